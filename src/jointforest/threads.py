@@ -1,0 +1,44 @@
+"""Chunks of work on a thread pool; the answer does not depend on the number of threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Number of threads for scikit-learn's ``n_jobs`` (None is 1, -1 all cores, -2 all but one)."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be None or a non-zero integer (-1: all cores), got {n_jobs!r}")
+    if n_jobs > 0:
+        return n_jobs
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return max(1, cores + 1 + n_jobs)
+
+
+def chunks(n: int, size: int) -> list[tuple[int, int]]:
+    """Bounds (start, stop) of the chunks of n rows, each of ``size`` rows but the last."""
+    return [(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def map_ordered(work: Callable[..., T], items: list, n_jobs: int | None = -1) -> Iterator[T]:
+    """Yield ``work(*item)`` for each item, in the items' order; at most a few results wait unread."""
+    threads = min(n_threads(n_jobs), len(items))
+    if threads <= 1:
+        for item in items:
+            yield work(*item)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = []
+        for item in items:
+            waiting.append(pool.submit(work, *item))
+            if len(waiting) >= 4 * threads:
+                yield waiting.pop(0).result()
+        for future in waiting:
+            yield future.result()
