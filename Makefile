@@ -1,0 +1,43 @@
+# make demo: a tour on a small table.  make test: everything that must pass.  make bench: how to measure.  make clean.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+# A stamp is newer than pyproject.toml if its extras are installed: a second call does not install again.
+DEMO_STAMP := $(VENV)/.stamp-demo
+TEST_STAMP := $(VENV)/.stamp-test
+
+.PHONY: help demo test bench clean
+
+help:
+	@sed -n '1s/^# //p' Makefile
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(DEMO_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[cli,pandas]'
+	@touch $@
+
+$(TEST_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+demo: $(DEMO_STAMP)
+	@$(BIN)/python examples/demo.py
+
+# Serial: processes that compile two signatures of one kernel at once can mix up numba's cache entries.
+test: $(TEST_STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q
+
+bench:
+	@echo "Each benchmark is one command; it prints a table and writes JSON to benchmarks/results/."
+	@echo "Install first: make test (or pip install -e '.[test]'), then:"
+	@for f in benchmarks/[a-z]*.py; do [ -e "$$f" ] && echo "  $(BIN)/python $$f --help"; done; true
+
+clean:
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f $(DEMO_STAMP) $(TEST_STAMP)
