@@ -1,0 +1,92 @@
+"""Dates and times as seconds since an origin, and back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_UNIT = re.compile(r"\[([a-zA-Z]+)(?:, (?:tz=)?([^\]]+))?\]")
+
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""Units of time stamps: how many make a second."""
+
+
+def zone_of(dtype: str) -> str | None:
+    """Name of the time zone in a column's dtype; None if it has none."""
+    match = _UNIT.search(dtype)
+    return match.group(2) if match else None
+
+
+def unit_of(dtype: str) -> str:
+    """Unit of the time stamps in a column's dtype: s, ms, us or ns; us if it names none."""
+    match = _UNIT.search(dtype)
+    return match.group(1) if match and match.group(1) in PER_SECOND else "us"
+
+
+def is_date(dtype: str) -> bool:
+    """Whether a column's dtype holds dates without time of day."""
+    return dtype in ("date", "object[date]", "datetime64[D]") or dtype.startswith(("date32[", "date64["))
+
+
+def zone(name: str) -> dt.tzinfo:
+    """Time zone of a name (``Europe/Berlin``, ``UTC``) or an offset (``+02:00``, ``UTC+02:00``)."""
+    match = re.fullmatch(r"(?:UTC)?([+-])(\d\d):?(\d\d)", name)
+    if match:
+        offset = dt.timedelta(hours=int(match.group(2)), minutes=int(match.group(3)))
+        return dt.timezone(-offset if match.group(1) == "-" else offset)
+    if name.upper() == "UTC":
+        return dt.UTC
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"unknown time zone {name!r}; expected a name such as 'Europe/Berlin' or '+02:00'") from None
+
+
+def seconds(value: Any, origin: float, zone_name: str | None) -> float:
+    """Seconds from the origin to a moment given as datetime, date, numpy.datetime64 or ISO text.
+
+    A moment without time zone is taken in the column's; one with a time zone in a column without is an error.
+
+    Raises
+    ------
+    ValueError
+        If the value is no moment, or has a time zone that the column lacks.
+    """
+    if isinstance(value, np.datetime64):
+        if np.isnat(value):
+            raise ValueError("not a time")
+        value = value.astype("datetime64[us]").item()
+    if isinstance(value, str):
+        value = dt.datetime.fromisoformat(value.strip())
+    elif isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        value = dt.datetime(value.year, value.month, value.day)
+    if not isinstance(value, dt.datetime):
+        raise ValueError("not a date or time")
+    if value != value:
+        raise ValueError("not a time")
+    if value.tzinfo is None and zone_name is not None:
+        value = value.replace(tzinfo=zone(zone_name))
+    if value.tzinfo is not None:
+        if zone_name is None:
+            raise ValueError("the column has no time zone, so the value must have none")
+        value = value.astimezone(dt.UTC).replace(tzinfo=None)
+    # whole seconds and the rest apart: the difference from the origin is exact to the microsecond
+    delta = value - _EPOCH
+    return float(delta.days * 86400 + delta.seconds - origin) + delta.microseconds / 1e6
+
+
+def moment(number: float, origin: float, dtype: str) -> dt.date | dt.datetime:
+    """Date or datetime of a number of seconds since the origin, in the column's time zone."""
+    whole = math.floor(number)
+    micro = round((number - whole) * 1e6)
+    value = _EPOCH + dt.timedelta(seconds=whole + int(origin), microseconds=micro)
+    name = zone_of(dtype)
+    if name is not None:
+        return value.replace(tzinfo=dt.UTC).astimezone(zone(name))
+    return value.date() if is_date(dtype) else value
