@@ -1,0 +1,444 @@
+"""A slow, obvious oracle for every query, from the definition; shares no code with the package.
+
+The forest density is the mixture of Watson et al. (AISTATS 2023, section 4, Alg. 2), as in `docs/design.md`:
+
+    M(x) = sum_l w_l * 1[x in B_l] * prod_j D_lj(x_j)
+
+over the leaves l of all trees, with boxes ``B_l`` half-open, ``(lo, hi]``. Every function here goes through all leaves.
+Its only source of numbers are the plain arrays of a `Model` and of an `Evidence`. It is meant for mild parameters,
+where differences of distribution functions are accurate.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import mpmath
+import numpy as np
+from scipy.integrate import quad
+from scipy.special import logsumexp, ndtr, stdtr
+
+NORMAL, UNIFORM, STUDENT = 0, 1, 2
+Runs = list[tuple[float, float]]
+
+
+class Set(NamedTuple):
+    """A set of values of one column: runs (lo, hi] and the numbers of atoms."""
+
+    runs: Runs
+    atoms: set[int]
+
+
+# --------------------------------------------------------------------------------------------- the boxes of the leaves
+
+
+def leaf_boxes(model):
+    """Box of every leaf: {column: (lo, hi)} and {column: set of levels}, by following every path from every root."""
+    boxes = {}
+    for root in model.trees.root:
+        follow(model, int(root), {}, {}, boxes)
+    return boxes
+
+
+def follow(model, node, bounds, levels, boxes):
+    """Go down both ways; note the box at leaves. Columns without a split on the path are absent from the box."""
+    trees, j = model.trees, int(model.trees.feature[node])
+    if j < 0:
+        boxes[int(trees.leaf[node])] = (bounds, levels)
+        return
+    left, right = int(trees.left[node]), int(trees.right[node])
+    if model.columns.is_categorical[j]:
+        goes_left = {k for k in range(n_levels(model, j)) if level_bit(trees, node, k)}
+        here = levels.get(j, set(range(n_levels(model, j))))
+        follow(model, left, bounds, {**levels, j: here & goes_left}, boxes)
+        follow(model, right, bounds, {**levels, j: here - goes_left}, boxes)
+    else:
+        (lo, hi), cut = bounds.get(j, (-math.inf, math.inf)), float(trees.threshold[node])
+        follow(model, left, {**bounds, j: (lo, min(hi, cut))}, levels, boxes)
+        follow(model, right, {**bounds, j: (max(lo, cut), hi)}, levels, boxes)
+
+
+def level_bit(trees, node, k):
+    """Whether level k goes left at a categorical node."""
+    word = int(trees.left_levels[trees.levels_at[node] + k // 64])
+    return word >> (k % 64) & 1 == 1
+
+
+def n_levels(model, j):
+    """Number of levels of a categorical column."""
+    s = model.columns.slot[j]
+    return int(model.columns.level_start[s + 1] - model.columns.level_start[s])
+
+
+# -------------------------------------------------------------------------------- one numeric column in one leaf: D_lj
+
+
+class Piece(NamedTuple):
+    """A numeric column's distribution in a leaf: atoms, and a truncated parent that holds the rest of the mass."""
+
+    atoms: list[tuple[float, float]]  # (value, mass)
+    rest: float
+    family: int
+    a: float
+    b: float
+    lo: float
+    hi: float
+    step: float
+    origin: float
+
+
+def piece(model, leaf, j):
+    """The distribution of numeric column j in a leaf."""
+    c, v, s = model.columns, model.leaves, int(model.columns.slot[j])
+    numbers = range(int(c.atom_start[s]), int(c.atom_start[s + 1]))
+    atoms = [(float(c.atom_value[k]), float(v.atom_mass[leaf, k])) for k in numbers]
+    parameters = (float(array[leaf, s]) for array in (v.a, v.b, v.lo, v.hi))
+    rest = 1.0 - math.fsum(mass for _, mass in atoms)
+    return Piece(atoms, max(rest, 0.0), int(v.family[leaf, s]), *parameters, float(c.step[s]), float(c.origin[s]))
+
+
+def parent_mass(piece, u, v):
+    """P(u < X <= v) of the untruncated parent; works on arrays."""
+    if piece.family == UNIFORM:
+        return (v - u) / (piece.hi - piece.lo)
+    cdf = ndtr if piece.family == NORMAL else lambda z: stdtr(4.0, z)
+    u, v = (u - piece.a) / piece.b, (v - piece.a) / piece.b
+    # Above the centre the difference of upper tails keeps more digits than that of lower ones.
+    return np.where(np.asarray(u) > 0.0, cdf(-u) - cdf(-v), cdf(v) - cdf(u))
+
+
+def parent_log_pdf(piece, x):
+    """Log-density of the untruncated parent, in 30 digits so that no square overflows."""
+    if piece.family == UNIFORM:
+        return -math.log(piece.hi - piece.lo)
+    with mpmath.workdps(30):
+        z = (mpmath.mpf(x) - piece.a) / piece.b
+        if piece.family == NORMAL:
+            return float(-z * z / 2 - mpmath.log(2 * mpmath.pi) / 2 - mpmath.log(piece.b))
+        return float(mpmath.log(mpmath.mpf(3) / 8) - mpmath.log(1 + z * z / 4) * 5 / 2 - mpmath.log(piece.b))
+
+
+def log(x):
+    """Logarithm with log 0 = -inf."""
+    return math.log(x) if x > 0.0 else -math.inf
+
+
+def rest_log_pdf(piece, x):
+    """Log-density of the truncated part at x."""
+    if not piece.lo < x <= piece.hi:
+        return -math.inf
+    return parent_log_pdf(piece, x) - log(parent_mass(piece, piece.lo, piece.hi))
+
+
+def rest_mass(piece, u, v):
+    """P(u < X <= v) of the truncated part."""
+    u, v = max(u, piece.lo), min(v, piece.hi)
+    return float(parent_mass(piece, u, v) / parent_mass(piece, piece.lo, piece.hi)) if u < v else 0.0
+
+
+def cell_number(piece, x):
+    """Number of the grid cell ``(centre - step/2, centre + step/2]`` that x lies in."""
+    return math.ceil((x - piece.origin) / piece.step - 0.5)
+
+
+def cell_of(piece, x):
+    """Bounds of the grid cell that x lies in."""
+    k = cell_number(piece, x)
+    return piece.origin + (k - 0.5) * piece.step, piece.origin + (k + 0.5) * piece.step
+
+
+def value_log_density(piece, x):
+    """Design, "Densities of one column in one leaf": atom, density, or mass of the cell over its width."""
+    if piece.step == 0.0:
+        for value, mass in piece.atoms:
+            if value == x:
+                return log(mass)
+        return log(piece.rest) + rest_log_pdf(piece, x)
+    lo, hi = cell_of(piece, x)
+    on_atom = math.fsum(mass for value, mass in piece.atoms if lo < value <= hi)
+    return log(on_atom + piece.rest * rest_mass(piece, lo, hi)) - math.log(piece.step)
+
+
+def set_mass(piece, region):
+    """Design, same place: the region's atoms, and the rest's mass of its runs."""
+    on_atoms = math.fsum(mass for k, (_, mass) in enumerate(piece.atoms) if k in region.atoms)
+    return on_atoms + piece.rest * math.fsum(rest_mass(piece, lo, hi) for lo, hi in region.runs)
+
+
+def level_mass(model, leaf, j):
+    """Masses of the levels of categorical column j in a leaf."""
+    at = model.columns.level_start[model.columns.slot[j]]
+    return [float(m) for m in model.leaves.level_mass[leaf, at : at + n_levels(model, j)]]
+
+
+# ------------------------------------------------------------------------------------------------------------ evidence
+
+
+def cell(evidence, i, j):
+    """What is known of a cell: None, a float, or a `Set`."""
+    if not math.isnan(evidence.value[i, j]):
+        return float(evidence.value[i, j])
+    if evidence.region.size == 0 or evidence.region[i, j] < 0:
+        return None
+    r = int(evidence.region[i, j])
+    runs = range(int(evidence.run_start[r]), int(evidence.run_start[r + 1]))
+    bits = int(evidence.atoms[r])
+    return Set(
+        [(float(evidence.run_lo[q]), float(evidence.run_hi[q])) for q in runs], {k for k in range(64) if bits >> k & 1}
+    )
+
+
+def log_factor(model, box, leaf, j, known):
+    """Log of 1[x_j in B_lj] * D_lj(what is known of x_j): a density for a value, a mass for a set, 1 for nothing."""
+    bounds, levels = box
+    if known is None:
+        return 0.0
+    if model.columns.is_categorical[j]:
+        allowed = levels.get(j, set(range(n_levels(model, j))))
+        meant = {k for k in allowed if is_level_in(k, known)}
+        return log(math.fsum(m for k, m in enumerate(level_mass(model, leaf, j)) if k in meant))
+    lo, hi = bounds.get(j, (-math.inf, math.inf))
+    this = piece(model, leaf, j)
+    if isinstance(known, Set):
+        return log(set_mass(this, within(known, this, lo, hi)))
+    return value_log_density(this, known) if lo < known <= hi else -math.inf
+
+
+def is_level_in(k, known):
+    """Whether level k agrees with a value or a set."""
+    return any(lo < k <= hi for lo, hi in known.runs) if isinstance(known, Set) else k == known
+
+
+def within(region, piece, lo, hi):
+    """The part of a set that lies in (lo, hi]."""
+    runs = [(max(u, lo), min(v, hi)) for u, v in region.runs if max(u, lo) < min(v, hi)]
+    return Set(runs, {k for k in region.atoms if k < len(piece.atoms) and lo < piece.atoms[k][0] <= hi})
+
+
+def everything(model, j):
+    """The set of all values of a numeric column."""
+    s = model.columns.slot[j]
+    return Set([(-math.inf, math.inf)], set(range(int(model.columns.atom_start[s + 1] - model.columns.atom_start[s]))))
+
+
+# -------------------------------------------------------------------------------------------- density and the posterior
+
+
+def log_joint(model, evidence, i, leave_out=None):
+    """log p(leaf, evidence of row i) of every leaf; column ``leave_out`` counts as missing."""
+    boxes, result = leaf_boxes(model), np.empty(len(model.leaves.tree))
+    known = [None if j == leave_out else cell(evidence, i, j) for j in range(len(model.columns.slot))]
+    for leaf in range(len(result)):
+        factors = [log_factor(model, boxes[leaf], leaf, j, known[j]) for j in range(len(known))]
+        result[leaf] = float(model.leaves.log_weight[leaf]) + sum(factors)
+    return result
+
+
+def log_sum(log_values):
+    """log of the sum of exponentials; -inf if there is nothing to sum."""
+    return float(logsumexp(log_values)) if np.any(np.isfinite(log_values)) else -math.inf
+
+
+def log_density(model, evidence):
+    """log p(evidence), a plain sum over all leaves, and the penalty of unseen levels."""
+    n = len(evidence.value)
+    return np.array([log_sum(log_joint(model, evidence, i)) + evidence.log_penalty[i] for i in range(n)])
+
+
+def posterior(model, evidence, i):
+    """p(leaf | evidence of row i) by Bayes' rule; NaN if the evidence is impossible."""
+    joint = log_joint(model, evidence, i)
+    total = log_sum(joint)
+    return np.exp(joint - total) if total > -math.inf else np.full(len(joint), math.nan)
+
+
+def background_weight(model, evidence, i):
+    """Posterior weight of the leaf of the last tree, if that is a background."""
+    share = posterior(model, evidence, i)
+    return float(share[model.leaves.tree == len(model.trees.root) - 1].sum()) if model.has_background else 0.0
+
+
+# ----------------------------------------------------------------------------------- one column, given the other columns
+
+
+class Given(NamedTuple):
+    """Column j, given the rest of a row's evidence: what is known of the column itself, and the leaves' weights."""
+
+    model: object
+    j: int
+    known: object
+    leaves: list  # (weight, leaf, box) of the leaves that the other columns leave possible
+
+
+def given(model, evidence, i, j):
+    """Column j given the evidence of row i; weights are p(leaf, evidence on other columns) up to a common factor."""
+    boxes, joint = leaf_boxes(model), log_joint(model, evidence, i, leave_out=j)
+    top = joint.max()
+    leaves = [(math.exp(w - top), leaf, boxes[leaf]) for leaf, w in enumerate(joint) if w > -math.inf]
+    known = cell(evidence, i, j)
+    if known is None and not model.columns.is_categorical[j]:
+        known = everything(model, j)
+    return Given(model, j, known, leaves)
+
+
+def expectation(given, of_leaf):
+    """sum_l p(leaf, the rest of the evidence) * of_leaf(leaf, box), up to the common factor of the weights."""
+    return math.fsum(weight * of_leaf(leaf, box) for weight, leaf, box in given.leaves)
+
+
+def probability_of(given, region):
+    """p(column j in region | the rest), up to the common factor; a density if ``region`` is a value."""
+    return expectation(given, lambda l, box: math.exp(log_factor(given.model, box, l, given.j, region)))
+
+
+def level_probability(given):
+    """p(level of column j | evidence)."""
+    levels = range(n_levels(given.model, given.j))
+    fits = [given.known is None or is_level_in(k, given.known) for k in levels]
+    mass = [probability_of(given, float(k)) if fits[k] else 0.0 for k in levels]
+    total = math.fsum(mass)
+    return np.array(mass) / total if total > 0.0 else np.full(len(mass), math.nan)
+
+
+def cdf(given, x):
+    """P(X_j <= x | evidence); on a grid whole cells count, at their centres."""
+    this, total = piece(given.model, 0, given.j), probability_of(given, given.known)
+    if total == 0.0:
+        return math.nan
+    if isinstance(given.known, float):
+        return float(given.known <= x)
+    if this.step > 0.0:  # the upper edge of the last cell whose centre is at most x
+        x = this.origin + (math.floor((x - this.origin) / this.step + 1e-9) + 0.5) * this.step
+    return probability_of(given, within(given.known, this, -math.inf, x)) / total
+
+
+def pdf(given, x):
+    """Density (on atoms: mass) of column j at x, given evidence that is not a value of column j."""
+    this, total = piece(given.model, 0, given.j), probability_of(given, given.known)
+    if total == 0.0:
+        return math.nan
+    on_atom = [k for k, (value, _) in enumerate(this.atoms) if value == x and this.step == 0.0]
+    inside = on_atom[0] in given.known.atoms if on_atom else any(lo < x <= hi for lo, hi in given.known.runs)
+    return probability_of(given, float(x)) / total if inside else 0.0
+
+
+def quantile(given, q):
+    """inf{x: F(x) >= q} by halving an interval; an atom or a cell centre exactly."""
+    if math.isnan(cdf(given, 0.0)):
+        return math.nan
+    if isinstance(given.known, float):
+        return given.known
+    this = piece(given.model, 0, given.j)
+    if this.step > 0.0:  # halve over the numbers of cells
+        at = cell_number(this, this.a)
+        lo, hi = bracket(lambda k: cdf(given, this.origin + k * this.step), q, at - 1, at + 1)
+        while hi - lo > 1:
+            middle = (lo + hi) // 2
+            lo, hi = (lo, middle) if cdf(given, this.origin + middle * this.step) >= q else (middle, hi)
+        return this.origin + hi * this.step
+    lo, hi = bracket(lambda x: cdf(given, x), q, this.a - 1.0, this.a + 1.0)
+    while hi - lo > 1e-13 * max(1.0, abs(lo), abs(hi)):
+        middle = 0.5 * (lo + hi)
+        lo, hi = (lo, middle) if cdf(given, middle) >= q else (middle, hi)
+    return next((value for value, _ in this.atoms if lo < value <= hi), hi)
+
+
+def bracket(distribution, q, lo, hi):
+    """Widen (lo, hi) until F(lo) < q <= F(hi)."""
+    while distribution(hi) < q:
+        hi += 2 * (hi - lo)
+    while distribution(lo) >= q:
+        lo -= 2 * (hi - lo)
+    return lo, hi
+
+
+# -------------------------------------------------------------------------------------------------------------- moments
+
+
+def integral(piece, function, u, v):
+    """Integral of function(x) over the truncated part within (u, v], the density cut where it bends."""
+    u, v = max(u, piece.lo), min(v, piece.hi)
+    if u >= v:
+        return 0.0
+    bends = [piece.a + k * piece.b for k in (-40, -8, -3, -1, 0, 1, 3, 8, 40)] if piece.family != UNIFORM else []
+    cuts = [u, *(x for x in bends if u < x < v), v]
+    norm = float(parent_mass(piece, piece.lo, piece.hi))
+    parts = [
+        quad(lambda x: function(x) * parent_pdf(piece, x), lo, hi, epsabs=1e-13, epsrel=1e-11)[0]
+        for lo, hi in zip(cuts[:-1], cuts[1:], strict=True)
+    ]
+    return math.fsum(parts) / norm
+
+
+def parent_pdf(piece, x):
+    """Density of the untruncated parent, in plain floats."""
+    if piece.family == UNIFORM:
+        return 1.0 / (piece.hi - piece.lo)
+    z = (x - piece.a) / piece.b
+    if piece.family == NORMAL:
+        return math.exp(-0.5 * z * z) / (math.sqrt(2 * math.pi) * piece.b)
+    return 0.375 / (1.0 + 0.25 * z * z) ** 2.5 / piece.b
+
+
+def cell_sum(piece, function, u, v):
+    """Sum of function(centre) * mass over the grid cells of the truncated part within (u, v]."""
+    reach = 40.0 if piece.family == NORMAL else 20_000.0  # in scales: what lies beyond adds less than 1e-7
+    u, v = max(u, piece.lo), min(v, piece.hi)
+    if piece.family != UNIFORM:
+        u, v = max(u, piece.a - reach * piece.b), min(v, piece.a + reach * piece.b)
+    if u >= v:
+        return 0.0
+    k = np.arange(math.floor((u - piece.origin) / piece.step), math.ceil((v - piece.origin) / piece.step) + 1)
+    lo, hi = piece.origin + (k - 0.5) * piece.step, piece.origin + (k + 0.5) * piece.step
+    lo, hi = np.clip(lo, u, v), np.clip(hi, u, v)
+    mass = parent_mass(piece, lo, hi) / parent_mass(piece, piece.lo, piece.hi)
+    return float(np.sum(function(piece.origin + k * piece.step) * mass))
+
+
+def slot_integral(piece, function, region):
+    """Integral of function over one leaf's column within a set: atoms, and the cells or the density of the rest."""
+    total = math.fsum(m * function(value) for k, (value, m) in enumerate(piece.atoms) if m > 0.0 and k in region.atoms)
+    part = cell_sum if piece.step > 0.0 else integral
+    if piece.rest > 0.0:
+        total += piece.rest * math.fsum(part(piece, function, lo, hi) for lo, hi in region.runs)
+    return total
+
+
+def mean_variance(given):
+    """Mean and variance of numeric column j given the evidence."""
+    total = probability_of(given, given.known)
+    if total == 0.0:
+        return math.nan, math.nan
+    if isinstance(given.known, float):
+        return given.known, 0.0
+
+    def average(function):
+        pieces = {leaf: piece(given.model, leaf, given.j) for _, leaf, _ in given.leaves}
+        return expectation(given, lambda l, _: slot_integral(pieces[l], function, given.known)) / total
+
+    mean = average(lambda x: x)
+    return mean, average(lambda x: (x - mean) ** 2)
+
+
+def impute(model, evidence, i):
+    """Row i with its gaps filled: posterior mean (its cell's centre on a grid), or the most probable level."""
+    row = []
+    for j in range(len(model.columns.slot)):
+        column = given(model, evidence, i, j)
+        if isinstance(column.known, float):
+            row.append(column.known)
+        elif model.columns.is_categorical[j]:
+            p = level_probability(column)
+            row.append(math.nan if np.isnan(p[0]) else float(np.argmax(p)))
+        else:
+            mean, this = mean_variance(column)[0], piece(model, 0, j)
+            if this.step > 0.0 and not math.isnan(mean):
+                mean = this.origin + round((mean - this.origin) / this.step) * this.step
+            row.append(mean)
+    return np.array(row)
+
+
+def missing_rate(model, evidence, i, j):
+    """Expected share of missing cells of column j given the evidence of row i."""
+    return float(np.dot(posterior(model, evidence, i), model.leaves.missing_rate[:, j]))
