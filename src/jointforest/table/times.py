@@ -77,7 +77,7 @@ def seconds(value: Any, origin: float, zone_name: str | None) -> float:
             raise ValueError("the column has no time zone, so the value must have none")
         value = value.astimezone(dt.UTC).replace(tzinfo=None)
     # whole seconds and the rest apart: the difference from the origin is exact to the microsecond
-    delta = value - _EPOCH
+    delta: dt.timedelta = value - _EPOCH
     return float(delta.days * 86400 + delta.seconds - origin) + delta.microseconds / 1e6
 
 

@@ -1,0 +1,157 @@
+"""Columns of any frame as plain arrays: what inference and encoding work on, whatever library the frame came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from .schema import Frame
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of one column.
+
+    Attributes
+    ----------
+    sort : str
+        ``number``, ``integer`` or ``boolean`` (numbers 0 and 1), ``datetime``, ``levels``, or ``empty`` (all missing).
+    dtype : str
+        How the frame stores the column.
+    values : float64 array (n,), or int64 if ``datetime``
+        Numbers, NaN where missing; ticks since 1970-01-01 if ``datetime``; unused for levels.
+    missing : bool array (n,)
+    codes : integer array (n,), None unless ``levels``
+        Place in ``labels``; -1 where missing.
+    labels : list
+        Distinct values; each label may or may not be in use.
+    declared : bool
+        Whether the frame's type lists the labels in an order of its own.
+    ordered : bool
+        Whether the frame's type says that this order has a meaning.
+    per_second : float
+        Ticks in a second, if ``datetime``.
+    """
+
+    sort: str
+    dtype: str
+    values: np.ndarray
+    missing: np.ndarray
+    codes: np.ndarray | None = None
+    labels: Sequence[Any] = ()
+    declared: bool = False
+    ordered: bool = False
+    per_second: float = 1.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame taken apart: n rows, and a function that reads the column of a name."""
+
+    frame: Frame
+    names: list[str]
+    n: int
+    cells: Callable[[str], Cells]
+
+
+def numbers(sort: str, dtype: str, values: np.ndarray) -> Cells:
+    """Cells of a column of numbers (float64 array, NaN where missing)."""
+    return Cells(sort, dtype, values, np.isnan(values))
+
+
+def empty(dtype: str, n: int) -> Cells:
+    """Cells of a column in which nothing is known."""
+    return Cells("empty", dtype, np.full(n, np.nan), np.ones(n, dtype=bool))
+
+
+def absent(value: Any) -> bool:
+    """Whether a Python object stands for a missing cell: None, NaN, NaT or NA."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def coded(dtype: str, codes: np.ndarray, labels: Sequence[Any], declared: bool = False, ordered: bool = False) -> Cells:
+    """Cells of a column of labels; a label that is None or NaN counts as missing."""
+    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    gone = [k for k, label in enumerate(labels) if absent(label)]
+    if gone:
+        kept = np.ones(len(labels) + 1, dtype=bool)
+        kept[gone] = kept[-1] = False
+        codes = np.where(kept, np.cumsum(kept) - 1, -1)[codes]
+        labels = [label for k, label in enumerate(labels) if kept[k]]
+    missing = codes < 0
+    if missing.all() and not declared:
+        return empty(dtype, len(codes))
+    return Cells("levels", dtype, np.empty(0), missing, codes, labels, declared, ordered)
+
+
+def ticks(dtype: str, values: np.ndarray, missing: np.ndarray, per_second: float) -> Cells:
+    """Cells of a column of moments: int64 ticks since 1970-01-01 (UTC if there is a time zone)."""
+    return Cells("datetime", dtype, values, missing, per_second=per_second)
+
+
+def unsupported(name: str, what: str, hint: str) -> TypeError:
+    """Error for a column that cannot be read."""
+    return TypeError(f"column {name!r}: {what} is not supported; {hint}")
+
+
+def read(frame: Any) -> Table:
+    """Take apart a pandas, polars or pyarrow table, a 2-D numpy array, or any eager frame that narwhals knows.
+
+    Raises
+    ------
+    TypeError
+        If it is no such frame, or a column has a type that is not supported.
+    ValueError
+        If two columns have the same name, or a name is not text.
+    """
+    if isinstance(frame, np.ndarray):
+        from . import _numpy
+
+        return _numpy.read(frame)
+    if nw.dependencies.is_pandas_dataframe(frame):
+        from . import _pandas
+
+        return _pandas.read(frame)
+    if nw.dependencies.is_polars_dataframe(frame):
+        from . import _polars
+
+        return _polars.read(frame)
+    if not nw.dependencies.is_pyarrow_table(frame):
+        frame = _through_narwhals(frame)
+    from . import _arrow
+
+    return _arrow.read(frame)
+
+
+def frame_kind(frame: Any) -> bool:
+    """Whether `read` can be tried on an object: a data frame, an Arrow table or a numpy array."""
+    return isinstance(frame, np.ndarray) or nw.dependencies.is_into_dataframe(frame)
+
+
+def _through_narwhals(frame: Any) -> Any:
+    what = type(frame).__module__.partition(".")[0] + "." + type(frame).__name__
+    if nw.dependencies.is_polars_lazyframe(frame):
+        raise TypeError("got a polars LazyFrame; call .collect() first")
+    try:
+        return nw.from_native(frame, eager_only=True).to_arrow()
+    except TypeError:
+        raise TypeError(
+            f"expected a pandas, polars or pyarrow table or a 2-D numpy array, got {what}; "
+            "a dict or list of rows can be wrapped by pandas.DataFrame(...)"
+        ) from None
+
+
+def check_names(names: Sequence[Any], hint: str) -> list[str]:
+    """The names as a list; an error if one is not text or is there twice."""
+    seen: set[str] = set()
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(f"column names must be text, got {name!r} of type {type(name).__name__}; {hint}")
+        if name in seen:
+            raise ValueError(f"two columns have the name {name!r}; rename one of them")
+        seen.add(name)
+    return list(names)
