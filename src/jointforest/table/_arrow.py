@@ -55,7 +55,9 @@ def cells(data: pa.ChunkedArray, name: str, dtype: str) -> Cells:
 
 
 def _floats(data: pa.ChunkedArray) -> np.ndarray:
-    return np.asarray(pc.cast(data, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    values = np.asarray(pc.cast(data, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    # the cast from decimals does not always give the nearest float
+    return np.round(values, data.type.scale) if pa.types.is_decimal(data.type) and data.type.scale < 16 else values
 
 
 def _moments(data: pa.ChunkedArray, dtype: str, per_second: float) -> Cells:

@@ -143,12 +143,8 @@ def _runs(column: Column, condition: Any) -> Runs:
         lo, hi = _ends(column, condition)
         if not column.is_categorical and column.step == 0.0:
             return ((lo, hi),) if lo < hi else ()
-        first = (
-            lo if math.isinf(lo) else math.floor(lo) + 1 if condition.closed in ("right", "neither") else math.ceil(lo)
-        )
-        last = (
-            hi if math.isinf(hi) else math.ceil(hi) - 1 if condition.closed in ("left", "neither") else math.floor(hi)
-        )
+        first = _first(lo, condition.closed in ("both", "left"))
+        last = -_first(-hi, condition.closed in ("both", "right"))
     else:
         number = column.to_number(condition)
         if not column.is_categorical and column.step == 0.0:
@@ -157,6 +153,13 @@ def _runs(column: Column, condition: Any) -> Runs:
     everything = _everything(column)
     start, end = max(_edge(column, first - 0.5), everything[0]), min(_edge(column, last + 0.5), everything[1])
     return ((start, end),) if start < end else ()
+
+
+def _first(end: float, closed: bool) -> float:
+    """First whole number from an end on."""
+    if math.isinf(end):
+        return end
+    return float(math.ceil(end) if closed else math.floor(end) + 1)
 
 
 def _edge(column: Column, cells: float) -> float:

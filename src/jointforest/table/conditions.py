@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -166,8 +166,3 @@ def _entry(end: Any, i: int) -> Any:
         return end
     value = end.iloc[i] if hasattr(end, "iloc") else end[i]
     return normal(value)
-
-
-def names(conditions: Iterable[Any]) -> str:
-    """Conditions as words of an error message."""
-    return ", ".join(map(repr, conditions))

@@ -24,7 +24,7 @@ def snapped(column: Column, x: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(x)
     if column.center == 0.0 and column.step <= 1.0 and round(1.0 / column.step) * column.step == 1.0:
         per_unit = round(1.0 / column.step)  # dividing whole numbers gives the float nearest to the decimal
-        return np.rint(x * per_unit) / per_unit
+        return np.asarray(np.rint(x * per_unit) / per_unit)
     centers = np.rint((x - column.center) / column.step) * column.step + column.center
     return np.round(centers, column.decimals)
 
@@ -38,7 +38,7 @@ def values(column: Column, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         table = np.array([float(level) for level in column.levels] + [np.nan])
     except ValueError:
         raise ValueError(f"column {column.name!r}: text levels cannot be stored as {column.dtype}") from None
-    return table[codes(x)], missing
+    return np.asarray(table[codes(x)]), missing
 
 
 def cast(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -76,7 +76,7 @@ def objects(column: Column, x: np.ndarray, absent: Any) -> np.ndarray:
         table = np.empty(len(column.levels) + 1, dtype=object)
         table[:-1] = _typed(column, list(column.levels))
         table[-1] = absent
-        return table[codes(x)]
+        return np.asarray(table[codes(x)])
     missing = np.isnan(x)
     out = np.empty(len(x), dtype=object)
     if column.kind == "datetime":
