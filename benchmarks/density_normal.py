@@ -1,0 +1,71 @@
+"""Multivariate normal, 10 columns, covariance 0.9^|i-j|: held-out negative log-likelihood beside the truth.
+
+2,000 rows to learn, 1,000 to test, 100 trees, 10 replicates. `plain` is the leaf of Watson et al. 2023, Alg. 2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from _common import arguments, finish, mean_and_error, progress, timed, verdict
+from scipy.stats import multivariate_normal
+
+from jointforest import AdversarialForest
+
+TARGET = 7.70
+DIMENSION = 10
+NAMES = [f"x{k}" for k in range(DIMENSION)]
+
+
+def models(trees: int, seed: int) -> dict[str, AdversarialForest]:
+    plain = dict(leaf="normal", bounds="no", fit="moments", smoothing=0.0, min_spread=0.0, epsilon=0.0)
+    kinds = dict.fromkeys(NAMES, "continuous")
+    return {
+        "default": AdversarialForest(n_estimators=trees, random_state=seed),
+        "plain leaves, minimum 2 rows": AdversarialForest(
+            n_estimators=trees, min_samples_leaf=2, kinds=kinds, random_state=seed, **plain
+        ),
+        "plain leaves, minimum 5 rows": AdversarialForest(
+            n_estimators=trees, min_samples_leaf=5, kinds=kinds, random_state=seed, **plain
+        ),
+    }
+
+
+def main() -> None:
+    options = arguments(__doc__, replicates=dict(type=int, default=10))
+    learn, test, trees, replicates = (2000, 1000, 100, options.replicates)
+    if options.quick:
+        learn, test, trees, replicates = 500, 200, 10, 2
+    position = np.arange(DIMENSION)
+    covariance = 0.9 ** np.abs(position[:, None] - position)
+    truth = multivariate_normal(np.zeros(DIMENSION), covariance)
+
+    nll: dict[str, list[float]] = {"truth": []}
+    seconds: dict[str, list[float]] = {}
+    for replicate in range(replicates):
+        rng = np.random.default_rng([options.seed, replicate])
+        rows = truth.rvs(learn + test, random_state=rng)
+        frame = pd.DataFrame(rows, columns=NAMES)
+        known, held_out = frame.iloc[:learn], frame.iloc[learn:]
+        nll["truth"].append(-truth.logpdf(rows[learn:]).mean())
+        for name, model in models(trees, replicate).items():
+            spent, joint = timed(lambda model=model, known=known: model.fit(known).joint_)
+            nll.setdefault(name, []).append(-float(np.mean(joint.log_density(held_out))))
+            seconds.setdefault(name, []).append(spent)
+        progress(f"replicate {replicate + 1} of {replicates}: " + ", ".join(f"{k} {v[-1]:.3f}" for k, v in nll.items()))
+
+    table = []
+    for name, values in nll.items():
+        mean, error = mean_and_error(values)
+        row = {"model": name, "NLL (nats)": mean, "standard error": error, "worst": max(values)}
+        if name in seconds:
+            row["fit (s, median)"] = float(np.median(seconds[name]))
+        if name == "default":
+            row |= verdict(mean, TARGET)
+        table.append(row)
+    settings = {"learn": learn, "test": test, "trees": trees, "replicates": replicates, "seed": options.seed}
+    finish("density_normal", {"Multivariate normal: mean NLL of held-out rows": table}, settings, options.quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Quick to start: `import jointforest`, a warm `jointforest query`, `make demo` from a cold cache of compiled kernels.
+
+Every figure is the wall time of a fresh process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from _common import HERE, arguments, finish, median_seconds, progress, read, timed, verdict
+
+from jointforest import AdversarialForest
+
+HEAVY = ("numpy", "numba", "llvmlite", "scipy", "sklearn", "pandas", "polars", "pyarrow", "narwhals", "safetensors",
+         "click", "matplotlib", "dask")  # fmt: skip
+QUERY = "P(income = '>50K' | age >= 40, sex = 'Female')"
+
+
+def run(command: list, **keywords) -> str:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **keywords)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))} failed:\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def importing(repeats: int) -> list[dict]:
+    """Seconds of the import inside a process, and of whole processes with and without it."""
+    code = (
+        "import time, sys, json; before = set(sys.modules); start = time.perf_counter(); import jointforest; "
+        "spent = time.perf_counter() - start; "
+        "print(json.dumps([spent, sorted({m.split('.')[0] for m in set(sys.modules) - before})]))"
+    )
+    found = [json.loads(run([sys.executable, "-c", code])) for _ in range(repeats)]
+    inside = statistics.median(seconds for seconds, _ in found)
+    bare = median_seconds(lambda: run([sys.executable, "-c", "pass"]), repeats)
+    whole = median_seconds(lambda: run([sys.executable, "-c", "import jointforest"]), repeats)
+    heavy = sorted({module for _, modules in found for module in modules if module in HEAVY})
+    return [
+        {"what": "import jointforest", "seconds": inside} | verdict(inside, 0.15),
+        {"what": "python -c 'import jointforest'", "seconds": whole},
+        {"what": "python -c pass", "seconds": bare},
+        {"what": "heavy packages it loads", "seconds": None, "note": ", ".join(heavy) or "none", "target": "none",
+         "met": "NO" if heavy else "yes"},
+    ]  # fmt: skip
+
+
+def querying(data: Path, repeats: int, quick: bool, seed: int) -> dict:
+    """Seconds of one `jointforest query` on a model of Adult with 10 trees."""
+    command = shutil.which("jointforest", path=str(Path(sys.executable).parent))
+    if command is None:
+        raise SystemExit("no jointforest command beside this interpreter; install it: pip install -e '.[cli,pandas]'")
+    frame = read(data, "adult_train").iloc[: 2_000 if quick else None]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "adult.joint"
+        AdversarialForest(n_estimators=10, min_samples_leaf=5, random_state=seed).fit(frame).joint_.save(path)
+        answer = run([command, "query", path, QUERY])
+        progress(f"{QUERY} -> {answer.strip()}")
+        seconds = median_seconds(lambda: run([command, "query", path, QUERY]), repeats)
+        size = path.stat().st_size / 1e6
+    return {"what": "jointforest query, warm", "seconds": seconds, "note": f"model of {size:.1f} MB"} | verdict(
+        seconds, 2.5
+    )
+
+
+def demo() -> dict:
+    """Seconds of `make demo` with an empty cache of compiled kernels, everything installed."""
+    command = ["make", "-C", HERE.parent, f"VENV={sys.prefix}", "demo"]
+    run(command)  # installs what the demo needs
+    with tempfile.TemporaryDirectory() as cache:
+        seconds, _ = timed(lambda: run(command, env={**os.environ, "NUMBA_CACHE_DIR": cache}))
+    return {"what": "make demo, cold cache", "seconds": seconds} | verdict(seconds, 60.0)
+
+
+def main() -> None:
+    options = arguments(__doc__, repeats=dict(type=int, default=10))
+    repeats = 3 if options.quick else options.repeats
+    table = importing(repeats)
+    table.append(querying(options.data, repeats, options.quick, options.seed))
+    table.append(demo())
+    settings = {"repeats": repeats, "query": QUERY}
+    finish("start", {"From a standing start, median seconds": table}, settings, options.quick)
+
+
+if __name__ == "__main__":
+    main()
