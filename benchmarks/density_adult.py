@@ -17,7 +17,16 @@ from jointforest.table.frames import encode
 from jointforest.table.regions import Evidence
 
 TARGET = 39.4
-PLAIN = dict(leaf="normal", bounds="no", fit="moments", smoothing=0.001, min_spread=0.001, epsilon=0.0)
+PLAIN = dict(
+    leaf="normal",
+    bounds="no",
+    fit="moments",
+    prior="uniform",
+    spread_rows=0.0,
+    epsilon=0.0,
+    smoothing=0.01,
+    min_spread=0.001,
+)
 
 
 def cells(joint, frame: pd.DataFrame, numbers: list[str]) -> Evidence:

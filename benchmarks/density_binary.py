@@ -39,7 +39,12 @@ def main() -> None:
         nll, fit, density, rounds = [], [], [], []
         for repeat in range(options.repeats):
             forest = AdversarialForest(
-                n_estimators=trees, min_samples_leaf=4, smoothing=0.05, epsilon=0.0, random_state=options.seed + repeat
+                n_estimators=trees,
+                min_samples_leaf=4,
+                smoothing=0.05,
+                prior="uniform",
+                epsilon=0.0,
+                random_state=options.seed + repeat,
             )
             spent, joint = timed(lambda forest=forest, learn=learn: forest.fit(learn).joint_)
             test = read(options.data, f"debd/{name}.test")
@@ -57,7 +62,7 @@ def main() -> None:
                "rounds": int(np.median(rounds)), "leaves": joint.n_leaves, "rows/s": float(np.median(density))}
         )  # fmt: skip
         progress(f"{name}: {mean:.3f} in {np.median(fit):.1f} s")
-    settings = {"trees": trees, "min_samples_leaf": 4, "smoothing": 0.05, "epsilon": 0.0,
+    settings = {"trees": trees, "min_samples_leaf": 4, "smoothing": 0.05, "prior": "uniform", "epsilon": 0.0,
                 "repeats": options.repeats, "seed": options.seed}  # fmt: skip
     title = f"Mean NLL of the test rows, {trees} trees"
     finish("density_binary", {title: table}, settings, options.quick)

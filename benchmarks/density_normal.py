@@ -18,7 +18,7 @@ NAMES = [f"x{k}" for k in range(DIMENSION)]
 
 
 def models(trees: int, seed: int) -> dict[str, AdversarialForest]:
-    plain = dict(leaf="normal", bounds="no", fit="moments", smoothing=0.0, min_spread=0.0, epsilon=0.0)
+    plain = dict(leaf="normal", bounds="no", fit="moments", spread_rows=0.0, min_spread=0.0, epsilon=0.0)
     kinds = dict.fromkeys(NAMES, "continuous")
     return {
         "default": AdversarialForest(n_estimators=trees, random_state=seed),
