@@ -1,0 +1,48 @@
+"""Kernels on regions and grid cells."""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from ..leaves._slots import find_atom
+
+
+@njit(nogil=True, cache=True)
+def cell_region(evidence, row, j):
+    """Number of the cell's region, -1 if it has none."""
+    if evidence.region.shape[0] == 0:
+        return -1
+    return evidence.region[row, j]
+
+
+@njit(nogil=True, cache=True)
+def run_levels(evidence, run, n_levels):
+    """Levels (first, end) of a run of a categorical column's region: those k with lo < k <= hi."""
+    first = math.floor(max(evidence.run_lo[run], -0.5)) + 1
+    end = math.floor(min(evidence.run_hi[run], n_levels - 0.5)) + 1
+    return int(first), int(end)
+
+
+@njit(nogil=True, cache=True)
+def cell_centre(columns, slot, x):
+    """Centre of the cell (centre - step/2, centre + step/2] with x in it; x itself if there is no grid."""
+    step, origin = columns.step[slot], columns.origin[slot]
+    if step == 0.0 or math.isinf(x):
+        return x
+    return origin + math.ceil((x - origin) / step - 0.5) * step
+
+
+@njit(nogil=True, cache=True)
+def in_region(columns, evidence, slot, region, x):
+    """Whether the region holds the value x (on a grid: its cell)."""
+    if columns.step[slot] == 0.0:
+        atom = find_atom(columns, slot, x)
+        if atom >= 0:
+            return (evidence.atoms[region] >> atom) & 1 != 0
+    centre = cell_centre(columns, slot, x)
+    for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
+        if evidence.run_lo[run] < centre <= evidence.run_hi[run]:
+            return True
+    return False

@@ -1,0 +1,185 @@
+"""How well a row of evidence fits each leaf: the kernels behind every query.
+
+Columns are the outer loop and leaves the inner one: what belongs to the cell is computed once a row, and the inner
+loops hold plain arrays (numba counts references to the members of a NamedTuple wherever it is passed on).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ..leaves._cells import log_pdf
+from ..leaves._grid import cell_centre, log_cell_density
+from ..leaves._slots import find_atom, level_region_log_mass, region_log_mass
+from ._regions import cell_region
+from ._walk import reachable
+
+
+@njit(nogil=True, cache=True)
+def add_level(log_level, level, leaf, n, total):
+    """Add the log mass of a level to the total of each of the n leaves."""
+    for i in range(n):
+        total[i] += log_level[leaf[i], level]
+
+
+@njit(nogil=True, cache=True)
+def add_value(columns, leaves, slot, x, leaf, n, total):
+    """Add the log density of a number (`leaves._slots.value_log_density`) to the total of each of the n leaves."""
+    family, a, b, lo, hi = leaves.family, leaves.a, leaves.b, leaves.lo, leaves.hi
+    log_norm, log_rest, atom_mass = leaves.log_norm, leaves.log_rest, leaves.atom_mass
+    step = columns.step[slot]
+    atom = find_atom(columns, slot, x)
+    at = columns.atom_start[slot] + atom
+    centre = cell_centre(step, columns.origin[slot], x) if step > 0.0 else x
+    log_step = math.log(step) if step > 0.0 else 0.0
+    for i in range(n):
+        k = leaf[i]
+        if total[i] == -math.inf:
+            continue
+        if step == 0.0 and atom >= 0:
+            total[i] += math.log(atom_mass[k, at]) if atom_mass[k, at] > 0.0 else -math.inf
+            continue
+        f, c, s, u, v, w = family[k, slot], a[k, slot], b[k, slot], lo[k, slot], hi[k, slot], log_norm[k, slot]
+        if step == 0.0:
+            total[i] += log_rest[k, slot] + log_pdf(f, c, s, u, v, w, x)
+            continue
+        log_density = log_rest[k, slot] + log_cell_density(f, c, s, u, v, w, centre, step)
+        if atom >= 0:
+            mass = atom_mass[k, at] + math.exp(log_density) * step
+            log_density = math.log(mass) - log_step if mass > 0.0 else -math.inf
+        total[i] += log_density
+
+
+@njit(nogil=True, cache=True)
+def add_region(columns, leaves, evidence, j, region, leaf, n, total):
+    """Add the log mass of a region of column j to the total of each of the n leaves."""
+    slot, is_categorical = columns.slot[j], columns.is_categorical[j]
+    for i in range(n):
+        if total[i] == -math.inf:
+            continue
+        if is_categorical:
+            total[i] += level_region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
+        else:
+            total[i] += region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
+
+
+@njit(nogil=True, cache=True)
+def knows_nothing(evidence, row):
+    """Whether no cell of the row has a value or a region."""
+    for j in range(evidence.value.shape[1]):
+        if not math.isnan(evidence.value[row, j]) or cell_region(evidence, row, j) >= 0:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight):
+    """Write the leaves that the row's evidence meets and their log p(leaf, evidence); return how many.
+
+    Leaves that give the evidence probability 0 are left out.
+    """
+    if knows_nothing(evidence, row):
+        n = leaves.log_weight.shape[0]
+        for i in range(n):
+            leaf[i] = i
+            log_weight[i] = leaves.log_weight[i]
+        return n
+    n = reachable(columns, trees, evidence, row, stack, leaf)
+    for i in range(n):
+        log_weight[i] = leaves.log_weight[leaf[i]]
+    for categorical in (1, 0):  # levels first: they are cheap, and may rule leaves out
+        for j in range(evidence.value.shape[1]):
+            if columns.is_categorical[j] != categorical:
+                continue
+            x, region, slot = evidence.value[row, j], cell_region(evidence, row, j), columns.slot[j]
+            if x == x and categorical:
+                add_level(leaves.log_level, columns.level_start[slot] + int(x), leaf, n, log_weight)
+            elif x == x:
+                add_value(columns, leaves, slot, x, leaf, n, log_weight)
+            elif region >= 0:
+                add_region(columns, leaves, evidence, j, region, leaf, n, log_weight)
+    kept = 0
+    for i in range(n):
+        if log_weight[i] > -math.inf:
+            leaf[kept], log_weight[kept] = leaf[i], log_weight[i]
+            kept += 1
+    return kept
+
+
+@njit(nogil=True, cache=True)
+def log_sum(x, n):
+    """log of the sum of exp of the first n entries, in their order."""
+    top = -math.inf
+    for i in range(n):
+        top = max(top, x[i])
+    if top == -math.inf:
+        return top
+    total = 0.0
+    for i in range(n):
+        total += math.exp(x[i] - top)
+    return top + math.log(total)
+
+
+@njit(nogil=True, cache=True)
+def log_density_rows(columns, trees, leaves, evidence, first, stop):
+    """log p(evidence) of the rows first..stop-1, without the penalty; nothing is stored."""
+    stack = np.empty(trees.feature.shape[0], np.int32)
+    leaf = np.empty(leaves.log_weight.shape[0], np.int32)
+    log_weight = np.empty(leaves.log_weight.shape[0], np.float64)
+    out = np.empty(stop - first, np.float64)
+    for row in range(first, stop):
+        n = weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight)
+        out[row - first] = log_sum(log_weight, n)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def posterior_rows(columns, trees, leaves, evidence, first, stop):
+    """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of the rows first..stop-1."""
+    stack = np.empty(trees.feature.shape[0], np.int32)
+    leaf = np.empty(leaves.log_weight.shape[0], np.int32)
+    log_weight = np.empty(leaves.log_weight.shape[0], np.float64)
+    start = np.zeros(stop - first + 1, np.int64)
+    all_leaf = np.empty(1024, np.int32)
+    all_log_weight = np.empty(1024, np.float64)
+    log_evidence = np.empty(stop - first, np.float64)
+    end = 0
+    for row in range(first, stop):
+        n = weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight)
+        if end + n > all_leaf.shape[0]:
+            room = max(2 * all_leaf.shape[0], end + n)
+            all_leaf, all_log_weight = widened(all_leaf, end, room), widened(all_log_weight, end, room)
+        all_leaf[end : end + n] = leaf[:n]
+        all_log_weight[end : end + n] = log_weight[:n]
+        end += n
+        start[row - first + 1] = end
+        log_evidence[row - first] = log_sum(log_weight, n)
+    return start, all_leaf[:end], all_log_weight[:end], log_evidence
+
+
+@njit(nogil=True, cache=True)
+def widened(x, n, room):
+    """A longer array that starts with the first n entries of x."""
+    wider = np.empty(room, x.dtype)
+    wider[:n] = x[:n]
+    return wider
+
+
+@njit(nogil=True, cache=True)
+def last_leaf_rows(columns, trees, leaves, evidence, first, stop):
+    """Posterior weight of the last leaf in the rows first..stop-1; NaN where the evidence has probability 0."""
+    stack = np.empty(trees.feature.shape[0], np.int32)
+    leaf = np.empty(leaves.log_weight.shape[0], np.int32)
+    log_weight = np.empty(leaves.log_weight.shape[0], np.float64)
+    out = np.empty(stop - first, np.float64)
+    for row in range(first, stop):
+        n = weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight)
+        weight = math.nan if n == 0 else 0.0
+        for i in range(n):
+            if leaf[i] == leaves.log_weight.shape[0] - 1:
+                weight = math.exp(log_weight[i] - log_sum(log_weight, n))
+        out[row - first] = weight
+    return out

@@ -1,0 +1,105 @@
+"""The posterior over leaves: which boxes the evidence meets, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..model import Model
+from ..table.regions import Evidence
+from ..threads import chunks, map_ordered
+from ._weights import last_leaf_rows, posterior_rows
+
+_ENTRIES = 2_000_000
+
+
+class LeafPosterior(NamedTuple):
+    """Leaves of n rows of evidence, sparse: row i has the entries ``start[i]:start[i + 1]``.
+
+    Attributes
+    ----------
+    start : int64 array (n + 1,)
+    leaf : int32 array (M,)
+        Leaves that give the evidence a probability above 0.
+    log_weight : float64 array (M,)
+        log p(leaf, evidence): not normalised, without the penalty for unseen levels.
+    log_evidence : float64 array (n,)
+        log p(evidence), the log-sum of the row's entries; -inf if it has none.
+    """
+
+    start: np.ndarray
+    leaf: np.ndarray
+    log_weight: np.ndarray
+    log_evidence: np.ndarray
+
+
+def posterior(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> LeafPosterior:
+    """Leaves that each row of evidence meets, with log p(leaf, evidence).
+
+    ``exp(log_weight - log_evidence)`` are the row's posterior weights; they are exact, nothing is cut off.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : Evidence
+        n rows.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    LeafPosterior
+        A row that is missing everywhere holds all leaves: work through many rows with `by_chunks` instead.
+    """
+
+    def work(first: int, stop: int) -> LeafPosterior:
+        return chunk_posterior(model, evidence, first, stop)
+
+    parts = list(map_ordered(work, row_chunks(model, evidence), n_jobs))
+    ends = np.cumsum([0] + [len(part.leaf) for part in parts])
+    return LeafPosterior(
+        np.concatenate([np.zeros(1, np.int64), *(p.start[1:] + end for p, end in zip(parts, ends[:-1], strict=True))]),
+        np.concatenate([part.leaf for part in parts]),
+        np.concatenate([part.log_weight for part in parts]),
+        np.concatenate([part.log_evidence for part in parts]),
+    )
+
+
+def background_weight(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+    """Posterior weight of the background leaf in each row, shape (n,): 0..1, NaN where the evidence has probability 0.
+
+    All zero in a model without background; there rows of probability 0 are NaN too.
+    """
+
+    def work(first: int, stop: int) -> np.ndarray:
+        return last_leaf_rows(model.columns, model.trees, model.leaves, evidence, first, stop)
+
+    weight = np.concatenate(list(map_ordered(work, row_chunks(model, evidence), n_jobs)))
+    return weight if model.has_background else np.where(np.isnan(weight), weight, 0.0)
+
+
+def by_chunks(
+    model: Model,
+    evidence: Evidence,
+    read: Callable[[LeafPosterior, int], np.ndarray],
+    n_jobs: int | None,
+) -> np.ndarray:
+    """Concatenate ``read(posterior of rows first.., first)`` over chunks of rows, so that memory stays bounded."""
+
+    def work(first: int, stop: int) -> np.ndarray:
+        return read(chunk_posterior(model, evidence, first, stop), first)
+
+    return np.concatenate(list(map_ordered(work, row_chunks(model, evidence), n_jobs)))
+
+
+def chunk_posterior(model: Model, evidence: Evidence, first: int, stop: int) -> LeafPosterior:
+    """The posterior of the rows first..stop-1."""
+    return LeafPosterior(*posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop))
+
+
+def row_chunks(model: Model, evidence: Evidence, most: int = 1024) -> list[tuple[int, int]]:
+    """So few rows a chunk that rows without any evidence, which meet every leaf, fit into some 50 MB."""
+    rows = max(1, min(most, _ENTRIES // len(model.leaves.log_weight)))
+    return chunks(len(evidence.value), rows) or [(0, 0)]
