@@ -43,3 +43,22 @@ class Trees(NamedTuple):
     leaf: np.ndarray
     weight: np.ndarray
     root: np.ndarray
+
+
+def add_stump(trees: Trees) -> Trees:
+    """The same trees and one more: a single node, the last leaf (the background)."""
+
+    def append(array: np.ndarray, value: float) -> np.ndarray:
+        return np.append(array, np.array([value], dtype=array.dtype))
+
+    return Trees(
+        feature=append(trees.feature, -1),
+        threshold=append(trees.threshold, 0.0),
+        levels_at=append(trees.levels_at, -1),
+        left_levels=trees.left_levels,
+        left=append(trees.left, -1),
+        right=append(trees.right, -1),
+        leaf=append(trees.leaf, trees.leaf.max() + 1),
+        weight=append(trees.weight, 1.0),
+        root=append(trees.root, len(trees.feature)),
+    )

@@ -1,0 +1,41 @@
+"""Checks of estimator parameters, with errors that say what was expected."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+
+def check_number(
+    name: str, value: Any, *, low: float, high: float = math.inf, whole: bool = False, none: bool = False
+) -> None:
+    """Raise ValueError unless ``low <= value <= high`` (a whole number if ``whole``; None allowed if ``none``)."""
+    if none and value is None:
+        return
+    kind = Integral if whole else Real
+    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
+        what = "a whole number" if whole else "a number"
+        limits = f"at least {low}" if high == math.inf else f"between {low} and {high}"
+        raise ValueError(f"{name} must be {what} {limits}{' or None' if none else ''}, got {value!r}")
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Raise ValueError unless ``value`` is one of ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def count_features(max_features: str | int | float | None, d: int) -> int:
+    """Number of columns tried at each node, from scikit-learn's ``max_features``, for d columns."""
+    if max_features is None:
+        return d
+    if max_features == "sqrt":
+        return max(1, math.isqrt(d))
+    if max_features == "log2":
+        return max(1, int(math.log2(d)))
+    if isinstance(max_features, Integral) and not isinstance(max_features, bool) and max_features >= 1:
+        return min(int(max_features), d)
+    if isinstance(max_features, float) and 0 < max_features <= 1:
+        return max(1, int(max_features * d))
+    raise ValueError(f"max_features must be 'sqrt', 'log2', None, a whole number >= 1 or a share in (0, 1], got {max_features!r}")

@@ -1,0 +1,112 @@
+"""Kernels: statistics of every leaf of one tree, column by column, and the parameters made from them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def rows_by_leaf(leaf_of, n_leaves):
+    """Rows sorted by leaf: (rows (n,), start (n_leaves + 1,)); rows with leaf -1 are left out."""
+    start = np.zeros(n_leaves + 1, np.int64)
+    for leaf in leaf_of:
+        if leaf >= 0:
+            start[leaf + 1] += 1
+    for leaf in range(n_leaves):
+        start[leaf + 1] += start[leaf]
+    rows = np.empty(start[n_leaves], np.int32)
+    fill = start[:-1].copy()
+    for i in range(leaf_of.shape[0]):
+        leaf = leaf_of[i]
+        if leaf >= 0:
+            rows[fill[leaf]] = i
+            fill[leaf] += 1
+    return rows, start
+
+
+@njit(nogil=True, cache=True)
+def numeric_statistics(x, atom, rows, start, n_atoms, unit):
+    """Per leaf, of one numeric column ``x`` (n,) whose cells lie on atom ``atom`` (n,; -1: none).
+
+    Returns
+    -------
+    atoms : float64 array (n_leaves, n_atoms)
+        Rows on each atom.
+    rest : float64 array (n_leaves, 5)
+        Of the other rows: number, mean, sum of squared deviations over ``unit`` squared, smallest, largest.
+    missing : float64 array (n_leaves,)
+        Share of missing cells.
+    """
+    n_leaves = start.shape[0] - 1
+    atoms = np.zeros((n_leaves, n_atoms))
+    rest = np.zeros((n_leaves, 5))
+    missing = np.zeros(n_leaves)
+    for leaf in range(n_leaves):
+        n = 0.0
+        shift = 0.0
+        smallest = math.inf
+        largest = -math.inf
+        for r in rows[start[leaf] : start[leaf + 1]]:
+            v = x[r]
+            if math.isnan(v):
+                missing[leaf] += 1.0
+            elif atom[r] >= 0:
+                atoms[leaf, atom[r]] += 1.0
+            else:
+                n += 1.0
+                shift = v
+                smallest = min(smallest, v)
+                largest = max(largest, v)
+        rest[leaf, 0] = n
+        if n > 0.0:
+            total = 0.0  # about a value of the leaf, so that a narrow spread far from 0 is not lost
+            for r in rows[start[leaf] : start[leaf + 1]]:
+                if atom[r] < 0 and not math.isnan(x[r]):
+                    total += x[r] - shift
+            mean = shift + total / n
+            squares = 0.0
+            for r in rows[start[leaf] : start[leaf + 1]]:
+                if atom[r] < 0 and not math.isnan(x[r]):
+                    squares += ((x[r] - mean) / unit) ** 2
+            rest[leaf, 1] = mean
+            rest[leaf, 2] = squares
+            rest[leaf, 3] = smallest
+            rest[leaf, 4] = largest
+        size = start[leaf + 1] - start[leaf]
+        if size > 0:
+            missing[leaf] /= size
+    return atoms, rest, missing
+
+
+@njit(nogil=True, cache=True)
+def level_masses(codes, rows, start, pseudo, allowed, mass, missing):
+    """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), and missing shares into ``missing``.
+
+    Watson et al. 2023, Algorithm 2: (rows with the level + pseudo-rows) / total over the levels that the box allows.
+    ``pseudo`` (K,) holds the pseudo-rows of each level; a leaf that would have no mass at all takes the marginal.
+    """
+    n_leaves = start.shape[0] - 1
+    n_levels = pseudo.shape[0]
+    for leaf in range(n_leaves):
+        mass[leaf] = 0.0
+        absent = 0.0
+        for r in rows[start[leaf] : start[leaf + 1]]:
+            if codes[r] < 0:
+                absent += 1.0
+            else:
+                mass[leaf, codes[r]] += 1.0
+        total = 0.0
+        for k in range(n_levels):
+            mass[leaf, k] = mass[leaf, k] + pseudo[k] if allowed[leaf, k] else 0.0
+            total += mass[leaf, k]
+        if total <= 0.0:
+            for k in range(n_levels):
+                mass[leaf, k] = 1.0 if allowed[leaf, k] else 0.0
+                total += mass[leaf, k]
+        for k in range(n_levels):
+            mass[leaf, k] /= total
+        size = start[leaf + 1] - start[leaf]
+        missing[leaf] = absent / size if size > 0 else 0.0

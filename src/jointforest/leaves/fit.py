@@ -1,0 +1,281 @@
+"""Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage.
+
+Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf. The plain estimates of the
+paper are too sharp in small leaves; `Shrinkage` says how much they borrow from the column as a whole.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..table.columns import Columns
+from ._fit import level_masses, numeric_statistics, rows_by_leaf
+from ._mle import truncated_mle
+from .derived import make_leaves
+from .table import NORMAL, STUDENT, UNIFORM, Leaves
+
+CENTRAL_95 = 3.92  # width of the central 95 % of a normal, in standard deviations
+
+
+class Settings(NamedTuple):
+    """How leaf densities are estimated.
+
+    Attributes
+    ----------
+    leaf : "normal", "normal_mle" or "uniform"
+        Density of numbers that lie on no atom. "normal": the mean and standard deviation of the leaf's values are the parameters of
+        the untruncated parent (the paper); "normal_mle": the maximum likelihood of the truncated normal.
+    bounds : "no", "local" or "global"
+        Support of it: the leaf's box; the span of the leaf's own values; or the box, its open sides cut at the span of
+        the whole column. Uniform leaves need finite bounds and read "no" as "global".
+    smoothing : float
+        Pseudo-rows per level, on average over the levels of a column, shared out by the column's marginal.
+    prior : "marginal" or "uniform"
+        How pseudo-rows are shared out: by the column's frequencies, or evenly (the paper's alpha).
+    spread_rows : float
+        Pseudo-rows with which a leaf's variance is shrunk to the pooled within-leaf variance of its column; 0 for none.
+    min_spread : float
+        Smallest standard deviation of a leaf, in units of the column's.
+    """
+
+    leaf: str = "normal"
+    bounds: str = "no"
+    smoothing: float = 0.1
+    prior: str = "marginal"
+    spread_rows: float = 2.0
+    min_spread: float = 0.01
+
+
+class Table(NamedTuple):
+    """The rows to learn from, prepared once for all trees.
+
+    Attributes
+    ----------
+    values : float64 array (d, n)
+        Cells, grid columns snapped to cell centres; NaN where missing.
+    codes : int32 array (d, n)
+        Level codes of categorical columns, number of the atom of numeric ones; -1 where missing or on no atom.
+    centre, spread, low, high : float64 arrays (p,)
+        Mean, standard deviation (never 0), smallest and largest of each numeric slot's values that are on no atom.
+    atom_share : float64 array (A,)
+        Share of the column's rows on each atom.
+    level_share : float64 array (S,)
+        Smoothed marginal of each level, positive.
+    missing : float64 array (d,)
+        Share of missing cells.
+    """
+
+    values: np.ndarray
+    codes: np.ndarray
+    centre: np.ndarray
+    spread: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    atom_share: np.ndarray
+    level_share: np.ndarray
+    missing: np.ndarray
+
+
+def prepare(columns: Columns, X: np.ndarray) -> Table:
+    """`Table` of X (n, d), whose grid columns are snapped (see `trees.ranks.snap`)."""
+    n, d = X.shape
+    p = len(columns.step)
+    values = np.ascontiguousarray(X.T)
+    codes = np.full((d, n), -1, dtype=np.int32)
+    centre, low, high = np.zeros(p), np.zeros(p), np.zeros(p)
+    spread = np.ones(p)
+    atom_share = np.zeros(int(columns.atom_start[-1]))
+    level_share = np.zeros(int(columns.level_start[-1]))
+    for j in range(d):
+        known = ~np.isnan(values[j])
+        slot = columns.slot[j]
+        if columns.is_categorical[j]:
+            codes[j, known] = values[j, known].astype(np.int32)
+            at = slice(columns.level_start[slot], columns.level_start[slot + 1])
+            n_levels = at.stop - at.start
+            count = np.bincount(codes[j, known], minlength=n_levels)
+            level_share[at] = (count + 1 / n_levels) / (count.sum() + 1)
+            continue
+        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        for k, atom in enumerate(columns.atom_value[at]):
+            on = values[j] == atom
+            codes[j, on] = k
+            atom_share[at.start + k] = on.sum() / max(known.sum(), 1)
+        rest = values[j, known & (codes[j] < 0)]
+        if len(rest) == 0:  # a column of atoms only: the rest is where they are
+            rest = values[j, known]
+        if len(rest) == 0:
+            continue
+        low[slot], high[slot] = rest.min(), rest.max()
+        unit = max(high[slot] - low[slot], np.finfo(float).tiny)
+        centre[slot] = low[slot] + unit * np.mean((rest - low[slot]) / unit)
+        spread[slot] = unit * np.std((rest - centre[slot]) / unit)
+        if not spread[slot] > 0:
+            spread[slot] = columns.step[slot] if columns.step[slot] > 0 else max(abs(centre[slot]) * 1e-3, 1e-3)
+    return Table(
+        values, codes, centre, spread, low, high, atom_share, level_share, np.isnan(values).mean(axis=1),
+    )  # fmt: skip
+
+
+class TreeLeaves(NamedTuple):
+    """Fitted leaves of one tree, not yet joined to a forest: the parameters of `leaves.table.Leaves`, and their rows."""
+
+    rows: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    atom_mass: np.ndarray
+    level_mass: np.ndarray
+    missing_rate: np.ndarray
+
+
+def fit_tree(
+    columns: Columns,
+    table: Table,
+    leaf_of: np.ndarray,
+    box_lo: np.ndarray,
+    box_hi: np.ndarray,
+    allowed: np.ndarray,
+    settings: Settings,
+) -> TreeLeaves:
+    """Leaf densities of one tree.
+
+    Parameters
+    ----------
+    leaf_of : int32 array (n,)
+        Leaf (numbered within the tree) of each row; -1 leaves the row out.
+    box_lo, box_hi : float64 arrays (l, p), allowed : bool array (l, S)
+        The boxes of the tree's leaves, from `trees.boxes.leaf_boxes`.
+    """
+    n_leaves, p = box_lo.shape
+    d = len(columns.slot)
+    rows, start = rows_by_leaf(leaf_of, n_leaves)
+    a, b = np.zeros((n_leaves, p)), np.ones((n_leaves, p))
+    lo, hi = box_lo.copy(), box_hi.copy()
+    atom_mass = np.zeros((n_leaves, len(columns.atom_value)))
+    level_mass = np.zeros((n_leaves, int(columns.level_start[-1])))
+    missing_rate = np.zeros((n_leaves, d))
+    for j in range(d):
+        slot = columns.slot[j]
+        if columns.is_categorical[j]:
+            at = slice(columns.level_start[slot], columns.level_start[slot + 1])
+            n_levels = at.stop - at.start
+            prior = table.level_share[at] if settings.prior == "marginal" else np.full(n_levels, 1 / n_levels)
+            mass, missing = np.empty((n_leaves, n_levels)), np.empty(n_leaves)
+            level_masses(
+                table.codes[j], rows, start, settings.smoothing * n_levels * prior,
+                np.ascontiguousarray(allowed[:, at]), mass, missing,
+            )  # fmt: skip
+            level_mass[:, at], missing_rate[:, j] = mass, missing
+            continue
+        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        atoms, rest, missing_rate[:, j] = numeric_statistics(
+            table.values[j], table.codes[j], rows, start, at.stop - at.start, table.spread[slot]
+        )
+        atom_mass[:, at] = _atom_masses(columns.atom_value[at], table.atom_share[at], atoms, rest[:, 0], lo[:, slot], hi[:, slot], settings)
+        support = _support(rest, lo[:, slot], hi[:, slot], columns.step[slot], table, slot, settings)
+        lo[:, slot], hi[:, slot] = support
+        if settings.leaf != "uniform":
+            a[:, slot], b[:, slot] = _normal(rest, *support, columns.step[slot], table, slot, settings)
+    if settings.leaf == "uniform":
+        a[:], b[:] = 0.0, 0.0
+    return TreeLeaves(np.diff(start), a, b, lo, hi, atom_mass, level_mass, missing_rate)
+
+
+def _atom_masses(value, share, atoms, n_rest, lo, hi, settings):  # type: ignore[no-untyped-def]
+    """Masses (l, n_atoms) of the atoms inside the box, smoothed by the column's own shares."""
+    inside = (value > lo[:, None]) & (value <= hi[:, None])
+    pseudo = settings.smoothing * (len(value) + 1)
+    prior = np.where(inside, share, 0.0)
+    rest_prior = max(1.0 - share.sum(), 0.0)
+    prior_total = prior.sum(axis=1) + rest_prior
+    scale = np.divide(pseudo, prior_total, out=np.zeros_like(prior_total), where=prior_total > 0)
+    total = atoms.sum(axis=1) + n_rest + scale * prior_total
+    weight = np.where(inside, atoms, 0.0) + scale[:, None] * prior
+    return np.divide(weight, total[:, None], out=np.zeros_like(weight), where=total[:, None] > 0)
+
+
+def _support(rest, lo, hi, step, table, slot, settings):  # type: ignore[no-untyped-def]
+    """Support (lo, hi] of the rest inside the box, see `Settings.bounds`."""
+    if settings.bounds == "no" and settings.leaf != "uniform":
+        return lo, hi
+    pad = step / 2 if step > 0 else settings.min_spread * table.spread[slot] + 1e-9 * abs(table.high[slot] - table.low[slot])
+    low, high = table.low[slot] - pad, table.high[slot] + pad
+    if settings.bounds == "local":
+        low = np.where(rest[:, 0] > 0, rest[:, 3] - pad, low)
+        high = np.where(rest[:, 0] > 0, rest[:, 4] + pad, high)
+        new_lo, new_hi = np.maximum(lo, low), np.minimum(hi, high)
+    else:
+        new_lo, new_hi = np.where(np.isinf(lo), low, lo), np.where(np.isinf(hi), high, hi)
+    # A box beyond the column's span keeps its finite side and gets a width of one pad.
+    empty = ~(new_lo < new_hi)
+    new_lo = np.where(empty, np.where(np.isinf(lo), hi - 2 * pad, lo), new_lo)
+    new_hi = np.where(empty, np.where(np.isinf(hi), lo + 2 * pad, hi), new_hi)
+    return new_lo, new_hi
+
+
+def _normal(rest, lo, hi, step, table, slot, settings):  # type: ignore[no-untyped-def]
+    """Mean and standard deviation (l,) of the untruncated parent of each leaf's rest."""
+    n, mean, squares = rest[:, 0], rest[:, 1], rest[:, 2]
+    unit = table.spread[slot]
+    floor = max(settings.min_spread * unit, 0.3 * step)
+    width = np.minimum(hi, table.high[slot]) - np.maximum(lo, table.low[slot])
+    default = np.clip(width / CENTRAL_95, floor, None)  # the paper's code: 95 % of the normal inside the box
+    freedom = np.maximum(n - 1, 0)
+    if settings.spread_rows > 0:
+        pooled = squares.sum() / max(freedom.sum(), 1.0)
+        target = np.minimum(pooled, (default / unit) ** 2) if pooled > 0 else (default / unit) ** 2
+        spread = unit * np.sqrt((squares + settings.spread_rows * target) / (freedom + settings.spread_rows))
+    else:
+        spread = np.where((n > 1) & (squares > 0), unit * np.sqrt(squares / np.maximum(freedom, 1)), default)
+    spread = np.maximum(spread, floor)
+    middle = np.clip(table.centre[slot], np.maximum(lo, table.low[slot]), np.minimum(hi, table.high[slot]))
+    mean = np.where(n > 0, mean, middle)
+    if settings.leaf == "normal_mle":
+        return truncated_mle(mean, spread, lo, hi, floor, 4 * unit)
+    return mean, spread
+
+
+def background(columns: Columns, table: Table) -> TreeLeaves:
+    """The single leaf of the background: Student t around each column's mean, smoothed marginals, no bounds."""
+    p = len(columns.step)
+    return TreeLeaves(
+        rows=np.array([table.values.shape[1]]),
+        a=table.centre[None].copy(),
+        b=table.spread[None].copy(),
+        lo=np.full((1, p), -np.inf),
+        hi=np.full((1, p), np.inf),
+        atom_mass=_background_atoms(columns, table)[None],
+        level_mass=table.level_share[None].copy(),
+        missing_rate=table.missing[None].copy(),
+    )
+
+
+def _background_atoms(columns: Columns, table: Table) -> np.ndarray:
+    """Atom shares (A,), with at least a thousandth of each column left to the rest."""
+    mass = table.atom_share.copy()
+    for slot in range(len(columns.step)):
+        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        mass[at] *= min(1.0, 0.999 / max(mass[at].sum(), 1e-300))
+    return mass
+
+
+def join(columns: Columns, trees: list[TreeLeaves], settings: Settings, back: TreeLeaves | None, epsilon: float) -> Leaves:
+    """Leaves of a forest of equally weighted trees, the background last with weight ``epsilon``."""
+    parts = trees if back is None else [*trees, back]
+    share = (1.0 - epsilon if back is not None else 1.0) / len(trees)
+    weights = [share * t.rows / t.rows.sum() for t in trees] + ([] if back is None else [np.array([epsilon])])
+    family = UNIFORM if settings.leaf == "uniform" else NORMAL
+    families = [np.full(t.a.shape, family) for t in trees] + ([] if back is None else [np.full(back.a.shape, STUDENT)])
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(np.concatenate(weights))
+    return make_leaves(
+        columns,
+        np.concatenate([np.full(len(t.rows), i) for i, t in enumerate(parts)]),
+        log_weight,
+        np.concatenate(families),
+        *(np.concatenate([getattr(t, f) for t in parts]) for f in ("a", "b", "lo", "hi", "atom_mass", "level_mass", "missing_rate")),
+    )

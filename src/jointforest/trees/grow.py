@@ -1,0 +1,192 @@
+"""Grow, route through and prune trees on ranks, and join them into a node table."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..table.columns import Columns
+from ._grow import grow_tree, route
+from ._split import GINI
+from .nodes import Trees
+from .ranks import Ranks
+
+
+class RankTree(NamedTuple):
+    """One tree on ranks, as grown: see `_grow.grow_tree` for its arrays."""
+
+    feature: np.ndarray
+    below_rank: np.ndarray
+    above_rank: np.ndarray
+    levels_at: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    level_words: np.ndarray
+    share_left: np.ndarray
+
+
+def grow(
+    ranks: Ranks,
+    is_categorical: np.ndarray,
+    is_ordered: np.ndarray,
+    y: np.ndarray,
+    n_classes: int,
+    weight: np.ndarray,
+    *,
+    criterion: int = GINI,
+    max_features: int,
+    min_samples_split: float = 2.0,
+    min_class: np.ndarray | None = None,
+    max_depth: int | None = None,
+    max_leaf_nodes: int | None = None,
+    min_gain: float = 1e-9,
+    seed: int,
+    number: int,
+) -> RankTree:
+    """Grow tree ``number`` of the forest with this ``seed`` on the rows of positive ``weight``; see `_grow.grow_tree`."""
+    return RankTree(
+        *grow_tree(
+            ranks.codes,
+            ranks.n_codes,
+            is_categorical,
+            is_ordered,
+            y,
+            n_classes,
+            weight,
+            np.flatnonzero(weight > 0).astype(np.int32),
+            criterion,
+            max_features,
+            float(min_samples_split),
+            np.zeros(n_classes) if min_class is None else np.asarray(min_class, dtype=np.float64),
+            -1 if max_depth is None else max_depth,
+            -1 if max_leaf_nodes is None else max_leaf_nodes,
+            min_gain,
+            seed,
+            number,
+        )
+    )
+
+
+def find_leaves(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> np.ndarray:
+    """Leaf node (int32, n) of each row of ``codes`` (d, n); rows missing a split value take a side by a seeded draw."""
+    out = np.empty(codes.shape[1], dtype=np.int32)
+    route(
+        codes, tree.feature, tree.below_rank, tree.levels_at, tree.level_words, tree.left, tree.right, tree.share_left,
+        seed, number, out,
+    )  # fmt: skip
+    return out
+
+
+def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> RankTree:
+    """Remove leaves that fewer than ``min_rows`` rows reach (Watson et al. 2023, Algorithm 1).
+
+    The sibling of such a leaf takes the place of their parent, so its box grows to hold both. Where both children are too
+    small, the parent becomes a leaf.
+
+    Parameters
+    ----------
+    rows_at : int array (N,)
+        Number of rows that end in each node, as leaves of ``tree``.
+    """
+    n_nodes = len(tree.feature)
+    stands_for = list(range(n_nodes))  # the node that takes this place
+    rows = rows_at.astype(np.int64).tolist()
+    left, right = tree.left.tolist(), tree.right.tolist()
+    for node in range(n_nodes - 1, -1, -1):
+        if left[node] < 0:
+            continue
+        a, b = stands_for[left[node]], stands_for[right[node]]
+        rows[node] = rows[a] + rows[b]
+        small_a = left[a] < 0 and rows[a] < min_rows
+        small_b = left[b] < 0 and rows[b] < min_rows
+        if small_a and small_b:
+            left[node] = right[node] = -1
+        elif small_a or small_b:
+            stands_for[node] = b if small_a else a
+            rows[stands_for[node]] = rows[node]
+        else:
+            left[node], right[node] = a, b
+    return _renumber(tree, stands_for[0], np.array(left, dtype=np.int32), np.array(right, dtype=np.int32))
+
+
+def _renumber(tree: RankTree, root: int, left: np.ndarray, right: np.ndarray) -> RankTree:
+    """The tree below ``root`` with these children, its nodes numbered anew, depth first, parents before children."""
+    kept = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        kept.append(node)
+        if left[node] >= 0:
+            stack += [int(right[node]), int(left[node])]
+    order = np.array(kept)
+    number = np.full(len(left), -1, dtype=np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    inner = left[order] >= 0
+    return RankTree(
+        feature=np.where(inner, tree.feature[order], -1).astype(np.int32),
+        below_rank=np.where(inner, tree.below_rank[order], -1).astype(np.int32),
+        above_rank=np.where(inner, tree.above_rank[order], -1).astype(np.int32),
+        levels_at=np.where(inner, tree.levels_at[order], -1).astype(np.int32),
+        left=np.where(inner, number[left[order]], -1).astype(np.int32),
+        right=np.where(inner, number[right[order]], -1).astype(np.int32),
+        level_words=tree.level_words,
+        share_left=tree.share_left[order],
+    )
+
+
+def thresholds(columns: Columns, ranks: Ranks, tree: RankTree) -> np.ndarray:
+    """Threshold of each node (0 where the split is not numeric): halfway between the neighbouring values in the node.
+
+    On a grid it is the cell edge next to the middle; always ``low <= threshold < high``, so that rows keep their side.
+    """
+    out = np.zeros(len(tree.feature))
+    numeric = np.flatnonzero((tree.feature >= 0) & (tree.levels_at < 0))
+    first = ranks.value_start[tree.feature[numeric]]
+    low = ranks.values[first + tree.below_rank[numeric]]
+    high = ranks.values[first + tree.above_rank[numeric]]
+    middle = low / 2 + high / 2
+    middle = np.where((middle >= low) & (middle < high), middle, low)
+    slot = columns.slot[tree.feature[numeric]]
+    step, origin = columns.step[slot], columns.origin[slot]
+    grid = step > 0
+    safe = np.where(grid, step, 1.0)
+    cell_low, cell_high = np.rint((low - origin) / safe), np.rint((high - origin) / safe)
+    edge = origin + step * (cell_low + np.floor((cell_high - cell_low - 1) / 2) + 0.5)
+    out[numeric] = np.where(grid, edge, middle)
+    return out
+
+
+def join(columns: Columns, ranks: Ranks, trees: list[RankTree], rows_at: list[np.ndarray]) -> Trees:
+    """The node table of a forest; ``rows_at[t]`` (N_t,) counts the rows that end in each node of tree t."""
+    node_at = np.cumsum([0] + [len(t.feature) for t in trees])
+    word_at = np.cumsum([0] + [len(t.level_words) for t in trees])
+    leaf_at = np.cumsum([0] + [int((t.left < 0).sum()) for t in trees])
+
+    def shifted(field: str, by: np.ndarray) -> np.ndarray:
+        parts = [getattr(t, field) for t in trees]
+        return np.concatenate([np.where(p >= 0, p + by[i], -1) for i, p in enumerate(parts)]).astype(np.int32)
+
+    leaf_parts = [np.where(t.left < 0, np.cumsum(t.left < 0) - 1 + leaf_at[i], -1) for i, t in enumerate(trees)]
+    return Trees(
+        feature=np.concatenate([t.feature for t in trees]),
+        threshold=np.concatenate([thresholds(columns, ranks, t) for t in trees]),
+        levels_at=shifted("levels_at", word_at),
+        left_levels=np.concatenate([t.level_words for t in trees]),
+        left=shifted("left", node_at),
+        right=shifted("right", node_at),
+        leaf=np.concatenate(leaf_parts).astype(np.int32),
+        weight=np.concatenate([node_weights(t.left, t.right, r) for t, r in zip(trees, rows_at, strict=True)]),
+        root=node_at[:-1].astype(np.int32),
+    )
+
+
+def node_weights(left: np.ndarray, right: np.ndarray, rows_at: np.ndarray) -> np.ndarray:
+    """Share of the rows below each node (N,), from the number of rows that end in each leaf."""
+    rows = rows_at.astype(np.float64).tolist()
+    children = list(zip(left.tolist(), right.tolist(), strict=True))
+    for node in range(len(rows) - 1, -1, -1):
+        a, b = children[node]
+        if a >= 0:
+            rows[node] = rows[a] + rows[b]
+    return np.array(rows) / rows[0]
