@@ -10,7 +10,10 @@ SQRT2 = math.sqrt(2.0)
 SQRT_PI_2 = math.sqrt(math.pi / 2.0)
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 LOG2 = math.log(2.0)
-INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
+LOG2_REST = 2.3190468138462996e-17
+"""log 2 less its float."""
+SQRT_2PI = math.sqrt(2.0 * math.pi)
+INV_SQRT_2PI = 1.0 / SQRT_2PI
 Z_MAX = 1e154
 """|z| is clamped here: z * z stays finite."""
 
@@ -83,17 +86,29 @@ def tail_step(z0, e):
 
 
 @njit(nogil=True, cache=True)
+def central_quantile(d):
+    """The z with Phi(z) = 1/2 + d for |d| <= 1/4 (a power series, then Halley's method)."""
+    c = d * SQRT_2PI
+    c2 = c * c
+    z = c * (1.0 + c2 * (1.0 / 6.0 + c2 * (7.0 / 120.0 + c2 * (127.0 / 5040.0 + c2 * (4369.0 / 362880.0)))))
+    for _ in range(2):
+        e = (0.5 * math.erf(z / SQRT2) - d) * SQRT_2PI * math.exp(0.5 * z * z)
+        z -= e / (1.0 + 0.5 * z * e)
+        if abs(e) < 1e-5 * abs(z):
+            break
+    return z
+
+
+@njit(nogil=True, cache=True)
 def ndtri(p):
     """Quantile of the standard normal, 0 <= p <= 1."""
+    if abs(p - 0.5) <= 0.25:
+        return central_quantile(p - 0.5)
     if p <= 0.0:
         return -math.inf
     if p >= 1.0:
         return math.inf
-    if p > 0.5:
-        return tail_step(0.0, -math.log1p(-2.0 * (p - 0.5)))
-    if p > 0.25:
-        return -tail_step(0.0, -math.log1p(2.0 * (p - 0.5)))
-    return -tail_step(0.0, -math.log(2.0 * p))
+    return -tail_step(0.0, -math.log(2.0 * p)) if p < 0.5 else tail_step(0.0, -math.log(2.0 * (1.0 - p)))
 
 
 @njit(nogil=True, cache=True)
@@ -101,6 +116,9 @@ def log_ndtri(y):
     """Quantile of the standard normal at p = exp(y), y <= 0."""
     if y >= 0.0:
         return math.inf
-    if y > -LOG2:
-        return tail_step(0.0, -math.log(-2.0 * math.expm1(y)))
-    return -tail_step(0.0, -(y + LOG2))
+    if y < -1.3:
+        return -tail_step(0.0, -(y + LOG2))
+    if y < -0.3:
+        # 2 p - 1 = expm1(y + log 2), with the rounding error of log 2 put back
+        return central_quantile(0.5 * math.expm1((y + LOG2) + LOG2_REST))
+    return tail_step(0.0, -math.log(-2.0 * math.expm1(y)))
