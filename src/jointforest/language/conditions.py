@@ -1,0 +1,165 @@
+"""Conditions: the part of the grammar that events and evidence share."""
+
+from __future__ import annotations
+
+from ..table.conditions import Interval
+from .combine import Condition, Conditions, Value, any_of, merge, negate
+from .cursor import Cursor
+from .errors import QuerySyntaxError
+from .tokens import Token
+
+_DEEPEST = 50
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_CLOSING = {"{": "}", "(": ")", "[": "]"}
+
+
+class ConditionParser(Cursor):
+    """Recursive descent: one method a rule of the grammar (see `parser`)."""
+
+    depth = 0
+
+    def conditions(self, what: str) -> Conditions:
+        """Clauses joined by commas."""
+        if self.token.sort == "end":
+            raise self.fail(f"expected {what}", hint="such as age >= 40")
+        clauses = [self.clause()]
+        while self.is_symbol(","):
+            self.advance()
+            clauses.append(self.clause())
+        if not (self.token.sort == "end" or self.is_symbol("|", ")")):
+            raise self.fail(f"expected ',' or 'and', found {self.found()}", hint=self.quoting_hint())
+        return merge(clauses)
+
+    def clause(self) -> Conditions:
+        start = self.token
+        found = [self.all()]
+        while self.is_keyword("or"):
+            self.advance()
+            found.append(self.all())
+        if len(found) == 1:
+            return found[0]
+        return self.on_one_column(start, found, "or", "P(A or B) = P(A) + P(B) - P(A, B)")
+
+    def all(self) -> Conditions:
+        found = [self.part()]
+        while self.is_keyword("and"):
+            self.advance()
+            found.append(self.part())
+        return merge(found)
+
+    def part(self) -> Conditions:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self.fail(f"brackets and 'not' more than {_DEEPEST} deep")
+        start = self.token
+        if self.is_keyword("not"):
+            self.advance()
+            found = self.part()
+            if len(found) > 1:
+                raise self.across_columns(start, found, "not", "P(not A) = 1 - P(A)")
+            found = ((found[0][0], negate(found[0][1])),)
+        elif self.is_symbol("("):
+            self.advance()
+            found = self.conditions("a condition")
+            self.expect(")", "each '(' needs its ')'")
+        else:
+            found = (self.condition(),)
+        self.depth -= 1
+        return found
+
+    def on_one_column(self, start: Token, found: list[Conditions], word: str, answer: str) -> Conditions:
+        columns = {column for conditions in found for column, _ in conditions}
+        if len(columns) > 1:
+            raise self.across_columns(start, merge(found), word, answer)
+        return ((columns.pop(), any_of([conditions[0][1] for conditions in found])),)
+
+    def across_columns(self, start: Token, found: Conditions, word: str, answer: str) -> QuerySyntaxError:
+        names = ", ".join(repr(column) for column, _ in found[:4])
+        hint = f"ask for the parts and combine them: {answer}"
+        return self.fail(f"'{word}' over different columns ({names}) is not a region of one column", start, hint)
+
+    def condition(self) -> tuple[str, Condition]:
+        """One condition; ``column`` may stand after a value, as in ``40 <= age < 60``."""
+        if self.token.sort in ("number", "string") or self.is_symbol("+", "-"):
+            return self.turned()
+        start = self.token
+        column = self.column()
+        if self.is_symbol(*_TURNED):
+            op = str(self.advance().value)
+            condition = self.compared(op, self.value())
+            if self.is_symbol(*_TURNED):
+                raise self.fail("a chain of comparisons starts with a value", hint=f"write 40 <= {column} < 60")
+            return column, condition
+        if self.is_keyword("not") and self.is_keyword("in", "between", ahead=1):
+            self.advance()
+            return column, negate(self.membership())
+        if self.is_keyword("in", "between"):
+            return column, self.membership()
+        return column, self.lone(start, column)
+
+    def lone(self, start: Token, column: str) -> Condition:
+        """A column with nothing after it is a boolean that is true."""
+        if not (self.token.sort == "end" or self.is_symbol(",", ")", "|") or self.is_keyword("and", "or")):
+            hint = "a condition is: column = value, column in {...}, column between a and b"
+            raise self.fail(f"expected a comparison after {column!r}, found {self.found()}", hint=hint)
+        if self.kinds is not None and self.kinds[column] != "boolean":
+            hint = f"only a boolean column stands alone; write {column} = value"
+            raise self.fail(f"{column!r} is {self.kinds[column]}, not boolean", start, hint)
+        return True
+
+    def turned(self) -> tuple[str, Condition]:
+        low = self.value()
+        if not self.is_symbol(*_TURNED):
+            raise self.fail(f"expected a comparison, found {self.found()}", hint="write age >= 40, or 40 <= age < 60")
+        first = str(self.advance().value)
+        column = self.column()
+        if not self.is_symbol(*_TURNED):
+            return column, self.compared(_TURNED[first], low)
+        if first[0] not in "<>" or str(self.token.value)[0] != first[0]:
+            raise self.fail("the two comparisons of a chain point the same way", hint=f"write 40 <= {column} < 60")
+        second = str(self.advance().value)
+        high = self.value()
+        closed = ("=" in first, "=" in second)
+        if first[0] == ">":
+            low, high, closed = high, low, closed[::-1]
+        return column, _interval(low, high, *closed)
+
+    def membership(self) -> Condition:
+        if self.is_keyword("between"):
+            self.advance()
+            low = self.value()
+            if not self.is_keyword("and"):
+                raise self.fail(f"expected 'and', found {self.found()}", hint="write column between 40 and 60")
+            self.advance()
+            return _interval(low, self.value(), True, True)
+        self.advance()
+        opening = str(self.token.value)
+        if not self.is_symbol(*_CLOSING):
+            raise self.fail(f"expected a list of values, found {self.found()}", hint="write column in {a, b}")
+        self.advance()
+        if self.is_symbol(_CLOSING[opening]):
+            raise self.fail("an empty list of values", hint="give at least one value")
+        values = [self.value()]
+        while self.is_symbol(","):
+            self.advance()
+            values.append(self.value())
+        self.expect(_CLOSING[opening], f"values are joined by ','; the list ends with '{_CLOSING[opening]}'")
+        return any_of(values)
+
+    def compared(self, op: str, value: Value) -> Condition:
+        if op == "=":
+            return value
+        if op == "!=":
+            return negate(value)
+        if op in ("<", "<="):
+            return _interval(None, value, False, op == "<=")
+        return _interval(value, None, op == ">=", False)
+
+
+def _interval(low: Value | None, high: Value | None, low_in: bool, high_in: bool) -> Interval:
+    """Interval from whether its ends belong to it."""
+    if low_in and high_in:
+        return Interval(low, high, "both")
+    if low_in or high_in:
+        return Interval(low, high, "left" if low_in else "right")
+    return Interval(low, high, "neither")

@@ -1,0 +1,147 @@
+"""Text to queries and conditions.
+
+Grammar (keywords and functions in any case)::
+
+    query     = "P" "(" (column | event) ["|" evidence] ")"          distribution of a column, or probability
+              | "logp" "(" event ["|" evidence] ")"                  log-density
+              | ("E" | "Var" | "Sd" | "Median" | "Mode") "(" column ["|" evidence] ")"
+              | "Q" "(" column {"," number} ["|" evidence] ")"       quantiles, each level in (0, 1)
+    event, evidence = clause {"," clause}
+    clause    = all {"or" all}                                       all of it about one column
+    all       = part {"and" part}
+    part      = "not" part | "(" event ")" | condition
+    condition = column op value | column ["not"] "between" value "and" value
+              | column ["not"] "in" "{" value {"," value} "}"        also ( ) and [ ]
+              | value op column [op value]                           40 <= age < 60
+              | column                                               a boolean column, true
+    op        = "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">="
+    column    = word | `..` | ".."                                   the quote doubled stands for itself
+    value     = ["+" | "-"] number | '..' | ".." | word              true and false are booleans
+
+``and`` binds tighter than ``or``, and ``or`` tighter than the comma. ``or`` joins conditions on one column only.
+A query's result is a `Query`; conditions are pairs of a column and a condition of `jointforest.table.conditions`, one
+pair a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..table.schema import near
+from .combine import Conditions
+from .conditions import ConditionParser
+from .query import FUNCTIONS, Query
+
+
+def parse_query(text: str, kinds: Mapping[str, str] | None = None) -> Query:
+    """Read a query such as ``P(income = '>50K' | age >= 40, sex = 'Female')``.
+
+    Parameters
+    ----------
+    text : str
+    kinds : mapping of str to str, optional
+        The table's columns and their kinds; without it any column name is accepted.
+
+    Returns
+    -------
+    Query
+
+    Raises
+    ------
+    QuerySyntaxError
+        With the place of the fault, and a hint.
+
+    Examples
+    --------
+    >>> parse_query("E(age | sex = Female)").column
+    'age'
+    """
+    return QueryParser(text, kinds).query()
+
+
+def parse_conditions(text: str, kinds: Mapping[str, str] | None = None) -> Conditions:
+    """Read conditions such as ``age >= 40 and sex = 'Female'``: pairs of a column and its condition.
+
+    Parameters and errors are those of `parse_query`.
+
+    Examples
+    --------
+    >>> parse_conditions("sex = Female")
+    (('sex', 'Female'),)
+    """
+    return QueryParser(text, kinds).conditions_alone()
+
+
+class QueryParser(ConditionParser):
+    """Queries, and conditions that stand alone."""
+
+    def query(self) -> Query:
+        function = self.function()
+        column: str | None = None
+        levels: tuple[float, ...] = ()
+        event: Conditions = ()
+        if function == "P" and self.is_lone_column():
+            column = self.column()
+        elif function in ("P", "logp"):
+            event = self.conditions("an event")
+        else:
+            column = self.column()
+            levels = self.levels() if function == "Q" else ()
+        evidence = self.evidence(function)
+        if self.token.sort != "end":
+            hint = "evidence goes inside, after a bar '|'"
+            raise self.fail(f"expected nothing more, found {self.found()}", hint=hint)
+        return Query(function, column, levels, event, evidence)
+
+    def function(self) -> str:
+        names = {name.lower(): name for name in FUNCTIONS}
+        token = self.token
+        if token.sort != "word" or not self.is_symbol("(", ahead=1):
+            some = f"one of {', '.join(FUNCTIONS)} with brackets, such as P(income = '>50K' | age >= 40)"
+            raise self.fail("expected a query", hint=some)
+        name = names.get(str(token.value).lower())
+        if name is None:
+            raise self.fail(f"no function is called {token.value!r}", hint=near(token.value, FUNCTIONS))
+        self.advance()
+        self.advance()
+        return name
+
+    def is_lone_column(self) -> bool:
+        return self.is_column_name() and self.is_symbol("|", ")", ahead=1)
+
+    def levels(self) -> tuple[float, ...]:
+        levels = []
+        hint = "write Q(column, 0.05, 0.5, 0.95 | evidence)"
+        while self.is_symbol(","):
+            self.advance()
+            if self.token.sort != "number":
+                raise self.fail(f"expected a level such as 0.95, found {self.found()}", hint=hint)
+            if not 0 < float(self.token.value) < 1:
+                raise self.fail("a quantile's level is more than 0 and less than 1", hint=hint)
+            levels.append(float(self.advance().value))
+        if not levels:
+            raise self.fail("Q needs the levels of the quantiles", hint=hint)
+        return tuple(levels)
+
+    def evidence(self, function: str) -> Conditions:
+        evidence: Conditions = ()
+        if self.is_symbol("|"):
+            self.advance()
+            if self.is_symbol(")"):
+                raise self.fail("no evidence after the bar", hint="leave the bar out, or give a condition")
+            evidence = self.conditions("evidence")
+            if self.is_symbol("|"):
+                raise self.fail("a second bar '|'", hint="join the evidence by ',' or 'and'")
+        elif self.is_symbol(",") or self.token.sort == "word":
+            hint = f"evidence goes after a bar: {function}(column | evidence)"
+            raise self.fail(f"expected '|' or ')', found {self.found()}", hint=hint)
+        self.expect(")", "each '(' needs its ')'")
+        return evidence
+
+    def conditions_alone(self) -> Conditions:
+        conditions = self.conditions("a condition")
+        if self.is_symbol("|"):
+            raise self.fail("a bar '|' has no place in conditions", hint="it belongs in queries: P(event | evidence)")
+        if self.token.sort != "end":
+            raise self.fail(f"expected ',' or 'and', found {self.found()}", hint=self.quoting_hint())
+        return conditions

@@ -1,0 +1,100 @@
+"""Text to tokens."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple
+
+from .errors import QuerySyntaxError
+
+KEYWORDS = {"and", "or", "not", "in", "between"}
+"""Words, in any case, that are neither names nor values unless quoted."""
+
+_NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SYMBOLS = ("<=", ">=", "==", "!=", "<>", "<", ">", "=", "(", ")", "[", "]", "{", "}", ",", "|", "+", "-")
+_SPELLINGS = {"==": "=", "<>": "!=", "\u2264": "<=", "\u2265": ">=", "\u2260": "!="}
+_QUOTES = {"'": "string", '"': "double", "`": "backtick"}
+_LONGEST_NUMBER = 400
+
+
+class Token(NamedTuple):
+    """A word (bare), string ('..'), double (".."), backtick (`..`), number, symbol or end.
+
+    ``value`` is the text without quotes, the Python number, or the symbol in its one spelling.
+    """
+
+    sort: str
+    value: str | int | float
+    start: int
+    stop: int
+
+
+def is_word_character(character: str) -> bool:
+    """Whether a bare word may hold this character: letters, digits, the underscore, and accents."""
+    return character.isalnum() or ("a" + character).isidentifier()
+
+
+def tokenize(text: str) -> list[Token]:
+    """Cut a text into tokens; the last one is the end.
+
+    Raises
+    ------
+    QuerySyntaxError
+        At an unclosed quote, an unreadable number or a character with no meaning.
+    """
+    tokens = []
+    at = 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        token = _next_token(text, at)
+        tokens.append(token)
+        at = token.stop
+    tokens.append(Token("end", "", len(text), len(text)))
+    return tokens
+
+
+def _next_token(text: str, at: int) -> Token:
+    character = text[at]
+    if character in _QUOTES:
+        return _quoted(text, at)
+    number = _NUMBER.match(text, at)
+    if number and not (number.end() < len(text) and is_word_character(text[number.end()])):
+        return Token("number", _number(text, at, number.group()), at, number.end())
+    if is_word_character(character):
+        stop = at
+        while stop < len(text) and is_word_character(text[stop]):
+            stop += 1
+        return Token("word", text[at:stop], at, stop)
+    for symbol in (*_SYMBOLS, *_SPELLINGS):
+        if text.startswith(symbol, at):
+            return Token("symbol", _SPELLINGS.get(symbol, symbol), at, at + len(symbol))
+    hint = "names with dots or spaces go in backticks or double quotes, text values in single quotes"
+    if character == ";":
+        hint = "join conditions by ',' or 'and'"
+    elif character in "&!":
+        hint = "write 'and', 'or', 'not'"
+    raise QuerySyntaxError(f"cannot read {character!r}", text, at, hint)
+
+
+def _quoted(text: str, at: int) -> Token:
+    """A quoted text; the quote doubled stands for itself."""
+    quote = text[at]
+    parts = []
+    start = at + 1
+    while True:
+        stop = text.find(quote, start)
+        if stop < 0:
+            raise QuerySyntaxError(f"the quote {quote} is not closed", text, at, f"add {quote} at its end")
+        parts.append(text[start:stop])
+        if not text.startswith(quote, stop + 1):
+            return Token(_QUOTES[quote], quote.join(parts), at, stop + 1)
+        start = stop + 2
+
+
+def _number(text: str, at: int, digits: str) -> int | float:
+    if len(digits) > _LONGEST_NUMBER or not math.isfinite(float(digits)):
+        raise QuerySyntaxError("the number is too large", text, at)
+    return int(digits) if digits.isdecimal() else float(digits)
