@@ -54,7 +54,7 @@ def make_leaves(
     >>> import numpy as np
     >>> from jointforest.table.columns import Columns
     >>> none, start = np.empty(0), np.zeros(2, np.int32)
-    >>> columns = Columns(np.zeros(1, np.uint8), np.zeros(1, np.int32), np.zeros(1), np.zeros(1), start, none, start[:1])
+    >>> columns = Columns(np.zeros(1, np.uint8), start[:1], np.zeros(1), np.zeros(1), start, none, start[:1])
     >>> table = np.zeros((1, 0))
     >>> leaves = make_leaves(columns, [0], [0.0], [[0]], [[0.0]], [[1.0]], [[0.0]], [[np.inf]], table, table, [[0.0]])
     >>> float(np.exp(leaves.log_norm[0, 0]).round(12))

@@ -112,7 +112,7 @@ def quantile(za, zb, h, q):
     anchor = 1
     if za >= 0.0:
         # the tail is close to a power law in sqrt(4 + z^2)
-        total, ca, _, cb, _ = _scaled(za, zb, h)
+        total, ca, _, _, _ = _scaled(za, zb, h)
         tail = (2.0 + 0.5 * za * ca) / (4.0 * (1.0 + 0.5 * za * ca) ** 2)
         left = max(1.0 - q * min(total / tail, 1.0), 1e-300)
         if h * ca < 0.5:
@@ -180,10 +180,7 @@ def mean_variance(za, zb, h):
         r = cb / ca
         # everything over c_a^4; z_a c_a = 2 s_a
         mean_c = 0.5 * (1.0 - r * r * r) / mass
-        if zb < math.inf:
-            d = (0.5 * h * cb) * ((0.5 * za) * cb + sb) / (sa + sb)
-        else:
-            d = 1.0 / (1.0 + sa)
+        d = (0.5 * h * cb) * ((0.5 * za) * cb + sb) / (sa + sb) if zb < math.inf else 1.0 / (1.0 + sa)
         second_c2 = d * (sa * sa + sa * sb + sb * sb) / mass
         mean = (mean_c - 2.0 * sa) / ca
         var = (second_c2 - mean_c * mean_c) / ca / ca
