@@ -70,9 +70,11 @@ def contains(column: Column, condition: Any, number: float) -> bool:
 
 def place(column: Column, number: float) -> float:
     """Place of a number on the column's grid, in cells; whole (up to rounding errors) at cell centres."""
-    if column.is_categorical or column.step == 0.0 or math.isinf(number):
+    if column.is_categorical or column.step == 0.0:
         return number
     cells = (number - column.center) / column.step
+    if math.isinf(cells):
+        return cells
     near = float(round(cells))
     return near if abs(cells - near) <= 1e-6 + 4e-16 * abs(cells) else cells
 
@@ -80,7 +82,7 @@ def place(column: Column, number: float) -> float:
 def center(column: Column, number: float) -> float:
     """Place of the cell of a number (the number itself where there is no grid)."""
     at = place(column, number)
-    return float(round(at)) if column.step > 0.0 else at
+    return float(round(at)) if column.step > 0.0 and math.isfinite(at) else at
 
 
 def region_contains(column: Column, region: Region, number: float) -> bool:

@@ -107,9 +107,10 @@ def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any])
         column = schema.columns[j]
         if name in lengths:
             for i in range(n):
-                _narrow(column, of_row(condition, i), value[i : i + 1, j], region[i : i + 1, j], known)
+                meaning = _Meaning(column, of_row(condition, i), known)
+                value[i, j], region[i, j] = meaning.added(float(value[i, j]), int(region[i, j]))
         else:
-            _narrow(column, condition, value[:, j], region[:, j], known)
+            _add(_Meaning(column, condition, known), value[:, j], region[:, j])
     penalty = np.array(np.broadcast_to(evidence.log_penalty, n))
     return known.evidence(value, region, penalty)
 
@@ -168,23 +169,36 @@ class _RegionTable:
         )
 
 
-def _narrow(column: Column, condition: Any, value: np.ndarray, region: np.ndarray, known: _RegionTable) -> None:
-    """Add a condition to the cells of a column (some or all rows), in place."""
-    meaning = compiled(column, condition)
-    if meaning is None:
-        return
-    has_value = ~np.isnan(value)
-    numbers = np.unique(value[has_value])
-    outside = np.array([x for x in numbers.tolist() if not contains(column, condition, x)])
-    conflict = np.isin(value, outside)
-    before = region.copy()
-    for number in np.unique(before[~has_value]).tolist():
-        cells = ~has_value & (before == number)
-        old = known.regions[number] if number >= 0 else None
+class _Meaning:
+    """A condition on a column, and what becomes of a cell to which it is added."""
+
+    def __init__(self, column: Column, condition: Any, known: _RegionTable) -> None:
+        self.column, self.condition, self.known = column, condition, known
+        self.meaning = compiled(column, condition)
+
+    def added(self, value: float, region: int) -> tuple[float, int]:
+        """Value and number of the region of a cell that had this value (NaN: none) and region (-1: none)."""
+        meaning = self.meaning
+        if meaning is None:
+            return value, region
+        if not math.isnan(value):
+            fits = contains(self.column, self.condition, value)
+            return (value, -1) if fits else (math.nan, self.known.number(NOWHERE))
+        old = self.known.regions[region] if region >= 0 else None
         if isinstance(meaning, Region):
-            region[cells] = known.number(meaning if old is None else intersected(old, meaning))
-        elif old is not None and not region_contains(column, old, meaning):
-            region[cells] = known.number(NOWHERE)
-        else:
-            value[cells], region[cells] = meaning, -1
-    value[conflict], region[conflict] = np.nan, known.number(NOWHERE)
+            return math.nan, self.known.number(meaning if old is None else intersected(old, meaning))
+        if old is None or region_contains(self.column, old, meaning):
+            return meaning, -1
+        return math.nan, self.known.number(NOWHERE)
+
+
+def _add(meaning: _Meaning, value: np.ndarray, region: np.ndarray) -> None:
+    """Add a condition to all cells of a column, in place; equal cells at once."""
+    if len(value) == 0:
+        return
+    place = np.unique(value, return_inverse=True)[1]
+    cells = place * (int(region.max()) + 2) + region + 1
+    _, first, same = np.unique(cells, return_index=True, return_inverse=True)
+    added = [meaning.added(float(value[i]), int(region[i])) for i in first.tolist()]
+    value[:] = np.array([x for x, _ in added])[same]
+    region[:] = np.array([number for _, number in added], dtype=np.int32)[same]

@@ -67,7 +67,7 @@ def decode(schema: Schema, X: np.ndarray) -> Any:
 
     Grid columns are moved to the nearest cell centre. As in the library itself, missing cells turn an ``int64`` pandas
     or numpy column into ``float64`` and a ``bool`` one into objects; all other types have a missing cell of their own.
-    Integers outside a type's range are clipped to it.
+    Numbers outside a type's range are clipped to it, dates to the years 1 to 9999 (1678 to 2261 in nanoseconds).
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def decimal_step(distinct: np.ndarray, eps: float = 2.3e-16) -> float:
             return 0.0
         scaled = distinct * 10.0**k
         whole = np.rint(scaled)
-        if np.all(np.abs(scaled - whole) <= 4 * eps * np.abs(scaled)):
+        if np.all(np.abs(scaled - whole) <= np.minimum(4 * eps * np.abs(scaled), 0.03)):
             for m in (125, 25, 5, 2) if k > 0 else ():
                 if len(distinct) * math.log(m) > math.log(1000.0) and np.all(whole % m == 0) and m < 10**k:
                     return m / 10.0**k

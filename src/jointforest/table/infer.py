@@ -13,6 +13,7 @@ import numpy as np
 from .cells import Cells, read
 from .grids import MAX_CELLS, decimal_step, find_atoms, is_tied, time_step
 from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema, near
+from .times import zone, zone_of
 
 
 def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
@@ -82,6 +83,14 @@ def _datetime(column: Column, cells: Cells) -> Column:
             f"column {column.name!r}: dates and times are of kind 'datetime', not {column.kind!r}; "
             "turn them into numbers or text first for another kind"
         )
+    zone_name = zone_of(cells.dtype)
+    if zone_name is not None:
+        try:
+            zone(zone_name)
+        except ValueError as error:
+            raise ValueError(
+                f"column {column.name!r}: {error}; convert it, such as with .dt.tz_convert('UTC')"
+            ) from None
     known = cells.values[~cells.missing]
     first = int(known.min())
     whole = max(round(cells.per_second), 1)
@@ -151,7 +160,8 @@ def _labels(column: Column, cells: Cells) -> tuple[Level, ...]:
                 f"got {label!r} of type {type(label).__name__}; use astype(str)"
             )
     if len(set(cells.labels)) != len(cells.labels):
-        raise ValueError(f"column {column.name!r}: two of its levels are equal (such as 1 and True); use astype(str)")
+        twice = next(label for k, label in enumerate(cells.labels) if label in cells.labels[:k])
+        raise ValueError(f"column {column.name!r}: two of its levels equal {twice!r}; turn them into text, each once")
     return tuple(cells.labels) if cells.declared else tuple(sorted(cells.labels))
 
 

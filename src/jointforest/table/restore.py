@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import times
 from .schema import Column
 from .times import PER_SECOND, unit_of
 
@@ -22,11 +23,15 @@ def snapped(column: Column, x: np.ndarray) -> np.ndarray:
     """Numbers moved to the centre of their grid cell, as the nearest float to the decimal; as they are without grid."""
     if column.step == 0.0:
         return np.ascontiguousarray(x)
-    if column.center == 0.0 and column.step <= 1.0 and round(1.0 / column.step) * column.step == 1.0:
-        per_unit = round(1.0 / column.step)  # dividing whole numbers gives the float nearest to the decimal
-        return np.asarray(np.rint(x * per_unit) / per_unit)
-    centers = np.rint((x - column.center) / column.step) * column.step + column.center
-    return np.round(centers, column.decimals)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if column.center == 0.0 and column.step <= 1.0 and round(1.0 / column.step) * column.step == 1.0:
+            per_unit = round(1.0 / column.step)  # dividing whole numbers gives the float nearest to the decimal
+            centers = np.rint(x * per_unit) / per_unit
+        else:
+            centers = np.rint((x - column.center) / column.step) * column.step + column.center
+            centers = np.round(centers, column.decimals)
+    far = np.abs(x) > 2.0**52 * column.step
+    return np.asarray(np.where(far, x, centers)) if far.any() else centers
 
 
 def values(column: Column, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -42,7 +47,10 @@ def values(column: Column, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cast(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Numbers as a numpy type; integers are rounded, and clipped to the type's range rather than wrapped around."""
+    """Numbers as a numpy type: rounded if it holds integers, clipped to its range rather than wrapped around."""
+    if dtype.kind == "f" and dtype.itemsize < 8:
+        limit = float(np.finfo(dtype).max)
+        numbers = np.clip(numbers, -limit, limit)
     if dtype.kind not in "iu":
         return np.asarray(numbers, dtype=dtype)
     limits = np.iinfo(dtype)
@@ -57,7 +65,8 @@ def stamps(column: Column, x: np.ndarray) -> np.ndarray:
     """Moments as datetime64 in the unit of the column's dtype (UTC if there is a time zone), NaT where missing."""
     unit = unit_of(column.dtype)
     per_second = PER_SECOND[unit]
-    steps = np.rint(x / column.step)
+    low, high = times.RANGE_NS if unit == "ns" else times.RANGE
+    steps = np.rint(np.clip(x, low - column.origin, high - column.origin) / column.step)
     missing = np.isnan(x)
     steps[missing] = 0.0
     # whole grid steps first, so that the arithmetic on ticks stays in integers

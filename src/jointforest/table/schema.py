@@ -137,7 +137,10 @@ class Column:
             return times.moment(round(number / self.step) * self.step, self.origin, self.dtype)
         if self.step == 0.0:
             return number
-        number = round((number - self.origin) / self.step) * self.step + self.origin
+        cells = (number - self.origin) / self.step
+        if abs(cells) > 2.0**52:  # finer than float64
+            return int(number) if self.kind == "integer" else number
+        number = round(cells) * self.step + self.origin
         return round(number) if self.kind == "integer" else round(number, self.decimals)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
+from . import dtypes
 from .schema import FRAMES, GRID_KINDS, KINDS, MAX_ATOMS, MAX_LEVELS, Column, Frame, Schema
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
@@ -24,6 +25,11 @@ def checked(data: Any) -> Schema:
     if not isinstance(data["columns"], list) or not data["columns"]:
         raise ValueError("schema.columns: expected a non-empty list")
     columns = tuple(_column(entry, f"schema.columns[{j}]") for j, entry in enumerate(data["columns"]))
+    for j, column in enumerate(columns):
+        try:
+            dtypes.check(data["frame"], column)
+        except ValueError as error:
+            raise ValueError(f"schema.columns[{j}].dtype: {error}") from None
     names = [column.name for column in columns]
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)

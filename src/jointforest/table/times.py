@@ -15,6 +15,10 @@ _UNIT = re.compile(r"\[([a-zA-Z]+)(?:, (?:tz=)?([^\]]+))?\]")
 
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 """Units of time stamps: how many make a second."""
+RANGE = (-62135510400.0, 253402214400.0)
+"""Seconds since 1970-01-01 that dates can show: the years 1 to 9999, less a day for time zones."""
+RANGE_NS = (-9.2e9, 9.2e9)
+"""The same in nanoseconds of 64 bits: the years 1678 to 2261."""
 
 
 def zone_of(dtype: str) -> str | None:
@@ -83,6 +87,7 @@ def seconds(value: Any, origin: float, zone_name: str | None) -> float:
 
 def moment(number: float, origin: float, dtype: str) -> dt.date | dt.datetime:
     """Date or datetime of a number of seconds since the origin, in the column's time zone."""
+    number = min(max(number, RANGE[0] - origin), RANGE[1] - origin)
     whole = math.floor(number)
     micro = round((number - whole) * 1e6)
     value = _EPOCH + dt.timedelta(seconds=whole + int(origin), microseconds=micro)
