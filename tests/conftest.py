@@ -11,7 +11,7 @@ from pathlib import Path
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     os.environ["NUMBA_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / f"jointforest-numba-{os.getuid()}-{worker}")
 
-from hypothesis import HealthCheck, settings  # noqa: E402 (after the cache is chosen)
+from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "fixed",

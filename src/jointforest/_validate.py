@@ -1,0 +1,181 @@
+"""Whether a model's arrays are what the kernels take for granted: kernels do not check bounds.
+
+Everything is checked with whole-array operations, in an order in which each check may rely on the ones before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ._validate_trees import check_array, check_trees, need, need_all
+from .leaves.table import NORMAL, STUDENT, UNIFORM, Leaves
+from .table.columns import Columns
+from .table.schema import Schema, kernel_columns
+from .trees.boxes import leaf_boxes
+from .trees.nodes import Trees
+
+TOLERANCE = 1e-6
+"""By how much a sum of weights or masses may differ from 1."""
+
+LEAF_FIELDS = {
+    "tree": (np.int32, ("L",)),
+    "log_weight": (np.float64, ("L",)),
+    "family": (np.uint8, ("L", "p")),
+    "a": (np.float64, ("L", "p")),
+    "b": (np.float64, ("L", "p")),
+    "lo": (np.float64, ("L", "p")),
+    "hi": (np.float64, ("L", "p")),
+    "atom_mass": (np.float64, ("L", "A")),
+    "level_mass": (np.float64, ("L", "S")),
+    "missing_rate": (np.float64, ("L", "d")),
+}
+"""Type and shape of the fields of `Leaves` that are not derived from others."""
+
+DERIVED_FIELDS = {
+    "log_norm": (np.float64, ("L", "p")),
+    "log_rest": (np.float64, ("L", "p")),
+    "log_level": (np.float64, ("L", "S")),
+}
+"""Type and shape of the derived fields of `Leaves`."""
+
+
+def check(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_background: bool) -> None:
+    """Check every array of a model.
+
+    Parameters
+    ----------
+    schema : Schema
+    columns : Columns
+    trees : Trees
+    leaves : Leaves
+    has_background : bool
+        Whether the last tree is the background: a single leaf.
+
+    Raises
+    ------
+    ValueError
+        Naming the first field, and the entry of it, that is not as `Columns`, `Trees` and `Leaves` promise.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> model = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_.model
+    >>> check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    """
+    check_columns(schema, columns)
+    check_trees(columns, trees, has_background)
+    check_leaves(columns, trees, leaves._asdict())
+    check_derived(columns, leaves)
+
+
+def check_columns(schema: Schema, columns: Columns) -> None:
+    """Check that the kernels' columns are those of the schema."""
+    for name, expected in kernel_columns(schema)._asdict().items():
+        found = getattr(columns, name)
+        need(
+            isinstance(found, np.ndarray) and found.dtype == expected.dtype and np.array_equal(found, expected),
+            f"columns.{name} does not agree with the schema",
+        )
+
+
+def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, np.ndarray]) -> None:
+    """Check the fields of `Leaves` that are not derived, under columns and trees that were checked before."""
+    sizes = _sizes(columns, int((trees.feature == -1).sum()))
+    for name, (dtype, shape) in LEAF_FIELDS.items():
+        check_array(f"leaves.{name}", fields[name], dtype, tuple(sizes[s] for s in shape))
+    _check_trees_of_leaves(trees, fields["tree"])
+    log_weight = fields["log_weight"]
+    need_all("leaves.log_weight", log_weight <= TOLERANCE, log_weight, "a logarithm of at most 1")
+    total = float(np.exp(log_weight).sum())
+    need(abs(total - 1) <= TOLERANCE, f"leaves.log_weight: the weights sum to {total:.9g}, expected 1")
+
+    lo, hi, allowed = leaf_boxes(trees, columns)
+    _check_densities(columns, fields, lo, hi)
+    _check_atoms(columns, fields["atom_mass"], lo, hi)
+    _check_levels(columns, fields["level_mass"], allowed)
+    rate = fields["missing_rate"]
+    need_all("leaves.missing_rate", (rate >= 0) & (rate <= 1), rate, "a share between 0 and 1")
+
+
+def check_derived(columns: Columns, leaves: Leaves) -> None:
+    """Check the derived fields of `Leaves`: their shapes, and that no density has a norm that is 0 or not a number."""
+    sizes = _sizes(columns, len(leaves.tree))
+    for name, (dtype, shape) in DERIVED_FIELDS.items():
+        check_array(f"leaves.{name}", getattr(leaves, name), dtype, tuple(sizes[s] for s in shape))
+    need_all("leaves.log_norm", np.isfinite(leaves.log_norm), leaves.log_norm, "finite: the support has mass")
+    need_all("leaves.log_rest", leaves.log_rest <= TOLERANCE, leaves.log_rest, "a logarithm of at most 1")
+    need_all("leaves.log_level", leaves.log_level <= TOLERANCE, leaves.log_level, "a logarithm of at most 1")
+
+
+def _sizes(columns: Columns, n_leaves: int) -> dict[str, int]:
+    return {
+        "L": n_leaves,
+        "d": len(columns.slot),
+        "p": len(columns.step),
+        "A": len(columns.atom_value),
+        "S": int(columns.level_start[-1]),
+    }
+
+
+def _check_trees_of_leaves(trees: Trees, tree: np.ndarray) -> None:
+    """Each leaf names the tree it hangs in, and the leaves of a tree are contiguous."""
+    is_leaf = trees.feature == -1
+    root = np.arange(len(trees.feature))
+    inner = np.flatnonzero(~is_leaf)
+    root[trees.left[inner]] = root[trees.right[inner]] = inner
+    # a parent's number is smaller than its children's, so jumping up doubles its reach until all are at a root
+    while not np.array_equal(up := root[root], root):
+        root = up
+    tree_of_root = np.full(len(root), -1, dtype=np.int64)
+    tree_of_root[trees.root] = np.arange(len(trees.root))
+    expected = np.empty(len(tree), dtype=np.int64)
+    expected[trees.leaf[is_leaf]] = tree_of_root[root[is_leaf]]
+    need_all("leaves.tree", tree == expected, tree, "the number of the tree that the leaf hangs in")
+    need(
+        np.count_nonzero(np.diff(tree)) == len(trees.root) - 1,
+        "leaves.tree: expected the leaves of each tree side by side",
+    )
+
+
+def _check_densities(columns: Columns, fields: Mapping[str, np.ndarray], lo: np.ndarray, hi: np.ndarray) -> None:
+    family, a, b = fields["family"], fields["a"], fields["b"]
+    need_all("leaves.family", np.isin(family, (NORMAL, UNIFORM, STUDENT)), family, "a known family")
+    need_all("leaves.a", np.isfinite(a), a, "a finite number")
+    need_all("leaves.b", np.isfinite(b) & ((b > 0) | (family == UNIFORM)), b, "a finite scale above 0")
+    left, right = fields["lo"], fields["hi"]
+    need_all("leaves.lo", left < right, left, "a bound below leaves.hi")
+    with np.errstate(over="ignore"):
+        bounded = np.isfinite(right - left)
+    need_all("leaves.hi", bounded | (family != UNIFORM), right, "a finite support of a uniform density")
+    need_all("leaves.lo", left >= lo, left, "a bound inside the leaf's box")
+    need_all("leaves.hi", right <= hi, right, "a bound inside the leaf's box")
+    for s in np.flatnonzero(columns.step > 0):
+        for name in ("lo", "hi"):
+            edge = fields[name][:, s]
+            with np.errstate(over="ignore", invalid="ignore"):
+                cells = (edge - columns.origin[s]) / columns.step[s] + 0.5
+                rounding = 1e-15 * (np.abs(edge) + abs(columns.origin[s])) / columns.step[s]
+                on_edge = np.abs(cells - np.rint(cells)) <= TOLERANCE + rounding
+            need_all(f"leaves.{name} of numeric slot {s}", on_edge | np.isinf(edge), edge, "an edge of a grid cell")
+
+
+def _check_atoms(columns: Columns, mass: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:
+    need_all("leaves.atom_mass", mass >= 0, mass, "a mass of at least 0")
+    for s in np.flatnonzero(np.diff(columns.atom_start)):
+        atoms = slice(columns.atom_start[s], columns.atom_start[s + 1])
+        total = mass[:, atoms].sum(axis=1)
+        need_all(f"leaves.atom_mass of numeric slot {s}", total <= 1 + TOLERANCE, total, "masses that sum to at most 1")
+        value = columns.atom_value[atoms]
+        inside = (lo[:, s, None] < value) & (value <= hi[:, s, None])
+        need_all("leaves.atom_mass", inside | (mass[:, atoms] == 0), mass[:, atoms], "0 outside the leaf's box")
+
+
+def _check_levels(columns: Columns, mass: np.ndarray, allowed: np.ndarray) -> None:
+    need_all("leaves.level_mass", mass >= 0, mass, "a mass of at least 0")
+    need_all("leaves.level_mass", allowed | (mass == 0), mass, "0 outside the leaf's box")
+    for s in range(len(columns.level_start) - 1):
+        total = mass[:, columns.level_start[s] : columns.level_start[s + 1]].sum(axis=1)
+        off = np.abs(total - 1) <= TOLERANCE
+        need_all(f"leaves.level_mass of categorical slot {s}", off, total, "masses that sum to 1")
