@@ -11,6 +11,7 @@ import pytest
 
 from jointforest.table.grids import decimal_step, find_atoms
 from jointforest.table.infer import infer_schema
+from jointforest.table.schema import Schema
 
 RNG = np.random.default_rng(1)
 
@@ -76,6 +77,17 @@ def test_decimal_step():
     assert decimal_step(np.array([-0.5, 2.0])) == 0.1  # too few values to tell 0.5 from 0.1
     assert decimal_step(np.array([1e15 + 0.5])) == 0.0
     assert decimal_step(np.array([1e300])) == 0.0
+
+
+@pytest.mark.parametrize(
+    "noise", [lambda x: x.astype(np.float32), lambda x: np.where(RNG.random(len(x)) < 0.5, x, x * 3 / 3 + 1e-17)]
+)
+def test_atoms_are_cell_centres(noise):
+    values = np.where(RNG.random(900) < 0.2, 0.3, np.round(RNG.normal(size=900), 1))
+    frame = pd.DataFrame({"x": noise(values)})
+    schema = infer_schema(frame)
+    assert schema["x"].atoms == (0.3,)
+    assert Schema.from_dict(schema.to_dict()).to_dict() == schema.to_dict()
 
 
 def test_levels():

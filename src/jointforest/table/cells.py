@@ -127,11 +127,6 @@ def read(frame: Any) -> Table:
     return _arrow.read(frame)
 
 
-def frame_kind(frame: Any) -> bool:
-    """Whether `read` can be tried on an object: a data frame, an Arrow table or a numpy array."""
-    return isinstance(frame, np.ndarray) or nw.dependencies.is_into_dataframe(frame)
-
-
 def _through_narwhals(frame: Any) -> Any:
     what = type(frame).__module__.partition(".")[0] + "." + type(frame).__name__
     if nw.dependencies.is_polars_lazyframe(frame):

@@ -32,7 +32,8 @@ def build(
         Cells that hold a level never seen at learning; they count as missing, with a penalty.
     conditions : dict of column name to condition, optional
         A scalar, a list (any of its entries), or what `conditions` offers; it holds for every row, unless its ends are
-        arrays with one entry a row, or it is a `PerRow`. A cell that has a value too must meet both.
+        arrays with one entry a row, or it is a `PerRow`. A cell that has a value too must meet both; one with a level
+        never seen counts as missing, so that the condition alone holds for it.
     n : int, optional
         Number of rows if there is no X; default: that of the conditions' arrays, else 1.
 
@@ -66,8 +67,9 @@ def build(
     if unseen is not None:
         if unseen.shape != value.shape:
             raise ValueError(f"unseen: expected shape {value.shape}, got {unseen.shape}")
-        value[unseen] = np.nan
-        penalty += unseen @ np.array([column.log_unseen for column in schema.columns])
+        for j in np.flatnonzero(unseen.any(axis=0)).tolist():
+            value[unseen[:, j], j] = np.nan
+            penalty[unseen[:, j]] += schema.columns[j].log_unseen
     nothing = np.empty(0)
     start = np.zeros(1, dtype=np.int32)
     no_region = np.empty((0, 0), dtype=np.int32)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from .schema import MAX_ATOMS
+from .times import TIME_STEPS
 
 MAX_CELLS = 2.0**51
 """Largest cell number on a grid: beyond it half a cell is no longer exact in float64."""
@@ -95,8 +96,8 @@ def time_step(ticks: np.ndarray, per_second: float) -> float:
     per_second : float
         Ticks in a second.
     """
-    for seconds in (86400.0, 3600.0, 60.0, 1.0, 1e-3):
+    for seconds in TIME_STEPS[:-1]:
         size = round(seconds * per_second)
         if size <= 1 or np.all(ticks % size == 0):
             return max(seconds, 1 / per_second)
-    return 1e-6
+    return TIME_STEPS[-1]

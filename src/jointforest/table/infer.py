@@ -12,6 +12,7 @@ import numpy as np
 
 from .cells import Cells, read
 from .grids import MAX_CELLS, decimal_step, find_atoms, is_tied, time_step
+from .restore import snapped
 from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema, near
 from .times import zone, zone_of
 
@@ -183,6 +184,10 @@ def _numeric(column: Column, cells: Cells) -> Column:
         return column
     distinct, counts = np.unique(values, return_counts=True)
     step = 0.0 if column.kind == "mixed" else _step(column, cells, distinct, counts)
+    if step > 0:
+        # values of 32 bits, or the outcomes of sums, are near their cell's centre only: count cells
+        numbers, place = np.unique(np.rint(distinct / step), return_inverse=True)
+        distinct, counts = snapped(replace(column, step=step), numbers * step), np.bincount(place, counts)
     atoms = find_atoms(distinct, counts, step)
     if step > 0:
         kind = column.kind or ("integer" if step == 1.0 else "rounded")

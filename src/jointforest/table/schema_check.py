@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from . import dtypes
 from .schema import FRAMES, GRID_KINDS, KINDS, MAX_ATOMS, MAX_LEVELS, Column, Frame, Schema
+from .times import TIME_STEPS
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
 
@@ -83,6 +84,12 @@ def _grid_and_atoms(column: Column, at: str) -> None:
         raise ValueError(f"{at}.step: {column.step!r} does not fit a {column.kind} column")
     if column.kind == "integer" and (column.step != 1.0 or column.origin != round(column.origin)):
         raise ValueError(f"{at}.step: an integer column has step 1 and a whole origin")
+    if column.step > 0 and not 1e-9 <= column.step <= 1e9:
+        raise ValueError(f"{at}.step: expected a width from 1e-9 to 1e9, got {column.step!r}")
+    if column.kind == "datetime" and column.step not in TIME_STEPS:
+        raise ValueError(f"{at}.step: expected the seconds of a day, hour, minute, second, ms or us")
+    if column.kind == "rounded" and abs(column.origin) > 2**52 * column.step:
+        raise ValueError(f"{at}.origin: the grid is too fine for {column.origin!r}")
     if column.kind == "datetime" and (column.origin != round(column.origin) or abs(column.origin) > 1e12):
         raise ValueError(f"{at}.origin: expected whole seconds since 1970-01-01")
     if column.step == 0.0 and column.origin != 0.0:

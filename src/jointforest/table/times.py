@@ -15,6 +15,8 @@ _UNIT = re.compile(r"\[([a-zA-Z]+)(?:, (?:tz=)?([^\]]+))?\]")
 
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 """Units of time stamps: how many make a second."""
+TIME_STEPS = (86400.0, 3600.0, 60.0, 1.0, 1e-3, 1e-6)
+"""Seconds of a day, hour, minute, second, millisecond and microsecond: the resolutions of a column."""
 RANGE = (-62135510400.0, 253402214400.0)
 """Seconds since 1970-01-01 that dates can show: the years 1 to 9999, less a day for time zones."""
 RANGE_NS = (-9.2e9, 9.2e9)
