@@ -230,7 +230,7 @@ def _normal(rest, lo, hi, step, table, slot, settings):  # type: ignore[no-untyp
         target = np.minimum(pooled, (default / unit) ** 2) if pooled > 0 else (default / unit) ** 2
         spread = unit * np.sqrt((squares + settings.spread_rows * target) / (freedom + settings.spread_rows))
     else:
-        spread = np.where((n > 1) & (squares > 0), unit * np.sqrt(squares / np.maximum(freedom, 1)), default)
+        spread = np.where(n > 1, unit * np.sqrt(squares / np.maximum(freedom, 1)), default)
     spread = np.maximum(spread, floor)
     middle = np.clip(table.centre[slot], np.maximum(lo, table.low[slot]), np.minimum(hi, table.high[slot]))
     mean = np.where(n > 0, mean, middle)
