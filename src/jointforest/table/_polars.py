@@ -62,10 +62,8 @@ def _series(column: Column, x: np.ndarray) -> pl.Series:
         levels = pl.Series(list(column.levels), dtype=pl.String)
         codes = restore.codes(x)
         index = _masked(np.maximum(codes, 0), codes < 0)
-        if dtype == "Enum":
-            return levels.gather(index).cast(pl.Enum(levels))
-        text = levels.gather(index) if len(levels) else pl.Series([None] * len(x), dtype=pl.String)
-        return text if dtype == "String" else text.cast(pl.Categorical)
+        kinds = {"Enum": pl.Enum(levels), "Categorical": pl.Categorical()}
+        return levels.cast(kinds.get(dtype, pl.String())).gather(index)
     if column.kind == "datetime":
         stamps = restore.stamps(column, x)
         missing = np.isnat(stamps)

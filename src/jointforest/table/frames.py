@@ -82,8 +82,7 @@ def decode(schema: Schema, X: np.ndarray) -> Any:
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != len(schema.columns):
         raise ValueError(f"expected an array of shape (n, {len(schema.columns)}), got {X.shape}")
-    # one column after the other is read: make them contiguous at once
-    X = np.asfortranarray(X)
+    X = _columnwise(X)
     if schema.frame == "pandas":
         from . import _pandas
 
@@ -99,6 +98,14 @@ def decode(schema: Schema, X: np.ndarray) -> Any:
     from . import _numpy
 
     return _numpy.build(schema, X)
+
+
+def _columnwise(X: np.ndarray) -> np.ndarray:
+    """The same array with contiguous columns, turned block by block, which the processor's cache likes."""
+    out = np.empty(X.shape, order="F")
+    for start in range(0, len(X), 4096):
+        out[start : start + 4096] = X[start : start + 4096]
+    return out
 
 
 def _matched(schema: Schema, table: Table) -> list[tuple[int, str]]:
