@@ -8,7 +8,7 @@ from numba import njit
 
 from ._cells import _FAR, log_mass, mean_variance
 from ._special import LOG_SQRT_2PI
-from .normal import narrow_series
+from .normal import narrow_series, short_series
 from .student import log_pdf as student_log_pdf
 from .table import NORMAL, UNIFORM
 
@@ -40,8 +40,10 @@ def log_cell_density(family, a, b, lo, hi, log_norm, centre, step):
         h = step * scale
         z2 = z * z
         y = h * h
-        if y * (z2 + 4.0) <= 1.0 and log_norm >= _FAR:
-            return math.log(scale + scale * narrow_series(z2, y)) - 0.5 * z2 - (log_norm + LOG_SQRT_2PI)
+        r = y * (z2 + 4.0)
+        if r <= 1.0 and log_norm >= _FAR:
+            series = short_series(z2, y) if r <= 0.05 else narrow_series(z2, y)
+            return math.log(scale + scale * series) - 0.5 * z2 - (log_norm + LOG_SQRT_2PI)
     elif family == UNIFORM:
         return -log_norm
     return _log_cell_general(family, a, b, lo, hi, log_norm, centre, step)

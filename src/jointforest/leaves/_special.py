@@ -48,8 +48,8 @@ def mills(z):
 
 @njit(nogil=True, cache=True)
 def upper_tail(z):
-    """P(Z > z) for z >= 0."""
-    return INV_SQRT_2PI * mills(z) * math.exp(-0.5 * z * z)
+    """P(Z > z) for z >= 0 (0 where it is below 1e-315)."""
+    return 0.0 if z > 38.0 else INV_SQRT_2PI * mills(z) * math.exp(-0.5 * z * z)
 
 
 @njit(nogil=True, cache=True)

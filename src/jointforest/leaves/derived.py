@@ -29,7 +29,6 @@ def make_leaves(
     atom_mass: np.ndarray,
     level_mass: np.ndarray,
     missing_rate: np.ndarray,
-    n_jobs: int | None = -1,
 ) -> Leaves:
     """Leaves from their parameters: contiguous arrays of the right types, and the derived fields.
 
@@ -39,8 +38,6 @@ def make_leaves(
         Layout of the slots.
     tree, log_weight, family, a, b, lo, hi, atom_mass, level_mass, missing_rate : array-like
         See `Leaves`.
-    n_jobs : int or None
-        Threads for the derived fields.
 
     Returns
     -------
@@ -71,7 +68,7 @@ def make_leaves(
         (columns.atom_start, family, a, b, lo, hi, atom_mass, level_mass, norm, rest, level, start, stop)
         for start, stop in chunks(len(a), _CHUNK)
     ]
-    for _ in map_ordered(_derive, work, n_jobs):
+    for _ in map_ordered(_derive, work):
         pass
     return Leaves(
         tree=np.ascontiguousarray(tree, dtype=np.int32),

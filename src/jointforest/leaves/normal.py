@@ -31,9 +31,11 @@ def narrow_series(z2, y):
 
 
 @njit(nogil=True, cache=True)
-def is_narrow(z2, y):
-    """Whether `narrow_series` is exact to about 1e-13."""
-    return y * (z2 + 4.0) <= 1.0
+def short_series(z2, y):
+    """`narrow_series` for y (z2 + 4) <= 0.05."""
+    p2 = ((z2 - 6.0) * z2 + 3.0) * (1.0 / 1920.0)
+    p3 = (((z2 - 15.0) * z2 + 45.0) * z2 - 15.0) * (1.0 / 322560.0)
+    return y * ((z2 - 1.0) * (1.0 / 24.0) + y * (p2 + y * p3))
 
 
 @njit(nogil=True, cache=True)
