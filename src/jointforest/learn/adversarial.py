@@ -28,10 +28,10 @@ from .rounds import Forest, RoundSettings, prune_forest, run
 class AdversarialForest(BaseEstimator):
     """Learn the joint distribution of a table with an adversarial random forest.
 
-    Forests learn to tell real rows from synthetic ones, which are drawn inside the leaves of the forest before, until they
-    cannot; then the columns are independent inside each leaf, and a product of one small distribution per column describes it
-    (Watson, Blesch, Kapar, Wright, "Adversarial Random Forests for Density Estimation and Generative Modeling", AISTATS 2023,
-    Algorithms 1 and 2).
+    Forests learn to tell real rows from synthetic ones, which are drawn inside the leaves of the forest before,
+    until they cannot; then the columns are independent inside each leaf, and a product of one small distribution
+    per column describes it (Watson, Blesch, Kapar, Wright, "Adversarial Random Forests for Density Estimation and
+    Generative Modeling", AISTATS 2023, Algorithms 1 and 2).
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class AdversarialForest(BaseEstimator):
     bootstrap : bool
         Whether each tree is grown on rows drawn with replacement, or on a subsample drawn without.
     max_samples : int, float or None
-        Number (or share) of the real and synthetic rows drawn for each tree; None: as many as there are with ``bootstrap``,
-        else 0.632 of them.
+        Number (or share) of the real and synthetic rows drawn for each tree; None: as many as there are with
+        ``bootstrap``, else 0.632 of them.
     delta : float
         Rounds end when the out-of-bag accuracy is at most ``0.5 + delta``.
     max_iters : int
@@ -55,23 +55,25 @@ class AdversarialForest(BaseEstimator):
     early_stop : bool
         End when a round's accuracy is not below that of the round before.
     leaf : "normal", "normal_mle" or "uniform"
-        Density of numbers in a leaf: a normal with the moments of the leaf's values, truncated (the paper); a truncated normal of
-        maximum likelihood; or uniform.
+        Density of numbers in a leaf: a normal with the moments of the leaf's values, truncated (the paper); a
+        truncated normal of maximum likelihood; or uniform.
     bounds : "no", "local" or "global"
-        Support of it: the leaf's box; the span of the leaf's own values; the box with its open sides cut at the column's span.
+        Support of it: the leaf's box; the span of the leaf's own values; the box with its open sides cut at the
+        column's span.
     smoothing : float
         Pseudo-rows per level that a leaf's level shares (and shares of atoms) borrow.
     prior : "marginal" or "uniform"
         Where pseudo-rows come from: the column's own frequencies, or all levels alike (alpha in the paper).
     spread_rows : float
-        Pseudo-rows with which the variance in a leaf is drawn to the column's pooled within-leaf variance (0: the paper).
+        Pseudo-rows with which the variance in a leaf is drawn to the column's pooled within-leaf variance (0: the
+        paper).
     min_spread : float
         Smallest standard deviation in a leaf, in units of the column's.
     epsilon : float
         Weight of the background; 0 leaves it out, and rows far from all others may then have density 0.
     leaf_rows : "all", "oob" or "honest"
-        Rows that estimate the leaf densities: all; those each tree was not grown on; or a random half of the rows that takes
-        no part in growing ("honest").
+        Rows that estimate the leaf densities: all; those each tree was not grown on; or a random half of the rows
+        that takes no part in growing ("honest").
     oob_score : bool
         Whether to compute ``oob_log_density_``.
     kinds : dict or None
@@ -89,8 +91,8 @@ class AdversarialForest(BaseEstimator):
     oob_accuracy_ : list of float
         Out-of-bag accuracy of each round's forest, real against synthetic.
     oob_log_density_ : float64 array (n,)
-        Log-density of each training row by the trees that were grown without it, their leaf densities estimated on the rows they
-        were grown on. NaN for a row that every tree drew. Only with ``oob_score=True``.
+        Log-density of each training row by the trees that were grown without it, their leaf densities estimated on
+        the rows they were grown on. NaN for a row that every tree drew. Only with ``oob_score=True``.
     feature_names_in_ : ndarray of str
     n_features_in_ : int
 
@@ -180,7 +182,11 @@ class AdversarialForest(BaseEstimator):
         self.n_features_in_ = len(schema.names)
         grown_on, estimated_on = self._split_rows(len(cells), seed)
         ranks = rank(columns, cells)
-        growing = ranks if len(grown_on) == len(cells) else ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, grown_on]))
+        growing = (
+            ranks
+            if len(grown_on) == len(cells)
+            else ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, grown_on]))
+        )
         forest, self.oob_accuracy_ = run(schema, growing, self._round_settings(len(grown_on)), seed, self._report)
         drawn = np.zeros((self.n_estimators, len(cells)), dtype=bool)
         drawn[:, grown_on] = forest.drawn
@@ -226,7 +232,8 @@ class AdversarialForest(BaseEstimator):
         n_draws = round(draws * 2 * n) if isinstance(draws, float) else int(draws)
         if not 1 <= n_draws <= 2 * n:
             raise ValueError(
-                f"max_samples={self.max_samples!r} draws {n_draws} rows a tree; expected 1 to {2 * n} (real and synthetic)"
+                f"max_samples={self.max_samples!r} draws {n_draws} rows a tree; "
+                f"expected 1 to {2 * n}, the real and the synthetic ones"
             )
         return RoundSettings(
             n_estimators=self.n_estimators,
@@ -247,7 +254,9 @@ class AdversarialForest(BaseEstimator):
         if self.leaf_rows != "honest":
             return np.arange(n), np.ones(n, dtype=bool)
         if n < 2:
-            raise ValueError("leaf_rows='honest' needs at least 2 rows: one half grows the trees, the other fills the leaves")
+            raise ValueError(
+                "leaf_rows='honest' needs at least 2 rows: one half grows the trees, the other fills the leaves"
+            )
         order = np.random.default_rng([seed, 1]).permutation(n)
         grown_on = np.sort(order[: n // 2])
         estimated_on = np.ones(n, dtype=bool)

@@ -6,6 +6,8 @@ import math
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 
 def check_number(
     name: str, value: Any, *, low: float, high: float = math.inf, whole: bool = False, none: bool = False
@@ -14,7 +16,7 @@ def check_number(
     if none and value is None:
         return
     kind = Integral if whole else Real
-    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, kind) or not low <= float(value) <= high:
         what = "a whole number" if whole else "a number"
         limits = f"at least {low}" if high == math.inf else f"between {low} and {high}"
         raise ValueError(f"{name} must be {what} {limits}{' or None' if none else ''}, got {value!r}")
@@ -34,8 +36,11 @@ def count_features(max_features: str | int | float | None, d: int) -> int:
         return max(1, math.isqrt(d))
     if max_features == "log2":
         return max(1, int(math.log2(d)))
-    if isinstance(max_features, Integral) and not isinstance(max_features, bool) and max_features >= 1:
-        return min(int(max_features), d)
-    if isinstance(max_features, float) and 0 < max_features <= 1:
-        return max(1, int(max_features * d))
-    raise ValueError(f"max_features must be 'sqrt', 'log2', None, a whole number >= 1 or a share in (0, 1], got {max_features!r}")
+    if not isinstance(max_features, str | bool):
+        if isinstance(max_features, int | np.integer) and max_features >= 1:
+            return min(int(max_features), d)
+        if isinstance(max_features, float) and 0 < max_features <= 1:
+            return max(1, int(max_features * d))
+    raise ValueError(
+        f"max_features must be 'sqrt', 'log2', None, a whole number >= 1 or a share in (0, 1], got {max_features!r}"
+    )

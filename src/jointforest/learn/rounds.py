@@ -55,11 +55,13 @@ class Forest(NamedTuple):
 def run(
     schema: Schema, ranks: Ranks, settings: RoundSettings, seed: int, report: Callable[[int, float], None]
 ) -> tuple[Forest, list[float]]:
-    """Run the rounds; return the generator (the last forest that could still tell real from synthetic) and the accuracies.
+    """Run the rounds; return the generator (the last forest that could still tell real from synthetic) and the
+    accuracies.
 
-    The first round sets real rows against rows whose cells are drawn from each column alone; each later one against rows drawn
-    inside the leaves of the forest before. It ends when a forest tells them apart with an out-of-bag accuracy of at most
-    ``0.5 + delta``, after ``max_iters`` further rounds, or (``early_stop``) when the accuracy no longer falls.
+    The first round sets real rows against rows whose cells are drawn from each column alone; each later one against
+    rows drawn inside the leaves of the forest before. It ends when a forest tells them apart with an out-of-bag
+    accuracy of at most ``0.5 + delta``, after ``max_iters`` further rounds, or (``early_stop``) when the accuracy
+    no longer falls.
     """
     synthetic = np.empty_like(ranks.codes)
     from_marginals(ranks.codes, seed + 2, synthetic)

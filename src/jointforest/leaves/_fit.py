@@ -83,7 +83,8 @@ def numeric_statistics(x, atom, rows, start, n_atoms, unit):
 
 @njit(nogil=True, cache=True)
 def level_masses(codes, rows, start, pseudo, allowed, mass, missing):
-    """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), and missing shares into ``missing``.
+    """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), and missing shares into
+    ``missing``.
 
     Watson et al. 2023, Algorithm 2: (rows with the level + pseudo-rows) / total over the levels that the box allows.
     ``pseudo`` (K,) holds the pseudo-rows of each level; a leaf that would have no mass at all takes the marginal.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from numba import njit
 
 from ._cells import mean_variance
@@ -18,9 +17,10 @@ _TOLERANCE = 1e-8
 def truncated_mle(mean, spread, lo, hi, floor, ceiling):
     """Parameters of the parents whose parts on (lo, hi] have these means and standard deviations.
 
-    The truncated normal is an exponential family, so matching the first two moments is maximum likelihood (Cohen 1959). The
-    two equations are solved in turn: a Newton step for the location (d mean / d mu = variance / sigma^2), a fixed-point step for the
-    scale. Where no finite solution exists (flat or U-shaped leaves) the scale stops at ``ceiling``, nearly uniform.
+    The truncated normal is an exponential family, so matching the first two moments is maximum likelihood (Cohen
+    1959). The two equations are solved in turn: a Newton step for the location (d mean / d mu = variance /
+    sigma^2), a fixed-point step for the scale. Where no finite solution exists (flat or U-shaped leaves) the scale
+    stops at ``ceiling``, nearly uniform.
 
     Parameters
     ----------

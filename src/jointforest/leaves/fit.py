@@ -1,7 +1,8 @@
 """Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage.
 
-Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf. The plain estimates of the
-paper are too sharp in small leaves; `Shrinkage` says how much they borrow from the column as a whole.
+Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf. The plain
+estimates of the paper are too sharp in small leaves; `Shrinkage` says how much they borrow from the column as a
+whole.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ class Settings(NamedTuple):
     Attributes
     ----------
     leaf : "normal", "normal_mle" or "uniform"
-        Density of numbers that lie on no atom. "normal": the mean and standard deviation of the leaf's values are the parameters of
-        the untruncated parent (the paper); "normal_mle": the maximum likelihood of the truncated normal.
+        Density of numbers that lie on no atom. "normal": the mean and standard deviation of the leaf's values are
+        the parameters of the untruncated parent (the paper); "normal_mle": the maximum likelihood of the truncated
+        normal.
     bounds : "no", "local" or "global"
         Support of it: the leaf's box; the span of the leaf's own values; or the box, its open sides cut at the span of
         the whole column. Uniform leaves need finite bounds and read "no" as "global".
@@ -100,7 +102,7 @@ def prepare(columns: Columns, X: np.ndarray) -> Table:
             continue
         at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
         for k, atom in enumerate(columns.atom_value[at]):
-            on = values[j] == atom
+            on = np.abs(values[j] - atom) <= columns.step[slot] / 4  # equal, or in the same cell of a grid
             codes[j, on] = k
             atom_share[at.start + k] = on.sum() / max(known.sum(), 1)
         rest = values[j, known & (codes[j] < 0)]
@@ -120,7 +122,7 @@ def prepare(columns: Columns, X: np.ndarray) -> Table:
 
 
 class TreeLeaves(NamedTuple):
-    """Fitted leaves of one tree, not yet joined to a forest: the parameters of `leaves.table.Leaves`, and their rows."""
+    """Fitted leaves of one tree: the parameters of `leaves.table.Leaves`, and how many rows each has."""
 
     rows: np.ndarray
     a: np.ndarray
@@ -175,17 +177,27 @@ def fit_tree(
         atoms, rest, missing_rate[:, j] = numeric_statistics(
             table.values[j], table.codes[j], rows, start, at.stop - at.start, table.spread[slot]
         )
-        atom_mass[:, at] = _atom_masses(columns.atom_value[at], table.atom_share[at], atoms, rest[:, 0], lo[:, slot], hi[:, slot], settings)
-        support = _support(rest, lo[:, slot], hi[:, slot], columns.step[slot], table, slot, settings)
-        lo[:, slot], hi[:, slot] = support
+        atom_mass[:, at] = _atom_masses(
+            columns.atom_value[at], table.atom_share[at], atoms, rest[:, 0], lo[:, slot], hi[:, slot], settings
+        )
+        step = float(columns.step[slot])
+        lo[:, slot], hi[:, slot] = _support(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
         if settings.leaf != "uniform":
-            a[:, slot], b[:, slot] = _normal(rest, *support, columns.step[slot], table, slot, settings)
+            a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
     if settings.leaf == "uniform":
         a[:], b[:] = 0.0, 0.0
     return TreeLeaves(np.diff(start), a, b, lo, hi, atom_mass, level_mass, missing_rate)
 
 
-def _atom_masses(value, share, atoms, n_rest, lo, hi, settings):  # type: ignore[no-untyped-def]
+def _atom_masses(
+    value: np.ndarray,
+    share: np.ndarray,
+    atoms: np.ndarray,
+    n_rest: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    settings: Settings,
+) -> np.ndarray:
     """Masses (l, n_atoms) of the atoms inside the box, smoothed by the column's own shares."""
     inside = (value > lo[:, None]) & (value <= hi[:, None])
     pseudo = settings.smoothing * (len(value) + 1)
@@ -195,14 +207,20 @@ def _atom_masses(value, share, atoms, n_rest, lo, hi, settings):  # type: ignore
     scale = np.divide(pseudo, prior_total, out=np.zeros_like(prior_total), where=prior_total > 0)
     total = atoms.sum(axis=1) + n_rest + scale * prior_total
     weight = np.where(inside, atoms, 0.0) + scale[:, None] * prior
-    return np.divide(weight, total[:, None], out=np.zeros_like(weight), where=total[:, None] > 0)
+    return np.asarray(weight / np.where(total > 0, total, 1.0)[:, None])
 
 
-def _support(rest, lo, hi, step, table, slot, settings):  # type: ignore[no-untyped-def]
+def _support(
+    rest: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
+) -> tuple[np.ndarray, np.ndarray]:
     """Support (lo, hi] of the rest inside the box, see `Settings.bounds`."""
     if settings.bounds == "no" and settings.leaf != "uniform":
         return lo, hi
-    pad = step / 2 if step > 0 else settings.min_spread * table.spread[slot] + 1e-9 * abs(table.high[slot] - table.low[slot])
+    pad = (
+        step / 2
+        if step > 0
+        else settings.min_spread * table.spread[slot] + 1e-9 * abs(table.high[slot] - table.low[slot])
+    )
     low, high = table.low[slot] - pad, table.high[slot] + pad
     if settings.bounds == "local":
         low = np.where(rest[:, 0] > 0, rest[:, 3] - pad, low)
@@ -217,7 +235,9 @@ def _support(rest, lo, hi, step, table, slot, settings):  # type: ignore[no-unty
     return new_lo, new_hi
 
 
-def _normal(rest, lo, hi, step, table, slot, settings):  # type: ignore[no-untyped-def]
+def _normal(
+    rest: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation (l,) of the untruncated parent of each leaf's rest."""
     n, mean, squares = rest[:, 0], rest[:, 1], rest[:, 2]
     unit = table.spread[slot]
@@ -235,7 +255,7 @@ def _normal(rest, lo, hi, step, table, slot, settings):  # type: ignore[no-untyp
     middle = np.clip(table.centre[slot], np.maximum(lo, table.low[slot]), np.minimum(hi, table.high[slot]))
     mean = np.where(n > 0, mean, middle)
     if settings.leaf == "normal_mle":
-        return truncated_mle(mean, spread, lo, hi, floor, 4 * unit)
+        mean, spread = truncated_mle(mean, spread, lo, hi, floor, 4 * unit)
     return mean, spread
 
 
@@ -263,7 +283,9 @@ def _background_atoms(columns: Columns, table: Table) -> np.ndarray:
     return mass
 
 
-def join(columns: Columns, trees: list[TreeLeaves], settings: Settings, back: TreeLeaves | None, epsilon: float) -> Leaves:
+def join(
+    columns: Columns, trees: list[TreeLeaves], settings: Settings, back: TreeLeaves | None, epsilon: float
+) -> Leaves:
     """Leaves of a forest of equally weighted trees, the background last with weight ``epsilon``."""
     parts = trees if back is None else [*trees, back]
     share = (1.0 - epsilon if back is not None else 1.0) / len(trees)
@@ -277,5 +299,8 @@ def join(columns: Columns, trees: list[TreeLeaves], settings: Settings, back: Tr
         np.concatenate([np.full(len(t.rows), i) for i, t in enumerate(parts)]),
         log_weight,
         np.concatenate(families),
-        *(np.concatenate([getattr(t, f) for t in parts]) for f in ("a", "b", "lo", "hi", "atom_mass", "level_mass", "missing_rate")),
+        *(
+            np.concatenate([getattr(t, f) for t in parts])
+            for f in ("a", "b", "lo", "hi", "atom_mass", "level_mass", "missing_rate")
+        ),
     )

@@ -47,8 +47,8 @@ def grow_tree(
     level_words : uint64 array
         Level sets that go left, see `nodes.Trees.left_levels`.
     share_left : float64 array (N,)
-        Share of the node's rows with known value that went left: rows with the value missing are sent left by a draw with
-        this probability, at learning. Nothing is imputed, and nothing is learned from a missing cell.
+        Share of the node's rows with known value that went left: rows with the value missing are sent left by a
+        draw with this probability, at learning. Nothing is imputed, and nothing is learned from a missing cell.
 
     Notes
     -----
@@ -71,13 +71,13 @@ def grow_tree(
     words = np.zeros(64, np.uint64)
     n_words = 0
 
-    widest = 1
-    most_levels = 1
+    widest = np.int64(1)
+    most_levels = np.int64(1)
     for j in range(d):
-        widest = max(widest, min(np.int64(n_codes[j]), 3 * np.int64(m) + 1))
+        widest = np.maximum(widest, np.minimum(np.int64(n_codes[j]), np.int64(3 * m + 1)))
         if is_categorical[j]:
-            widest = max(widest, np.int64(n_codes[j]))
-            most_levels = max(most_levels, np.int64(n_codes[j]))
+            widest = np.maximum(widest, np.int64(n_codes[j]))
+            most_levels = np.maximum(most_levels, np.int64(n_codes[j]))
     table = np.zeros((widest, n_classes), np.float64)
     keys = np.empty(m, np.int64)
     order = np.empty(most_levels, np.int64)
@@ -123,8 +123,8 @@ def grow_tree(
                 j = tried[k]
                 if is_categorical[j]:
                     gain = best_levels(
-                        criterion, codes[j], n_codes[j], is_ordered[j], y, weight, here, table, order, trial, total, left,
-                        right, min_class,
+                        criterion, codes[j], n_codes[j], is_ordered[j], y, weight, here, table, order, trial,
+                        total, left, right, min_class,
                     )  # fmt: skip
                     if gain > best:
                         best, best_feature = gain, j
@@ -215,7 +215,7 @@ def _grown(array, fill):
 
 @njit(nogil=True, cache=True)
 def _partition(codes, rows, spare, weight, start, stop, below_rank, levels_at, words, share_left, node, state):
-    """Bring the rows that go left before those that go right, keeping their order; return where the right ones begin."""
+    """Bring the rows that go left before the others, keeping their order; return where the others begin."""
     known_left = 0.0
     known = 0.0
     for i in rows[start:stop]:
@@ -229,10 +229,7 @@ def _partition(codes, rows, spare, weight, start, stop, below_rank, levels_at, w
     n_right = 0
     for k in range(start, stop):
         i = rows[k]
-        if codes[i] >= 0:
-            is_left = goes_left(codes[i], below_rank, levels_at, words)
-        else:
-            is_left = uniform(state) < share
+        is_left = goes_left(codes[i], below_rank, levels_at, words) if codes[i] >= 0 else uniform(state) < share
         if is_left:
             rows[middle] = i
             middle += 1

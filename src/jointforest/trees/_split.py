@@ -39,7 +39,7 @@ def _allowed(left, total, min_class):
 
 @njit(nogil=True, cache=True)
 def _scan(criterion, table, order, n_order, left, right, total, min_class):
-    """Best cut of the entries ``order[:n_order]`` of ``table`` (class weights an entry): (score, number on the left)."""
+    """Best cut of the entries ``order[:n_order]`` of ``table`` (class weights): (score, number on the left)."""
     n_classes = left.shape[0]
     best = -1.0
     cut = 0
@@ -61,7 +61,8 @@ def _scan(criterion, table, order, n_order, left, right, total, min_class):
 def best_threshold(criterion, codes, y, weight, rows, table, keys, total, left, right, min_class):
     """Best cut of a numeric column over the node's ``rows``.
 
-    ``codes`` (n,) are the column's ranks. ``table`` and ``keys`` are work space. Rows whose value is missing do not count.
+    ``codes`` (n,) are the column's ranks. ``table`` and ``keys`` are work space. Rows whose value is missing do not
+    count.
 
     Returns
     -------
@@ -110,7 +111,7 @@ def best_threshold(criterion, codes, y, weight, rows, table, keys, total, left, 
                     best, below, above = score, last + lowest, k + lowest
             for c in range(n_classes):
                 left[c] += table[k, c]
-            last = k
+            last = np.int64(k)
     else:
         m = 0
         for i in rows:
@@ -136,12 +137,14 @@ def best_threshold(criterion, codes, y, weight, rows, table, keys, total, left, 
 
 
 @njit(nogil=True, cache=True)
-def best_levels(criterion, codes, n_levels, ordered, y, weight, rows, table, order, goes_left, total, left, right, min_class):
+def best_levels(
+    criterion, codes, n_levels, ordered, y, weight, rows, table, order, goes_left, total, left, right, min_class
+):
     """Best set of levels of a categorical column over the node's ``rows``; ``goes_left`` (uint8, a level) receives it.
 
-    With two classes the levels are ordered by their share of class 1, which is exact (Breiman et al. 1984, Theorem 4.5);
-    with more, by the share of each class in turn. Ordered levels keep their order. Levels that no row of the node has go to
-    the heavier side.
+    With two classes the levels are ordered by their share of class 1, which is exact (Breiman et al. 1984, Theorem
+    4.5); with more, by the share of each class in turn. Ordered levels keep their order. Levels that no row of the
+    node has go to the heavier side.
 
     Returns
     -------

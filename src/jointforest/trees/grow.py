@@ -8,6 +8,7 @@ import numpy as np
 
 from ..table.columns import Columns
 from ._grow import grow_tree, route
+from ._prune import pruned, rows_below
 from ._split import GINI
 from .nodes import Trees
 from .ranks import Ranks
@@ -44,7 +45,7 @@ def grow(
     seed: int,
     number: int,
 ) -> RankTree:
-    """Grow tree ``number`` of the forest with this ``seed`` on the rows of positive ``weight``; see `_grow.grow_tree`."""
+    """Grow tree ``number`` of the forest with this ``seed`` on the rows of positive weight; see `_grow`."""
     return RankTree(
         *grow_tree(
             ranks.codes,
@@ -81,55 +82,23 @@ def find_leaves(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> np
 def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> RankTree:
     """Remove leaves that fewer than ``min_rows`` rows reach (Watson et al. 2023, Algorithm 1).
 
-    The sibling of such a leaf takes the place of their parent, so its box grows to hold both. Where both children are too
-    small, the parent becomes a leaf.
+    The sibling of such a leaf takes the place of their parent, so its box grows to hold both. Where both children
+    are too small, the parent becomes a leaf.
 
     Parameters
     ----------
     rows_at : int array (N,)
         Number of rows that end in each node, as leaves of ``tree``.
     """
-    n_nodes = len(tree.feature)
-    stands_for = list(range(n_nodes))  # the node that takes this place
-    rows = rows_at.astype(np.int64).tolist()
-    left, right = tree.left.tolist(), tree.right.tolist()
-    for node in range(n_nodes - 1, -1, -1):
-        if left[node] < 0:
-            continue
-        a, b = stands_for[left[node]], stands_for[right[node]]
-        rows[node] = rows[a] + rows[b]
-        small_a = left[a] < 0 and rows[a] < min_rows
-        small_b = left[b] < 0 and rows[b] < min_rows
-        if small_a and small_b:
-            left[node] = right[node] = -1
-        elif small_a or small_b:
-            stands_for[node] = b if small_a else a
-            rows[stands_for[node]] = rows[node]
-        else:
-            left[node], right[node] = a, b
-    return _renumber(tree, stands_for[0], np.array(left, dtype=np.int32), np.array(right, dtype=np.int32))
-
-
-def _renumber(tree: RankTree, root: int, left: np.ndarray, right: np.ndarray) -> RankTree:
-    """The tree below ``root`` with these children, its nodes numbered anew, depth first, parents before children."""
-    kept = []
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        kept.append(node)
-        if left[node] >= 0:
-            stack += [int(right[node]), int(left[node])]
-    order = np.array(kept)
-    number = np.full(len(left), -1, dtype=np.int32)
-    number[order] = np.arange(len(order), dtype=np.int32)
-    inner = left[order] >= 0
+    left, right, order = pruned(tree.left, tree.right, rows_at.astype(np.int64), min_rows)
+    inner = left >= 0
     return RankTree(
         feature=np.where(inner, tree.feature[order], -1).astype(np.int32),
         below_rank=np.where(inner, tree.below_rank[order], -1).astype(np.int32),
         above_rank=np.where(inner, tree.above_rank[order], -1).astype(np.int32),
         levels_at=np.where(inner, tree.levels_at[order], -1).astype(np.int32),
-        left=np.where(inner, number[left[order]], -1).astype(np.int32),
-        right=np.where(inner, number[right[order]], -1).astype(np.int32),
+        left=left,
+        right=right,
         level_words=tree.level_words,
         share_left=tree.share_left[order],
     )
@@ -183,10 +152,5 @@ def join(columns: Columns, ranks: Ranks, trees: list[RankTree], rows_at: list[np
 
 def node_weights(left: np.ndarray, right: np.ndarray, rows_at: np.ndarray) -> np.ndarray:
     """Share of the rows below each node (N,), from the number of rows that end in each leaf."""
-    rows = rows_at.astype(np.float64).tolist()
-    children = list(zip(left.tolist(), right.tolist(), strict=True))
-    for node in range(len(rows) - 1, -1, -1):
-        a, b = children[node]
-        if a >= 0:
-            rows[node] = rows[a] + rows[b]
-    return np.array(rows) / rows[0]
+    rows: np.ndarray = rows_below(left, right, rows_at.astype(np.float64))
+    return np.asarray(rows / rows[0])

@@ -22,7 +22,8 @@ class Ranks(NamedTuple):
     n_codes : int32 array (d,)
         Number of distinct values of the column, or of its levels.
     value_start : int64 array (d + 1,)
-        The distinct values of column j, ascending, are ``values[value_start[j]:value_start[j + 1]]`` (none if categorical).
+        The distinct values of column j, ascending, are ``values[value_start[j]:value_start[j + 1]]`` (none if
+        categorical).
     values : float64 array
     """
 
