@@ -10,12 +10,14 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
 import pytest
 from hypothesis import given
-from random_models import random_evidence, random_model, seeds
+from random_models import random_evidence, seeds
+from random_models import random_model as any_random_model
 from safetensors import safe_open
 
 from jointforest import store
@@ -24,10 +26,19 @@ from jointforest.model import Model
 from jointforest.queries.density import log_density
 from jointforest.queries.sampling import sample
 from jointforest.store import ModelFileError, load_model, save_model
+from jointforest.table.schema import Schema
 from jointforest.trees.boxes import leaf_boxes
 from jointforest.trees.nodes import Trees
 
-SAMPLE_KINDS = ("mixed", "integer", "categorical", "ordered", "continuous")
+
+def random_model(seed: int, **options: Any) -> Model:
+    """A random model whose text columns have a type that pandas frames can hold."""
+    model = any_random_model(seed, **options)
+    columns = tuple(
+        dataclasses.replace(c, dtype="object[str]") if c.kind in ("categorical", "ordered") else c
+        for c in model.schema.columns
+    )
+    return dataclasses.replace(model, schema=Schema(columns, model.schema.frame))
 
 
 def the_model() -> Model:
