@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from ..table.conditions import AllOf, AnyOf, Interval, Not
 from .tokens import KEYWORDS, is_word_character
 
@@ -55,6 +57,8 @@ def _joined(column: str, conditions: Iterable[Any], word: str, nested: bool) -> 
 def _interval_text(column: str, interval: Interval) -> str:
     low = "<=" if interval.closed in ("both", "left") else "<"
     high = "<=" if interval.closed in ("both", "right") else "<"
+    if interval.lo is None and interval.hi is None:
+        return f"{column} of any value"
     if interval.lo is None:
         return f"{column} {high} {_value_text(interval.hi)}"
     if interval.hi is None:
@@ -71,6 +75,8 @@ def _list_text(values: Iterable[Any]) -> str:
 
 
 def _value_text(value: Any) -> str:
+    if isinstance(value, np.number | np.bool_):
+        value = value.item()
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):

@@ -1,0 +1,75 @@
+"""The joint distribution of a table, learned with tree ensembles; every query exact.
+
+Nothing is imported before it is used (PEP 562), so ``import jointforest`` takes no time.
+
+Examples
+--------
+>>> import jointforest as jf
+>>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+>>> round(joint.given(species="Gentoo").mean("bill_depth_mm"))
+15
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "AdversarialForest": "learn.adversarial",
+    "AllOf": "table.conditions",
+    "AnyOf": "table.conditions",
+    "Interval": "table.conditions",
+    "Joint": "joint",
+    "Marginal": "marginal",
+    "Not": "table.conditions",
+    "Posterior": "posterior",
+    "QuerySyntaxError": "language.errors",
+    "UnseenLevelWarning": "alerts",
+    "UnsupportedEvidenceWarning": "alerts",
+    "between": "table.conditions",
+    "load": "store",
+}
+
+if TYPE_CHECKING:
+    from .alerts import UnseenLevelWarning, UnsupportedEvidenceWarning
+    from .joint import Joint
+    from .language.errors import QuerySyntaxError
+    from .learn.adversarial import AdversarialForest
+    from .marginal import Marginal
+    from .posterior import Posterior
+    from .store import load
+    from .table.conditions import AllOf, AnyOf, Interval, Not, between
+
+__all__ = [
+    "AdversarialForest",
+    "AllOf",
+    "AnyOf",
+    "Interval",
+    "Joint",
+    "Marginal",
+    "Not",
+    "Posterior",
+    "QuerySyntaxError",
+    "UnseenLevelWarning",
+    "UnsupportedEvidenceWarning",
+    "between",
+
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module(".datasets", __name__)
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module("." + _HOME[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,322 @@
+"""The joint distribution of a table: the face of a model, frames in and frames out."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import answers
+from .alerts import UnseenLevelWarning
+from .fill import fill
+from .language import conditions_text
+from .marginal import Marginal
+from .model import Model
+from .posterior import Posterior, conditions_of
+from .queries.density import log_density
+from .queries.imputation import impute
+from .queries.sampling import sample
+from .queries.trees import tree_log_density
+from .table.cells import read
+from .table.conditions import AllOf, n_rows, normal
+from .table.evidence import build, drop
+from .table.frames import encode
+from .table.regions import Evidence
+from .table.schema import Schema
+
+
+class Joint:
+    """The joint distribution of a table's columns, made by a learner or by `load`; it never changes.
+
+    Frames may be pandas, polars or pyarrow tables or 2-D numpy arrays. Columns are found by name (arrays: by position),
+    in any order; absent ones count as missing, unknown ones are an error. Missing cells are marginalised. A level
+    never seen at learning counts as missing, with a penalty in log-densities, and is warned of (`UnseenLevelWarning`).
+
+    Parameters
+    ----------
+    model : Model
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+    >>> joint.log_density(penguins).shape
+    (344,)
+    >>> joint.sample(3, random_state=0).shape
+    (3, 7)
+    >>> 0.9 < joint.probability("species = Gentoo", given="body_mass_g > 5500") <= 1.0
+    True
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.columns[:4]) + (", ..." if len(self.columns) > 4 else "")
+        return f"Joint({len(self.columns)} columns: {names}; {self.n_trees} trees, {self.n_leaves} leaves)"
+
+    # -- what it is
+
+    @property
+    def schema(self) -> Schema:
+        """What is known of the columns: kinds, grids, atoms, levels."""
+        return self.model.schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return self.schema.names
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each column: see `table.schema.KINDS`."""
+        return {column.name: column.kind for column in self.schema.columns}
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees, the background not counted."""
+        return len(self.model.trees.root) - self.model.has_background
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves of all trees, the background not counted."""
+        return len(self.model.leaves.log_weight) - self.model.has_background
+
+    @property
+    def epsilon(self) -> float:
+        """Weight of the background; 0 if there is none."""
+        return float(np.exp(self.model.leaves.log_weight[-1])) if self.model.has_background else 0.0
+
+    def levels(self, column: str) -> tuple[Any, ...]:
+        """Levels of a categorical, ordered or boolean column, in the order of `predict_proba`; () of a numeric one."""
+        return self.schema[column].levels
+
+    def info(self) -> dict[str, Any]:
+        """Size and columns of the model, as plain dicts and lists."""
+        columns = [
+            {"name": c.name, "kind": c.kind, "step": c.step, "n_observed": c.n_observed, "atoms": list(c.atoms)}
+            | ({"levels": list(c.levels)} if c.is_categorical else {"minimum": c.minimum, "maximum": c.maximum})
+            for c in self.schema.columns
+        ]
+        return {"trees": self.n_trees, "leaves": self.n_leaves, "epsilon": self.epsilon, "columns": columns}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a `.joint` file; see `jointforest.store.save`."""
+        from .store import save
+
+        save(self, path)
+
+    # -- density
+
+    def log_density(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
+        """Log-density (natural logarithm) of each row; missing cells are marginalised.
+
+        Numbers with a density count with it, those on a grid with the mass of their cell over its width, levels and
+        atoms with their mass.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        float64 array (n,)
+            -inf only in a model without background.
+        """
+        return log_density(self.model, self._evidence(frame), n_jobs)
+
+    def tree_log_density(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
+        """Log of each tree's share of a row's density, weight included; the background, if there is one, is last.
+
+        Returns
+        -------
+        float64 array (n, n_trees) or (n, n_trees + 1)
+            The log-sum of a row is its `log_density`.
+        """
+        return tree_log_density(self.model, self._evidence(frame), n_jobs)
+
+    # -- evidence
+
+    def given(self, evidence: Any = None, /, **conditions: Any) -> Posterior:
+        """What is known after evidence.
+
+        Parameters
+        ----------
+        evidence : frame, str, dict, or None
+            A frame has one posterior a row. A text (``"age >= 40 and sex = 'Female'"``) or a dict of conditions by
+            column speaks of one row.
+        **conditions
+            Conditions by column, added to every row: a value, a list of values, `between`, `AnyOf`, `AllOf`, `Not`.
+
+        Returns
+        -------
+        Posterior
+
+        Raises
+        ------
+        ValueError
+            Unknown columns, values that a column cannot have; `QuerySyntaxError` for a text that cannot be read.
+        """
+        if evidence is not None and not isinstance(evidence, str | Mapping):
+            X, unseen = self._encode(evidence)
+            return Posterior(self.model, build(self.schema, X, unseen, conditions), one=False)
+        known = {} if evidence is None else conditions_of(self.schema, evidence)
+        for name, condition in conditions.items():
+            known[name] = AllOf(known[name], condition) if name in known else condition
+        one = all(n_rows(condition) is None for condition in known.values())
+        said = {name: normal(condition) for name, condition in known.items()} if one else {}
+        text = conditions_text({name: condition for name, condition in said.items() if condition is not None})
+        return Posterior(self.model, build(self.schema, conditions=known), one, text)
+
+    def marginal(self, column: str) -> Marginal:
+        """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``pmf``, ``mean``, ``var``, ``std``, ``sample``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> bool(3000 < joint.marginal("body_mass_g").ppf(0.5) < 5000)
+        True
+        """
+        return self.given().marginal(column)
+
+    def probability(self, event: str | Mapping[str, Any], given: Any = None, n_jobs: int | None = -1) -> Any:
+        """Probability of an event, given evidence: see `Posterior.probability`.
+
+        Parameters
+        ----------
+        event : str or dict
+        given : frame, str, dict, or None
+            As in `given`.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        float, or float64 array (n,) if evidence is a frame
+        """
+        return self.given(given).probability(event, n_jobs)
+
+    def query(self, text: str) -> Any:
+        """Answer a query such as ``P(income = '>50K' | age >= 40)``; the language is in ``docs/language.md``.
+
+        Returns
+        -------
+        float, date or level; a dict of level to probability for ``P(column)``, of level to quantile for ``Q``
+        """
+        from .ask import ask
+
+        return ask(self, text)
+
+    # -- frames out
+
+    def sample(self, n: int, random_state: Any = None, missing: bool = False, n_jobs: int | None = -1) -> Any:
+        """Draw n rows: a frame as at learning, with its types and levels.
+
+        Parameters
+        ----------
+        n : int
+        random_state : None, int, Generator or RandomState
+        missing : bool
+            Also draw which cells are missing, as often as at learning.
+        n_jobs : int or None
+            Threads; the rows do not depend on it.
+        """
+        return self.given().sample(n, random_state, missing, n_jobs)
+
+    def impute(
+        self, frame: Any, method: str = "mean", m: int | None = None, random_state: Any = None, n_jobs: int | None = -1
+    ) -> Any:
+        """Fill the missing cells; every known one stays what it is.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        method : {"mean", "sample"}
+            Means of numbers (on a grid the nearest cell) and the most probable levels, or one joint draw a row.
+        m : int, optional
+            Number of draws, with ``method="sample"``.
+        random_state : None, int, Generator or RandomState
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        frame as at learning, n rows; with m a list of m frames
+        """
+        if method not in ("mean", "sample"):
+            raise ValueError(f"method must be 'mean' or 'sample', got {method!r}")
+        if m is not None and (method == "mean" or isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1):
+            raise ValueError(f"m must be a positive integer, and goes with method='sample'; got m={m!r}, {method!r}")
+        X, unseen = self._encode(frame)
+        evidence = build(self.schema, X, unseen)
+        Posterior(self.model, evidence, one=False)._check(n_jobs)
+        if method == "mean":
+            return fill(self.schema, frame, X, unseen, impute(self.model, evidence, n_jobs))
+        draws = sample(self.model, evidence, m or 1, answers.seed_of(random_state), False, n_jobs)
+        each = draws.reshape(len(X), m or 1, X.shape[1])
+        frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]
+        return frames if m is not None else frames[0]
+
+    def predict(self, frame: Any, target: str, n_jobs: int | None = -1) -> np.ndarray:
+        """Most probable level, or mean of a number or date, of a target column; the frame's own is not looked at.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        target : str
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        array (n,): float64, datetime64, or objects that are levels
+        """
+        posterior = self._without(frame, target)
+        if self.schema[target].is_categorical:
+            return np.asarray(posterior._likeliest(target, n_jobs))
+        return np.asarray(posterior.mean(target, n_jobs))
+
+    def predict_proba(self, frame: Any, target: str, n_jobs: int | None = -1) -> np.ndarray:
+        """Probabilities of the levels of a target column, float64 (n, K) in the order of ``levels(target)``."""
+        return np.asarray(self._without(frame, target).proba(target, n_jobs))
+
+    # -- helpers
+
+    def _without(self, frame: Any, target: str) -> Posterior:
+        j = self.schema.index(target)
+        X, unseen = encode(self.schema, frame)
+        unseen[:, j] = False
+        self._warn_unseen(frame, unseen)
+        return Posterior(self.model, drop(build(self.schema, X, unseen), j), one=False)
+
+    def _evidence(self, frame: Any) -> Evidence:
+        return build(self.schema, *self._encode(frame))
+
+    def _encode(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+        X, unseen = encode(self.schema, frame)
+        self._warn_unseen(frame, unseen)
+        return X, unseen
+
+    def _warn_unseen(self, frame: Any, unseen: np.ndarray) -> None:
+        """One warning that names the columns and the levels."""
+        if not unseen.any():
+            return
+        table = read(frame)
+        parts = []
+        for j in np.flatnonzero(unseen.any(axis=0)):
+            name = f"x{j}" if table.frame == "numpy" else self.columns[j]
+            cells = table.cells(name)
+            rows = unseen[:, j]
+            found = cells.values[rows] if cells.codes is None else [cells.labels[k] for k in cells.codes[rows]]
+            levels = list(dict.fromkeys(found))
+            shown = ", ".join(repr(level) for level in levels[:5]) + (", ..." if len(levels) > 5 else "")
+            parts.append(f"{self.columns[j]!r}: {shown} ({int(rows.sum())} cells)")
+        text = "levels never seen at learning count as missing: " + "; ".join(parts)
+        warnings.warn(text, UnseenLevelWarning, stacklevel=4)
