@@ -6,6 +6,7 @@ import math
 
 from numba import njit
 
+from ..leaves._grid import cell_centre
 from ..leaves._slots import find_atom
 
 
@@ -26,22 +27,13 @@ def run_levels(evidence, run, n_levels):
 
 
 @njit(nogil=True, cache=True)
-def cell_centre(columns, slot, x):
-    """Centre of the cell (centre - step/2, centre + step/2] with x in it; x itself if there is no grid."""
-    step, origin = columns.step[slot], columns.origin[slot]
-    if step == 0.0 or math.isinf(x):
-        return x
-    return origin + math.ceil((x - origin) / step - 0.5) * step
-
-
-@njit(nogil=True, cache=True)
 def in_region(columns, evidence, slot, region, x):
     """Whether the region holds the value x (on a grid: its cell)."""
     if columns.step[slot] == 0.0:
         atom = find_atom(columns, slot, x)
         if atom >= 0:
             return (evidence.atoms[region] >> atom) & 1 != 0
-    centre = cell_centre(columns, slot, x)
+    centre = x if columns.step[slot] == 0.0 else cell_centre(columns.step[slot], columns.origin[slot], x)
     for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
         if evidence.run_lo[run] < centre <= evidence.run_hi[run]:
             return True

@@ -1,0 +1,59 @@
+"""Kernel that draws rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ..leaves._slots import level_draw, slot_draw
+from ..rng import stream, uniform
+from ._mixture import row_mixture
+from ._regions import cell_region
+
+
+@njit(nogil=True, cache=True)
+def draw_row(columns, leaves, evidence, row, leaf, missing, state, out):
+    """Draw one row from a leaf, given the row's evidence."""
+    for j in range(out.shape[0]):
+        x = evidence.value[row, j]
+        if x == x:
+            out[j] = x
+        elif columns.is_categorical[j]:
+            region = cell_region(evidence, row, j)
+            out[j] = level_draw(columns, leaves, evidence, leaf, columns.slot[j], region, uniform(state))
+        else:
+            region = cell_region(evidence, row, j)
+            u1, u2 = uniform(state), uniform(state)
+            out[j] = slot_draw(columns, leaves, evidence, leaf, columns.slot[j], region, u1, u2)
+    if missing:
+        for j in range(out.shape[0]):
+            known = evidence.value[row, j] == evidence.value[row, j] or cell_region(evidence, row, j) >= 0
+            if not known and uniform(state) < leaves.missing_rate[leaf, j]:
+                out[j] = math.nan
+
+
+@njit(nogil=True, cache=True)
+def draw_rows(columns, leaves, evidence, post, first, m, begin, end, seed, missing, out):
+    """Draws begin..end-1 of the m of each row of the posterior (of the rows first..), into ``out`` (n * m, d).
+
+    Draws of a row are made leaf by leaf, so that the leaves' parameters are read in order; every draw has its own
+    random stream, so that the order changes nothing.
+    """
+    for i in range(post.log_evidence.shape[0]):
+        at = (first + i) * m
+        if post.log_evidence[i] == -math.inf:
+            out[at + begin : at + end] = math.nan
+            continue
+        leaf, weight = row_mixture(post, i)
+        cumulative = np.cumsum(weight)
+        total = cumulative[-1]
+        entry = np.empty(end - begin, np.int64)
+        for k in range(begin, end):
+            state = stream(seed, at + k)
+            entry[k - begin] = np.searchsorted(cumulative, uniform(state) * total)
+        for k in np.argsort(entry):
+            state = stream(seed, at + begin + k)
+            uniform(state)  # chose the leaf
+            draw_row(columns, leaves, evidence, first + i, leaf[entry[k]], missing, state, out[at + begin + k])

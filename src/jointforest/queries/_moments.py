@@ -1,0 +1,59 @@
+"""Kernels of means and variances."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ..leaves._slots import slot_mean_variance
+from ._mixture import row_mixture
+from ._regions import cell_region
+
+
+@njit(nogil=True, cache=True)
+def leaf_moments(columns, leaves, evidence, slot, first, stop):
+    """Mean and variance of the slot in the leaves first..stop-1, nothing known of it; shape (stop - first, 2)."""
+    out = np.empty((stop - first, 2), np.float64)
+    for leaf in range(first, stop):
+        out[leaf - first] = slot_mean_variance(columns, leaves, evidence, leaf, slot, -1)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def mixed_moments(columns, leaves, evidence, slot, region, leaf, weight, table):
+    """Mean and variance of a slot in a mixture of leaves, by the law of total variance around the mixture's mean.
+
+    ``table`` holds the leaves' unconditional moments; if it is empty they are computed here.
+    """
+    moments = np.zeros((leaf.shape[0], 2), np.float64)
+    mean, variance = 0.0, 0.0
+    for i in range(leaf.shape[0]):
+        if weight[i] > 0.0:
+            if region < 0 and table.shape[0] > 0:
+                moments[i] = table[leaf[i]]
+            else:
+                moments[i] = slot_mean_variance(columns, leaves, evidence, leaf[i], slot, region)
+            mean += weight[i] * moments[i, 0]
+    for i in range(leaf.shape[0]):
+        variance += weight[i] * (moments[i, 1] + (moments[i, 0] - mean) ** 2)
+    return mean, variance
+
+
+@njit(nogil=True, cache=True)
+def mean_variance_rows(columns, leaves, evidence, j, post, first, table):
+    """Mean and variance of column j in each row of the posterior (of the rows first..); shape (rows, 2)."""
+    n = post.log_evidence.shape[0]
+    out = np.empty((n, 2), np.float64)
+    for i in range(n):
+        x = evidence.value[first + i, j]
+        if post.log_evidence[i] == -math.inf:
+            out[i] = math.nan
+        elif x == x:
+            out[i, 0], out[i, 1] = x, 0.0
+        else:
+            region = cell_region(evidence, first + i, j)
+            leaf, weight = row_mixture(post, i)
+            out[i] = mixed_moments(columns, leaves, evidence, columns.slot[j], region, leaf, weight, table)
+    return out

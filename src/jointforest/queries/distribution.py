@@ -1,0 +1,121 @@
+"""CDF, density and quantiles of numeric columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model import Model
+from ..table.regions import Evidence
+from ._distribution import cdf_rows, pdf_rows, quantile_rows
+from .moments import numeric_slot
+from .posterior import LeafPosterior, by_chunks
+
+
+def cdf(model: Model, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    """P(column j <= x | evidence) of a numeric column.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : Evidence
+        n rows. A cell with a value has all its mass there.
+    j : int
+        Number of a numeric column.
+    x : array-like (q,)
+        Points, the same for all rows.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    float64 array (n, q)
+        NaN where the evidence has probability 0, or x is NaN.
+
+    Raises
+    ------
+    ValueError
+        If column j is not numeric.
+    """
+    numeric_slot(model, j)
+    points = np.ascontiguousarray(x, dtype=np.float64)
+
+    def read(post: LeafPosterior, first: int) -> np.ndarray:
+        return cdf_rows(model.columns, model.leaves, evidence, j, post, first, points)
+
+    return by_chunks(model, evidence, read, n_jobs)
+
+
+def pdf(model: Model, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    """Density of a numeric column at x, given the evidence.
+
+    On a grid the mass of x's cell over the step; at an atom of a mixed column the atom's mass (its density against a
+    counting measure). A cell with a value has 1/step on its grid cell, 1 on an atom, and infinity elsewhere.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : Evidence
+        n rows.
+    j : int
+        Number of a numeric column.
+    x : array-like (q,)
+        Points, the same for all rows.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    float64 array (n, q)
+        NaN where the evidence has probability 0, or x is NaN.
+
+    Raises
+    ------
+    ValueError
+        If column j is not numeric.
+    """
+    numeric_slot(model, j)
+    points = np.ascontiguousarray(x, dtype=np.float64)
+
+    def read(post: LeafPosterior, first: int) -> np.ndarray:
+        return pdf_rows(model.columns, model.leaves, evidence, j, post, first, points)
+
+    return by_chunks(model, evidence, read, n_jobs)
+
+
+def quantile(model: Model, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    """Quantiles inf{x: F(x) >= q} of a numeric column, given the evidence, by bisection on the mixture's CDF.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : Evidence
+        n rows. A cell with a value has that value as every quantile.
+    j : int
+        Number of a numeric column.
+    q : array-like (k,)
+        Probabilities, above 0 and below 1.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    float64 array (n, k)
+        Cell centres on grids, atoms exactly, other numbers to 1e-10 of the posterior's standard deviation; NaN where
+        the evidence has probability 0.
+
+    Raises
+    ------
+    ValueError
+        If column j is not numeric, or a q is not between 0 and 1.
+    """
+    numeric_slot(model, j)
+    probabilities = np.ascontiguousarray(q, dtype=np.float64)
+    if not np.all((probabilities > 0.0) & (probabilities < 1.0)):
+        bad = probabilities[~((probabilities > 0.0) & (probabilities < 1.0))][0]
+        name = model.schema.columns[j].name
+        raise ValueError(f"quantile of column {name!r}: q must be above 0 and below 1, got {bad}")
+
+    def read(post: LeafPosterior, first: int) -> np.ndarray:
+        return quantile_rows(model.columns, model.leaves, evidence, j, post, first, probabilities)
+
+    return by_chunks(model, evidence, read, n_jobs)

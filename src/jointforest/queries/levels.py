@@ -1,0 +1,43 @@
+"""Probabilities of the levels of categorical columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model import Model
+from ..table.regions import Evidence
+from ._levels import level_rows
+from .posterior import LeafPosterior, by_chunks
+
+
+def level_probability(model: Model, evidence: Evidence, j: int, n_jobs: int | None = -1) -> np.ndarray:
+    """Posterior probability of each level of a categorical column, given each row of evidence.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : Evidence
+        n rows. A cell with a value gives that level probability 1; a region leaves 0 to the levels outside it.
+    j : int
+        Number of a categorical column with K levels.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    float64 array (n, K)
+        Rows sum to 1; NaN where the evidence has probability 0.
+
+    Raises
+    ------
+    ValueError
+        If column j is not categorical.
+    """
+    if not model.columns.is_categorical[j]:
+        column = model.schema.columns[j]
+        raise ValueError(f"column {column.name!r} is {column.kind}: it has no levels; ask for mean, cdf or quantile")
+
+    def read(post: LeafPosterior, first: int) -> np.ndarray:
+        return level_rows(model.columns, model.leaves, evidence, j, post, first)
+
+    return by_chunks(model, evidence, read, n_jobs)

@@ -1,0 +1,66 @@
+"""Means and variances of numeric columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model import Model
+from ..table.regions import Evidence
+from ..threads import chunks, map_ordered
+from ._moments import leaf_moments, mean_variance_rows
+from .posterior import LeafPosterior, by_chunks
+
+_FEW_ROWS = 8
+
+
+def mean_variance(model: Model, evidence: Evidence, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior mean and variance of a numeric column, given each row of evidence.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : Evidence
+        n rows. A cell with a value has it as mean, and variance 0.
+    j : int
+        Number of a numeric column.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    mean, variance : float64 arrays (n,)
+        In the column's units and their square (date-times: seconds); NaN where the evidence has probability 0. Grids
+        count with their cell centres, so no variance within a cell is added.
+
+    Raises
+    ------
+    ValueError
+        If column j is not numeric.
+    """
+    slot = numeric_slot(model, j)
+    table = moments_table(model, evidence, slot, n_jobs)
+
+    def read(post: LeafPosterior, first: int) -> np.ndarray:
+        return mean_variance_rows(model.columns, model.leaves, evidence, j, post, first, table)
+
+    both = by_chunks(model, evidence, read, n_jobs)
+    return both[:, 0].copy(), both[:, 1].copy()
+
+
+def moments_table(model: Model, evidence: Evidence, slot: int, n_jobs: int | None) -> np.ndarray:
+    """Mean and variance of a slot in every leaf, (L, 2), shared by all rows; (0, 2) if the rows are too few to pay."""
+    if len(evidence.value) <= _FEW_ROWS:
+        return np.empty((0, 2))
+
+    def work(first: int, stop: int) -> np.ndarray:
+        return leaf_moments(model.columns, model.leaves, evidence, slot, first, stop)
+
+    return np.concatenate(list(map_ordered(work, chunks(len(model.leaves.log_weight), 4096), n_jobs)))
+
+
+def numeric_slot(model: Model, j: int) -> int:
+    """Slot of numeric column j; a ValueError if it is categorical."""
+    if model.columns.is_categorical[j]:
+        column = model.schema.columns[j]
+        raise ValueError(f"column {column.name!r} is {column.kind}: this question needs numbers; ask for its levels")
+    return int(model.columns.slot[j])
