@@ -12,6 +12,7 @@ where differences of distribution functions are accurate.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import mpmath
@@ -254,12 +255,12 @@ def posterior(model, evidence, i):
 
 
 def background_weight(model, evidence, i):
-    """Posterior weight of the leaf of the last tree, if that is a background."""
-    share = posterior(model, evidence, i)
-    return float(share[model.leaves.tree == len(model.trees.root) - 1].sum()) if model.has_background else 0.0
+    """Posterior weight of the background, the last tree's leaf; 0 without one; NaN for impossible evidence."""
+    share = posterior(model, evidence, i)[model.leaves.tree == len(model.trees.root) - 1]
+    return float(share.sum()) * model.has_background  # NaN * 0 is NaN
 
 
-# ----------------------------------------------------------------------------------- one column, given the other columns
+# ------------------------------------------------------------------------------ one column, given the other columns
 
 
 class Given(NamedTuple):
@@ -289,7 +290,7 @@ def expectation(given, of_leaf):
 
 def probability_of(given, region):
     """p(column j in region | the rest), up to the common factor; a density if ``region`` is a value."""
-    return expectation(given, lambda l, box: math.exp(log_factor(given.model, box, l, given.j, region)))
+    return expectation(given, lambda leaf, box: math.exp(log_factor(given.model, box, leaf, given.j, region)))
 
 
 def level_probability(given):
@@ -366,7 +367,7 @@ def integral(piece, function, u, v):
     norm = float(parent_mass(piece, piece.lo, piece.hi))
     parts = [
         quad(lambda x: function(x) * parent_pdf(piece, x), lo, hi, epsabs=1e-13, epsrel=1e-11)[0]
-        for lo, hi in zip(cuts[:-1], cuts[1:], strict=True)
+        for lo, hi in pairwise(cuts)
     ]
     return math.fsum(parts) / norm
 
@@ -415,7 +416,7 @@ def mean_variance(given):
 
     def average(function):
         pieces = {leaf: piece(given.model, leaf, given.j) for _, leaf, _ in given.leaves}
-        return expectation(given, lambda l, _: slot_integral(pieces[l], function, given.known)) / total
+        return expectation(given, lambda leaf, _: slot_integral(pieces[leaf], function, given.known)) / total
 
     mean = average(lambda x: x)
     return mean, average(lambda x: (x - mean) ** 2)

@@ -229,7 +229,8 @@ def fill_leaf(rng: np.random.Generator, schema: Schema, table: LeafTable, leaf: 
                 table.a[leaf, s] = rng.uniform(min(near_lo, near_hi), max(near_lo, near_hi))
                 table.b[leaf, s] = spread * rng.uniform(0.3, 2.0)
         table.lo[leaf, s], table.hi[leaf, s] = lo, hi
-        fill_atoms(rng, column, table.atom_mass[leaf, layout.atom_start[s] : layout.atom_start[s + 1]], box.bounds[j])
+        atom_mass = table.atom_mass[leaf, layout.atom_start[s] : layout.atom_start[s + 1]]
+        fill_atoms(rng, column, atom_mass, box.bounds[j], wide)
     table.missing_rate[leaf] = rng.uniform(0.0, 0.4, size=len(schema.columns))
 
 
@@ -247,10 +248,12 @@ def finite_part(rng: np.random.Generator, column: Column, lo: float, hi: float) 
     return cell_edge(column, first), cell_edge(column, max(last, first + 1))
 
 
-def fill_atoms(rng: np.random.Generator, column: Column, mass: np.ndarray, bounds: tuple[float, float]) -> None:
-    """Random masses of the atoms within the bounds: sometimes none, sometimes everything."""
+def fill_atoms(
+    rng: np.random.Generator, column: Column, mass: np.ndarray, bounds: tuple[float, float], wide: bool
+) -> None:
+    """Random masses of the atoms within the bounds: sometimes none, sometimes everything (not if ``wide``)."""
     inside = [k for k, value in enumerate(column.atoms) if bounds[0] < value <= bounds[1]]
-    case = rng.random()
+    case = 1.0 if wide else rng.random()
     if not inside or case < 0.1:
         return
     if case < 0.25:

@@ -1,0 +1,102 @@
+"""Row order, batches and the number of threads change no bit of any answer; the order of columns only rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from random_models import random_evidence, random_model
+
+from jointforest.model import Model
+from jointforest.queries.density import log_density
+from jointforest.queries.distribution import cdf, pdf, quantile
+from jointforest.queries.imputation import impute
+from jointforest.queries.levels import level_probability
+from jointforest.queries.moments import mean_variance
+from jointforest.queries.posterior import background_weight, posterior
+from jointforest.queries.sampling import sample
+from jointforest.table.regions import Evidence
+
+KINDS = ("continuous", "mixed", "integer", "rounded", "boolean", "categorical")
+Query = Callable[[Model, Evidence, int], np.ndarray]
+QUERIES: dict[str, Query] = {
+    "log_density": lambda m, e, n: log_density(m, e, n_jobs=n),
+    "background_weight": lambda m, e, n: background_weight(m, e, n_jobs=n),
+    "log_evidence": lambda m, e, n: posterior(m, e, n_jobs=n).log_evidence,
+    "mean continuous": lambda m, e, n: np.column_stack(mean_variance(m, e, 0, n_jobs=n)),
+    "mean mixed": lambda m, e, n: np.column_stack(mean_variance(m, e, 1, n_jobs=n)),
+    "mean integer": lambda m, e, n: np.column_stack(mean_variance(m, e, 2, n_jobs=n)),
+    "levels": lambda m, e, n: level_probability(m, e, 5, n_jobs=n),
+    "cdf": lambda m, e, n: cdf(m, e, 1, np.array([-1.0, 0.0, 2.0]), n_jobs=n),
+    "pdf": lambda m, e, n: pdf(m, e, 3, np.array([-1.0, 0.0, 2.0]), n_jobs=n),
+    "quantile": lambda m, e, n: quantile(m, e, 0, np.array([0.1, 0.5]), n_jobs=n),
+    "quantile of a grid": lambda m, e, n: quantile(m, e, 2, np.array([0.1, 0.5]), n_jobs=n),
+    "impute": lambda m, e, n: impute(m, e, n_jobs=n),
+}
+
+
+def take(evidence: Evidence, rows: np.ndarray) -> Evidence:
+    """Some rows of the evidence."""
+    region = evidence.region[rows] if evidence.region.size else evidence.region
+    return evidence._replace(value=evidence.value[rows], region=region, log_penalty=evidence.log_penalty[rows])
+
+
+def setting(n: int) -> tuple[Model, Evidence]:
+    """A model and n rows of evidence, many of them alike, more than one chunk of work."""
+    model = random_model(12, n_trees=4, kinds=KINDS)
+    return model, take(random_evidence(model, 1, 150), np.random.default_rng(0).integers(0, 150, size=n))
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_row_order_batches_and_threads(name: str) -> None:
+    query, n = QUERIES[name], 2500
+    model, evidence = setting(n)
+    want = query(model, evidence, 1)
+    assert len(want) == n
+    for n_jobs in (2, 3, -1):
+        np.testing.assert_array_equal(query(model, evidence, n_jobs), want)
+    order = np.random.default_rng(1).permutation(n)
+    np.testing.assert_array_equal(query(model, take(evidence, order), 2), want[order])
+    for rows in (np.arange(5), np.arange(40, 49), np.arange(7, 1800), np.array([1234])):
+        np.testing.assert_array_equal(query(model, take(evidence, rows), 2), want[rows])
+    for i in range(30):
+        np.testing.assert_array_equal(query(model, take(evidence, np.array([i])), 1)[0], want[i])
+
+
+def test_posterior_entries() -> None:
+    model, evidence = setting(2500)
+    one, many = posterior(model, evidence, n_jobs=1), posterior(model, evidence, n_jobs=3)
+    for a, b in zip(one, many, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 70_000), (2500, 3), (40, 1000)])
+@pytest.mark.parametrize("missing", [False, True])
+def test_draws_depend_on_the_seed_alone(n: int, m: int, missing: bool) -> None:
+    model, evidence = setting(n)
+    want = sample(model, evidence, m, 5, missing=missing, n_jobs=1)
+    for n_jobs in (2, 3):
+        np.testing.assert_array_equal(sample(model, evidence, m, 5, missing=missing, n_jobs=n_jobs), want)
+    first = sample(model, take(evidence, np.arange(min(n, 3))), m, 5, missing=missing)
+    np.testing.assert_array_equal(first, want[: len(first)])
+
+
+def test_regions_without_effect_change_nothing() -> None:
+    """A region that holds everything is as good as nothing known."""
+    model, evidence = setting(60)
+    d = len(KINDS)
+    everything = Evidence(
+        value=evidence.value,
+        region=np.where(np.isnan(evidence.value), np.arange(d, dtype=np.int32), np.int32(-1)),
+        run_start=np.arange(d + 1, dtype=np.int32),
+        run_lo=np.where(model.columns.is_categorical == 1, -0.5, -np.inf),
+        run_hi=np.array([len(c.levels) - 0.5 if c.is_categorical else np.inf for c in model.schema.columns]),
+        atoms=np.array([(1 << len(c.atoms)) - 1 for c in model.schema.columns], dtype=np.uint64),
+        log_penalty=evidence.log_penalty,
+    )
+    nothing = evidence._replace(region=np.empty((0, 0), dtype=np.int32))
+    for name, query in QUERIES.items():
+        np.testing.assert_allclose(
+            query(model, everything, 1), query(model, nothing, 1), rtol=1e-9, atol=1e-12, err_msg=name
+        )
