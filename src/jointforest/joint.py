@@ -99,7 +99,11 @@ class Joint:
         """Size and columns of the model, as plain dicts and lists."""
         columns = [
             {"name": c.name, "kind": c.kind, "step": c.step, "n_observed": c.n_observed, "atoms": list(c.atoms)}
-            | ({"levels": list(c.levels)} if c.is_categorical else {"minimum": c.minimum, "maximum": c.maximum})
+            | (
+                {"levels": list(c.levels)}
+                if c.is_categorical
+                else {"minimum": answers.scalar(c, c.minimum), "maximum": answers.scalar(c, c.maximum)}
+            )
             for c in self.schema.columns
         ]
         return {"trees": self.n_trees, "leaves": self.n_leaves, "epsilon": self.epsilon, "columns": columns}

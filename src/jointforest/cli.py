@@ -1,0 +1,347 @@
+"""The command line: ``jointforest fit | info | sample | score | impute | query | predict``.
+
+Heavy packages are imported inside the commands that need them, so that ``--help`` and ``query`` are quick.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+try:
+    import click
+except ImportError:
+    sys.exit("error: the command line needs click and pyarrow: pip install 'jointforest[cli]'")
+
+from . import __version__
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from .joint import Joint
+
+_BLOCK = 4096
+"""Rows between two steps of a progress bar."""
+
+_output = click.option("-o", "--output", default="-", metavar="OUT", help="Table to write; - is standard output (CSV).")
+_format = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "parquet"]),
+    help="Format of tables; default: by the ending.",
+)
+_na = click.option(
+    "--na", multiple=True, metavar="TEXT", help="What means missing in CSV, repeatable; default: '', NA, NaN and ?."
+)
+_seed = click.option("--seed", type=click.IntRange(0), help="Random seed; the same seed gives the same result.")
+_jobs = click.option("--jobs", type=int, default=-1, show_default=True, help="Threads; -1 is all cores.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="jointforest", message="%(prog)s %(version)s")
+def app() -> None:
+    """Learn the joint distribution of a table, and ask it anything.
+
+    Tables are CSV or Parquet files; - reads standard input and writes standard output.
+    """
+
+
+@app.command()
+@click.argument("table")
+@click.option("-o", "--output", required=True, metavar="MODEL", help="Model file to write.")
+@click.option("--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous; repeatable.")
+@click.option("--trees", type=click.IntRange(1), help="Number of trees.")
+@click.option("--min-leaf", type=click.IntRange(1), help="Least number of rows in a leaf.")
+@_seed
+@_jobs
+@_format
+@_na
+def fit(
+    table: str,
+    output: str,
+    kinds: tuple[str, ...],
+    trees: int | None,
+    min_leaf: int | None,
+    seed: int | None,
+    jobs: int,
+    form: str | None,
+    na: tuple[str, ...],
+) -> None:
+    """Learn an adversarial random forest from TABLE."""
+    chosen = dict(_kind(text) for text in kinds)
+    frame = _read(table, form, na)
+    from .learn.adversarial import AdversarialForest
+
+    settings: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "kinds": chosen or None}
+    settings |= {"n_estimators": trees} if trees else {}
+    settings |= {"min_samples_leaf": min_leaf} if min_leaf else {}
+    joint = AdversarialForest(verbose=int(sys.stderr.isatty()), **settings).fit(frame).joint_
+    joint.save(output)
+    _say(f"{frame.num_rows} rows, {len(joint.columns)} columns: {joint.n_trees} trees, {joint.n_leaves} leaves")
+
+
+@app.command()
+@click.argument("model")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def info(model: str, as_json: bool) -> None:
+    """Show the size and the columns of MODEL."""
+    about = _load(model).info()
+    if as_json:
+        click.echo(json.dumps(_plain(about), indent=2))
+        return
+    click.echo(f"{about['trees']} trees, {about['leaves']} leaves, background {about['epsilon']:g}")
+    width = max(len(column["name"]) for column in about["columns"])
+    for column in about["columns"]:
+        click.echo(f"{column['name']:<{width}}  {column['kind']:<11}  {_about_column(column)}")
+
+
+@app.command()
+@click.argument("model")
+@click.option("-n", "--rows", type=click.IntRange(0), required=True, help="Number of rows.")
+@click.option("--given", metavar="TEXT", help="Evidence that the rows meet, such as \"age >= 40, sex = 'Female'\".")
+@click.option("--missing", is_flag=True, help="Also draw missing cells, as often as in the table that was learned.")
+@_seed
+@_jobs
+@_output
+@_format
+def sample(
+    model: str, rows: int, given: str | None, missing: bool, seed: int | None, jobs: int, output: str, form: str | None
+) -> None:
+    """Draw synthetic rows from MODEL."""
+    joint = _load(model)
+    _write(joint, joint.given(given).sample(rows, seed, missing, jobs), output, form)
+
+
+@app.command()
+@click.argument("model")
+@click.argument("table")
+@_jobs
+@_output
+@_format
+@_na
+def score(model: str, table: str, jobs: int, output: str, form: str | None, na: tuple[str, ...]) -> None:
+    """Write the log-density of each row of TABLE; their mean goes to standard error."""
+    import pyarrow as pa
+
+    joint = _load(model)
+    found = _by_blocks(_read(table, form, na, joint), lambda rows: joint.log_density(rows, jobs))
+    _write(joint, pa.table({"log_density": found}), output, form)
+    if len(found):
+        _say(f"mean log-density {found.mean():.6g} over {len(found)} rows")
+
+
+@app.command()
+@click.argument("model")
+@click.argument("table")
+@click.option(
+    "--method", type=click.Choice(["mean", "sample"]), default="mean", show_default=True, help="What fills a cell."
+)
+@click.option("--draws", type=click.IntRange(1), help="With --method sample: tables to draw, one below the other.")
+@_seed
+@_jobs
+@_output
+@_format
+@_na
+def impute(
+    model: str,
+    table: str,
+    method: str,
+    draws: int | None,
+    seed: int | None,
+    jobs: int,
+    output: str,
+    form: str | None,
+    na: tuple[str, ...],
+) -> None:
+    """Fill the missing cells of TABLE.
+
+    With --draws, a first column "draw" numbers the tables 1, 2, ...
+    """
+    if draws and method != "sample":
+        raise click.UsageError("--draws goes with --method sample")
+    import pyarrow as pa
+
+    from .files import to_arrow
+
+    joint = _load(model)
+    frame = _read(table, form, na, joint)
+    if method == "mean":
+        parts = [to_arrow(joint.impute(rows, n_jobs=jobs), joint.columns) for rows in _blocks(frame)]
+        _write(joint, pa.concat_tables(parts, promote_options="permissive"), output, form)
+    elif draws is None:
+        _write(joint, joint.impute(frame, "sample", None, seed, jobs), output, form)
+    else:
+        tables = [to_arrow(drawn, joint.columns) for drawn in joint.impute(frame, "sample", draws, seed, jobs)]
+        name = "draw" if "draw" not in joint.columns else "draw_number"
+        numbered = [
+            drawn.add_column(0, name, pa.array([k + 1] * drawn.num_rows, pa.int64())) for k, drawn in enumerate(tables)
+        ]
+        _write(joint, pa.concat_tables(numbered, promote_options="permissive"), output, form)
+
+
+@app.command()
+@click.argument("model")
+@click.argument("question", metavar="QUERY")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def query(model: str, question: str, as_json: bool) -> None:
+    """Answer a QUERY, such as "P(income = '>50K' | age >= 40, sex = 'Female')".
+
+    \b
+    P(event | evidence)     P(column | evidence)     E(column | evidence)     Var(...)     Sd(...)
+    Q(column, 0.05, 0.95 | evidence)     Median(...)     Mode(...)     logp(event | evidence)
+    """
+    answer = _load(model).query(question)
+    if as_json:
+        click.echo(json.dumps({"query": question, "answer": _plain(answer)}))
+    elif isinstance(answer, dict):
+        width = max(len(str(key)) for key in answer)
+        for key, value in answer.items():
+            click.echo(f"{key!s:<{width}}  {_shown(value)}")
+    else:
+        click.echo(_shown(answer))
+
+
+@app.command()
+@click.argument("model")
+@click.argument("table")
+@click.option("--target", required=True, metavar="COLUMN", help="Column to predict.")
+@click.option("--proba", is_flag=True, help="Probabilities of the levels, a column each.")
+@_jobs
+@_output
+@_format
+@_na
+def predict(
+    model: str, table: str, target: str, proba: bool, jobs: int, output: str, form: str | None, na: tuple[str, ...]
+) -> None:
+    """Predict a column of TABLE from the others: the most probable level, or the mean."""
+    import pyarrow as pa
+
+    joint = _load(model)
+    frame = _read(table, form, na, joint)
+    if proba:
+        share = _by_blocks(frame, lambda rows: joint.predict_proba(rows, target, jobs))
+        found = {f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))}
+        _write(joint, pa.table(found), output, form)
+    else:
+        guess = _by_blocks(frame, lambda rows: joint.predict(rows, target, jobs))
+        _write(joint, pa.table({target: pa.array(guess, from_pandas=True)}), output, form)
+
+
+def main() -> None:
+    """Run the command line: exit code 0, 1 after an error of the user's, 2 after a wrong call."""
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("always", UserWarning)
+    warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
+    try:
+        code = app.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = 130
+    except BrokenPipeError:
+        # The reader has gone; what is left in the buffers must not raise again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141
+    except (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError) as error:
+        _say(f"error: {_in_words(error)}")
+        code = 1
+    sys.exit(code or 0)
+
+
+def _in_words(error: Exception) -> str:
+    """The message on one line; errors in a query point at the place below it."""
+    from .language.errors import QuerySyntaxError
+
+    if isinstance(error, QuerySyntaxError):
+        return str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, ImportError):
+        return f"{error}; the command line needs: pip install 'jointforest[cli]'"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _load(path: str) -> Joint:
+    from .store import load
+
+    return load(path)
+
+
+def _read(path: str, form: str | None, na: tuple[str, ...], joint: Joint | None = None) -> pa.Table:
+    """A table; columns that the model knows as text are read as text."""
+    from .files import NA, read_table
+
+    columns = joint.schema.columns if joint else ()
+    text = [c.name for c in columns if c.levels and all(isinstance(level, str) for level in c.levels)]
+    return read_table(path, form, na or NA, text)
+
+
+def _write(joint: Joint, frame: Any, path: str, form: str | None) -> None:
+    from .files import to_arrow, write_table
+
+    write_table(to_arrow(frame, joint.columns), path, form)
+
+
+def _by_blocks(frame: pa.Table, answer: Callable[[pa.Table], np.ndarray]) -> np.ndarray:
+    """The answers for blocks of rows, joined."""
+    import numpy as np
+
+    return np.concatenate([answer(rows) for rows in _blocks(frame)])
+
+
+def _blocks(frame: pa.Table) -> Iterator[pa.Table]:
+    """The table in one, or on a terminal in blocks with a progress bar."""
+    if frame.num_rows <= _BLOCK or not sys.stderr.isatty():
+        yield frame
+        return
+    starts = range(0, frame.num_rows, _BLOCK)
+    with click.progressbar(starts, file=sys.stderr) as bar:
+        for start in bar:
+            yield frame.slice(start, _BLOCK)
+
+
+def _kind(text: str) -> tuple[str, str]:
+    column, found, kind = text.rpartition("=")
+    if not found:
+        raise click.UsageError(f"--kinds {text}: expected COLUMN=KIND, such as age=continuous")
+    return column, kind
+
+
+def _about_column(column: dict[str, Any]) -> str:
+    """One line on a column's values."""
+    if "levels" in column:
+        levels = [str(level) for level in column["levels"]]
+        return f"{len(levels)} levels: {', '.join(levels[:6])}{', ...' if len(levels) > 6 else ''}"
+    step = f", step {column['step']:g}" if column["step"] else ""
+    atoms = ", ".join(f"{atom:g}" for atom in column["atoms"][:6]) + (", ..." if len(column["atoms"]) > 6 else "")
+    return f"{_shown(column['minimum'])} to {_shown(column['maximum'])}{step}{f', atoms {atoms}' if atoms else ''}"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Ready for JSON: text keys, dates as text, None for what is not a finite number."""
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else json.dumps(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+if __name__ == "__main__":
+    main()
