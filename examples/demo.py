@@ -56,8 +56,8 @@ def main() -> None:
     with chapter("Ask"):
         ask(joint, "P(species | bill_length_mm > 45, island = 'Biscoe')")
         ask(joint, "P(body_mass_g > 5000 | species = 'Gentoo')")
-        ask(joint, "E(flipper_length_mm | sex = 'female')")
-        heavy = joint.given(body_mass_g=jf.between(5000, None), sex="male")
+        ask(joint, "E(flipper_length_mm | sex = 'FEMALE')")
+        heavy = joint.given(body_mass_g=jf.between(5000, None), sex="MALE")
         show(
             f"heavy males: log-probability {heavy.log_probability:.3f}, "
             f"flipper {heavy.mean('flipper_length_mm'):.1f} -+ {heavy.std('flipper_length_mm'):.1f} mm"
