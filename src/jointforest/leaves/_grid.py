@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import njit
 
 from ._cells import _FAR, log_mass, mean_variance
@@ -21,7 +22,8 @@ _CORE = 40.0
 @njit(nogil=True, cache=True)
 def cell_centre(step, origin, x):
     """Centre of the cell (centre - step/2, centre + step/2] with x in it."""
-    return origin + math.ceil((x - origin) / step - 0.5) * step
+    # np.ceil, not math.ceil: that one makes an int64, which overflows far out
+    return origin + np.ceil((x - origin) / step - 0.5) * step
 
 
 @njit(nogil=True, cache=True)
@@ -101,11 +103,9 @@ def _smooth(family, a, b, log_m, u, v, step):
 
 
 @njit(nogil=True, cache=True)
-def _few(family, a, b, lo, hi, log_norm, first, last, step):
+def _few(family, a, b, lo, hi, log_norm, first, last, step, origin):
     """Moments of the centres first..last cell by cell, outwards from the mode."""
-    at = first
-    if a > first:
-        at = last if a >= last else first + math.floor((a - first) / step + 0.5) * step
+    at = min(max(cell_centre(step, origin, a), first), last)
     peak = log_cell_density(family, a, b, lo, hi, log_norm, at, step)
     s0, s1, s2 = 1.0, 0.0, 0.0
     for sign in (1.0, -1.0):
@@ -159,25 +159,22 @@ def _is_smooth(family, a, b, log_m, u, v, step):
 def grid_mean_variance(family, a, b, lo, hi, log_norm, u, v, step, origin):
     """Mean and variance of the centres of the cells in (u, v] within the support, which lies on cell edges."""
     u, v = max(u, lo), min(v, hi)
-    first = origin + math.floor((u - origin) / step + 1.0) * step if u > -math.inf else u
-    if u > -math.inf:
-        first = origin + math.floor((u - origin) / step + 1.0 + 1e-6) * step
-    last = v
-    if v < math.inf:
-        last = origin + math.ceil((v - origin) / step - 1.0 - 1e-6) * step
+    # the first and last centre inside; ends are on cell edges up to rounding
+    first = origin + np.floor((u - origin) / step + 1.0) * step if u > -math.inf else u
+    last = origin + np.ceil((v - origin) / step - 1.0) * step if v < math.inf else v
     if family == UNIFORM:
         n = (v - u) / step
         return 0.5 * (first + last), (n * n - 1.0) / 12.0 * step * step if n > 1.5 else 0.0
     if last - first <= (_FEW - 1) * step:
         if last - first < 0.5 * step:
             return first, 0.0
-        return _few(family, a, b, lo, hi, log_norm, first, last, step)
+        return _few(family, a, b, lo, hi, log_norm, first, last, step, origin)
     log_m = log_mass(family, a, b, lo, hi, log_norm, u, v) + log_norm
     if _is_smooth(family, a, b, log_m, u, v, step):
         mean, var = _smooth(family, a, b, log_m, u, v, step)
         return min(max(mean, first), last), var
     if family == NORMAL:
-        return _few(family, a, b, lo, hi, log_norm, first, last, step)
+        return _few(family, a, b, lo, hi, log_norm, first, last, step, origin)
     return _core_and_tails(family, a, b, lo, hi, log_norm, u, v, first, last, step, origin)
 
 
@@ -190,7 +187,7 @@ def _core_and_tails(family, a, b, lo, hi, log_norm, u, v, first, last, step, ori
     low, high = max(first, left), min(last, right)
     if low <= high + 0.5 * step:
         if low < high:
-            mean, var = _few(family, a, b, lo, hi, log_norm, low, high, step)
+            mean, var = _few(family, a, b, lo, hi, log_norm, low, high, step, origin)
         else:
             mean = low
         log_w = log_mass(family, a, b, lo, hi, log_norm, low - 0.5 * step, high + 0.5 * step)

@@ -135,7 +135,7 @@ def slot_cdf(columns, leaves, evidence, l, s, region, x):  # noqa: E741
     step = columns.step[s]
     if step > 0.0 and abs(x) < math.inf:
         origin = columns.origin[s]
-        x = origin + (math.floor((x - origin) / step + _NEAR) + 0.5) * step
+        x = origin + (np.floor((x - origin) / step + _NEAR) + 0.5) * step
     return min(math.exp(_log_mass_up_to(columns, leaves, evidence, l, s, region, x) - total), 1.0)
 
 
