@@ -18,16 +18,22 @@ NAMES = [f"x{k}" for k in range(DIMENSION)]
 
 
 def models(trees: int, seed: int) -> dict[str, AdversarialForest]:
-    plain = dict(leaf="normal", bounds="no", fit="moments", spread_rows=0.0, min_spread=0.0, epsilon=0.0)
-    kinds = dict.fromkeys(NAMES, "continuous")
+    paper = {
+        "kinds": dict.fromkeys(NAMES, "continuous"),
+        "bounds": "no",
+        "spread_rows": 0.0,
+        "min_spread": 1e-9,  # no two values tie: never reached
+        "epsilon": 0.0,
+    }
+
+    def plain(min_rows: int, leaf: str) -> AdversarialForest:
+        return AdversarialForest(trees, min_samples_leaf=min_rows, leaf=leaf, random_state=seed, **paper)
+
     return {
-        "default": AdversarialForest(n_estimators=trees, random_state=seed),
-        "plain leaves, minimum 2 rows": AdversarialForest(
-            n_estimators=trees, min_samples_leaf=2, kinds=kinds, random_state=seed, **plain
-        ),
-        "plain leaves, minimum 5 rows": AdversarialForest(
-            n_estimators=trees, min_samples_leaf=5, kinds=kinds, random_state=seed, **plain
-        ),
+        "default": AdversarialForest(trees, random_state=seed),
+        "paper's leaves, at least 5 rows": plain(5, "normal"),
+        "paper's leaves, at least 2 rows": plain(2, "normal"),
+        "the same, maximum likelihood, 5 rows": plain(5, "normal_mle"),
     }
 
 
