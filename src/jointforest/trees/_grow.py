@@ -44,6 +44,7 @@ def grow_tree(
     -------
     feature, below_rank, above_rank, levels_at, left, right : int32 arrays (N,)
         Rows with rank <= below_rank go left; above_rank is the smallest rank of a row of the node that goes right.
+        Rows of ranks in between were not in the node; see `cut_ranks`.
     level_words : uint64 array
         Level sets that go left, see `nodes.Trees.left_levels`.
     share_left : float64 array (N,)
@@ -238,6 +239,29 @@ def _partition(codes, rows, spare, weight, start, stop, below_rank, levels_at, w
             n_right += 1
     rows[middle:stop] = spare[:n_right]
     return middle
+
+
+@njit(nogil=True, cache=True)
+def cut_ranks(feature, below_rank, above_rank, value_start, values):
+    """Largest rank that goes left (int32, N) if each split is cut halfway between its two neighbours in the node.
+
+    Rows that the tree was not grown on may have values in between: they go to the nearer side.
+    """
+    out = below_rank.copy()
+    for node in range(feature.shape[0]):
+        if below_rank[node] < 0:
+            continue
+        first = value_start[feature[node]]
+        low, high = first + below_rank[node], first + above_rank[node]
+        middle = values[low] / 2 + values[high] / 2
+        while high - low > 1:
+            k = (low + high) // 2
+            if values[k] <= middle:
+                low = k
+            else:
+                high = k
+        out[node] = low - first
+    return out
 
 
 @njit(nogil=True, cache=True, inline="always")

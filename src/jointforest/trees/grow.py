@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..table.columns import Columns
-from ._grow import grow_tree, route
+from ._grow import cut_ranks, grow_tree, route
 from ._prune import pruned, rows_below
 from ._split import GINI
 from .nodes import Trees
@@ -15,11 +15,14 @@ from .ranks import Ranks
 
 
 class RankTree(NamedTuple):
-    """One tree on ranks, as grown: see `_grow.grow_tree` for its arrays."""
+    """One tree on ranks: see `_grow.grow_tree` for its arrays.
+
+    Rows of a rank up to ``below_rank`` go left, whether the tree was grown on them or not: the threshold lies between
+    the column's values of that rank and the next.
+    """
 
     feature: np.ndarray
     below_rank: np.ndarray
-    above_rank: np.ndarray
     levels_at: np.ndarray
     left: np.ndarray
     right: np.ndarray
@@ -46,27 +49,27 @@ def grow(
     number: int,
 ) -> RankTree:
     """Grow tree ``number`` of the forest with this ``seed`` on the rows of positive weight; see `_grow`."""
-    return RankTree(
-        *grow_tree(
-            ranks.codes,
-            ranks.n_codes,
-            is_categorical,
-            is_ordered,
-            y,
-            n_classes,
-            weight,
-            np.flatnonzero(weight > 0).astype(np.int32),
-            criterion,
-            max_features,
-            float(min_samples_split),
-            np.zeros(n_classes) if min_class is None else np.asarray(min_class, dtype=np.float64),
-            -1 if max_depth is None else max_depth,
-            -1 if max_leaf_nodes is None else max_leaf_nodes,
-            min_gain,
-            seed,
-            number,
-        )
+    feature, low, high, levels_at, left, right, level_words, share_left = grow_tree(
+        ranks.codes,
+        ranks.n_codes,
+        is_categorical,
+        is_ordered,
+        y,
+        n_classes,
+        weight,
+        np.flatnonzero(weight > 0).astype(np.int32),
+        criterion,
+        max_features,
+        float(min_samples_split),
+        np.zeros(n_classes) if min_class is None else np.asarray(min_class, dtype=np.float64),
+        -1 if max_depth is None else max_depth,
+        -1 if max_leaf_nodes is None else max_leaf_nodes,
+        min_gain,
+        seed,
+        number,
     )
+    below_rank = cut_ranks(feature, low, high, ranks.value_start, ranks.values)
+    return RankTree(feature, below_rank, levels_at, left, right, level_words, share_left)
 
 
 def find_leaves(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> np.ndarray:
@@ -95,7 +98,6 @@ def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> RankTree:
     return RankTree(
         feature=np.where(inner, tree.feature[order], -1).astype(np.int32),
         below_rank=np.where(inner, tree.below_rank[order], -1).astype(np.int32),
-        above_rank=np.where(inner, tree.above_rank[order], -1).astype(np.int32),
         levels_at=np.where(inner, tree.levels_at[order], -1).astype(np.int32),
         left=left,
         right=right,
@@ -105,7 +107,7 @@ def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> RankTree:
 
 
 def thresholds(columns: Columns, ranks: Ranks, tree: RankTree) -> np.ndarray:
-    """Threshold of each node (0 where the split is not numeric): halfway between the neighbouring values in the node.
+    """Threshold of each node (0 where the split is not numeric): halfway between the column's values on either side.
 
     On a grid it is the cell edge next to the middle; always ``low <= threshold < high``, so that rows keep their side.
     """
@@ -113,7 +115,7 @@ def thresholds(columns: Columns, ranks: Ranks, tree: RankTree) -> np.ndarray:
     numeric = np.flatnonzero((tree.feature >= 0) & (tree.levels_at < 0))
     first = ranks.value_start[tree.feature[numeric]]
     low = ranks.values[first + tree.below_rank[numeric]]
-    high = ranks.values[first + tree.above_rank[numeric]]
+    high = ranks.values[first + tree.below_rank[numeric] + 1]
     middle = low / 2 + high / 2
     middle = np.where((middle >= low) & (middle < high), middle, low)
     slot = columns.slot[tree.feature[numeric]]
