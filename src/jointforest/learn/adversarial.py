@@ -21,7 +21,7 @@ from ..trees.boxes import leaf_boxes
 from ..trees.grow import join as join_trees
 from ..trees.nodes import add_stump
 from ..trees.ranks import Ranks, rank, snap
-from .checks import check_choice, check_number, count_features
+from .checks import check_cells, check_choice, check_number, count_features
 from .rounds import Forest, RoundSettings, prune_forest, run
 
 
@@ -177,6 +177,7 @@ class AdversarialForest(BaseEstimator):
         schema = infer_schema(X, self.kinds)
         columns = kernel_columns(schema)
         cells = snap(columns, encode(schema, X)[0])
+        check_cells(schema.names, cells)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.feature_names_in_ = np.array(schema.names, dtype=object)
         self.n_features_in_ = len(schema.names)
@@ -235,6 +236,11 @@ class AdversarialForest(BaseEstimator):
                 f"max_samples={self.max_samples!r} draws {n_draws} rows a tree; "
                 f"expected 1 to {2 * n}, the real and the synthetic ones"
             )
+        if not self.bootstrap and n_draws == 2 * n and self.max_iters > 0:
+            raise ValueError(
+                f"max_samples={self.max_samples!r} with bootstrap=False draws every row for every tree, so none is left "
+                "to judge the rounds by; use less, or bootstrap=True, or max_iters=0"
+            )
         return RoundSettings(
             n_estimators=self.n_estimators,
             min_samples_leaf=self.min_samples_leaf,
@@ -257,7 +263,7 @@ class AdversarialForest(BaseEstimator):
             raise ValueError(
                 "leaf_rows='honest' needs at least 2 rows: one half grows the trees, the other fills the leaves"
             )
-        order = np.random.default_rng([seed, 1]).permutation(n)
+        order = np.random.default_rng([seed, 0, 1]).permutation(n)  # tree t draws its rows by [seed, t]
         grown_on = np.sort(order[: n // 2])
         estimated_on = np.ones(n, dtype=bool)
         estimated_on[grown_on] = False

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+
+LARGEST = 1e305
+"""Largest number that can be learned: differences and spans of such numbers do not overflow."""
+
+
+def check_cells(names: Sequence[str], cells: np.ndarray) -> None:
+    """Raise ValueError if a column of ``cells`` (n, d) holds a number too large to compute with."""
+    for name, column in zip(names, cells.T, strict=True):
+        large = column[np.abs(column) > LARGEST]
+        if len(large):
+            raise ValueError(
+                f"column {name!r}: {large[0]:g} is too large, expected numbers of at most {LARGEST:g}; "
+                "divide the column by a power of ten, or make such cells missing (NaN)"
+            )
 
 
 def check_number(

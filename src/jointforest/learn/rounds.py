@@ -84,7 +84,10 @@ def run(
 def _discriminate(
     schema: Schema, ranks: Ranks, synthetic: np.ndarray, settings: RoundSettings, seed: int, turn: int
 ) -> tuple[Forest, float]:
-    """Grow a forest that tells real rows (class 1) from synthetic ones; its out-of-bag accuracy."""
+    """Grow a forest that tells real rows (class 1) from synthetic ones; its out-of-bag accuracy.
+
+    Rows that every tree drew do not count; without any other row the accuracy is 0.5.
+    """
     n = ranks.codes.shape[1]
     both = ranks._replace(codes=np.concatenate([ranks.codes, synthetic], axis=1))
     y = np.repeat(np.array([1, 0], dtype=np.int32), n)
@@ -110,19 +113,22 @@ def _discriminate(
         )
         node = find_leaves(tree, both.codes, seed, first + t)
         of_class = [np.bincount(node[y == c], weight[y == c], len(tree.feature)) for c in (0, 1)]
-        share = of_class[1] / np.maximum(of_class[0] + of_class[1], 1e-300)
-        vote = np.where(weight == 0, share[node] - 0.5, 0.0)
-        return tree, node[:n], weight[:n] > 0, vote
+        total = of_class[0] + of_class[1]
+        margin = np.where(total > 0, of_class[1] / np.maximum(total, 1.0) - 0.5, 0.0)
+        return tree, node[:n].copy(), weight > 0, np.where(weight == 0, margin[node], 0.0)
 
     votes = np.zeros(2 * n)
+    judged = np.zeros(2 * n, dtype=bool)
     trees, nodes, drawn = [], [], []
     for tree, node, in_bag, vote in map_ordered(one, [(t,) for t in range(settings.n_estimators)], settings.n_jobs):
         trees.append(tree)
         nodes.append(node)
-        drawn.append(in_bag)
+        drawn.append(in_bag[:n])
         votes += vote
-    right = np.where(votes == 0, 0.5, (votes > 0) == (y == 1))
-    return Forest(trees, np.array(nodes), np.array(drawn), seed, first), float(right.mean())
+        judged |= ~in_bag
+    right = np.where(votes == 0, 0.5, (votes > 0) == (y == 1))[judged]
+    accuracy = float(right.mean()) if len(right) else 0.5
+    return Forest(trees, np.array(nodes), np.array(drawn), seed, first), accuracy
 
 
 def draw_rows(n: int, n_draws: int, bootstrap: bool, seed: int, number: int) -> np.ndarray:

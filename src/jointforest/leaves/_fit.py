@@ -65,8 +65,8 @@ def numeric_statistics(x, atom, rows, start, n_atoms, unit):
             total = 0.0  # about a value of the leaf, so that a narrow spread far from 0 is not lost
             for r in rows[start[leaf] : start[leaf + 1]]:
                 if atom[r] < 0 and not math.isnan(x[r]):
-                    total += x[r] - shift
-            mean = shift + total / n
+                    total += (x[r] - shift) / unit
+            mean = shift + unit * (total / n)
             squares = 0.0
             for r in rows[start[leaf] : start[leaf + 1]]:
                 if atom[r] < 0 and not math.isnan(x[r]):
@@ -82,15 +82,16 @@ def numeric_statistics(x, atom, rows, start, n_atoms, unit):
 
 
 @njit(nogil=True, cache=True)
-def level_masses(codes, rows, start, pseudo, allowed, mass, missing):
+def level_masses(codes, rows, start, pseudo, prior, allowed, mass, missing):
     """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), and missing shares into
     ``missing``.
 
     Watson et al. 2023, Algorithm 2: (rows with the level + pseudo-rows) / total over the levels that the box allows.
-    ``pseudo`` (K,) holds the pseudo-rows of each level; a leaf that would have no mass at all takes the marginal.
+    Of ``pseudo`` pseudo-rows each level has the share ``prior`` (K,), positive; a leaf that would have no mass at all
+    takes the prior.
     """
     n_leaves = start.shape[0] - 1
-    n_levels = pseudo.shape[0]
+    n_levels = prior.shape[0]
     for leaf in range(n_leaves):
         mass[leaf] = 0.0
         absent = 0.0
@@ -101,11 +102,11 @@ def level_masses(codes, rows, start, pseudo, allowed, mass, missing):
                 mass[leaf, codes[r]] += 1.0
         total = 0.0
         for k in range(n_levels):
-            mass[leaf, k] = mass[leaf, k] + pseudo[k] if allowed[leaf, k] else 0.0
+            mass[leaf, k] = mass[leaf, k] + pseudo * prior[k] if allowed[leaf, k] else 0.0
             total += mass[leaf, k]
         if total <= 0.0:
             for k in range(n_levels):
-                mass[leaf, k] = 1.0 if allowed[leaf, k] else 0.0
+                mass[leaf, k] = prior[k] if allowed[leaf, k] else 0.0
                 total += mass[leaf, k]
         for k in range(n_levels):
             mass[leaf, k] /= total

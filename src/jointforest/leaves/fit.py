@@ -18,6 +18,7 @@ from .derived import make_leaves
 from .table import NORMAL, STUDENT, UNIFORM, Leaves
 
 CENTRAL_95 = 3.92  # width of the central 95 % of a normal, in standard deviations
+NARROWEST = 1e-290  # smallest standard deviation of a column: what is smaller loses digits in float64
 
 
 class Settings(NamedTuple):
@@ -116,6 +117,7 @@ def prepare(columns: Columns, X: np.ndarray) -> Table:
         spread[slot] = unit * np.std((rest - centre[slot]) / unit)
         if not spread[slot] > 0:
             spread[slot] = columns.step[slot] if columns.step[slot] > 0 else max(abs(centre[slot]) * 1e-3, 1e-3)
+        spread[slot] = max(spread[slot], NARROWEST)
     return Table(
         values, codes, centre, spread, low, high, atom_share, level_share, np.isnan(values).mean(axis=1),
     )  # fmt: skip
@@ -168,7 +170,7 @@ def fit_tree(
             prior = table.level_share[at] if settings.prior == "marginal" else np.full(n_levels, 1 / n_levels)
             mass, missing = np.empty((n_leaves, n_levels)), np.empty(n_leaves)
             level_masses(
-                table.codes[j], rows, start, settings.smoothing * n_levels * prior,
+                table.codes[j], rows, start, settings.smoothing * n_levels, prior,
                 np.ascontiguousarray(allowed[:, at]), mass, missing,
             )  # fmt: skip
             level_mass[:, at], missing_rate[:, j] = mass, missing
@@ -198,9 +200,13 @@ def _atom_masses(
     hi: np.ndarray,
     settings: Settings,
 ) -> np.ndarray:
-    """Masses (l, n_atoms) of the atoms inside the box, smoothed by the column's own shares."""
+    """Masses (l, n_atoms) of the atoms inside the box, smoothed by the column's own shares.
+
+    A leaf without any row or pseudo-row takes the column's shares.
+    """
     inside = (value > lo[:, None]) & (value <= hi[:, None])
-    pseudo = settings.smoothing * (len(value) + 1)
+    pseudo = np.where((atoms.sum(axis=1) + n_rest > 0) | (settings.smoothing > 0), settings.smoothing, 1.0)
+    pseudo = pseudo * (len(value) + 1)
     prior = np.where(inside, share, 0.0)
     rest_prior = max(1.0 - share.sum(), 0.0)
     prior_total = prior.sum(axis=1) + rest_prior
@@ -221,18 +227,28 @@ def _support(
         if step > 0
         else settings.min_spread * table.spread[slot] + 1e-9 * abs(table.high[slot] - table.low[slot])
     )
-    low, high = table.low[slot] - pad, table.high[slot] + pad
+    low, high = _lower(table.low[slot], pad), _higher(table.high[slot], pad)
     if settings.bounds == "local":
-        low = np.where(rest[:, 0] > 0, rest[:, 3] - pad, low)
-        high = np.where(rest[:, 0] > 0, rest[:, 4] + pad, high)
+        low = np.where(rest[:, 0] > 0, _lower(rest[:, 3], pad), low)
+        high = np.where(rest[:, 0] > 0, _higher(rest[:, 4], pad), high)
         new_lo, new_hi = np.maximum(lo, low), np.minimum(hi, high)
     else:
         new_lo, new_hi = np.where(np.isinf(lo), low, lo), np.where(np.isinf(hi), high, hi)
     # A box beyond the column's span keeps its finite side and gets a width of one pad.
     empty = ~(new_lo < new_hi)
-    new_lo = np.where(empty, np.where(np.isinf(lo), hi - 2 * pad, lo), new_lo)
-    new_hi = np.where(empty, np.where(np.isinf(hi), lo + 2 * pad, hi), new_hi)
+    new_lo = np.where(empty, np.where(np.isinf(lo), _lower(hi, 2 * pad), lo), new_lo)
+    new_hi = np.where(empty, np.where(np.isinf(hi), _higher(lo, 2 * pad), hi), new_hi)
     return new_lo, new_hi
+
+
+def _lower(x: np.ndarray, pad: float) -> np.ndarray:
+    """x - pad, at least the next number below x."""
+    return np.minimum(x - pad, np.nextafter(x, -np.inf))
+
+
+def _higher(x: np.ndarray, pad: float) -> np.ndarray:
+    """x + pad, at least the next number above x."""
+    return np.maximum(x + pad, np.nextafter(x, np.inf))
 
 
 def _normal(
@@ -255,7 +271,10 @@ def _normal(
     middle = np.clip(table.centre[slot], np.maximum(lo, table.low[slot]), np.minimum(hi, table.high[slot]))
     mean = np.where(n > 0, mean, middle)
     if settings.leaf == "normal_mle":
-        mean, spread = truncated_mle(mean, spread, lo, hi, floor, 4 * unit)
+        centre = table.centre[slot]  # in standard units, so that no square overflows
+        ends = (lo - centre) / unit, (hi - centre) / unit
+        mean, spread = truncated_mle((mean - centre) / unit, spread / unit, *ends, floor / unit, 4.0)
+        mean, spread = centre + unit * mean, unit * spread
     return mean, spread
 
 
