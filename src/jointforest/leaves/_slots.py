@@ -176,8 +176,10 @@ def slot_mean_variance(columns, leaves, evidence, l, s, region):  # noqa: E741
 
 @kernel
 def _draw_run(columns, leaves, l, s, u, v, q):  # noqa: E741
-    """The q-quantile of the rest in a run that has mass, on grids its cell's centre."""
+    """The q-quantile of the rest in a run, on grids its cell's centre; NaN if the run has no mass."""
     u, v = _cut(columns, leaves, l, s, u, v)
+    if not u < v:
+        return math.nan
     family, a, b, lo, hi = leaves.family[l, s], leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
     x = ppf(family, a, b, lo, hi, u, v, min(max(q, 1e-300), 1.0 - 1.2e-16))
     step = columns.step[s]
@@ -215,6 +217,8 @@ def _last_atom(columns, leaves, evidence, l, s, region):  # noqa: E741
 def _draw_in_runs(columns, leaves, evidence, l, s, region, q):  # noqa: E741
     """Draw from the rest in the runs of the region; NaN if they have no mass."""
     start, end = evidence.run_start[region], evidence.run_start[region + 1]
+    if end - start == 1:
+        return _draw_run(columns, leaves, l, s, evidence.run_lo[start], evidence.run_hi[start], q)
     total = -math.inf
     last = -1
     for run in range(start, end):

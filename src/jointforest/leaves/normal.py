@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-from ._special import INV_SQRT_2PI, LOG_SQRT_2PI, Z_MAX, central_quantile, mills, tail_step, upper_tail
+from ._special import INV_SQRT_2PI, LOG_SQRT_2PI, Z_MAX, central_quantile, mills, tail_step, upper_quantile, upper_tail
 
 _NODE, _WEIGHT = (np.ascontiguousarray(v[8:]) for v in np.polynomial.legendre.leggauss(16))
 
@@ -139,9 +139,9 @@ def quantile(za, zb, h, q):
         if abs(p - 0.5) <= 0.25:
             t = central_quantile(p - 0.5)
         elif p < 0.5:
-            t = -tail_step(0.0, -math.log(2.0 * p))
+            t = -upper_quantile(-math.log(2.0 * p))
         else:
-            t = tail_step(0.0, -math.log(2.0 * (above + (1.0 - q) * mass)))
+            t = upper_quantile(-math.log(2.0 * (above + (1.0 - q) * mass)))
     if flip:
         return (2, t) if anchor == 1 else (0, -t)
     return anchor, t
