@@ -19,6 +19,9 @@ from .trees.nodes import Trees
 TOLERANCE = 1e-6
 """By how much a sum of weights or masses may differ from 1."""
 
+_MOST_CELLS = 2.0**52
+"""From how many cells away of 0 on floats no longer tell neighbouring cells apart."""
+
 LEAF_FIELDS = {
     "tree": (np.int32, ("L",)),
     "log_weight": (np.float64, ("L",)),
@@ -151,14 +154,23 @@ def _check_densities(columns: Columns, fields: Mapping[str, np.ndarray], lo: np.
     need_all("leaves.hi", bounded | (family != UNIFORM), right, "a finite support of a uniform density")
     need_all("leaves.lo", left >= lo, left, "a bound inside the leaf's box")
     need_all("leaves.hi", right <= hi, right, "a bound inside the leaf's box")
+    _check_grids(columns, fields)
+
+
+def _check_grids(columns: Columns, fields: Mapping[str, np.ndarray]) -> None:
+    """Supports end on cell edges, and floats tell neighbouring cells apart there (else loops over cells never end)."""
     for s in np.flatnonzero(columns.step > 0):
-        for name in ("lo", "hi"):
-            edge = fields[name][:, s]
+        step, origin = columns.step[s], columns.origin[s]
+        for name in ("lo", "hi", "a"):
+            value = fields[name][:, s]
             with np.errstate(over="ignore", invalid="ignore"):
-                cells = (edge - columns.origin[s]) / columns.step[s] + 0.5
-                rounding = 1e-15 * (np.abs(edge) + abs(columns.origin[s])) / columns.step[s]
-                on_edge = np.abs(cells - np.rint(cells)) <= TOLERANCE + rounding
-            need_all(f"leaves.{name} of numeric slot {s}", on_edge | np.isinf(edge), edge, "an edge of a grid cell")
+                cells = (value - origin) / step + 0.5
+                size = (np.abs(value) + abs(origin)) / step
+                on_edge = np.abs(cells - np.rint(cells)) <= TOLERANCE + 1e-15 * size
+            free = (fields["family"][:, s] == UNIFORM) if name == "a" else np.isinf(value)
+            at = f"leaves.{name} of numeric slot {s}"
+            need_all(at, (size <= _MOST_CELLS) | free, value, "a number that the grid can resolve")
+            need_all(at, on_edge | free | (name == "a"), value, "an edge of a grid cell")
 
 
 def _check_atoms(columns: Columns, mass: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:
