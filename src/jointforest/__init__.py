@@ -56,7 +56,6 @@ __all__ = [
     "UnseenLevelWarning",
     "UnsupportedEvidenceWarning",
     "between",
-
     "load",
 ]
 

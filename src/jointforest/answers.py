@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from .table import times
 from .table.schema import Column
 
 
@@ -21,7 +23,7 @@ def values(column: Column, numbers: np.ndarray) -> np.ndarray:
         return levels[np.where(known, numbers, len(column.levels)).astype(np.int64)]
     if column.kind != "datetime":
         return numbers
-    micro = np.round(np.round(numbers / column.step) * column.step * 1e6)
+    micro = np.round(numbers * 1e6)
     # Far beyond any calendar the background still has mass: such moments are shown as the last one there is.
     far = 2.0**62
     moment = np.clip(np.where(np.isnan(micro), 0.0, micro), -far, far).astype(np.int64) + int(column.origin) * 10**6
@@ -29,10 +31,14 @@ def values(column: Column, numbers: np.ndarray) -> np.ndarray:
 
 
 def scalar(column: Column, number: float) -> Any:
-    """One value: a float, a date or datetime, a level."""
+    """One value: a float, a date (the nearest) or datetime, a level."""
     if column.kind == "datetime":
+        if math.isnan(number):
+            return None
+        if times.is_date(column.dtype):
+            number = round(number / column.step) * column.step
         try:
-            return column.from_number(number)
+            return times.moment(number, column.origin, column.dtype)
         except OverflowError:
             return values(column, np.array([number]))[0]
     return column.from_number(number) if column.is_categorical else float(number)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -234,7 +233,10 @@ def predict(
 
 
 def main() -> None:
-    """Run the command line: exit code 0, 1 after an error of the user's, 2 after a wrong call."""
+    """Run the command line: exit code 0, 1 after an error of the user's, 2 after a wrong call.
+
+    When the reader of a pipe has gone, click itself ends with code 1 and no word.
+    """
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
     warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
@@ -245,10 +247,6 @@ def main() -> None:
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = 130
-    except BrokenPipeError:
-        # The reader has gone; what is left in the buffers must not raise again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 141
     except (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError) as error:
         _say(f"error: {_in_words(error)}")
         code = 1

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from . import answers
-from .alerts import UnseenLevelWarning
+from .alerts import UnseenLevelWarning, warn
 from .fill import fill
 from .language import conditions_text
 from .marginal import Marginal
@@ -323,4 +322,4 @@ class Joint:
             shown = ", ".join(repr(level) for level in levels[:5]) + (", ..." if len(levels) > 5 else "")
             parts.append(f"{self.columns[j]!r}: {shown} ({int(rows.sum())} cells)")
         text = "levels never seen at learning count as missing: " + "; ".join(parts)
-        warnings.warn(text, UnseenLevelWarning, stacklevel=4)
+        warn(text, UnseenLevelWarning)

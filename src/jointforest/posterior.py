@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import answers
-from .alerts import UnsupportedEvidenceWarning
+from .alerts import UnsupportedEvidenceWarning, warn
 from .language import parse_conditions
 from .marginal import Marginal
 from .model import Model
@@ -266,7 +265,7 @@ class Posterior:
             raise ValueError(f"the evidence has probability 0: {self._text}; drop or widen one of its conditions")
         weak = int(np.sum(self._weight > _SUPPORT))
         if weak or impossible.any():
-            warnings.warn(_unsupported_text(weak, int(impossible.sum()), len(self)), UnsupportedEvidenceWarning, 4)
+            warn(_unsupported_text(weak, int(impossible.sum()), len(self)), UnsupportedEvidenceWarning)
 
 
 def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:

@@ -1,0 +1,260 @@
+"""The command line, as a user calls it: tables in, tables out, exit codes, one-line errors, pipes."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import jointforest as jf
+from jointforest import cli, files
+
+
+class Result(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Pipe(io.TextIOWrapper):
+    """Standard output or input in memory."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        super().__init__(io.BytesIO(data), encoding="utf-8", write_through=True)
+
+    def text(self) -> str:
+        self.flush()
+        return self.buffer.getvalue().decode()
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> object:
+    """Run the command line in this process."""
+
+    def call(*words: object, stdin: bytes = b"") -> Result:
+        out, err = Pipe(), Pipe()
+        monkeypatch.setattr(sys, "argv", ["jointforest", *map(str, words)])
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", err)
+        monkeypatch.setattr(sys, "stdin", Pipe(stdin))
+        with warnings.catch_warnings(), pytest.raises(SystemExit) as stop:
+            cli.main()
+        return Result(int(stop.value.code), out.text(), err.text())
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table as CSV and Parquet, and the model learned from it."""
+    folder = tmp_path_factory.mktemp("cli")
+    table = jf.datasets.load_penguins("pyarrow")
+    files.write_table(table, str(folder / "penguins.csv"))
+    files.write_table(table, str(folder / "penguins.parquet"))
+    jf.AdversarialForest(n_estimators=3, random_state=0).fit(table).joint_.save(folder / "p.joint")
+    return folder
+
+
+def test_fit_then_info(run: object, home: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.joint"
+    kinds = ("--kinds", "body_mass_g=continuous", "--kinds", "flipper_length_mm=continuous")
+    done = run("fit", home / "penguins.csv", "-o", model, "--trees", 2, "--min-leaf", 20, "--seed", 1, *kinds)
+    assert (done.code, done.out) == (0, "")
+    assert "344 rows, 7 columns: 2 trees" in done.err
+    about = json.loads(run("info", model, "--json").out)
+    assert about["trees"] == 2
+    assert {c["name"]: c["kind"] for c in about["columns"]}["body_mass_g"] == "continuous"
+    shown = run("info", model).out
+    assert "3 levels: Adelie, Chinstrap, Gentoo" in shown and shown.startswith("2 trees")
+    again = tmp_path / "again.joint"
+    run("fit", home / "penguins.csv", "-o", again, "--trees", 2, "--min-leaf", 20, "--seed", 1, "--jobs", 1, *kinds)
+    assert model.read_bytes() == again.read_bytes()
+
+
+def test_sample(run: object, home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "s.parquet"
+    assert run("sample", home / "p.joint", "-n", 50, "--given", "species = Gentoo", "--seed", 3, "-o", out) == (
+        0,
+        "",
+        "",
+    )
+    drawn = pa.parquet.read_table(out)
+    assert drawn.num_rows == 50 and set(drawn["species"].to_pylist()) == {"Gentoo"}
+    learned = pa.parquet.read_table(home / "penguins.parquet")
+    assert drawn.schema.types == learned.schema.types
+    expected = jf.load(home / "p.joint").given(species="Gentoo").sample(50, random_state=3)
+    assert drawn.equals(expected)
+    piped = pd.read_csv(io.StringIO(run("sample", home / "p.joint", "-n", 5, "--missing").out))
+    assert piped.shape == (5, 7)
+
+
+def test_score_of_csv_parquet_and_a_pipe(run: object, home: Path, tmp_path: Path) -> None:
+    expected = jf.load(home / "p.joint").log_density(jf.datasets.load_penguins("pyarrow"))
+    for table in ("penguins.csv", "penguins.parquet"):
+        done = run("score", home / "p.joint", home / table, "-o", tmp_path / "d.csv")
+        assert done.code == 0 and done.err == f"mean log-density {expected.mean():.6g} over 344 rows\n"
+        assert np.allclose(pd.read_csv(tmp_path / "d.csv")["log_density"], expected, rtol=1e-12)
+    piped = run("score", home / "p.joint", "-", stdin=(home / "penguins.csv").read_bytes())
+    assert np.allclose(pd.read_csv(io.StringIO(piped.out))["log_density"], expected, rtol=1e-12)
+    raw = (home / "penguins.parquet").read_bytes()
+    piped = run("score", home / "p.joint", "-", "--format", "parquet", "-o", tmp_path / "d.csv", stdin=raw)
+    assert piped.code == 0
+
+
+def test_spellings_of_missing(run: object, home: Path) -> None:
+    lines = ["species,body_mass_g,sex", "Gentoo,5000,NA", "Gentoo,5000,?", "Gentoo,5000,", "Gentoo,5000,NaN"]
+    table = "\n".join(lines).encode()
+    scores = run("score", home / "p.joint", "-", stdin=table).out.split()[1:]
+    assert len(scores) == 4 and len(set(scores)) == 1
+    other = run("score", home / "p.joint", "-", "--na", "NA", stdin=table)
+    assert "warning: levels never seen" in other.err and "'?'" in other.err
+
+
+def test_impute(run: object, home: Path, tmp_path: Path) -> None:
+    table = b"sex,species,body_mass_g\n,Gentoo,5000\nMALE,,\n"
+    filled = pd.read_csv(io.StringIO(run("impute", home / "p.joint", "-", stdin=table).out))
+    assert not filled.isna().any(axis=None) and filled.shape == (2, 7)
+    assert (
+        filled.loc[0, "species"] == "Gentoo" and filled.loc[0, "body_mass_g"] == 5000 and filled.loc[1, "sex"] == "MALE"
+    )
+    words = ("impute", home / "p.joint", "-", "--method", "sample", "--seed", 4)
+    assert run(*words, stdin=table) == run(*words, stdin=table)
+    drawn = pd.read_csv(io.StringIO(run(*words, "--draws", 3, stdin=table).out))
+    assert drawn["draw"].tolist() == [1, 1, 2, 2, 3, 3] and drawn.loc[::2, "species"].eq("Gentoo").all()
+    assert run("impute", home / "p.joint", "-", "--draws", 3).code == 2
+
+
+def test_a_table_may_be_replaced_by_its_own_imputation(run: object, home: Path, tmp_path: Path) -> None:
+    table = tmp_path / "t.parquet"
+    table.write_bytes((home / "penguins.parquet").read_bytes())
+    before = pa.parquet.read_table(table)
+    assert run("impute", home / "p.joint", table, "-o", table).code == 0
+    after = pa.parquet.read_table(table)
+    assert after.num_rows == before.num_rows and sum(column.null_count for column in after.columns) == 0
+    assert after.schema.types == before.schema.types
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+
+
+def test_query(run: object, home: Path) -> None:
+    joint = jf.load(home / "p.joint")
+    text = "P(species | body_mass_g > 5000, sex = MALE)"
+    answer = json.loads(run("query", home / "p.joint", text, "--json").out)
+    assert answer == {"query": text, "answer": joint.query(text)}
+    assert run("query", home / "p.joint", text).out.split()[::2] == ["Adelie", "Chinstrap", "Gentoo"]
+    assert float(run("query", home / "p.joint", "E(body_mass_g)").out) == pytest.approx(
+        joint.query("E(body_mass_g)"), rel=1e-5
+    )
+    assert run("query", home / "p.joint", "Mode(species | island = Torgersen)").out == "Adelie\n"
+    answer = json.loads(run("query", home / "p.joint", "Q(body_mass_g, 0.1, 0.9)", "--json").out)["answer"]
+    assert list(answer) == ["0.1", "0.9"]
+
+
+def test_query_warns_without_support(run: object, home: Path) -> None:
+    done = run("query", home / "p.joint", "P(species | body_mass_g > 50000)")
+    assert (
+        done.code == 0
+        and done.err.startswith("warning: 1 of 1 rows of evidence are unlike")
+        and done.err.count("\n") == 1
+    )
+
+
+def test_predict(run: object, home: Path) -> None:
+    joint, table = jf.load(home / "p.joint"), jf.datasets.load_penguins("pyarrow")
+    found = pd.read_csv(io.StringIO(run("predict", home / "p.joint", home / "penguins.csv", "--target", "species").out))
+    assert found["species"].tolist() == joint.predict(table, "species").tolist()
+    words = ("predict", home / "p.joint", home / "penguins.csv", "--target", "sex", "--proba")
+    found = pd.read_csv(io.StringIO(run(*words).out))
+    assert list(found) == [f"sex={level}" for level in joint.levels("sex")]
+    assert np.allclose(found, joint.predict_proba(table, "sex"))
+
+
+def test_blocks_on_a_terminal_change_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    joint, table = jf.load(home / "p.joint"), jf.datasets.load_penguins("pyarrow")
+    terminal = Pipe()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(cli, "_BLOCK", 100)
+    assert [rows.num_rows for rows in cli._blocks(table)] == [100, 100, 100, 44]
+    assert np.array_equal(cli._by_blocks(table, joint.log_density), joint.log_density(table))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("query", "HOME/none.joint", "E(x)"), 1, "none.joint: No such file or directory"),
+        (("query", "HOME/penguins.csv", "E(x)"), 1, "error: "),
+        (("query", "HOME/p.joint", "E(mass)"), 1, "no column is called 'mass'"),
+        (("query", "HOME/p.joint", "E(species)"), 1, "use proba('species')"),
+        (("query", "HOME/p.joint", "P(sex = Man)"), 1, "'Man' is not one of its 2 levels"),
+        (("query", "HOME/p.joint", "P(sex | body_mass_g > 4, body_mass_g < 3)"), 1, "probability 0"),
+        (("score", "HOME/p.joint", "HOME/none.csv"), 1, "none.csv"),
+        (("score", "HOME/p.joint", "HOME/p.joint"), 1, "--format"),
+        (("score", "HOME/p.joint", "HOME/p.joint", "--format", "parquet"), 1, "is not a parquet table"),
+        (("predict", "HOME/p.joint", "HOME/penguins.csv", "--target", "mass"), 1, "mass"),
+        (("sample", "HOME/p.joint", "-n", "3", "-o", "HOME/none/x.csv"), 1, "No such file or directory"),
+        (("sample", "HOME/p.joint", "-n", "3", "-o", "HOME/x.txt"), 1, "--format"),
+        (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--kinds", "sex=continuous"), 1, "sex"),
+        (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--kinds", "sex"), 2, "COLUMN=KIND"),
+        (("sample", "HOME/p.joint"), 2, "'-n'"),
+        (("sample", "HOME/p.joint", "-n", "-3"), 2, "-3"),
+        (("guess",), 2, "guess"),
+    ],
+)
+def test_errors(run: object, home: Path, words: tuple[str, ...], code: int, message: str) -> None:
+    before = sorted(path.name for path in home.iterdir())
+    done = run(*(word.replace("HOME", str(home)) for word in words))
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err and "Traceback" not in done.err
+    if code == 1:
+        assert done.err.startswith("error: ")
+        assert done.err.count("\n") == 1 or done.err.endswith("^\n")
+    assert sorted(path.name for path in home.iterdir()) == before
+
+
+def test_a_failed_write_leaves_the_old_file(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "t.csv"
+    target.write_text("old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "_write", full)
+    with pytest.raises(OSError, match="No space"):
+        files.write_table(pa.table({"a": [1]}), str(target))
+    assert target.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_text_that_looks_like_numbers(run: object, tmp_path: Path) -> None:
+    codes = np.array(["01", "02", "x"])[np.arange(60) % 3]
+    pd.DataFrame({"code": codes, "y": np.arange(60) % 3 + 0.125 * np.arange(60)}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    assert run("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint", "--trees", 2, "--seed", 0).code == 0
+    done = run("score", tmp_path / "m.joint", "-", stdin=b"code,y\n01,1\n02,2\n")
+    assert done.code == 0 and "warning" not in done.err
+
+
+def test_version_and_help(run: object) -> None:
+    assert run("--version") == (0, f"jointforest {jf.__version__}\n", "")
+    assert "query" in run("--help").out
+
+
+def test_a_reader_that_leaves_is_no_error(home: Path) -> None:
+    command = [sys.executable, "-m", "jointforest.cli", "sample", str(home / "p.joint"), "-n", "100000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
