@@ -16,7 +16,7 @@ from ._grid import cell_centre, grid_mean_variance, log_cell_density, pool
 
 # Without _nrt=False every call counts references of some twenty arrays up and down, which costs 0.4 us; nothing here
 # makes arrays, so nothing needs counting.
-kernel = njit(nogil=True, cache=True, _nrt=False)
+kernel = njit(nogil=True, cache=True, _nrt=False)  # type: ignore[call-overload]  # absent from numba's annotations
 _ONE = np.uint64(1)
 _NEAR = 1e-6
 """A value this close to a centre, in steps, counts as the centre."""
