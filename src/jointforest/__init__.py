@@ -56,6 +56,7 @@ __all__ = [
     "UnseenLevelWarning",
     "UnsupportedEvidenceWarning",
     "between",
+    "datasets",
     "load",
 ]
 
