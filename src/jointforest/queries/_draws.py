@@ -7,13 +7,13 @@ import math
 import numpy as np
 from numba import njit
 
-from ..leaves._slots import level_draw, slot_draw
+from ..leaves._slots import kernel, level_draw, slot_draw
 from ..rng import stream, uniform
 from ._mixture import row_mixture
 from ._regions import cell_region
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def draw_row(columns, leaves, evidence, row, leaf, missing, state, out):
     """Draw one row from a leaf, given the row's evidence."""
     for j in range(out.shape[0]):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from ..leaves._grid import cell_centre
-from ..leaves._slots import find_atom
+from ..leaves._slots import find_atom, kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def cell_region(evidence, row, j):
     """Number of the cell's region, -1 if it has none."""
     if evidence.region.shape[0] == 0:
@@ -18,7 +16,7 @@ def cell_region(evidence, row, j):
     return evidence.region[row, j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def run_levels(evidence, run, n_levels):
     """Levels (first, end) of a run of a categorical column's region: those k with lo < k <= hi."""
     first = math.floor(max(evidence.run_lo[run], -0.5)) + 1
@@ -26,7 +24,7 @@ def run_levels(evidence, run, n_levels):
     return int(first), int(end)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def in_region(columns, evidence, slot, region, x):
     """Whether the region holds the value x (on a grid: its cell)."""
     if columns.step[slot] == 0.0:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from ..leaves._slots import kernel
 from ._regions import cell_region, run_levels
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def level_goes_left(left_levels, first_word, level):
     """Whether the bit of this level is set in the node's words."""
     return (left_levels[first_word + (level >> 6)] >> (level & 63)) & 1 != 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def numeric_sides(columns, evidence, slot, region, threshold):
     """Whether the region has something at or below the threshold, and something above it."""
     left, right = False, False
@@ -33,7 +32,7 @@ def numeric_sides(columns, evidence, slot, region, threshold):
     return left, right
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def level_sides(trees, evidence, node, region, n_levels):
     """Whether the region has a level that goes left, and one that goes right."""
     left, right = False, False
@@ -49,7 +48,7 @@ def level_sides(trees, evidence, node, region, n_levels):
     return left, right
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def reachable(columns, trees, evidence, row, stack, leaf):
     """Write the numbers of the leaves whose box can meet the row's evidence into ``leaf``; return how many.
 

@@ -1,7 +1,7 @@
 """How well a row of evidence fits each leaf: the kernels behind every query.
 
 Columns are the outer loop and leaves the inner one: what belongs to the cell is computed once a row, and the inner
-loops hold plain arrays (numba counts references to the members of a NamedTuple wherever it is passed on).
+loops hold plain arrays. Kernels that make no arrays count no references (``kernel``, see `leaves._slots`).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from numba import njit
 
 from ..leaves._cells import log_pdf
 from ..leaves._grid import cell_centre, log_cell_density
-from ..leaves._slots import find_atom, level_region_log_mass, region_log_mass
+from ..leaves._slots import find_atom, kernel, level_region_log_mass, region_log_mass
 from ._regions import cell_region
 from ._walk import reachable
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_level(log_level, level, leaf, n, total):
     """Add the log mass of a level to the total of each of the n leaves."""
     for i in range(n):
         total[i] += log_level[leaf[i], level]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_value(columns, leaves, slot, x, leaf, n, total):
     """Add the log density of a number (`leaves._slots.value_log_density`) to the total of each of the n leaves."""
     family, a, b, lo, hi = leaves.family, leaves.a, leaves.b, leaves.lo, leaves.hi
@@ -53,7 +53,7 @@ def add_value(columns, leaves, slot, x, leaf, n, total):
         total[i] += log_density
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_region(columns, leaves, evidence, j, region, leaf, n, total):
     """Add the log mass of a region of column j to the total of each of the n leaves."""
     slot, is_categorical = columns.slot[j], columns.is_categorical[j]
@@ -66,7 +66,7 @@ def add_region(columns, leaves, evidence, j, region, leaf, n, total):
             total[i] += region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def knows_nothing(evidence, row):
     """Whether no cell of the row has a value or a region."""
     for j in range(evidence.value.shape[1]):
@@ -75,7 +75,7 @@ def knows_nothing(evidence, row):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight):
     """Write the leaves that the row's evidence meets and their log p(leaf, evidence); return how many.
 
@@ -109,7 +109,7 @@ def weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight):
     return kept
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_sum(x, n):
     """log of the sum of exp of the first n entries, in their order."""
     top = -math.inf
