@@ -238,7 +238,7 @@ class AdversarialForest(BaseEstimator):
             )
         if not self.bootstrap and n_draws == 2 * n and self.max_iters > 0:
             raise ValueError(
-                f"max_samples={self.max_samples!r} with bootstrap=False draws every row for every tree, so none is left "
+                f"max_samples={self.max_samples!r} with bootstrap=False draws every row for every tree: none is left "
                 "to judge the rounds by; use less, or bootstrap=True, or max_iters=0"
             )
         return RoundSettings(

@@ -1,0 +1,511 @@
+"""Growing, pruning and boxes of trees against slow, obvious computations."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jointforest.table.columns import Columns
+from jointforest.trees._grow import cut_ranks
+from jointforest.trees._split import GINI, best_levels, best_threshold
+from jointforest.trees.boxes import leaf_boxes
+from jointforest.trees.grow import RankTree, find_leaves, grow, join, node_weights, prune
+from jointforest.trees.nodes import Trees, add_stump
+from jointforest.trees.ranks import Ranks, rank, snap
+
+
+def make_columns(levels: list[int], step: list[float] | None = None) -> Columns:
+    """Columns without atoms; ``levels[j]`` is the number of levels of column j, 0 if it is numeric."""
+    is_categorical = np.array([k > 0 for k in levels], dtype=np.uint8)
+    slot = np.where(is_categorical == 1, np.cumsum(is_categorical == 1), np.cumsum(is_categorical == 0)) - 1
+    p = int((is_categorical == 0).sum())
+    return Columns(
+        is_categorical=is_categorical,
+        slot=slot.astype(np.int32),
+        step=np.zeros(p) if step is None else np.array(step),
+        origin=np.zeros(p),
+        atom_start=np.zeros(p + 1, dtype=np.int32),
+        atom_value=np.empty(0),
+        level_start=np.cumsum([0] + [k for k in levels if k > 0]).astype(np.int32),
+    )
+
+
+# -- the best split of one column
+
+
+def gini_purity(y: np.ndarray, weight: np.ndarray, n_classes: int) -> float:
+    """W * (1 - Gini impurity) of some rows."""
+    total = weight.sum()
+    return float(total * sum((weight[y == c].sum() / total) ** 2 for c in range(n_classes))) if total > 0 else 0.0
+
+
+def gain_of(is_left: np.ndarray, y: np.ndarray, weight: np.ndarray, n_classes: int) -> float:
+    parts = [gini_purity(y[side], weight[side], n_classes) for side in (is_left, ~is_left)]
+    return sum(parts) - gini_purity(y, weight, n_classes)
+
+
+def is_valid(is_left: np.ndarray, y: np.ndarray, weight: np.ndarray, min_class: np.ndarray) -> bool:
+    """Whether both sides have rows, and enough weight of every class."""
+    return all(
+        side.any() and all(weight[side & (y == c)].sum() >= least for c, least in enumerate(min_class))
+        for side in (is_left, ~is_left)
+    )
+
+
+@st.composite
+def nodes(draw: st.DrawFn, n_codes: int, n_classes: int) -> tuple[np.ndarray, ...]:
+    """Codes (-1: missing), classes, bootstrap weights, the rows of a node, and class limits."""
+    n = draw(st.integers(1, 24))
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(-1 if draw(st.booleans()) else 0, n_codes, n).astype(np.int32)
+    y = rng.integers(0, n_classes, n).astype(np.int32)
+    weight = rng.integers(1, 4, n).astype(np.float64)
+    rows = rng.permutation(n)[: draw(st.integers(1, n))].astype(np.int32)
+    limits = rng.integers(0, 3, n_classes).astype(np.float64) if draw(st.booleans()) else np.zeros(n_classes)
+    return codes, y, weight, rows, limits
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_codes", [3, 12, 1000])  # few codes are counted, many are sorted
+@given(data=st.data())
+def test_best_threshold(data: st.DataObject, n_codes: int, n_classes: int) -> None:
+    codes, y, weight, rows, limits = data.draw(nodes(n_codes, n_classes))
+    known = rows[codes[rows] >= 0]
+    c, t, w = codes[known], y[known], weight[known]
+    cuts = {int(k): c <= k for k in np.unique(c)[:-1]}
+    gains = {k: gain_of(left, t, w, n_classes) for k, left in cuts.items() if is_valid(left, t, w, limits)}
+    total, left, right = (np.empty(n_classes) for _ in range(3))
+    table, keys = np.empty((max(n_codes, 3 * len(rows)), n_classes)), np.empty(len(rows), np.int64)
+    gain, below, above = best_threshold(GINI, codes, y, weight, rows, table, keys, total, left, right, limits)
+    if not gains:
+        assert (gain, below, above) == (-1.0, -1, -1)
+        return
+    assert gain == pytest.approx(max(gains.values()), abs=1e-9)
+    assert gains[below] == pytest.approx(gain, abs=1e-9)
+    assert above == c[c > below].min()
+
+
+def run_best_levels(
+    codes: np.ndarray, n_levels: int, ordered: bool, y: np.ndarray, weight: np.ndarray, rows: np.ndarray,
+    n_classes: int, limits: np.ndarray,
+) -> tuple[float, np.ndarray]:  # fmt: skip
+    total, left, right = (np.empty(n_classes) for _ in range(3))
+    goes_left = np.zeros(n_levels, np.uint8)
+    table, order = np.empty((n_levels, n_classes)), np.empty(n_levels, np.int64)
+    gain = best_levels(
+        GINI, codes, n_levels, ordered, y, weight, rows, table, order, goes_left, total, left, right, limits
+    )
+    return gain, goes_left.astype(bool)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@given(data=st.data())
+def test_best_levels_of_two_classes(data: st.DataObject, ordered: bool) -> None:
+    n_levels = 6
+    codes, y, weight, rows, limits = data.draw(nodes(n_levels, 2))
+    if not ordered:
+        limits[:] = 0.0  # with limits the best allowed set need not be one of those sorted by share
+    known = rows[codes[rows] >= 0]
+    c, t, w = codes[known], y[known], weight[known]
+    if ordered:
+        sets = [np.arange(n_levels) <= k for k in range(n_levels - 1)]
+    else:
+        sets = [np.array(bits, dtype=bool) for bits in itertools.product([False, True], repeat=n_levels)]
+    gains = [gain_of(s[c], t, w, 2) for s in sets if is_valid(s[c], t, w, limits)]
+    gain, found = run_best_levels(codes, n_levels, ordered, y, weight, rows, 2, limits)
+    if not gains:
+        assert gain == -1.0
+        return
+    assert gain == pytest.approx(max(gains), abs=1e-9)
+    assert gain_of(found[c], t, w, 2) == pytest.approx(gain, abs=1e-9)
+    absent = ~np.isin(np.arange(n_levels), c)
+    if ordered:
+        assert (np.diff(found.astype(int)) <= 0).all()
+    elif absent.any():
+        heavier_is_left = w[found[c]].sum() >= w[~found[c]].sum()
+        assert (found[absent] == heavier_is_left).all()
+
+
+@pytest.mark.parametrize(("n_classes", "n_levels"), [(2, 7), (3, 7), (4, 70)])
+@given(data=st.data())
+def test_best_levels_is_a_valid_set_with_its_gain(data: st.DataObject, n_classes: int, n_levels: int) -> None:
+    codes, y, weight, rows, limits = data.draw(nodes(n_levels, n_classes))
+    known = rows[codes[rows] >= 0]
+    c, t, w = codes[known], y[known], weight[known]
+    gain, found = run_best_levels(codes, n_levels, False, y, weight, rows, n_classes, limits)
+    if gain == -1.0:
+        if not limits.any():
+            assert len(np.unique(c)) < 2
+        return
+    assert is_valid(found[c], t, w, limits)
+    assert gain == pytest.approx(gain_of(found[c], t, w, n_classes), abs=1e-9)
+
+
+def test_many_levels_are_split_exactly() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 200, 2000).astype(np.int32)
+    y = (rng.random(2000) < rng.random(200)[codes]).astype(np.int32)
+    gain, found = run_best_levels(codes, 200, False, y, np.ones(2000), np.arange(2000, dtype=np.int32), 2, np.zeros(2))
+    share = np.array([y[codes == k].mean() for k in range(200)])
+    order = np.argsort(share)
+    best = max(gain_of(np.isin(codes, order[:k]), y, np.ones(2000), 2) for k in range(1, 200))
+    assert gain == pytest.approx(best, rel=1e-9)
+    assert share[found].max() <= share[~found].min()
+
+
+# -- ranks
+
+
+def test_ranks_and_snapping() -> None:
+    columns = make_columns([0, 3, 0], step=[0.0, 0.5])
+    X = np.array([[2.0, 2, 0.74], [np.nan, np.nan, np.nan], [-1.0, 0, 0.26], [2.0, 0, -0.1]])
+    snapped = snap(columns, X)
+    assert snapped[:, 2].tolist() == pytest.approx([0.5, np.nan, 0.5, 0.0], nan_ok=True)
+    assert X[0, 2] == 0.74
+    ranks = rank(columns, snapped)
+    assert ranks.codes.tolist() == [[1, -1, 0, 1], [2, -1, 0, 0], [1, -1, 1, 0]]
+    assert ranks.n_codes.tolist() == [2, 3, 2]
+    assert ranks.value_start.tolist() == [0, 2, 2, 4]
+    assert ranks.values.tolist() == [-1.0, 2.0, 0.0, 0.5]
+
+
+# -- whole trees
+
+
+class Table:
+    """A random table with classes and bootstrap weights, and trees grown on it."""
+
+    def __init__(self, seed: int, n: int = 150, missing: float = 0.0, n_classes: int = 2, tied: bool = False) -> None:
+        rng = np.random.default_rng(seed)
+        self.columns = make_columns([0, 5, 0, 70, 0], step=[0.0, 0.5, 0.0])
+        x = rng.normal(size=(n, 5))
+        x[:, 1] = rng.integers(0, 5, n)
+        x[:, 3] = rng.integers(0, 70, n)
+        if tied:  # neighbouring floats
+            x[:, 4] = np.nextafter(1.0, 2.0) * rng.integers(0, 2, n) + 0.0
+            x[:, 4] = np.where(x[:, 4] > 0, np.nextafter(1.0, 2.0), 1.0)
+        signal = x[:, 0] + (x[:, 1] == 2) - (x[:, 3] % 3 == 0) + (x[:, 4] > 1)
+        self.y = np.digitize(signal + rng.normal(size=n), np.linspace(-0.5, 1, n_classes - 1)).astype(np.int32)
+        x[rng.random(x.shape) < missing] = np.nan
+        self.X = snap(self.columns, x)
+        self.ranks = rank(self.columns, self.X)
+        self.weight = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
+        self.n_classes = n_classes
+
+    def grow(self, is_ordered: tuple[int, ...] = (0, 0, 0, 0, 0), **settings: object) -> RankTree:
+        settings = {"max_features": 5, "seed": 7, "number": 3} | settings
+        return grow(
+            self.ranks, self.columns.is_categorical, np.array(is_ordered, np.uint8), self.y, self.n_classes,
+            self.weight, **settings,
+        )  # fmt: skip
+
+    def node_table(self, trees: list[RankTree], leaf_nodes: list[np.ndarray]) -> Trees:
+        counts = [np.bincount(node, minlength=len(t.feature)) for t, node in zip(trees, leaf_nodes, strict=True)]
+        return join(self.columns, self.ranks, trees, counts)
+
+
+def depths(tree: RankTree) -> np.ndarray:
+    out = np.zeros(len(tree.left), dtype=int)
+    for node in range(len(tree.left)):
+        if tree.left[node] >= 0:
+            out[[tree.left[node], tree.right[node]]] = out[node] + 1
+    return out
+
+
+def walk(trees: Trees, root: int, row: np.ndarray) -> int:
+    """Leaf of a complete row, from the definition of the node table."""
+    node = root
+    while trees.left[node] >= 0:
+        x = row[trees.feature[node]]
+        if trees.levels_at[node] < 0:
+            left = x <= trees.threshold[node]
+        else:
+            word = int(trees.left_levels[trees.levels_at[node] + int(x) // 64])
+            left = bool(word >> (int(x) % 64) & 1)
+        node = trees.left[node] if left else trees.right[node]
+    return int(trees.leaf[node])
+
+
+def check_structure(trees: Trees) -> None:
+    """What the docstring of `Trees` promises."""
+    inner = trees.left >= 0
+    assert ((trees.feature >= 0) == inner).all()
+    assert ((trees.right >= 0) == inner).all()
+    assert ((trees.leaf < 0) == inner).all()
+    nodes_ = np.arange(len(inner))[inner]
+    assert (trees.left[inner] > nodes_).all()
+    assert (trees.right[inner] > nodes_).all()
+    children = np.concatenate([trees.left[inner], trees.right[inner]])
+    assert sorted([*children, *trees.root]) == list(range(len(inner)))
+    assert sorted(trees.leaf[~inner]) == list(range((~inner).sum()))
+    assert trees.weight[trees.root] == pytest.approx(1.0)
+    assert trees.weight[inner] == pytest.approx(trees.weight[trees.left[inner]] + trees.weight[trees.right[inner]])
+    assert np.isfinite(trees.threshold).all()
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_row_lies_in_the_box_of_its_leaf(seed: int, tied: bool) -> None:
+    table = Table(seed, tied=tied)
+    settings = [{}, {"max_leaf_nodes": 9}, {"is_ordered": (0, 1, 0, 1, 0), "max_features": 1}]
+    grown = [table.grow(number=t, **s) for t, s in enumerate(settings)]
+    leaf_nodes = [find_leaves(tree, table.ranks.codes, 7, t) for t, tree in enumerate(grown)]
+    trees = table.node_table(grown, leaf_nodes)
+    check_structure(trees)
+    lo, hi, allowed = leaf_boxes(trees, table.columns)
+    first = 0
+    numeric = table.X[:, table.columns.is_categorical == 0]
+    levels = table.X[:, table.columns.is_categorical == 1].astype(int) + table.columns.level_start[:-1]
+    for t, (tree, leaf_node) in enumerate(zip(grown, leaf_nodes, strict=True)):
+        leaf_of = trees.leaf[trees.root[t] + leaf_node]
+        n_leaves = int((tree.left < 0).sum())
+        for i, row in enumerate(table.X):  # also those that the bootstrap did not draw
+            inside = ((lo < numeric[i]) & (numeric[i] <= hi)).all(1) & allowed[:, levels[i]].all(1)
+            found = np.flatnonzero(inside[first : first + n_leaves]) + first
+            assert found.tolist() == [leaf_of[i]] == [walk(trees, trees.root[t], row)]
+        rows = np.bincount(leaf_of - first, minlength=n_leaves)
+        assert trees.weight[trees.root[t] : trees.root[t] + len(tree.left)][tree.left < 0] * len(
+            table.X
+        ) == pytest.approx(rows)
+        first += n_leaves
+
+
+def test_thresholds_are_halfway_and_on_cell_edges() -> None:
+    table = Table(0)
+    tree = table.grow()
+    trees = table.node_table([tree], [find_leaves(tree, table.ranks.codes, 7, 3)])
+    for node in np.flatnonzero((trees.feature >= 0) & (trees.levels_at < 0)):
+        x = np.unique(table.X[:, trees.feature[node]])
+        low, high = x[x <= trees.threshold[node]].max(), x[x > trees.threshold[node]].min()
+        if trees.feature[node] == 2:
+            assert trees.threshold[node] % 0.5 == pytest.approx(0.25)
+        else:
+            assert trees.threshold[node] == pytest.approx((low + high) / 2)
+
+
+@given(
+    values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=30, unique=True),
+    data=st.data(),
+)
+def test_cuts_separate_any_two_values(values: list[float], data: st.DataObject) -> None:
+    x = np.unique(np.array(values) + 0.0)
+    low = data.draw(st.integers(0, len(x) - 2))
+    high = data.draw(st.integers(low + 1, len(x) - 1))
+    one = np.zeros(1, np.int32)
+    cut = cut_ranks(one, np.array([low], np.int32), np.array([high], np.int32), np.array([0, len(x)]), x)
+    middle = x[low] / 2 + x[high] / 2
+    between = np.arange(low + 1, high)
+    assert cut[0] == low + (x[between] <= middle).sum()
+    columns = make_columns([0])
+    ranks = Ranks(np.zeros((1, 1), np.int32), np.array([len(x)], np.int32), np.array([0, len(x)]), x)
+    tree = RankTree(
+        feature=np.array([0, -1, -1], np.int32),
+        below_rank=np.array([cut[0], -1, -1], np.int32),
+        levels_at=np.full(3, -1, np.int32),
+        left=np.array([1, -1, -1], np.int32),
+        right=np.array([2, -1, -1], np.int32),
+        level_words=np.empty(0, np.uint64),
+        share_left=np.zeros(3),
+    )
+    threshold = join(columns, ranks, [tree], [np.array([0, 1, 1])]).threshold[0]
+    assert x[cut[0]] <= threshold < x[cut[0] + 1]
+
+
+@pytest.mark.parametrize("settings", [{"max_depth": 1}, {"max_depth": 3}, {"max_depth": 3, "max_leaf_nodes": 5}])
+def test_depth_limit(settings: dict) -> None:
+    tree = Table(1).grow(**settings)
+    assert depths(tree).max() == settings["max_depth"]
+
+
+@pytest.mark.parametrize("limit", [2, 3, 6])
+def test_leaf_limit_makes_the_best_splits(limit: int) -> None:
+    table = Table(2)
+    tree = table.grow(max_leaf_nodes=limit)
+    assert (tree.left < 0).sum() == limit
+    gains = split_gains(table, tree)
+    inner = np.flatnonzero(tree.left >= 0)
+    # best first: whatever was split gains at least as much as any leaf could have, of those its parents opened
+    full = table.grow()
+    full_gains = split_gains(table, full)
+    chosen, frontier = [], {0: full_gains[0]}
+    for _ in range(limit - 1):
+        node = max(frontier, key=frontier.__getitem__)
+        chosen.append(frontier.pop(node))
+        frontier |= {int(c): full_gains[c] for c in (full.left[node], full.right[node]) if full.left[c] >= 0}
+    assert sorted(gains[inner]) == pytest.approx(sorted(chosen))
+
+
+def split_gains(table: Table, tree: RankTree) -> np.ndarray:
+    """Gain of each inner node on the rows that the tree was grown on (complete rows)."""
+    rows = {0: np.flatnonzero(table.weight > 0)}
+    gains = np.zeros(len(tree.left))
+    for node in range(len(tree.left)):
+        if tree.left[node] < 0:
+            continue
+        at = rows[node]
+        code = table.ranks.codes[tree.feature[node], at]
+        if tree.levels_at[node] < 0:
+            left = code <= tree.below_rank[node]
+        else:
+            words = tree.level_words[tree.levels_at[node] :].tolist()
+            left = np.array([bool(words[c // 64] >> (c % 64) & 1) for c in code.tolist()])
+        gains[node] = gain_of(left, table.y[at], table.weight[at], table.n_classes)
+        rows[int(tree.left[node])], rows[int(tree.right[node])] = at[left], at[~left]
+    return gains
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_unlimited_tree_ends_in_pure_leaves(n_classes: int) -> None:
+    table = Table(3, n_classes=n_classes)
+    tree = table.grow()
+    leaf = find_leaves(tree, table.ranks.codes, 7, 3)
+    drawn = table.weight > 0
+    for node in np.unique(leaf[drawn]):
+        assert len(np.unique(table.y[drawn & (leaf == node)])) == 1
+
+
+def test_best_first_equals_depth_first_when_unlimited() -> None:
+    table = Table(4)
+    leaves = []
+    for settings in ({}, {"max_leaf_nodes": 10_000}):
+        tree = table.grow(**settings)
+        leaf = find_leaves(tree, table.ranks.codes, 7, 3)
+        leaves.append({tuple(np.flatnonzero(leaf == node)) for node in np.unique(leaf)})
+    assert leaves[0] == leaves[1]
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_class_limits_and_split_size(missing: float) -> None:
+    table = Table(5, missing=missing)
+    drawn = table.weight > 0
+    tree = table.grow(min_class=np.array([2.0, 5.0]))
+    leaf = find_leaves(tree, table.ranks.codes, 7, 3)
+    assert (tree.left >= 0).sum() > 1
+    if not missing:  # missing cells are sent by a new draw, so counts differ from those at growing
+        for c, least in enumerate((2.0, 5.0)):
+            count = np.bincount(leaf[drawn], table.weight[drawn] * (table.y[drawn] == c), len(tree.left))
+            assert (count[tree.left < 0] >= least).all()
+    tree = table.grow(min_samples_split=20)
+    leaf = find_leaves(tree, table.ranks.codes, 7, 3)
+    if not missing:
+        below = node_weights(tree.left, tree.right, np.bincount(leaf, table.weight, len(tree.left)))
+        assert (below[tree.left >= 0] * table.weight.sum() >= 20 - 1e-9).all()
+
+
+def test_missing_cells_are_sent_by_the_share_of_known_ones() -> None:
+    rng = np.random.default_rng(0)
+    n = 4000
+    x = rng.random((n, 1))
+    y = (x[:, 0] > 0.3).astype(np.int32)
+    x[: n // 2] = np.nan
+    columns = make_columns([0])
+    ranks = rank(columns, x)
+    no = np.zeros(1, np.uint8)
+    tree = grow(ranks, no, no, y, 2, np.ones(n), max_features=1, max_depth=1, seed=0, number=0)
+    known_left = (x[n // 2 :, 0] <= 0.3).mean()
+    assert tree.share_left[0] == pytest.approx(known_left)
+    leaf = find_leaves(tree, ranks.codes, 0, 0)
+    sent_left = (leaf[: n // 2] == tree.left[0]).mean()
+    assert sent_left == pytest.approx(known_left, abs=5 * np.sqrt(0.25 / (n / 2)))
+    assert (leaf[n // 2 :] == np.where(x[n // 2 :, 0] <= 0.3, tree.left[0], tree.right[0])).all()
+    other = find_leaves(tree, ranks.codes, 0, 1)
+    assert (other[: n // 2] != leaf[: n // 2]).any()
+
+
+@pytest.mark.parametrize("X", [np.zeros((1, 2)), np.ones((20, 2)), np.full((20, 2), np.nan)])
+def test_nothing_to_split(X: np.ndarray) -> None:
+    columns = make_columns([0, 0])
+    y = np.arange(len(X), dtype=np.int32) % 2
+    no = np.zeros(2, np.uint8)
+    tree = grow(rank(columns, X), no, no, y, 2, np.ones(len(X)), max_features=2, seed=0, number=0)
+    assert tree.left.tolist() == [-1]
+
+
+def test_deep_trees_and_their_boxes() -> None:
+    n = 300
+    X = np.cumsum(np.arange(n, dtype=float))[:, None]
+    columns = make_columns([0])
+    ranks = rank(columns, X)
+    y = (np.arange(n) % 2).astype(np.int32)
+    no = np.zeros(1, np.uint8)
+    tree = grow(ranks, no, no, y, 2, np.ones(n), max_features=1, seed=0, number=0)
+    assert (tree.left < 0).sum() == n
+    assert depths(tree).max() > 64
+    leaf = find_leaves(tree, ranks.codes, 0, 0)
+    trees = join(columns, ranks, [tree], [np.bincount(leaf, minlength=len(tree.left))])
+    lo, hi, _ = leaf_boxes(trees, columns)
+    at = trees.leaf[leaf]
+    assert sorted(at) == list(range(n))
+    middle = (X[1:, 0] + X[:-1, 0]) / 2
+    assert lo[at, 0].tolist() == [-np.inf, *middle]
+    assert hi[at, 0].tolist() == [*middle, np.inf]
+
+
+# -- pruning
+
+
+def slowly_pruned(tree: RankTree, node: int, rows_at: np.ndarray, least: int) -> tuple:
+    """(rows, subtree): a subtree is the old node, and its two subtrees if it stays inner."""
+    if tree.left[node] < 0:
+        return int(rows_at[node]), (node,)
+    rows_a, a = slowly_pruned(tree, int(tree.left[node]), rows_at, least)
+    rows_b, b = slowly_pruned(tree, int(tree.right[node]), rows_at, least)
+    small_a, small_b = (len(s) == 1 and r < least for s, r in ((a, rows_a), (b, rows_b)))
+    rows = rows_a + rows_b
+    if small_a and small_b:
+        return rows, (node,)
+    if small_a or small_b:
+        return rows, b if small_a else a
+    return rows, (node, a, b)
+
+
+def as_nested(tree: RankTree, node: int) -> tuple:
+    """The pruned tree as nested splits, to compare by what its nodes ask."""
+    if tree.left[node] < 0:
+        return ()
+    key = (int(tree.feature[node]), int(tree.below_rank[node]), int(tree.levels_at[node]), float(tree.share_left[node]))
+    return (key, as_nested(tree, int(tree.left[node])), as_nested(tree, int(tree.right[node])))
+
+
+def nested_slowly(tree: RankTree, subtree: tuple) -> tuple:
+    if len(subtree) == 1:
+        return ()
+    node, a, b = subtree
+    key = (int(tree.feature[node]), int(tree.below_rank[node]), int(tree.levels_at[node]), float(tree.share_left[node]))
+    return (key, nested_slowly(tree, a), nested_slowly(tree, b))
+
+
+@pytest.mark.parametrize("least", [1, 2, 5, 40, 1000])
+@pytest.mark.parametrize("seed", range(3))
+def test_pruning_against_a_recursive_version(seed: int, least: int) -> None:
+    table = Table(seed, missing=0.1)
+    tree = table.grow()
+    rows_at = np.bincount(find_leaves(tree, table.ranks.codes, 7, 3)[table.y == 1], minlength=len(tree.left))
+    small = prune(tree, rows_at, least)
+    _, expected = slowly_pruned(tree, 0, rows_at, least)
+    assert as_nested(small, 0) == nested_slowly(tree, expected)
+    check_structure(table.node_table([small], [find_leaves(small, table.ranks.codes, 7, 3)]))
+    if least == 1000:
+        assert len(small.left) == 1
+
+
+def test_node_weights_add_up() -> None:
+    left = np.array([1, 3, -1, -1, -1], np.int32)
+    right = np.array([2, 4, -1, -1, -1], np.int32)
+    assert node_weights(left, right, np.array([0, 0, 5, 2, 3])).tolist() == [1.0, 0.5, 0.5, 0.2, 0.3]
+
+
+def test_add_stump() -> None:
+    table = Table(0)
+    grown = table.grow(max_depth=2)
+    trees = table.node_table([grown], [find_leaves(grown, table.ranks.codes, 7, 3)])
+    more = add_stump(trees)
+    check_structure(more)
+    assert more.root.tolist() == [0, len(trees.left)]
+    lo, hi, allowed = leaf_boxes(more, table.columns)
+    assert np.isneginf(lo[-1]).all() and np.isposinf(hi[-1]).all() and allowed[-1].all()
