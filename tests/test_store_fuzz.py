@@ -21,6 +21,7 @@ from jointforest import store
 from jointforest._validate import check
 from jointforest.model import Model
 from jointforest.queries.density import log_density
+from jointforest.queries.distribution import quantile
 from jointforest.queries.imputation import impute
 from jointforest.queries.sampling import sample
 from jointforest.store import ModelFileError, load_model
@@ -31,6 +32,7 @@ ABOUT, ARRAYS = store.contents(MODEL)
 DATA = store.pack(ABOUT, ARRAYS)
 EVIDENCE = random_evidence(MODEL, 5, 6)
 ANSWERS = log_density(MODEL, EVIDENCE, 1)
+QUANTILES = np.array([1e-6, 0.5, 1 - 1e-6])
 
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e308, -1e308, 5e-324, 1e-300, np.nan, np.inf, -np.inf, 1e16, 1.0 + 1e-7)
 INTEGERS = (0, 1, 2, 3, 7, 63, 64, 127, 255, 2**15, 2**31 - 1)
@@ -59,6 +61,8 @@ def exercise(model: Model) -> None:
         assert log_density(model, evidence, 1).shape == evidence.log_penalty.shape
         assert len(sample(model, evidence, 2, 0, n_jobs=1)) == 2 * len(evidence.log_penalty)
         assert len(impute(model, evidence, 1)) == len(evidence.log_penalty)
+        for j in np.flatnonzero(model.columns.is_categorical == 0):
+            assert quantile(model, evidence, int(j), QUANTILES, 1).shape == (len(evidence.log_penalty), len(QUANTILES))
 
 
 def damaged(rng: np.random.Generator) -> bytes:
@@ -145,7 +149,8 @@ def forged_array(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
         if case <= 5:
             flat[i], flat[k] = flat[k], flat[i]
         elif array.dtype.kind == "f" and rng.random() < 0.5:
-            flat[i] *= rng.choice([1 + 1e-9, 0.5, -1.0, 3.0])
+            with np.errstate(over="ignore"):
+                flat[i] *= rng.choice([1 + 1e-9, 0.5, -1.0, 3.0])
         elif array.dtype.kind == "f":
             flat[i] = rng.choice(FLOATS)
         elif array.dtype.kind == "u":
