@@ -362,11 +362,8 @@ def integral(piece, function, u, v):
     u, v = max(u, piece.lo), min(v, piece.hi)
     if u >= v:
         return 0.0
-    bends = (
-        [piece.a + k * piece.b for k in (-1000, -40, -8, -3, -1, 0, 1, 3, 8, 40, 1000)]
-        if piece.family != UNIFORM
-        else []
-    )
+    scales = (-1000, -40, -8, -3, -1, 0, 1, 3, 8, 40, 1000)
+    bends = [] if piece.family == UNIFORM else [piece.a + k * piece.b for k in scales]
     cuts = [u, *(x for x in bends if u < x < v), v]
     norm = float(parent_mass(piece, piece.lo, piece.hi))
     # In standard units, which suit the rule for infinite ranges.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from random_models import random_evidence, random_model
 
+from jointforest.leaves.derived import make_leaves
 from jointforest.model import Model
 from jointforest.queries.density import log_density
 from jointforest.queries.distribution import cdf, pdf, quantile
@@ -17,6 +19,7 @@ from jointforest.queries.moments import mean_variance
 from jointforest.queries.posterior import background_weight, posterior
 from jointforest.queries.sampling import sample
 from jointforest.table.regions import Evidence
+from jointforest.table.schema import kernel_columns
 
 KINDS = ("continuous", "mixed", "integer", "rounded", "boolean", "categorical")
 Query = Callable[[Model, Evidence, int], np.ndarray]
@@ -100,3 +103,32 @@ def test_regions_without_effect_change_nothing() -> None:
         np.testing.assert_allclose(
             query(model, everything, 1), query(model, nothing, 1), rtol=1e-9, atol=1e-12, err_msg=name
         )
+
+
+def with_columns_in_order(model: Model, order: list[int]) -> Model:
+    """The same model of a table whose columns come in another order."""
+    old, v = model.columns, model.leaves
+    schema = replace(model.schema, columns=tuple(model.schema.columns[j] for j in order))
+    columns = kernel_columns(schema)
+    slots = [int(old.slot[j]) for j in order if not old.is_categorical[j]]
+    atoms = [k for s in slots for k in range(old.atom_start[s], old.atom_start[s + 1])]
+    groups = [int(old.slot[j]) for j in order if old.is_categorical[j]]
+    levels = [k for g in groups for k in range(old.level_start[g], old.level_start[g + 1])]
+    place = np.append(np.argsort(order), -1).astype(np.int32)  # the last entry is for leaves, which have feature -1
+    parameters = (array[:, slots] for array in (v.family, v.a, v.b, v.lo, v.hi))
+    tables = (v.atom_mass[:, atoms], v.level_mass[:, levels], v.missing_rate[:, order])
+    leaves = make_leaves(columns, v.tree, v.log_weight, *map(np.ascontiguousarray, (*parameters, *tables)))
+    return Model(schema, columns, model.trees._replace(feature=place[model.trees.feature]), leaves, True)
+
+
+def test_order_of_columns() -> None:
+    model, evidence = setting(150)
+    order = [5, 2, 0, 4, 3, 1]
+    other = with_columns_in_order(model, order)
+    moved = evidence._replace(
+        value=np.ascontiguousarray(evidence.value[:, order]), region=np.ascontiguousarray(evidence.region[:, order])
+    )
+    np.testing.assert_allclose(log_density(other, moved), log_density(model, evidence), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(impute(other, moved), impute(model, evidence)[:, order], rtol=1e-9)
+    for a, b in zip(mean_variance(other, moved, 1), mean_variance(model, evidence, 2), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)

@@ -25,6 +25,7 @@ from random_models import (
     seeds,
 )
 
+from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import UNIFORM
 from jointforest.model import Model
 from jointforest.queries.density import log_density
@@ -259,11 +260,11 @@ def test_impossible_evidence_is_minus_infinity_not_garbage() -> None:
 def test_outside_every_box_without_a_background() -> None:
     """Where only uniform leaves are left the density is exactly 0 outside them, and right at their edges."""
     model = random_model(3, background=False, kinds=("continuous",), n_trees=1, max_depth=0)
-    leaves = model.leaves._replace(
-        family=np.full_like(model.leaves.family, UNIFORM),
-        lo=np.full((1, 1), -2.0),
-        hi=np.full((1, 1), 2.0),
-        log_norm=np.zeros((1, 1)),
+    v, one = model.leaves, np.ones((1, 1))
+    family = np.full((1, 1), UNIFORM, dtype=np.uint8)
+    bounds = (0 * one, 0 * one, -2 * one, 2 * one)
+    leaves = make_leaves(
+        model.columns, v.tree, v.log_weight, family, *bounds, v.atom_mass, v.level_mass, v.missing_rate
     )
     model = replace(model, leaves=leaves)
     inside, outside = -math.log(4.0), -math.inf
