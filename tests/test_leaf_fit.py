@@ -253,7 +253,7 @@ def test_boxes_beyond_the_span_keep_a_width(case: Case, bounds: str, side: int) 
 
 @pytest.mark.parametrize("leaf", ["normal", "normal_mle", "uniform"])
 @pytest.mark.parametrize("bounds", ["no", "local", "global"])
-@pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e-100, 1e100, 1e304])
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e-130, 1e140, 1e304])
 def test_any_scale(scale: float, bounds: str, leaf: str) -> None:
     """Parameters scale with the column, up to rounding; the smallest scales only stay finite."""
     columns = Columns(
@@ -272,7 +272,7 @@ def test_any_scale(scale: float, bounds: str, leaf: str) -> None:
     assert (scaled.lo < scaled.hi).all()
     for field in ("a", "b", "lo", "hi"):
         expected, found = getattr(one, field), getattr(scaled, field)
-        if scale < 1e-290:
+        if scale < 1e-140:
             assert not np.isnan(found).any()
         else:
             assert found == pytest.approx(expected * scale, rel=1e-6)

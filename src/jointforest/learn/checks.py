@@ -9,18 +9,27 @@ from typing import Any
 
 import numpy as np
 
-LARGEST = 1e305
-"""Largest number that can be learned: differences and spans of such numbers do not overflow."""
+from ..leaves.fit import NARROWEST
+
+LARGEST = 1e150
+"""Largest number that can be learned: its square, and so every variance, is a float64 number."""
 
 
 def check_cells(names: Sequence[str], cells: np.ndarray) -> None:
-    """Raise ValueError if a column of ``cells`` (n, d) holds a number too large to compute with."""
+    """Raise ValueError if the squares of a column's numbers, or of their distances, leave float64; cells: (n, d)."""
     for name, column in zip(names, cells.T, strict=True):
-        large = column[np.abs(column) > LARGEST]
+        known = column[~np.isnan(column)]
+        large = known[np.abs(known) > LARGEST]
         if len(large):
             raise ValueError(
                 f"column {name!r}: {large[0]:g} is too large, expected numbers of at most {LARGEST:g}; "
                 "divide the column by a power of ten, or make such cells missing (NaN)"
+            )
+        span = np.ptp(known)
+        if 0 < span < NARROWEST:
+            raise ValueError(
+                f"column {name!r}: its values span {span:g}, expected 0 or at least {NARROWEST:g}; "
+                "multiply the column by a power of ten"
             )
 
 

@@ -18,7 +18,7 @@ from .derived import make_leaves
 from .table import NORMAL, STUDENT, UNIFORM, Leaves
 
 CENTRAL_95 = 3.92  # width of the central 95 % of a normal, in standard deviations
-NARROWEST = 1e-290  # smallest standard deviation of a column: what is smaller loses digits in float64
+NARROWEST = 1e-140  # smallest standard deviation of a column: the variance of its leaves is a float64 number
 
 
 class Settings(NamedTuple):
