@@ -10,7 +10,7 @@ import numpy as np
 from ..leaves._fit import rows_by_leaf
 from ..table.schema import Schema
 from ..threads import map_ordered
-from ..trees.grow import RankTree, find_leaves, grow, prune
+from ..trees.grow import RankTree, find_leaves, grow, prune, with_shares
 from ..trees.ranks import Ranks
 from ._generate import from_leaves, from_marginals
 
@@ -86,7 +86,8 @@ def _discriminate(
 ) -> tuple[Forest, float]:
     """Grow a forest that tells real rows (class 1) from synthetic ones; its out-of-bag accuracy.
 
-    Rows that every tree drew do not count; without any other row the accuracy is 0.5.
+    Rows that every tree drew do not count; without any other row the accuracy is 0.5. Real rows with missing cells are
+    judged like synthetic ones, but end, in the forest returned, where other real rows do.
     """
     n = ranks.codes.shape[1]
     both = ranks._replace(codes=np.concatenate([ranks.codes, synthetic], axis=1))
@@ -94,6 +95,7 @@ def _discriminate(
     is_categorical = np.array([c.is_categorical for c in schema.columns], dtype=np.uint8)
     is_ordered = np.array([c.kind == "ordered" for c in schema.columns], dtype=np.uint8)
     first = turn * settings.n_estimators
+    is_complete = bool((ranks.codes >= 0).all())
 
     def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray, np.ndarray]:
         weight = draw_rows(2 * n, settings.n_draws, settings.bootstrap, seed, first + t)
@@ -105,6 +107,7 @@ def _discriminate(
             2,
             weight,
             max_features=settings.max_features,
+            keep_looking=False,  # as in the forests that the paper used
             min_samples_split=2 * settings.min_samples_leaf + 1,
             max_depth=settings.max_depth,
             max_leaf_nodes=settings.max_leaf_nodes,
@@ -115,7 +118,11 @@ def _discriminate(
         of_class = [np.bincount(node[y == c], weight[y == c], len(tree.feature)) for c in (0, 1)]
         total = of_class[0] + of_class[1]
         margin = np.where(total > 0, of_class[1] / np.maximum(total, 1.0) - 0.5, 0.0)
-        return tree, node[:n].copy(), weight > 0, np.where(weight == 0, margin[node], 0.0)
+        vote = np.where(weight == 0, margin[node], 0.0)
+        if is_complete:
+            return tree, node[:n].copy(), weight > 0, vote
+        tree = with_shares(tree, ranks.codes, seed + 3, first + t)
+        return tree, find_leaves(tree, ranks.codes, seed, first + t), weight > 0, vote
 
     votes = np.zeros(2 * n)
     judged = np.zeros(2 * n, dtype=bool)

@@ -11,7 +11,7 @@ from ._split import best_levels, best_threshold
 
 @njit(nogil=True, cache=True)
 def grow_tree(
-    codes, n_codes, is_categorical, is_ordered, y, n_classes, weight, rows, criterion, max_features,
+    codes, n_codes, is_categorical, is_ordered, y, n_classes, weight, rows, criterion, max_features, keep_looking,
     min_samples_split, min_class, max_depth, max_leaf_nodes, min_gain, seed, number,
 ):  # fmt: skip
     """Grow one tree, best split first if the number of leaves is limited, else depth first.
@@ -28,7 +28,9 @@ def grow_tree(
     rows : int32 array (m,)
         Rows with positive weight. Reordered in place.
     max_features : int
-        Columns tried at each node; constant ones do not count.
+        Columns tried at each node.
+    keep_looking : bool
+        Whether to try more where all of them are constant in the node; else it becomes a leaf.
     min_samples_split : float
         Nodes of less weight become leaves.
     min_class : float64 array (n_classes,)
@@ -117,7 +119,7 @@ def grow_tree(
         best_below = np.int64(-1)
         best_above = np.int64(-1)
         if size >= min_samples_split and largest < size and (max_depth < 0 or depth[node] < max_depth):
-            informative = 0
+            informative = False
             for k in range(d):
                 pick = k + below(state, d - k)
                 tried[k], tried[pick] = tried[pick], tried[k]
@@ -136,10 +138,9 @@ def grow_tree(
                     )
                     if gain > best:
                         best, best_feature, best_below, best_above = gain, j, low, high
-                if gain >= 0.0:
-                    informative += 1
-                    if informative >= max_features:
-                        break
+                informative = informative or gain >= 0.0
+                if k + 1 >= max_features and (informative or not keep_looking):
+                    break
         if best_feature >= 0:
             feature[node] = best_feature
             if is_categorical[best_feature]:
@@ -224,8 +225,9 @@ def _partition(codes, rows, spare, weight, start, stop, below_rank, levels_at, w
             known += weight[i]
             if goes_left(codes[i], below_rank, levels_at, words):
                 known_left += weight[i]
-    share = known_left / known
-    share_left[node] = share
+    if known > 0.0:
+        share_left[node] = known_left / known
+    share = share_left[node]
     middle = start
     n_right = 0
     for k in range(start, stop):
@@ -261,6 +263,30 @@ def cut_ranks(feature, below_rank, above_rank, value_start, values):
             else:
                 high = k
         out[node] = low - first
+    return out
+
+
+@njit(nogil=True, cache=True)
+def shares_of(codes, feature, below_rank, levels_at, words, left, right, share_left, seed, number):
+    """`grow_tree`'s ``share_left`` as the rows of ``codes`` (d, n) have it; nodes that none reaches keep theirs."""
+    n_nodes = feature.shape[0]
+    n = codes.shape[1]
+    rows = np.arange(n).astype(np.int32)
+    spare = np.empty(n, np.int32)
+    weight = np.ones(n)
+    out = share_left.copy()
+    start = np.zeros(n_nodes, np.int64)
+    stop = np.zeros(n_nodes, np.int64)
+    stop[0] = n
+    state = stream(seed, number)
+    for node in range(n_nodes):
+        a, b = left[node], right[node]
+        if a >= 0:
+            middle = _partition(
+                codes[feature[node]], rows, spare, weight, start[node], stop[node], below_rank[node], levels_at[node],
+                words, out, node, state,
+            )  # fmt: skip
+            start[a], stop[a], start[b], stop[b] = start[node], middle, middle, stop[node]
     return out
 
 

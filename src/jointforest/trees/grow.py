@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..table.columns import Columns
-from ._grow import cut_ranks, grow_tree, route
+from ._grow import cut_ranks, grow_tree, route, shares_of
 from ._prune import pruned, rows_below
 from ._split import GINI
 from .nodes import Trees
@@ -40,6 +40,7 @@ def grow(
     *,
     criterion: int = GINI,
     max_features: int,
+    keep_looking: bool = True,
     min_samples_split: float = 2.0,
     min_class: np.ndarray | None = None,
     max_depth: int | None = None,
@@ -60,6 +61,7 @@ def grow(
         np.flatnonzero(weight > 0).astype(np.int32),
         criterion,
         max_features,
+        keep_looking,
         float(min_samples_split),
         np.zeros(n_classes) if min_class is None else np.asarray(min_class, dtype=np.float64),
         -1 if max_depth is None else max_depth,
@@ -82,11 +84,23 @@ def find_leaves(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> np
     return out
 
 
+def with_shares(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> RankTree:
+    """The tree, but rows missing a split value take sides as often as the rows of ``codes`` (d, n) do.
+
+    The rows that a tree was grown on are those of all classes; the rows of one class may split otherwise.
+    """
+    share_left = shares_of(
+        codes, tree.feature, tree.below_rank, tree.levels_at, tree.level_words, tree.left, tree.right, tree.share_left,
+        seed, number,
+    )  # fmt: skip
+    return tree._replace(share_left=share_left)
+
+
 def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> RankTree:
     """Remove leaves that fewer than ``min_rows`` rows reach (Watson et al. 2023, Algorithm 1).
 
     The sibling of such a leaf takes the place of their parent, so its box grows to hold both. Where both children
-    are too small, the parent becomes a leaf.
+    are too small, so is their parent.
 
     Parameters
     ----------
