@@ -28,6 +28,8 @@ def pruned(left, right, rows_at, min_rows):
         if small_a and small_b:
             new_left[node] = -1
             new_right[node] = -1
+            if node > 0:
+                rows[node] = 0  # too small as well: its own sibling takes its place
         elif small_a or small_b:
             stands_for[node] = b if small_a else a
             rows[stands_for[node]] = rows[node]
