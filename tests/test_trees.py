@@ -359,6 +359,20 @@ def split_gains(table: Table, tree: RankTree) -> np.ndarray:
     return gains
 
 
+def test_constant_columns_count_as_tried_unless_told_to_keep_looking() -> None:
+    rng = np.random.default_rng(0)
+    X = np.c_[np.zeros((64, 9)), rng.random(64)]
+    y = (X[:, 9] > 0.5).astype(np.int32)
+    ranks, no = rank(make_columns([0] * 10), X), np.zeros(10, np.uint8)
+    split = {True: 0, False: 0}
+    for keep_looking in split:
+        for t in range(200):
+            tree = grow(ranks, no, no, y, 2, np.ones(64), max_features=3, keep_looking=keep_looking, seed=0, number=t)
+            split[keep_looking] += len(tree.left) > 1
+    assert split[True] == 200
+    assert split[False] == pytest.approx(0.3 * 200, abs=5 * np.sqrt(0.21 * 200))
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_unlimited_tree_ends_in_pure_leaves(n_classes: int) -> None:
     table = Table(3, n_classes=n_classes)
@@ -485,7 +499,7 @@ def slowly_pruned(tree: RankTree, node: int, rows_at: np.ndarray, least: int) ->
     small_a, small_b = (len(s) == 1 and r < least for s, r in ((a, rows_a), (b, rows_b)))
     rows = rows_a + rows_b
     if small_a and small_b:
-        return rows, (node,)
+        return (0 if node > 0 else rows), (node,)  # goes the way of its children
     if small_a or small_b:
         return rows, b if small_a else a
     return rows, (node, a, b)
