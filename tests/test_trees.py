@@ -362,15 +362,20 @@ def split_gains(table: Table, tree: RankTree) -> np.ndarray:
 def test_constant_columns_count_as_tried_unless_told_to_keep_looking() -> None:
     rng = np.random.default_rng(0)
     X = np.c_[np.zeros((64, 9)), rng.random(64)]
+    X = np.r_[X, np.ones((1, 10))]  # a last row, not drawn: the columns are constant in the tree alone
     y = (X[:, 9] > 0.5).astype(np.int32)
     ranks, no = rank(make_columns([0] * 10), X), np.zeros(10, np.uint8)
-    split = {True: 0, False: 0}
+    split, drawn = {True: 0, False: 0}, np.r_[np.ones(64), 0.0]
     for keep_looking in split:
         for t in range(200):
-            tree = grow(ranks, no, no, y, 2, np.ones(64), max_features=3, keep_looking=keep_looking, seed=0, number=t)
+            tree = grow(ranks, no, no, y, 2, drawn, max_features=3, keep_looking=keep_looking, seed=0, number=t)
             split[keep_looking] += len(tree.left) > 1
     assert split[True] == 200
     assert split[False] == pytest.approx(0.3 * 200, abs=5 * np.sqrt(0.21 * 200))
+    ranks = rank(make_columns([0] * 10), X[:64])  # columns constant in the table never count
+    for t in range(20):
+        tree = grow(ranks, no, no, y[:64], 2, np.ones(64), max_features=1, keep_looking=False, seed=0, number=t)
+        assert len(tree.left) > 1
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -28,7 +28,7 @@ def grow_tree(
     rows : int32 array (m,)
         Rows with positive weight. Reordered in place.
     max_features : int
-        Columns tried at each node.
+        Columns tried at each node, of those with more than one value in the table.
     keep_looking : bool
         Whether to try more where all of them are constant in the node; else it becomes a leaf.
     min_samples_split : float
@@ -91,7 +91,7 @@ def grow_tree(
     right = np.empty(n_classes, np.float64)
     counts = np.empty(n_classes, np.float64)
     spare = np.empty(m, np.int32)
-    tried = np.arange(d)
+    tried = np.flatnonzero(n_codes > 1)  # columns of one value tell nothing, and do not count
 
     # A max-heap of (priority, node): the gain if leaves are limited, else the node number (depth first).
     heap_priority = np.empty(capacity, np.float64)
@@ -120,8 +120,8 @@ def grow_tree(
         best_above = np.int64(-1)
         if size >= min_samples_split and largest < size and (max_depth < 0 or depth[node] < max_depth):
             informative = False
-            for k in range(d):
-                pick = k + below(state, d - k)
+            for k in range(len(tried)):
+                pick = k + below(state, len(tried) - k)
                 tried[k], tried[pick] = tried[pick], tried[k]
                 j = tried[k]
                 if is_categorical[j]:
