@@ -16,7 +16,7 @@ from .marginal import Marginal
 from .model import Model
 from .posterior import Posterior, conditions_of
 from .queries.density import log_density
-from .queries.imputation import impute
+from .queries.imputation import impute_and_weigh
 from .queries.sampling import sample
 from .queries.trees import tree_log_density
 from .table.cells import read
@@ -259,9 +259,12 @@ class Joint:
             raise ValueError(f"m must be a positive integer, and goes with method='sample'; got m={m!r}, {method!r}")
         X, unseen = self._encode(frame)
         evidence = build(self.schema, X, unseen)
-        Posterior(self.model, evidence, one=False)._check(n_jobs)
+        posterior = Posterior(self.model, evidence, one=False)
         if method == "mean":
-            return fill(self.schema, frame, X, unseen, impute(self.model, evidence, n_jobs))
+            filled, posterior._weight = impute_and_weigh(self.model, evidence, n_jobs)
+            posterior._check(n_jobs)
+            return fill(self.schema, frame, X, unseen, filled)
+        posterior._check(n_jobs)
         draws = sample(self.model, evidence, m or 1, answers.seed_of(random_state), False, n_jobs)
         each = draws.reshape(len(X), m or 1, X.shape[1])
         frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]

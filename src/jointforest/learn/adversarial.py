@@ -61,7 +61,8 @@ class AdversarialForest(BaseEstimator):
         Support of it: the leaf's box; the span of the leaf's own values; the box with its open sides cut at the
         column's span.
     smoothing : float
-        Pseudo-rows per level that a leaf's level shares (and shares of atoms) borrow.
+        Pseudo-rows added to a leaf's levels (and to its atoms): in all with the prior "marginal", for each level with
+        "uniform".
     prior : "marginal" or "uniform"
         Where pseudo-rows come from: the column's own frequencies, or all levels alike (alpha in the paper).
     spread_rows : float
@@ -109,18 +110,18 @@ class AdversarialForest(BaseEstimator):
         self,
         n_estimators: int = 30,
         *,
-        min_samples_leaf: int = 5,
+        min_samples_leaf: int = 2,
         max_features: str | int | float | None = "sqrt",
         max_depth: int | None = None,
         max_leaf_nodes: int | None = None,
         bootstrap: bool = True,
         max_samples: int | float | None = None,
-        delta: float = 0.0,
+        delta: float = 0.1,
         max_iters: int = 10,
         early_stop: bool = True,
         leaf: str = "normal",
         bounds: str = "no",
-        smoothing: float = 0.1,
+        smoothing: float = 0.2,
         prior: str = "marginal",
         spread_rows: float = 2.0,
         min_spread: float = 0.01,

@@ -34,7 +34,7 @@ class Settings(NamedTuple):
         Support of it: the leaf's box; the span of the leaf's own values; or the box, its open sides cut at the span of
         the whole column. Uniform leaves need finite bounds and read "no" as "global".
     smoothing : float
-        Pseudo-rows per level, on average over the levels of a column, shared out by the column's marginal.
+        Pseudo-rows added to a leaf's levels: in all with the prior "marginal", for each level with "uniform".
     prior : "marginal" or "uniform"
         How pseudo-rows are shared out: by the column's frequencies, or evenly (the paper's alpha).
     spread_rows : float
@@ -45,7 +45,7 @@ class Settings(NamedTuple):
 
     leaf: str = "normal"
     bounds: str = "no"
-    smoothing: float = 0.1
+    smoothing: float = 0.2
     prior: str = "marginal"
     spread_rows: float = 2.0
     min_spread: float = 0.01
@@ -167,10 +167,12 @@ def fit_tree(
         if columns.is_categorical[j]:
             at = slice(columns.level_start[slot], columns.level_start[slot + 1])
             n_levels = at.stop - at.start
-            prior = table.level_share[at] if settings.prior == "marginal" else np.full(n_levels, 1 / n_levels)
+            is_uniform = settings.prior == "uniform"
+            prior = np.full(n_levels, 1 / n_levels) if is_uniform else table.level_share[at]
+            pseudo = settings.smoothing * (n_levels if is_uniform else 1)
             mass, missing = np.empty((n_leaves, n_levels)), np.empty(n_leaves)
             level_masses(
-                table.codes[j], rows, start, settings.smoothing * n_levels, prior,
+                table.codes[j], rows, start, pseudo, prior,
                 np.ascontiguousarray(allowed[:, at]), mass, missing,
             )  # fmt: skip
             level_mass[:, at], missing_rate[:, j] = mass, missing
@@ -206,7 +208,6 @@ def _atom_masses(
     """
     inside = (value > lo[:, None]) & (value <= hi[:, None])
     pseudo = np.where((atoms.sum(axis=1) + n_rest > 0) | (settings.smoothing > 0), settings.smoothing, 1.0)
-    pseudo = pseudo * (len(value) + 1)
     prior = np.where(inside, share, 0.0)
     rest_prior = max(1.0 - share.sum(), 0.0)
     prior_total = prior.sum(axis=1) + rest_prior

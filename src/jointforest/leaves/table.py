@@ -31,7 +31,8 @@ class Leaves(NamedTuple):
     a, b : float64 array (L, p)
         Parameters of the family; b > 0 where it is a scale.
     lo, hi : float64 array (L, p)
-        Support of the continuous part, inside the leaf's box, lo < hi, may be infinite; on cell edges if there is a grid.
+        Support of the continuous part, inside the leaf's box, lo < hi, may be infinite; on cell edges if there is a
+        grid.
     log_norm : float64 array (L, p)
         log of the mass that the untruncated parent gives to (lo, hi]; derived, not saved.
     atom_mass : float64 array (L, A)

@@ -8,7 +8,7 @@ from ..model import Model
 from ..table.regions import Evidence
 from ._imputation import impute_rows
 from .moments import moments_table
-from .posterior import LeafPosterior, by_chunks
+from .posterior import LeafPosterior, background_share, by_chunks
 
 
 def impute(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
@@ -30,12 +30,19 @@ def impute(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np.ndar
     float64 array (n, d)
         ``evidence.value`` with its NaNs replaced; they stay where the row's evidence has probability 0.
     """
+    return impute_and_weigh(model, evidence, n_jobs)[0]
+
+
+def impute_and_weigh(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    """`impute`, and the posterior weight of the background in each row (n,), in one pass."""
     means = _means(model, evidence, n_jobs)
 
     def read(post: LeafPosterior, first: int) -> np.ndarray:
-        return impute_rows(model.columns, model.leaves, evidence, post, first, means)
+        filled = impute_rows(model.columns, model.leaves, evidence, post, first, means)
+        return np.column_stack([filled, background_share(model, post)])
 
-    return by_chunks(model, evidence, read, n_jobs)
+    both = by_chunks(model, evidence, read, n_jobs)
+    return np.ascontiguousarray(both[:, :-1]), both[:, -1]
 
 
 def _means(model: Model, evidence: Evidence, n_jobs: int | None) -> np.ndarray:

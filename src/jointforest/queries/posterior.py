@@ -80,6 +80,18 @@ def background_weight(model: Model, evidence: Evidence, n_jobs: int | None = -1)
     return weight if model.has_background else np.where(np.isnan(weight), weight, 0.0)
 
 
+def background_share(model: Model, post: LeafPosterior) -> np.ndarray:
+    """`background_weight` of the rows of a posterior at hand, shape (n,)."""
+    last = np.maximum(post.start[1:] - 1, 0)
+    found = post.log_evidence > -np.inf
+    if not model.has_background or not len(post.leaf):
+        return np.where(found, 0.0, np.nan)
+    is_background = post.leaf[last] == len(model.leaves.log_weight) - 1  # the last tree is walked last
+    with np.errstate(invalid="ignore"):
+        share = np.where(is_background, np.exp(post.log_weight[last] - post.log_evidence), 0.0)
+    return np.where(found, share, np.nan)
+
+
 def by_chunks(
     model: Model,
     evidence: Evidence,
