@@ -25,7 +25,7 @@ PUBLISHED = {  # Watson et al. 2023, Table 1: EiNet, CMCLT, FORDE; `arf` 0.2.4 (
 def main() -> None:
     options = arguments(
         __doc__,
-        trees=dict(type=int, default=100),
+        trees=dict(type=int, default=200),
         repeats=dict(type=int, default=1, help="fits with other seeds, averaged"),
         tables=dict(nargs="*", choices=list(TARGETS), default=list(TARGETS)),
     )
