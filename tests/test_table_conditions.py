@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jointforest.leaves._grid import cell_centre
 from jointforest.table import runs
 from jointforest.table.compile import Region, compiled, contains, intersected, region_contains
 from jointforest.table.conditions import AllOf, AnyOf, Interval, Not, PerRow, between
@@ -187,6 +188,13 @@ def test_what_is_a_value_and_what_a_region():
     assert compiled(FIFTHS, between(0.4, 0.6)).runs == pytest.approx(np.array([[0.3, 0.7]]))
 
 
+@pytest.mark.parametrize("column", [INTEGER, TENTHS, FIFTHS], ids=lambda column: column.name)
+def test_between_two_cells_conditions_and_densities_agree(column):
+    for k in range(-40, 40):
+        x = (k + 0.5) * column.step
+        assert contains(column, x, float(cell_centre(column.step, column.origin, x))), x
+
+
 def test_dates():
     day = compiled(HOURS, between("2024-01-02", dt.datetime(2024, 1, 2, 23)))
     assert day == Region(((86400 - 1800.0, 2 * 86400 - 1800.0),), 0)
@@ -227,3 +235,4 @@ def test_bad_forms():
     assert AnyOf(1, 2) == AnyOf([1, 2])
     assert AllOf([between(0, 1), 2]).conditions == (between(0, 1), 2)
     assert AnyOf([1, 2], 3).conditions == (AnyOf(1, 2), 3)
+    assert Not([1, 2]) == Not(AnyOf(1, 2)) and len({Not([1, 2]), Not({1, 2})}) == 1

@@ -25,6 +25,7 @@ _HOME = {
     "Joint": "joint",
     "Marginal": "marginal",
     "Not": "table.conditions",
+    "PerRow": "table.conditions",
     "Posterior": "posterior",
     "QuerySyntaxError": "language.errors",
     "UnseenLevelWarning": "alerts",
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from .marginal import Marginal
     from .posterior import Posterior
     from .store import load
-    from .table.conditions import AllOf, AnyOf, Interval, Not, between
+    from .table.conditions import AllOf, AnyOf, Interval, Not, PerRow, between
 
 __all__ = [
     "AdversarialForest",
@@ -51,6 +52,7 @@ __all__ = [
     "Joint",
     "Marginal",
     "Not",
+    "PerRow",
     "Posterior",
     "QuerySyntaxError",
     "UnseenLevelWarning",

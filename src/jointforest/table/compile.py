@@ -80,9 +80,9 @@ def place(column: Column, number: float) -> float:
 
 
 def center(column: Column, number: float) -> float:
-    """Place of the cell of a number (the number itself where there is no grid)."""
+    """Place of the cell of a number (the number itself where there is no grid); between two cells, the lower one."""
     at = place(column, number)
-    return float(round(at)) if column.step > 0.0 and math.isfinite(at) else at
+    return float(math.ceil(at - 0.5)) if column.step > 0.0 and math.isfinite(at) else at
 
 
 def region_contains(column: Column, region: Region, number: float) -> bool:

@@ -58,6 +58,9 @@ class Not:
 
     condition: Any
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "condition", _hashable(self.condition))
+
 
 @dataclass(frozen=True)
 class PerRow:
