@@ -332,6 +332,13 @@ def test_levels_never_seen() -> None:
         assert JOINT.given(frame).mean("height") == NEAR([170.0] * 3)
 
 
+def test_numbers_never_seen_are_named_as_numbers() -> None:
+    table = pd.DataFrame({"code": pd.Categorical([1, 2] * 10)})
+    joint = jf.AdversarialForest(n_estimators=1, random_state=0).fit(table).joint_
+    with pytest.warns(jf.UnseenLevelWarning, match=r"'code': 7\.0 \(1 cells\)"):
+        joint.log_density(pd.DataFrame({"code": [1, 7]}))
+
+
 # ---------------------------- imputation, draws
 
 

@@ -16,6 +16,7 @@ from jointforest.queries.distribution import cdf, pdf, quantile
 from jointforest.queries.imputation import impute
 from jointforest.queries.levels import level_probability
 from jointforest.queries.moments import mean_variance
+from jointforest.table.evidence import build
 from jointforest.table.regions import Evidence
 
 N = 6
@@ -49,6 +50,14 @@ def test_level_probability(seed: int) -> None:
             got = level_probability(model, evidence, j)
             want = [naive.level_probability(naive.given(model, evidence, i, j)) for i in range(N)]
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-13)
+
+
+def test_no_level_probability_is_above_one() -> None:
+    model = random_model(1)
+    for j, column in enumerate(model.schema.columns):
+        for level in column.levels:
+            only = build(model.schema, conditions={column.name: [level]})
+            assert 1 - 1e-12 < level_probability(model, only, j).max() <= 1.0
 
 
 @given(seeds)

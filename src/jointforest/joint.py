@@ -320,7 +320,7 @@ class Joint:
             name = f"x{j}" if table.frame == "numpy" else self.columns[j]
             cells = table.cells(name)
             rows = unseen[:, j]
-            found = cells.values[rows] if cells.codes is None else [cells.labels[k] for k in cells.codes[rows]]
+            found = cells.values[rows].tolist() if cells.codes is None else [cells.labels[k] for k in cells.codes[rows]]
             levels = list(dict.fromkeys(found))
             shown = ", ".join(repr(level) for level in levels[:5]) + (", ..." if len(levels) > 5 else "")
             parts.append(f"{self.columns[j]!r}: {shown} ({int(rows.sum())} cells)")
