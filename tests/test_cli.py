@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -199,11 +200,11 @@ def test_blocks_on_a_terminal_change_nothing(home: Path, monkeypatch: pytest.Mon
         (("query", "HOME/p.joint", "E(species)"), 1, "use proba('species')"),
         (("query", "HOME/p.joint", "P(sex = Man)"), 1, "'Man' is not one of its 2 levels"),
         (("query", "HOME/p.joint", "P(sex | body_mass_g > 4, body_mass_g < 3)"), 1, "probability 0"),
-        (("score", "HOME/p.joint", "HOME/none.csv"), 1, "none.csv"),
+        (("score", "HOME/p.joint", "HOME/none.csv"), 1, "none.csv: No such file or directory"),
         (("score", "HOME/p.joint", "HOME/p.joint"), 1, "--format"),
         (("score", "HOME/p.joint", "HOME/p.joint", "--format", "parquet"), 1, "is not a parquet table"),
         (("predict", "HOME/p.joint", "HOME/penguins.csv", "--target", "mass"), 1, "mass"),
-        (("sample", "HOME/p.joint", "-n", "3", "-o", "HOME/none/x.csv"), 1, "No such file or directory"),
+        (("sample", "HOME/p.joint", "-n", "3", "-o", "HOME/none/x.csv"), 1, "none/x.csv: No such file or directory"),
         (("sample", "HOME/p.joint", "-n", "3", "-o", "HOME/x.txt"), 1, "--format"),
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--kinds", "sex=continuous"), 1, "sex"),
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--kinds", "sex"), 2, "COLUMN=KIND"),
@@ -244,6 +245,43 @@ def test_text_that_looks_like_numbers(run: object, tmp_path: Path) -> None:
     assert run("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint", "--trees", 2, "--seed", 0).code == 0
     done = run("score", tmp_path / "m.joint", "-", stdin=b"code,y\n01,1\n02,2\n")
     assert done.code == 0 and "warning" not in done.err
+
+
+def test_a_pipe_with_a_name(run: object, home: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"species,sex\nGentoo,MALE\n")
+    os.close(writing)
+    done = run("score", home / "p.joint", f"/dev/fd/{reading}", "--format", "csv")
+    os.close(reading)
+    frame = pd.DataFrame({"species": ["Gentoo"], "sex": ["MALE"]})
+    assert float(done.out.split()[1]) == pytest.approx(jf.load(home / "p.joint").log_density(frame)[0])
+
+
+def test_text_in_another_encoding(run: object, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes("a,name\n1,café\n".encode("latin-1"))
+    done = run("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint")
+    assert done.code == 1 and "t.csv: column 'name' holds bytes that are not UTF-8" in done.err
+
+
+@pytest.mark.parametrize(("model", "message"), [("none/m.joint", "none: No such"), ("", "Is a directory")])
+def test_fit_looks_first_whether_it_can_write(
+    run: object, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, message: str
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("read the table")
+
+    monkeypatch.setattr(cli, "_read", never)
+    done = run("fit", home / "penguins.csv", "-o", tmp_path / model)
+    assert done.code == 1 and message in done.err
+
+
+def test_durations(run: object, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"day": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(90) % 30, unit="D")})
+    joint = jf.AdversarialForest(n_estimators=2, random_state=0).fit(frame).joint_
+    joint.save(tmp_path / "m.joint")
+    seconds = json.loads(run("query", tmp_path / "m.joint", "Sd(day)", "--json").out)["answer"]
+    assert seconds == pytest.approx(joint.given().var("day") ** 0.5)
+    assert run("query", tmp_path / "m.joint", "Sd(day)").out.startswith(f"{int(seconds // 86400)} days, ")
 
 
 def test_version_and_help(run: object) -> None:

@@ -73,7 +73,10 @@ def fit(
     na: tuple[str, ...],
 ) -> None:
     """Learn an adversarial random forest from TABLE."""
+    from .files import check_writable
+
     chosen = dict(_kind(text) for text in kinds)
+    check_writable(output)
     frame = _read(table, form, na)
     from .learn.adversarial import AdversarialForest
 
@@ -327,11 +330,20 @@ def _about_column(column: dict[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
+    if _is_duration(value):
+        value = value.item()
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+def _is_duration(value: Any) -> bool:
+    """Whether it is a numpy.timedelta64, which writes itself as so many microseconds."""
+    return type(value).__name__ == "timedelta64"
+
+
 def _plain(value: Any) -> Any:
-    """Ready for JSON: text keys, dates as text, None for what is not a finite number."""
+    """Ready for JSON: text keys, dates as text, durations in seconds, None for what is not a finite number."""
+    if _is_duration(value):
+        value = value.astype("timedelta64[us]").astype(float).item() / 1e6
     if isinstance(value, dict):
         return {key if isinstance(key, str) else json.dumps(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import sys
@@ -41,8 +42,8 @@ def read_table(path: str, form: str | None = None, na: Iterable[str] = NA, text:
     from pyarrow import csv, parquet
 
     form = format_of(path, form)
-    source: Any = pa.BufferReader(sys.stdin.buffer.read()) if path == "-" else pa.memory_map(path)
     name = "standard input" if path == "-" else path
+    source = _source(path)
     try:
         if form == "parquet":
             return parquet.read_table(source)
@@ -52,9 +53,13 @@ def read_table(path: str, form: str | None = None, na: Iterable[str] = NA, text:
             quoted_strings_can_be_null="" in na,
             column_types=dict.fromkeys(text, pa.string()),
         )
-        return csv.read_csv(source, parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options)
+        table = csv.read_csv(source, parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options)
     except pa.ArrowException as error:
         raise ValueError(f"{name} is not a {form} table: {error}") from None
+    for field in table.schema:
+        if pa.types.is_binary(field.type):
+            raise ValueError(f"{name}: column {field.name!r} holds bytes that are not UTF-8; convert the file to UTF-8")
+    return table
 
 
 def write_table(table: pa.Table, path: str, form: str | None = None) -> None:
@@ -79,8 +84,22 @@ def write_table(table: pa.Table, path: str, form: str | None = None) -> None:
         with open(beside, "xb") as file:
             _write(table, file, form)
         os.replace(beside, target)
+    except OSError as error:
+        error.filename = path  # what the user named, not the file beside it
+        raise
     finally:
         beside.unlink(missing_ok=True)
+
+
+def check_writable(path: str) -> None:
+    """Raise OSError if a file at this path could not be written: to be known before long work, not after it."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(target.parent))
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target.parent))
 
 
 def format_of(path: str, form: str | None) -> str:
@@ -107,6 +126,18 @@ def to_arrow(frame: Any, names: Iterable[str]) -> pa.Table:
     import narwhals as nw
 
     return nw.from_native(frame, eager_only=True).to_arrow()
+
+
+def _source(path: str) -> Any:
+    """What Arrow can read: a mapped file, or the bytes of a pipe, which cannot be mapped."""
+    import pyarrow as pa
+
+    if path == "-":
+        return pa.BufferReader(sys.stdin.buffer.read())
+    with open(path, "rb") as file:
+        if not Path(path).is_file():
+            return pa.BufferReader(file.read())
+    return pa.memory_map(path)
 
 
 def _write(table: pa.Table, file: BinaryIO, form: str) -> None:

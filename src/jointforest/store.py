@@ -268,5 +268,8 @@ def _write(data: bytes, path: str | os.PathLike[str]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
+    except OSError as error:
+        error.filename = os.fspath(path)  # what the user named, not the file beside it
+        raise
     finally:
         temporary.unlink(missing_ok=True)
