@@ -89,6 +89,12 @@ def test_cdf_and_pdf(seed: int) -> None:
         assert np.all(np.diff(f[:, order], axis=1)[~np.isnan(f[:, 0])] >= 0.0)
 
 
+def test_no_cdf_is_above_one() -> None:
+    model = random_model(2)
+    for j in numeric(model):
+        assert 1 - 1e-12 < cdf(model, build(model.schema), j, np.array([1e300])).item() <= 1.0
+
+
 @given(seeds)
 @settings(max_examples=15)
 def test_quantile(seed: int) -> None:

@@ -40,7 +40,8 @@ def cdf(model: Model, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | N
     points = np.ascontiguousarray(x, dtype=np.float64)
 
     def read(post: LeafPosterior, first: int) -> np.ndarray:
-        return cdf_rows(model.columns, model.leaves, evidence, j, post, first, points)
+        # sums of many weights may end a rounding error above 1
+        return np.minimum(cdf_rows(model.columns, model.leaves, evidence, j, post, first, points), 1.0)
 
     return by_chunks(model, evidence, read, n_jobs)
 
