@@ -197,7 +197,7 @@ def test_infinite_cells(joint: jf.Joint, frame: pd.DataFrame) -> None:
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("value", [1e5, -1e15, 1e100, 1e300, -1e305, 5e-324, np.nextafter(0.0, -1.0)])
 def test_far_values(joint: jf.Joint, frame: pd.DataFrame, value: float) -> None:
-    for name in ("x", "k") if abs(value) < 2.0**51 else ("x",):
+    for name in ("x", "k"):
         rows = frame.iloc[:3].astype({"k": float})
         rows[name] = value
         with warnings.catch_warnings():

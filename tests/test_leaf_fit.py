@@ -109,8 +109,9 @@ def test_atoms_on_a_grid_match_whatever_noise_the_values_carry() -> None:
 def test_level_masses(case: Case, prior: str, smoothing: float) -> None:
     leaves = case.fit(smoothing=smoothing, prior=prior)
     share = case.table.level_share if prior == "marginal" else np.full(4, 0.25)
+    pseudo = smoothing if prior == "marginal" else smoothing * 4  # in all, or for each of the 4 levels
     for leaf in range(LEAVES):
-        count = np.array([np.sum(case.cells(leaf, 1) == k) for k in range(4)]) + smoothing * 4 * share
+        count = np.array([np.sum(case.cells(leaf, 1) == k) for k in range(4)]) + pseudo * share
         count = np.where(case.allowed[leaf], count, 0.0)
         if count.sum() == 0:
             count = np.where(case.allowed[leaf], share, 0.0)
@@ -136,7 +137,7 @@ def test_atom_masses(case: Case, smoothing: float) -> None:
         shares = np.r_[share, max(1 - share.sum(), 0.0)]
         for leaf in range(LEAVES):
             count = np.array([np.sum(case.cells(leaf, j) == a) for a in atoms(j)] + [len(case.rest(leaf, j))])
-            pseudo = smoothing * len(shares) * shares  # no atom of this case is outside a box
+            pseudo = smoothing * shares  # no atom of this case is outside a box
             total = count.sum() + pseudo.sum()
             expected = (count + pseudo) / total if total > 0 else shares
             assert leaves.atom_mass[leaf, at] == pytest.approx(expected[:-1])
@@ -153,7 +154,7 @@ def test_atoms_outside_the_box_have_no_mass(case: Case) -> None:
     share = case.table.atom_share
     x = case.X[leaf_of == 4, 2]
     left = 1 - share[0] - share[1]
-    pseudo = 0.5 * 3 * np.array([share[1], left]) / (share[1] + left)
+    pseudo = 0.5 * np.array([share[1], left]) / (share[1] + left)
     expected = (np.sum(x == 0) + pseudo[0]) / (len(x) + pseudo.sum())
     assert leaves.atom_mass[4, 1] == pytest.approx(expected)
 

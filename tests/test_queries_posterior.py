@@ -6,10 +6,12 @@ import math
 
 import naive
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from random_models import Region, make_evidence, random_evidence, random_model, seeds
 
 from jointforest.queries.density import log_density
+from jointforest.queries.imputation import impute_and_weigh
 from jointforest.queries.posterior import background_weight, posterior
 
 
@@ -81,3 +83,12 @@ def test_no_rows() -> None:
     assert log_density(model, empty).shape == (0,)
     assert posterior(model, empty).start.tolist() == [0]
     assert background_weight(model, empty).shape == (0,)
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_imputation_weighs_the_background_on_the_way(background: bool) -> None:
+    for seed in range(4):
+        model = random_model(seed, n_trees=2, background=background)
+        evidence = random_evidence(model, seed, 10)
+        want = [naive.background_weight(model, evidence, i) for i in range(10)]
+        np.testing.assert_allclose(impute_and_weigh(model, evidence)[1], want, rtol=1e-9, atol=1e-12)

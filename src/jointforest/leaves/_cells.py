@@ -18,6 +18,9 @@ from .table import NORMAL, UNIFORM
 _FAR = -200.0
 """Parents' log masses below this lose digits when subtracted: far tails are then computed relative to the edge."""
 
+_LOG_STUDENT_TAIL = student.LOG_3_8 - 5.0 * math.log(2.0)
+"""Log density of the standard Student t far out, plus 5 log |z / 4|."""
+
 _normal_mass, _student_mass = normal.log_interval, student.log_interval
 _normal_fraction, _student_pdf = normal.log_fraction, student.log_pdf
 _normal_quantile, _student_quantile, _uniform_quantile = normal.quantile, student.quantile, uniform.quantile
@@ -61,7 +64,10 @@ def log_pdf(family, a, b, lo, hi, log_norm, x):
         return -0.5 * z * z - math.log(b) - (log_norm + LOG_SQRT_2PI)
     if family == UNIFORM:
         return -log_norm
-    return _student_pdf((x - a) / b) - math.log(b) - log_norm
+    z = (x - a) / b
+    if math.isinf(z):  # only far out: the tail is a power
+        return _LOG_STUDENT_TAIL - 5.0 * math.log(abs(0.25 * x - 0.25 * a)) + 4.0 * math.log(b) - log_norm
+    return _student_pdf(z) - math.log(b) - log_norm
 
 
 @njit(nogil=True, cache=True)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from ._cells import _FAR, log_mass, mean_variance
+from ._cells import _FAR, log_mass, log_pdf, mean_variance
 from ._special import LOG_SQRT_2PI
 from .normal import narrow_series, short_series
 from .student import log_pdf as student_log_pdf
@@ -15,6 +15,8 @@ from .table import NORMAL, UNIFORM
 
 _FEW = 32
 """Up to this many cells are summed one by one."""
+_UNRESOLVED = 2.0**50
+"""Beyond this many cells from 0 floats no longer tell the edges of a cell well."""
 _CORE = 40.0
 """Cells on either side of a coarse Student t's centre that are summed one by one."""
 
@@ -23,11 +25,14 @@ _CORE = 40.0
 def cell_centre(step, origin, x):
     """Centre of the cell (centre - step/2, centre + step/2] with x in it."""
     # np.ceil, not math.ceil: that one makes an int64, which overflows far out
-    return origin + np.ceil((x - origin) / step - 0.5) * step
+    cell = (x - origin) / step
+    return origin + np.ceil(cell - 0.5) * step if abs(cell) < _UNRESOLVED else x
 
 
 @njit(nogil=True, cache=True)
 def _log_cell_general(family, a, b, lo, hi, log_norm, centre, step):
+    if abs(centre) > _UNRESOLVED * step:  # the cell's edges would be rounded, far out even to its centre
+        return log_pdf(family, a, b, lo, hi, log_norm, centre)
     return log_mass(family, a, b, lo, hi, log_norm, centre - 0.5 * step, centre + 0.5 * step) - math.log(step)
 
 
