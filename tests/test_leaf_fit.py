@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from jointforest.leaves._mle import truncated_mle
+from jointforest.leaves._mle import mass_beyond, truncated_location, truncated_mle
 from jointforest.leaves.fit import Settings, Table, TreeLeaves, background, fit_tree, join, prepare
 from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM
 from jointforest.table.columns import Columns
@@ -195,13 +195,75 @@ def expected_normal(case: Case, j: int, spread_rows: float, min_spread: float) -
 @pytest.mark.parametrize("spread_rows", [0.0, 2.0, 50.0])
 @pytest.mark.parametrize("j", [0, 2, 3])
 def test_moments_and_shrunk_spread(case: Case, j: int, spread_rows: float, min_spread: float) -> None:
-    leaves = case.fit(spread_rows=spread_rows, min_spread=min_spread)
+    leaves = case.fit(leaf="normal_moments", bounds="no", spread_rows=spread_rows, min_spread=min_spread)
     mean, spread = expected_normal(case, j, spread_rows, min_spread)
     s = COLUMNS.slot[j]
     assert leaves.a[:, s] == pytest.approx(mean)
     assert leaves.b[:, s] == pytest.approx(spread)
     assert (leaves.lo[:, s] == case.lo[:, s]).all()
     assert (leaves.hi[:, s] == case.hi[:, s]).all()
+
+
+def truncated(a: float, b: float, lo: float, hi: float) -> stats.rv_continuous:
+    """scipy's truncated normal."""
+    return stats.truncnorm((lo - a) / b, (hi - a) / b, loc=a, scale=b)
+
+
+@pytest.mark.parametrize("bounds", ["no", "global"])
+def test_the_mean_of_a_leaf_is_the_mean_of_its_values(case: Case, bounds: str) -> None:
+    leaves = case.fit(bounds=bounds)
+    checked = 0
+    for j in (0, 2):
+        s = COLUMNS.slot[j]
+        for leaf in range(LEAVES):
+            rest = case.rest(leaf, j)
+            if len(rest) < 5:
+                continue
+            part = truncated(leaves.a[leaf, s], leaves.b[leaf, s], leaves.lo[leaf, s], leaves.hi[leaf, s])
+            assert part.mean() == pytest.approx(rest.mean(), abs=1e-6 * case.table.spread[s])
+            checked += 1
+    assert checked >= 8
+
+
+def test_location_against_scipy() -> None:
+    rng = np.random.default_rng(0)
+    lo = rng.normal(size=50) - 1
+    hi = np.where(rng.random(50) < 0.3, np.inf, lo + rng.uniform(0.5, 4, 50))
+    mean = np.where(np.isinf(hi), lo + rng.uniform(0.3, 3, 50), lo + (hi - lo) * rng.uniform(0.2, 0.8, 50))
+    spread = rng.uniform(0.5, 2, 50)
+    location = truncated_location(mean, spread, lo, hi)
+    near = np.abs(location - mean) < 19 * spread
+    assert near.sum() > 40
+    for a, b, low, high, m in zip(*(v[near] for v in (location, spread, lo, hi, mean)), strict=True):
+        assert truncated(a, b, low, high).mean() == pytest.approx(m, abs=1e-5)
+
+
+def test_mass_beyond_the_data_against_scipy() -> None:
+    rng = np.random.default_rng(1)
+    weight = rng.dirichlet(np.ones(6))
+    a, b = rng.normal(size=6), rng.uniform(0.5, 2, 6)
+    lo = np.array([-np.inf, -np.inf, -3.0, 0.0, -1.5, -np.inf])
+    hi = np.array([np.inf, 2.0, np.inf, 3.0, 1.5, 0.5])
+    parts = [truncated(*p) for p in zip(a, b, lo, hi, strict=True)]
+    below = sum(w * part.cdf(-1.0) for w, part in zip(weight, parts, strict=True))
+    above = sum(w * part.sf(1.2) for w, part in zip(weight, parts, strict=True))
+    assert mass_beyond(weight, a, b, lo, hi, -1.0, 1.2) == pytest.approx((below, above))
+
+
+def test_auto_bounds_cut_hard_edges_only() -> None:
+    rng = np.random.default_rng(2)
+    columns = Columns(
+        np.zeros(2, np.uint8), np.arange(2, dtype=np.int32), np.zeros(2), np.zeros(2), np.zeros(3, np.int32),
+        np.empty(0), np.zeros(1, np.int32),
+    )  # fmt: skip
+    X = np.column_stack([rng.exponential(size=1000), rng.normal(size=1000)])
+    box = np.full((1, 2), np.inf)
+    leaves = fit_tree(
+        columns, prepare(columns, X), np.zeros(1000, np.int32), -box, box, np.ones((1, 0), dtype=bool), Settings()
+    )
+    assert leaves.lo[0, 0] == pytest.approx(X[:, 0].min(), abs=1e-6) and leaves.lo[0, 0] < X[:, 0].min()
+    assert leaves.hi[0, 0] == np.inf
+    assert (leaves.lo[0, 1], leaves.hi[0, 1]) == (-np.inf, np.inf)
 
 
 def test_column_of_one_atom_alone(case: Case) -> None:

@@ -54,12 +54,14 @@ class AdversarialForest(BaseEstimator):
         Most rounds after the first.
     early_stop : bool
         End when a round's accuracy is not below that of the round before.
-    leaf : "normal", "normal_mle" or "uniform"
-        Density of numbers in a leaf: a normal with the moments of the leaf's values, truncated (the paper); a
-        truncated normal of maximum likelihood; or uniform.
-    bounds : "no", "local" or "global"
-        Support of it: the leaf's box; the span of the leaf's own values; the box with its open sides cut at the
-        column's span.
+    leaf : "normal", "normal_moments", "normal_mle" or "uniform"
+        Density of numbers in a leaf, on its support. "normal": a truncated normal with the mean of the leaf's values,
+        whose untruncated parent has their standard deviation. "normal_moments": the parent has their mean as well (the
+        paper; truncation then moves the mean). "normal_mle": a truncated normal of maximum likelihood.
+    bounds : "auto", "no", "local" or "global"
+        Support: the leaf's box ("no", the paper); the box with its open sides cut at the column's span ("global"); the
+        span of the leaf's own values ("local"); the box, cut like "global" only on a side of the column where the
+        leaves would otherwise put the mass of more than five rows beyond all data ("auto").
     smoothing : float
         Pseudo-rows added to a leaf's levels (and to its atoms): in all with the prior "marginal", for each level with
         "uniform".
@@ -120,7 +122,7 @@ class AdversarialForest(BaseEstimator):
         max_iters: int = 10,
         early_stop: bool = True,
         leaf: str = "normal",
-        bounds: str = "no",
+        bounds: str = "auto",
         smoothing: float = 0.2,
         prior: str = "marginal",
         spread_rows: float = 2.0,
@@ -219,8 +221,8 @@ class AdversarialForest(BaseEstimator):
         check_number("spread_rows", self.spread_rows, low=0)
         check_number("min_spread", self.min_spread, low=1e-9)
         check_number("epsilon", self.epsilon, low=0, high=0.5)
-        check_choice("leaf", self.leaf, ("normal", "normal_mle", "uniform"))
-        check_choice("bounds", self.bounds, ("no", "local", "global"))
+        check_choice("leaf", self.leaf, ("normal", "normal_moments", "normal_mle", "uniform"))
+        check_choice("bounds", self.bounds, ("auto", "no", "local", "global"))
         check_choice("prior", self.prior, ("marginal", "uniform"))
         check_choice("leaf_rows", self.leaf_rows, ("all", "oob", "honest"))
         if self.oob_score and self.leaf_rows != "all":

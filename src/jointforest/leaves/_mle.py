@@ -1,4 +1,4 @@
-"""Kernel: maximum likelihood of a truncated normal."""
+"""Kernels: parents of truncated normals with given moments, and the mass that leaves put beyond the data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 from numba import njit
 
-from ._cells import mean_variance
+from ._cells import log_mass, log_norm, mean_variance
 from .table import NORMAL
 
 _ROUNDS = 60
@@ -56,3 +56,45 @@ def truncated_mle(mean, spread, lo, hi, floor, ceiling):
         a[leaf] = mu
         b[leaf] = sigma
     return a, b
+
+
+@njit(nogil=True, cache=True)
+def truncated_location(mean, spread, lo, hi):
+    """Locations of the parents of these scales whose parts on (lo, hi] have these means; Newton's method.
+
+    The mean of the part grows with the location at the rate variance / scale^2, always positive. Where the mean is so
+    close to an end that the location runs off, it stops 20 scales away.
+    """
+    a = mean.copy()
+    for leaf in range(mean.shape[0]):
+        if lo[leaf] == -math.inf and hi[leaf] == math.inf:
+            continue
+        sigma = spread[leaf]
+        for _ in range(_ROUNDS):
+            m, v = mean_variance(NORMAL, a[leaf], sigma, lo[leaf], hi[leaf], lo[leaf], hi[leaf])
+            if not v > 0.0:
+                break
+            step = (mean[leaf] - m) * sigma * sigma / v
+            a[leaf] += min(max(step, -2.0 * sigma), 2.0 * sigma)
+            if abs(step) < _TOLERANCE * sigma or abs(a[leaf] - mean[leaf]) > 20.0 * sigma:
+                break
+        a[leaf] = min(max(a[leaf], mean[leaf] - 20.0 * sigma), mean[leaf] + 20.0 * sigma)
+    return a
+
+
+@njit(nogil=True, cache=True)
+def mass_beyond(weight, a, b, lo, hi, low, high):
+    """Mass below ``low`` and above ``high`` of the mixture of these truncated normals with these weights."""
+    below = 0.0
+    above = 0.0
+    for leaf in range(weight.shape[0]):
+        norm = log_norm(NORMAL, a[leaf], b[leaf], lo[leaf], hi[leaf])
+        if lo[leaf] < low:
+            below += weight[leaf] * math.exp(
+                log_mass(NORMAL, a[leaf], b[leaf], lo[leaf], hi[leaf], norm, lo[leaf], low)
+            )
+        if hi[leaf] > high:
+            above += weight[leaf] * math.exp(
+                log_mass(NORMAL, a[leaf], b[leaf], lo[leaf], hi[leaf], norm, high, hi[leaf])
+            )
+    return below, above

@@ -13,10 +13,11 @@ import numpy as np
 
 from ..table.columns import Columns
 from ._fit import level_masses, numeric_statistics, rows_by_leaf
-from ._mle import truncated_mle
+from ._mle import mass_beyond, truncated_location, truncated_mle
 from .derived import make_leaves
 from .table import NORMAL, STUDENT, UNIFORM, Leaves
 
+EDGE_ROWS = 5.0  # bounds="auto" cuts where the leaves put more than so many rows' mass beyond all data
 CENTRAL_95 = 3.92  # width of the central 95 % of a normal, in standard deviations
 NARROWEST = 1e-140  # smallest standard deviation of a column: the variance of its leaves is a float64 number
 
@@ -26,13 +27,15 @@ class Settings(NamedTuple):
 
     Attributes
     ----------
-    leaf : "normal", "normal_mle" or "uniform"
-        Density of numbers that lie on no atom. "normal": the mean and standard deviation of the leaf's values are
-        the parameters of the untruncated parent (the paper); "normal_mle": the maximum likelihood of the truncated
-        normal.
-    bounds : "no", "local" or "global"
-        Support of it: the leaf's box; the span of the leaf's own values; or the box, its open sides cut at the span of
-        the whole column. Uniform leaves need finite bounds and read "no" as "global".
+    leaf : "normal", "normal_moments", "normal_mle" or "uniform"
+        Density of numbers that lie on no atom. "normal": a truncated normal with the leaf's mean, whose parent has the
+        leaf's standard deviation. "normal_moments": the parent has the leaf's mean too (the paper), so that truncation
+        moves the mean. "normal_mle": maximum likelihood.
+    bounds : "auto", "no", "local" or "global"
+        Support of it: the leaf's box ("no"); the box with its open sides cut at the span of the whole column
+        ("global"); the span of the leaf's own values ("local"); the box, cut like "global" on a side where the leaves
+        would put more than a few rows' mass beyond all data ("auto"). Uniform leaves need finite bounds and read "no"
+        and "auto" as "global".
     smoothing : float
         Pseudo-rows added to a leaf's levels: in all with the prior "marginal", for each level with "uniform".
     prior : "marginal" or "uniform"
@@ -44,7 +47,7 @@ class Settings(NamedTuple):
     """
 
     leaf: str = "normal"
-    bounds: str = "no"
+    bounds: str = "auto"
     smoothing: float = 0.2
     prior: str = "marginal"
     spread_rows: float = 2.0
@@ -188,6 +191,12 @@ def fit_tree(
         lo[:, slot], hi[:, slot] = _support(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
         if settings.leaf != "uniform":
             a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
+        if settings.leaf != "uniform" and settings.bounds == "auto":
+            below, above = _edges(rest, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot, settings)
+            if below > -np.inf or above < np.inf:
+                lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
+                hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
+                a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
     if settings.leaf == "uniform":
         a[:], b[:] = 0.0, 0.0
     return TreeLeaves(np.diff(start), a, b, lo, hi, atom_mass, level_mass, missing_rate)
@@ -221,7 +230,7 @@ def _support(
     rest: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
 ) -> tuple[np.ndarray, np.ndarray]:
     """Support (lo, hi] of the rest inside the box, see `Settings.bounds`."""
-    if settings.bounds == "no" and settings.leaf != "uniform":
+    if settings.bounds in ("no", "auto") and settings.leaf != "uniform":
         return lo, hi
     pad = (
         step / 2
@@ -240,6 +249,26 @@ def _support(
     new_lo = np.where(empty, np.where(np.isinf(lo), _lower(hi, 2 * pad), lo), new_lo)
     new_hi = np.where(empty, np.where(np.isinf(hi), _higher(lo, 2 * pad), hi), new_hi)
     return new_lo, new_hi
+
+
+def _edges(
+    rest: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    step: float,
+    table: Table,
+    slot: int,
+    settings: Settings,
+) -> tuple[float, float]:
+    """Ends of the column's span at which the leaves are cut with bounds="auto"; infinite where they are not."""
+    weight = rest[:, 0] / max(rest[:, 0].sum(), 1.0)
+    pad = step / 2 if step > 0 else 1e-9 * abs(table.high[slot] - table.low[slot])
+    low, high = float(_lower(table.low[slot], pad)), float(_higher(table.high[slot], pad))
+    below, above = mass_beyond(weight, a, b, lo, hi, low, high)
+    most = EDGE_ROWS / max(rest[:, 0].sum(), 1.0)
+    return (low if below > most else -np.inf), (high if above > most else np.inf)
 
 
 def _lower(x: np.ndarray, pad: float) -> np.ndarray:
@@ -271,6 +300,11 @@ def _normal(
     spread = np.maximum(spread, floor)
     middle = np.clip(table.centre[slot], np.maximum(lo, table.low[slot]), np.minimum(hi, table.high[slot]))
     mean = np.where(n > 0, mean, middle)
+    if settings.leaf == "normal":
+        centre = table.centre[slot]
+        mean = centre + unit * truncated_location(
+            (mean - centre) / unit, spread / unit, (lo - centre) / unit, (hi - centre) / unit
+        )
     if settings.leaf == "normal_mle":
         centre = table.centre[slot]  # in standard units, so that no square overflows
         ends = (lo - centre) / unit, (hi - centre) / unit
