@@ -27,8 +27,8 @@ PLAIN = {
     "delta": 0.0,
     "epsilon": 0.0,
 }
-# A leaf whose values all tie needs some width; the density says mostly how much it got, so several are shown. The one held
-# against the target is the library's default.
+# A leaf whose values all tie needs some width; the density says mostly how much it got, so several are shown. The
+# one held against the target is the library's default.
 WIDTHS = (0.03, 0.01, 0.003)
 SHOWN = 0.01
 
