@@ -27,6 +27,14 @@ def setting(seed: int) -> tuple[Model, Evidence]:
     return model, random_evidence(model, seed, N)
 
 
+def row_of(evidence: Evidence, i: int) -> Evidence:
+    return evidence._replace(
+        value=evidence.value[i : i + 1],
+        region=evidence.region[i : i + 1] if evidence.region.size else evidence.region,
+        log_penalty=evidence.log_penalty[i : i + 1],
+    )
+
+
 def numeric(model: Model) -> list[int]:
     return [j for j, c in enumerate(model.schema.columns) if not c.is_categorical]
 
@@ -126,11 +134,7 @@ def test_quantile_is_the_lowest_that_reaches(seed: int) -> None:
             if np.isnan(got[i, 0]) or not math.isnan(evidence.value[i, j]):
                 continue
             below = column.step if column.step > 0.0 else 1e-6 * (got[i, -1] - got[i, 0]) + 1e-9 * np.abs(got[i])
-            one = evidence._replace(
-                value=evidence.value[i : i + 1],
-                region=evidence.region[i : i + 1] if evidence.region.size else evidence.region,
-                log_penalty=evidence.log_penalty[i : i + 1],
-            )
+            one = row_of(evidence, i)
             assert np.all(cdf(model, one, j, got[i])[0] >= q - 1e-9)
             assert np.all(cdf(model, one, j, got[i] - below)[0] < q + 1e-9)
             on_atom = np.isin(got[i], column.atoms)
@@ -140,6 +144,28 @@ def test_quantile_is_the_lowest_that_reaches(seed: int) -> None:
                 np.testing.assert_allclose(
                     np.round((got[i] - column.center) / column.step) * column.step + column.center, got[i]
                 )
+
+
+@pytest.mark.parametrize("kind", ["continuous", "mixed", "integer", "rounded"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_quantile_of_many_leaves(kind: str, seed: int) -> None:
+    """More leaves than are sampled for a first guess: the definition holds, by the CDF alone."""
+    model = random_model(seed, kinds=(kind, "continuous", "categorical"), n_trees=90, max_depth=5)
+    assert len(model.leaves.log_weight) > 600
+    column, q = model.schema.columns[0], np.array([1e-12, 1e-4, 0.02, 0.3, 0.5, 0.9, 0.9999, 1 - 1e-12])
+    evidence = random_evidence(model, seed, 8)
+    vague = np.isnan(evidence.value[:, 0])
+    got = quantile(model, evidence, 0, q)
+    np.testing.assert_array_equal(got, quantile(model, evidence, 0, q[::-1], n_jobs=1)[:, ::-1])
+    for i in np.flatnonzero(vague & ~np.isnan(got[:, 0])):
+        one = row_of(evidence, i)
+        spread = np.sqrt(mean_variance(model, one, 0)[1])
+        below = got[i] - (column.step or 2e-10 * spread + 1e-15 * np.abs(got[i]))
+        on_atom = np.isin(got[i], column.atoms) & (column.step == 0.0)
+        below[on_atom] = np.nextafter(got[i], -math.inf)[on_atom]
+        top = cdf(model, one, 0, np.array([math.inf]))[0, 0]  # 1, up to rounding
+        assert np.all(cdf(model, one, 0, got[i])[0] >= np.minimum(q, top))
+        assert np.all(cdf(model, one, 0, below)[0] < np.where(on_atom, q, q + 1e-14))  # F is rounded, and flat in tails
 
 
 @given(seeds)

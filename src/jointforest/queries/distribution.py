@@ -6,7 +6,8 @@ import numpy as np
 
 from ..model import Model
 from ..table.regions import Evidence
-from ._distribution import cdf_rows, pdf_rows, quantile_rows
+from ._distribution import cdf_rows, pdf_rows
+from ._quantile import quantile_rows
 from .moments import numeric_slot
 from .posterior import LeafPosterior, by_chunks
 
@@ -84,7 +85,7 @@ def pdf(model: Model, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | N
 
 
 def quantile(model: Model, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-    """Quantiles inf{x: F(x) >= q} of a numeric column, given the evidence, by bisection on the mixture's CDF.
+    """Quantiles inf{x: F(x) >= q} of a numeric column, given the evidence, by a bracketed search on the mixture's CDF.
 
     Parameters
     ----------
