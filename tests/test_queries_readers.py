@@ -12,10 +12,14 @@ from hypothesis import given, settings
 from random_models import Region, make_evidence, random_evidence, random_model, random_number, seeds
 
 from jointforest.model import Model
+from jointforest.queries.density import log_density
+from jointforest.queries.distinct import distinct_rows
 from jointforest.queries.distribution import cdf, pdf, quantile
 from jointforest.queries.imputation import impute
 from jointforest.queries.levels import level_probability
 from jointforest.queries.moments import mean_variance
+from jointforest.queries.posterior import background_weight
+from jointforest.queries.trees import tree_log_density
 from jointforest.table.evidence import build
 from jointforest.table.regions import Evidence
 
@@ -244,3 +248,39 @@ def test_wrong_kind_of_column_is_named() -> None:
     for q in (0.0, 1.0, -0.1, math.nan):
         with pytest.raises(ValueError, match="'c0'"):
             quantile(model, evidence, 0, np.array([q]))
+
+
+def test_equal_rows_of_evidence_have_equal_answers() -> None:
+    """Few distinct rows are answered once each: as if every row were asked alone; penalties stay each row's own."""
+    model = random_model(3, kinds=("continuous", "integer", "categorical"), n_trees=3)
+    one = random_evidence(model, 3, 5)
+    assert one.region.size
+    again = np.random.default_rng(0).integers(0, 5, 64)
+    penalty = -np.arange(64.0)
+    many = one._replace(value=one.value[again], region=one.region[again], log_penalty=penalty)
+    rows, place = distinct_rows(many)
+    assert len(rows.value) == 5
+    np.testing.assert_array_equal(rows.value[place], many.value)
+    np.testing.assert_array_equal(rows.region[place], many.region)
+    for question in (
+        lambda e: mean_variance(model, e, 0)[0],
+        lambda e: quantile(model, e, 1, np.array([0.1, 0.5])),
+        lambda e: level_probability(model, e, 2),
+        lambda e: background_weight(model, e),
+        lambda e: log_density(model, e) - e.log_penalty,
+        lambda e: tree_log_density(model, e) - e.log_penalty[:, None],
+    ):
+        np.testing.assert_allclose(question(many), question(one)[again], rtol=1e-12, atol=1e-13)
+
+
+def test_rows_that_differ_are_kept() -> None:
+    """Distinct rows as they are; rows with one value but two regions are two."""
+    distinct = make_evidence([[float(i)] for i in range(40)])
+    assert distinct_rows(distinct)[0] is distinct
+    pair = make_evidence([[Region(((0.0, 1.0),))], [Region(((0.0, 2.0),))]])
+    two = pair._replace(
+        value=np.tile(pair.value, (20, 1)), region=np.tile(pair.region, (20, 1)), log_penalty=np.zeros(40)
+    )
+    rows, place = distinct_rows(two)
+    np.testing.assert_array_equal(rows.region[place], two.region)
+    assert len(rows.value) == 2

@@ -50,7 +50,7 @@ def excess(columns, leaves, evidence, slot, region, leaf, weight, q, part, u):
     """F - q at the place u; the leaves' shares of F go to ``part[2]``.
 
     ``part[0]`` and ``part[1]`` are their shares at the ends of the bracket: a leaf whose two are equal has no mass
-    between, so it is not asked again. The sum runs over all leaves in order: it is the CDF to the last bit.
+    between, so it is not asked again. The sum runs over all leaves in order, so that it is `mixed_cdf`'s.
     """
     step = columns.step[slot]
     x = columns.origin[slot] + u * step if step > 0.0 else u

@@ -8,6 +8,7 @@ from ..model import Model
 from ..table.regions import Evidence
 from ..threads import chunks, map_ordered
 from ._weights import log_density_rows
+from .distinct import distinct_rows
 
 _ROWS = 512
 
@@ -33,9 +34,10 @@ def log_density(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np
         Natural logarithm, ``evidence.log_penalty`` added; -inf where the model gives probability 0.
     """
 
-    def work(first: int, stop: int) -> np.ndarray:
-        return log_density_rows(model.columns, model.trees, model.leaves, evidence, first, stop)
+    rows, place = distinct_rows(evidence)
 
-    n = evidence.value.shape[0]
-    parts = list(map_ordered(work, chunks(n, _ROWS), n_jobs))
-    return np.concatenate([np.empty(0), *parts]) + evidence.log_penalty
+    def work(first: int, stop: int) -> np.ndarray:
+        return log_density_rows(model.columns, model.trees, model.leaves, rows, first, stop)
+
+    parts = list(map_ordered(work, chunks(len(rows.value), _ROWS), n_jobs))
+    return np.concatenate([np.empty(0), *parts])[place] + evidence.log_penalty

@@ -40,9 +40,9 @@ def cdf(model: Model, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | N
     numeric_slot(model, j)
     points = np.ascontiguousarray(x, dtype=np.float64)
 
-    def read(post: LeafPosterior, first: int) -> np.ndarray:
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         # sums of many weights may end a rounding error above 1
-        return np.minimum(cdf_rows(model.columns, model.leaves, evidence, j, post, first, points), 1.0)
+        return np.minimum(cdf_rows(model.columns, model.leaves, rows, j, post, first, points), 1.0)
 
     return by_chunks(model, evidence, read, n_jobs)
 
@@ -78,8 +78,8 @@ def pdf(model: Model, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | N
     numeric_slot(model, j)
     points = np.ascontiguousarray(x, dtype=np.float64)
 
-    def read(post: LeafPosterior, first: int) -> np.ndarray:
-        return pdf_rows(model.columns, model.leaves, evidence, j, post, first, points)
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        return pdf_rows(model.columns, model.leaves, rows, j, post, first, points)
 
     return by_chunks(model, evidence, read, n_jobs)
 
@@ -117,7 +117,7 @@ def quantile(model: Model, evidence: Evidence, j: int, q: np.ndarray, n_jobs: in
         name = model.schema.columns[j].name
         raise ValueError(f"quantile of column {name!r}: q must be above 0 and below 1, got {bad}")
 
-    def read(post: LeafPosterior, first: int) -> np.ndarray:
-        return quantile_rows(model.columns, model.leaves, evidence, j, post, first, probabilities)
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        return quantile_rows(model.columns, model.leaves, rows, j, post, first, probabilities)
 
     return by_chunks(model, evidence, read, n_jobs)

@@ -37,8 +37,8 @@ def impute_and_weigh(model: Model, evidence: Evidence, n_jobs: int | None = -1) 
     """`impute`, and the posterior weight of the background in each row (n,), in one pass."""
     means = _means(model, evidence, n_jobs)
 
-    def read(post: LeafPosterior, first: int) -> np.ndarray:
-        filled = impute_rows(model.columns, model.leaves, evidence, post, first, means)
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        filled = impute_rows(model.columns, model.leaves, rows, post, first, means)
         return np.column_stack([filled, background_share(model, post)])
 
     both = by_chunks(model, evidence, read, n_jobs)

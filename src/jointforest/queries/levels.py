@@ -37,8 +37,8 @@ def level_probability(model: Model, evidence: Evidence, j: int, n_jobs: int | No
         column = model.schema.columns[j]
         raise ValueError(f"column {column.name!r} is {column.kind}: it has no levels; ask for mean, cdf or quantile")
 
-    def read(post: LeafPosterior, first: int) -> np.ndarray:
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         # sums of many weights may end a rounding error above 1
-        return np.minimum(level_rows(model.columns, model.leaves, evidence, j, post, first), 1.0)
+        return np.minimum(level_rows(model.columns, model.leaves, rows, j, post, first), 1.0)
 
     return by_chunks(model, evidence, read, n_jobs)

@@ -40,8 +40,8 @@ def mean_variance(model: Model, evidence: Evidence, j: int, n_jobs: int | None =
     slot = numeric_slot(model, j)
     table = moments_table(model, evidence, slot, n_jobs)
 
-    def read(post: LeafPosterior, first: int) -> np.ndarray:
-        return mean_variance_rows(model.columns, model.leaves, evidence, j, post, first, table)
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        return mean_variance_rows(model.columns, model.leaves, rows, j, post, first, table)
 
     both = by_chunks(model, evidence, read, n_jobs)
     return both[:, 0].copy(), both[:, 1].copy()

@@ -11,6 +11,7 @@ from ..model import Model
 from ..table.regions import Evidence
 from ..threads import chunks, map_ordered
 from ._weights import last_leaf_rows, posterior_rows
+from .distinct import distinct_rows
 
 _ENTRIES = 2_000_000
 
@@ -73,10 +74,12 @@ def background_weight(model: Model, evidence: Evidence, n_jobs: int | None = -1)
     All zero in a model without background; there rows of probability 0 are NaN too.
     """
 
-    def work(first: int, stop: int) -> np.ndarray:
-        return last_leaf_rows(model.columns, model.trees, model.leaves, evidence, first, stop)
+    rows, place = distinct_rows(evidence)
 
-    weight = np.concatenate(list(map_ordered(work, row_chunks(model, evidence), n_jobs)))
+    def work(first: int, stop: int) -> np.ndarray:
+        return last_leaf_rows(model.columns, model.trees, model.leaves, rows, first, stop)
+
+    weight = np.concatenate(list(map_ordered(work, row_chunks(model, rows), n_jobs)))[place]
     return weight if model.has_background else np.where(np.isnan(weight), weight, 0.0)
 
 
@@ -95,15 +98,19 @@ def background_share(model: Model, post: LeafPosterior) -> np.ndarray:
 def by_chunks(
     model: Model,
     evidence: Evidence,
-    read: Callable[[LeafPosterior, int], np.ndarray],
+    read: Callable[[Evidence, LeafPosterior, int], np.ndarray],
     n_jobs: int | None,
 ) -> np.ndarray:
-    """Concatenate ``read(posterior of rows first.., first)`` over chunks of rows, so that memory stays bounded."""
+    """Answers of all rows: ``read(rows, their posterior from row first on, first)`` for chunks of the distinct rows.
+
+    Chunks, so that memory stays bounded.
+    """
+    rows, place = distinct_rows(evidence)
 
     def work(first: int, stop: int) -> np.ndarray:
-        return read(chunk_posterior(model, evidence, first, stop), first)
+        return read(rows, chunk_posterior(model, rows, first, stop), first)
 
-    return np.concatenate(list(map_ordered(work, row_chunks(model, evidence), n_jobs)))
+    return np.concatenate(list(map_ordered(work, row_chunks(model, rows), n_jobs)))[place]
 
 
 def chunk_posterior(model: Model, evidence: Evidence, first: int, stop: int) -> LeafPosterior:

@@ -19,7 +19,7 @@ def tree_log_density(model: Model, evidence: Evidence, n_jobs: int | None = -1) 
     """
     n_trees = len(model.trees.root)
 
-    def read(leaves: LeafPosterior, first: int) -> np.ndarray:
+    def read(rows: Evidence, leaves: LeafPosterior, first: int) -> np.ndarray:
         n = len(leaves.log_evidence)
         row = np.repeat(np.arange(n), np.diff(leaves.start))
         cell = row * n_trees + model.leaves.tree[leaves.leaf]
@@ -27,7 +27,6 @@ def tree_log_density(model: Model, evidence: Evidence, n_jobs: int | None = -1) 
         np.maximum.at(highest, cell, leaves.log_weight)
         with np.errstate(divide="ignore"):
             total = np.log(np.bincount(cell, np.exp(leaves.log_weight - highest[cell]), minlength=n * n_trees))
-        penalty = evidence.log_penalty[first : first + n, None]
-        return np.where(highest > -np.inf, highest + total, -np.inf).reshape(n, n_trees) + penalty
+        return np.where(highest > -np.inf, highest + total, -np.inf).reshape(n, n_trees)
 
-    return by_chunks(model, evidence, read, n_jobs)
+    return by_chunks(model, evidence, read, n_jobs) + evidence.log_penalty[:, None]
