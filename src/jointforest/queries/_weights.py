@@ -166,20 +166,3 @@ def widened(x, n, room):
     wider = np.empty(room, x.dtype)
     wider[:n] = x[:n]
     return wider
-
-
-@njit(nogil=True, cache=True)
-def last_leaf_rows(columns, trees, leaves, evidence, first, stop):
-    """Posterior weight of the last leaf in the rows first..stop-1; NaN where the evidence has probability 0."""
-    stack = np.empty(trees.feature.shape[0], np.int32)
-    leaf = np.empty(leaves.log_weight.shape[0], np.int32)
-    log_weight = np.empty(leaves.log_weight.shape[0], np.float64)
-    out = np.empty(stop - first, np.float64)
-    for row in range(first, stop):
-        n = weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight)
-        weight = math.nan if n == 0 else 0.0
-        for i in range(n):
-            if leaf[i] == leaves.log_weight.shape[0] - 1:
-                weight = math.exp(log_weight[i] - log_sum(log_weight, n))
-        out[row - first] = weight
-    return out

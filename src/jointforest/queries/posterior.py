@@ -10,7 +10,7 @@ import numpy as np
 from ..model import Model
 from ..table.regions import Evidence
 from ..threads import chunks, map_ordered
-from ._weights import last_leaf_rows, posterior_rows
+from ._weights import posterior_rows
 from .distinct import distinct_rows
 
 _ENTRIES = 2_000_000
@@ -73,14 +73,7 @@ def background_weight(model: Model, evidence: Evidence, n_jobs: int | None = -1)
 
     All zero in a model without background; there rows of probability 0 are NaN too.
     """
-
-    rows, place = distinct_rows(evidence)
-
-    def work(first: int, stop: int) -> np.ndarray:
-        return last_leaf_rows(model.columns, model.trees, model.leaves, rows, first, stop)
-
-    weight = np.concatenate(list(map_ordered(work, row_chunks(model, rows), n_jobs)))[place]
-    return weight if model.has_background else np.where(np.isnan(weight), weight, 0.0)
+    return by_chunks(model, evidence, lambda rows, post, first: background_share(model, post), n_jobs)
 
 
 def background_share(model: Model, post: LeafPosterior) -> np.ndarray:
