@@ -284,3 +284,12 @@ def test_rows_that_differ_are_kept() -> None:
     rows, place = distinct_rows(two)
     np.testing.assert_array_equal(rows.region[place], two.region)
     assert len(rows.value) == 2
+
+
+def test_known_value_beside_a_cell_centre_counts_as_its_cell() -> None:
+    model = random_model(4, kinds=("continuous", "integer"))
+    evidence = make_evidence([[0.3, 40.3], [None, 39.6], [None, 40.0]])
+    assert mean_variance(model, evidence, 1)[0].tolist() == [40.0, 40.0, 40.0]
+    assert quantile(model, evidence, 1, np.array([0.1, 0.9])).tolist() == [[40.0, 40.0]] * 3
+    assert cdf(model, evidence, 1, np.array([39.0, 39.9, 40.0, 41.0])).tolist() == [[0.0, 0.0, 1.0, 1.0]] * 3
+    assert mean_variance(model, evidence, 0)[0][0] == 0.3

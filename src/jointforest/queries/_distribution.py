@@ -10,7 +10,7 @@ from numba import njit
 from ..leaves._grid import cell_centre
 from ..leaves._slots import find_atom, region_log_mass, slot_cdf, value_log_density
 from ._mixture import row_mixture
-from ._regions import cell_region, in_region
+from ._regions import cell_region, in_region, known_number
 
 
 @njit(nogil=True, cache=True)
@@ -39,6 +39,12 @@ def mixed_pdf(columns, leaves, evidence, slot, region, leaf, weight, x):
 
 
 @njit(nogil=True, cache=True)
+def known_cdf(columns, slot, value, x):
+    """P(X <= x) of a known value: 1 from it, on a grid from the centre of its cell."""
+    return 1.0 if x >= known_number(columns, slot, value) - 1e-6 * columns.step[slot] else 0.0
+
+
+@njit(nogil=True, cache=True)
 def known_pdf(columns, slot, value, x):
     """Density of a known value: 1/step on its grid cell; 1 on an atom; otherwise infinite there; 0 elsewhere."""
     step, origin = columns.step[slot], columns.origin[slot]
@@ -62,7 +68,7 @@ def cdf_rows(columns, leaves, evidence, j, post, first, x):
             if post.log_evidence[i] == -math.inf or math.isnan(x[k]):
                 out[i, k] = math.nan
             elif value == value:
-                out[i, k] = 1.0 if x[k] >= value else 0.0
+                out[i, k] = known_cdf(columns, columns.slot[j], value, x[k])
             else:
                 out[i, k] = mixed_cdf(columns, leaves, evidence, columns.slot[j], region, leaf, weight, x[k])
     return out

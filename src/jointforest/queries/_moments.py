@@ -9,7 +9,7 @@ from numba import njit
 
 from ..leaves._slots import slot_mean_variance
 from ._mixture import row_mixture
-from ._regions import cell_region
+from ._regions import cell_region, known_number
 
 
 @njit(nogil=True, cache=True)
@@ -51,7 +51,7 @@ def mean_variance_rows(columns, leaves, evidence, j, post, first, table):
         if post.log_evidence[i] == -math.inf:
             out[i] = math.nan
         elif x == x:
-            out[i, 0], out[i, 1] = x, 0.0
+            out[i, 0], out[i, 1] = known_number(columns, columns.slot[j], x), 0.0
         else:
             region = cell_region(evidence, first + i, j)
             leaf, weight = row_mixture(post, i)

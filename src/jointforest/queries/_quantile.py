@@ -14,7 +14,7 @@ from ..leaves._slots import find_atom, slot_cdf
 from ._distribution import mixed_cdf
 from ._mixture import row_mixture
 from ._moments import mixed_moments
-from ._regions import cell_region
+from ._regions import cell_region, known_number
 
 _SAMPLE = 256
 """Leaves in the sample that shows where the quantiles of many leaves may be."""
@@ -200,7 +200,7 @@ def quantile_rows(columns, leaves, evidence, j, post, first, q):
         if post.log_evidence[i] == -math.inf:
             out[i] = math.nan
         elif value == value:
-            out[i] = value
+            out[i] = known_number(columns, slot, value)
         else:
             region = cell_region(evidence, first + i, j)
             leaf, weight = row_mixture(post, i)

@@ -7,6 +7,9 @@ import math
 from ..leaves._grid import cell_centre
 from ..leaves._slots import find_atom, kernel
 
+_NEAR = 1e-6
+"""A value this close to a centre, in steps, is given back as it was."""
+
 
 @kernel
 def cell_region(evidence, row, j):
@@ -14,6 +17,16 @@ def cell_region(evidence, row, j):
     if evidence.region.shape[0] == 0:
         return -1
     return evidence.region[row, j]
+
+
+@kernel
+def known_number(columns, slot, x):
+    """The number that a known value counts as: on a grid the centre of its cell."""
+    step = columns.step[slot]
+    if step == 0.0:
+        return x
+    centre = cell_centre(step, columns.origin[slot], x)
+    return x if abs(x - centre) <= _NEAR * step else centre
 
 
 @kernel

@@ -91,7 +91,7 @@ def quantile(model: Model, evidence: Evidence, j: int, q: np.ndarray, n_jobs: in
     ----------
     model : Model
     evidence : Evidence
-        n rows. A cell with a value has that value as every quantile.
+        n rows. A cell with a value has that value (on a grid its cell's centre) as every quantile.
     j : int
         Number of a numeric column.
     q : array-like (k,)

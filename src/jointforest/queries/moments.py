@@ -20,7 +20,7 @@ def mean_variance(model: Model, evidence: Evidence, j: int, n_jobs: int | None =
     ----------
     model : Model
     evidence : Evidence
-        n rows. A cell with a value has it as mean, and variance 0.
+        n rows. A cell with a value has it (on a grid its cell's centre) as mean, and variance 0.
     j : int
         Number of a numeric column.
     n_jobs : int or None
