@@ -222,10 +222,11 @@ def test_unknown_name_in_kinds():
 
 
 def test_warnings():
-    with pytest.warns(UserWarning, match="column 'x': 200 different texts in 200 rows"):
+    with pytest.warns(UserWarning, match="column 'x': 200 different texts in 200 rows") as texts:
         column([f"id{k}" for k in range(200)])
-    with pytest.warns(UserWarning, match=r"column 'x': integers beyond 2\*\*51"):
+    with pytest.warns(UserWarning, match=r"column 'x': integers beyond 2\*\*51") as integers:
         assert column([2**60, 1]).kind == "continuous"
+    assert texts[0].filename == integers[0].filename == __file__  # the caller's line, not the library's
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         column(["a", "b"] * 100)

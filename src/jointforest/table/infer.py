@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..alerts import warn
 from .cells import Cells, read
 from .grids import MAX_CELLS, decimal_step, find_atoms, is_tied, time_step
 from .restore import snapped
@@ -143,11 +143,10 @@ def _categorical(column: Column, cells: Cells) -> Column:
             "drop the column if it names the rows, or join its rare levels"
         )
     if cells.sort == "levels" and column.n_observed > 100 and len(levels) > 0.9 * column.n_observed:
-        warnings.warn(
+        warn(
             f"column {column.name!r}: {len(levels)} different texts in {column.n_observed} rows; "
             "a column that names the rows tells nothing of others: consider dropping it",
             UserWarning,
-            stacklevel=4,
         )
     return replace(column, kind=kind, levels=levels)
 
@@ -206,11 +205,10 @@ def _step(column: Column, cells: Cells, distinct: np.ndarray, counts: np.ndarray
     eps = 1.2e-7 if "loat32" in column.dtype or column.dtype in ("float", "float[pyarrow]") else 2.3e-16
     largest = float(np.abs(distinct).max())
     if cells.sort == "integer" and largest > MAX_CELLS and column.kind == "":
-        warnings.warn(
+        warn(
             f"column {column.name!r}: integers beyond 2**51 (such as {largest:.0f}) are kept as floating-point "
             "numbers, to about 16 digits; drop the column if it names the rows",
             UserWarning,
-            stacklevel=5,
         )
         return 0.0
     step = decimal_step(distinct, eps)
