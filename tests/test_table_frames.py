@@ -309,6 +309,7 @@ def test_empty_and_all_missing_queries():
         (pd.DataFrame({"n": TIMES[:2]}), "column 'n'.*got dates"),
         (pd.DataFrame({"s": [1, 2]}), "column 's': expected one of its levels such as 'a', got 1"),
         (pd.DataFrame({"t": ["2024-01-01"]}), "column 't': expected dates or times, got '2024-01-01'"),
+        (pd.DataFrame({"t": ["2024-01-01", "nonsense", None]}), "column 't': expected dates or times, got 'nonsense'"),
         (pd.DataFrame({"t": [1.0]}), "column 't': expected dates or times, got numbers"),
         (pd.DataFrame({"b": [0, 2]}), "column 'b': expected True or False, got 2"),
         (pd.DataFrame({"b": ["yes"]}), "column 'b': expected one of its levels such as False, got 'yes'"),

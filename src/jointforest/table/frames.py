@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .cells import Cells, Table, read
 from .schema import Column, Schema, near
-from .times import zone_of
+from .times import seconds, zone_of
 
 
 def encode(schema: Schema, frame: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -177,9 +178,19 @@ def _numbers(column: Column, cells: Cells) -> np.ndarray:
     return values
 
 
+def _no_moment(labels: Sequence[Any]) -> Any:
+    """The first of the labels that is no date or time, else the first."""
+    for label in labels:
+        try:
+            seconds(label, 0.0, "UTC")
+        except (ValueError, TypeError, OverflowError):
+            return label
+    return labels[0]
+
+
 def _seconds(column: Column, cells: Cells) -> np.ndarray:
     if cells.sort != "datetime":
-        got = repr(cells.labels[0]) if cells.codes is not None else "numbers"
+        got = repr(_no_moment(cells.labels)) if cells.codes is not None else "numbers"
         raise ValueError(f"column {column.name!r}: expected dates or times, got {got}; parse the column as dates first")
     if (zone_of(cells.dtype) is None) != (zone_of(column.dtype) is None):
         has, lacks = ("model", "frame") if zone_of(column.dtype) else ("frame", "model")
