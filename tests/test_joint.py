@@ -229,6 +229,8 @@ def test_evidence_without_support() -> None:
         (lambda: JOINT.given().quantile("smoker", 0.5), "has no quantiles"),
         (lambda: JOINT.given().proba("age"), "has no levels"),
         (lambda: JOINT.given().quantile("age", 1.0), "between 0 and 1"),
+        (lambda: JOINT.given().quantile("age", "x"), "q must be a number.*got 'x'"),
+        (lambda: JOINT.given().quantile("age", [0.1, [0.2]]), "q must be a number"),
         (lambda: JOINT.given().interval("age", 90), "between 0 and 1"),
         (lambda: JOINT.sample(-1), "non-negative"),
         (lambda: JOINT.sample(1, random_state="x"), "random_state"),
@@ -249,6 +251,11 @@ def test_errors(call: object, words: str) -> None:
 def test_an_event_must_be_words_or_a_dict() -> None:
     with pytest.raises(TypeError, match="a text such as"):
         JOINT.probability(3)
+
+
+def test_a_query_must_be_words() -> None:
+    with pytest.raises(TypeError, match=r"expected a query as text.*NoneType"):
+        JOINT.query(None)
 
 
 # ---------------------------- frames

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 def ask(joint: Joint, text: str) -> Any:
     """Answer of a query; see `Joint.query`."""
+    if not isinstance(text, str):
+        raise TypeError(f"expected a query as text, such as 'E(age | sex = Female)', got {type(text).__name__}")
     query = parse_query(text, joint.kinds)
     posterior = joint.given(dict(query.evidence))
     if query.function == "logp":

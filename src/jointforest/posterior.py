@@ -125,7 +125,10 @@ class Posterior:
         -------
         scalar, or array (k,) for a sequence; of a frame (n,) or (n, k)
         """
-        levels = np.asarray(q, dtype=np.float64)
+        try:
+            levels = np.asarray(q, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}") from None
         if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
             raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}")
         found, numbers = self._quantiles(column, np.atleast_1d(levels), n_jobs)
