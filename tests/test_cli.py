@@ -247,6 +247,18 @@ def test_text_that_looks_like_numbers(run: object, tmp_path: Path) -> None:
     assert done.code == 0 and "warning" not in done.err
 
 
+@pytest.mark.parametrize(("separator", "said"), [(";", "semicolons"), ("\t", "tabs")])
+def test_cells_not_separated_by_commas(run: object, tmp_path: Path, separator: str, said: str) -> None:
+    (tmp_path / "t.csv").write_text(f"a{separator}b\n1{separator}2\n3{separator}4\n")
+    done = run("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint")
+    assert done.code == 1 and "t.csv: its one column" in done.err and f"separated by {said}" in done.err
+
+
+def test_one_column_with_a_semicolon_in_its_name(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a;b\n1\n2\n")
+    assert files.read_table(str(tmp_path / "t.csv")).column_names == ["a;b"]
+
+
 def test_a_pipe_with_a_name(run: object, home: Path) -> None:
     reading, writing = os.pipe()
     os.write(writing, b"species,sex\nGentoo,MALE\n")

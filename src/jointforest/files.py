@@ -56,6 +56,7 @@ def read_table(path: str, form: str | None = None, na: Iterable[str] = NA, text:
         table = csv.read_csv(source, parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options)
     except pa.ArrowException as error:
         raise ValueError(f"{name} is not a {form} table: {error}") from None
+    _check_separator(table, name)
     for field in table.schema:
         if pa.types.is_binary(field.type):
             raise ValueError(f"{name}: column {field.name!r} holds bytes that are not UTF-8; convert the file to UTF-8")
@@ -126,6 +127,20 @@ def to_arrow(frame: Any, names: Iterable[str]) -> pa.Table:
     import narwhals as nw
 
     return nw.from_native(frame, eager_only=True).to_arrow()
+
+
+def _check_separator(table: pa.Table, name: str) -> None:
+    """A ValueError if the one column of a CSV table looks like several, in its name and its first row."""
+    if table.num_columns != 1:
+        return
+    header = table.column_names[0]
+    first = str(table.column(0)[0].as_py()) if table.num_rows else header
+    for separator, said in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if separator in header and first.count(separator) == header.count(separator):
+            raise ValueError(
+                f"{name}: its one column {header!r} looks like several, separated by {said}; "
+                "separate the cells by commas"
+            )
 
 
 def _source(path: str) -> Any:
