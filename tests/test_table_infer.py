@@ -68,6 +68,12 @@ def test_atoms():
     assert column(RNG.integers(0, 4, 500)).atoms == (0.0, 1.0, 2.0, 3.0)
     assert column([np.pi] * 9).atoms == (np.pi,)
     assert len(find_atoms(np.arange(64.0), np.full(64, 100), 0.0)) == 0
+    # a small heap where nothing else is near, and not the thinning ends of a bell
+    gains = np.where(RNG.random(20_000) < 0.01, 7298, np.round(RNG.exponential(size=20_000) * 3000))
+    assert column(gains.astype(int)).atoms == (7298.0,)
+    # the most common of too many
+    counts = np.arange(10, 110)
+    assert find_atoms(np.arange(0.0, 1000.0, 10.0), counts, 1.0) == tuple(np.arange(360.0, 1000.0, 10.0))
     # 12 rows: a value seen once is no atom although it holds more than 5 %
     assert column(RNG.normal(size=12)).atoms == ()
 

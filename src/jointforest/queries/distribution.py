@@ -120,4 +120,9 @@ def quantile(model: Model, evidence: Evidence, j: int, q: np.ndarray, n_jobs: in
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return quantile_rows(model.columns, model.leaves, rows, j, post, first, probabilities)
 
-    return by_chunks(model, evidence, read, n_jobs)
+    found = by_chunks(model, evidence, read, n_jobs)
+    rising = np.argsort(
+        probabilities, kind="stable"
+    )  # each q has its own search: keep their order within its tolerance
+    found[:, rising] = np.maximum.accumulate(found[:, rising], axis=1)
+    return found
