@@ -37,7 +37,8 @@ def _cells(series: pl.Series, name: str) -> Cells:
     if dtype.is_float():
         return numbers("number", str(dtype), _floats(series))
     if isinstance(dtype, pl.Decimal):
-        return numbers("number", f"Decimal({dtype.precision}, {dtype.scale})", np.round(_floats(series), dtype.scale))
+        precision = dtype.precision or 38  # None, in older releases, is the most there is
+        return numbers("number", f"Decimal({precision}, {dtype.scale})", np.round(_floats(series), dtype.scale))
     missing = series.is_null().to_numpy()
     if dtype == pl.Date:
         return ticks("date", series.to_physical().cast(pl.Int64).fill_null(0).to_numpy(), missing, 1 / 86400)
