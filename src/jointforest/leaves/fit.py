@@ -192,7 +192,7 @@ def fit_tree(
         if settings.leaf != "uniform":
             a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
         if settings.leaf != "uniform" and settings.bounds == "auto":
-            below, above = _edges(rest, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot, settings)
+            below, above = _edges(rest, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
             if below > -np.inf or above < np.inf:
                 lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
                 hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
@@ -260,7 +260,6 @@ def _edges(
     step: float,
     table: Table,
     slot: int,
-    settings: Settings,
 ) -> tuple[float, float]:
     """Ends of the column's span at which the leaves are cut with bounds="auto"; infinite where they are not."""
     weight = rest[:, 0] / max(rest[:, 0].sum(), 1.0)
@@ -300,17 +299,14 @@ def _normal(
     spread = np.maximum(spread, floor)
     middle = np.clip(table.centre[slot], np.maximum(lo, table.low[slot]), np.minimum(hi, table.high[slot]))
     mean = np.where(n > 0, mean, middle)
+    if settings.leaf == "normal_moments":
+        return mean, spread
+    centre = table.centre[slot]  # in standard units, so that no square overflows
+    standard = (mean - centre) / unit, spread / unit, (lo - centre) / unit, (hi - centre) / unit
     if settings.leaf == "normal":
-        centre = table.centre[slot]
-        mean = centre + unit * truncated_location(
-            (mean - centre) / unit, spread / unit, (lo - centre) / unit, (hi - centre) / unit
-        )
-    if settings.leaf == "normal_mle":
-        centre = table.centre[slot]  # in standard units, so that no square overflows
-        ends = (lo - centre) / unit, (hi - centre) / unit
-        mean, spread = truncated_mle((mean - centre) / unit, spread / unit, *ends, floor / unit, 4.0)
-        mean, spread = centre + unit * mean, unit * spread
-    return mean, spread
+        return centre + unit * truncated_location(*standard), spread
+    mean, spread = truncated_mle(*standard, floor / unit, 4.0)
+    return centre + unit * mean, unit * spread
 
 
 def background(columns: Columns, table: Table) -> TreeLeaves:
