@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..model import Model
@@ -37,14 +39,8 @@ def cdf(model: Model, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | N
     ValueError
         If column j is not numeric.
     """
-    numeric_slot(model, j)
-    points = np.ascontiguousarray(x, dtype=np.float64)
-
-    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        # sums of many weights may end a rounding error above 1
-        return np.minimum(cdf_rows(model.columns, model.leaves, rows, j, post, first, points), 1.0)
-
-    return by_chunks(model, evidence, read, n_jobs)
+    # sums of many weights may end a rounding error above 1
+    return np.minimum(_at_points(cdf_rows, model, evidence, j, x, n_jobs), 1.0)
 
 
 def pdf(model: Model, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
@@ -75,11 +71,18 @@ def pdf(model: Model, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | N
     ValueError
         If column j is not numeric.
     """
+    return _at_points(pdf_rows, model, evidence, j, x, n_jobs)
+
+
+def _at_points(
+    kernel: Callable[..., np.ndarray], model: Model, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None
+) -> np.ndarray:
+    """What the kernel says of column j at the points x, for each row: (n, q)."""
     numeric_slot(model, j)
     points = np.ascontiguousarray(x, dtype=np.float64)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        return pdf_rows(model.columns, model.leaves, rows, j, post, first, points)
+        return kernel(model.columns, model.leaves, rows, j, post, first, points)
 
     return by_chunks(model, evidence, read, n_jobs)
 

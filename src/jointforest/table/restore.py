@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from decimal import Decimal
 from typing import Any
 
@@ -108,8 +107,3 @@ def _typed(column: Column, items: list[Any]) -> list[Any]:
 def floats(objects: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """Python numbers (int, float, bool, Decimal) as float64, NaN where missing."""
     return np.array([np.nan if gone else float(v) for v, gone in zip(objects, missing, strict=True)], dtype=np.float64)
-
-
-def day_ticks(days: list[dt.date | None]) -> np.ndarray:
-    """Dates as int64 days since 1970-01-01."""
-    return np.array(days, dtype="datetime64[D]").view(np.int64)

@@ -14,7 +14,6 @@ def pruned(left, right, rows_at, min_rows):
     """
     n_nodes = left.shape[0]
     stands_for = np.arange(n_nodes)  # the node that takes this place
-    rows = rows_at.copy()
     new_left = left.astype(np.int64)
     new_right = right.astype(np.int64)
     for node in range(n_nodes - 1, -1, -1):
@@ -22,17 +21,13 @@ def pruned(left, right, rows_at, min_rows):
             continue
         a = stands_for[left[node]]
         b = stands_for[right[node]]
-        rows[node] = rows[a] + rows[b]
-        small_a = new_left[a] < 0 and rows[a] < min_rows
-        small_b = new_left[b] < 0 and rows[b] < min_rows
-        if small_a and small_b:
+        small_a = new_left[a] < 0 and rows_at[a] < min_rows
+        small_b = new_left[b] < 0 and rows_at[b] < min_rows
+        if small_a and small_b:  # so is the node: no row ends there, its own sibling takes its place
             new_left[node] = -1
             new_right[node] = -1
-            if node > 0:
-                rows[node] = 0  # too small as well: its own sibling takes its place
         elif small_a or small_b:
             stands_for[node] = b if small_a else a
-            rows[stands_for[node]] = rows[node]
         else:
             new_left[node] = a
             new_right[node] = b
