@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from jointforest.leaves._fit import rows_by_leaf
 from jointforest.leaves._mle import mass_beyond, truncated_location, truncated_mle
 from jointforest.leaves.fit import Settings, Table, TreeLeaves, background, fit_tree, join, prepare
 from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM
@@ -23,6 +24,15 @@ COLUMNS = Columns(
 )
 """A density; levels; a density with atoms -1 and 0; whole numbers with atom 3; a column of its atom 7 alone."""
 NUMERIC = (0, 2, 3, 4)
+
+
+def fit(
+    columns: Columns, table: Table, leaf_of: np.ndarray, lo: np.ndarray, hi: np.ndarray, allowed: np.ndarray,
+    settings: Settings, weight: np.ndarray | None = None,
+) -> TreeLeaves:  # fmt: skip
+    """`fit_tree`, rows given by their leaf, each counting once."""
+    weight = np.ones(len(leaf_of)) if weight is None else weight
+    return fit_tree(columns, table, *rows_by_leaf(leaf_of, len(lo)), weight, lo, hi, allowed, settings)
 
 
 class Case:
@@ -52,7 +62,7 @@ class Case:
 
     def fit(self, leaf_of: np.ndarray | None = None, **settings: object) -> TreeLeaves:
         leaf_of = self.leaf_of if leaf_of is None else leaf_of
-        return fit_tree(COLUMNS, self.table, leaf_of, self.lo, self.hi, self.allowed, Settings(**settings))
+        return fit(COLUMNS, self.table, leaf_of, self.lo, self.hi, self.allowed, Settings(**settings))
 
     def cells(self, leaf: int, j: int) -> np.ndarray:
         """Known cells of a column in a leaf."""
@@ -149,7 +159,7 @@ def test_atoms_outside_the_box_have_no_mass(case: Case) -> None:
     hi[:, 2] = 2.5  # and 3
     rows = (case.X[:, 2] > -0.5) & (case.X[:, 3] < 2.5)
     leaf_of = np.where(rows, case.leaf_of, -1).astype(np.int32)
-    leaves = fit_tree(COLUMNS, case.table, leaf_of, lo, hi, case.allowed, Settings(smoothing=0.5))
+    leaves = fit(COLUMNS, case.table, leaf_of, lo, hi, case.allowed, Settings(smoothing=0.5))
     assert (leaves.atom_mass[:, [0, 2]] == 0).all()
     share = case.table.atom_share
     x = case.X[leaf_of == 4, 2]
@@ -258,7 +268,7 @@ def test_auto_bounds_cut_hard_edges_only() -> None:
     )  # fmt: skip
     X = np.column_stack([rng.exponential(size=1000), rng.normal(size=1000)])
     box = np.full((1, 2), np.inf)
-    leaves = fit_tree(
+    leaves = fit(
         columns, prepare(columns, X), np.zeros(1000, np.int32), -box, box, np.ones((1, 0), dtype=bool), Settings()
     )
     assert leaves.lo[0, 0] == pytest.approx(X[:, 0].min(), abs=1e-6) and leaves.lo[0, 0] < X[:, 0].min()
@@ -308,7 +318,7 @@ def test_boxes_beyond_the_span_keep_a_width(case: Case, bounds: str, side: int) 
     (hi if side < 0 else lo)[:, 1] = side * 1e17  # one step of floats is far wider than the pad
     leaf_of = np.full(N, -1, np.int32)
     leaf_of[0] = 0
-    leaves = fit_tree(COLUMNS, case.table, leaf_of, lo, hi, case.allowed, Settings(leaf="uniform", bounds=bounds))
+    leaves = fit(COLUMNS, case.table, leaf_of, lo, hi, case.allowed, Settings(leaf="uniform", bounds=bounds))
     assert (leaves.lo < leaves.hi).all()
     assert np.isfinite(leaves.lo).all() and np.isfinite(leaves.hi).all()
     assert (leaves.lo[:, 1] >= lo[:, 1]).all() and (leaves.hi[:, 1] <= hi[:, 1]).all()
@@ -330,7 +340,7 @@ def test_any_scale(scale: float, bounds: str, leaf: str) -> None:
     for c in (1.0, scale):
         table = prepare(columns, (x * c)[:, None])
         lo, hi = np.array([[-np.inf], [0.2 * c]]), np.array([[0.2 * c], [np.inf]])
-        fits.append(fit_tree(columns, table, leaf_of, lo, hi, np.ones((2, 0), bool), Settings(leaf, bounds)))
+        fits.append(fit(columns, table, leaf_of, lo, hi, np.ones((2, 0), bool), Settings(leaf, bounds)))
     one, scaled = fits
     assert (scaled.lo < scaled.hi).all()
     for field in ("a", "b", "lo", "hi"):
@@ -351,7 +361,7 @@ def test_narrow_spread_far_from_zero(case: Case) -> None:
     table = prepare(columns, x[:, None])
     box = np.full((1, 1), np.inf)
     settings = Settings(spread_rows=0.0)
-    leaves = fit_tree(columns, table, np.zeros(20, np.int32), -box, box, np.ones((1, 0), bool), settings)
+    leaves = fit(columns, table, np.zeros(20, np.int32), -box, box, np.ones((1, 0), bool), settings)
     assert leaves.a[0, 0] == pytest.approx(x[0] + (x - x[0]).mean(), abs=1e-7)
     assert leaves.b[0, 0] == pytest.approx((x - x[0]).std(ddof=1), rel=1e-3)
 
@@ -448,3 +458,17 @@ def test_background(case: Case) -> None:
     assert back.missing_rate[0] == pytest.approx(table.missing)
     assert back.atom_mass[0, 3] == pytest.approx(0.999)  # the rest of a column of atoms alone keeps a thousandth
     assert back.atom_mass[0, :3] == pytest.approx(table.atom_share[:3])
+
+
+@pytest.mark.parametrize("leaf", ["normal", "normal_moments", "normal_mle", "uniform"])
+def test_a_weight_of_two_is_a_row_twice(case: Case, leaf: str) -> None:
+    weight = np.random.default_rng(1).integers(1, 4, N).astype(np.float64)
+    twice = np.repeat(np.arange(N), weight.astype(int))
+    table = case.table._replace(
+        values=np.ascontiguousarray(case.table.values[:, twice]), codes=np.ascontiguousarray(case.table.codes[:, twice])
+    )
+    settings = Settings(leaf)
+    weighted = fit(COLUMNS, case.table, case.leaf_of, case.lo, case.hi, case.allowed, settings, weight)
+    repeated = fit(COLUMNS, table, case.leaf_of[twice], case.lo, case.hi, case.allowed, settings)
+    for field in TreeLeaves._fields:
+        assert getattr(weighted, field) == pytest.approx(getattr(repeated, field), rel=1e-9), field

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from ..joint import Joint
+from ..leaves._fit import rows_by_leaf
 from ..leaves.fit import Settings, Table, TreeLeaves, background, fit_tree, join, prepare
 from ..model import Model
 from ..table.columns import Columns
@@ -284,12 +285,14 @@ class AdversarialForest(BaseEstimator):
         settings = Settings(self.leaf, self.bounds, self.smoothing, self.prior, self.spread_rows, self.min_spread)
         lo, hi, allowed = leaf_boxes(trees, columns)
         first_leaf = np.cumsum([0] + [int((t.left < 0).sum()) for t in forest.trees])
+        equal = np.ones(len(table.values[0]))
 
         def one(t: int) -> TreeLeaves:
             of_tree = slice(first_leaf[t], first_leaf[t + 1])
             leaf_number = np.cumsum(forest.trees[t].left < 0) - 1
             leaf_of = np.where(used[t], leaf_number[forest.leaf_node[t]], -1).astype(np.int32)
-            return fit_tree(columns, table, leaf_of, lo[of_tree], hi[of_tree], allowed[of_tree], settings)
+            rows, start = rows_by_leaf(leaf_of, of_tree.stop - of_tree.start)
+            return fit_tree(columns, table, rows, start, equal, lo[of_tree], hi[of_tree], allowed[of_tree], settings)
 
         leaves = list(map_ordered(one, [(t,) for t in range(len(forest.trees))], self.n_jobs))
         if self.epsilon == 0:

@@ -28,15 +28,16 @@ def rows_by_leaf(leaf_of, n_leaves):
 
 
 @njit(nogil=True, cache=True)
-def numeric_statistics(x, atom, rows, start, n_atoms, unit):
-    """Per leaf, of one numeric column ``x`` (n,) whose cells lie on atom ``atom`` (n,; -1: none).
+def numeric_statistics(x, atom, rows, start, weight, n_atoms, unit):
+    """Per leaf, of one numeric column ``x`` (n,) whose cells lie on atom ``atom`` (n,; -1: none); row i counts
+    ``weight[i]``.
 
     Returns
     -------
     atoms : float64 array (n_leaves, n_atoms)
-        Rows on each atom.
+        Weight of the rows on each atom.
     rest : float64 array (n_leaves, 5)
-        Of the other rows: number, mean, sum of squared deviations over ``unit`` squared, smallest, largest.
+        Of the other rows: weight, mean, sum of squared deviations over ``unit`` squared, smallest, largest.
     missing : float64 array (n_leaves,)
         Share of missing cells.
     """
@@ -46,17 +47,19 @@ def numeric_statistics(x, atom, rows, start, n_atoms, unit):
     missing = np.zeros(n_leaves)
     for leaf in range(n_leaves):
         n = 0.0
+        size = 0.0
         shift = 0.0
         smallest = math.inf
         largest = -math.inf
         for r in rows[start[leaf] : start[leaf + 1]]:
             v = x[r]
+            size += weight[r]
             if math.isnan(v):
-                missing[leaf] += 1.0
+                missing[leaf] += weight[r]
             elif atom[r] >= 0:
-                atoms[leaf, atom[r]] += 1.0
+                atoms[leaf, atom[r]] += weight[r]
             else:
-                n += 1.0
+                n += weight[r]
                 shift = v
                 smallest = min(smallest, v)
                 largest = max(largest, v)
@@ -65,26 +68,25 @@ def numeric_statistics(x, atom, rows, start, n_atoms, unit):
             total = 0.0  # about a value of the leaf, so that a narrow spread far from 0 is not lost
             for r in rows[start[leaf] : start[leaf + 1]]:
                 if atom[r] < 0 and not math.isnan(x[r]):
-                    total += (x[r] - shift) / unit
+                    total += weight[r] * ((x[r] - shift) / unit)
             mean = shift + unit * (total / n)
             squares = 0.0
             for r in rows[start[leaf] : start[leaf + 1]]:
                 if atom[r] < 0 and not math.isnan(x[r]):
-                    squares += ((x[r] - mean) / unit) ** 2
+                    squares += weight[r] * ((x[r] - mean) / unit) ** 2
             rest[leaf, 1] = mean
             rest[leaf, 2] = squares
             rest[leaf, 3] = smallest
             rest[leaf, 4] = largest
-        size = start[leaf + 1] - start[leaf]
-        if size > 0:
+        if size > 0.0:
             missing[leaf] /= size
     return atoms, rest, missing
 
 
 @njit(nogil=True, cache=True)
-def level_masses(codes, rows, start, pseudo, prior, allowed, mass, missing):
+def level_masses(codes, rows, start, weight, pseudo, prior, allowed, mass, missing):
     """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), and missing shares into
-    ``missing``.
+    ``missing``; rows count ``weight``.
 
     Watson et al. 2023, Algorithm 2: (rows with the level + pseudo-rows) / total over the levels that the box allows.
     Of ``pseudo`` pseudo-rows each level has the share ``prior`` (K,), positive; a leaf that would have no mass at all
@@ -95,11 +97,13 @@ def level_masses(codes, rows, start, pseudo, prior, allowed, mass, missing):
     for leaf in range(n_leaves):
         mass[leaf] = 0.0
         absent = 0.0
+        size = 0.0
         for r in rows[start[leaf] : start[leaf + 1]]:
+            size += weight[r]
             if codes[r] < 0:
-                absent += 1.0
+                absent += weight[r]
             else:
-                mass[leaf, codes[r]] += 1.0
+                mass[leaf, codes[r]] += weight[r]
         total = 0.0
         for k in range(n_levels):
             mass[leaf, k] = mass[leaf, k] + pseudo * prior[k] if allowed[leaf, k] else 0.0
@@ -110,5 +114,4 @@ def level_masses(codes, rows, start, pseudo, prior, allowed, mass, missing):
                 total += mass[leaf, k]
         for k in range(n_levels):
             mass[leaf, k] /= total
-        size = start[leaf + 1] - start[leaf]
-        missing[leaf] = absent / size if size > 0 else 0.0
+        missing[leaf] = absent / size if size > 0.0 else 0.0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..table.columns import Columns
-from ._fit import level_masses, numeric_statistics, rows_by_leaf
+from ._fit import level_masses, numeric_statistics
 from ._mle import mass_beyond, truncated_location, truncated_mle
 from .derived import make_leaves
 from .table import NORMAL, STUDENT, UNIFORM, Leaves
@@ -127,7 +127,7 @@ def prepare(columns: Columns, X: np.ndarray) -> Table:
 
 
 class TreeLeaves(NamedTuple):
-    """Fitted leaves of one tree: the parameters of `leaves.table.Leaves`, and how many rows each has."""
+    """Fitted leaves of one tree: the parameters of `leaves.table.Leaves`, and the weight of the rows of each."""
 
     rows: np.ndarray
     a: np.ndarray
@@ -142,7 +142,9 @@ class TreeLeaves(NamedTuple):
 def fit_tree(
     columns: Columns,
     table: Table,
-    leaf_of: np.ndarray,
+    rows: np.ndarray,
+    start: np.ndarray,
+    weight: np.ndarray,
     box_lo: np.ndarray,
     box_hi: np.ndarray,
     allowed: np.ndarray,
@@ -152,14 +154,15 @@ def fit_tree(
 
     Parameters
     ----------
-    leaf_of : int32 array (n,)
-        Leaf (numbered within the tree) of each row; -1 leaves the row out.
+    rows : int32 array (m,), start : int64 array (l + 1,)
+        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `_fit.rows_by_leaf`.
+    weight : float64 array (n,)
+        How much each row of the table counts, such as how often a bootstrap drew it; positive for ``rows``.
     box_lo, box_hi : float64 arrays (l, p), allowed : bool array (l, S)
         The boxes of the tree's leaves, from `trees.boxes.leaf_boxes`.
     """
     n_leaves, p = box_lo.shape
     d = len(columns.slot)
-    rows, start = rows_by_leaf(leaf_of, n_leaves)
     a, b = np.zeros((n_leaves, p)), np.ones((n_leaves, p))
     lo, hi = box_lo.copy(), box_hi.copy()
     atom_mass = np.zeros((n_leaves, len(columns.atom_value)))
@@ -175,14 +178,14 @@ def fit_tree(
             pseudo = settings.smoothing * (n_levels if is_uniform else 1)
             mass, missing = np.empty((n_leaves, n_levels)), np.empty(n_leaves)
             level_masses(
-                table.codes[j], rows, start, pseudo, prior,
+                table.codes[j], rows, start, weight, pseudo, prior,
                 np.ascontiguousarray(allowed[:, at]), mass, missing,
             )  # fmt: skip
             level_mass[:, at], missing_rate[:, j] = mass, missing
             continue
         at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
         atoms, rest, missing_rate[:, j] = numeric_statistics(
-            table.values[j], table.codes[j], rows, start, at.stop - at.start, table.spread[slot]
+            table.values[j], table.codes[j], rows, start, weight, at.stop - at.start, table.spread[slot]
         )
         atom_mass[:, at] = _atom_masses(
             columns.atom_value[at], table.atom_share[at], atoms, rest[:, 0], lo[:, slot], hi[:, slot], settings
@@ -199,7 +202,8 @@ def fit_tree(
                 a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
     if settings.leaf == "uniform":
         a[:], b[:] = 0.0, 0.0
-    return TreeLeaves(np.diff(start), a, b, lo, hi, atom_mass, level_mass, missing_rate)
+    size = np.bincount(np.repeat(np.arange(n_leaves), np.diff(start)), weight[rows], minlength=n_leaves)
+    return TreeLeaves(size, a, b, lo, hi, atom_mass, level_mass, missing_rate)
 
 
 def _atom_masses(
