@@ -42,8 +42,8 @@ class Settings(NamedTuple):
         How pseudo-rows are shared out: by the column's frequencies, or evenly (the paper's alpha).
     spread_rows : float
         Pseudo-rows with which a leaf's variance is shrunk to the pooled within-leaf variance of its column; 0 for none.
-    min_spread : float
-        Smallest standard deviation of a leaf, in units of the column's.
+    min_spread : float or float64 array (p,)
+        Smallest standard deviation of a leaf, in units of the column's; one for each numeric slot if an array.
     """
 
     leaf: str = "normal"
@@ -51,7 +51,7 @@ class Settings(NamedTuple):
     smoothing: float = 0.2
     prior: str = "marginal"
     spread_rows: float = 2.0
-    min_spread: float = 0.01
+    min_spread: float | np.ndarray = 0.01
 
 
 class Table(NamedTuple):
@@ -239,7 +239,7 @@ def _support(
     pad = (
         step / 2
         if step > 0
-        else settings.min_spread * table.spread[slot] + 1e-9 * abs(table.high[slot] - table.low[slot])
+        else _min_spread(settings, slot) * table.spread[slot] + 1e-9 * abs(table.high[slot] - table.low[slot])
     )
     low, high = _lower(table.low[slot], pad), _higher(table.high[slot], pad)
     if settings.bounds == "local":
@@ -290,7 +290,7 @@ def _normal(
     """Mean and standard deviation (l,) of the untruncated parent of each leaf's rest."""
     n, mean, squares = rest[:, 0], rest[:, 1], rest[:, 2]
     unit = table.spread[slot]
-    floor = max(settings.min_spread * unit, 0.3 * step)
+    floor = max(_min_spread(settings, slot) * unit, 0.3 * step)
     width = np.minimum(hi, table.high[slot]) - np.maximum(lo, table.low[slot])
     default = np.clip(width / CENTRAL_95, floor, None)  # the paper's code: 95 % of the normal inside the box
     freedom = np.maximum(n - 1, 0)
@@ -311,6 +311,12 @@ def _normal(
         return centre + unit * truncated_location(*standard), spread
     mean, spread = truncated_mle(*standard, floor / unit, 4.0)
     return centre + unit * mean, unit * spread
+
+
+def _min_spread(settings: Settings, slot: int) -> float:
+    """Smallest standard deviation in a leaf of this slot, in units of the column's."""
+    smallest = settings.min_spread
+    return float(smallest[slot]) if isinstance(smallest, np.ndarray) else smallest
 
 
 def background(columns: Columns, table: Table) -> TreeLeaves:
