@@ -10,7 +10,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ._validate_trees import check_array, check_trees, need, need_all
-from .leaves.table import NORMAL, STUDENT, UNIFORM, Leaves
+from .leaves.circuits import check_circuits, leaf_of_rows, node_rows, scope_columns
+from .leaves.table import FACTORS, NORMAL, STUDENT, UNIFORM, Circuits, Leaves
 from .table.columns import Columns
 from .table.schema import Schema, kernel_columns
 from .trees.boxes import leaf_boxes
@@ -23,23 +24,31 @@ _MOST_CELLS = 2.0**52
 """From how many cells away of 0 on floats no longer tell neighbouring cells apart."""
 
 LEAF_FIELDS = {
-    "tree": (np.int32, ("L",)),
+    "tree": (np.int32, ("R",)),
     "log_weight": (np.float64, ("L",)),
-    "family": (np.uint8, ("L", "p")),
-    "a": (np.float64, ("L", "p")),
-    "b": (np.float64, ("L", "p")),
-    "lo": (np.float64, ("L", "p")),
-    "hi": (np.float64, ("L", "p")),
-    "atom_mass": (np.float64, ("L", "A")),
-    "level_mass": (np.float64, ("L", "S")),
+    "family": (np.uint8, ("R", "p")),
+    "a": (np.float64, ("R", "p")),
+    "b": (np.float64, ("R", "p")),
+    "lo": (np.float64, ("R", "p")),
+    "hi": (np.float64, ("R", "p")),
+    "atom_mass": (np.float64, ("R", "A")),
+    "level_mass": (np.float64, ("R", "S")),
     "missing_rate": (np.float64, ("L", "d")),
+    "node_start": (np.int32, ("L + 1",)),
+    "node_kind": (np.uint8, ("Q",)),
+    "node_end": (np.int32, ("Q",)),
+    "node_log_weight": (np.float64, ("Q",)),
+    "scope": (np.uint8, ("R - L", "d")),
 }
 """Type and shape of the fields of `Leaves` that are not derived from others."""
 
 DERIVED_FIELDS = {
-    "log_norm": (np.float64, ("L", "p")),
-    "log_rest": (np.float64, ("L", "p")),
-    "log_level": (np.float64, ("L", "S")),
+    "log_norm": (np.float64, ("R", "p")),
+    "log_rest": (np.float64, ("R", "p")),
+    "log_level": (np.float64, ("R", "S")),
+    "node_row": (np.int32, ("Q",)),
+    "scope_start": (np.int32, ("R - L + 1",)),
+    "scope_column": (np.int32, ("V",)),
 }
 """Type and shape of the derived fields of `Leaves`."""
 
@@ -85,16 +94,20 @@ def check_columns(schema: Schema, columns: Columns) -> None:
 
 def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, np.ndarray]) -> None:
     """Check the fields of `Leaves` that are not derived, under columns and trees that were checked before."""
-    sizes = _sizes(columns, int((trees.feature == -1).sum()))
+    n_leaves = int((trees.feature == -1).sum())
+    sizes = _sizes(columns, n_leaves, fields["node_kind"])
     for name, (dtype, shape) in LEAF_FIELDS.items():
         check_array(f"leaves.{name}", fields[name], dtype, tuple(sizes[s] for s in shape))
-    _check_trees_of_leaves(trees, fields["tree"])
+    circuits = Circuits(**{name: fields[name] for name in Circuits._fields})
+    check_circuits(circuits)
+    leaf = leaf_of_rows(circuits.node_start, circuits.node_kind)
+    _check_trees_of_leaves(trees, fields["tree"], leaf)
     log_weight = fields["log_weight"]
     need_all("leaves.log_weight", log_weight <= TOLERANCE, log_weight, "a logarithm of at most 1")
     total = float(np.exp(log_weight).sum())
     need(abs(total - 1) <= TOLERANCE, f"leaves.log_weight: the weights sum to {total:.9g}, expected 1")
 
-    lo, hi, allowed = leaf_boxes(trees, columns)
+    lo, hi, allowed = (box[leaf] for box in leaf_boxes(trees, columns))
     _check_densities(columns, fields, lo, hi)
     _check_atoms(columns, fields["atom_mass"], lo, hi)
     _check_levels(columns, fields["level_mass"], allowed)
@@ -104,17 +117,29 @@ def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, np.ndarray
 
 def check_derived(columns: Columns, leaves: Leaves) -> None:
     """Check the derived fields of `Leaves`: their shapes, and that no density has a norm that is 0 or not a number."""
-    sizes = _sizes(columns, len(leaves.tree))
+    sizes = _sizes(columns, len(leaves.log_weight), leaves.node_kind) | {"V": int(leaves.scope.sum())}
     for name, (dtype, shape) in DERIVED_FIELDS.items():
         check_array(f"leaves.{name}", getattr(leaves, name), dtype, tuple(sizes[s] for s in shape))
     need_all("leaves.log_norm", np.isfinite(leaves.log_norm), leaves.log_norm, "finite: the support has mass")
     need_all("leaves.log_rest", leaves.log_rest <= TOLERANCE, leaves.log_rest, "a logarithm of at most 1")
     need_all("leaves.log_level", leaves.log_level <= TOLERANCE, leaves.log_level, "a logarithm of at most 1")
+    row = node_rows(leaves.node_start, leaves.node_kind)
+    need_all("leaves.node_row", leaves.node_row == row, leaves.node_row, "the row of the FACTORS node, or -1")
+    start, column = scope_columns(leaves.scope)
+    need(np.array_equal(leaves.scope_start, start), "leaves.scope_start does not agree with leaves.scope")
+    need(np.array_equal(leaves.scope_column, column), "leaves.scope_column does not agree with leaves.scope")
 
 
-def _sizes(columns: Columns, n_leaves: int) -> dict[str, int]:
+def _sizes(columns: Columns, n_leaves: int, node_kind: np.ndarray) -> dict[str, int]:
+    need(isinstance(node_kind, np.ndarray), "leaves.node_kind: expected an array")
+    n_factors = int(np.count_nonzero(node_kind == FACTORS))
     return {
         "L": n_leaves,
+        "L + 1": n_leaves + 1,
+        "R": n_leaves + n_factors,
+        "R - L": n_factors,
+        "R - L + 1": n_factors + 1,
+        "Q": node_kind.size,
         "d": len(columns.slot),
         "p": len(columns.step),
         "A": len(columns.atom_value),
@@ -122,8 +147,8 @@ def _sizes(columns: Columns, n_leaves: int) -> dict[str, int]:
     }
 
 
-def _check_trees_of_leaves(trees: Trees, tree: np.ndarray) -> None:
-    """Each leaf names the tree it hangs in, and the leaves of a tree are contiguous."""
+def _check_trees_of_leaves(trees: Trees, tree: np.ndarray, leaf: np.ndarray) -> None:
+    """Each row names the tree that its leaf hangs in, and the leaves of a tree are contiguous."""
     is_leaf = trees.feature == -1
     root = np.arange(len(trees.feature))
     inner = np.flatnonzero(~is_leaf)
@@ -133,11 +158,11 @@ def _check_trees_of_leaves(trees: Trees, tree: np.ndarray) -> None:
         root = up
     tree_of_root = np.full(len(root), -1, dtype=np.int64)
     tree_of_root[trees.root] = np.arange(len(trees.root))
-    expected = np.empty(len(tree), dtype=np.int64)
+    expected = np.empty(np.count_nonzero(is_leaf), dtype=np.int64)
     expected[trees.leaf[is_leaf]] = tree_of_root[root[is_leaf]]
-    need_all("leaves.tree", tree == expected, tree, "the number of the tree that the leaf hangs in")
+    need_all("leaves.tree", tree == expected[leaf], tree, "the number of the tree that the leaf hangs in")
     need(
-        np.count_nonzero(np.diff(tree)) == len(trees.root) - 1,
+        np.count_nonzero(np.diff(expected)) == len(trees.root) - 1,
         "leaves.tree: expected the leaves of each tree side by side",
     )
 

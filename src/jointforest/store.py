@@ -23,6 +23,7 @@ from . import __version__
 from ._validate import LEAF_FIELDS, check, check_columns, check_derived, check_leaves
 from ._validate_trees import TREE_FIELDS, check_trees
 from .leaves.derived import make_leaves
+from .leaves.table import Circuits
 from .model import Model
 from .table.schema import Schema, kernel_columns
 from .trees.nodes import Trees
@@ -194,7 +195,8 @@ def _model(schema: Schema, has_background: bool, arrays: dict[str, np.ndarray]) 
     check_columns(schema, columns)
     check_trees(columns, trees, has_background)
     check_leaves(columns, trees, fields)
-    leaves = make_leaves(columns, **fields)
+    circuits = Circuits(**{name: fields.pop(name) for name in Circuits._fields})
+    leaves = make_leaves(columns, **fields, circuits=circuits)
     check_derived(columns, leaves)
     return Model(schema, columns, trees, leaves, has_background)
 

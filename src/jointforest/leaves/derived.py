@@ -10,7 +10,8 @@ from numba import njit
 from ..table.columns import Columns
 from ..threads import chunks, map_ordered
 from ._cells import log_norm
-from .table import Leaves
+from .circuits import no_circuits, node_rows, scope_columns
+from .table import Circuits, Leaves
 
 _CHUNK = 4096
 _NOTHING_LEFT = 1e-13
@@ -29,6 +30,8 @@ def make_leaves(
     atom_mass: np.ndarray,
     level_mass: np.ndarray,
     missing_rate: np.ndarray,
+    *,
+    circuits: Circuits | None = None,
 ) -> Leaves:
     """Leaves from their parameters: contiguous arrays of the right types, and the derived fields.
 
@@ -38,6 +41,8 @@ def make_leaves(
         Layout of the slots.
     tree, log_weight, family, a, b, lo, hi, atom_mass, level_mass, missing_rate : array-like
         See `Leaves`.
+    circuits : Circuits, optional
+        None: every leaf is one product, and the tables have one row a leaf.
 
     Returns
     -------
@@ -61,7 +66,13 @@ def make_leaves(
     def real(x: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(x, dtype=np.float64)
 
-    family = np.ascontiguousarray(family, dtype=np.uint8)
+    def whole(x: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(x, dtype=np.int32)
+
+    def byte(x: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(x, dtype=np.uint8)
+
+    family = byte(family)
     a, b, lo, hi, atom_mass, level_mass = (real(x) for x in (a, b, lo, hi, atom_mass, level_mass))
     norm, rest, level = np.empty_like(a), np.empty_like(a), np.empty_like(level_mass)
     work = [
@@ -70,8 +81,12 @@ def make_leaves(
     ]
     for _ in map_ordered(_derive, work):
         pass
+    if circuits is None:
+        circuits = no_circuits(len(log_weight), len(columns.slot))
+    node_start, node_kind, scope = whole(circuits.node_start), byte(circuits.node_kind), byte(circuits.scope)
+    scope_start, scope_column = scope_columns(scope)
     return Leaves(
-        tree=np.ascontiguousarray(tree, dtype=np.int32),
+        tree=whole(tree),
         log_weight=real(log_weight),
         family=family,
         a=a,
@@ -84,6 +99,14 @@ def make_leaves(
         level_mass=level_mass,
         log_level=level,
         missing_rate=real(missing_rate),
+        node_start=node_start,
+        node_kind=node_kind,
+        node_end=whole(circuits.node_end),
+        node_log_weight=real(circuits.node_log_weight),
+        scope=scope,
+        node_row=node_rows(node_start, node_kind),
+        scope_start=scope_start,
+        scope_column=scope_column,
     )
 
 
