@@ -149,6 +149,7 @@ def fit_tree(
     box_hi: np.ndarray,
     allowed: np.ndarray,
     settings: Settings,
+    only: np.ndarray | None = None,
 ) -> TreeLeaves:
     """Leaf densities of one tree.
 
@@ -160,6 +161,8 @@ def fit_tree(
         How much each row of the table counts, such as how often a bootstrap drew it; positive for ``rows``.
     box_lo, box_hi : float64 arrays (l, p), allowed : bool array (l, S)
         The boxes of the tree's leaves, from `trees.boxes.leaf_boxes`.
+    only : int array, optional
+        Columns to fit; what is returned of the others has no meaning.
     """
     n_leaves, p = box_lo.shape
     d = len(columns.slot)
@@ -168,7 +171,7 @@ def fit_tree(
     atom_mass = np.zeros((n_leaves, len(columns.atom_value)))
     level_mass = np.zeros((n_leaves, int(columns.level_start[-1])))
     missing_rate = np.zeros((n_leaves, d))
-    for j in range(d):
+    for j in range(d) if only is None else only:
         slot = columns.slot[j]
         if columns.is_categorical[j]:
             at = slice(columns.level_start[slot], columns.level_start[slot + 1])
