@@ -7,6 +7,7 @@ whole.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -149,7 +150,7 @@ def fit_tree(
     box_hi: np.ndarray,
     allowed: np.ndarray,
     settings: Settings,
-    only: np.ndarray | None = None,
+    only: Sequence[int] | None = None,
 ) -> TreeLeaves:
     """Leaf densities of one tree.
 
@@ -161,7 +162,7 @@ def fit_tree(
         How much each row of the table counts, such as how often a bootstrap drew it; positive for ``rows``.
     box_lo, box_hi : float64 arrays (l, p), allowed : bool array (l, S)
         The boxes of the tree's leaves, from `trees.boxes.leaf_boxes`.
-    only : int array, optional
+    only : sequence of int, optional
         Columns to fit; what is returned of the others has no meaning.
     """
     n_leaves, p = box_lo.shape
