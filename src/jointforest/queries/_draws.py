@@ -9,24 +9,25 @@ from numba import njit
 
 from ..leaves._slots import kernel, level_draw, slot_draw
 from ..rng import stream, uniform
+from ._circuits import circuit_log_density, draw_parts, find_atoms, has_circuit
 from ._mixture import row_mixture
 from ._regions import cell_region
 
 
 @kernel
-def draw_row(columns, leaves, evidence, row, leaf, missing, state, out):
-    """Draw one row from a leaf, given the row's evidence."""
+def draw_row(columns, leaves, evidence, row, leaf, of, missing, state, out):
+    """Draw one row from a leaf, given the row's evidence; column j by the row ``of[j]`` of the parameter tables."""
     for j in range(out.shape[0]):
         x = evidence.value[row, j]
         if x == x:
             out[j] = x
         elif columns.is_categorical[j]:
             region = cell_region(evidence, row, j)
-            out[j] = level_draw(columns, leaves, evidence, leaf, columns.slot[j], region, uniform(state))
+            out[j] = level_draw(columns, leaves, evidence, of[j], columns.slot[j], region, uniform(state))
         else:
             region = cell_region(evidence, row, j)
             u1, u2 = uniform(state), uniform(state)
-            out[j] = slot_draw(columns, leaves, evidence, leaf, columns.slot[j], region, u1, u2)
+            out[j] = slot_draw(columns, leaves, evidence, of[j], columns.slot[j], region, u1, u2)
     if missing:
         for j in range(out.shape[0]):
             known = evidence.value[row, j] == evidence.value[row, j] or cell_region(evidence, row, j) >= 0
@@ -41,6 +42,9 @@ def draw_rows(columns, leaves, evidence, post, first, m, begin, end, seed, missi
     Draws of a row are made leaf by leaf, so that the leaves' parameters are read in order; every draw has its own
     random stream, so that the order changes nothing.
     """
+    n_nodes = leaves.node_kind.shape[0]
+    atom, of = np.empty(out.shape[1], np.int32), np.empty(out.shape[1], np.int64)
+    value, active = np.empty(n_nodes, np.float64), np.empty(n_nodes, np.uint8)
     for i in range(post.log_evidence.shape[0]):
         at = (first + i) * m
         if post.log_evidence[i] == -math.inf:
@@ -53,7 +57,15 @@ def draw_rows(columns, leaves, evidence, post, first, m, begin, end, seed, missi
         for k in range(begin, end):
             state = stream(seed, at + k)
             entry[k - begin] = np.searchsorted(cumulative, uniform(state) * total)
+        if n_nodes > 0:
+            find_atoms(columns, evidence, first + i, atom)
+        last = -1
         for k in np.argsort(entry):
             state = stream(seed, at + begin + k)
             uniform(state)  # chose the leaf
-            draw_row(columns, leaves, evidence, first + i, leaf[entry[k]], missing, state, out[at + begin + k])
+            this = leaf[entry[k]]
+            if this != last and has_circuit(leaves, this):
+                circuit_log_density(columns, leaves, evidence, first + i, atom, this, value)
+            last = this
+            draw_parts(leaves, this, value, active, state, of)
+            draw_row(columns, leaves, evidence, first + i, this, of, missing, state, out[at + begin + k])

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from ..leaves._slots import slot_mean_variance
+from ._circuits import circuit_log_density, column_mixture, find_atoms, has_circuit, share_out
 from ._levels import mixed_levels
 from ._mixture import row_mixture
 from ._regions import cell_region
@@ -38,17 +39,29 @@ def mixed_mean(columns, leaves, evidence, slot, region, leaf, weight, means):
 def impute_rows(columns, leaves, evidence, post, first, means):
     """The rows first.. of the evidence with the cells without a value filled in; shape (rows, d).
 
-    ``means`` (L, p) holds the leaves' unconditional means; if it is empty they are computed here.
+    ``means`` (R, p) holds the rows' unconditional means; if it is empty they are computed here.
     """
     n, d = post.log_evidence.shape[0], evidence.value.shape[1]
+    n_nodes = leaves.node_kind.shape[0]
+    atom = np.empty(d, np.int32)
+    value, node_weight = np.empty(n_nodes, np.float64), np.empty(n_nodes, np.float64)
     out = evidence.value[first : first + n].copy()
     for i in range(n):
         if post.log_evidence[i] == -math.inf:
             continue
         leaf, weight = row_mixture(post, i)
+        if n_nodes > 0:
+            all_leaf, log_weight = leaf, post.log_weight[post.start[i] : post.start[i + 1]]
+            find_atoms(columns, evidence, first + i, atom)
+            for k in range(leaf.shape[0]):
+                if has_circuit(leaves, leaf[k]):
+                    circuit_log_density(columns, leaves, evidence, first + i, atom, leaf[k], value)
+                    share_out(leaves, leaf[k], log_weight[k], value, node_weight)
         for j in range(d):
             if not math.isnan(out[i, j]):
                 continue
+            if n_nodes > 0:
+                leaf, weight = column_mixture(leaves, j, all_leaf, log_weight, post.log_evidence[i], node_weight)
             slot, region = columns.slot[j], cell_region(evidence, first + i, j)
             if columns.is_categorical[j]:
                 out[i, j] = np.argmax(mixed_levels(columns, leaves, evidence, slot, region, leaf, weight))

@@ -13,11 +13,13 @@ from ._regions import cell_region, known_number
 
 
 @njit(nogil=True, cache=True)
-def leaf_moments(columns, leaves, evidence, slot, first, stop):
-    """Mean and variance of the slot in the leaves first..stop-1, nothing known of it; shape (stop - first, 2)."""
-    out = np.empty((stop - first, 2), np.float64)
-    for leaf in range(first, stop):
-        out[leaf - first] = slot_mean_variance(columns, leaves, evidence, leaf, slot, -1)
+def leaf_moments(columns, leaves, evidence, j, first, stop):
+    """Mean and variance of column j in the rows first..stop-1 of the tables, nothing known of it; (stop - first, 2)."""
+    out = np.full((stop - first, 2), math.nan)
+    n_leaves = leaves.log_weight.shape[0]
+    for row in range(first, stop):
+        if row < n_leaves or leaves.scope[row - n_leaves, j]:
+            out[row - first] = slot_mean_variance(columns, leaves, evidence, row, columns.slot[j], -1)
     return out
 
 

@@ -14,6 +14,7 @@ from numba import njit
 from ..leaves._cells import log_pdf
 from ..leaves._grid import cell_centre, log_cell_density
 from ..leaves._slots import find_atom, kernel, level_region_log_mass, region_log_mass
+from ._circuits import circuit_log_density, find_atoms, has_circuit, rows_of_column, share_out
 from ._regions import cell_region
 from ._walk import reachable
 
@@ -76,20 +77,23 @@ def knows_nothing(evidence, row):
 
 
 @kernel
-def weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight):
+def weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, atom, value):
     """Write the leaves that the row's evidence meets and their log p(leaf, evidence); return how many.
 
-    Leaves that give the evidence probability 0 are left out.
+    Leaves that give the evidence probability 0 are left out. ``value`` gets log p(evidence) of the circuits' nodes,
+    where a leaf is listed; ``atom`` is scratch.
     """
     if knows_nothing(evidence, row):
         n = leaves.log_weight.shape[0]
         for i in range(n):
             leaf[i] = i
             log_weight[i] = leaves.log_weight[i]
+        value[:] = 0.0
         return n
     n = reachable(columns, trees, evidence, row, stack, leaf)
     for i in range(n):
-        log_weight[i] = leaves.log_weight[leaf[i]]
+        # the loops over columns pass by leaves of probability 0, and so by circuits
+        log_weight[i] = -math.inf if has_circuit(leaves, leaf[i]) else leaves.log_weight[leaf[i]]
     for categorical in (1, 0):  # levels first: they are cheap, and may rule leaves out
         for j in range(evidence.value.shape[1]):
             if columns.is_categorical[j] != categorical:
@@ -101,6 +105,12 @@ def weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight):
                 add_value(columns, leaves, slot, x, leaf, n, log_weight)
             elif region >= 0:
                 add_region(columns, leaves, evidence, j, region, leaf, n, log_weight)
+    if value.shape[0] > 0:
+        find_atoms(columns, evidence, row, atom)
+        for i in range(n):
+            if has_circuit(leaves, leaf[i]):
+                log_weight[i] = circuit_log_density(columns, leaves, evidence, row, atom, leaf[i], value)
+                log_weight[i] += leaves.log_weight[leaf[i]]
     kept = 0
     for i in range(n):
         if log_weight[i] > -math.inf:
@@ -129,34 +139,50 @@ def log_density_rows(columns, trees, leaves, evidence, first, stop):
     stack = np.empty(trees.feature.shape[0], np.int32)
     leaf = np.empty(leaves.log_weight.shape[0], np.int32)
     log_weight = np.empty(leaves.log_weight.shape[0], np.float64)
+    atom, value = np.empty(columns.slot.shape[0], np.int32), np.empty(leaves.node_kind.shape[0], np.float64)
     out = np.empty(stop - first, np.float64)
     for row in range(first, stop):
-        n = weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight)
+        n = weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, atom, value)
         out[row - first] = log_sum(log_weight, n)
     return out
 
 
 @njit(nogil=True, cache=True)
-def posterior_rows(columns, trees, leaves, evidence, first, stop):
-    """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of the rows first..stop-1."""
+def posterior_rows(columns, trees, leaves, evidence, first, stop, column):
+    """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of the rows first..stop-1.
+
+    With ``column`` >= 0 the entries are not leaves but rows of the parameter tables that describe the column.
+    """
     stack = np.empty(trees.feature.shape[0], np.int32)
     leaf = np.empty(leaves.log_weight.shape[0], np.int32)
     log_weight = np.empty(leaves.log_weight.shape[0], np.float64)
+    n_nodes = leaves.node_kind.shape[0]
+    atom, value = np.empty(columns.slot.shape[0], np.int32), np.empty(n_nodes, np.float64)
+    n_entries = leaves.tree.shape[0] if column >= 0 and n_nodes > 0 else 0
+    weight = np.empty(n_nodes if n_entries > 0 else 0, np.float64)
+    entry, log_entry = np.empty(n_entries, np.int32), np.empty(n_entries, np.float64)
+    if n_entries == 0:
+        entry, log_entry = leaf, log_weight
     start = np.zeros(stop - first + 1, np.int64)
     all_leaf = np.empty(1024, np.int32)
     all_log_weight = np.empty(1024, np.float64)
     log_evidence = np.empty(stop - first, np.float64)
     end = 0
     for row in range(first, stop):
-        n = weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight)
+        n = weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, atom, value)
+        if n_entries > 0:
+            for i in range(n):
+                if has_circuit(leaves, leaf[i]):
+                    share_out(leaves, leaf[i], log_weight[i], value, weight)
+            n = rows_of_column(leaves, column, leaf, log_weight, n, weight, entry, log_entry)
         if end + n > all_leaf.shape[0]:
             room = max(2 * all_leaf.shape[0], end + n)
             all_leaf, all_log_weight = widened(all_leaf, end, room), widened(all_log_weight, end, room)
-        all_leaf[end : end + n] = leaf[:n]
-        all_log_weight[end : end + n] = log_weight[:n]
+        all_leaf[end : end + n] = entry[:n]
+        all_log_weight[end : end + n] = log_entry[:n]
         end += n
         start[row - first + 1] = end
-        log_evidence[row - first] = log_sum(log_weight, n)
+        log_evidence[row - first] = log_sum(log_entry, n)
     return start, all_leaf[:end], all_log_weight[:end], log_evidence
 
 

@@ -84,7 +84,7 @@ def _at_points(
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return kernel(model.columns, model.leaves, rows, j, post, first, points)
 
-    return by_chunks(model, evidence, read, n_jobs)
+    return by_chunks(model, evidence, read, n_jobs, j)
 
 
 def quantile(model: Model, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
@@ -123,7 +123,7 @@ def quantile(model: Model, evidence: Evidence, j: int, q: np.ndarray, n_jobs: in
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return quantile_rows(model.columns, model.leaves, rows, j, post, first, probabilities)
 
-    found = by_chunks(model, evidence, read, n_jobs)
+    found = by_chunks(model, evidence, read, n_jobs, j)
     rising = np.argsort(
         probabilities, kind="stable"
     )  # each q has its own search: keep their order within its tolerance

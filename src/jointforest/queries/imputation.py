@@ -46,7 +46,7 @@ def impute_and_weigh(model: Model, evidence: Evidence, n_jobs: int | None = -1) 
 
 
 def _means(model: Model, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
-    """Means of the numeric slots in every leaf, (L, p), where any cell wants one; (0, 0) if the rows are few."""
+    """Means of the numeric slots in every row of the tables, (R, p), where a cell wants one; (0, 0) if rows are few."""
     numeric = np.flatnonzero(model.columns.is_categorical == 0)
     tables = {
         int(model.columns.slot[j]): moments_table(model, evidence, int(model.columns.slot[j]), n_jobs)
@@ -55,7 +55,7 @@ def _means(model: Model, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
     }
     if not any(len(table) for table in tables.values()):
         return np.empty((0, 0))
-    means = np.full((len(model.leaves.log_weight), len(numeric)), np.nan)
+    means = np.full((len(model.leaves.tree), len(numeric)), np.nan)
     for slot, table in tables.items():
         means[:, slot] = table[:, 0]
     return means

@@ -41,4 +41,4 @@ def level_probability(model: Model, evidence: Evidence, j: int, n_jobs: int | No
         # sums of many weights may end a rounding error above 1
         return np.minimum(level_rows(model.columns, model.leaves, rows, j, post, first), 1.0)
 
-    return by_chunks(model, evidence, read, n_jobs)
+    return by_chunks(model, evidence, read, n_jobs, j)

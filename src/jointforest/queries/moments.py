@@ -37,25 +37,28 @@ def mean_variance(model: Model, evidence: Evidence, j: int, n_jobs: int | None =
     ValueError
         If column j is not numeric.
     """
-    slot = numeric_slot(model, j)
-    table = moments_table(model, evidence, slot, n_jobs)
+    table = moments_table(model, evidence, numeric_slot(model, j), n_jobs)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return mean_variance_rows(model.columns, model.leaves, rows, j, post, first, table)
 
-    both = by_chunks(model, evidence, read, n_jobs)
+    both = by_chunks(model, evidence, read, n_jobs, j)
     return both[:, 0].copy(), both[:, 1].copy()
 
 
-def moments_table(model: Model, evidence: Evidence, slot: int, n_jobs: int | None) -> np.ndarray:
-    """Mean and variance of a slot in every leaf, (L, 2), shared by all rows; (0, 2) if the rows are too few to pay."""
-    if len(evidence.value) <= _FEW_ROWS:
+def moments_table(model: Model, evidence: Evidence, slot: int, n_jobs: int | None, few: int = _FEW_ROWS) -> np.ndarray:
+    """Mean and variance of a numeric slot in every row of the parameter tables, (R, 2); NaN where a row lacks it.
+
+    Shared by all rows of evidence; (0, 2) if they are ``few``, too few to pay.
+    """
+    if len(evidence.value) <= few:
         return np.empty((0, 2))
+    j = int(np.flatnonzero(model.columns.is_categorical == 0)[slot])
 
     def work(first: int, stop: int) -> np.ndarray:
-        return leaf_moments(model.columns, model.leaves, evidence, slot, first, stop)
+        return leaf_moments(model.columns, model.leaves, evidence, j, first, stop)
 
-    return np.concatenate(list(map_ordered(work, chunks(len(model.leaves.log_weight), 4096), n_jobs)))
+    return np.concatenate(list(map_ordered(work, chunks(len(model.leaves.tree), 4096), n_jobs)))
 
 
 def numeric_slot(model: Model, j: int) -> int:

@@ -19,13 +19,18 @@ _ENTRIES = 2_000_000
 class LeafPosterior(NamedTuple):
     """Leaves of n rows of evidence, sparse: row i has the entries ``start[i]:start[i + 1]``.
 
+    Asked of one column, entries are rows of the parameter tables that describe the column: a leaf without circuit is
+    its own row, of one with a circuit each FACTORS node that has the column in its scope is one. So whatever reads one
+    column reads a plain mixture of rows.
+
     Attributes
     ----------
     start : int64 array (n + 1,)
     leaf : int32 array (M,)
-        Leaves that give the evidence a probability above 0.
+        Leaves (or rows) that give the evidence a probability above 0.
     log_weight : float64 array (M,)
-        log p(leaf, evidence): not normalised, without the penalty for unseen levels.
+        log p(leaf, evidence), or log p(the row describes the column, evidence): not normalised, without the penalty
+        for unseen levels.
     log_evidence : float64 array (n,)
         log p(evidence), the log-sum of the row's entries; -inf if it has none.
     """
@@ -77,7 +82,7 @@ def background_weight(model: Model, evidence: Evidence, n_jobs: int | None = -1)
 
 
 def background_share(model: Model, post: LeafPosterior) -> np.ndarray:
-    """`background_weight` of the rows of a posterior at hand, shape (n,)."""
+    """`background_weight` of the rows of a posterior (over leaves) at hand, shape (n,)."""
     last = np.maximum(post.start[1:] - 1, 0)
     found = post.log_evidence > -np.inf
     if not model.has_background or not len(post.leaf):
@@ -93,25 +98,29 @@ def by_chunks(
     evidence: Evidence,
     read: Callable[[Evidence, LeafPosterior, int], np.ndarray],
     n_jobs: int | None,
+    column: int | None = None,
 ) -> np.ndarray:
     """Answers of all rows: ``read(rows, their posterior from row first on, first)`` for chunks of the distinct rows.
 
-    Chunks, so that memory stays bounded.
+    Chunks, so that memory stays bounded. Readers of one column name it, see `LeafPosterior`.
     """
     rows, place = distinct_rows(evidence)
 
     def work(first: int, stop: int) -> np.ndarray:
-        return read(rows, chunk_posterior(model, rows, first, stop), first)
+        return read(rows, chunk_posterior(model, rows, first, stop, column), first)
 
     return np.concatenate(list(map_ordered(work, row_chunks(model, rows), n_jobs)))[place]
 
 
-def chunk_posterior(model: Model, evidence: Evidence, first: int, stop: int) -> LeafPosterior:
-    """The posterior of the rows first..stop-1."""
-    return LeafPosterior(*posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop))
+def chunk_posterior(
+    model: Model, evidence: Evidence, first: int, stop: int, column: int | None = None
+) -> LeafPosterior:
+    """The posterior of the rows first..stop-1, over leaves, or over the rows that describe a column."""
+    j = -1 if column is None else int(column)
+    return LeafPosterior(*posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j))
 
 
 def row_chunks(model: Model, evidence: Evidence, most: int = 1024) -> list[tuple[int, int]]:
     """So few rows a chunk that rows without any evidence, which meet every leaf, fit into some 50 MB."""
-    rows = max(1, min(most, _ENTRIES // len(model.leaves.log_weight)))
+    rows = max(1, min(most, _ENTRIES // len(model.leaves.tree)))
     return chunks(len(evidence.value), rows) or [(0, 0)]
