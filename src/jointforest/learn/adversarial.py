@@ -10,19 +10,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from ..joint import Joint
-from ..leaves._fit import rows_by_leaf
-from ..leaves.fit import Settings, Table, TreeLeaves, background, fit_tree, join, prepare
+from ..leaves.fit import Settings, Table, prepare
 from ..model import Model
 from ..table.columns import Columns
 from ..table.frames import encode
 from ..table.infer import infer_schema
 from ..table.schema import Schema, kernel_columns
-from ..threads import map_ordered, n_threads
-from ..trees.boxes import leaf_boxes
+from ..threads import n_threads
 from ..trees.grow import join as join_trees
-from ..trees.nodes import add_stump
 from ..trees.ranks import Ranks, rank, snap
 from .checks import check_cells, check_choice, check_number, count_features
+from .densities import learn_densities
 from .rounds import Forest, RoundSettings, prune_forest, run
 
 
@@ -283,22 +281,11 @@ class AdversarialForest(BaseEstimator):
         ]
         trees = join_trees(columns, ranks, forest.trees, counts)
         settings = Settings(self.leaf, self.bounds, self.smoothing, self.prior, self.spread_rows, self.min_spread)
-        lo, hi, allowed = leaf_boxes(trees, columns)
-        first_leaf = np.cumsum([0] + [int((t.left < 0).sum()) for t in forest.trees])
-        equal = np.ones(len(table.values[0]))
-
-        def one(t: int) -> TreeLeaves:
-            of_tree = slice(first_leaf[t], first_leaf[t + 1])
-            leaf_number = np.cumsum(forest.trees[t].left < 0) - 1
-            leaf_of = np.where(used[t], leaf_number[forest.leaf_node[t]], -1).astype(np.int32)
-            rows, start = rows_by_leaf(leaf_of, of_tree.stop - of_tree.start)
-            return fit_tree(columns, table, rows, start, equal, lo[of_tree], hi[of_tree], allowed[of_tree], settings)
-
-        leaves = list(map_ordered(one, [(t,) for t in range(len(forest.trees))], self.n_jobs))
-        if self.epsilon == 0:
-            return Model(schema, columns, trees, join(columns, leaves, settings, None, 0.0), has_background=False)
-        both = join(columns, leaves, settings, background(columns, table), self.epsilon)
-        return Model(schema, columns, add_stump(trees), both, has_background=True)
+        first_node = np.cumsum([0] + [len(tree.feature) for tree in forest.trees[:-1]])
+        leaf_of = trees.leaf[forest.leaf_node + first_node[:, None]]
+        return learn_densities(
+            schema, columns, table, trees, leaf_of, used.astype(np.float64), settings, self.epsilon, self.n_jobs
+        )
 
     def _report(self, turn: int, accuracy: float) -> None:
         """One line a round."""

@@ -87,7 +87,9 @@ def _at_points(
     return by_chunks(model, evidence, read, n_jobs, j)
 
 
-def quantile(model: Model, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+def quantile(
+    model: Model, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, beta: float = 1.0
+) -> np.ndarray:
     """Quantiles inf{x: F(x) >= q} of a numeric column, given the evidence, by a bracketed search on the mixture's CDF.
 
     Parameters
@@ -101,6 +103,8 @@ def quantile(model: Model, evidence: Evidence, j: int, q: np.ndarray, n_jobs: in
         Probabilities, above 0 and below 1.
     n_jobs : int or None
         Threads; the answer does not depend on it.
+    beta : float
+        How trees are weighed, see `posterior.chunk_posterior`.
 
     Returns
     -------
@@ -123,7 +127,7 @@ def quantile(model: Model, evidence: Evidence, j: int, q: np.ndarray, n_jobs: in
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return quantile_rows(model.columns, model.leaves, rows, j, post, first, probabilities)
 
-    found = by_chunks(model, evidence, read, n_jobs, j)
+    found = by_chunks(model, evidence, read, n_jobs, j, beta)
     rising = np.argsort(
         probabilities, kind="stable"
     )  # each q has its own search: keep their order within its tolerance

@@ -10,7 +10,9 @@ from ._levels import level_rows
 from .posterior import LeafPosterior, by_chunks
 
 
-def level_probability(model: Model, evidence: Evidence, j: int, n_jobs: int | None = -1) -> np.ndarray:
+def level_probability(
+    model: Model, evidence: Evidence, j: int, n_jobs: int | None = -1, beta: float = 1.0
+) -> np.ndarray:
     """Posterior probability of each level of a categorical column, given each row of evidence.
 
     Parameters
@@ -22,6 +24,8 @@ def level_probability(model: Model, evidence: Evidence, j: int, n_jobs: int | No
         Number of a categorical column with K levels.
     n_jobs : int or None
         Threads; the answer does not depend on it.
+    beta : float
+        How trees are weighed, see `posterior.chunk_posterior`.
 
     Returns
     -------
@@ -41,4 +45,4 @@ def level_probability(model: Model, evidence: Evidence, j: int, n_jobs: int | No
         # sums of many weights may end a rounding error above 1
         return np.minimum(level_rows(model.columns, model.leaves, rows, j, post, first), 1.0)
 
-    return by_chunks(model, evidence, read, n_jobs, j)
+    return by_chunks(model, evidence, read, n_jobs, j, beta)

@@ -13,7 +13,9 @@ from .posterior import LeafPosterior, by_chunks
 _FEW_ROWS = 8
 
 
-def mean_variance(model: Model, evidence: Evidence, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+def mean_variance(
+    model: Model, evidence: Evidence, j: int, n_jobs: int | None = -1, beta: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Posterior mean and variance of a numeric column, given each row of evidence.
 
     Parameters
@@ -25,6 +27,8 @@ def mean_variance(model: Model, evidence: Evidence, j: int, n_jobs: int | None =
         Number of a numeric column.
     n_jobs : int or None
         Threads; the answer does not depend on it.
+    beta : float
+        How trees are weighed, see `posterior.chunk_posterior`.
 
     Returns
     -------
@@ -42,7 +46,7 @@ def mean_variance(model: Model, evidence: Evidence, j: int, n_jobs: int | None =
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return mean_variance_rows(model.columns, model.leaves, rows, j, post, first, table)
 
-    both = by_chunks(model, evidence, read, n_jobs, j)
+    both = by_chunks(model, evidence, read, n_jobs, j, beta)
     return both[:, 0].copy(), both[:, 1].copy()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..model import Model
 from ..table.regions import Evidence
 from ..threads import chunks, map_ordered
+from ._combine import routed_rows, weigh_trees
 from ._weights import posterior_rows
 from .distinct import distinct_rows
 
@@ -99,25 +100,42 @@ def by_chunks(
     read: Callable[[Evidence, LeafPosterior, int], np.ndarray],
     n_jobs: int | None,
     column: int | None = None,
+    beta: float = 1.0,
 ) -> np.ndarray:
     """Answers of all rows: ``read(rows, their posterior from row first on, first)`` for chunks of the distinct rows.
 
-    Chunks, so that memory stays bounded. Readers of one column name it, see `LeafPosterior`.
+    Chunks, so that memory stays bounded. Readers of one column name it, see `LeafPosterior`; ``beta`` weighs the trees
+    anew, see `chunk_posterior`.
     """
     rows, place = distinct_rows(evidence)
 
     def work(first: int, stop: int) -> np.ndarray:
-        return read(rows, chunk_posterior(model, rows, first, stop, column), first)
+        return read(rows, chunk_posterior(model, rows, first, stop, column, beta), first)
 
     return np.concatenate(list(map_ordered(work, row_chunks(model, rows), n_jobs)))[place]
 
 
 def chunk_posterior(
-    model: Model, evidence: Evidence, first: int, stop: int, column: int | None = None
+    model: Model, evidence: Evidence, first: int, stop: int, column: int | None = None, beta: float = 1.0
 ) -> LeafPosterior:
-    """The posterior of the rows first..stop-1, over leaves, or over the rows that describe a column."""
+    """The posterior of the rows first..stop-1, over leaves, or over the rows that describe a column.
+
+    With ``beta`` below 1 tree t counts p_t(evidence)^beta: 0 averages the trees' own conditionals, 1 is the mixture
+    (GeF and GeF+ of Correia et al. 2020, "Joints in Random Forests", section 4). The background then counts only where
+    no tree gives the evidence a probability above 0, and ``log_evidence`` is 0.
+    """
     j = -1 if column is None else int(column)
-    return LeafPosterior(*posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j))
+    if beta == 1.0:
+        return LeafPosterior(*posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j))
+    n_trees = len(model.trees.root) - model.has_background
+    if beta == 0.0 and not len(model.leaves.node_kind):
+        routed = routed_rows(model.columns, model.trees, model.leaves, evidence, first, stop, n_trees)
+        if len(routed):
+            start = n_trees * np.arange(stop - first + 1, dtype=np.int64)
+            return LeafPosterior(start, routed, np.full(len(routed), -np.log(n_trees)), np.zeros(stop - first))
+    post = LeafPosterior(*posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j))
+    log_weight = weigh_trees(post.start, post.log_weight, model.leaves.tree[post.leaf], n_trees, beta)
+    return post._replace(log_weight=log_weight, log_evidence=np.where(post.log_evidence > -np.inf, 0.0, -np.inf))
 
 
 def row_chunks(model: Model, evidence: Evidence, most: int = 1024) -> list[tuple[int, int]]:

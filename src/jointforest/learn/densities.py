@@ -1,0 +1,85 @@
+"""From trees and the rows in their leaves to a model: leaf densities, weights, background."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..leaves._fit import rows_by_leaf
+from ..leaves.fit import Settings, Table, TreeLeaves, background, fit_tree, join
+from ..model import Model
+from ..table.columns import Columns
+from ..table.schema import Schema
+from ..threads import map_ordered
+from ..trees.boxes import leaf_boxes
+from ..trees.nodes import Trees, add_stump
+
+
+def learn_densities(
+    schema: Schema,
+    columns: Columns,
+    table: Table,
+    trees: Trees,
+    leaf_of: np.ndarray,
+    weight: np.ndarray,
+    settings: Settings,
+    epsilon: float,
+    n_jobs: int | None,
+    has_target: bool = False,
+) -> Model:
+    """The model whose leaf densities are estimated on the rows in the leaves of each tree.
+
+    Parameters
+    ----------
+    trees : Trees
+        T trees with L leaves, without background.
+    leaf_of : int32 array (T, n)
+        Leaf (0..L-1) of each row in each tree.
+    weight : float64 array (T, n)
+        How much each row counts in each tree; rows of weight 0 are left out.
+    epsilon : float
+        Weight of the background; 0 leaves it out.
+    has_target : bool
+        Whether the last column is the target of the trees. Its levels are not smoothed, so that on complete rows a
+        tree's conditional is its own prediction (Correia et al. 2020, Theorem 1).
+    """
+    lo, hi, allowed = leaf_boxes(trees, columns)
+    first = first_leaves(trees)
+
+    def one(t: int) -> TreeLeaves:
+        of_tree = slice(first[t], first[t + 1])
+        box = lo[of_tree], hi[of_tree], allowed[of_tree]
+        own = np.where(weight[t] > 0, leaf_of[t] - first[t], -1).astype(np.int32)
+        groups = rows_by_leaf(own, of_tree.stop - of_tree.start)
+        fitted = fit_tree(columns, table, *groups, weight[t], *box, settings)
+        if not has_target:
+            return fitted
+        last = len(columns.slot) - 1
+        exact = settings._replace(smoothing=0.0)
+        return _with_column(columns, fitted, fit_tree(columns, table, *groups, weight[t], *box, exact, [last]), last)
+
+    leaves = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs))
+    if epsilon == 0:
+        return Model(schema, columns, trees, join(columns, leaves, settings, None, 0.0), has_background=False)
+    both = join(columns, leaves, settings, background(columns, table), epsilon)
+    return Model(schema, columns, add_stump(trees), both, has_background=True)
+
+
+def first_leaves(trees: Trees) -> np.ndarray:
+    """Leaves of tree t are ``first[t]..first[t + 1] - 1``; shape (T + 1,)."""
+    n_leaves = np.add.reduceat(trees.leaf >= 0, trees.root, dtype=np.int64)
+    return np.concatenate([[0], np.cumsum(n_leaves)])
+
+
+def _with_column(columns: Columns, leaves: TreeLeaves, other: TreeLeaves, j: int) -> TreeLeaves:
+    """The leaves, with the distributions of column j from the other ones."""
+    slot = columns.slot[j]
+    leaves.missing_rate[:, j] = other.missing_rate[:, j]
+    if columns.is_categorical[j]:
+        at = slice(columns.level_start[slot], columns.level_start[slot + 1])
+        leaves.level_mass[:, at] = other.level_mass[:, at]
+        return leaves
+    for field in ("a", "b", "lo", "hi"):
+        getattr(leaves, field)[:, slot] = getattr(other, field)[:, slot]
+    at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+    leaves.atom_mass[:, at] = other.atom_mass[:, at]
+    return leaves

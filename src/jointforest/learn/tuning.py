@@ -1,0 +1,141 @@
+"""What a generative forest chooses out of bag: how wide its leaves are at least, and how it combines its trees."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ..leaves._fit import rows_by_leaf
+from ..leaves._slots import value_log_density
+from ..leaves.fit import Settings, background, fit_tree, join
+from ..model import Model
+from ..queries.combine import tree_answers
+from ..table.evidence import build
+from ..threads import map_ordered
+from ..trees.boxes import leaf_boxes
+from .densities import first_leaves, learn_densities
+from .supervised import Arrival, GrowSettings, grow_forest
+from .targets import Training
+
+SPREADS = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8)
+"""Candidates for the smallest spread in a leaf, in units of the column's."""
+BETAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+"""Candidates for the dial between the average of trees (0) and the mixture (1)."""
+LEAF_SIZES = (1, 4, 12)
+"""Candidates for the fewest rows in a leaf."""
+PILOT_TREES = 20
+"""Trees that judge each leaf size."""
+SPREAD_TREES = 8
+"""Trees whose out-of-bag rows judge the spreads."""
+BETA_ROWS = 600
+"""Training rows that judge the dial."""
+BETA_MISSING = 0.3
+"""Share of their cells that is hidden."""
+
+
+def choose_leaf_size(
+    training: Training, weight: np.ndarray, grow: GrowSettings, settings: Settings, seed: int
+) -> GrowSettings:
+    """The settings with the ``min_samples_leaf`` whose out-of-bag loss (see `choose_beta`) is smallest.
+
+    Judged with a few trees of each size; the smallest size if no row is out of bag.
+    """
+    if not grow.bootstrap:
+        return grow
+    losses = []
+    for size in LEAF_SIZES:
+        few = grow._replace(n_estimators=min(PILOT_TREES, grow.n_estimators), min_samples_leaf=size)
+        arrival = grow_forest(training, weight, few, seed)
+        model = learn_densities(
+            training.schema, training.columns, training.table, arrival.trees, arrival.leaf_of, arrival.drawn, settings,
+            1e-3, grow.n_jobs, has_target=True,
+        )  # fmt: skip
+        losses.append(choose_beta(model, training, arrival, seed, grow.n_jobs)[1])
+    best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
+    return grow._replace(min_samples_leaf=LEAF_SIZES[best])
+
+
+def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_jobs: int | None) -> np.ndarray:
+    """The smallest spread (p,) of each numeric slot that makes out-of-bag cells most probable in their leaves.
+
+    Given its leaf a row's cells are independent, so the columns can be judged one by one. A cell's probability is
+    averaged with its marginal: a row that lands in a leaf far from it is for the other trees to explain, and says
+    little of how wide leaves should be. 0.1 where no row is out of bag.
+    """
+    columns, table = training.columns, training.table
+    n_trees = min(SPREAD_TREES, len(arrival.trees.root))
+    first = first_leaves(arrival.trees)
+    lo, hi, allowed = leaf_boxes(arrival.trees, columns)
+    numeric = np.flatnonzero(columns.is_categorical == 0).astype(np.int64)
+    marginal = join(columns, [background(columns, table)], settings, None, 0.0)
+
+    def judge(t: int, spread: float) -> np.ndarray:
+        of_tree = slice(first[t], first[t + 1])
+        drawn = arrival.drawn[t]
+        leaf = (arrival.leaf_of[t] - first[t]).astype(np.int32)
+        groups = rows_by_leaf(np.where(drawn > 0, leaf, -1).astype(np.int32), of_tree.stop - of_tree.start)
+        box = lo[of_tree], hi[of_tree], allowed[of_tree]
+        fitted = fit_tree(columns, table, *groups, drawn, *box, settings._replace(min_spread=spread), numeric)
+        leaves = join(columns, [fitted], settings, None, 0.0)
+        out_of_bag = np.flatnonzero(drawn == 0)
+        return _log_density_by_slot(columns, leaves, marginal, table.values, table.codes, leaf, out_of_bag, numeric)
+
+    items = [(t, spread) for t in range(n_trees) for spread in SPREADS]
+    scores = np.array(list(map_ordered(judge, items, n_jobs))).reshape(n_trees, len(SPREADS), len(numeric)).sum(axis=0)
+    best = np.array(SPREADS)[scores.argmax(axis=0)]
+    return np.where((scores == 0).all(axis=0), 0.1, best)
+
+
+@njit(nogil=True, cache=True)
+def _log_density_by_slot(columns, leaves, marginal, values, codes, leaf, rows, numeric):
+    """Of each numeric column, the sum over the rows of the log of the mean of two densities: leaf's and marginal."""
+    out = np.zeros(numeric.shape[0])
+    for k in range(numeric.shape[0]):
+        j = numeric[k]
+        s = columns.slot[j]
+        for i in rows:
+            x = values[j, i]
+            if x == x:
+                in_leaf = value_log_density(columns, leaves, leaf[i], s, x, codes[j, i])
+                in_all = value_log_density(columns, marginal, 0, s, x, codes[j, i])
+                top = max(in_leaf, in_all)
+                out[k] += top + math.log(0.5 * math.exp(in_leaf - top) + 0.5 * math.exp(in_all - top))
+    return out
+
+
+def choose_beta(
+    model: Model, training: Training, arrival: Arrival, seed: int, n_jobs: int | None
+) -> tuple[float, float]:
+    """The dial that predicts out-of-bag rows best when some of their cells are hidden, and its loss.
+
+    The loss is Brier's score of the classes' probabilities, or the squared error of the mean; trees answer only for
+    rows they were not grown on. (0, nan) if there is no such row.
+    """
+    d = training.X.shape[1] - 1
+    rng = np.random.default_rng([seed, 1, 0])
+    judges = np.flatnonzero((arrival.drawn == 0).any(axis=0))
+    rows = np.sort(rng.permutation(judges)[:BETA_ROWS])
+    if not len(rows):
+        return 0.0, float("nan")
+    cells = training.X[rows]
+    truth = cells[:, -1].copy()
+    cells[:, :d][rng.random((len(rows), d)) < BETA_MISSING] = np.nan
+    cells[:, -1] = np.nan
+    evidence = build(training.schema, cells)
+    log_tree, answer = tree_answers(model, evidence, d, n_jobs)
+    log_tree = np.where((arrival.drawn[:, rows] == 0).T, np.maximum(log_tree, -1e300), -np.inf)
+    is_class = training.columns.is_categorical[-1]
+    wanted = np.eye(answer.shape[2])[truth.astype(int)] if is_class else truth[:, None]
+    losses = [((_average(log_tree, answer, beta) - wanted) ** 2).sum(axis=1).mean() for beta in BETAS]
+    best = int(np.argmin(losses))
+    return BETAS[best], float(losses[best])
+
+
+def _average(log_tree: np.ndarray, answer: np.ndarray, beta: float) -> np.ndarray:
+    """Answers (n, K) of trees that count p_t^beta; those of -inf do not count."""
+    met = log_tree > -np.inf
+    power = np.where(met, beta * np.where(met, log_tree, 0.0), -np.inf)
+    weight = np.exp(power - power.max(axis=1, keepdims=True))
+    return np.einsum("nt,ntk->nk", weight / weight.sum(axis=1, keepdims=True), answer)
