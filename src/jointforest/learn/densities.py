@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..leaves._fit import rows_by_leaf
-from ..leaves.fit import Settings, Table, TreeLeaves, background, fit_tree, join
+from ..leaves.fit import Settings, Table, TreeLeaves, background, fit_tree
+from ..leaves.join import join
+from ..leaves.spn import TreeCircuits
 from ..model import Model
 from ..table.columns import Columns
 from ..table.schema import Schema
 from ..threads import map_ordered
 from ..trees.boxes import leaf_boxes
 from ..trees.nodes import Trees, add_stump
+
+LearnCircuits = Callable[[np.ndarray, np.ndarray, np.ndarray, int], TreeCircuits]
+"""Circuits of the leaves of a tree, from its rows by leaf (rows, start), their weights, and the tree's number."""
 
 
 def learn_densities(
@@ -25,6 +32,7 @@ def learn_densities(
     epsilon: float,
     n_jobs: int | None,
     has_target: bool = False,
+    circuits: LearnCircuits | None = None,
 ) -> Model:
     """The model whose leaf densities are estimated on the rows in the leaves of each tree.
 
@@ -41,27 +49,38 @@ def learn_densities(
     has_target : bool
         Whether the last column is the target of the trees. Its levels are not smoothed, so that on complete rows a
         tree's conditional is its own prediction (Correia et al. 2020, Theorem 1).
+    circuits : callable, optional
+        Learns circuits for leaves, see `LearnCircuits`; default: every leaf is a product over the columns.
     """
     lo, hi, allowed = leaf_boxes(trees, columns)
     first = first_leaves(trees)
+    last = len(columns.slot) - 1
 
-    def one(t: int) -> TreeLeaves:
-        of_tree = slice(first[t], first[t + 1])
-        box = lo[of_tree], hi[of_tree], allowed[of_tree]
-        own = np.where(weight[t] > 0, leaf_of[t] - first[t], -1).astype(np.int32)
-        groups = rows_by_leaf(own, of_tree.stop - of_tree.start)
-        fitted = fit_tree(columns, table, *groups, weight[t], *box, settings)
+    def fit(rows: np.ndarray, start: np.ndarray, weight: np.ndarray, leaves: np.ndarray) -> TreeLeaves:
+        box = lo[leaves], hi[leaves], allowed[leaves]
+        fitted = fit_tree(columns, table, rows, start, weight, *box, settings)
         if not has_target:
             return fitted
-        last = len(columns.slot) - 1
         exact = settings._replace(smoothing=0.0)
-        return _with_column(columns, fitted, fit_tree(columns, table, *groups, weight[t], *box, exact, [last]), last)
+        return _with_column(columns, fitted, fit_tree(columns, table, rows, start, weight, *box, exact, [last]), last)
 
-    leaves = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs))
-    if epsilon == 0:
-        return Model(schema, columns, trees, join(columns, leaves, settings, None, 0.0), has_background=False)
-    both = join(columns, leaves, settings, background(columns, table), epsilon)
-    return Model(schema, columns, add_stump(trees), both, has_background=True)
+    def one(t: int) -> tuple[TreeLeaves, tuple[TreeCircuits, TreeLeaves] | None]:
+        own = np.where(weight[t] > 0, leaf_of[t] - first[t], -1).astype(np.int32)
+        rows, start = rows_by_leaf(own, int(first[t + 1] - first[t]))
+        leaves = fit(rows, start, weight[t], np.arange(first[t], first[t + 1]))
+        if circuits is None:
+            return leaves, None
+        learned = circuits(rows, start, weight[t], t)
+        return leaves, (
+            learned,
+            fit(learned.group_rows, learned.group_start, weight[t], first[t] + learned.group_leaf),
+        )
+
+    fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs))
+    back = background(columns, table) if epsilon > 0 else None
+    learned = None if circuits is None else [both for _, both in fitted if both is not None]
+    leaves = join(columns, [tree for tree, _ in fitted], settings.leaf, back, epsilon, learned)
+    return Model(schema, columns, trees if back is None else add_stump(trees), leaves, has_background=back is not None)
 
 
 def first_leaves(trees: Trees) -> np.ndarray:

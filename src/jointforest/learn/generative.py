@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..joint import Joint
 from ..leaves.fit import Settings
+from ..leaves.spn import SpnSettings, class_circuits, learn_circuits
 from ..queries.density import log_density
 from ..queries.distribution import quantile
 from ..queries.levels import level_probability
@@ -23,7 +24,7 @@ from ..threads import n_threads
 from ..trees._split import ENTROPY, GINI, VARIANCE
 from ..unseen import warn_unseen
 from .checks import check_choice, check_number, count_features
-from .densities import learn_densities
+from .densities import LearnCircuits, learn_densities
 from .supervised import Arrival, GrowSettings, grow_forest
 from .targets import Training, check_weights, read_training, target_cells
 from .tuning import choose_beta, choose_leaf_size, choose_spreads
@@ -237,12 +238,27 @@ class _GenerativeForest(BaseEstimator):
             self.epsilon,
             self.n_jobs,
             has_target=True,
+            circuits=self._circuits(training),
         )
         self.joint_ = Joint(model)
         self.beta_ = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
         if self.beta_ == "auto":
             self.beta_, _ = choose_beta(model, training, arrival, self._seed, self.n_jobs)
         return self
+
+    def _circuits(self, training: Training) -> LearnCircuits | None:
+        """How circuits of leaves are learned, if they are."""
+        columns, table, target = training.columns, training.table, len(training.columns.slot) - 1
+        is_full = self.target_in_leaf == "full"
+        if self.leaf == "spn":
+            spn = SpnSettings(min_samples=self.min_spn_samples)
+            scope = np.arange(target + 1) < target + is_full
+            return lambda rows, start, weight, t: learn_circuits(
+                columns, table, rows, start, weight, spn, scope, self._seed, t
+            )
+        if is_full:
+            return lambda rows, start, weight, t: class_circuits(columns, table, rows, start, weight, target)
+        return None
 
     # -- what the joint says of features alone
 

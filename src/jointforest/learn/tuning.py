@@ -9,7 +9,8 @@ from numba import njit
 
 from ..leaves._fit import rows_by_leaf
 from ..leaves._slots import value_log_density
-from ..leaves.fit import Settings, background, fit_tree, join
+from ..leaves.fit import Settings, background, fit_tree
+from ..leaves.join import join
 from ..model import Model
 from ..queries.combine import tree_answers
 from ..table.evidence import build
@@ -69,7 +70,7 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
     first = first_leaves(arrival.trees)
     lo, hi, allowed = leaf_boxes(arrival.trees, columns)
     numeric = np.flatnonzero(columns.is_categorical == 0).astype(np.int64)
-    marginal = join(columns, [background(columns, table)], settings, None, 0.0)
+    marginal = join(columns, [background(columns, table)], settings.leaf)
 
     def judge(t: int, spread: float) -> np.ndarray:
         of_tree = slice(first[t], first[t + 1])
@@ -78,7 +79,7 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
         groups = rows_by_leaf(np.where(drawn > 0, leaf, -1).astype(np.int32), of_tree.stop - of_tree.start)
         box = lo[of_tree], hi[of_tree], allowed[of_tree]
         fitted = fit_tree(columns, table, *groups, drawn, *box, settings._replace(min_spread=spread), numeric)
-        leaves = join(columns, [fitted], settings, None, 0.0)
+        leaves = join(columns, [fitted], settings.leaf)
         out_of_bag = np.flatnonzero(drawn == 0)
         return _log_density_by_slot(columns, leaves, marginal, table.values, table.codes, leaf, out_of_bag, numeric)
 

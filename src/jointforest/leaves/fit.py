@@ -15,8 +15,6 @@ import numpy as np
 from ..table.columns import Columns
 from ._fit import level_masses, numeric_statistics
 from ._mle import mass_beyond, truncated_location, truncated_mle
-from .derived import make_leaves
-from .table import NORMAL, STUDENT, UNIFORM, Leaves
 
 EDGE_ROWS = 5.0  # bounds="auto" cuts where the leaves put more than so many rows' mass beyond all data
 CENTRAL_95 = 3.92  # width of the central 95 % of a normal, in standard deviations
@@ -345,26 +343,3 @@ def _background_atoms(columns: Columns, table: Table) -> np.ndarray:
         at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
         mass[at] *= min(1.0, 0.999 / max(mass[at].sum(), 1e-300))
     return mass
-
-
-def join(
-    columns: Columns, trees: list[TreeLeaves], settings: Settings, back: TreeLeaves | None, epsilon: float
-) -> Leaves:
-    """Leaves of a forest of equally weighted trees, the background last with weight ``epsilon``."""
-    parts = trees if back is None else [*trees, back]
-    share = (1.0 - epsilon if back is not None else 1.0) / len(trees)
-    weights = [share * t.rows / t.rows.sum() for t in trees] + ([] if back is None else [np.array([epsilon])])
-    family = UNIFORM if settings.leaf == "uniform" else NORMAL
-    families = [np.full(t.a.shape, family) for t in trees] + ([] if back is None else [np.full(back.a.shape, STUDENT)])
-    with np.errstate(divide="ignore"):
-        log_weight = np.log(np.concatenate(weights))
-    return make_leaves(
-        columns,
-        np.concatenate([np.full(len(t.rows), i) for i, t in enumerate(parts)]),
-        log_weight,
-        np.concatenate(families),
-        *(
-            np.concatenate([getattr(t, f) for t in parts])
-            for f in ("a", "b", "lo", "hi", "atom_mass", "level_mass", "missing_rate")
-        ),
-    )

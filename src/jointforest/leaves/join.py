@@ -1,0 +1,68 @@
+"""The fitted leaves of all trees of a forest as one table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..table.columns import Columns
+from .derived import make_leaves
+from .fit import TreeLeaves
+from .spn import TreeCircuits
+from .table import NORMAL, STUDENT, UNIFORM, Circuits, Leaves
+
+
+def join(
+    columns: Columns,
+    trees: list[TreeLeaves],
+    leaf: str,
+    back: TreeLeaves | None = None,
+    epsilon: float = 0.0,
+    circuits: list[tuple[TreeCircuits, TreeLeaves]] | None = None,
+) -> Leaves:
+    """Leaves of a forest of equally weighted trees, the background last with weight ``epsilon``.
+
+    Parameters
+    ----------
+    trees : list of TreeLeaves
+    leaf : str
+        See `fit.Settings`.
+    back : TreeLeaves, optional
+        The background.
+    epsilon : float
+    circuits : list of (TreeCircuits, TreeLeaves), optional
+        For each tree the circuits of its leaves, and the fits of their FACTORS nodes.
+    """
+    parts = trees if back is None else [*trees, back]
+    share = (1.0 - epsilon if back is not None else 1.0) / len(trees)
+    weights = [share * t.rows / t.rows.sum() for t in trees] + ([] if back is None else [np.array([epsilon])])
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(np.concatenate(weights))
+    groups = [] if circuits is None else [fitted for _, fitted in circuits]
+    number = [*range(len(parts)), *range(len(groups))]
+    family = [STUDENT if p is back else UNIFORM if leaf == "uniform" else NORMAL for p in [*parts, *groups]]
+    return make_leaves(
+        columns,
+        np.concatenate([np.full(len(p.rows), t) for t, p in zip(number, [*parts, *groups], strict=True)]),
+        log_weight,
+        np.concatenate([np.full(p.a.shape, f) for f, p in zip(family, [*parts, *groups], strict=True)]),
+        *(
+            np.concatenate([getattr(p, field) for p in [*parts, *groups]])
+            for field in ("a", "b", "lo", "hi", "atom_mass", "level_mass")
+        ),
+        np.concatenate([p.missing_rate for p in parts]),
+        circuits=None if circuits is None else _joined([c for c, _ in circuits], back is not None),
+    )
+
+
+def _joined(circuits: list[TreeCircuits], has_background: bool) -> Circuits:
+    """Circuits of all trees, numbered through; the background has none."""
+    first = np.cumsum([0] + [len(c.node_kind) for c in circuits])
+    start = [c.node_start[:-1] + at for c, at in zip(circuits, first[:-1], strict=True)]
+    last = np.full(2 if has_background else 1, first[-1])
+    return Circuits(
+        node_start=np.concatenate([*start, last]).astype(np.int32),
+        node_kind=np.concatenate([c.node_kind for c in circuits]),
+        node_end=np.concatenate([c.node_end + at for c, at in zip(circuits, first[:-1], strict=True)]).astype(np.int32),
+        node_log_weight=np.concatenate([c.node_log_weight for c in circuits]),
+        scope=np.concatenate([c.scope for c in circuits]),
+    )
