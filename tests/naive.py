@@ -4,7 +4,8 @@ The forest density is the mixture of Watson et al. (AISTATS 2023, section 4, Alg
 
     M(x) = sum_l w_l * 1[x in B_l] * prod_j D_lj(x_j)
 
-over the leaves l of all trees, with boxes ``B_l`` half-open, ``(lo, hi]``. Every function here goes through all leaves.
+over the leaves l of all trees, with boxes ``B_l`` half-open, ``(lo, hi]``. In a leaf with a circuit the value of the
+circuit's root stands for the product over j, by recursion. Every function here goes through all leaves.
 Its only source of numbers are the plain arrays of a `Model` and of an `Evidence`. It is meant for mild parameters,
 where differences of distribution functions are accurate.
 """
@@ -21,6 +22,7 @@ from scipy.integrate import quad
 from scipy.special import logsumexp, ndtr, stdtr
 
 NORMAL, UNIFORM, STUDENT = 0, 1, 2
+SUM, PRODUCT, FACTORS = 0, 1, 2
 Runs = list[tuple[float, float]]
 
 
@@ -191,7 +193,10 @@ def cell(evidence, i, j):
 
 
 def log_factor(model, box, leaf, j, known):
-    """Log of 1[x_j in B_lj] * D_lj(what is known of x_j): a density for a value, a mass for a set, 1 for nothing."""
+    """Log of 1[x_j in B_lj] * D_lj(what is known of x_j): a density for a value, a mass for a set, 1 for nothing.
+
+    ``leaf`` is a row of the parameter tables: a leaf, or a part of a circuit.
+    """
     bounds, levels = box
     if known is None:
         return 0.0
@@ -228,11 +233,73 @@ def everything(model, j):
 
 def log_joint(model, evidence, i, leave_out=None):
     """log p(leaf, evidence of row i) of every leaf; column ``leave_out`` counts as missing."""
-    boxes, result = leaf_boxes(model), np.empty(len(model.leaves.tree))
+    boxes, result = leaf_boxes(model), np.empty(len(model.leaves.log_weight))
     known = [None if j == leave_out else cell(evidence, i, j) for j in range(len(model.columns.slot))]
     for leaf in range(len(result)):
-        factors = [log_factor(model, boxes[leaf], leaf, j, known[j]) for j in range(len(known))]
-        result[leaf] = float(model.leaves.log_weight[leaf]) + sum(factors)
+        result[leaf] = float(model.leaves.log_weight[leaf]) + log_leaf(model, boxes[leaf], leaf, known)
+    return result
+
+
+def log_leaf(model, box, leaf, known):
+    """Log p(what is known) in a leaf: its product over columns, or its circuit's root."""
+    if circuit_root(model, leaf) is None:
+        return sum(log_factor(model, box, leaf, j, known[j]) for j in range(len(known)))
+    return log_node(model, box, circuit_root(model, leaf), known)
+
+
+# -------------------------------------------------------------------------------------------- the circuits of leaves
+
+
+def circuit_root(model, leaf):
+    """The first of the leaf's nodes; None if it has none."""
+    first, end = model.leaves.node_start[leaf : leaf + 2]
+    return int(first) if first < end else None
+
+
+def children(model, node):
+    """The nodes right below a node, which come after it, side by side."""
+    result, child = [], node + 1
+    while child < model.leaves.node_end[node]:
+        result.append(child)
+        child = int(model.leaves.node_end[child])
+    return result
+
+
+def factors(model, node):
+    """The row of a FACTORS node, by counting the ones before it, and the columns that it describes."""
+    k = int(np.sum(model.leaves.node_kind[:node] == FACTORS))
+    return len(model.leaves.log_weight) + k, np.flatnonzero(model.leaves.scope[k]).tolist()
+
+
+def log_node(model, box, node, known):
+    """Log p(what is known) below a node, from the definition of the three kinds of nodes."""
+    kind = model.leaves.node_kind[node]
+    if kind == FACTORS:
+        row, columns = factors(model, node)
+        return sum(log_factor(model, box, row, j, known[j]) for j in columns)
+    below = [log_node(model, box, child, known) for child in children(model, node)]
+    if kind == PRODUCT:
+        return sum(below)
+    return log_sum(below + model.leaves.node_log_weight[children(model, node)])
+
+
+def describing(model, box, node, known, j):
+    """``(log weight, row)`` of the rows that describe column j below a node: p(known) below it is their sum.
+
+    Column j itself is not to be known.
+    """
+    kind = model.leaves.node_kind[node]
+    if kind == FACTORS:
+        row, columns = factors(model, node)
+        return [(log_node(model, box, node, known), row)] if j in columns else []
+    result = []
+    for child in children(model, node):
+        others = 0.0
+        if kind == PRODUCT:
+            others = sum(log_node(model, box, c, known) for c in children(model, node) if c != child)
+        else:
+            others = float(model.leaves.node_log_weight[child])
+        result += [(others + weight, row) for weight, row in describing(model, box, child, known, j)]
     return result
 
 
@@ -256,7 +323,8 @@ def posterior(model, evidence, i):
 
 def background_weight(model, evidence, i):
     """Posterior weight of the background, the last tree's leaf; 0 without one; NaN for impossible evidence."""
-    share = posterior(model, evidence, i)[model.leaves.tree == len(model.trees.root) - 1]
+    tree = model.leaves.tree[: len(model.leaves.log_weight)]
+    share = posterior(model, evidence, i)[tree == len(model.trees.root) - 1]
     return float(share.sum()) * model.has_background  # NaN * 0 is NaN
 
 
@@ -269,14 +337,24 @@ class Given(NamedTuple):
     model: object
     j: int
     known: object
-    leaves: list  # (weight, leaf, box) of the leaves that the other columns leave possible
+    leaves: list  # (weight, row, box) of the rows of the tables that the other columns leave possible
 
 
 def given(model, evidence, i, j):
-    """Column j given the evidence of row i; weights are p(leaf, evidence on other columns) up to a common factor."""
+    """Column j given the evidence of row i.
+
+    Weights are p(row describes column j, evidence on other columns) up to a common factor; a leaf without circuit is
+    its own row.
+    """
     boxes, joint = leaf_boxes(model), log_joint(model, evidence, i, leave_out=j)
-    top = joint.max()
-    leaves = [(math.exp(w - top), leaf, boxes[leaf]) for leaf, w in enumerate(joint) if w > -math.inf]
+    others = [None if k == j else cell(evidence, i, k) for k in range(len(model.columns.slot))]
+    top, leaves = joint.max(), []
+    for leaf in np.flatnonzero(joint > -math.inf).tolist():
+        rows = [(float(joint[leaf]), leaf)]
+        if circuit_root(model, leaf) is not None:
+            rows = describing(model, boxes[leaf], circuit_root(model, leaf), others, j)
+            rows = [(float(model.leaves.log_weight[leaf]) + w, row) for w, row in rows if w > -math.inf]
+        leaves += [(math.exp(w - top), row, boxes[leaf]) for w, row in rows]
     known = cell(evidence, i, j)
     if known is None and not model.columns.is_categorical[j]:
         known = everything(model, j)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 
 from jointforest.leaves.derived import make_leaves
-from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM
+from jointforest.leaves.table import FACTORS, NORMAL, PRODUCT, STUDENT, SUM, UNIFORM, Circuits
 from jointforest.model import Model
 from jointforest.table.regions import Evidence
 from jointforest.table.schema import CATEGORICAL_KINDS, KINDS, Column, Schema, kernel_columns
@@ -262,6 +263,68 @@ def fill_atoms(
         mass[inside] = rng.dirichlet(np.ones(len(inside) + 1))[:-1]
 
 
+# --------------------------------------------------------------------------------------------------------- circuits
+
+
+@dataclass
+class CircuitNodes:
+    """The nodes of circuits while they grow."""
+
+    kind: list[int] = field(default_factory=list)
+    end: list[int] = field(default_factory=list)
+    log_weight: list[float] = field(default_factory=list)
+    scope: list[list[int]] = field(default_factory=list)  # of the FACTORS nodes
+    start: list[int] = field(default_factory=lambda: [0])  # after each leaf
+
+
+def grow_circuit(
+    rng: np.random.Generator, nodes: CircuitNodes, scope: list[int], n_columns: int, depth: int, log_weight: float = 0.0
+) -> None:
+    """Add a random circuit over the columns of the scope; inner nodes may have a single child, or one of weight 0."""
+    at = len(nodes.kind)
+    kind = FACTORS if depth == 0 else int(rng.choice([SUM, PRODUCT, FACTORS], p=[0.45, 0.4, 0.15]))
+    nodes.kind.append(kind)
+    nodes.end.append(-1)
+    nodes.log_weight.append(log_weight)
+    if kind == FACTORS:
+        nodes.scope.append([int(j in scope) for j in range(n_columns)])
+    elif kind == SUM:
+        weight = rng.dirichlet(np.ones(int(rng.choice([1, 2, 3], p=[0.1, 0.6, 0.3]))))
+        if len(weight) > 2 and rng.random() < 0.3:
+            weight[0] = 0.0
+            weight /= weight.sum()
+        for w in weight:
+            grow_circuit(rng, nodes, scope, n_columns, depth - 1, math.log(w) if w > 0 else -math.inf)
+    else:
+        order = rng.permutation(scope).tolist()
+        n_parts = int(rng.integers(1, min(3, len(order)) + 1))
+        cuts = [0, *sorted(rng.choice(np.arange(1, len(order)), n_parts - 1, replace=False).tolist()), len(order)]
+        for first, end in pairwise(cuts):
+            grow_circuit(rng, nodes, order[first:end], n_columns, depth - 1)
+    nodes.end[at] = len(nodes.kind)
+
+
+def random_circuits(rng: np.random.Generator, n_leaves: int, n_columns: int, share: float) -> CircuitNodes:
+    """Random circuits of some of the leaves."""
+    nodes = CircuitNodes()
+    for _ in range(n_leaves):
+        if rng.random() < share:
+            grow_circuit(rng, nodes, list(range(n_columns)), n_columns, int(rng.integers(1, 5)))
+        nodes.start.append(len(nodes.kind))
+    return nodes
+
+
+def circuit_arrays(nodes: CircuitNodes, n_columns: int) -> Circuits:
+    """The nodes as `make_leaves` takes them."""
+    return Circuits(
+        node_start=np.array(nodes.start, dtype=np.int32),
+        node_kind=np.array(nodes.kind, dtype=np.uint8),
+        node_end=np.array(nodes.end, dtype=np.int32),
+        node_log_weight=np.array(nodes.log_weight, dtype=np.float64),
+        scope=np.array(nodes.scope, dtype=np.uint8).reshape(-1, n_columns),
+    )
+
+
 # ----------------------------------------------------------------------------------------------------------- models
 
 
@@ -277,8 +340,12 @@ def random_model(
     background: bool = True,
     kinds: tuple[str, ...] = KINDS,
     epsilon: float | None = None,
+    circuits: float | None = None,
 ) -> Model:
-    """A random model over columns of the given kinds; the background is one more tree of weight epsilon."""
+    """A random model over columns of the given kinds; the background is one more tree of weight epsilon.
+
+    ``circuits`` is the share of leaves with a circuit: none if it is 0, None for some in two models of three.
+    """
     rng = np.random.default_rng(seed)
     schema = random_schema(rng, kinds)
     if epsilon is None:
@@ -292,7 +359,11 @@ def random_model(
         mine = [node for node in range(before, len(nodes.feature)) if node in nodes.boxes]
         leaf_nodes += [(node, t) for node in rng.permutation(mine).tolist()]  # any order within a tree is allowed
     share = np.append(share, epsilon) if background else share
-    return finish_model(rng, schema, nodes, roots, leaf_nodes, share, background)
+    if circuits is None:
+        circuits = 0.4 * (seed % 3 > 0)
+    of_leaves = random_circuits(np.random.default_rng([seed, 1]), len(leaf_nodes) - background, len(kinds), circuits)
+    of_leaves.start += [len(of_leaves.kind)] * background
+    return finish_model(rng, schema, nodes, roots, leaf_nodes, share, background, of_leaves)
 
 
 def finish_model(
@@ -303,10 +374,12 @@ def finish_model(
     leaf_nodes: list[tuple[int, int]],
     share: np.ndarray,
     background: bool,
+    circuits: CircuitNodes,
 ) -> Model:
     """Fill the leaves with random parameters and put the arrays together."""
     layout = kernel_columns(schema)
-    n, p = len(leaf_nodes), len(layout.step)
+    n_leaves, p = len(leaf_nodes), len(layout.step)
+    n = n_leaves + len(circuits.scope)
     table = LeafTable(
         family=np.zeros((n, p), dtype=np.uint8),
         a=np.zeros((n, p)),
@@ -332,9 +405,19 @@ def finish_model(
         weight=np.array(nodes.weight, dtype=np.float64),
         root=np.array(roots, dtype=np.int32),
     )
-    tree = np.array([t for _, t in leaf_nodes], dtype=np.int32)
+    tree = [t for _, t in leaf_nodes]
+    row = n_leaves
+    for leaf, (node, t) in enumerate(leaf_nodes):
+        for kind in circuits.kind[circuits.start[leaf] : circuits.start[leaf + 1]]:
+            if kind == FACTORS:
+                fill_leaf(rng, schema, table, row, nodes.boxes[node], wide=False)
+                tree.append(t)
+                row += 1
+    table = table._replace(missing_rate=table.missing_rate[:n_leaves].copy())
     log_weight = np.log([share[t] * nodes.weight[node] for node, t in leaf_nodes])
-    leaves = make_leaves(layout, tree, log_weight, *table)
+    leaves = make_leaves(
+        layout, np.array(tree), log_weight, *table, circuits=circuit_arrays(circuits, len(schema.columns))
+    )
     return Model(schema, layout, trees, leaves, background)
 
 
@@ -365,13 +448,37 @@ def make_evidence(cells: list[list[Cell]]) -> Evidence:
     )
 
 
+def random_parts(rng: np.random.Generator, model: Model, leaf: int) -> list[int]:
+    """Rows of the parameter tables that together describe a part of a leaf, one for each column."""
+    leaves, n_columns = model.leaves, len(model.schema.columns)
+    parts, waiting = [leaf] * n_columns, []
+    if leaves.node_start[leaf] < leaves.node_start[leaf + 1]:
+        waiting.append(int(leaves.node_start[leaf]))
+    while waiting:
+        node = waiting.pop()
+        children, child = [], node + 1
+        while child < leaves.node_end[node]:
+            children.append(child)
+            child = int(leaves.node_end[child])
+        if leaves.node_kind[node] == FACTORS:
+            row = len(leaves.log_weight) + int(np.count_nonzero(leaves.node_kind[:node] == FACTORS))
+            for j in np.flatnonzero(leaves.scope[row - len(leaves.log_weight)]).tolist():
+                parts[j] = row
+        elif leaves.node_kind[node] == SUM:
+            waiting.append(int(rng.choice([c for c in children if leaves.node_log_weight[c] > -math.inf])))
+        else:
+            waiting += children
+    return parts
+
+
 def random_point(rng: np.random.Generator, model: Model) -> list[float]:
     """A complete row to which some leaf gives positive density (not a draw from the model, but near enough)."""
     leaves, layout = model.leaves, model.columns
-    leaf = int(rng.integers(0, len(leaves.tree)))
+    chosen = int(rng.integers(0, len(leaves.log_weight)))
+    parts = random_parts(rng, model, chosen)
     row = []
     for j, column in enumerate(model.schema.columns):
-        s = layout.slot[j]
+        s, leaf = layout.slot[j], parts[j]
         if column.is_categorical:
             mass = leaves.level_mass[leaf, layout.level_start[s] : layout.level_start[s + 1]]
             row.append(float(rng.choice(np.flatnonzero(mass > 0))))

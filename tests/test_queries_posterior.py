@@ -25,7 +25,7 @@ def test_posterior(seed: int) -> None:
     post = posterior(model, evidence)
     assert post.start[0] == 0 and post.start[-1] == len(post.leaf) == len(post.log_weight)
     for i in range(n):
-        joint = np.full(len(model.leaves.tree), -math.inf)
+        joint = np.full(len(model.leaves.log_weight), -math.inf)
         mine = slice(post.start[i], post.start[i + 1])
         assert np.all(np.isfinite(post.log_weight[mine]))
         assert len(np.unique(post.leaf[mine])) == len(post.leaf[mine])
@@ -57,7 +57,7 @@ def test_background_weight(seed: int) -> None:
 
 
 def test_background_answers_far_away() -> None:
-    model = random_model(1, kinds=("continuous", "integer", "boolean"), n_trees=3)
+    model = random_model(1, kinds=("continuous", "integer", "boolean"), n_trees=3, circuits=0.0)
     far = make_evidence([[1e300, None, None], [None, 1e15, None], [Region(((1e9, math.inf),)), None, None]])
     unconditional = background_weight(model, make_evidence([[None, None, None]]))[0]
     weight = background_weight(model, far)
@@ -71,7 +71,7 @@ def test_impossible_evidence() -> None:
     model = random_model(2, kinds=("continuous", "mixed", "categorical"))
     evidence = make_evidence([[Region(), None, None], [None, None, None], [None, 0.3, Region()]])
     post = posterior(model, evidence)
-    assert post.start.tolist() == [0, 0, len(model.leaves.tree), len(model.leaves.tree)]
+    assert post.start.tolist() == [0, 0, len(model.leaves.log_weight), len(model.leaves.log_weight)]
     assert post.log_evidence[[0, 2]].tolist() == [-math.inf, -math.inf]
     assert np.isnan(background_weight(model, evidence)).tolist() == [True, False, True]
 

@@ -22,6 +22,7 @@ from safetensors import safe_open
 
 from jointforest import store
 from jointforest._validate import DERIVED_FIELDS, check
+from jointforest.leaves.circuits import leaf_of_rows
 from jointforest.model import Model
 from jointforest.queries.density import log_density
 from jointforest.queries.sampling import sample
@@ -292,7 +293,8 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
     leaves, columns = model.leaves, model.columns
     uniform = tuple(np.argwhere(leaves.family == 1)[0])
     normal = tuple(np.argwhere(leaves.family == 0)[0])
-    box_lo, _, allowed = leaf_boxes(model.trees, columns)
+    of = leaf_of_rows(leaves.node_start, leaves.node_kind)
+    box_lo, _, allowed = (box[of] for box in leaf_boxes(model.trees, columns))
     bounded = tuple(np.argwhere(np.isfinite(box_lo) & (leaves.family != 1) & (columns.step == 0))[0])
     grid = tuple(np.argwhere(np.isfinite(leaves.hi) & (columns.step > 0))[0])
     closed = tuple(np.argwhere(~allowed)[0])
@@ -330,6 +332,17 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
     broken("missing_rate", (0, 0), 1.1, r"leaves\.missing_rate")
     broken("missing_rate", (0, 0), np.nan, r"leaves\.missing_rate")
     broken("log_norm", normal, -np.inf, r"leaves\.log_norm")
+    broken("tree", (-1,), 3 - leaves.tree[-1], r"leaves\.tree\[")
+    broken("node_start", (0,), 1, r"leaves\.node_start")
+    broken("node_start", (1,), -1, r"leaves\.node_start")
+    broken("node_start", (-1,), len(leaves.node_kind) + 1, r"leaves\.node_start")
+    broken("node_kind", (int(np.flatnonzero(leaves.node_kind < 2)[0]),), 3, r"leaves\.node_kind\[")
+    broken("node_end", (0,), 2**31 - 1, "leaf .*, node 0: node_end")
+    broken("node_log_weight", (0,), np.nan, r"leaves\.node_log_weight\[0\]")
+    broken("scope", (0, 0), 2, r"leaves\.scope")
+    broken("node_row", (0,), 5, r"leaves\.node_row\[0\]")
+    broken("scope_start", (-1,), 0, r"leaves\.scope_start")
+    broken("scope_column", (0,), 100, r"leaves\.scope_column")
     with pytest.raises(ValueError, match=r"leaves\.a: expected shape"):
         cut = leaves._replace(a=np.ascontiguousarray(leaves.a[:, 1:]))
         check(model.schema, columns, model.trees, cut, model.has_background)

@@ -27,7 +27,8 @@ from jointforest.queries.sampling import sample
 from jointforest.store import ModelFileError, load_model
 from jointforest.table.evidence import build
 
-MODEL = random_model(5, n_trees=2, max_depth=3)
+MODEL = random_model(5, n_trees=2, max_depth=3, circuits=0.5)
+assert len(MODEL.leaves.node_kind) > 10
 ABOUT, ARRAYS = store.contents(MODEL)
 DATA = store.pack(ABOUT, ARRAYS)
 EVIDENCE = random_evidence(MODEL, 5, 6)
