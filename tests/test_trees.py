@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from jointforest.table.columns import Columns
-from jointforest.trees._grow import cut_ranks
-from jointforest.trees._split import GINI, best_levels, best_threshold
+from jointforest.trees._grow import cut_ranks, describe
+from jointforest.trees._levels import best_levels
+from jointforest.trees._split import ENTROPY, GINI, VARIANCE, Limits
+from jointforest.trees._threshold import best_threshold
+from jointforest.trees._work import Work, work_space
 from jointforest.trees.boxes import leaf_boxes
 from jointforest.trees.grow import RankTree, find_leaves, grow, join, node_weights, prune, with_shares
 from jointforest.trees.nodes import Trees, add_stump
@@ -37,123 +43,160 @@ def make_columns(levels: list[int], step: list[float] | None = None) -> Columns:
 # -- the best split of one column
 
 
-def gini_purity(y: np.ndarray, weight: np.ndarray, n_classes: int) -> float:
-    """W * (1 - Gini impurity) of some rows."""
+def purity_of(y: np.ndarray, weight: np.ndarray, criterion: int) -> float:
+    """W * (1 - Gini impurity), - W * entropy, or - W * variance of some rows."""
     total = weight.sum()
-    return float(total * sum((weight[y == c].sum() / total) ** 2 for c in range(n_classes))) if total > 0 else 0.0
+    if total == 0:
+        return 0.0
+    if criterion == VARIANCE:
+        return float(-(weight * (y - np.average(y, weights=weight)) ** 2).sum())
+    share = np.bincount(y.astype(int), weight) / total
+    if criterion == ENTROPY:
+        return float(-total * scipy.stats.entropy(share))
+    return float(total * (share**2).sum())
 
 
-def gain_of(is_left: np.ndarray, y: np.ndarray, weight: np.ndarray, n_classes: int) -> float:
-    parts = [gini_purity(y[side], weight[side], n_classes) for side in (is_left, ~is_left)]
-    return sum(parts) - gini_purity(y, weight, n_classes)
+def gain_of(is_left: np.ndarray, y: np.ndarray, weight: np.ndarray, criterion: int = GINI) -> float:
+    parts = [purity_of(y[side], weight[side], criterion) for side in (is_left, ~is_left)]
+    return sum(parts) - purity_of(y, weight, criterion)
 
 
-def is_valid(is_left: np.ndarray, y: np.ndarray, weight: np.ndarray, min_class: np.ndarray) -> bool:
-    """Whether both sides have rows, and enough weight of every class."""
+def is_valid(is_left: np.ndarray, y: np.ndarray, weight: np.ndarray, limits: Limits) -> bool:
+    """Whether both sides have rows, and enough weight, also of every class."""
     return all(
-        side.any() and all(weight[side & (y == c)].sum() >= least for c, least in enumerate(min_class))
+        side.any()
+        and weight[side].sum() >= limits.weight
+        and all(weight[side & (y == c)].sum() >= least for c, least in enumerate(limits.classes))
         for side in (is_left, ~is_left)
     )
 
 
+class Node(NamedTuple):
+    """Rows of a node: codes of one column (-1: missing), targets and weights; those of its rows that are known."""
+
+    codes: np.ndarray
+    rows: np.ndarray
+    limits: Limits
+    work: Work
+    c: np.ndarray
+    t: np.ndarray
+    w: np.ndarray
+
+    def gains(self, sets: list[np.ndarray], criterion: int) -> list[float]:
+        """Gain of each set of known rows that may go left; minus infinity if it may not."""
+        return [
+            gain_of(s, self.t, self.w, criterion) if is_valid(s, self.t, self.w, self.limits) else -np.inf for s in sets
+        ]
+
+
+def make_node(
+    codes: np.ndarray, y: np.ndarray, weight: np.ndarray, rows: np.ndarray, limits: Limits, n_codes: int, n_classes: int
+) -> Node:
+    criterion = VARIANCE if n_classes == 0 else GINI
+    work = work_space(len(rows), n_classes or 2, n_codes, n_codes)
+    describe(criterion, y.astype(float), weight, rows, 0, len(rows), work)
+    known = rows[codes[rows] >= 0]
+    return Node(codes, rows, limits, work, codes[known], y[known], weight[known])
+
+
 @st.composite
-def nodes(draw: st.DrawFn, n_codes: int, n_classes: int) -> tuple[np.ndarray, ...]:
-    """Codes (-1: missing), classes, bootstrap weights, the rows of a node, and class limits."""
+def nodes(draw: st.DrawFn, n_codes: int, n_classes: int, limited: bool = True) -> Node:
+    """A node of up to 24 rows with weights and limits; targets are numbers if ``n_classes`` is 0."""
     n = draw(st.integers(1, 24))
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
     codes = rng.integers(-1 if draw(st.booleans()) else 0, n_codes, n).astype(np.int32)
-    y = rng.integers(0, n_classes, n).astype(np.int32)
-    weight = rng.integers(1, 4, n).astype(np.float64)
+    y = rng.integers(0, n_classes, n).astype(np.int32) if n_classes else 1e3 + rng.normal(size=n)
+    weight = rng.integers(1, 4, n).astype(np.float64) if draw(st.booleans()) else rng.random(n) + 1e-3
     rows = rng.permutation(n)[: draw(st.integers(1, n))].astype(np.int32)
-    limits = rng.integers(0, 3, n_classes).astype(np.float64) if draw(st.booleans()) else np.zeros(n_classes)
-    return codes, y, weight, rows, limits
+    classes = rng.integers(0, 3, n_classes).astype(np.float64) if draw(st.booleans()) else np.zeros(0)
+    smallest = float(rng.integers(0, 4)) if draw(st.booleans()) else 0.0
+    limits = Limits(smallest, classes) if limited else Limits(0.0, np.zeros(0))
+    return make_node(codes, y, weight, rows, limits, n_codes, n_classes)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("n_codes", [3, 12, 1000])  # few codes are counted, many are sorted
+@pytest.mark.parametrize(("criterion", "n_classes"), [(GINI, 2), (GINI, 3), (ENTROPY, 2), (ENTROPY, 3), (VARIANCE, 0)])
+@pytest.mark.parametrize("n_codes", [3, 12, 1000, 100_000])  # few codes are counted, many are listed
 @given(data=st.data())
-def test_best_threshold(data: st.DataObject, n_codes: int, n_classes: int) -> None:
-    codes, y, weight, rows, limits = data.draw(nodes(n_codes, n_classes))
-    known = rows[codes[rows] >= 0]
-    c, t, w = codes[known], y[known], weight[known]
-    cuts = {int(k): c <= k for k in np.unique(c)[:-1]}
-    gains = {k: gain_of(left, t, w, n_classes) for k, left in cuts.items() if is_valid(left, t, w, limits)}
-    total, left, right = (np.empty(n_classes) for _ in range(3))
-    table, keys = np.empty((max(n_codes, 3 * len(rows)), n_classes)), np.empty(len(rows), np.int64)
-    gain, below, above = best_threshold(GINI, codes, y, weight, rows, table, keys, total, left, right, limits)
-    if not gains:
-        assert (gain, below, above) == (-1.0, -1, -1)
-        return
-    assert gain == pytest.approx(max(gains.values()), abs=1e-9)
-    assert gains[below] == pytest.approx(gain, abs=1e-9)
-    assert above == c[c > below].min()
+def test_best_threshold(data: st.DataObject, n_codes: int, criterion: int, n_classes: int) -> None:
+    node = data.draw(nodes(n_codes, n_classes))
+    cuts = np.unique(node.c)[:-1]
+    gains = dict(zip(cuts.tolist(), node.gains([node.c <= k for k in cuts], criterion), strict=True))
+    for _ in range(2):  # the work space is as it was
+        gain, below, above = best_threshold(criterion, node.codes, node.rows, 0, len(node.rows), node.work, node.limits)
+        if not gains:
+            assert (gain, below, above) == (-np.inf, -1, -1)
+        elif max(gains.values()) == -np.inf:
+            assert (gain, below, above) == (0.0, -1, -1)
+        else:
+            assert gain == pytest.approx(max(gains.values()), abs=1e-9)
+            assert gains[below] == pytest.approx(gain, abs=1e-9)
+            assert above == node.c[node.c > below].min()
 
 
-def run_best_levels(
-    codes: np.ndarray, n_levels: int, ordered: bool, y: np.ndarray, weight: np.ndarray, rows: np.ndarray,
-    n_classes: int, limits: np.ndarray,
-) -> tuple[float, np.ndarray]:  # fmt: skip
-    total, left, right = (np.empty(n_classes) for _ in range(3))
+def run_best_levels(node: Node, n_levels: int, ordered: bool, criterion: int) -> tuple[float, np.ndarray]:
     goes_left = np.zeros(n_levels, np.uint8)
-    table, order = np.empty((n_levels, n_classes)), np.empty(n_levels, np.int64)
     gain = best_levels(
-        GINI, codes, n_levels, ordered, y, weight, rows, table, order, goes_left, total, left, right, limits
+        criterion, node.codes, n_levels, ordered, node.rows, 0, len(node.rows), goes_left, node.work, node.limits
     )
     return gain, goes_left.astype(bool)
 
 
 @pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize(("criterion", "n_classes"), [(GINI, 2), (ENTROPY, 2), (VARIANCE, 0)])
 @given(data=st.data())
-def test_best_levels_of_two_classes(data: st.DataObject, ordered: bool) -> None:
+def test_best_levels_are_found_exactly(data: st.DataObject, criterion: int, n_classes: int, ordered: bool) -> None:
     n_levels = 6
-    codes, y, weight, rows, limits = data.draw(nodes(n_levels, 2))
-    if not ordered:
-        limits[:] = 0.0  # with limits the best allowed set need not be one of those sorted by share
-    known = rows[codes[rows] >= 0]
-    c, t, w = codes[known], y[known], weight[known]
+    # with limits the best allowed set need not be one of those sorted by share
+    node = data.draw(nodes(n_levels, n_classes, limited=ordered))
     if ordered:
         sets = [np.arange(n_levels) <= k for k in range(n_levels - 1)]
     else:
         sets = [np.array(bits, dtype=bool) for bits in itertools.product([False, True], repeat=n_levels)]
-    gains = [gain_of(s[c], t, w, 2) for s in sets if is_valid(s[c], t, w, limits)]
-    gain, found = run_best_levels(codes, n_levels, ordered, y, weight, rows, 2, limits)
-    if not gains:
-        assert gain == -1.0
+    best = max(node.gains([s[node.c] for s in sets], criterion))
+    gain, found = run_best_levels(node, n_levels, ordered, criterion)
+    if best == -np.inf:
+        assert gain == (0.0 if len(np.unique(node.c)) > 1 else -np.inf)
         return
-    assert gain == pytest.approx(max(gains), abs=1e-9)
-    assert gain_of(found[c], t, w, 2) == pytest.approx(gain, abs=1e-9)
-    absent = ~np.isin(np.arange(n_levels), c)
+    assert gain == pytest.approx(best, abs=1e-9)
+    assert gain_of(found[node.c], node.t, node.w, criterion) == pytest.approx(gain, abs=1e-9)
+    absent = ~np.isin(np.arange(n_levels), node.c)
     if ordered:
         assert (np.diff(found.astype(int)) <= 0).all()
     elif absent.any():
-        heavier_is_left = w[found[c]].sum() >= w[~found[c]].sum()
-        assert (found[absent] == heavier_is_left).all()
+        left, right = (node.w[side].sum() for side in (found[node.c], ~found[node.c]))
+        if left != pytest.approx(right):
+            assert (found[absent] == (left > right)).all()
 
 
+@pytest.mark.parametrize("criterion", [GINI, ENTROPY])
 @pytest.mark.parametrize(("n_classes", "n_levels"), [(2, 7), (3, 7), (4, 70)])
 @given(data=st.data())
-def test_best_levels_is_a_valid_set_with_its_gain(data: st.DataObject, n_classes: int, n_levels: int) -> None:
-    codes, y, weight, rows, limits = data.draw(nodes(n_levels, n_classes))
-    known = rows[codes[rows] >= 0]
-    c, t, w = codes[known], y[known], weight[known]
-    gain, found = run_best_levels(codes, n_levels, False, y, weight, rows, n_classes, limits)
-    if gain == -1.0:
-        if not limits.any():
-            assert len(np.unique(c)) < 2
-        return
-    assert is_valid(found[c], t, w, limits)
-    assert gain == pytest.approx(gain_of(found[c], t, w, n_classes), abs=1e-9)
+def test_best_levels_is_a_valid_set_with_its_gain(
+    data: st.DataObject, n_classes: int, n_levels: int, criterion: int
+) -> None:
+    node = data.draw(nodes(n_levels, n_classes))
+    gain, found = run_best_levels(node, n_levels, False, criterion)
+    if gain == -np.inf:
+        assert len(np.unique(node.c)) < 2
+    elif gain > 0.0:
+        assert is_valid(found[node.c], node.t, node.w, node.limits)
+        assert gain == pytest.approx(gain_of(found[node.c], node.t, node.w, criterion), abs=1e-9)
 
 
-def test_many_levels_are_split_exactly() -> None:
+@pytest.mark.parametrize("criterion", [GINI, ENTROPY, VARIANCE])
+def test_many_levels_are_split_exactly(criterion: int) -> None:
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 200, 2000).astype(np.int32)
     y = (rng.random(2000) < rng.random(200)[codes]).astype(np.int32)
-    gain, found = run_best_levels(codes, 200, False, y, np.ones(2000), np.arange(2000, dtype=np.int32), 2, np.zeros(2))
+    if criterion == VARIANCE:
+        y = y + rng.normal(size=2000)
+    rows, unlimited = np.arange(2000, dtype=np.int32), Limits(0.0, np.zeros(0))
+    node = make_node(codes, y, np.ones(2000), rows, unlimited, 200, 0 if criterion == VARIANCE else 2)
+    gain, found = run_best_levels(node, 200, False, criterion)
     share = np.array([y[codes == k].mean() for k in range(200)])
     order = np.argsort(share)
-    best = max(gain_of(np.isin(codes, order[:k]), y, np.ones(2000), 2) for k in range(1, 200))
+    best = max(gain_of(np.isin(codes, order[:k]), y, np.ones(2000), criterion) for k in range(1, 200))
     assert gain == pytest.approx(best, rel=1e-9)
     assert share[found].max() <= share[~found].min()
 
@@ -354,7 +397,7 @@ def split_gains(table: Table, tree: RankTree) -> np.ndarray:
         else:
             words = tree.level_words[tree.levels_at[node] :].tolist()
             left = np.array([bool(words[c // 64] >> (c % 64) & 1) for c in code.tolist()])
-        gains[node] = gain_of(left, table.y[at], table.weight[at], table.n_classes)
+        gains[node] = gain_of(left, table.y[at], table.weight[at])
         rows[int(tree.left[node])], rows[int(tree.right[node])] = at[left], at[~left]
     return gains
 
@@ -490,6 +533,99 @@ def test_deep_trees_and_their_boxes() -> None:
     middle = (X[1:, 0] + X[:-1, 0]) / 2
     assert lo[at, 0].tolist() == [-np.inf, *middle]
     assert hi[at, 0].tolist() == [*middle, np.inf]
+
+
+# -- against scikit-learn
+
+NAMES = {GINI: "gini", ENTROPY: "entropy", VARIANCE: "squared_error"}
+
+
+def continuous_rows(criterion: int, n: int = 400, d: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Continuous columns; classes, or numbers; bootstrap weights."""
+    rng = np.random.default_rng(criterion)
+    X = rng.normal(size=(n, d)).astype(np.float32).astype(float)  # scikit-learn keeps single precision
+    signal = X[:, 0] + np.sin(3 * X[:, 1]) + 0.5 * rng.normal(size=n)
+    weight = np.bincount(rng.integers(0, n, n), minlength=n).astype(float)
+    if criterion == VARIANCE:
+        return X, signal, weight
+    return X, np.digitize(signal, [-1.0, 0.0, 0.5]).astype(np.int32), weight
+
+
+def both_trees(criterion: int, weighted: bool, **settings: float) -> tuple[RankTree, object, tuple]:
+    """Our tree and scikit-learn's with all columns tried; X, y, weights and each drawn row's leaf in ours."""
+    X, y, weight = continuous_rows(criterion)
+    weight = weight if weighted else np.ones(len(X))
+    make = DecisionTreeRegressor if criterion == VARIANCE else DecisionTreeClassifier
+    theirs = make(criterion=NAMES[criterion], random_state=0, **settings).fit(X, y, weight)
+    columns, no = make_columns([0] * X.shape[1]), np.zeros(X.shape[1], np.uint8)
+    ranks = rank(columns, X)
+    ours = grow(
+        ranks, no, no, y, 4, weight, criterion=criterion, max_features=X.shape[1], seed=0, number=0, **settings
+    )  # fmt: skip
+    drawn = weight > 0
+    return ours, theirs, (X[drawn], y[drawn], weight[drawn], find_leaves(ours, ranks.codes, 0, 0)[drawn])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criterion", [GINI, ENTROPY, VARIANCE])
+def test_best_split_of_the_root_as_in_scikit_learn(criterion: int, weighted: bool) -> None:
+    ours, theirs, (X, y, weight, leaf) = both_trees(criterion, weighted, max_depth=1)
+    tree = theirs.tree_  # type: ignore[attr-defined]
+    assert ours.feature[0] == tree.feature[0]
+    is_left = leaf == ours.left[0]
+    assert is_left.tolist() == (X[:, tree.feature[0]] <= tree.threshold[0]).tolist()
+    impurity = tree.impurity * tree.weighted_n_node_samples * (np.log(2.0) if criterion == ENTROPY else 1.0)
+    assert gain_of(is_left, y, weight, criterion) == pytest.approx(impurity[0] - impurity[1:].sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criterion", [GINI, ENTROPY, VARIANCE])
+@pytest.mark.parametrize("settings", [{}, {"max_depth": 4}, {"max_leaf_nodes": 12}, {"min_samples_leaf": 9}])
+def test_impurity_of_the_tree_as_in_scikit_learn(criterion: int, weighted: bool, settings: dict) -> None:
+    """scikit-learn's smallest leaf counts distinct rows, ours how often they were drawn: the same without weights."""
+    _, theirs, (X, y, weight, leaf) = both_trees(criterion, weighted and "min_samples_leaf" not in settings, **settings)
+    their_leaf = theirs.apply(X)  # type: ignore[attr-defined]
+
+    def impurity(leaves: np.ndarray) -> float:
+        parts = [leaves == node for node in np.unique(leaves)]
+        return sum(
+            (weight[at].sum() if criterion == GINI else 0.0) - purity_of(y[at], weight[at], criterion) for at in parts
+        )
+
+    whole = impurity(np.zeros(len(y)))
+    close = 1e-9 if criterion == VARIANCE else 0.01  # classes tie, and of equal gains either may be chosen
+    assert impurity(leaf) == pytest.approx(impurity(their_leaf), abs=1e-9 * whole, rel=close)
+    assert len(np.unique(leaf)) == pytest.approx(len(np.unique(their_leaf)), rel=0.03)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_smallest_leaves(weighted: bool) -> None:
+    for criterion in NAMES:
+        _, _, (_, _, weight, leaf) = both_trees(criterion, weighted, min_samples_leaf=9)
+        assert np.bincount(leaf, weight)[np.unique(leaf)].min() >= 9
+
+
+def test_numbers_of_any_size_give_the_same_tree() -> None:
+    X, y, weight = continuous_rows(VARIANCE)
+    ranks, no = rank(make_columns([0] * 4), X), np.zeros(4, np.uint8)
+    y = np.round(y, 3)
+    y[7] = 1e4  # one far-off number does not hide what the others have to say
+    trees = [
+        grow(ranks, no, no, z, 0, weight, criterion=VARIANCE, max_features=2, seed=0, number=0)
+        for z in (y, 1e3 * y, 1e-9 * y, y + 1e6)
+    ]
+    assert (trees[0].left < 0).sum() >= 0.9 * (weight > 0).sum()
+    for tree in trees[1:]:
+        assert tree.feature.tolist() == trees[0].feature.tolist()
+        assert tree.below_rank.tolist() == trees[0].below_rank.tolist()
+
+
+def test_equal_numbers_are_a_leaf() -> None:
+    X, _, weight = continuous_rows(VARIANCE)
+    ranks, no = rank(make_columns([0] * 4), X), np.zeros(4, np.uint8)
+    for y in (np.full(len(X), 0.1), np.where(X[:, 0] > 0, 0.1, 0.7)):
+        tree = grow(ranks, no, no, y, 0, weight, criterion=VARIANCE, max_features=4, seed=0, number=0)
+        assert (tree.left < 0).sum() == len(np.unique(y))
 
 
 # -- pruning

@@ -6,13 +6,19 @@ import numpy as np
 from numba import njit
 
 from ..rng import below, stream, uniform
-from ._split import best_levels, best_threshold
+from ._levels import best_levels
+from ._split import VARIANCE, Limits, add, kernel, weight_and_power
+from ._threshold import best_threshold
+from ._work import work_space
+
+_PURE = 1e-14
+"""Nodes are pure up to this variance, the whole table's being 1, or this share of rows outside the largest class."""
 
 
 @njit(nogil=True, cache=True)
 def grow_tree(
-    codes, n_codes, is_categorical, is_ordered, y, n_classes, weight, rows, criterion, max_features, keep_looking,
-    min_samples_split, min_class, max_depth, max_leaf_nodes, min_gain, seed, number,
+    codes, n_codes, is_categorical, is_ordered, y, n_statistics, weight, rows, criterion, max_features, keep_looking,
+    min_samples_split, min_samples_leaf, min_class, max_depth, max_leaf_nodes, min_gain, seed, number,
 ):  # fmt: skip
     """Grow one tree, best split first if the number of leaves is limited, else depth first.
 
@@ -21,8 +27,10 @@ def grow_tree(
     codes : int32 array (d, n), n_codes : int32 array (d,)
         See `ranks.Ranks`.
     is_categorical, is_ordered : uint8 arrays (d,)
-    y : int32 array (n,)
-        Class of each row, 0..n_classes-1.
+    y : float64 array (n,)
+        Class of each row, 0..n_statistics-1; or for VARIANCE a number, of variance 1 or 0.
+    n_statistics : int
+        Number of classes; 2 for VARIANCE.
     weight : float64 array (n,)
         Weight of each row (how often the bootstrap drew it).
     rows : int32 array (m,)
@@ -33,12 +41,14 @@ def grow_tree(
         Whether to try more where all of them are constant in the node; else it becomes a leaf.
     min_samples_split : float
         Nodes of less weight become leaves.
-    min_class : float64 array (n_classes,)
+    min_samples_leaf : float
+        Smallest weight of a leaf.
+    min_class : float64 array (n_classes,), or (0,) for no limits
         Smallest weight of each class in a leaf.
     max_depth, max_leaf_nodes : int
         -1 for no limit.
     min_gain : float
-        Smallest gain (`_split.purity` units, a row) worth a split.
+        Smallest gain worth a split, a unit of weight; with VARIANCE as a share of the node's sum of squares.
     seed, number : int
         The tree's random stream.
 
@@ -74,22 +84,17 @@ def grow_tree(
     words = np.zeros(64, np.uint64)
     n_words = 0
 
-    widest = np.int64(1)
+    most_ranks = np.int64(1)
     most_levels = np.int64(1)
     for j in range(d):
-        widest = np.maximum(widest, np.minimum(np.int64(n_codes[j]), np.int64(3 * m + 1)))
         if is_categorical[j]:
-            widest = np.maximum(widest, np.int64(n_codes[j]))
             most_levels = np.maximum(most_levels, np.int64(n_codes[j]))
-    table = np.zeros((widest, n_classes), np.float64)
-    keys = np.empty(m, np.int64)
-    order = np.empty(most_levels, np.int64)
+        else:
+            most_ranks = np.maximum(most_ranks, np.int64(n_codes[j]))
+    work = work_space(m, n_statistics, most_ranks, most_levels)
+    limits = Limits(min_samples_leaf, min_class)
     trial = np.empty(most_levels, np.uint8)
     chosen = np.empty(most_levels, np.uint8)
-    total = np.empty(n_classes, np.float64)
-    left = np.empty(n_classes, np.float64)
-    right = np.empty(n_classes, np.float64)
-    counts = np.empty(n_classes, np.float64)
     spare = np.empty(m, np.int32)
     tried = np.flatnonzero(n_codes > 1)  # columns of one value tell nothing, and do not count
 
@@ -104,21 +109,13 @@ def grow_tree(
     opened = 0  # nodes of the last split still to be examined
     while True:
         # Examine: find the best split of `node`, and queue it if there is one.
-        a, b = start[node], stop[node]
-        here = rows[a:b]
-        counts[:] = 0.0
-        for i in here:
-            counts[y[i]] += weight[i]
-        size = 0.0
-        largest = 0.0
-        for c in range(n_classes):
-            size += counts[c]
-            largest = max(largest, counts[c])
-        best = min_gain * size
+        size, spread = describe(criterion, y, weight, rows, start[node], stop[node], work)
+        best = min_gain * (spread if criterion == VARIANCE else size)
         best_feature = -1
         best_below = np.int64(-1)
         best_above = np.int64(-1)
-        if size >= min_samples_split and largest < size and (max_depth < 0 or depth[node] < max_depth):
+        is_mixed = spread > _PURE * size
+        if size >= min_samples_split and is_mixed and (max_depth < 0 or depth[node] < max_depth):
             informative = False
             for k in range(len(tried)):
                 pick = k + below(state, len(tried) - k)
@@ -126,19 +123,17 @@ def grow_tree(
                 j = tried[k]
                 if is_categorical[j]:
                     gain = best_levels(
-                        criterion, codes[j], n_codes[j], is_ordered[j], y, weight, here, table, order, trial,
-                        total, left, right, min_class,
+                        criterion, codes[j], n_codes[j], is_ordered[j], rows, start[node], stop[node], trial, work,
+                        limits,
                     )  # fmt: skip
                     if gain > best:
                         best, best_feature = gain, j
                         chosen[: n_codes[j]] = trial[: n_codes[j]]
                 else:
-                    gain, low, high = best_threshold(
-                        criterion, codes[j], y, weight, here, table, keys, total, left, right, min_class
-                    )
+                    gain, low, high = best_threshold(criterion, codes[j], rows, start[node], stop[node], work, limits)
                     if gain > best:
                         best, best_feature, best_below, best_above = gain, j, low, high
-                informative = informative or gain >= 0.0
+                informative = informative or gain > -np.inf
                 if k + 1 >= max_features and (informative or not keep_looking):
                     break
         if best_feature >= 0:
@@ -205,6 +200,35 @@ def grow_tree(
         feature[:n_nodes].copy(), below_rank[:n_nodes].copy(), above_rank[:n_nodes].copy(), levels_at[:n_nodes].copy(),
         left_child[:n_nodes].copy(), right_child[:n_nodes].copy(), words[:n_words].copy(), share_left[:n_nodes].copy(),
     )  # fmt: skip
+
+
+@kernel
+def describe(criterion, y, weight, rows, start, stop, work):
+    """Put the rows of a node into ``work``, numbers less their mean; its weight and how far it is from pure.
+
+    For classes that is the weight of all but the largest, for VARIANCE the sum of squares around the mean.
+    """
+    m = stop - start
+    for k in range(m):
+        work.target[k] = y[rows[start + k]]
+        work.weight[k] = weight[rows[start + k]]
+    work.node[:] = 0.0
+    for k in range(m):
+        add(criterion, work.node, work.target[k], work.weight[k])
+    size, power = weight_and_power(criterion, work.node)
+    if criterion != VARIANCE:
+        largest = 0.0
+        for c in range(work.node.shape[0]):
+            largest = max(largest, work.node[c])
+        return size, size - largest
+    mean = power / size  # sums of squares around it lose no digits
+    squares = 0.0
+    work.node[1] = 0.0
+    for k in range(m):
+        work.target[k] -= mean
+        work.node[1] += work.weight[k] * work.target[k]
+        squares += work.weight[k] * work.target[k] * work.target[k]
+    return size, squares
 
 
 @njit(nogil=True, cache=True)

@@ -1,229 +1,139 @@
-"""Kernels: the best split of a node, by one column at a time, on ranks."""
+"""Kernels: what a split gains, from the statistics of groups of rows, by criterion; and the best cut of groups."""
 
 from __future__ import annotations
+
+import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 GINI = 0
 """Criterion: weighted Gini impurity of the classes (two or more)."""
+ENTROPY = 1
+"""Criterion: weighted entropy of the classes, natural logarithm (information gain)."""
+VARIANCE = 2
+"""Criterion: weighted squared deviation of a number from its mean."""
+
+# Most of these make no arrays, so they count no references, which would cost more than the split of a small node.
+kernel = njit(nogil=True, cache=True, _nrt=False)  # type: ignore[call-overload]  # absent from numba's annotations
 
 
-@njit(nogil=True, cache=True)
-def purity(criterion, counts):
-    """Purity of a node, times its weight; a split gains purity(left) + purity(right) - purity(node).
+class Limits(NamedTuple):
+    """What either side of a split must keep.
 
-    The one place that knows the criterion. Gini (Breiman et al. 1984): the sum of squared class weights over their sum.
+    Attributes
+    ----------
+    weight : float
+        Smallest weight.
+    classes : float64 array (n_classes,), or (0,) for no limits
+        Smallest weight of each class.
     """
-    total = 0.0
-    squares = 0.0
-    for c in range(counts.shape[0]):
-        total += counts[c]
-        squares += counts[c] * counts[c]
-    return squares / total if total > 0.0 else 0.0
+
+    weight: float
+    classes: np.ndarray
 
 
-@njit(nogil=True, cache=True)
-def _allowed(left, total, min_class):
-    """Whether both sides keep the smallest weight of every class, and some weight at all."""
-    here = 0.0
-    there = 0.0
-    for c in range(left.shape[0]):
-        right = total[c] - left[c]
-        if left[c] < min_class[c] or right < min_class[c]:
+@kernel
+def purity(criterion, weight, power):
+    """Purity of a group of rows, times its weight; a split gains purity(left) + purity(right) - purity(node).
+
+    ``power`` is the sum of `class_power` over the classes; for VARIANCE the sum of weight times target. So Gini is
+    the sum of squared class weights over their sum, entropy minus the weight times the entropy, variance the part of
+    the sum of squares that the mean explains (Breiman et al. 1984).
+    """
+    if weight <= 0.0:
+        return 0.0
+    if criterion == ENTROPY:
+        return power - weight * math.log(weight)
+    if criterion == VARIANCE:
+        return power * power / weight
+    return power / weight
+
+
+@kernel
+def class_power(criterion, weight):
+    """What a class of this weight adds to the power of a group."""
+    if criterion == ENTROPY:
+        return weight * math.log(weight) if weight > 0.0 else 0.0
+    return weight * weight
+
+
+@kernel
+def class_growth(criterion, weight, more):
+    """How much `class_power` grows when a class of this weight gets ``more``."""
+    if criterion == GINI:
+        return more * (2.0 * weight + more)
+    return class_power(criterion, weight + more) - class_power(criterion, weight)
+
+
+@kernel
+def weight_and_power(criterion, statistics):
+    """Weight of a group of rows and its power, see `purity`, from its statistics."""
+    if criterion == VARIANCE:
+        return statistics[0], statistics[1]
+    weight = 0.0
+    power = 0.0
+    for c in range(statistics.shape[0]):
+        weight += statistics[c]
+        power += class_power(criterion, statistics[c])
+    return weight, power
+
+
+@kernel
+def add(criterion, statistics, target, weight):
+    """Add a row to a group's statistics."""
+    if criterion == VARIANCE:
+        statistics[0] += weight
+        statistics[1] += weight * target
+    else:
+        statistics[np.int64(target)] += weight
+
+
+@kernel
+def allowed(left, total, weight_left, weight, limits):
+    """Whether both sides keep the smallest weights."""
+    if weight_left < limits.weight or weight - weight_left < limits.weight:
+        return False
+    for c in range(limits.classes.shape[0]):
+        if left[c] < limits.classes[c] or total[c] - left[c] < limits.classes[c]:
             return False
-        here += left[c]
-        there += right
-    return here > 0.5 and there > 0.5
+    return True
 
 
-@njit(nogil=True, cache=True)
-def _scan(criterion, table, order, n_order, left, right, total, min_class):
-    """Best cut of the entries ``order[:n_order]`` of ``table`` (class weights): (score, number on the left)."""
-    n_classes = left.shape[0]
-    best = -1.0
+@kernel
+def present_groups(criterion, n_groups, work):
+    """Put those of ``work.table[:n_groups]`` that have rows into ``work.order``, ascending; return their number."""
+    present = 0
+    for k in range(n_groups):
+        weight = work.table[k, 0]
+        if criterion != VARIANCE:
+            for c in range(1, work.table.shape[1]):
+                weight += work.table[k, c]
+        if weight > 0.0:
+            work.order[present] = k
+            present += 1
+    return present
+
+
+@kernel
+def cut_groups(criterion, work, n_order, limits):
+    """Best cut of the groups ``work.order[:n_order]`` of ``work.table``: (score, number of groups on the left)."""
+    left, right, total = work.left, work.right, work.total
+    weight, _ = weight_and_power(criterion, total)
+    best = -np.inf
     cut = 0
     left[:] = 0.0
     for k in range(n_order - 1):
-        entry = order[k]
-        for c in range(n_classes):
-            left[c] += table[entry, c]
+        group = work.order[k]
+        for c in range(left.shape[0]):
+            left[c] += work.table[group, c]
             right[c] = total[c] - left[c]
-        if _allowed(left, total, min_class):
-            score = purity(criterion, left) + purity(criterion, right)
+        weight_left, power_left = weight_and_power(criterion, left)
+        if allowed(left, total, weight_left, weight, limits):
+            weight_right, power_right = weight_and_power(criterion, right)
+            score = purity(criterion, weight_left, power_left) + purity(criterion, weight_right, power_right)
             if score > best:
                 best = score
                 cut = k + 1
     return best, cut
-
-
-@njit(nogil=True, cache=True)
-def best_threshold(criterion, codes, y, weight, rows, table, keys, total, left, right, min_class):
-    """Best cut of a numeric column over the node's ``rows``.
-
-    ``codes`` (n,) are the column's ranks. ``table`` and ``keys`` are work space. Rows whose value is missing do not
-    count.
-
-    Returns
-    -------
-    gain : float
-        In units of `purity`; negative if there is no cut.
-    below, above : int
-        Largest rank that goes left and smallest that goes right, both of rows in the node.
-    """
-    n_classes = total.shape[0]
-    total[:] = 0.0
-    lowest = np.int64(2147483647)
-    highest = np.int64(-1)
-    known = 0
-    for i in rows:
-        code = codes[i]
-        if code >= 0:
-            known += 1
-            total[y[i]] += weight[i]
-            lowest = min(lowest, code)
-            highest = max(highest, code)
-    if highest <= lowest:
-        return -1.0, -1, -1
-    best = -1.0
-    below = np.int64(-1)
-    above = np.int64(-1)
-    left[:] = 0.0
-    width = highest - lowest + 1
-    if width <= 3 * known:  # many rows for few values: count instead of sorting
-        table[:width] = 0.0
-        for i in rows:
-            code = codes[i]
-            if code >= 0:
-                table[code - lowest, y[i]] += weight[i]
-        last = np.int64(-1)
-        for k in range(width):
-            here = 0.0
-            for c in range(n_classes):
-                here += table[k, c]
-            if here == 0.0:
-                continue
-            if last >= 0 and _allowed(left, total, min_class):
-                for c in range(n_classes):
-                    right[c] = total[c] - left[c]
-                score = purity(criterion, left) + purity(criterion, right)
-                if score > best:
-                    best, below, above = score, last + lowest, k + lowest
-            for c in range(n_classes):
-                left[c] += table[k, c]
-            last = np.int64(k)
-    else:
-        m = 0
-        for i in rows:
-            if codes[i] >= 0:
-                keys[m] = (np.int64(codes[i]) << 32) | np.int64(i)
-                m += 1
-        keys[:m].sort()
-        last = np.int64(-1)
-        for k in range(m):
-            code = keys[k] >> 32
-            if last >= 0 and code > last and _allowed(left, total, min_class):
-                for c in range(n_classes):
-                    right[c] = total[c] - left[c]
-                score = purity(criterion, left) + purity(criterion, right)
-                if score > best:
-                    best, below, above = score, last, code
-            i = keys[k] & 0xFFFFFFFF
-            left[y[i]] += weight[i]
-            last = code
-    if best < 0.0:
-        return -1.0, -1, -1
-    return best - purity(criterion, total), below, above
-
-
-@njit(nogil=True, cache=True)
-def best_levels(
-    criterion, codes, n_levels, ordered, y, weight, rows, table, order, goes_left, total, left, right, min_class
-):
-    """Best set of levels of a categorical column over the node's ``rows``; ``goes_left`` (uint8, a level) receives it.
-
-    With two classes the levels are ordered by their share of class 1, which is exact (Breiman et al. 1984, Theorem
-    4.5); with more, by the share of each class in turn. Ordered levels keep their order. Levels that no row of the
-    node has go to the heavier side.
-
-    Returns
-    -------
-    gain : float
-        In units of `purity`; negative if there is no split.
-    """
-    n_classes = total.shape[0]
-    total[:] = 0.0
-    table[:n_levels] = 0.0
-    for i in rows:
-        code = codes[i]
-        if code >= 0:
-            table[code, y[i]] += weight[i]
-            total[y[i]] += weight[i]
-    present = 0
-    for k in range(n_levels):
-        here = 0.0
-        for c in range(n_classes):
-            here += table[k, c]
-        if here > 0.0:
-            order[present] = k
-            present += 1
-    if present < 2:
-        return -1.0
-    best = -1.0
-    first = n_classes - 1 if ordered or n_classes == 2 else 0
-    for by in range(first, n_classes):
-        if not ordered:
-            _sort_levels(table, order, present, n_classes, by)
-        score, cut = _scan(criterion, table, order, present, left, right, total, min_class)
-        if score > best:
-            best = score
-            goes_left[:n_levels] = 2
-            weight_left = 0.0
-            weight_right = 0.0
-            for k in range(present):
-                goes_left[order[k]] = 1 if k < cut else 0
-                for c in range(n_classes):
-                    if k < cut:
-                        weight_left += table[order[k], c]
-                    else:
-                        weight_right += table[order[k], c]
-            if ordered:
-                _fill_ordered(goes_left, n_levels, order[cut - 1])
-            else:
-                heavier = 1 if weight_left >= weight_right else 0
-                for k in range(n_levels):
-                    if goes_left[k] == 2:
-                        goes_left[k] = heavier
-    if best < 0.0:
-        return -1.0
-    return best - purity(criterion, total)
-
-
-@njit(nogil=True, cache=True)
-def _fill_ordered(goes_left, n_levels, last):
-    """Everything up to level ``last`` goes left."""
-    for k in range(n_levels):
-        goes_left[k] = 1 if k <= last else 0
-
-
-@njit(nogil=True, cache=True)
-def _sort_levels(table, order, present, n_classes, by):
-    """Sort ``order[:present]`` by the share of class ``by`` (insertion sort up to 32 levels, else argsort)."""
-    share = np.empty(present)
-    for k in range(present):
-        total = 0.0
-        for c in range(n_classes):
-            total += table[order[k], c]
-        share[k] = table[order[k], by] / total
-    if present > 32:
-        order[:present] = order[:present][np.argsort(share, kind="mergesort")]
-        return
-    for k in range(1, present):
-        value, level = share[k], order[k]
-        m = k - 1
-        while m >= 0 and share[m] > value:
-            share[m + 1] = share[m]
-            order[m + 1] = order[m]
-            m -= 1
-        share[m + 1] = value
-        order[m + 1] = level

@@ -9,7 +9,7 @@ import numpy as np
 from ..table.columns import Columns
 from ._grow import cut_ranks, grow_tree, route, shares_of
 from ._prune import pruned, rows_below
-from ._split import GINI
+from ._split import GINI, VARIANCE
 from .nodes import Trees
 from .ranks import Ranks
 
@@ -42,6 +42,7 @@ def grow(
     max_features: int,
     keep_looking: bool = True,
     min_samples_split: float = 2.0,
+    min_samples_leaf: float = 0.0,
     min_class: np.ndarray | None = None,
     max_depth: int | None = None,
     max_leaf_nodes: int | None = None,
@@ -49,21 +50,37 @@ def grow(
     seed: int,
     number: int,
 ) -> RankTree:
-    """Grow tree ``number`` of the forest with this ``seed`` on the rows of positive weight; see `_grow`."""
+    """Grow tree ``number`` of the forest with this ``seed`` on the rows of positive weight; see `_grow.grow_tree`.
+
+    Parameters
+    ----------
+    y : int array (n,)
+        Class of each row, 0..n_classes-1; for the criterion VARIANCE any numbers (float64), and ``n_classes`` is
+        ignored.
+    min_samples_split, min_samples_leaf : float
+        Smallest weight of a node that is split, and of a leaf: a row drawn twice counts as two.
+    min_class : float array (n_classes,), optional
+        Smallest weight of each class in a leaf.
+    """
+    target = np.asarray(y, dtype=np.float64)
+    if criterion == VARIANCE:
+        target = target - target.mean()
+        target /= target.std() or 1.0
     feature, low, high, levels_at, left, right, level_words, share_left = grow_tree(
         ranks.codes,
         ranks.n_codes,
         is_categorical,
         is_ordered,
-        y,
-        n_classes,
+        target,
+        2 if criterion == VARIANCE else n_classes,
         weight,
         np.flatnonzero(weight > 0).astype(np.int32),
         criterion,
         max_features,
         keep_looking,
         float(min_samples_split),
-        np.zeros(n_classes) if min_class is None else np.asarray(min_class, dtype=np.float64),
+        float(min_samples_leaf),
+        np.zeros(0) if min_class is None else np.asarray(min_class, dtype=np.float64),
         -1 if max_depth is None else max_depth,
         -1 if max_leaf_nodes is None else max_leaf_nodes,
         min_gain,
