@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 
 from . import answers
-from .alerts import UnseenLevelWarning, warn
 from .fill import fill
 from .language import conditions_text
 from .marginal import Marginal
 from .model import Model
 from .posterior import Posterior, conditions_of
+from .queries.attribution import attribution
 from .queries.density import log_density
 from .queries.imputation import impute_and_weigh
 from .queries.sampling import sample
 from .queries.trees import tree_log_density
-from .table.cells import read
 from .table.conditions import AllOf, n_rows, normal
 from .table.evidence import build, drop
 from .table.frames import encode
 from .table.regions import Evidence
 from .table.schema import Schema
+from .unseen import warn_unseen
 
 
 class Joint:
@@ -143,6 +143,35 @@ class Joint:
             The log-sum of a row is its `log_density`.
         """
         return tree_log_density(self.model, self._evidence(frame), n_jobs)
+
+    def attribution(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
+        """Which cells make a row unlikely: log p(x_j | the other known cells of the row), exact, for any row.
+
+        Compare a cell with the same column's cells in other rows: numbers with a density are measured in their units.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        float64 array (n, d)
+            In the order of ``columns``; NaN where the cell is missing. A level never seen at learning has its penalty.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> odd = penguins.iloc[[0]].assign(species="Gentoo")  # an Adelie with another name
+        >>> joint.columns[joint.attribution(odd)[0].argmin()]
+        'species'
+        """
+        X, unseen = self._encode(frame)
+        cells = attribution(self.model, build(self.schema, X, unseen), n_jobs)
+        return np.where(unseen, [column.log_unseen for column in self.schema.columns], cells)
 
     # -- evidence
 
@@ -299,7 +328,7 @@ class Joint:
         j = self.schema.index(target)
         X, unseen = encode(self.schema, frame)
         unseen[:, j] = False
-        self._warn_unseen(frame, unseen)
+        warn_unseen(self.schema, frame, unseen)
         return Posterior(self.model, drop(build(self.schema, X, unseen), j), one=False)
 
     def _evidence(self, frame: Any) -> Evidence:
@@ -307,22 +336,5 @@ class Joint:
 
     def _encode(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         X, unseen = encode(self.schema, frame)
-        self._warn_unseen(frame, unseen)
+        warn_unseen(self.schema, frame, unseen)
         return X, unseen
-
-    def _warn_unseen(self, frame: Any, unseen: np.ndarray) -> None:
-        """One warning that names the columns and the levels."""
-        if not unseen.any():
-            return
-        table = read(frame)
-        parts = []
-        for j in np.flatnonzero(unseen.any(axis=0)):
-            name = f"x{j}" if table.frame == "numpy" else self.columns[j]
-            cells = table.cells(name)
-            rows = unseen[:, j]
-            found = cells.values[rows].tolist() if cells.codes is None else [cells.labels[k] for k in cells.codes[rows]]
-            levels = list(dict.fromkeys(found))
-            shown = ", ".join(repr(level) for level in levels[:5]) + (", ..." if len(levels) > 5 else "")
-            parts.append(f"{self.columns[j]!r}: {shown} ({int(rows.sum())} cells)")
-        text = "levels never seen at learning count as missing: " + "; ".join(parts)
-        warn(text, UnseenLevelWarning)

@@ -1,0 +1,271 @@
+"""Outliers: rows that the joint distribution gives a low density."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin, clone, is_classifier, is_regressor
+from sklearn.model_selection import KFold
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..queries.attribution import attribution
+from ..queries.density import log_density
+from ..table.evidence import build
+from ..table.frames import encode
+from ..table.infer import infer_schema
+from ..table.regions import Evidence
+from ..table.schema import Schema
+from ..threads import n_threads
+from ..unseen import warn_unseen
+from .adversarial import AdversarialForest
+from .checks import check_number
+
+FENCE = 1.5
+"""contamination="auto": so many interquartile ranges below the lower quartile (Tukey 1977)."""
+FOLDS = 5
+"""Folds for learners without out-of-bag densities."""
+
+
+class ForestOutlierDetector(OutlierMixin, BaseEstimator):
+    """Detect outliers by the log-density log p(x) of a forest; cells may be missing.
+
+    The joint distribution of the table is learned; a row is an outlier if its density is lower than that of most
+    training rows, each of these scored by trees that were grown without it (Correia, Peharz, de Campos, "Joints in
+    Random Forests", NeurIPS 2020, section 5, use log p(x) of a generative forest).
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        An unfitted learner whose ``fit`` ends in ``joint_``. Default: `histogram_forest`, an `AdversarialForest` of one
+        round with uniform leaves. A classifier or regressor is given ``y``, which is then summed out.
+    contamination : "auto" or float in (0, 0.5]
+        Share of the training rows below the threshold ``offset_``. "auto": the threshold is Tukey's lower fence of
+        their scores, 1.5 interquartile ranges below the lower quartile.
+    n_jobs : int or None
+        Threads of scoring, and of the default forest (-1: all cores). The result does not depend on it.
+    random_state : int, RandomState or None
+        Of the default forest, and of folds; a given estimator has its own.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted learner.
+    joint_ : Joint
+    training_scores_ : float64 array (n,)
+        Log-density of each training row by a model learned without it: out-of-bag where the learner offers
+        ``oob_score`` (a row that every tree drew has its plain density), else by 5-fold cross-validation.
+    offset_ : float
+        Scores below it are outliers.
+    feature_names_in_ : ndarray of str
+        Only after frames.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> from jointforest.learn.outliers import ForestOutlierDetector
+    >>> penguins = jf.datasets.load_penguins()
+    >>> detector = ForestOutlierDetector(random_state=0).fit(penguins)
+    >>> odd = penguins.iloc[[0]].assign(body_mass_g=9000)
+    >>> int(detector.predict(odd)[0]), float(detector.percentile(odd)[0])
+    (-1, 0.0)
+    >>> penguins.columns[detector.attribution(odd)[0].argmin()]
+    'body_mass_g'
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        contamination: float | str = "auto",
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.contamination = contamination
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> ForestOutlierDetector:
+        """Learn the joint distribution, and where the scores of training rows end.
+
+        Parameters
+        ----------
+        X : frame or array of n rows
+        y : array (n,), optional
+            Target of an ``estimator`` that needs one; else ignored.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, or the table cannot be used (each message names the column).
+        """
+        if self.contamination != "auto":
+            check_number("contamination", self.contamination, low=np.nextafter(0.0, 1.0), high=0.5)
+        n_threads(self.n_jobs)
+        X = _read(X)
+        learner = (
+            histogram_forest(X, self.n_jobs, self.random_state) if self.estimator is None else clone(self.estimator)
+        )
+        has_oob = "oob_score" in learner.get_params()
+        if has_oob:
+            learner.set_params(oob_score=True)
+        self.estimator_ = _fitted(learner, X, y)
+        self.joint_ = self.estimator_.joint_
+        self._features = _feature_schema(self.estimator_)
+        self.n_features_in_ = len(self._features.columns)
+        if self._features.frame != "numpy":
+            self.feature_names_in_ = np.array(self._features.names, dtype=object)
+        if has_oob:
+            oob = self.estimator_.oob_log_density_
+            self.training_scores_ = np.where(np.isnan(oob), self.score_samples(X), oob)
+        else:
+            self.training_scores_ = _held_out_scores(learner, X, y, self.n_jobs, self.random_state)
+        self._ascending = np.sort(self.training_scores_)
+        self.offset_ = _offset(self.training_scores_, self.contamination)
+        return self
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-density log p(x) of each row, float64 (n,); missing cells are marginalised. Higher is more normal."""
+        X = self._read(X)
+        return log_density(self.joint_.model, _evidence(self.estimator_, X), self.n_jobs)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """``score_samples(X) - offset_``, float64 (n,); negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """-1 for outliers, 1 for other rows, int64 (n,). Use `fit_predict` for the training rows themselves."""
+        return _labels(self.decision_function(X))
+
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and label the training rows by ``training_scores_``, int64 (n,)."""
+        self.fit(X, y)
+        return _labels(self.training_scores_ - self.offset_)
+
+    def percentile(self, X: Any) -> np.ndarray:
+        """Percentage (0 to 100) of the training rows whose own score is lower, float64 (n,)."""
+        scores = self.score_samples(X)
+        below = np.searchsorted(self._ascending, scores)
+        return 100.0 * below / len(self._ascending)
+
+    def attribution(self, X: Any) -> np.ndarray:
+        """Which cells make a row unlikely: log p(x_j | the other known cells), float64 (n, d), NaN where missing.
+
+        See `Joint.attribution`.
+        """
+        X = self._read(X)
+        evidence = _evidence(self.estimator_, X)
+        cells = attribution(self.joint_.model, evidence, self.n_jobs)[:, : self.n_features_in_]
+        _, unseen = encode(self._features, X)
+        return np.where(unseen, [column.log_unseen for column in self._features.columns], cells)
+
+    def _read(self, X: Any) -> Any:
+        """Rows to be scored: a frame, or an array with as many columns as at learning."""
+        check_is_fitted(self, "joint_")
+        X = _read(X)
+        if isinstance(X, np.ndarray):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def histogram_forest(X: Any, n_jobs: int | None = -1, random_state: Any = None) -> AdversarialForest:
+    """The detector's default learner, unfitted: many random histograms of the table, averaged.
+
+    Uniform leaves, so that a few rows close together make no spike; splits of columns picked at random, so that trees
+    differ (both as in an isolation forest); one round; outermost boxes that reach one standard deviation beyond the
+    data. All numbers are densities: heaps and roundings say how a number was written, not how usual the row is, and a
+    heap's mass is not comparable with the density beside it.
+
+    Parameters
+    ----------
+    X : frame of n rows
+    n_jobs : int or None
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    AdversarialForest
+    """
+    kinds = {c.name: "continuous" for c in infer_schema(X).columns if c.kind in ("integer", "rounded", "mixed")}
+    return AdversarialForest(
+        n_estimators=100,
+        max_features=1,
+        max_iters=0,
+        leaf="uniform",
+        bounds="global",
+        min_spread=1.0,
+        kinds=kinds,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+
+
+def _read(X: Any) -> Any:
+    """A frame as it is; anything else as scikit-learn reads arrays, with its errors."""
+    if nw.dependencies.is_into_dataframe(X):
+        return X
+    return check_array(X, dtype=None, ensure_all_finite="allow-nan")
+
+
+def _fitted(learner: Any, X: Any, y: Any) -> Any:
+    """The learner, fitted; with the target if it has one."""
+    return learner.fit(X, y) if is_classifier(learner) or is_regressor(learner) else learner.fit(X)
+
+
+def _feature_schema(learner: Any) -> Schema:
+    """Columns of a fitted learner's joint without the target, which comes last."""
+    schema = learner.joint_.schema
+    return Schema(schema.columns[: learner.n_features_in_], schema.frame)
+
+
+def _evidence(learner: Any, X: Any) -> Evidence:
+    """Evidence of rows of features; nothing is known of a target."""
+    features, schema = _feature_schema(learner), learner.joint_.schema
+    cells, unseen = encode(features, X)
+    warn_unseen(features, X, unseen)
+    more = ((0, 0), (0, len(schema.columns) - len(features.columns)))
+    return build(schema, np.pad(cells, more, constant_values=np.nan), np.pad(unseen, more))
+
+
+def _held_out_scores(learner: Any, X: Any, y: Any, n_jobs: int | None, random_state: Any) -> np.ndarray:
+    """Log-density of each row by a clone learned on the other folds."""
+    n = len(X)
+    scores = np.empty(n)
+    folds = KFold(min(FOLDS, n), shuffle=True, random_state=check_random_state(random_state))
+    for learn, rest in folds.split(np.empty(n)):
+        one = _fitted(clone(learner), _rows(X, learn), None if y is None else np.asarray(y)[learn])
+        scores[rest] = log_density(one.joint_.model, _evidence(one, _rows(X, rest)), n_jobs)
+    return scores
+
+
+def _rows(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of a frame or array."""
+    return X[rows] if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True)[rows].to_native()
+
+
+def _offset(scores: np.ndarray, contamination: float | str) -> float:
+    """Threshold of the scores."""
+    if contamination != "auto":
+        return float(np.percentile(scores, 100.0 * float(contamination)))
+    low, high = np.percentile(scores, [25, 75])
+    return float(low - FENCE * (high - low))
+
+
+def _labels(decision: np.ndarray) -> np.ndarray:
+    """-1 where the decision is negative, else 1."""
+    return np.where(decision < 0, -1, 1)
