@@ -87,17 +87,14 @@ def table_p_value(counts):
     The rarest levels are merged until all expected counts are at least `MIN_COUNT`; then the "N - 1" chi-square test
     (Campbell 2007). Two levels against two with a smaller expected count: Fisher's exact test.
     """
-    rows, columns = counts.sum(axis=1), counts.sum(axis=0)
-    total = rows.sum()
-    a, b = rows.shape[0], columns.shape[0]
-    for i in range(a - 1, -1, -1):  # levels without rows
-        if rows[i] == 0.0:
-            a -= 1
-            rows[i], counts[i] = rows[a], counts[a]
-    for j in range(b - 1, -1, -1):
-        if columns[j] == 0.0:
-            b -= 1
-            columns[j], counts[:, j] = columns[b], counts[:, b]
+    a, b = counts.shape
+    rows, columns = np.zeros(a), np.zeros(b)
+    total = 0.0
+    for i in range(a):
+        for j in range(b):
+            rows[i] += counts[i, j]
+            columns[j] += counts[i, j]
+            total += counts[i, j]
     if total < MIN_COMMON or a < 2 or b < 2:
         return 1.0
     while True:
