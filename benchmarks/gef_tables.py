@@ -49,7 +49,8 @@ PUBLISHED = {
 }
 PAPER = dict(
     max_features=1 / 3,
-    leaf_rows="drawn",
+    min_samples_leaf=1,
+    leaf="normal_moments",
     bounds="no",
     smoothing=1e-6,
     prior="uniform",
