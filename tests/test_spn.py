@@ -88,7 +88,10 @@ def check(circuits: TreeCircuits, leaf_of: np.ndarray, weight: np.ndarray, d: in
             assert cells(circuits, q) == {(i, j) for i in rows for j in scope}
             if circuits.node_kind[q] == FACTORS:
                 assert circuits.group_leaf[factors[q]] == leaf
-            elif circuits.node_kind[q] == SUM:
+            elif circuits.node_kind[q] == PRODUCT:
+                kinds = circuits.node_kind[children(circuits, q)]
+                assert len(kinds) > 1 and np.sum(kinds == FACTORS) <= 1 and PRODUCT not in kinds
+            else:
                 parts = [{i for i, _ in cells(circuits, child)} for child in children(circuits, q)]
                 assert min(map(len, parts)) >= spn.min_rows
                 shares = np.array([weight[list(part)].sum() for part in parts]) / weight[list(rows)].sum()
@@ -215,8 +218,8 @@ def test_independent_groups_become_a_product() -> None:
     circuits = learn(layout([0] * 5), X)
     assert circuits.node_kind[0] == PRODUCT
     scopes = [sorted({j for _, j in cells(circuits, child)}) for child in children(circuits, 0)]
-    assert scopes == [[2], [0, 3], [1, 4]]
-    assert circuits.node_kind[children(circuits, 0)].tolist() == [FACTORS, SUM, SUM]
+    assert scopes == [[0, 3], [1, 4], [2]]
+    assert circuits.node_kind[children(circuits, 0)].tolist() == [SUM, SUM, FACTORS]
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
@@ -238,8 +241,9 @@ def test_the_class_apart_is_in_a_factor_of_the_root() -> None:
     X = np.column_stack([ring(200, rng), rng.integers(0, 2, 200)])
     X[:, 2] = X[:, 0] > 0
     circuits = learn(layout([0, 0, 2]), X, apart=(2,))
-    assert circuits.node_kind[:3].tolist() == [PRODUCT, FACTORS, SUM]
-    assert circuits.scope[0].tolist() == [0, 0, 1] and not circuits.scope[1:, 2].any()
+    assert circuits.node_kind[:2].tolist() == [PRODUCT, SUM]
+    assert len(children(circuits, 0)) == 2 and circuits.node_kind[-1] == FACTORS
+    assert circuits.scope[-1].tolist() == [0, 0, 1] and not circuits.scope[:-1, 2].any()
     taking_part = learn(layout([0, 0, 2]), X)
     assert taking_part.node_kind[0] == SUM
 

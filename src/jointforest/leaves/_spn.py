@@ -16,8 +16,8 @@ _HEAVY = 2.0 / 3.0
 """A value with a larger share of a numeric column is tested as two levels: mid-ranks would hang on the few others."""
 _RESTARTS = 3
 _MAX_ITERATIONS = 50
-_OPEN, _CONNECTED, _ALONE = 0, 1, 2
-"""What is known of a node's columns: nothing yet, that they do not split, that each is alone."""
+_OPEN, _CONNECTED, _REST = 0, 1, 2
+"""What is known of a node to come: nothing, that its columns do not split, that it takes what a product has left."""
 
 
 @njit(nogil=True, cache=True)
@@ -294,65 +294,73 @@ def learn_leaf(
     kind, n_children, log_weight = np.empty(2 * most, np.uint8), np.zeros(2 * most, np.int64), np.zeros(2 * most)
     scope = np.zeros((most, d), np.uint8)
     group_rows, group_start = np.empty(n * d, np.int32), np.zeros(most + 1, np.int64)
-    # Nodes to come: row and column ranges, what is known. Ranges are reordered inside, so each keeps its content.
-    stack, stack_log_weight = np.empty((2 * most, 5), np.int64), np.zeros(2 * most)
-    stack[0] = np.array([0, n, 0, d, _OPEN])
+    # Nodes to come: row and column ranges, state, parent. Ranges are reordered inside, so each keeps its content.
+    stack, stack_log_weight = np.empty((2 * most, 6), np.int64), np.zeros(2 * most)
+    stack[0] = np.array([0, n, 0, d, _OPEN, -1])
+    in_rest = np.zeros(d, np.bool_)  # columns of the FACTORS node that comes last under the product at work
     waiting, q, f, n_sums = 1, 0, 0, 0
     while waiting > 0:
         waiting -= 1
-        r0, r1, c0, c1, known = stack[waiting]
+        r0, r1, c0, c1, state_here, parent = stack[waiting]
         log_weight[q] = stack_log_weight[waiting]
-        split = False
-        if known != _ALONE and r1 - r0 >= 2 * min_rows:
-            apart = n_apart if q == 0 else 0
-            if known == _OPEN:
-                inside = columns[c0 + apart : c1]
-                label = components(values, codes, is_categorical, rows[r0:r1], inside, significance)
-                end = _sort_columns(inside, label) + c0 + apart
-                alone = end[0] > c0
-                if len(end) > 1 and (alone or len(end) > 2):
-                    split = True
-                    kind[q] = PRODUCT
-                    n_children[q] = len(end) - 1 + alone
-                    for g in range(len(end) - 1, 0, -1):
-                        stack[waiting] = np.array([r0, r1, end[g - 1], end[g], _CONNECTED])
-                        stack_log_weight[waiting] = 0.0
-                        waiting += 1
-                    if alone:
-                        stack[waiting] = np.array([r0, r1, c0, end[0], _ALONE])
-                        stack_log_weight[waiting] = 0.0
-                        waiting += 1
-                elif len(end) == 2:
-                    known = _CONNECTED
-            if known == _CONNECTED:
-                here = rows[r0:r1].copy()
-                points = _points(values, codes, is_categorical, centre, unit, n_levels, here, columns[c0:c1])
-                side = two_means(points, min_rows, state)
-                middle = r1 - np.sum(side)
-                if middle < r1:
-                    split = True
-                    kind[q] = SUM
-                    n_sums += 1
-                    n_children[q] = 2
-                    at = np.array([r0, middle])
-                    share = np.zeros(2)
-                    for i in range(here.shape[0]):
-                        s = int(side[i])
-                        rows[at[s]] = here[i]
-                        at[s] += 1
-                        share[s] += weight[here[i]]
-                    stack[waiting] = np.array([middle, r1, c0, c1, _OPEN])
-                    stack[waiting + 1] = np.array([r0, middle, c0, c1, _OPEN])
-                    stack_log_weight[waiting] = math.log(share[1] / (share[0] + share[1]))
-                    stack_log_weight[waiting + 1] = math.log(share[0] / (share[0] + share[1]))
-                    waiting += 2
-        if not split:
-            kind[q] = FACTORS
-            for j in columns[c0:c1]:
-                scope[f, j] = 1
-            group_start[f + 1] = group_start[f] + r1 - r0
-            group_rows[group_start[f] : group_start[f + 1]] = rows[r0:r1]
-            f += 1
+        n_children[q] = 0
+        if state_here == _OPEN and r1 - r0 >= 2 * min_rows:
+            inside = columns[c0 + n_apart : c1] if q == 0 else columns[c0:c1]
+            label = components(values, codes, is_categorical, rows[r0:r1], inside, significance)
+            end = _sort_columns(inside, label) + (c1 - inside.shape[0])
+            if end[0] == c0 and len(end) == 2:
+                state_here = _CONNECTED
+            elif len(end) > 1:
+                kind[q] = PRODUCT
+                n_children[q] = len(end)
+                in_rest[columns[c0 : end[0]]] = True
+                stack[waiting] = np.array([r0, r1, c0, c1, _REST, q])
+                for g in range(1, len(end)):
+                    stack[waiting + len(end) - g] = np.array([r0, r1, end[g - 1], end[g], _CONNECTED, q])
+                stack_log_weight[waiting : waiting + len(end)] = 0.0
+                waiting += len(end)
+                q += 1
+                continue
+        if state_here == _CONNECTED:
+            here = rows[r0:r1].copy()
+            points = _points(values, codes, is_categorical, centre, unit, n_levels, here, columns[c0:c1])
+            side = two_means(points, min_rows, state)
+            middle = r1 - np.sum(side)
+            if middle < r1:
+                kind[q] = SUM
+                n_sums += 1
+                n_children[q] = 2
+                at = np.array([r0, middle])
+                share = np.zeros(2)
+                for i in range(here.shape[0]):
+                    s = int(side[i])
+                    rows[at[s]] = here[i]
+                    at[s] += 1
+                    share[s] += weight[here[i]]
+                log_share = np.log(share / share.sum())
+                stack[waiting] = np.array([middle, r1, c0, c1, _OPEN, q])
+                stack[waiting + 1] = np.array([r0, middle, c0, c1, _OPEN, q])
+                stack_log_weight[waiting], stack_log_weight[waiting + 1] = log_share[1], log_share[0]
+                waiting += 2
+                q += 1
+                continue
+            if parent >= 0 and kind[parent] == PRODUCT:  # no clusters: to the columns that are alone
+                in_rest[columns[c0:c1]] = True
+                n_children[parent] -= 1
+                continue
+        if state_here == _REST:
+            if not np.any(in_rest[columns[c0:c1]]):
+                n_children[parent] -= 1
+                continue
+            if parent == q - 1:  # no other child
+                q, n_children[parent] = parent, 0
+        for j in columns[c0:c1]:
+            scope[f, j] = in_rest[j] or state_here != _REST
+            in_rest[j] = False
+        kind[q] = FACTORS
+        group_start[f + 1] = group_start[f] + r1 - r0
+        group_rows[group_start[f] : group_start[f + 1]] = rows[r0:r1]
+        f += 1
         q += 1
     if n_sums == 0:
         q, f = 0, 0
