@@ -324,6 +324,7 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
     open_grid = tuple(np.argwhere(np.isneginf(leaves.lo) & (columns.step > 0))[0])
     broken("lo", open_grid, -1e130, "the grid can resolve")
     broken("a", tuple(np.argwhere((leaves.family == 2) & (columns.step > 0))[0]), 1e130, "the grid can resolve")
+    broken("b", tuple(np.argwhere((leaves.family == 2) & (columns.step > 0))[0]), 1e-300, "does not vanish")
     broken("atom_mass", (0, 0), -0.1, r"leaves\.atom_mass")
     broken("atom_mass", (0, 0), 1.5, r"leaves\.atom_mass")
     broken("atom_mass", (0, 0), np.nan, r"leaves\.atom_mass")

@@ -23,6 +23,9 @@ TOLERANCE = 1e-6
 _MOST_CELLS = 2.0**52
 """From how many cells away of 0 on floats no longer tell neighbouring cells apart."""
 
+_LEAST_SCALE = 1e-100
+"""Least scale of a density on a grid, in steps: squares of the ratio must not overflow."""
+
 LEAF_FIELDS = {
     "tree": (np.int32, ("R",)),
     "log_weight": (np.float64, ("L",)),
@@ -196,6 +199,9 @@ def _check_grids(columns: Columns, fields: Mapping[str, np.ndarray]) -> None:
             at = f"leaves.{name} of numeric slot {s}"
             need_all(at, (size <= _MOST_CELLS) | free, value, "a number that the grid can resolve")
             need_all(at, on_edge | free | (name == "a"), value, "an edge of a grid cell")
+        scale = fields["b"][:, s]
+        resolved = (scale > _LEAST_SCALE * step) | (fields["family"][:, s] == UNIFORM)
+        need_all(f"leaves.b of numeric slot {s}", resolved, scale, "a scale that does not vanish beside the step")
 
 
 def _check_atoms(columns: Columns, mass: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:
