@@ -266,6 +266,20 @@ def _sort_columns(columns, label):
 
 
 @njit(nogil=True, cache=True)
+def _part_rows(rows, side, weight):
+    """Sort rows in place, those on side False first; the log shares of the two sides in the weight."""
+    old = rows.copy()
+    at = np.array([0, rows.shape[0] - np.sum(side)])
+    share = np.zeros(2)
+    for i in range(rows.shape[0]):
+        s = int(side[i])
+        rows[at[s]] = old[i]
+        at[s] += 1
+        share[s] += weight[old[i]]
+    return np.log(share / share.sum())
+
+
+@njit(nogil=True, cache=True)
 def learn_leaf(
     values, codes, is_categorical, centre, unit, n_levels, rows, weight, n_apart, columns, min_rows, significance, state
 ):
@@ -301,15 +315,15 @@ def learn_leaf(
     waiting, q, f, n_sums = 1, 0, 0, 0
     while waiting > 0:
         waiting -= 1
-        r0, r1, c0, c1, state_here, parent = stack[waiting]
+        r0, r1, c0, c1, known, parent = stack[waiting]
         log_weight[q] = stack_log_weight[waiting]
         n_children[q] = 0
-        if state_here == _OPEN and r1 - r0 >= 2 * min_rows:
+        if known == _OPEN and r1 - r0 >= 2 * min_rows:
             inside = columns[c0 + n_apart : c1] if q == 0 else columns[c0:c1]
             label = components(values, codes, is_categorical, rows[r0:r1], inside, significance)
             end = _sort_columns(inside, label) + (c1 - inside.shape[0])
             if end[0] == c0 and len(end) == 2:
-                state_here = _CONNECTED
+                known = _CONNECTED
             elif len(end) > 1:
                 kind[q] = PRODUCT
                 n_children[q] = len(end)
@@ -321,23 +335,16 @@ def learn_leaf(
                 waiting += len(end)
                 q += 1
                 continue
-        if state_here == _CONNECTED:
-            here = rows[r0:r1].copy()
-            points = _points(values, codes, is_categorical, centre, unit, n_levels, here, columns[c0:c1])
+        if known == _CONNECTED:
+            inside = columns[c0:c1]
+            points = _points(values, codes, is_categorical, centre, unit, n_levels, rows[r0:r1], inside)
             side = two_means(points, min_rows, state)
             middle = r1 - np.sum(side)
             if middle < r1:
                 kind[q] = SUM
                 n_sums += 1
                 n_children[q] = 2
-                at = np.array([r0, middle])
-                share = np.zeros(2)
-                for i in range(here.shape[0]):
-                    s = int(side[i])
-                    rows[at[s]] = here[i]
-                    at[s] += 1
-                    share[s] += weight[here[i]]
-                log_share = np.log(share / share.sum())
+                log_share = _part_rows(rows[r0:r1], side, weight)
                 stack[waiting] = np.array([middle, r1, c0, c1, _OPEN, q])
                 stack[waiting + 1] = np.array([r0, middle, c0, c1, _OPEN, q])
                 stack_log_weight[waiting], stack_log_weight[waiting + 1] = log_share[1], log_share[0]
@@ -348,14 +355,14 @@ def learn_leaf(
                 in_rest[columns[c0:c1]] = True
                 n_children[parent] -= 1
                 continue
-        if state_here == _REST:
+        if known == _REST:
             if not np.any(in_rest[columns[c0:c1]]):
                 n_children[parent] -= 1
                 continue
             if parent == q - 1:  # no other child
                 q, n_children[parent] = parent, 0
         for j in columns[c0:c1]:
-            scope[f, j] = in_rest[j] or state_here != _REST
+            scope[f, j] = in_rest[j] or known != _REST
             in_rest[j] = False
         kind[q] = FACTORS
         group_start[f + 1] = group_start[f] + r1 - r0

@@ -22,7 +22,7 @@ class SpnSettings(NamedTuple):
     min_samples : int
         A leaf of fewer distinct rows gets no circuit.
     min_rows : int
-        A sum node gives each child at least so many distinct rows.
+        A sum node gives each child at least so many distinct rows; at least 1.
     significance : float
         Chance, at most, that columns independent of each other are not told apart in one node.
     """
@@ -127,8 +127,9 @@ def learn_circuits(
     order = np.concatenate([np.flatnonzero(~scope_columns), np.flatnonzero(scope_columns)]).astype(np.int32)
     n_apart = int(d - np.sum(scope_columns))
     state = stream(seed, number)
-    parts, leaves = [], []
-    for leaf in np.flatnonzero(np.diff(start) >= spn.min_samples):
+    parts: list[tuple[np.ndarray, ...]] = []
+    leaves: list[int] = []
+    for leaf in np.flatnonzero(np.diff(start) >= spn.min_samples).tolist():
         parts.append(
             learn_leaf(
                 table.values, table.codes, columns.is_categorical, centre, unit, n_levels,
@@ -174,7 +175,8 @@ def class_circuits(
     n_leaves, d = len(start) - 1, len(columns.slot)
     slot = columns.slot[target]
     n_classes = int(columns.level_start[slot + 1] - columns.level_start[slot])
-    parts, leaves = [], []
+    parts: list[tuple[np.ndarray, ...]] = []
+    leaves: list[int] = []
     for leaf in range(n_leaves):
         here = rows[start[leaf] : start[leaf + 1]]
         by_class, at = rows_by_leaf(table.codes[target][here], n_classes)
