@@ -17,6 +17,10 @@ from ..threads import map_ordered
 from ..trees.boxes import leaf_boxes
 from ..trees.nodes import Trees, add_stump
 
+TARGET = Settings(leaf="normal", bounds="no", smoothing=0.0, spread_rows=1e-6)
+"""Classes are not smoothed and means are the rows' own, so that on complete rows a tree's conditional is its own
+prediction (Correia et al. 2020, Theorem 1); leaves of a single row take the spread of the others."""
+
 LearnCircuits = Callable[[np.ndarray, np.ndarray, np.ndarray, int], TreeCircuits]
 """Circuits of the leaves of a tree, from its rows by leaf (rows, start), their weights, and the tree's number."""
 
@@ -31,7 +35,7 @@ def learn_densities(
     settings: Settings,
     epsilon: float,
     n_jobs: int | None,
-    has_target: bool = False,
+    target: Settings | None = None,
     circuits: LearnCircuits | None = None,
 ) -> Model:
     """The model whose leaf densities are estimated on the rows in the leaves of each tree.
@@ -46,9 +50,8 @@ def learn_densities(
         How much each row counts in each tree; rows of weight 0 are left out.
     epsilon : float
         Weight of the background; 0 leaves it out.
-    has_target : bool
-        Whether the last column is the target of the trees. Its levels are not smoothed, so that on complete rows a
-        tree's conditional is its own prediction (Correia et al. 2020, Theorem 1).
+    target : Settings, optional
+        Settings of the last column, the target of the trees, which has others than the rest: see `TARGET`.
     circuits : callable, optional
         Learns circuits for leaves, see `LearnCircuits`; default: every leaf is a product over the columns.
     """
@@ -59,10 +62,9 @@ def learn_densities(
     def fit(rows: np.ndarray, start: np.ndarray, weight: np.ndarray, leaves: np.ndarray) -> TreeLeaves:
         box = lo[leaves], hi[leaves], allowed[leaves]
         fitted = fit_tree(columns, table, rows, start, weight, *box, settings)
-        if not has_target:
+        if target is None:
             return fitted
-        exact = settings._replace(smoothing=0.0)
-        return _with_column(columns, fitted, fit_tree(columns, table, rows, start, weight, *box, exact, [last]), last)
+        return _with_column(columns, fitted, fit_tree(columns, table, rows, start, weight, *box, target, [last]), last)
 
     def one(t: int) -> tuple[TreeLeaves, tuple[TreeCircuits, TreeLeaves] | None]:
         own = np.where(weight[t] > 0, leaf_of[t] - first[t], -1).astype(np.int32)

@@ -24,10 +24,10 @@ from ..threads import n_threads
 from ..trees._split import ENTROPY, GINI, VARIANCE
 from ..unseen import warn_unseen
 from .checks import check_choice, check_number, count_features
-from .densities import LearnCircuits, learn_densities
+from .densities import TARGET, LearnCircuits, learn_densities
 from .supervised import Arrival, GrowSettings, grow_forest
 from .targets import Training, check_weights, read_training, target_cells
-from .tuning import choose_beta, choose_leaf_size, choose_spreads
+from .tuning import choose_beta, choose_leaf_size, choose_spreads, choose_target_spread
 
 LEAVES = ("normal", "normal_moments", "normal_mle", "uniform", "spn")
 
@@ -53,7 +53,7 @@ class _GenerativeForest(BaseEstimator):
         leaf: str = "normal",
         target_in_leaf: str = "factorised",
         min_spn_samples: int = 30,
-        bounds: str = "auto",
+        bounds: str = "no",
         smoothing: float = 0.3,
         prior: str = "marginal",
         spread_rows: float = 2.0,
@@ -227,6 +227,9 @@ class _GenerativeForest(BaseEstimator):
         if self.min_spread == "auto" and self.leaf != "uniform":
             settings = settings._replace(min_spread=choose_spreads(training, arrival, settings, self.n_jobs))
         self.min_spread_ = settings.min_spread
+        target = TARGET
+        if not training.columns.is_categorical[-1]:
+            target = target._replace(min_spread=choose_target_spread(training, arrival, self.n_jobs))
         model = learn_densities(
             training.schema,
             training.columns,
@@ -237,7 +240,7 @@ class _GenerativeForest(BaseEstimator):
             settings,
             self.epsilon,
             self.n_jobs,
-            has_target=True,
+            target,
             circuits=self._circuits(training),
         )
         self.joint_ = Joint(model)
@@ -435,7 +438,7 @@ class GenerativeForestRegressor(RegressorMixin, _GenerativeForest):
         leaf: str = "normal",
         target_in_leaf: str = "factorised",
         min_spn_samples: int = 30,
-        bounds: str = "auto",
+        bounds: str = "no",
         smoothing: float = 0.3,
         prior: str = "marginal",
         spread_rows: float = 2.0,

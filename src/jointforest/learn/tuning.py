@@ -16,7 +16,7 @@ from ..queries.combine import tree_answers
 from ..table.evidence import build
 from ..threads import map_ordered
 from ..trees.boxes import leaf_boxes
-from .densities import first_leaves, learn_densities
+from .densities import TARGET, first_leaves, learn_densities
 from .supervised import Arrival, GrowSettings, grow_forest
 from .targets import Training
 
@@ -30,6 +30,10 @@ PILOT_TREES = 20
 """Trees that judge each leaf size."""
 SPREAD_TREES = 8
 """Trees whose out-of-bag rows judge the spreads."""
+TARGET_SPREADS = (0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45)
+"""Candidates for the smallest spread of a number as target."""
+TARGET_ROWS = 2000
+"""Training rows that judge it."""
 BETA_ROWS = 600
 """Training rows that judge the dial."""
 BETA_MISSING = 0.3
@@ -51,7 +55,7 @@ def choose_leaf_size(
         arrival = grow_forest(training, weight, few, seed)
         model = learn_densities(
             training.schema, training.columns, training.table, arrival.trees, arrival.leaf_of, arrival.drawn, settings,
-            1e-3, grow.n_jobs, has_target=True,
+            1e-3, grow.n_jobs, TARGET,
         )  # fmt: skip
         losses.append(choose_beta(model, training, arrival, seed, grow.n_jobs)[1])
     best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
@@ -104,6 +108,41 @@ def _log_density_by_slot(columns, leaves, marginal, values, codes, leaf, rows, n
                 top = max(in_leaf, in_all)
                 out[k] += top + math.log(0.5 * math.exp(in_leaf - top) + 0.5 * math.exp(in_all - top))
     return out
+
+
+def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | None) -> float:
+    """The smallest spread of the target in a leaf, in units of its own, that makes out-of-bag targets most probable.
+
+    Unlike features, which are judged leaf by leaf, the target is judged under the average of the trees' leaves: their
+    means differ, which is most of the predictive spread. 0.1 where no row is out of bag.
+    """
+    columns, table = training.columns, training.table
+    slot, last = columns.slot[-1], len(columns.slot) - 1
+    first = first_leaves(arrival.trees)
+    rows = np.flatnonzero((arrival.drawn == 0).any(axis=0))[:TARGET_ROWS]
+    if not len(rows):
+        return 0.1
+    lo, hi, allowed = leaf_boxes(arrival.trees, columns)
+
+    def one(t: int) -> np.ndarray:
+        of_tree = slice(first[t], first[t + 1])
+        drawn = arrival.drawn[t]
+        own = np.where(drawn > 0, arrival.leaf_of[t] - first[t], -1).astype(np.int32)
+        groups = rows_by_leaf(own, of_tree.stop - of_tree.start)
+        box = lo[of_tree], hi[of_tree], allowed[of_tree]
+        fitted = fit_tree(columns, table, *groups, drawn, *box, TARGET._replace(min_spread=SPREADS[0]), [last])
+        leaf = arrival.leaf_of[t, rows] - first[t]
+        return np.stack([fitted.a[leaf, slot], fitted.b[leaf, slot]])
+
+    mean, spread = np.stack(list(map_ordered(one, [(t,) for t in range(len(arrival.trees.root))], n_jobs)), axis=1)
+    y, unit = training.X[rows, -1], table.spread[slot]
+    out_of_bag = arrival.drawn[:, rows] == 0
+    scores = []
+    for smallest in TARGET_SPREADS:
+        b = np.maximum(spread / unit, smallest)
+        log_density = np.where(out_of_bag, -0.5 * ((y - mean) / unit / b) ** 2 - np.log(b), -np.inf)
+        scores.append((np.logaddexp.reduce(log_density, axis=0) - np.log(out_of_bag.sum(axis=0))).mean())
+    return TARGET_SPREADS[int(np.argmax(scores))]
 
 
 def choose_beta(

@@ -7,15 +7,20 @@ import math
 import numpy as np
 from numba import njit
 
+from ._circuits import has_circuit, rows_of_column, share_out
 from ._walk import reachable
+from ._weights import widened
+
+FALLEN = -1e5
+"""Log-density of evidence to which a tree gives probability 0, where its routed leaves have to answer all the same."""
 
 
 @njit(nogil=True, cache=True)
 def weigh_trees(start, log_weight, tree, n_trees, beta):
     """Log-weights of the entries when tree t counts p_t(evidence)^beta, normalised to sum to 1 in each row.
 
-    ``tree`` (M,) is the tree of each entry, ascending within a row. Trees from ``n_trees`` on (the background) count
-    only in rows that no other tree gives a probability above 0.
+    ``tree`` (M,) is the tree of each entry, ascending within a row. Trees from ``n_trees`` on (the background) do not
+    count.
     """
     out = np.full(log_weight.shape[0], -math.inf)
     log_tree = np.empty(n_trees + 1)
@@ -46,8 +51,6 @@ def weigh_trees(start, log_weight, tree, n_trees, beta):
             t = tree[k]
             if t < n_trees:
                 out[k] = log_weight[k] - log_tree[t] + beta * log_tree[t] - top - math.log(total)
-            elif top == -math.inf:
-                out[k] = log_weight[k] - log_tree[t]
     return out
 
 
@@ -69,3 +72,58 @@ def routed_rows(columns, trees, leaves, evidence, first, stop, n_trees):
                 return out[:0]
             out[(row - first) * n_trees + t] = leaf[t]
     return out
+
+
+@njit(nogil=True, cache=True)
+def with_routed(columns, trees, leaves, evidence, first, start, leaf, log_weight, column, n_trees):
+    """The entries, and those of the trees that give a row's evidence probability 0: the leaves that it can reach.
+
+    Their boxes still tell something, though their densities exclude the evidence, as uniform or cut ones do. Each
+    weighs as its share of rows, times e^FALLEN, so that such a tree counts only where all do, or all count the same.
+    """
+    n = start.shape[0] - 1
+    stack = np.empty(trees.feature.shape[0], np.int32)
+    reached = np.empty(leaves.log_weight.shape[0], np.int32)
+    reached_weight = np.empty(leaves.log_weight.shape[0], np.float64)
+    zero, weight = np.zeros(leaves.node_kind.shape[0]), np.empty(leaves.node_kind.shape[0])
+    row_leaf, row_weight = np.empty(leaves.tree.shape[0], np.int32), np.empty(leaves.tree.shape[0], np.float64)
+    met = np.empty(n_trees, np.bool_)
+    new_start = np.zeros(n + 1, np.int64)
+    new_leaf, new_weight = np.empty(leaf.shape[0], np.int32), np.empty(leaf.shape[0], np.float64)
+    end = 0
+    for i in range(n):
+        met[:] = False
+        for k in range(start[i], start[i + 1]):
+            if leaves.tree[leaf[k]] < n_trees:
+                met[leaves.tree[leaf[k]]] = True
+        fallen = 0
+        if not met.all():
+            m = reachable(columns, trees, evidence, first + i, stack, reached)
+            kept = 0
+            for k in range(m):
+                at = reached[k]
+                if leaves.tree[at] < n_trees and not met[leaves.tree[at]]:
+                    reached[kept], reached_weight[kept] = at, leaves.log_weight[at] + FALLEN
+                    if column >= 0 and has_circuit(leaves, at):
+                        share_out(leaves, at, reached_weight[kept], zero, weight)
+                    kept += 1
+            if column >= 0:
+                fallen = rows_of_column(leaves, column, reached, reached_weight, kept, weight, row_leaf, row_weight)
+            else:
+                fallen = kept
+                row_leaf[:kept], row_weight[:kept] = reached[:kept], reached_weight[:kept]
+        size = fallen + start[i + 1] - start[i]
+        if end + size > new_leaf.shape[0]:
+            room = max(2 * new_leaf.shape[0], end + size)
+            new_leaf, new_weight = widened(new_leaf, end, room), widened(new_weight, end, room)
+        a, b = start[i], 0
+        for k in range(end, end + size):  # both are in the order of trees
+            if b == fallen or (a < start[i + 1] and leaves.tree[leaf[a]] < leaves.tree[row_leaf[b]]):
+                new_leaf[k], new_weight[k] = leaf[a], log_weight[a]
+                a += 1
+            else:
+                new_leaf[k], new_weight[k] = row_leaf[b], row_weight[b]
+                b += 1
+        end += size
+        new_start[i + 1] = end
+    return new_start, new_leaf[:end], new_weight[:end]

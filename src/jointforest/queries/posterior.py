@@ -10,7 +10,7 @@ import numpy as np
 from ..model import Model
 from ..table.regions import Evidence
 from ..threads import chunks, map_ordered
-from ._combine import routed_rows, weigh_trees
+from ._combine import routed_rows, weigh_trees, with_routed
 from ._weights import posterior_rows
 from .distinct import distinct_rows
 
@@ -121,8 +121,8 @@ def chunk_posterior(
     """The posterior of the rows first..stop-1, over leaves, or over the rows that describe a column.
 
     With ``beta`` below 1 tree t counts p_t(evidence)^beta: 0 averages the trees' own conditionals, 1 is the mixture
-    (GeF and GeF+ of Correia et al. 2020, "Joints in Random Forests", section 4). The background then counts only where
-    no tree gives the evidence a probability above 0, and ``log_evidence`` is 0.
+    (GeF and GeF+ of Correia et al. 2020, "Joints in Random Forests", section 4), and ``log_evidence`` is 0. A tree that
+    gives the evidence probability 0 answers by the leaves it can reach; the background does not count.
     """
     j = -1 if column is None else int(column)
     if beta == 1.0:
@@ -133,9 +133,11 @@ def chunk_posterior(
         if len(routed):
             start = n_trees * np.arange(stop - first + 1, dtype=np.int64)
             return LeafPosterior(start, routed, np.full(len(routed), -np.log(n_trees)), np.zeros(stop - first))
-    post = LeafPosterior(*posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j))
-    log_weight = weigh_trees(post.start, post.log_weight, model.leaves.tree[post.leaf], n_trees, beta)
-    return post._replace(log_weight=log_weight, log_evidence=np.where(post.log_evidence > -np.inf, 0.0, -np.inf))
+    found = posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j)[:3]
+    found = with_routed(model.columns, model.trees, model.leaves, evidence, first, *found, j, n_trees)
+    start, leaf, log_weight = found
+    log_weight = weigh_trees(start, log_weight, model.leaves.tree[leaf], n_trees, beta)
+    return LeafPosterior(start, leaf, log_weight, np.where(np.diff(start) > 0, 0.0, -np.inf))
 
 
 def row_chunks(model: Model, evidence: Evidence, most: int = 1024) -> list[tuple[int, int]]:
