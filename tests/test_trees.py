@@ -421,14 +421,26 @@ def test_constant_columns_count_as_tried_unless_told_to_keep_looking() -> None:
         assert len(tree.left) > 1
 
 
+@pytest.mark.parametrize("criterion", [GINI, ENTROPY, VARIANCE])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_unlimited_tree_ends_in_pure_leaves(n_classes: int) -> None:
+def test_unlimited_tree_ends_in_pure_leaves(n_classes: int, criterion: int) -> None:
     table = Table(3, n_classes=n_classes)
-    tree = table.grow()
+    tree = table.grow(criterion=criterion)
     leaf = find_leaves(tree, table.ranks.codes, 7, 3)
     drawn = table.weight > 0
     for node in np.unique(leaf[drawn]):
         assert len(np.unique(table.y[drawn & (leaf == node)])) == 1
+
+
+def test_variance_of_two_classes_is_gini() -> None:
+    """p (1 - p) is half of Gini's impurity, so the trees are the same; weights of any size leave no ties."""
+    for missing in (0.0, 0.2):
+        table = Table(8, n=400, missing=missing)
+        table.weight *= np.random.default_rng(0).uniform(0.5, 1.5, 400)
+        gini, variance = (table.grow(criterion=c, max_features=2, min_samples_leaf=3) for c in (GINI, VARIANCE))
+        assert len(gini.left) > 9
+        for one, other in zip(gini, variance, strict=True):
+            assert one.tolist() == pytest.approx(other.tolist())
 
 
 def test_best_first_equals_depth_first_when_unlimited() -> None:
