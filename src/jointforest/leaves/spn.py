@@ -111,7 +111,7 @@ def learn_circuits(
     >>> table = prepare(columns, np.column_stack([x, x**2]))
     >>> rows, leaf, weight = np.arange(60, dtype=np.int32), np.array([0, 60]), np.ones(60)
     >>> circuits = learn_circuits(columns, table, rows, leaf, weight, SpnSettings(), np.ones(2, bool), 0, 0)
-    >>> circuits.node_kind[0] == SUM, int(circuits.group_start[-1])
+    >>> bool(circuits.node_kind[0] == SUM), int(circuits.group_start[-1])
     (True, 60)
     """
     n_leaves, d = len(start) - 1, len(columns.slot)
