@@ -21,6 +21,9 @@ _HOME = {
     "AdversarialForest": "learn.adversarial",
     "AllOf": "table.conditions",
     "AnyOf": "table.conditions",
+    "ForestOutlierDetector": "learn.outliers",
+    "GenerativeForestClassifier": "learn.generative",
+    "GenerativeForestRegressor": "learn.generative",
     "Interval": "table.conditions",
     "Joint": "joint",
     "Marginal": "marginal",
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     from .joint import Joint
     from .language.errors import QuerySyntaxError
     from .learn.adversarial import AdversarialForest
+    from .learn.generative import GenerativeForestClassifier, GenerativeForestRegressor
+    from .learn.outliers import ForestOutlierDetector
     from .marginal import Marginal
     from .posterior import Posterior
     from .store import load
@@ -48,6 +53,9 @@ __all__ = [
     "AdversarialForest",
     "AllOf",
     "AnyOf",
+    "ForestOutlierDetector",
+    "GenerativeForestClassifier",
+    "GenerativeForestRegressor",
     "Interval",
     "Joint",
     "Marginal",

@@ -66,9 +66,8 @@ class ForestOutlierDetector(OutlierMixin, BaseEstimator):
     Examples
     --------
     >>> import jointforest as jf
-    >>> from jointforest.learn.outliers import ForestOutlierDetector
     >>> penguins = jf.datasets.load_penguins()
-    >>> detector = ForestOutlierDetector(random_state=0).fit(penguins)
+    >>> detector = jf.ForestOutlierDetector(random_state=0).fit(penguins)
     >>> odd = penguins.iloc[[0]].assign(body_mass_g=9000)
     >>> int(detector.predict(odd)[0]), float(detector.percentile(odd)[0])
     (-1, 0.0)

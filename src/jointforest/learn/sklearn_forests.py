@@ -12,7 +12,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from ..table.schema import Column, Schema, near
-from ..trees.adopt import SplitTree, find_leaf, to_trees, with_weights
+from ..trees.adopt import SplitTree, find_leaf, to_trees, with_weights, without_leaves
+from ..trees.nodes import Trees
+from .densities import first_leaves
 from .supervised import Arrival
 from .targets import Training
 
@@ -121,7 +123,8 @@ def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int,
     """The node table of a fitted forest, and where the rows that it was fitted on end (Correia et al. 2020, Alg. 1).
 
     Complete rows end in the same leaves as in scikit-learn. How scikit-learn sends rows with missing cells is not
-    taken over: at learning they take sides by draws, as often as the others; a query marginalises them.
+    taken over: at learning they take sides by draws, as often as the others; a query marginalises them. Leaves that
+    only missing cells led to are then without rows, and left out.
 
     Parameters
     ----------
@@ -154,20 +157,30 @@ def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int,
     if (read.classes is None) == target.is_categorical:
         wanted = "a classifier" if target.is_categorical else "a regressor"
         raise TypeError(f"expected {wanted} for the target {target.name!r}, got {type(forest).__name__}")
-    counts = _counts(read, n)
+    counts = _counts(read, n) * (sample_weight > 0)
     leaf_of = find_leaf(trees, training.X, counts, seed, n_jobs)
     y = training.X[:, -1]
     if read.classes is not None:
         y = _class_numbers(read.classes, target)[y.astype(np.int64)]
     is_complete = not np.isnan(training.X[:, :-1]).any()
+    of_tree = first_leaves(trees)
     drawn = np.empty_like(counts)
     for t, leaf in enumerate(leaf_of):
         at = node[leaf] if is_complete else np.zeros(n, dtype=np.int64)
-        drawn[t] = _weights(read, t, at, y, counts[t], sample_weight)
-    rows_in_leaf = np.zeros(len(node))
-    for leaf, weight in zip(leaf_of, drawn, strict=True):
-        rows_in_leaf += np.bincount(leaf, weight, minlength=len(node))
-    return Arrival(with_weights(trees, rows_in_leaf), leaf_of, drawn)
+        ends = node[of_tree[t] : of_tree[t + 1]] if is_complete else np.zeros(1, dtype=np.int64)
+        drawn[t] = _weights(read, t, at, ends, y, counts[t], sample_weight)
+    while not (has_rows := _rows_in_leaves(leaf_of, drawn, trees) > 0).all():
+        trees, _ = without_leaves(trees, has_rows)
+        leaf_of = find_leaf(trees, training.X, drawn, seed, n_jobs)
+    return Arrival(with_weights(trees, _rows_in_leaves(leaf_of, drawn, trees)), leaf_of, drawn)
+
+
+def _rows_in_leaves(leaf_of: np.ndarray, weight: np.ndarray, trees: Trees) -> np.ndarray:
+    """Weight of the rows in each leaf; float64 (L,)."""
+    total = np.zeros(int(trees.leaf.max()) + 1)
+    for leaf, of_row in zip(leaf_of, weight, strict=True):
+        total += np.bincount(leaf, of_row, minlength=len(total))
+    return total
 
 
 def match_columns(read: AdoptedForest, schema: Schema) -> np.ndarray:
@@ -240,17 +253,23 @@ def _counts(read: AdoptedForest, n: int) -> np.ndarray:
 
 
 def _weights(
-    read: AdoptedForest, t: int, node: np.ndarray, y: np.ndarray, count: np.ndarray, sample_weight: np.ndarray
+    read: AdoptedForest,
+    t: int,
+    node: np.ndarray,
+    ends: np.ndarray,
+    y: np.ndarray,
+    count: np.ndarray,
+    sample_weight: np.ndarray,
 ) -> np.ndarray:
-    """How much each row counted in growing tree t: the weights with which its nodes hold what they do.
+    """How much each row counted in growing tree t: the weights with which its nodes ``ends`` hold what they do.
 
-    Rows are at ``node`` (n,), their leaf or the root, with class numbers or values ``y``.
+    Each row is at one of these, at ``node`` (n,), and has the class number or value ``y`` (n,).
     """
-    # a bootstrap draws rows by their weight since scikit-learn 1.8; before, it counted rows by their weight
+    # a bootstrap draws rows by their weight since scikit-learn 1.9; before, it counted rows by their weight
     for weight in (count * sample_weight, *([] if read.samples is None else [count])):
         if read.has_class_weight:
             weight = weight * _class_factors(read, t, y, weight)[y]
-        if _agrees(read, t, node, y, weight):
+        if _agrees(read, t, node, ends, y, weight):
             return weight
     raise ValueError(
         f"the forest was fitted on other rows: tree {t} does not hold in its leaves what the rows given make of it; "
@@ -266,12 +285,11 @@ def _class_factors(read: AdoptedForest, t: int, y: np.ndarray, weight: np.ndarra
     return np.append(np.divide(held, total, out=np.ones(n_classes), where=total > 0), 1.0)
 
 
-def _agrees(read: AdoptedForest, t: int, node: np.ndarray, y: np.ndarray, weight: np.ndarray) -> bool:
-    """Whether the nodes where rows are hold their weight, and predict what the rows do."""
+def _agrees(read: AdoptedForest, t: int, node: np.ndarray, ends: np.ndarray, y: np.ndarray, weight: np.ndarray) -> bool:
+    """Whether the nodes ``ends`` hold the weight of the rows there, and predict what the rows do."""
     value, rows = read.value[t], read.rows[t]
     n_nodes, width = value.shape
     total = np.bincount(node, weight, minlength=n_nodes)
-    ends = np.unique(node)
     if not np.allclose(total[ends], rows[ends], rtol=_TOLERANCE, atol=0):
         return False
     if read.classes is None:

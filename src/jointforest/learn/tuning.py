@@ -34,7 +34,7 @@ TARGET_SPREADS = (0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45)
 """Candidates for the smallest spread of a number as target."""
 TARGET_ROWS = 2000
 """Training rows that judge it."""
-BETA_ROWS = 600
+BETA_ROWS = 1000
 """Training rows that judge the dial."""
 BETA_MISSING = 0.3
 """Share of their cells that is hidden."""
@@ -150,8 +150,7 @@ def choose_beta(
 ) -> tuple[float, float]:
     """The dial that predicts out-of-bag rows best when some of their cells are hidden, and its loss.
 
-    The loss is Brier's score of the classes' probabilities, or the squared error of the mean; trees answer only for
-    rows they were not grown on. (0, nan) if there is no such row.
+    Trees answer only for rows they were not grown on. (0, nan) if there is no such row.
     """
     d = training.X.shape[1] - 1
     rng = np.random.default_rng([seed, 1, 0])
@@ -166,11 +165,21 @@ def choose_beta(
     evidence = build(training.schema, cells)
     log_tree, answer = tree_answers(model, evidence, d, n_jobs)
     log_tree = np.where((arrival.drawn[:, rows] == 0).T, np.maximum(log_tree, -1e300), -np.inf)
-    is_class = training.columns.is_categorical[-1]
-    wanted = np.eye(answer.shape[2])[truth.astype(int)] if is_class else truth[:, None]
-    losses = [((_average(log_tree, answer, beta) - wanted) ** 2).sum(axis=1).mean() for beta in BETAS]
+    losses = [_loss(_average(log_tree, answer, beta), truth) for beta in BETAS]
     best = int(np.argmin(losses))
     return BETAS[best], float(losses[best])
+
+
+def _loss(answer: np.ndarray, truth: np.ndarray) -> float:
+    """Squared error of means (n, 1); of class probabilities (n, K) the share of wrong classes + half Brier's score.
+
+    The share of wrong classes is what counts, but its steps are coarse; Brier's score settles what is nearly equal.
+    """
+    n, width = answer.shape
+    if width == 1:
+        return float(((answer[:, 0] - truth) ** 2).mean())
+    wanted = np.eye(width)[truth.astype(int)]
+    return float((answer.argmax(axis=1) != truth).mean() + 0.5 * ((answer - wanted) ** 2).sum() / n)
 
 
 def _average(log_tree: np.ndarray, answer: np.ndarray, beta: float) -> np.ndarray:

@@ -62,8 +62,10 @@ def to_trees(
     node : int32 array (L,)
         For each leaf the node it was in its own tree.
     """
-    table, node = _without_empty(columns, _joined(columns, trees, feature_column, level_number))
-    return with_weights(table, np.ones(len(node))), node
+    whole = _joined(columns, trees, feature_column, level_number)
+    own_number = np.concatenate([np.arange(len(tree.left)) for tree in trees])
+    table, leaf = without_leaves(whole, ~_is_empty(columns, whole))
+    return with_weights(table, np.ones(len(leaf))), own_number[whole.leaf >= 0][leaf].astype(np.int32)
 
 
 def _joined(
@@ -185,20 +187,31 @@ def level_sets(level_number: np.ndarray, threshold: np.ndarray) -> tuple[np.ndar
     return np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64), place
 
 
-def _without_empty(columns: Columns, trees: Trees) -> tuple[Trees, np.ndarray]:
-    """The trees without leaves of empty boxes, whose siblings take their parents' places; and each leaf's old node."""
-    is_leaf = trees.leaf >= 0
-    bounds = np.append(trees.root, len(trees.feature))
-    own_number = np.arange(len(is_leaf)) - np.repeat(trees.root, np.diff(bounds))
+def _is_empty(columns: Columns, trees: Trees) -> np.ndarray:
+    """Whether the box of each leaf holds nothing; bool (L,)."""
     lo, hi, allowed = leaf_boxes(trees, columns)
-    holds = (lo < hi).all(axis=1)
+    empty = (lo >= hi).any(axis=1)
     for first, end in pairwise(columns.level_start):
-        holds &= allowed[:, first:end].any(axis=1)
-    if holds.all():
-        return trees, own_number[is_leaf].astype(np.int32)
+        empty |= ~allowed[:, first:end].any(axis=1)
+    return np.asarray(empty)
 
+
+def without_leaves(trees: Trees, keep: np.ndarray) -> tuple[Trees, np.ndarray]:
+    """The trees with the leaves ``keep`` (bool (L,)) alone: the sibling of one that goes takes the place of their parent.
+
+    Returns
+    -------
+    trees : Trees
+        Leaves are numbered anew, and nothing is said of weights.
+    leaf : int array (L,)
+        The number that each leaf had.
+    """
+    if keep.all():
+        return trees, np.arange(len(keep))
+    is_leaf = trees.leaf >= 0
+    bounds = np.append(trees.root, len(is_leaf))
     counted = np.zeros(len(is_leaf), dtype=np.int64)
-    counted[is_leaf] = holds
+    counted[is_leaf] = keep[trees.leaf[is_leaf]]
     kept, left, right = [], [], []
     n = 0
     root = []
@@ -225,7 +238,7 @@ def _without_empty(columns: Columns, trees: Trees) -> tuple[Trees, np.ndarray]:
         weight=np.zeros(n),
         root=np.array(root, dtype=np.int32),
     )
-    return smaller, own_number[old[still_leaf]].astype(np.int32)
+    return smaller, trees.leaf[old[still_leaf]]
 
 
 def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
