@@ -392,7 +392,34 @@ def test_missing_cells_at_learning_and_threads() -> None:
     assert not np.array_equal(one.leaf_of, other.leaf_of)
     for leaf, mine, wanted in zip(one.leaf_of, one.drawn, read_forest(forest).samples, strict=True):
         assert np.array_equal(mine, np.bincount(wanted, minlength=500))
-        assert leaf.min() >= 0
+        assert np.all(np.bincount(leaf - leaf.min(), mine) > 0)
+
+
+def test_leaves_that_only_missing_cells_lead_to_are_left_out() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(400, 2))
+    y = (x[:, 0] > 0).astype(int)
+    y[::5] = 2
+    x[::5, 1] = np.nan  # that the cell is missing tells the class
+    forest = RandomForestClassifier(5, max_features=None, random_state=0).fit(x, y)
+    trees, _ = to_trees(make_columns([0, 0]), read_forest(forest).trees, np.arange(2), np.empty(0))
+    assert np.any(read_forest(forest).trees[0].threshold == np.inf)  # how scikit-learn writes "is missing"
+    assert trees.leaf.max() + 1 < sum(int((t.left < 0).sum()) for t in read_forest(forest).trees)
+    training = read_training(x, y, "categorical", {})
+    arrival = adopt(forest, training, np.ones(400), 0, 1)
+    check_trees(training.columns, arrival.trees, has_background=False)
+    for leaf, weight in zip(arrival.leaf_of, arrival.drawn, strict=True):
+        assert np.all(np.bincount(leaf - leaf.min(), weight) > 0)
+    in_leaf = sum(np.bincount(leaf, w, arrival.trees.leaf.max() + 1) for leaf, w in zip(*arrival[1:], strict=True))
+    assert np.all(in_leaf > 0)
+
+
+def test_rows_that_alone_filled_a_leaf_are_missed() -> None:
+    frame, y, _ = table(300, 14)
+    forest = DecisionTreeClassifier(random_state=0).fit(frame, y)
+    end = forest.apply(frame)
+    with pytest.raises(ValueError, match="fitted on other rows"):
+        adopted(forest, frame[end != end[0]], y[end != end[0]])
 
 
 # -- what is refused

@@ -197,7 +197,7 @@ def _is_empty(columns: Columns, trees: Trees) -> np.ndarray:
 
 
 def without_leaves(trees: Trees, keep: np.ndarray) -> tuple[Trees, np.ndarray]:
-    """The trees with the leaves ``keep`` (bool (L,)) alone: the sibling of one that goes takes the place of their parent.
+    """The trees with the leaves ``keep`` (bool (L,)) alone: the sibling of one that goes takes their parent's place.
 
     Returns
     -------
