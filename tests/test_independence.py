@@ -194,7 +194,7 @@ LEVELS = ["even levels", "rare levels", "rare binary"]
 
 
 @pytest.mark.parametrize("n", [30, 120])
-@pytest.mark.parametrize(("a", "b"), combinations_with_replacement(NUMBERS + LEVELS, 2))
+@pytest.mark.parametrize(("a", "b"), list(combinations_with_replacement(NUMBERS + LEVELS, 2)))
 def test_level_under_independence(a: str, b: str, n: int) -> None:
     """No test rejects more often than it says, within four standard errors."""
     rng = np.random.default_rng(n)
