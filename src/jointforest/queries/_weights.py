@@ -1,7 +1,8 @@
 """How well a row of evidence fits each leaf: the kernels behind every query.
 
-Columns are the outer loop and leaves the inner one: what belongs to the cell is computed once a row, and the inner
-loops hold plain arrays. Kernels that make no arrays count no references (``kernel``, see `leaves._slots`).
+Columns are the outer loop and a block of leaves the inner one: what belongs to the cell is computed once a block, the
+inner loops hold plain arrays, and a block's parameters stay in the processor's cache from column to column. Kernels
+that make no arrays count no references (``kernel``, see `leaves._slots`).
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ from ._circuits import circuit_log_density, find_atoms, has_circuit, rows_of_col
 from ._regions import cell_region
 from ._walk import reachable
 
+BLOCK = 256
+"""Leaves a block."""
+
 
 @kernel
-def add_level(log_level, level, leaf, n, total):
-    """Add the log mass of a level to the total of each of the n leaves."""
-    for i in range(n):
+def add_level(log_level, level, leaf, first, end, total):
+    """Add the log mass of a level to the totals of the leaves first..end-1 of the list."""
+    for i in range(first, end):
         total[i] += log_level[leaf[i], level]
 
 
 @kernel
-def add_value(columns, leaves, slot, x, leaf, n, total):
-    """Add the log density of a number (`leaves._slots.value_log_density`) to the total of each of the n leaves."""
+def add_value(columns, leaves, slot, x, leaf, first, end, total):
+    """Add the log density of a number (`leaves._slots.value_log_density`) to the totals of the leaves first..end-1."""
     family, a, b, lo, hi = leaves.family, leaves.a, leaves.b, leaves.lo, leaves.hi
     log_norm, log_rest, atom_mass = leaves.log_norm, leaves.log_rest, leaves.atom_mass
     step = columns.step[slot]
@@ -36,7 +40,7 @@ def add_value(columns, leaves, slot, x, leaf, n, total):
     at = columns.atom_start[slot] + atom
     centre = cell_centre(step, columns.origin[slot], x) if step > 0.0 else x
     log_step = math.log(step) if step > 0.0 else 0.0
-    for i in range(n):
+    for i in range(first, end):
         k = leaf[i]
         if total[i] == -math.inf:
             continue
@@ -55,10 +59,10 @@ def add_value(columns, leaves, slot, x, leaf, n, total):
 
 
 @kernel
-def add_region(columns, leaves, evidence, j, region, leaf, n, total):
-    """Add the log mass of a region of column j to the total of each of the n leaves."""
+def add_region(columns, leaves, evidence, j, region, leaf, first, end, total):
+    """Add the log mass of a region of column j to the totals of the leaves first..end-1 of the list."""
     slot, is_categorical = columns.slot[j], columns.is_categorical[j]
-    for i in range(n):
+    for i in range(first, end):
         if total[i] == -math.inf:
             continue
         if is_categorical:
@@ -77,6 +81,23 @@ def knows_nothing(evidence, row):
 
 
 @kernel
+def add_cells(columns, leaves, evidence, row, leaf, first, end, log_weight):
+    """Add the log density of the row's cells to the totals of the leaves first..end-1 of the list."""
+    for categorical in (1, 0):  # levels first: they are cheap, and may rule leaves out
+        for j in range(evidence.value.shape[1]):
+            if columns.is_categorical[j] != categorical:
+                continue
+            x, region, slot = evidence.value[row, j], cell_region(evidence, row, j), columns.slot[j]
+            if x == x and categorical:
+                level = columns.level_start[slot] + int(x)
+                add_level(leaves.log_level, level, leaf, first, end, log_weight)
+            elif x == x:
+                add_value(columns, leaves, slot, x, leaf, first, end, log_weight)
+            elif region >= 0:
+                add_region(columns, leaves, evidence, j, region, leaf, first, end, log_weight)
+
+
+@kernel
 def weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, atom, value):
     """Write the leaves that the row's evidence meets and their log p(leaf, evidence); return how many.
 
@@ -92,19 +113,13 @@ def weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, at
         return n
     n = reachable(columns, trees, evidence, row, stack, leaf)
     for i in range(n):
-        # the loops over columns pass by leaves of probability 0, and so by circuits
-        log_weight[i] = -math.inf if has_circuit(leaves, leaf[i]) else leaves.log_weight[leaf[i]]
-    for categorical in (1, 0):  # levels first: they are cheap, and may rule leaves out
-        for j in range(evidence.value.shape[1]):
-            if columns.is_categorical[j] != categorical:
-                continue
-            x, region, slot = evidence.value[row, j], cell_region(evidence, row, j), columns.slot[j]
-            if x == x and categorical:
-                add_level(leaves.log_level, columns.level_start[slot] + int(x), leaf, n, log_weight)
-            elif x == x:
-                add_value(columns, leaves, slot, x, leaf, n, log_weight)
-            elif region >= 0:
-                add_region(columns, leaves, evidence, j, region, leaf, n, log_weight)
+        log_weight[i] = leaves.log_weight[leaf[i]]
+    if value.shape[0] > 0:
+        for i in range(n):
+            if has_circuit(leaves, leaf[i]):
+                log_weight[i] = -math.inf  # so that the loops over columns pass it by
+    for first in range(0, n, BLOCK):
+        add_cells(columns, leaves, evidence, row, leaf, first, min(first + BLOCK, n), log_weight)
     if value.shape[0] > 0:
         find_atoms(columns, evidence, row, atom)
         for i in range(n):
