@@ -80,9 +80,11 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
         of_tree = slice(first[t], first[t + 1])
         drawn = arrival.drawn[t]
         leaf = (arrival.leaf_of[t] - first[t]).astype(np.int32)
-        groups = rows_by_leaf(np.where(drawn > 0, leaf, -1).astype(np.int32), of_tree.stop - of_tree.start)
-        box = lo[of_tree], hi[of_tree], allowed[of_tree]
-        fitted = fit_tree(columns, table, *groups, drawn, *box, settings._replace(min_spread=spread), numeric)
+        rows, start = rows_by_leaf(np.where(drawn > 0, leaf, -1).astype(np.int32), of_tree.stop - of_tree.start)
+        wide = settings._replace(min_spread=spread)
+        fitted = fit_tree(
+            columns, table, rows, start, drawn, lo[of_tree], hi[of_tree], allowed[of_tree], wide, numeric.tolist()
+        )
         leaves = join(columns, [fitted], settings.leaf)
         out_of_bag = np.flatnonzero(drawn == 0)
         return _log_density_by_slot(columns, leaves, marginal, table.values, table.codes, leaf, out_of_bag, numeric)
@@ -128,9 +130,11 @@ def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | Non
         of_tree = slice(first[t], first[t + 1])
         drawn = arrival.drawn[t]
         own = np.where(drawn > 0, arrival.leaf_of[t] - first[t], -1).astype(np.int32)
-        groups = rows_by_leaf(own, of_tree.stop - of_tree.start)
-        box = lo[of_tree], hi[of_tree], allowed[of_tree]
-        fitted = fit_tree(columns, table, *groups, drawn, *box, TARGET._replace(min_spread=SPREADS[0]), [last])
+        in_leaf, start = rows_by_leaf(own, of_tree.stop - of_tree.start)
+        narrow = TARGET._replace(min_spread=SPREADS[0])
+        fitted = fit_tree(
+            columns, table, in_leaf, start, drawn, lo[of_tree], hi[of_tree], allowed[of_tree], narrow, [last]
+        )
         leaf = arrival.leaf_of[t, rows] - first[t]
         return np.stack([fitted.a[leaf, slot], fitted.b[leaf, slot]])
 

@@ -40,16 +40,18 @@ def join(
     groups = [] if circuits is None else [fitted for _, fitted in circuits]
     number = [*range(len(parts)), *range(len(groups))]
     family = [STUDENT if p is back else UNIFORM if leaf == "uniform" else NORMAL for p in [*parts, *groups]]
+    all_parts = [*parts, *groups]
+    table = {
+        field: np.concatenate([getattr(p, field) for p in all_parts])
+        for field in ("a", "b", "lo", "hi", "atom_mass", "level_mass")
+    }
     return make_leaves(
         columns,
-        np.concatenate([np.full(len(p.rows), t) for t, p in zip(number, [*parts, *groups], strict=True)]),
-        log_weight,
-        np.concatenate([np.full(p.a.shape, f) for f, p in zip(family, [*parts, *groups], strict=True)]),
-        *(
-            np.concatenate([getattr(p, field) for p in [*parts, *groups]])
-            for field in ("a", "b", "lo", "hi", "atom_mass", "level_mass")
-        ),
-        np.concatenate([p.missing_rate for p in parts]),
+        tree=np.concatenate([np.full(len(p.rows), t) for t, p in zip(number, all_parts, strict=True)]),
+        log_weight=log_weight,
+        family=np.concatenate([np.full(p.a.shape, f) for f, p in zip(family, all_parts, strict=True)]),
+        **table,
+        missing_rate=np.concatenate([p.missing_rate for p in parts]),
         circuits=None if circuits is None else _joined([c for c, _ in circuits], back is not None),
     )
 

@@ -133,9 +133,10 @@ def chunk_posterior(
         if len(routed):
             start = n_trees * np.arange(stop - first + 1, dtype=np.int64)
             return LeafPosterior(start, routed, np.full(len(routed), -np.log(n_trees)), np.zeros(stop - first))
-    found = posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j)[:3]
-    found = with_routed(model.columns, model.trees, model.leaves, evidence, first, *found, j, n_trees)
-    start, leaf, log_weight = found
+    start, leaf, log_weight, _ = posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j)
+    start, leaf, log_weight = with_routed(
+        model.columns, model.trees, model.leaves, evidence, first, start, leaf, log_weight, j, n_trees
+    )
     log_weight = weigh_trees(start, log_weight, model.leaves.tree[leaf], n_trees, beta)
     return LeafPosterior(start, leaf, log_weight, np.where(np.diff(start) > 0, 0.0, -np.inf))
 
