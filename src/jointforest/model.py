@@ -14,6 +14,8 @@ from .trees.nodes import Trees
 class Model:
     """M(x) = sum over leaves of exp(log_weight) * 1[x in box] * product of the leaf's distributions.
 
+    A leaf may have a circuit in place of the product, see `leaves.table.Leaves`.
+
     With ``has_background`` the last tree is the background: one node, one leaf, a wide distribution over everything
     that carries the weight epsilon.
     """
