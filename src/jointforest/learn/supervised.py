@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..threads import map_ordered
-from ..trees.grow import RankTree, find_leaves, grow, join
+from ..trees.grow import RankTree, find_leaves, grow, join, prune
 from ..trees.nodes import Trees
 from ..trees.ranks import rank
 from .rounds import draw_rows
@@ -79,7 +79,14 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
             seed=seed,
             number=t,
         )
-        return tree, find_leaves(tree, of_features.codes, seed, t), drawn
+        node = find_leaves(tree, of_features.codes, seed, t)
+        while True:  # rows missing a split value may take other sides than they did in growing, and leave a leaf empty
+            count = np.bincount(node[drawn > 0], minlength=len(tree.feature))
+            pruned = prune(tree, count, 1)
+            if len(pruned.feature) == len(tree.feature):
+                return tree, node, drawn
+            tree = pruned
+            node = find_leaves(tree, of_features.codes, seed, t)
 
     grown = list(map_ordered(one, [(t,) for t in range(settings.n_estimators)], settings.n_jobs))
     rows_at = [np.bincount(node, drawn, minlength=len(tree.feature)) for tree, node, drawn in grown]
