@@ -7,26 +7,28 @@ import math
 import numpy as np
 from numba import njit
 
+from ..leaves._slots import level_region_log_mass, region_log_mass
 from ._circuits import has_circuit, rows_of_column, share_out
+from ._regions import cell_region
 from ._walk import reachable
 from ._weights import widened
 
-FALLEN = -1e5
-"""Log-density of evidence to which a tree gives probability 0, where its routed leaves have to answer all the same."""
-
 
 @njit(nogil=True, cache=True)
-def weigh_trees(start, log_weight, tree, n_trees, beta):
-    """Log-weights of the entries when tree t counts p_t(evidence)^beta, normalised to sum to 1 in each row.
+def weigh_trees(start, log_weight, fallen, tree, n_trees, beta):
+    """Log-weights of the entries when tree t counts (pi_t p_t(evidence))^beta, and the log of their sum in each row.
 
-    ``tree`` (M,) is the tree of each entry, ascending within a row. Trees from ``n_trees`` on (the background) do not
-    count.
+    The sum is 1, or 0 where no tree has a say. ``tree`` (M,) is the tree of each entry, ascending within a row. Trees
+    from ``n_trees`` on (the background) do not count. ``fallen`` (M,) marks entries of trees with p_t(evidence) = 0:
+    these count only where all trees of the row are such, then all the same, or if beta is 0.
     """
     out = np.full(log_weight.shape[0], -math.inf)
-    log_tree = np.empty(n_trees + 1)
+    log_sum = np.full(start.shape[0] - 1, -math.inf)
+    log_tree, power = np.empty(n_trees + 1), np.empty(n_trees)
     for i in range(start.shape[0] - 1):
         first, end = start[i], start[i + 1]
         log_tree[:] = -math.inf
+        power[:] = -math.inf
         a = first
         while a < end:
             b = a
@@ -38,20 +40,20 @@ def weigh_trees(start, log_weight, tree, n_trees, beta):
             for k in range(a, b):
                 total += math.exp(log_weight[k] - top)
             log_tree[tree[a]] = top + math.log(total)
+            if tree[a] < n_trees and not fallen[a]:
+                power[tree[a]] = beta * log_tree[tree[a]]
             a = b
-        top = -math.inf
-        for t in range(n_trees):
-            if log_tree[t] > -math.inf:
-                top = max(top, beta * log_tree[t])
-        total = 0.0
-        for t in range(n_trees):
-            if log_tree[t] > -math.inf:
-                total += math.exp(beta * log_tree[t] - top)
+        if beta == 0.0 or power.max() == -math.inf:
+            power[:] = np.where(log_tree[:n_trees] > -math.inf, 0.0, -math.inf)
+        top = power.max()
+        if top == -math.inf:
+            continue
+        log_total = top + math.log(np.exp(power - top).sum())
+        log_sum[i] = 0.0
         for k in range(first, end):
-            t = tree[k]
-            if t < n_trees:
-                out[k] = log_weight[k] - log_tree[t] + beta * log_tree[t] - top - math.log(total)
-    return out
+            if tree[k] < n_trees and power[tree[k]] > -math.inf:
+                out[k] = log_weight[k] - log_tree[tree[k]] + power[tree[k]] - log_total
+    return out, log_sum
 
 
 @njit(nogil=True, cache=True)
@@ -79,7 +81,7 @@ def with_routed(columns, trees, leaves, evidence, first, start, leaf, log_weight
     """The entries, and those of the trees that give a row's evidence probability 0: the leaves that it can reach.
 
     Their boxes still tell something, though their densities exclude the evidence, as uniform or cut ones do. Each
-    weighs as its share of rows, times e^FALLEN, so that such a tree counts only where all do, or all count the same.
+    weighs as its share of rows. The last array marks these entries.
     """
     n = start.shape[0] - 1
     stack = np.empty(trees.feature.shape[0], np.int32)
@@ -90,6 +92,7 @@ def with_routed(columns, trees, leaves, evidence, first, start, leaf, log_weight
     met = np.empty(n_trees, np.bool_)
     new_start = np.zeros(n + 1, np.int64)
     new_leaf, new_weight = np.empty(leaf.shape[0], np.int32), np.empty(leaf.shape[0], np.float64)
+    is_fallen = np.empty(leaf.shape[0], np.bool_)
     end = 0
     for i in range(n):
         met[:] = False
@@ -103,12 +106,15 @@ def with_routed(columns, trees, leaves, evidence, first, start, leaf, log_weight
             for k in range(m):
                 at = reached[k]
                 if leaves.tree[at] < n_trees and not met[leaves.tree[at]]:
-                    reached[kept], reached_weight[kept] = at, leaves.log_weight[at] + FALLEN
+                    reached[kept], reached_weight[kept] = at, leaves.log_weight[at]
                     if column >= 0 and has_circuit(leaves, at):
                         share_out(leaves, at, reached_weight[kept], zero, weight)
                     kept += 1
             if column >= 0:
                 fallen = rows_of_column(leaves, column, reached, reached_weight, kept, weight, row_leaf, row_weight)
+                region = cell_region(evidence, first + i, column)
+                if region >= 0:
+                    fallen = rows_that_meet(columns, leaves, evidence, column, region, row_leaf, row_weight, fallen)
             else:
                 fallen = kept
                 row_leaf[:kept], row_weight[:kept] = reached[:kept], reached_weight[:kept]
@@ -116,14 +122,30 @@ def with_routed(columns, trees, leaves, evidence, first, start, leaf, log_weight
         if end + size > new_leaf.shape[0]:
             room = max(2 * new_leaf.shape[0], end + size)
             new_leaf, new_weight = widened(new_leaf, end, room), widened(new_weight, end, room)
+            is_fallen = widened(is_fallen, end, room)
         a, b = start[i], 0
         for k in range(end, end + size):  # both are in the order of trees
             if b == fallen or (a < start[i + 1] and leaves.tree[leaf[a]] < leaves.tree[row_leaf[b]]):
-                new_leaf[k], new_weight[k] = leaf[a], log_weight[a]
+                new_leaf[k], new_weight[k], is_fallen[k] = leaf[a], log_weight[a], False
                 a += 1
             else:
-                new_leaf[k], new_weight[k] = row_leaf[b], row_weight[b]
+                new_leaf[k], new_weight[k], is_fallen[k] = row_leaf[b], row_weight[b], True
                 b += 1
         end += size
         new_start[i + 1] = end
-    return new_start, new_leaf[:end], new_weight[:end]
+    return new_start, new_leaf[:end], new_weight[:end], is_fallen[:end]
+
+
+@njit(nogil=True, cache=True)
+def rows_that_meet(columns, leaves, evidence, column, region, row, log_row, n):
+    """Keep those of the n rows that leave the column's region some mass, in place; return how many."""
+    kept, slot = 0, columns.slot[column]
+    for k in range(n):
+        if columns.is_categorical[column]:
+            log_mass = level_region_log_mass(columns, leaves, evidence, row[k], slot, region)
+        else:
+            log_mass = region_log_mass(columns, leaves, evidence, row[k], slot, region)
+        if log_mass > -math.inf:
+            row[kept], log_row[kept] = row[k], log_row[k]
+            kept += 1
+    return kept

@@ -120,25 +120,25 @@ def chunk_posterior(
 ) -> LeafPosterior:
     """The posterior of the rows first..stop-1, over leaves, or over the rows that describe a column.
 
-    With ``beta`` below 1 tree t counts p_t(evidence)^beta: 0 averages the trees' own conditionals, 1 is the mixture
-    (GeF and GeF+ of Correia et al. 2020, "Joints in Random Forests", section 4), and ``log_evidence`` is 0. A tree that
-    gives the evidence probability 0 answers by the leaves it can reach; the background does not count.
+    With ``beta`` below 1 tree t counts (pi_t p_t(evidence))^beta: 0 averages the trees' own conditionals, 1 is the
+    mixture (GeF and GeF+ of Correia et al. 2020, "Joints in Random Forests", section 4), and ``log_evidence`` is 0. A
+    tree that gives the evidence probability 0 has a say only for ``beta`` = 0, or where all do: it answers by the
+    leaves that the evidence can reach. The background does not count.
     """
     j = -1 if column is None else int(column)
     if beta == 1.0:
         return LeafPosterior(*posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j))
     n_trees = len(model.trees.root) - model.has_background
-    if beta == 0.0 and not len(model.leaves.node_kind):
+    if beta == 0.0 and not len(model.leaves.node_kind) and not evidence.region.size:
         routed = routed_rows(model.columns, model.trees, model.leaves, evidence, first, stop, n_trees)
         if len(routed):
             start = n_trees * np.arange(stop - first + 1, dtype=np.int64)
             return LeafPosterior(start, routed, np.full(len(routed), -np.log(n_trees)), np.zeros(stop - first))
     start, leaf, log_weight, _ = posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j)
-    start, leaf, log_weight = with_routed(
+    start, leaf, log_weight, fallen = with_routed(
         model.columns, model.trees, model.leaves, evidence, first, start, leaf, log_weight, j, n_trees
     )
-    log_weight = weigh_trees(start, log_weight, model.leaves.tree[leaf], n_trees, beta)
-    return LeafPosterior(start, leaf, log_weight, np.where(np.diff(start) > 0, 0.0, -np.inf))
+    return LeafPosterior(start, leaf, *weigh_trees(start, log_weight, fallen, model.leaves.tree[leaf], n_trees, beta))
 
 
 def row_chunks(model: Model, evidence: Evidence, most: int = 1024) -> list[tuple[int, int]]:
