@@ -17,6 +17,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
 import jointforest as jf
+from jointforest.learn.generative import GenerativeForestClassifier
 from jointforest.learn.outliers import ForestOutlierDetector, histogram_forest
 from jointforest.queries.attribution import attribution
 
@@ -201,6 +202,16 @@ class Held(jf.AdversarialForest):
 def test_learners_without_out_of_bag_scores_are_cross_validated(convert: object) -> None:
     frame, fresh = convert(mixed_frame(1000)), convert(mixed_frame(3000, seed=5))
     assert_scored_like_new_rows(ForestOutlierDetector(Held(), random_state=0).fit(frame), frame, fresh)
+
+
+def test_the_target_of_a_classifier_is_summed_out() -> None:
+    frame, rows = mixed_frame(300), mixed_frame(50, seed=1, missing=0.2).drop(columns="c")
+    classifier = GenerativeForestClassifier(5, random_state=0)
+    X, y = frame.drop(columns="c"), frame["c"]
+    detector = ForestOutlierDetector(classifier, random_state=0).fit(X, y)
+    assert detector.n_features_in_ == 2 and detector.joint_.columns == ("x", "k", "c")
+    np.testing.assert_array_equal(detector.score_samples(rows), clone(classifier).fit(X, y).score_samples(rows))
+    np.testing.assert_array_equal(detector.attribution(rows), detector.joint_.attribution(rows)[:, :2])
 
 
 def test_parameters_out_of_range_are_refused() -> None:
