@@ -191,9 +191,9 @@ def main() -> None:
     options = arguments(
         __doc__,
         repeats=dict(type=int, default=3, help="seeds of the labelled tables"),
-        splits=dict(type=int, default=10, help="splits of the wines"),
+        splits=dict(type=int, default=5, help="splits of the wines"),
         trees=dict(type=int, default=100, help="trees with normal leaves on the wines"),
-        images=dict(type=int, default=20_000, help="images of MNIST to learn from"),
+        images=dict(type=int, default=10_000, help="images of MNIST to learn from"),
         only=dict(nargs="*", choices=["labelled", "wine", "digits"], default=["labelled", "wine", "digits"]),
     )
     quick = options.quick
