@@ -17,6 +17,8 @@ from .posterior import Posterior, conditions_of
 from .queries.attribution import attribution
 from .queries.density import log_density
 from .queries.imputation import impute_and_weigh
+from .queries.levels import level_probability
+from .queries.moments import mean_variance
 from .queries.sampling import sample
 from .queries.trees import tree_log_density
 from .table.conditions import AllOf, n_rows, normal
@@ -299,37 +301,72 @@ class Joint:
         frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]
         return frames if m is not None else frames[0]
 
-    def predict(self, frame: Any, target: str, n_jobs: int | None = -1) -> np.ndarray:
+    def predict(self, frame: Any, target: str, n_jobs: int | None = -1, *, beta: float = 1.0) -> np.ndarray:
         """Most probable level, or mean of a number or date, of a target column; the frame's own is not looked at.
+
+        So every joint is a classifier, and a regressor, for each of its columns.
 
         Parameters
         ----------
         frame : frame of n rows
         target : str
         n_jobs : int or None
-            Threads.
+            Threads; the answer does not depend on it.
+        beta : float in 0..1
+            How trees are combined: tree t counts p_t(known cells)^beta. 1 is the mixture that the joint is, 0 the
+            average of what each tree says (GeF+ and GeF of Correia et al. 2020, "Joints in Random Forests").
 
         Returns
         -------
         array (n,): float64, datetime64, or objects that are levels
-        """
-        posterior = self._without(frame, target)
-        if self.schema[target].is_categorical:
-            return np.asarray(posterior._likeliest(target, n_jobs))
-        return np.asarray(posterior.mean(target, n_jobs))
 
-    def predict_proba(self, frame: Any, target: str, n_jobs: int | None = -1) -> np.ndarray:
-        """Probabilities of the levels of a target column, float64 (n, K) in the order of ``levels(target)``."""
-        return np.asarray(self._without(frame, target).proba(target, n_jobs))
+        Raises
+        ------
+        ValueError
+            If there is no such column, or beta is not in 0..1.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> joint.predict(penguins[["bill_length_mm", "body_mass_g"]].tail(2), "species").tolist()
+        ['Gentoo', 'Gentoo']
+        """
+        column = self.schema[target]
+        if column.is_categorical:
+            share = self.predict_proba(frame, target, n_jobs, beta=beta)
+            number = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
+        else:
+            evidence = self._without(frame, target, n_jobs, beta)
+            number, _ = mean_variance(self.model, evidence, self.schema.index(target), n_jobs, beta)
+        return np.asarray(answers.values(column, number))
+
+    def predict_proba(self, frame: Any, target: str, n_jobs: int | None = -1, *, beta: float = 1.0) -> np.ndarray:
+        """Probabilities of the levels of a target column, float64 (n, K) in the order of ``levels(target)``.
+
+        Parameters, errors: as of `predict`.
+        """
+        column = self.schema[target]
+        if not column.is_categorical:
+            hint = "use predict, or given(frame).quantile"
+            raise ValueError(f"column {target!r} is {column.kind}: it has no levels; {hint}")
+        evidence = self._without(frame, target, n_jobs, beta)
+        return level_probability(self.model, evidence, self.schema.index(target), n_jobs, beta)
 
     # -- helpers
 
-    def _without(self, frame: Any, target: str) -> Posterior:
+    def _without(self, frame: Any, target: str, n_jobs: int | None, beta: float) -> Evidence:
+        """Evidence of a frame without its target's cells; rows without support are warned of."""
+        if isinstance(beta, bool) or not isinstance(beta, int | float | np.number) or not 0 <= beta <= 1:
+            raise ValueError(f"beta must be a number between 0 (average of trees) and 1 (mixture), got {beta!r}")
         j = self.schema.index(target)
         X, unseen = encode(self.schema, frame)
         unseen[:, j] = False
         warn_unseen(self.schema, frame, unseen)
-        return Posterior(self.model, drop(build(self.schema, X, unseen), j), one=False)
+        evidence = drop(build(self.schema, X, unseen), j)
+        Posterior(self.model, evidence, one=False)._check(n_jobs)
+        return evidence
 
     def _evidence(self, frame: Any) -> Evidence:
         return build(self.schema, *self._encode(frame))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..joint import Joint
 from ..leaves.fit import Settings
@@ -16,6 +16,7 @@ from ..queries.density import log_density
 from ..queries.distribution import quantile
 from ..queries.levels import level_probability
 from ..queries.moments import mean_variance
+from ..table.cells import read
 from ..table.evidence import build
 from ..table.frames import encode
 from ..table.regions import Evidence
@@ -26,7 +27,7 @@ from ..unseen import warn_unseen
 from .checks import check_choice, check_number, count_features
 from .densities import TARGET, LearnCircuits, learn_densities
 from .supervised import Arrival, GrowSettings, grow_forest
-from .targets import Training, check_weights, read_training, target_cells
+from .targets import Training, as_table, check_weights, read_training
 from .tuning import choose_beta, choose_leaf_size, choose_spreads, choose_target_spread
 
 LEAVES = ("normal", "normal_moments", "normal_mle", "uniform", "spn")
@@ -96,12 +97,14 @@ class _GenerativeForest(BaseEstimator):
 
         Parameters
         ----------
-        X : frame or array of n rows
-            Features; cells may be missing.
+        X : frame, array or lists of n rows
+            Features; cells may be missing. Arrays, and frames whose columns have no text for names, are taken by
+            position, with the names x0, x1 and so on.
         y : series or array (n,)
-            Target; none may be missing.
+            Target; none may be missing. Its name, or "y", is that of the last column of ``joint_``.
         sample_weight : array (n,), optional
-            Weights of the rows, not negative.
+            Weights of the rows, at least 0: how much a row counts in the trees and in the leaves. A row of weight 0 is
+            left out; kinds of columns, ``min_samples_leaf`` and the background take the other rows as they are.
 
         Returns
         -------
@@ -109,13 +112,16 @@ class _GenerativeForest(BaseEstimator):
 
         Raises
         ------
-        ValueError
+        ValueError, TypeError
             If a parameter is out of its range, or the table cannot be used (each message names the column).
         """
         self._check()
-        training = self._read(X, y)
+        X = as_table(X)
+        weight = check_weights(sample_weight, read(X).n)
+        rows = np.flatnonzero(weight)
+        training, weight = self._read(X, y, rows if len(rows) < len(weight) else None), weight[rows]
+        seed = self._draw_seed()
         n, d = training.X.shape[0], training.X.shape[1] - 1
-        weight = check_weights(sample_weight, n)
         grow = GrowSettings(
             n_estimators=self.n_estimators,
             criterion=self._criteria[self.criterion],
@@ -129,9 +135,9 @@ class _GenerativeForest(BaseEstimator):
             n_jobs=self.n_jobs,
         )
         if self.min_samples_leaf == "auto":
-            grow = choose_leaf_size(training, weight, grow, self._settings(), self._seed)
+            grow = choose_leaf_size(training, weight, grow, self._settings(), seed)
         self.min_samples_leaf_ = grow.min_samples_leaf
-        return self._learn(training, grow_forest(training, weight, grow, self._seed))
+        return self._learn(training, grow_forest(training, weight, grow, seed), seed)
 
     @classmethod
     def from_forest(cls, forest: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
@@ -145,26 +151,46 @@ class _GenerativeForest(BaseEstimator):
         ----------
         forest : fitted DecisionTree*, ExtraTree*, RandomForest* or ExtraTrees* of scikit-learn
         X, y, sample_weight
-            The rows that the forest was fitted on.
+            The rows that the forest was fitted on, in their order. Columns are matched by name where both have names.
         **params
-            Parameters of this class; those of the trees themselves have no effect.
+            Parameters of this class; those that say how trees are grown have no effect. Where the forest has no
+            bootstrap no row is out of bag, and what would be "auto" is as with ``bootstrap=False``.
 
         Returns
         -------
         fitted estimator
+            Without ``min_samples_leaf_``.
 
         Raises
         ------
         ValueError, TypeError
             If the estimator is of another type, not fitted, or was fitted on other columns or rows.
+
+        References
+        ----------
+        A. Correia, R. Peharz, C. de Campos, "Joints in Random Forests", NeurIPS 2020, Algorithm 1 and Theorem 1.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> penguins = jf.datasets.load_penguins().dropna()
+        >>> X, y = penguins[["bill_length_mm", "bill_depth_mm", "body_mass_g"]], penguins["species"]
+        >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+        >>> joint = jf.GenerativeForestClassifier.from_forest(forest, X, y, combine="trees")
+        >>> bool(abs(joint.predict_proba(X) - forest.predict_proba(X)).max() < 1e-12)
+        True
+        >>> joint.predict(X[["body_mass_g"]].tail(1)).tolist()  # the others are not known
+        ['Gentoo']
         """
         from .sklearn_forests import adopt
 
         self = cls(**params)
         self._check()
-        training = self._read(X, y)
+        training = self._read(as_table(X), y)
         weight = check_weights(sample_weight, len(training.X))
-        return self._learn(training, adopt(forest, training, weight, self._seed))
+        seed = self._draw_seed()
+        return self._learn(training, adopt(forest, training, weight, seed, self.n_jobs), seed)
 
     def _check(self) -> None:
         """Refuse parameters out of range."""
@@ -190,20 +216,21 @@ class _GenerativeForest(BaseEstimator):
             check_number("beta", self.beta, low=0, high=1)
         n_threads(self.n_jobs)
 
-    def _read(self, X: Any, y: Any) -> Training:
-        """Encode the table, and set what scikit-learn wants set."""
-        training = read_training(X, y, self._target_kind, self.kinds)
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._features = Schema(training.schema.columns[:-1], training.schema.frame)
-        self.n_features_in_ = len(self._features.columns)
-        if training.schema.frame != "numpy":
-            self.feature_names_in_ = np.array(self._features.names, dtype=object)
+    def _read(self, X: Any, y: Any, rows: np.ndarray | None = None) -> Training:
+        """Encode the table, or some of its rows, and set what scikit-learn wants set."""
+        training = read_training(X, y, self._target_kind, self.kinds, rows)
+        validate_data(self, X, skip_check_array=True)
         return training
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _count_draws(self, n: int) -> int:
         """Rows that a bootstrap draws."""
         if self.max_samples is None:
             return n
+        if not self.bootstrap:
+            raise ValueError(f"max_samples={self.max_samples!r} needs bootstrap=True; without, trees grow on all rows")
         check_number("max_samples", self.max_samples, low=0)
         draws = round(self.max_samples * n) if isinstance(self.max_samples, float) else int(self.max_samples)
         if not 1 <= draws <= n:
@@ -218,10 +245,10 @@ class _GenerativeForest(BaseEstimator):
             smoothing=self.smoothing,
             prior=self.prior,
             spread_rows=self.spread_rows,
-            min_spread=0.1 if self.min_spread == "auto" else self.min_spread,
+            min_spread=0.1 if isinstance(self.min_spread, str) else self.min_spread,
         )
 
-    def _learn(self, training: Training, arrival: Arrival) -> Any:
+    def _learn(self, training: Training, arrival: Arrival, seed: int) -> Any:
         """Leaf densities, and how the trees are combined."""
         settings = self._settings()
         if self.min_spread == "auto" and self.leaf != "uniform":
@@ -241,15 +268,15 @@ class _GenerativeForest(BaseEstimator):
             self.epsilon,
             self.n_jobs,
             target,
-            circuits=self._circuits(training),
+            circuits=self._circuits(training, seed),
         )
         self.joint_ = Joint(model)
-        self.beta_ = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
-        if self.beta_ == "auto":
-            self.beta_, _ = choose_beta(model, training, arrival, self._seed, self.n_jobs)
+        beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
+        chosen = choose_beta(model, training, arrival, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
+        self.beta_: float = chosen
         return self
 
-    def _circuits(self, training: Training) -> LearnCircuits | None:
+    def _circuits(self, training: Training, seed: int) -> LearnCircuits | None:
         """How circuits of leaves are learned, if they are."""
         columns, table, target = training.columns, training.table, len(training.columns.slot) - 1
         is_full = self.target_in_leaf == "full"
@@ -257,24 +284,57 @@ class _GenerativeForest(BaseEstimator):
             spn = SpnSettings(min_samples=self.min_spn_samples)
             scope = np.arange(target + 1) < target + is_full
             return lambda rows, start, weight, t: learn_circuits(
-                columns, table, rows, start, weight, spn, scope, self._seed, t
+                columns, table, rows, start, weight, spn, scope, seed, t
             )
         if is_full:
             return lambda rows, start, weight, t: class_circuits(columns, table, rows, start, weight, target)
         return None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
     # -- what the joint says of features alone
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Log-density log p(x) of each row's features by the mixture of all trees; missing cells are marginalised.
+        """Log-density log p(x_o) of each row's known features by the mixture of all trees; low for outliers.
 
         Parameters
         ----------
-        X : frame or array of n rows
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing: they are marginalised.
 
         Returns
         -------
         float64 array (n,)
+            Natural logarithms; 0 for a row of which nothing is known.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there are columns that were not there at learning, or cells of another kind.
+
+        Warns
+        -----
+        UnseenLevelWarning
+            If a cell holds a level never seen at learning: it counts as missing, and lowers the row's density.
+
+        References
+        ----------
+        A. Correia, R. Peharz, C. de Campos, "Joints in Random Forests", NeurIPS 2020, section 5.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> X, y = penguins.drop(columns="species"), penguins["species"]
+        >>> clf = jf.GenerativeForestClassifier(n_estimators=10, random_state=0).fit(X, y)
+        >>> usual, odd = clf.score_samples(X.iloc[[0, 0]].assign(body_mass_g=[3750, 9000]))
+        >>> bool(usual > odd)
+        True
         """
         return log_density(self.joint_.model, self._evidence(X), self.n_jobs)
 
@@ -286,6 +346,9 @@ class _GenerativeForest(BaseEstimator):
     def _evidence(self, X: Any) -> Evidence:
         """Evidence of rows of features; nothing is known of the target."""
         check_is_fitted(self, "joint_")
+        X = as_table(X)
+        if isinstance(X, np.ndarray):
+            validate_data(self, X, reset=False, skip_check_array=True)
         schema = Schema(self.joint_.schema.columns[:-1], self.joint_.schema.frame)
         cells, unseen = encode(schema, X)
         warn_unseen(schema, X, unseen)
@@ -298,9 +361,11 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
     """A random forest that is a joint distribution: classes with any inputs missing, densities, samples.
 
     Every leaf of a decision tree gets a small distribution over all columns, so that the forest becomes a mixture
-    p(x, y); missing inputs are summed out exactly (Correia, Peharz, de Campos, "Joints in Random Forests", NeurIPS
-    2020). On complete rows ``combine="trees"`` gives the probabilities of the random forest itself. One tree
-    (``n_estimators=1``) is the paper's GeDT.
+    p(x, y); missing inputs are summed out exactly. On complete rows ``combine="trees"`` gives the probabilities of the
+    random forest itself. One tree (``n_estimators=1``) is the paper's GeDT.
+
+    Columns of frames are found by name, in any order; absent ones count as missing, others are refused. A level never
+    seen at learning counts as missing, with a warning.
 
     Parameters
     ----------
@@ -315,24 +380,25 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
         Fewest rows of a node that is split.
     min_samples_leaf : int or "auto"
         Fewest rows of a leaf; "auto" tries 1, 4 and 12 with a few trees each, and takes what predicts out-of-bag rows
-        best when 30 % of their cells are hidden.
+        best when 30 % of their cells are hidden (1 with ``bootstrap=False``).
     bootstrap : bool
         Whether each tree is grown on rows drawn with replacement, or on all.
     max_samples : int, float or None
-        Number (or share) of the rows that a bootstrap draws.
+        Number (or share) of the rows that a bootstrap draws; None: as many as there are.
     leaf : {"normal", "normal_moments", "normal_mle", "uniform", "spn"}
         Density of numbers in a leaf, see `AdversarialForest`; all are truncated to the leaf's box, so that the whole
         integrates to 1. "spn": leaves of at least ``min_spn_samples`` rows are small circuits, learned with LearnSPN,
         the others as "normal".
     target_in_leaf : {"factorised", "full"}
-        Whether a leaf takes the target as independent of the features, p(x) p(y), or models them together.
+        Whether a leaf takes the target as independent of the features, p(x) p(y), or models them together: in the
+        circuit with ``leaf="spn"``, else as one product for each class.
     min_spn_samples : int
         Fewest rows of a leaf that becomes a circuit.
     bounds, smoothing, prior, spread_rows
         How leaf densities are estimated, see `AdversarialForest`. The target's levels are not smoothed.
     min_spread : float or "auto"
         Smallest standard deviation in a leaf, in units of the column's; "auto" chooses it for each column, so that
-        out-of-bag cells are most probable.
+        out-of-bag cells are most probable (0.1 with ``bootstrap=False``).
     epsilon : float
         Weight of the background, see `AdversarialForest`.
     combine : {"weighted", "trees", "mixture"}
@@ -340,9 +406,9 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
         conditional of the whole, in which trees weigh as their p_t(x_o). "weighted": weights p_t(x_o)^beta.
     beta : float in 0..1 or "auto"
         The dial of "weighted"; "auto" takes the one that predicts out-of-bag rows best when 30 % of their cells are
-        hidden.
+        hidden (0 with ``bootstrap=False``).
     kinds : dict or None
-        Kinds of columns by name, where the inferred ones are not wanted.
+        Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
     n_jobs : int or None
         Threads (-1: all cores). The result does not depend on it.
     random_state : int, RandomState or None
@@ -352,6 +418,7 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
     joint_ : Joint
         The distribution of features and target (the last column).
     classes_ : array (K,)
+        Sorted, of the type of the labels.
     beta_ : float
         The dial in use.
     min_samples_leaf_ : int
@@ -361,6 +428,10 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if fitted on a frame.
+
+    References
+    ----------
+    A. Correia, R. Peharz, C. de Campos, "Joints in Random Forests", NeurIPS 2020.
 
     Examples
     --------
@@ -372,9 +443,9 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
     ['Adelie', 'Adelie']
     """
 
-    def _read(self, X: Any, y: Any) -> Training:
-        training = super()._read(X, y)
-        self.classes_ = np.unique(target_cells(y))
+    def _read(self, X: Any, y: Any, rows: np.ndarray | None = None) -> Training:
+        training = super()._read(X, y, rows)
+        self.classes_ = np.array(training.schema.columns[-1].levels, dtype=training.label_dtype)
         return training
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -382,13 +453,18 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
 
         Parameters
         ----------
-        X : frame or array of n rows
-            Any cells, and in a frame whole columns, may be missing.
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing. Where nothing is known the answer is the prior.
 
         Returns
         -------
         float64 array (n, K)
-            In the order of ``classes_``.
+            In the order of ``classes_``; rows sum to 1.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there are columns that were not there at learning, or cells of another kind.
         """
         evidence = self._evidence(X)
         return level_probability(self.joint_.model, evidence, self._target, self.n_jobs, self.beta_)
@@ -400,14 +476,34 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row, the first of equals; array (n,)."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[likeliest])
 
 
 class GenerativeForestRegressor(RegressorMixin, _GenerativeForest):
     """A regression forest that is a joint distribution: means, quantiles and intervals with any inputs missing.
 
-    Like `GenerativeForestClassifier`, whose parameters it has, but for a number as target: ``criterion`` is
-    "squared_error". On complete rows ``combine="trees"`` predicts the means of the regression forest itself.
+    Like `GenerativeForestClassifier`, but for a number as target. On complete rows ``combine="trees"`` predicts the
+    means of the regression forest itself.
+
+    Parameters
+    ----------
+    criterion : {"squared_error"}
+    max_features : "sqrt", "log2", None, int or float
+        Columns tried at each split (None: all; a float: that share).
+    target_in_leaf : {"factorised", "full"}
+        "full" needs ``leaf="spn"``: there are no classes to part a leaf by.
+    all others
+        As of `GenerativeForestClassifier`.
+
+    Attributes
+    ----------
+    joint_, beta_, min_samples_leaf_, min_spread_, n_features_in_, feature_names_in_
+        As of `GenerativeForestClassifier`.
+
+    References
+    ----------
+    A. Correia, R. Peharz, C. de Campos, "Joints in Random Forests", NeurIPS 2020.
 
     Examples
     --------
@@ -476,22 +572,47 @@ class GenerativeForestRegressor(RegressorMixin, _GenerativeForest):
             random_state=random_state,
         )
 
+    def _check(self) -> None:
+        super()._check()
+        if self.target_in_leaf == "full" and self.leaf != "spn":
+            raise ValueError(
+                f"target_in_leaf='full' of a regressor needs leaf='spn', got leaf={self.leaf!r}: "
+                "a number has no classes to part a leaf by"
+            )
+
     def predict(self, X: Any) -> np.ndarray:
         """Mean of the target given the known cells of each row; float64 array (n,)."""
         evidence = self._evidence(X)
         return mean_variance(self.joint_.model, evidence, self._target, self.n_jobs, self.beta_)[0]
 
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
-        """Quantiles of the target given the known cells of each row.
+        """Quantiles inf{y: P(target <= y | x_o) >= q} of the target given the known cells of each row.
 
         Parameters
         ----------
-        X : frame or array of n rows
-        q : float, or sequence of k floats, more than 0 and less than 1
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing.
+        q : float, or sequence of k floats
+            More than 0 and less than 1.
 
         Returns
         -------
         float64 array (n,), or (n, k) for a sequence
+
+        Raises
+        ------
+        ValueError
+            If a q is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins().dropna(subset="body_mass_g")
+        >>> X, y = penguins.drop(columns="body_mass_g"), penguins["body_mass_g"]
+        >>> forest = jf.GenerativeForestRegressor(n_estimators=10, random_state=0).fit(X, y)
+        >>> quartiles = forest.predict_quantiles(X[["species"]].head(2), [0.25, 0.5, 0.75])
+        >>> quartiles.shape, bool((quartiles[:, 0] < quartiles[:, 2]).all())
+        ((2, 3), True)
         """
         levels = np.asarray(q, dtype=np.float64)
         if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
@@ -502,7 +623,34 @@ class GenerativeForestRegressor(RegressorMixin, _GenerativeForest):
         return found[:, 0] if levels.ndim == 0 else found
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds (lo, hi), each (n,), of the interval with equal tails that holds this share of the target."""
+        """Bounds of the interval with equal tails that holds this share of the target, given the known cells.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing.
+        level : float
+            More than 0 and less than 1.
+
+        Returns
+        -------
+        lo, hi : float64 arrays (n,)
+
+        Raises
+        ------
+        ValueError
+            If the level is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins().dropna(subset="body_mass_g")
+        >>> X, y = penguins.drop(columns="body_mass_g"), penguins["body_mass_g"]
+        >>> forest = jf.GenerativeForestRegressor(n_estimators=10, random_state=0).fit(X, y)
+        >>> low, high = forest.predict_interval(X, 0.9)
+        >>> bool(((low < y) & (y < high)).mean() > 0.85)
+        True
+        """
         if not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level!r}")
         both = self.predict_quantiles(X, [(1 - level) / 2, (1 + level) / 2])

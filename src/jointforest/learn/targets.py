@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from sklearn.utils.validation import check_array, column_or_1d
 
 from ..leaves.fit import Table, prepare
-from ..table.cells import read
+from ..table.cells import absent, read
 from ..table.columns import Columns
 from ..table.frames import encode
 from ..table.infer import infer_schema
-from ..table.schema import Schema, kernel_columns
+from ..table.schema import Column, Schema, kernel_columns
 from ..trees.ranks import snap
 from .checks import check_cells
 
@@ -30,41 +31,99 @@ class Training(NamedTuple):
         Cells and level codes, grid columns snapped; the target is the last column. NaN where missing.
     table : Table
         The same, ready for leaf densities.
+    label_dtype : numpy dtype
+        Of the target's entries as they came.
     """
 
     schema: Schema
     columns: Columns
     X: np.ndarray
     table: Table
+    label_dtype: np.dtype
 
 
-def read_training(X: Any, y: Any, kind: str, kinds: dict[str, str] | None) -> Training:
+def read_training(
+    X: Any, y: Any, kind: str, kinds: dict[str, str] | None = None, rows: np.ndarray | None = None
+) -> Training:
     """Schema and numbers of a frame X (n, d) and a target y (n,) of this kind ("categorical" or "continuous").
 
-    The target is named as y is, or "y"; it may not have the name of a feature.
+    The target is named as y is, or "y"; it may not have the name of a feature. ``rows``: those to be read, default all.
 
     Raises
     ------
     ValueError
-        If lengths differ, y has missing cells, or a column cannot be used.
+        If lengths differ, y has missing cells or does not fit its kind, or a column cannot be used.
     """
     kinds = dict(kinds or {})
-    name = target_name(y)
-    cells = target_cells(y)
-    table = read(X)
-    if len(cells) != table.n:
-        raise ValueError(f"X has {table.n} rows and y has {len(cells)} entries; expected as many of both")
-    while name in table.names:
+    name, cells, n = target_name(y), target_cells(y), read(X).n
+    if len(cells) != n:
+        raise ValueError(f"X has {n} rows and y has {len(cells)} entries; expected as many of both")
+    if rows is not None:
+        X, cells = take_rows(X, rows), cells[rows]
+    while name in read(X).names:
         name += "_"
     features = infer_schema(X, {k: v for k, v in kinds.items() if k != name})
+    if kind == "categorical":
+        _check_labels(cells)
     frame = _column_like(X, name, cells)
-    column = infer_schema(frame, {"x0" if isinstance(frame, np.ndarray) else name: kinds.get(name, kind)})
-    both = np.column_stack([encode(features, X)[0], encode(column, frame)[0]])
-    schema = Schema((*features.columns, replace(column.columns[0], name=name)), features.frame)
+    target = infer_schema(frame, {"x0" if isinstance(frame, np.ndarray) else name: kinds.get(name, kind)})
+    column = replace(target.columns[0], name=name)
+    _check_target(column, kind, cells)
+    both = np.column_stack([encode(features, X)[0], encode(target, frame)[0]])
+    schema = Schema((*features.columns, column), features.frame)
     check_cells(schema.names, both)
     columns = kernel_columns(schema)
-    cells = snap(columns, both)
-    return Training(schema, columns, cells, prepare(columns, cells))
+    X = snap(columns, both)
+    return Training(schema, columns, X, prepare(columns, X), cells.dtype)
+
+
+def as_table(X: Any) -> Any:
+    """A frame as it is; lists, arrays and frames whose columns have no text for names as a 2-D array.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is sparse, complex, or not 2-D; as scikit-learn says it.
+    """
+    if isinstance(X, np.ma.MaskedArray) or nw.dependencies.is_polars_lazyframe(X):
+        return X  # `table.cells.read` refuses them, with a hint
+    if nw.dependencies.is_into_dataframe(X):
+        if not nw.dependencies.is_pandas_dataframe(X) or any(isinstance(name, str) for name in X.columns):
+            return X
+    elif not hasattr(X, "dtype") and not hasattr(X, "__array__"):
+        # numbers beside text would become text
+        as_text = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0).dtype.kind == "U"
+        return check_array(X, dtype=object if as_text else None, ensure_all_finite=False, ensure_min_samples=0)
+    return check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Some rows (numbers, (m,)) of a frame or array."""
+    return X[rows] if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True)[rows].to_native()
+
+
+def _check_labels(cells: np.ndarray) -> None:
+    """Refuse numbers that are no labels of classes."""
+    if cells.dtype.kind == "f" and (wrong := cells[np.isfinite(cells) & (cells != np.rint(cells))]).size:
+        raise ValueError(
+            f"Unknown label type: continuous. y holds numbers such as {wrong[0]:g}, expected labels of classes; use "
+            "GenerativeForestRegressor for numbers, or turn y into text or whole numbers"
+        )
+
+
+def _check_target(column: Column, kind: str, cells: np.ndarray) -> None:
+    """Refuse a target column that is not of this kind, or whose labels float64 numbers cannot tell apart."""
+    if column.is_categorical != (kind == "categorical"):
+        wanted = "labels of classes" if kind == "categorical" else "numbers"
+        raise ValueError(
+            f"column {column.name!r}: a target of kind {column.kind!r}, expected {wanted}; "
+            "give y as such, and leave the target out of kinds"
+        )
+    if column.is_categorical and len(column.levels) != len(np.unique(cells)):
+        raise ValueError(
+            f"column {column.name!r}: {len(np.unique(cells))} labels make {len(column.levels)} levels; "
+            "turn y into text (whole numbers above 2**53 cannot be told apart), and leave the target out of kinds"
+        )
 
 
 def _column_like(X: Any, name: str, cells: np.ndarray) -> Any:
@@ -82,29 +141,43 @@ def target_name(y: Any) -> str:
 
 
 def target_cells(y: Any) -> np.ndarray:
-    """Entries of a target as an array (n,).
+    """Entries of a target as an array (n,): numbers, booleans, or objects that are text.
 
     Raises
     ------
     ValueError
-        If it is not one column, or an entry is missing.
+        If it is not one column, an entry is missing, or one is no number, boolean or text.
+
+    Warns
+    -----
+    DataConversionWarning
+        If it is a 2-D array of one column.
     """
     if not isinstance(y, np.ndarray) and nw.dependencies.is_into_series(y):
-        cells = np.asarray(nw.from_native(y, series_only=True).to_list(), dtype=object)
-        plain = np.asarray(y)
-        cells = plain if plain.dtype.kind in "biufU" else cells
+        cells = np.asarray(y)
+        if cells.dtype.kind not in "biufUM":
+            cells = np.array(nw.from_native(y, series_only=True).to_list(), dtype=object)
     else:
         cells = np.asarray(y)
-    if cells.ndim == 2 and cells.shape[1] == 1:
-        cells = cells[:, 0]
+    if cells.ndim == 2:
+        cells = column_or_1d(cells, warn=True)
     if cells.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {cells.shape} instead")
-    absent = cells == None if cells.dtype == object else np.zeros(len(cells), dtype=bool)  # noqa: E711
-    if cells.dtype.kind == "f" or cells.dtype == object:
-        absent = absent | (cells != cells)
-    if absent.any():
+    missing = [absent(cell) for cell in cells] if cells.dtype == object else cells != cells
+    if np.any(missing):
         raise ValueError(
-            f"Input y contains NaN: {int(absent.sum())} of {len(cells)} targets are missing; leave those rows out"
+            f"Input y contains NaN: {int(np.sum(missing))} of {len(cells)} targets are missing; leave those rows out"
+        )
+    if cells.dtype == object:
+        odd = [cell for cell in cells if not isinstance(cell, str)]
+        if len(odd) == len(cells):
+            cells = np.array(cells.tolist())
+    else:
+        odd = cells.tolist()
+    if cells.ndim != 1 or (cells.dtype.kind not in "biufU" and odd):
+        raise ValueError(
+            f"y: expected text, or numbers, or booleans, got {odd[0]!r} of type {type(odd[0]).__name__}"
+            f"{' among text' if len(odd) < len(cells) else ''}; turn all of y into numbers, or all into text"
         )
     return cells
 
@@ -126,5 +199,5 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     if len(wrong):
         raise ValueError(f"sample_weight: expected finite weights of at least 0, got {wrong[0]}")
     if not weight.any():
-        raise ValueError("sample_weight: all weights are 0; at least one row must count")
+        raise ValueError("sample_weight: all weights are zero; at least one row must count")
     return weight
