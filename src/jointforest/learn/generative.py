@@ -336,7 +336,8 @@ class _GenerativeForest(BaseEstimator):
         >>> bool(usual > odd)
         True
         """
-        return log_density(self.joint_.model, self._evidence(X), self.n_jobs)
+        evidence = self._evidence(X)
+        return log_density(self.joint_.model, evidence, self.n_jobs)
 
     @property
     def _target(self) -> int:
