@@ -105,6 +105,22 @@ def test_an_adopted_regressor_gives_the_means_of_its_forest(forest: Any, is_weig
         np.testing.assert_allclose(ours.predict(rows), forest.predict(rows), rtol=1e-9)
 
 
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_whatever_the_leaves_of_features_the_target_is_normal_in_each(leaf: str) -> None:
+    x, _, _ = numbers(200, 12)
+    y = 50 + x[:, 0] * x[:, 1] + x[:, 2]
+    forest = RandomForestRegressor(6, min_samples_leaf=20, random_state=0).fit(x, y)
+    ours = GenerativeForestRegressor.from_forest(forest, x, y, combine="trees", leaf=leaf, min_spread=0.05)
+    rows = 3 * numbers(20, 13)[0]
+    np.testing.assert_allclose(ours.predict(rows), forest.predict(rows), rtol=1e-9)
+    low, high = ours.predict_interval(rows, 0.8)
+    evidence = build(ours.joint_.schema, np.column_stack([rows, np.full(20, np.nan)]))
+    for i in range(20):
+        this = naive.combined(ours.joint_.model, evidence, i, 4, 0.0)
+        assert naive.cdf(this, low[i]) == pytest.approx(0.1, abs=1e-8)
+        assert naive.cdf(this, high[i]) == pytest.approx(0.9, abs=1e-8)
+
+
 def by_boxes(joint: Joint, x: np.ndarray, y: np.ndarray, weights: list[np.ndarray], rows: np.ndarray) -> np.ndarray:
     """Average over trees of the weighted mean of y (n, K) over the training rows in the box that a row is in."""
     model, boxes = joint.model, naive.leaf_boxes(joint.model)

@@ -81,7 +81,7 @@ def learn_densities(
     fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs))
     back = background(columns, table) if epsilon > 0 else None
     learned = None if circuits is None else [both for _, both in fitted if both is not None]
-    leaves = join(columns, [tree for tree, _ in fitted], settings.leaf, back, epsilon, learned)
+    leaves = join(columns, [tree for tree, _ in fitted], back, epsilon, learned)
     return Model(schema, columns, trees if back is None else add_stump(trees), leaves, has_background=back is not None)
 
 

@@ -74,7 +74,7 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
     first = first_leaves(arrival.trees)
     lo, hi, allowed = leaf_boxes(arrival.trees, columns)
     numeric = np.flatnonzero(columns.is_categorical == 0).astype(np.int64)
-    marginal = join(columns, [background(columns, table)], settings.leaf)
+    marginal = join(columns, [background(columns, table)])
 
     def judge(t: int, spread: float) -> np.ndarray:
         of_tree = slice(first[t], first[t + 1])
@@ -85,7 +85,7 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
         fitted = fit_tree(
             columns, table, rows, start, drawn, lo[of_tree], hi[of_tree], allowed[of_tree], wide, numeric.tolist()
         )
-        leaves = join(columns, [fitted], settings.leaf)
+        leaves = join(columns, [fitted])
         out_of_bag = np.flatnonzero(drawn == 0)
         return _log_density_by_slot(columns, leaves, marginal, table.values, table.codes, leaf, out_of_bag, numeric)
 

@@ -14,7 +14,6 @@ from .table import NORMAL, STUDENT, UNIFORM, Circuits, Leaves
 def join(
     columns: Columns,
     trees: list[TreeLeaves],
-    leaf: str,
     back: TreeLeaves | None = None,
     epsilon: float = 0.0,
     circuits: list[tuple[TreeCircuits, TreeLeaves]] | None = None,
@@ -24,8 +23,6 @@ def join(
     Parameters
     ----------
     trees : list of TreeLeaves
-    leaf : str
-        See `fit.Settings`.
     back : TreeLeaves, optional
         The background.
     epsilon : float
@@ -39,8 +36,9 @@ def join(
         log_weight = np.log(np.concatenate(weights))
     groups = [] if circuits is None else [fitted for _, fitted in circuits]
     number = [*range(len(parts)), *range(len(groups))]
-    family = [STUDENT if p is back else UNIFORM if leaf == "uniform" else NORMAL for p in [*parts, *groups]]
     all_parts = [*parts, *groups]
+    # normals have a scale, uniforms have none; the columns of a leaf need not be of one family
+    family = [np.where(p.b > 0, STUDENT if p is back else NORMAL, UNIFORM) for p in all_parts]
     table = {
         field: np.concatenate([getattr(p, field) for p in all_parts])
         for field in ("a", "b", "lo", "hi", "atom_mass", "level_mass")
@@ -49,7 +47,7 @@ def join(
         columns,
         tree=np.concatenate([np.full(len(p.rows), t) for t, p in zip(number, all_parts, strict=True)]),
         log_weight=log_weight,
-        family=np.concatenate([np.full(p.a.shape, f) for f, p in zip(family, all_parts, strict=True)]),
+        family=np.concatenate(family),
         **table,
         missing_rate=np.concatenate([p.missing_rate for p in parts]),
         circuits=None if circuits is None else _joined([c for c, _ in circuits], back is not None),
