@@ -320,9 +320,13 @@ def test_far_from_all_rows_there_is_still_an_answer(kind: str) -> None:
     far = pd.DataFrame({"x": [1e6, np.nan], "k": [-4000, 4000]})
     for leaf in ("uniform", "normal"):
         forest = fitted(kind, frame[["x", "k"]], label, score, leaf=leaf, epsilon=0.0, bounds="global")
-        for combine in (0.0, 0.5):
-            forest.beta_ = combine
+        for forest.beta_ in (0.0, 0.5, 1.0):
             assert np.isfinite(forest.predict_proba(far) if kind == "classifier" else forest.predict(far)).all()
+        near = frame[["x", "k"]]
+        if leaf == "normal":  # all trees give the rows themselves a density: the mixture is the joint's own
+            joint = forest.joint_.predict_proba if kind == "classifier" else forest.joint_.predict
+            own = forest.predict_proba if kind == "classifier" else forest.predict
+            np.testing.assert_allclose(own(near), joint(near, "y"), rtol=1e-9)
 
 
 def test_levels_never_seen_count_as_missing() -> None:

@@ -344,6 +344,11 @@ class _GenerativeForest(BaseEstimator):
         """Number of the target's column, the last one."""
         return len(self.joint_.columns) - 1
 
+    @property
+    def _dial(self) -> float:
+        """The dial for queries. Just below 1 trees that give a row probability 0 still answer, so none is NaN."""
+        return self.beta_ if self.joint_.model.has_background else min(self.beta_, float(np.nextafter(1.0, 0.0)))
+
     def _evidence(self, X: Any) -> Evidence:
         """Evidence of rows of features; nothing is known of the target."""
         check_is_fitted(self, "joint_")
@@ -468,7 +473,7 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
             If there are columns that were not there at learning, or cells of another kind.
         """
         evidence = self._evidence(X)
-        return level_probability(self.joint_.model, evidence, self._target, self.n_jobs, self.beta_)
+        return level_probability(self.joint_.model, evidence, self._target, self.n_jobs, self._dial)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of `predict_proba`."""
@@ -584,7 +589,7 @@ class GenerativeForestRegressor(RegressorMixin, _GenerativeForest):
     def predict(self, X: Any) -> np.ndarray:
         """Mean of the target given the known cells of each row; float64 array (n,)."""
         evidence = self._evidence(X)
-        return mean_variance(self.joint_.model, evidence, self._target, self.n_jobs, self.beta_)[0]
+        return mean_variance(self.joint_.model, evidence, self._target, self.n_jobs, self._dial)[0]
 
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
         """Quantiles inf{y: P(target <= y | x_o) >= q} of the target given the known cells of each row.
@@ -620,7 +625,7 @@ class GenerativeForestRegressor(RegressorMixin, _GenerativeForest):
             raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}")
         evidence = self._evidence(X)
         points = np.atleast_1d(levels)
-        found = quantile(self.joint_.model, evidence, self._target, points, self.n_jobs, self.beta_)
+        found = quantile(self.joint_.model, evidence, self._target, points, self.n_jobs, self._dial)
         return found[:, 0] if levels.ndim == 0 else found
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
