@@ -147,8 +147,10 @@ def by_boxes(joint: Joint, x: np.ndarray, y: np.ndarray, weights: list[np.ndarra
 def test_a_grown_classifier_averages_the_shares_of_classes_in_its_boxes(criterion: str, bootstrap: bool) -> None:
     x, y, weight = numbers(200, 8)
     ours = GenerativeForestClassifier(
-        6, criterion=criterion, bootstrap=bootstrap, min_samples_leaf=4, combine="trees", random_state=0
-    ).fit(x, y, weight)
+        6, criterion=criterion, bootstrap=bootstrap, min_samples_leaf=4, combine="trees", random_state=0,
+        kinds={"x2": "categorical"},
+    ).fit(x, y, weight)  # fmt: skip
+    assert ours.joint_.model.trees.left_levels.any()
     drawn = [weight * (draw_rows(200, 200, True, SEED, t) if bootstrap else 1.0) for t in range(6)]
     rows = np.vstack([x, numbers(100, 9)[0]])
     want = by_boxes(ours.joint_, x, np.eye(3)[y], drawn, rows)
@@ -367,6 +369,19 @@ def test_the_smallest_spreads_are_about_those_within_the_leaves(seed: int, sprea
     x = 3 * rng.normal(size=(150, 6))[y] + within * rng.normal(size=(600, 6))
     ratio = fitted(x, y, spread_rows=spread_rows, combine="trees").min_spread_[:6] / (within / x.std(axis=0))
     assert np.all((ratio > 0.5) & (ratio < 2.0))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_leaves_are_large_where_classes_are_noisy_and_small_where_they_are_many(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(800, 1))
+    noisy = x, ((x[:, 0] > 0) ^ (rng.random(800) < 0.35)).astype(int)
+    chosen = [
+        [GenerativeForestClassifier(20, random_state=0, n_jobs=k).fit(*table).min_samples_leaf_ for k in (1, 2)]
+        for table in (noisy, clusters(seed))
+    ]
+    assert chosen[0] == [12, 12]
+    assert chosen[1][0] == chosen[1][1] <= 4
 
 
 def test_what_is_chosen_does_not_depend_on_threads_and_is_fixed_without_rows_out_of_bag() -> None:
