@@ -384,6 +384,20 @@ def test_leaves_are_large_where_classes_are_noisy_and_small_where_they_are_many(
     assert chosen[1][0] == chosen[1][1] <= 4
 
 
+def test_the_spread_of_a_target_is_that_of_all_rows_of_a_sorted_table() -> None:
+    """The first rows are all but free of noise, the other half is not: the floor suits the half that costs most."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(size=4000))[:, None]
+    y = x[:, 0] + np.where(x[:, 0] < 0.5, 0.001, 0.3) * rng.normal(size=4000)
+    floors = []
+    for order in (np.arange(4000), rng.permutation(4000)):
+        ours = GenerativeForestRegressor(5, min_samples_leaf=1, random_state=0, combine="trees").fit(x[order], y[order])
+        leaves = ours.joint_.model.leaves
+        floors.append(leaves.b[leaves.tree < 5, 1].min() / y.std())
+    assert floors[0] == pytest.approx(floors[1], rel=1e-6)
+    assert floors[0] > 0.05
+
+
 def test_what_is_chosen_does_not_depend_on_threads_and_is_fixed_without_rows_out_of_bag() -> None:
     x, y = clusters(1)
     one, other = fitted(x, y, n_jobs=1), fitted(x, y, n_jobs=2)

@@ -121,9 +121,10 @@ def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | Non
     columns, table = training.columns, training.table
     slot, last = columns.slot[-1], len(columns.slot) - 1
     first = first_leaves(arrival.trees)
-    rows = np.flatnonzero((arrival.drawn == 0).any(axis=0))[:TARGET_ROWS]
+    rows = np.flatnonzero((arrival.drawn == 0).any(axis=0))
     if not len(rows):
         return 0.1
+    rows = rows[:: -(-len(rows) // TARGET_ROWS)]  # from all over the table, which may be sorted
     lo, hi, allowed = leaf_boxes(arrival.trees, columns)
 
     def one(t: int) -> np.ndarray:
