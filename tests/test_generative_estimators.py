@@ -249,6 +249,8 @@ def test_columns_are_found_by_name(kind: str) -> None:
     np.testing.assert_array_equal(answers(forest, rows[frame.columns[::-1]]), answers(forest, rows))
     absent = rows.assign(k=np.nan, day=pd.NaT)
     np.testing.assert_array_equal(answers(forest, rows[["c", "b", "x"]]), answers(forest, absent))
+    nothing = answers(forest, rows[[]])
+    np.testing.assert_array_equal(nothing, answers(forest, rows.mask(np.ones(rows.shape, dtype=bool))))
     for bad in (rows.assign(xx=1.0), pl.from_pandas(rows).with_columns(xx=1)):
         with pytest.raises(ValueError, match="columns that the model does not have: 'xx'"):
             forest.predict(bad)
@@ -489,6 +491,7 @@ def test_weights_that_are_refused() -> None:
         (np.append(np.ones(9), np.nan), "got nan"),
         (np.append(np.ones(9), np.inf), "got inf"),
         (np.zeros(10), "all weights are zero"),
+        (["heavy"] * 10, "expected 10 numbers.*'heavy'"),
     ):
         with pytest.raises(ValueError, match=f"sample_weight: .*{message}"):
             forest_of("classifier").fit(frame, label, weight)

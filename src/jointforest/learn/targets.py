@@ -88,7 +88,8 @@ def as_table(X: Any) -> Any:
     if isinstance(X, np.ma.MaskedArray) or nw.dependencies.is_polars_lazyframe(X):
         return X  # `table.cells.read` refuses them, with a hint
     if nw.dependencies.is_into_dataframe(X):
-        if not nw.dependencies.is_pandas_dataframe(X) or any(isinstance(name, str) for name in X.columns):
+        nameless = nw.dependencies.is_pandas_dataframe(X) and not any(isinstance(name, str) for name in X.columns)
+        if not nameless or not X.shape[1]:
             return X
     elif not hasattr(X, "dtype") and not hasattr(X, "__array__"):
         # numbers beside text would become text
@@ -192,7 +193,10 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     """
     if sample_weight is None:
         return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight: expected {n} numbers, one weight a row; {error}") from None
     if weight.shape != (n,):
         raise ValueError(f"sample_weight: expected shape ({n},), one weight a row, got {weight.shape}")
     wrong = weight[~(weight >= 0) | np.isinf(weight)]
