@@ -84,6 +84,22 @@ def test_fit_then_info(run: object, home: Path, tmp_path: Path) -> None:
     assert model.read_bytes() == again.read_bytes()
 
 
+@pytest.mark.parametrize("target", ["island", "flipper_length_mm"])
+def test_fit_for_a_target(run: object, home: Path, tmp_path: Path, target: str) -> None:
+    table = jf.datasets.load_penguins("pandas").dropna(subset=[target]).reset_index(drop=True)
+    table.to_csv(tmp_path / "known.csv", index=False)
+    done = run("fit", tmp_path / "known.csv", "-o", tmp_path / "m.joint", "--target", target, "--trees", 3, "--seed", 1)
+    assert done.code == 0 and "7 columns: 3 trees" in done.err
+    joint = jf.load(tmp_path / "m.joint")
+    assert joint.columns[-1] == target
+    learner = jf.GenerativeForestClassifier if target == "island" else jf.GenerativeForestRegressor
+    X, y = table.drop(columns=target), table[target]
+    expected = learner(3, random_state=1).fit(X, y).joint_.predict(X, target)
+    assert (joint.predict(X, target) == expected).all()
+    done = run("fit", tmp_path / "known.csv", "-o", tmp_path / "n.joint", "--target", "iland")
+    assert done.code == 1 and "'iland'" in done.err and "island" in done.err
+
+
 def test_sample(run: object, home: Path, tmp_path: Path) -> None:
     out = tmp_path / "s.parquet"
     assert run("sample", home / "p.joint", "-n", 50, "--given", "species = Gentoo", "--seed", 3, "-o", out) == (

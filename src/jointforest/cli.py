@@ -54,6 +54,7 @@ def app() -> None:
 @app.command()
 @click.argument("table")
 @click.option("-o", "--output", required=True, metavar="MODEL", help="Model file to write.")
+@click.option("--target", metavar="COLUMN", help="Grow a generative forest that predicts this column.")
 @click.option("--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous; repeatable.")
 @click.option("--trees", type=click.IntRange(1), help="Number of trees.")
 @click.option("--min-leaf", type=click.IntRange(1), help="Least number of rows in a leaf.")
@@ -64,6 +65,7 @@ def app() -> None:
 def fit(
     table: str,
     output: str,
+    target: str | None,
     kinds: tuple[str, ...],
     trees: int | None,
     min_leaf: int | None,
@@ -72,20 +74,42 @@ def fit(
     form: str | None,
     na: tuple[str, ...],
 ) -> None:
-    """Learn an adversarial random forest from TABLE."""
+    """Learn an adversarial random forest from TABLE; with --target a generative forest for that column."""
     from .files import check_writable
 
     chosen = dict(_kind(text) for text in kinds)
     check_writable(output)
     frame = _read(table, form, na)
-    from .learn.adversarial import AdversarialForest
-
     settings: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "kinds": chosen or None}
     settings |= {"n_estimators": trees} if trees else {}
     settings |= {"min_samples_leaf": min_leaf} if min_leaf else {}
-    joint = AdversarialForest(verbose=int(sys.stderr.isatty()), **settings).fit(frame).joint_
+    if target is None:
+        from .learn.adversarial import AdversarialForest
+
+        joint = AdversarialForest(verbose=int(sys.stderr.isatty()), **settings).fit(frame).joint_
+    else:
+        joint = _generative(frame, target, settings)
     joint.save(output)
     _say(f"{frame.num_rows} rows, {len(joint.columns)} columns: {joint.n_trees} trees, {joint.n_leaves} leaves")
+
+
+def _generative(frame: Any, target: str, settings: dict[str, Any]) -> Any:
+    """Joint of a generative forest: a classifier, or a regressor if the target is a number."""
+    import narwhals as nw
+
+    from .learn.generative import GenerativeForestClassifier, GenerativeForestRegressor
+    from .table.infer import infer_schema
+
+    if target not in frame.column_names:
+        raise ValueError(f"--target: there is no column {target!r}; there are {', '.join(frame.column_names)}")
+    kinds = settings["kinds"] or {}
+    own = {target: kinds[target]} if target in kinds else None
+    is_class = infer_schema(frame.select([target]), own).columns[0].is_categorical
+    learner = GenerativeForestClassifier if is_class else GenerativeForestRegressor
+    features = frame.drop_columns([target])
+    rest = {name: kind for name, kind in kinds.items() if name != target}
+    named = nw.from_native(frame, eager_only=True)[target]
+    return learner(**settings | {"kinds": rest or None}).fit(features, named).joint_
 
 
 @app.command()
