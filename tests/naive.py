@@ -267,9 +267,9 @@ def children(model, node):
 
 
 def factors(model, node):
-    """The row of a FACTORS node, by counting the ones before it, and the columns that it describes."""
+    """The row of a FACTORS node, and the columns that it describes, by counting the nodes of its kind before it."""
     k = int(np.sum(model.leaves.node_kind[:node] == FACTORS))
-    return len(model.leaves.log_weight) + k, np.flatnonzero(model.leaves.scope[k]).tolist()
+    return int(model.leaves.node_row[node]), np.flatnonzero(model.leaves.scope[k]).tolist()
 
 
 def log_node(model, box, node, known):

@@ -273,8 +273,10 @@ class CircuitNodes:
     kind: list[int] = field(default_factory=list)
     end: list[int] = field(default_factory=list)
     log_weight: list[float] = field(default_factory=list)
+    row: list[int] = field(default_factory=list)  # of the FACTORS nodes, from 0; -1 of others
     scope: list[list[int]] = field(default_factory=list)  # of the FACTORS nodes
     start: list[int] = field(default_factory=lambda: [0])  # after each leaf
+    leaf: list[int] = field(default_factory=list)  # of each row
 
 
 def grow_circuit(
@@ -286,6 +288,7 @@ def grow_circuit(
     nodes.kind.append(kind)
     nodes.end.append(-1)
     nodes.log_weight.append(log_weight)
+    nodes.row.append(-1)
     if kind == FACTORS:
         nodes.scope.append([int(j in scope) for j in range(n_columns)])
     elif kind == SUM:
@@ -307,20 +310,36 @@ def grow_circuit(
 def random_circuits(rng: np.random.Generator, n_leaves: int, n_columns: int, share: float) -> CircuitNodes:
     """Random circuits of some of the leaves."""
     nodes = CircuitNodes()
-    for _ in range(n_leaves):
+    for leaf in range(n_leaves):
         if rng.random() < share:
             grow_circuit(rng, nodes, list(range(n_columns)), n_columns, int(rng.integers(1, 5)))
         nodes.start.append(len(nodes.kind))
+        give_rows(rng, nodes, leaf)
     return nodes
+
+
+def give_rows(rng: np.random.Generator, nodes: CircuitNodes, leaf: int) -> None:
+    """Give rows to the FACTORS nodes of the last leaf: often one that others with disjoint scopes have, too."""
+    taken: dict[int, np.ndarray] = {}  # columns that each row of the leaf describes already
+    is_factors = [q for q in range(nodes.start[-2], nodes.start[-1]) if nodes.kind[q] == FACTORS]
+    for q, scope in zip(is_factors, nodes.scope[len(nodes.scope) - len(is_factors) :], strict=True):
+        free = [row for row, columns in taken.items() if not np.any(columns & np.array(scope))]
+        if not free or rng.random() < 0.3:
+            free = [len(nodes.leaf)]
+            nodes.leaf.append(leaf)
+        nodes.row[q] = int(rng.choice(free))
+        taken[nodes.row[q]] = taken.get(nodes.row[q], 0) | np.array(scope)
 
 
 def circuit_arrays(nodes: CircuitNodes, n_columns: int) -> Circuits:
     """The nodes as `make_leaves` takes them."""
+    row = np.array(nodes.row, dtype=np.int32)
     return Circuits(
         node_start=np.array(nodes.start, dtype=np.int32),
         node_kind=np.array(nodes.kind, dtype=np.uint8),
         node_end=np.array(nodes.end, dtype=np.int32),
         node_log_weight=np.array(nodes.log_weight, dtype=np.float64),
+        node_row=np.where(row >= 0, row + np.int32(len(nodes.start) - 1), row),
         scope=np.array(nodes.scope, dtype=np.uint8).reshape(-1, n_columns),
     )
 
@@ -379,7 +398,7 @@ def finish_model(
     """Fill the leaves with random parameters and put the arrays together."""
     layout = kernel_columns(schema)
     n_leaves, p = len(leaf_nodes), len(layout.step)
-    n = n_leaves + len(circuits.scope)
+    n = n_leaves + len(circuits.leaf)
     table = LeafTable(
         family=np.zeros((n, p), dtype=np.uint8),
         a=np.zeros((n, p)),
@@ -406,13 +425,10 @@ def finish_model(
         root=np.array(roots, dtype=np.int32),
     )
     tree = [t for _, t in leaf_nodes]
-    row = n_leaves
-    for leaf, (node, t) in enumerate(leaf_nodes):
-        for kind in circuits.kind[circuits.start[leaf] : circuits.start[leaf + 1]]:
-            if kind == FACTORS:
-                fill_leaf(rng, schema, table, row, nodes.boxes[node], wide=False)
-                tree.append(t)
-                row += 1
+    for row, leaf in enumerate(circuits.leaf):
+        node, t = leaf_nodes[leaf]
+        fill_leaf(rng, schema, table, n_leaves + row, nodes.boxes[node], wide=False)
+        tree.append(t)
     table = table._replace(missing_rate=table.missing_rate[:n_leaves].copy())
     log_weight = np.log([share[t] * nodes.weight[node] for node, t in leaf_nodes])
     leaves = make_leaves(
@@ -461,9 +477,9 @@ def random_parts(rng: np.random.Generator, model: Model, leaf: int) -> list[int]
             children.append(child)
             child = int(leaves.node_end[child])
         if leaves.node_kind[node] == FACTORS:
-            row = len(leaves.log_weight) + int(np.count_nonzero(leaves.node_kind[:node] == FACTORS))
-            for j in np.flatnonzero(leaves.scope[row - len(leaves.log_weight)]).tolist():
-                parts[j] = row
+            number = int(np.count_nonzero(leaves.node_kind[:node] == FACTORS))
+            for j in np.flatnonzero(leaves.scope[number]).tolist():
+                parts[j] = int(leaves.node_row[node])
         elif leaves.node_kind[node] == SUM:
             waiting.append(int(rng.choice([c for c in children if leaves.node_log_weight[c] > -math.inf])))
         else:

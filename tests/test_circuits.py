@@ -57,6 +57,7 @@ def by_hand() -> Model:
         node_kind=np.array([PRODUCT, FACTORS, SUM, PRODUCT, FACTORS, FACTORS, FACTORS], np.uint8),
         node_end=np.array([7, 2, 7, 6, 5, 6, 7], np.int32),
         node_log_weight=np.array([0.0, 0.0, 0.0, math.log(0.25), 0.0, 0.0, math.log(0.75)]),
+        node_row=np.array([-1, 1, -1, -1, 2, 3, 4], np.int32),
         scope=np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1], [1, 0, 1]], np.uint8),
     )
     leaves = make_leaves(
@@ -137,8 +138,8 @@ def test_entries_of_a_column_are_rows() -> None:
 
 def test_leaf_of_rows() -> None:
     leaves = by_hand().leaves
-    assert leaf_of_rows(leaves.node_start, leaves.node_kind).tolist() == [0] * 5
-    assert leaves.node_row.tolist() == [-1, 1, -1, -1, 2, 3, 4]
+    assert leaf_of_rows(leaves.node_start, leaves.node_row).tolist() == [0] * 5
+    assert leaves.node_scope.tolist() == [-1, 0, -1, -1, 1, 2, 3]
 
 
 # --------------------------------------------------------------------------------------------------- random circuits
@@ -253,7 +254,9 @@ def test_rows_of_a_circuit_that_nobody_reads_change_nothing() -> None:
     n_leaves = len(leaves.log_weight)
     unread = np.zeros((len(leaves.tree), len(model.columns.slot)), bool)
     unread[:n_leaves] = (np.diff(leaves.node_start) > 0)[:, None]
-    unread[n_leaves:] = leaves.scope == 0
+    unread[n_leaves:] = True
+    number, column = np.nonzero(leaves.scope)
+    unread[leaves.node_row[leaves.node_scope >= 0][number], column] = False
     numeric = np.flatnonzero(model.columns.is_categorical == 0)
     spoilt = {name: getattr(leaves, name).copy() for name in ("a", "b", "log_norm", "log_rest")}
     for array in spoilt.values():
@@ -299,7 +302,8 @@ def changed(**fields) -> Circuits:
     """The circuit worked out by hand as leaf 1 of three, with other fields."""
     leaves = by_hand().leaves
     of = Circuits(**{name: getattr(leaves, name) for name in Circuits._fields})
-    return of._replace(**{"node_start": np.array([0, 0, 7, 7], np.int32), **fields})
+    row = np.where(of.node_row >= 0, of.node_row + np.int32(2), of.node_row)  # rows 0 to 2 are the leaves'
+    return of._replace(**{"node_start": np.array([0, 0, 7, 7], np.int32), "node_row": row, **fields})
 
 
 def put(name: str, at, value) -> Circuits:
@@ -338,6 +342,10 @@ def test_the_circuit_by_hand_is_sound() -> None:
         (put("node_end", 5, 7), "leaf 1, node 5: a FACTORS node with children"),
         (put("node_end", 5, -(2**31)), "leaf 1, node 5: node_end"),
         (put("node_start", slice(None), [0, 0, 6, 7]), "leaf 2, node 6: the root lacks columns"),
+        (put("node_row", 0, 3), r"node_row\[0\] is 3, expected a row from 3 on of FACTORS nodes, -1 of others"),
+        (put("node_row", 1, 2), r"node_row\[1\] is 2"),
+        (put("node_row", 6, 7), "every row"),
+        (put("node_row", 6, 5), "leaf 1, node 6: another node of its row describes the same column"),
         (put("node_start", 1, 9), "node_start"),
         (put("node_start", -1, 6), "node_start"),
     ],
@@ -345,6 +353,17 @@ def test_the_circuit_by_hand_is_sound() -> None:
 def test_unsound_circuits_are_refused_by_leaf_and_node(circuits: Circuits, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_circuits(circuits)
+
+
+def test_nodes_of_one_leaf_share_a_row() -> None:
+    check_circuits(put("node_row", [4, 5, 6], [3, 3, 4]))  # u, x and c, which no two of the nodes describe
+    one = np.array([FACTORS, FACTORS], np.uint8)
+    two = Circuits(
+        np.arange(3, dtype=np.int32), one, np.array([1, 2], np.int32), np.zeros(2), one, np.ones((2, 1), "u1")
+    )
+    check_circuits(two._replace(node_row=np.array([3, 2], np.int32)))
+    with pytest.raises(ValueError, match="leaf 0, node 0: its row is another leaf's"):
+        check_circuits(two._replace(node_row=np.array([2, 2], np.int32)))
 
 
 def test_a_root_has_all_columns() -> None:

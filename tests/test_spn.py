@@ -70,9 +70,15 @@ def cells(circuits: TreeCircuits, node: int) -> set[tuple[int, int]]:
     return set(found)
 
 
+def numbered(circuits: TreeCircuits) -> Circuits:
+    """The circuits of a tree as those of a model of one tree: their rows come after the leaves'."""
+    of = circuits.circuits()
+    return of._replace(node_row=np.where(of.node_row >= 0, of.node_row + len(of.node_start) - 1, -1).astype(np.int32))
+
+
 def check(circuits: TreeCircuits, leaf_of: np.ndarray, weight: np.ndarray, d: int, spn: SpnSettings) -> None:
     """Every circuit cuts its leaf's rows x columns in pieces; sums cut rows in their shares, products columns."""
-    check_circuits(Circuits(*circuits[:5]))
+    check_circuits(numbered(circuits))
     factors = np.cumsum(circuits.node_kind == FACTORS) - 1
     for leaf in range(leaf_of.max() + 1):
         first, end = circuits.node_start[leaf], circuits.node_start[leaf + 1]
@@ -310,7 +316,7 @@ def test_class_circuits() -> None:
     prepared: Table = prepare(columns, X)
     rows, start = rows_by_leaf(np.where(weight > 0, leaf_of, -1).astype(np.int32), 3)
     circuits = class_circuits(columns, prepared, rows, start, weight, 1)
-    check_circuits(Circuits(*circuits[:5]))
+    check_circuits(numbered(circuits))
     assert np.diff(circuits.node_start).tolist() == [4, 0, 4]
     assert circuits.node_kind.tolist() == [SUM, FACTORS, FACTORS, FACTORS] * 2
     assert circuits.scope.all() and circuits.group_leaf.tolist() == [0, 0, 0, 2, 2, 2]

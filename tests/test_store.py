@@ -293,11 +293,13 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
     leaves, columns = model.leaves, model.columns
     uniform = tuple(np.argwhere(leaves.family == 1)[0])
     normal = tuple(np.argwhere(leaves.family == 0)[0])
-    of = leaf_of_rows(leaves.node_start, leaves.node_kind)
+    of = leaf_of_rows(leaves.node_start, leaves.node_row)
     box_lo, _, allowed = (box[of] for box in leaf_boxes(model.trees, columns))
     bounded = tuple(np.argwhere(np.isfinite(box_lo) & (leaves.family != 1) & (columns.step == 0))[0])
     grid = tuple(np.argwhere(np.isfinite(leaves.hi) & (columns.step > 0))[0])
     closed = tuple(np.argwhere(~allowed)[0])
+
+    factors = int(np.flatnonzero(leaves.node_kind == 2)[0])
 
     def broken(field: str, at: tuple[int, ...], value: float, message: str) -> None:
         array = getattr(leaves, field).copy()
@@ -341,7 +343,11 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
     broken("node_end", (0,), 2**31 - 1, "leaf .*, node 0: node_end")
     broken("node_log_weight", (0,), np.nan, r"leaves\.node_log_weight\[0\]")
     broken("scope", (0, 0), 2, r"leaves\.scope")
-    broken("node_row", (0,), 5, r"leaves\.node_row\[0\]")
+    broken("node_row", (int(np.flatnonzero(leaves.node_kind < 2)[0]),), 5, r"leaves\.node_row\[")
+    broken("node_row", (factors,), 0, r"leaves\.node_row\[")
+    broken("node_row", (factors,), len(leaves.tree), r"leaves\.node_row: expected")
+    broken("node_row", (factors,), -(2**31), r"leaves\.node_row\[")
+    broken("node_scope", (0,), 5, r"leaves\.node_scope\[0\]")
     broken("scope_start", (-1,), 0, r"leaves\.scope_start")
     broken("scope_column", (0,), 100, r"leaves\.scope_column")
     with pytest.raises(ValueError, match=r"leaves\.a: expected shape"):

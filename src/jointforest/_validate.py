@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ._validate_trees import check_array, check_trees, need, need_all
-from .leaves.circuits import check_circuits, leaf_of_rows, node_rows, scope_columns
+from .leaves.circuits import check_circuits, leaf_of_rows, node_scopes, scope_columns
 from .leaves.table import FACTORS, NORMAL, STUDENT, UNIFORM, Circuits, Leaves
 from .table.columns import Columns
 from .table.schema import Schema, kernel_columns
@@ -41,7 +41,8 @@ LEAF_FIELDS = {
     "node_kind": (np.uint8, ("Q",)),
     "node_end": (np.int32, ("Q",)),
     "node_log_weight": (np.float64, ("Q",)),
-    "scope": (np.uint8, ("R - L", "d")),
+    "node_row": (np.int32, ("Q",)),
+    "scope": (np.uint8, ("F", "d")),
 }
 """Type and shape of the fields of `Leaves` that are not derived from others."""
 
@@ -49,8 +50,8 @@ DERIVED_FIELDS = {
     "log_norm": (np.float64, ("R", "p")),
     "log_rest": (np.float64, ("R", "p")),
     "log_level": (np.float64, ("R", "S")),
-    "node_row": (np.int32, ("Q",)),
-    "scope_start": (np.int32, ("R - L + 1",)),
+    "node_scope": (np.int32, ("Q",)),
+    "scope_start": (np.int32, ("F + 1",)),
     "scope_column": (np.int32, ("V",)),
 }
 """Type and shape of the derived fields of `Leaves`."""
@@ -98,12 +99,13 @@ def check_columns(schema: Schema, columns: Columns) -> None:
 def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, np.ndarray]) -> None:
     """Check the fields of `Leaves` that are not derived, under columns and trees that were checked before."""
     n_leaves = int((trees.feature == -1).sum())
-    sizes = _sizes(columns, n_leaves, fields["node_kind"])
+    sizes = _sizes(columns, n_leaves, fields["tree"], fields["node_kind"])
     for name, (dtype, shape) in LEAF_FIELDS.items():
         check_array(f"leaves.{name}", fields[name], dtype, tuple(sizes[s] for s in shape))
     circuits = Circuits(**{name: fields[name] for name in Circuits._fields})
     check_circuits(circuits)
-    leaf = leaf_of_rows(circuits.node_start, circuits.node_kind)
+    leaf = leaf_of_rows(circuits.node_start, circuits.node_row)
+    need(len(leaf) == sizes["R"], f"leaves.node_row: expected rows up to {sizes['R'] - 1}, the last one of the tables")
     _check_trees_of_leaves(trees, fields["tree"], leaf)
     log_weight = fields["log_weight"]
     need_all("leaves.log_weight", log_weight <= TOLERANCE, log_weight, "a logarithm of at most 1")
@@ -120,28 +122,29 @@ def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, np.ndarray
 
 def check_derived(columns: Columns, leaves: Leaves) -> None:
     """Check the derived fields of `Leaves`: their shapes, and that no density has a norm that is 0 or not a number."""
-    sizes = _sizes(columns, len(leaves.log_weight), leaves.node_kind) | {"V": int(leaves.scope.sum())}
+    sizes = _sizes(columns, len(leaves.log_weight), leaves.tree, leaves.node_kind) | {"V": int(leaves.scope.sum())}
     for name, (dtype, shape) in DERIVED_FIELDS.items():
         check_array(f"leaves.{name}", getattr(leaves, name), dtype, tuple(sizes[s] for s in shape))
     need_all("leaves.log_norm", np.isfinite(leaves.log_norm), leaves.log_norm, "finite: the support has mass")
     need_all("leaves.log_rest", leaves.log_rest <= TOLERANCE, leaves.log_rest, "a logarithm of at most 1")
     need_all("leaves.log_level", leaves.log_level <= TOLERANCE, leaves.log_level, "a logarithm of at most 1")
-    row = node_rows(leaves.node_start, leaves.node_kind)
-    need_all("leaves.node_row", leaves.node_row == row, leaves.node_row, "the row of the FACTORS node, or -1")
+    number = node_scopes(leaves.node_kind)
+    need_all("leaves.node_scope", leaves.node_scope == number, leaves.node_scope, "the FACTORS node's number, or -1")
     start, column = scope_columns(leaves.scope)
     need(np.array_equal(leaves.scope_start, start), "leaves.scope_start does not agree with leaves.scope")
     need(np.array_equal(leaves.scope_column, column), "leaves.scope_column does not agree with leaves.scope")
 
 
-def _sizes(columns: Columns, n_leaves: int, node_kind: np.ndarray) -> dict[str, int]:
+def _sizes(columns: Columns, n_leaves: int, tree: np.ndarray, node_kind: np.ndarray) -> dict[str, int]:
+    need(isinstance(tree, np.ndarray), "leaves.tree: expected an array")
     need(isinstance(node_kind, np.ndarray), "leaves.node_kind: expected an array")
     n_factors = int(np.count_nonzero(node_kind == FACTORS))
     return {
         "L": n_leaves,
         "L + 1": n_leaves + 1,
-        "R": n_leaves + n_factors,
-        "R - L": n_factors,
-        "R - L + 1": n_factors + 1,
+        "R": tree.size,
+        "F": n_factors,
+        "F + 1": n_factors + 1,
         "Q": node_kind.size,
         "d": len(columns.slot),
         "p": len(columns.step),

@@ -10,6 +10,7 @@ from ..leaves._fit import rows_by_leaf
 from ..leaves.fit import Settings, Table, TreeLeaves, background, fit_tree
 from ..leaves.join import join
 from ..leaves.spn import TreeCircuits
+from ..leaves.table import Circuits
 from ..model import Model
 from ..table.columns import Columns
 from ..table.schema import Schema
@@ -66,17 +67,15 @@ def learn_densities(
             return fitted
         return _with_column(columns, fitted, fit_tree(columns, table, rows, start, weight, *box, target, [last]), last)
 
-    def one(t: int) -> tuple[TreeLeaves, tuple[TreeCircuits, TreeLeaves] | None]:
+    def one(t: int) -> tuple[TreeLeaves, tuple[Circuits, TreeLeaves] | None]:
         own = np.where(weight[t] > 0, leaf_of[t] - first[t], -1).astype(np.int32)
         rows, start = rows_by_leaf(own, int(first[t + 1] - first[t]))
         leaves = fit(rows, start, weight[t], np.arange(first[t], first[t + 1]))
         if circuits is None:
             return leaves, None
         learned = circuits(rows, start, weight[t], t)
-        return leaves, (
-            learned,
-            fit(learned.group_rows, learned.group_start, weight[t], first[t] + learned.group_leaf),
-        )
+        groups = fit(learned.group_rows, learned.group_start, weight[t], first[t] + learned.group_leaf)
+        return leaves, (learned.circuits(), groups)
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs))
     back = background(columns, table) if epsilon > 0 else None

@@ -52,6 +52,7 @@ def check_circuits(circuits: Circuits | Leaves) -> None:
     ...     node_kind=np.array([SUM, FACTORS, FACTORS], np.uint8),
     ...     node_end=np.array([3, 2, 3], np.int32),
     ...     node_log_weight=np.log([1.0, 0.5, 0.5]),
+    ...     node_row=np.array([-1, 1, 2], np.int32),
     ...     scope=np.array([[1, 0], [0, 1]], np.uint8),
     ... )
     >>> check_circuits(circuits)
@@ -74,10 +75,36 @@ def check_circuits(circuits: Circuits | Leaves) -> None:
         raise ValueError("leaves.scope: expected zeros and ones")
     if len(circuits.scope) != np.count_nonzero(kind == FACTORS):
         raise ValueError("leaves.scope: expected one row a FACTORS node")
+    _check_rows(circuits)
     words = np.packbits(circuits.scope, axis=1)
     complaint, leaf, node = first_unsound(start, kind, end, weight, words, circuits.scope.shape[1], _TOLERANCE)
     if complaint != SOUND:
         raise ValueError(f"leaf {leaf}, node {node}: {_COMPLAINTS[complaint]}")
+
+
+def _check_rows(circuits: Circuits | Leaves) -> None:
+    """Check that the rows from L on are the FACTORS nodes', each of one leaf and describing a column at most once."""
+    n_leaves, row = len(circuits.node_start) - 1, circuits.node_row
+    fits = np.where(circuits.node_kind == FACTORS, row >= n_leaves, row == -1)
+    if not fits.all():
+        wrong = int(np.argmin(fits))
+        raise ValueError(
+            f"leaves.node_row[{wrong}] is {row[wrong]}, expected a row from {n_leaves} on of FACTORS nodes, -1 of others"
+        )
+    node = np.flatnonzero(row >= 0)
+    of, used = row[node] - n_leaves, np.unique(row[node])
+    if len(used) != used.max(initial=n_leaves - 1) + 1 - n_leaves:
+        raise ValueError("leaves.node_row: expected every row from the number of leaves on")
+    leaf = np.repeat(np.arange(n_leaves), np.diff(circuits.node_start))[node]
+    alien = leaf != leaf_of_rows(circuits.node_start, row)[row[node]]
+    if alien.any():
+        raise ValueError(f"leaf {leaf[alien][0]}, node {node[alien][0]}: its row is another leaf's")
+    factors, column = np.nonzero(circuits.scope)
+    cell = of[factors].astype(np.int64) * circuits.scope.shape[1] + column
+    first = np.unique(cell, return_index=True)[1]
+    if len(first) < len(cell):
+        again = factors[np.setdiff1d(np.arange(len(cell)), first)[0]]
+        raise ValueError(f"leaf {leaf[again]}, node {node[again]}: another node of its row describes the same column")
 
 
 def no_circuits(n_leaves: int, n_columns: int) -> Circuits:
@@ -87,22 +114,25 @@ def no_circuits(n_leaves: int, n_columns: int) -> Circuits:
         node_kind=np.empty(0, np.uint8),
         node_end=np.empty(0, np.int32),
         node_log_weight=np.empty(0),
+        node_row=np.empty(0, np.int32),
         scope=np.empty((0, n_columns), np.uint8),
     )
 
 
-def node_rows(node_start: np.ndarray, node_kind: np.ndarray) -> np.ndarray:
-    """Row of each node in the parameter tables, int32 (Q,): from L on for FACTORS nodes, -1 for others."""
+def node_scopes(node_kind: np.ndarray) -> np.ndarray:
+    """Row of each node in ``scope``, int32 (Q,): FACTORS nodes are counted in node order, others have -1."""
     is_factors = node_kind == FACTORS
-    row = len(node_start) - 2 + np.cumsum(is_factors)
-    return np.where(is_factors, row, -1).astype(np.int32)
+    return np.where(is_factors, np.cumsum(is_factors) - 1, -1).astype(np.int32)
 
 
-def leaf_of_rows(node_start: np.ndarray, node_kind: np.ndarray) -> np.ndarray:
+def leaf_of_rows(node_start: np.ndarray, node_row: np.ndarray) -> np.ndarray:
     """Leaf that each row of the parameter tables belongs to, int64 (R,)."""
     number = np.arange(len(node_start) - 1)
     leaf_of_node = np.repeat(number, np.diff(node_start))
-    return np.concatenate([number, leaf_of_node[node_kind == FACTORS]])
+    has_row = node_row >= 0
+    leaf = np.concatenate([number, np.zeros(max(node_row.max(initial=-1) + 1 - len(number), 0), number.dtype)])
+    leaf[node_row[has_row]] = leaf_of_node[has_row]
+    return leaf
 
 
 def scope_columns(scope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

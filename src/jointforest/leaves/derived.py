@@ -10,7 +10,7 @@ from numba import njit
 from ..table.columns import Columns
 from ..threads import chunks, map_ordered
 from ._cells import log_norm
-from .circuits import no_circuits, node_rows, scope_columns
+from .circuits import no_circuits, node_scopes, scope_columns
 from .table import Circuits, Leaves
 
 _CHUNK = 4096
@@ -83,7 +83,7 @@ def make_leaves(
         pass
     if circuits is None:
         circuits = no_circuits(len(log_weight), len(columns.slot))
-    node_start, node_kind, scope = whole(circuits.node_start), byte(circuits.node_kind), byte(circuits.scope)
+    node_kind, scope = byte(circuits.node_kind), byte(circuits.scope)
     scope_start, scope_column = scope_columns(scope)
     return Leaves(
         tree=whole(tree),
@@ -99,12 +99,13 @@ def make_leaves(
         level_mass=level_mass,
         log_level=level,
         missing_rate=real(missing_rate),
-        node_start=node_start,
+        node_start=whole(circuits.node_start),
         node_kind=node_kind,
         node_end=whole(circuits.node_end),
         node_log_weight=real(circuits.node_log_weight),
+        node_row=whole(circuits.node_row),
         scope=scope,
-        node_row=node_rows(node_start, node_kind),
+        node_scope=node_scopes(node_kind),
         scope_start=scope_start,
         scope_column=scope_column,
     )

@@ -7,7 +7,6 @@ import numpy as np
 from ..table.columns import Columns
 from .derived import make_leaves
 from .fit import TreeLeaves
-from .spn import TreeCircuits
 from .table import NORMAL, STUDENT, UNIFORM, Circuits, Leaves
 
 
@@ -16,7 +15,7 @@ def join(
     trees: list[TreeLeaves],
     back: TreeLeaves | None = None,
     epsilon: float = 0.0,
-    circuits: list[tuple[TreeCircuits, TreeLeaves]] | None = None,
+    circuits: list[tuple[Circuits, TreeLeaves]] | None = None,
 ) -> Leaves:
     """Leaves of a forest of equally weighted trees, the background last with weight ``epsilon``.
 
@@ -26,8 +25,8 @@ def join(
     back : TreeLeaves, optional
         The background.
     epsilon : float
-    circuits : list of (TreeCircuits, TreeLeaves), optional
-        For each tree the circuits of its leaves, and the fits of their FACTORS nodes.
+    circuits : list of (Circuits, TreeLeaves), optional
+        For each tree the circuits of its leaves, nodes and rows numbered within the tree, and their rows.
     """
     parts = trees if back is None else [*trees, back]
     share = (1.0 - epsilon if back is not None else 1.0) / len(trees)
@@ -50,19 +49,23 @@ def join(
         family=np.concatenate(family),
         **table,
         missing_rate=np.concatenate([p.missing_rate for p in parts]),
-        circuits=None if circuits is None else _joined([c for c, _ in circuits], back is not None),
+        circuits=None if circuits is None else _joined(circuits, len(log_weight), back is not None),
     )
 
 
-def _joined(circuits: list[TreeCircuits], has_background: bool) -> Circuits:
+def _joined(trees: list[tuple[Circuits, TreeLeaves]], n_leaves: int, has_background: bool) -> Circuits:
     """Circuits of all trees, numbered through; the background has none."""
+    circuits = [c for c, _ in trees]
     first = np.cumsum([0] + [len(c.node_kind) for c in circuits])
+    first_row = n_leaves + np.cumsum([0] + [len(fitted.rows) for _, fitted in trees])
     start = [c.node_start[:-1] + at for c, at in zip(circuits, first[:-1], strict=True)]
     last = np.full(2 if has_background else 1, first[-1])
+    rows = [np.where(c.node_row >= 0, c.node_row + at, -1) for c, at in zip(circuits, first_row[:-1], strict=True)]
     return Circuits(
         node_start=np.concatenate([*start, last]).astype(np.int32),
         node_kind=np.concatenate([c.node_kind for c in circuits]),
         node_end=np.concatenate([c.node_end + at for c, at in zip(circuits, first[:-1], strict=True)]).astype(np.int32),
         node_log_weight=np.concatenate([c.node_log_weight for c in circuits]),
+        node_row=np.concatenate(rows).astype(np.int32),
         scope=np.concatenate([c.scope for c in circuits]),
     )

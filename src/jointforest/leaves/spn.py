@@ -10,8 +10,9 @@ from ..rng import stream
 from ..table.columns import Columns
 from ._fit import rows_by_leaf
 from ._spn import learn_leaf
+from .circuits import node_scopes
 from .fit import Table
-from .table import FACTORS, SUM
+from .table import FACTORS, SUM, Circuits
 
 
 class SpnSettings(NamedTuple):
@@ -53,6 +54,11 @@ class TreeCircuits(NamedTuple):
     group_rows: np.ndarray
     group_start: np.ndarray
     group_leaf: np.ndarray
+
+    def circuits(self) -> Circuits:
+        """The nodes, each FACTORS node with a row of its own: row k of the tree's circuits is fitted on group k."""
+        row = node_scopes(self.node_kind)
+        return Circuits(self.node_start, self.node_kind, self.node_end, self.node_log_weight, row, self.scope)
 
 
 def learn_circuits(

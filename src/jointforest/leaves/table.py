@@ -27,13 +27,15 @@ class Circuits(NamedTuple):
     node_kind : uint8 array (Q,)
     node_end : int32 array (Q,)
     node_log_weight : float64 array (Q,)
-    scope : uint8 array (R - L, d)
+    node_row : int32 array (Q,)
+    scope : uint8 array (F, d)
     """
 
     node_start: np.ndarray
     node_kind: np.ndarray
     node_end: np.ndarray
     node_log_weight: np.ndarray
+    node_row: np.ndarray
     scope: np.ndarray
 
 
@@ -41,7 +43,8 @@ class Leaves(NamedTuple):
     """Parameters of L leaves over p numeric and c categorical slots (A atoms and S levels in all, T trees).
 
     The tables have R >= L rows. Row l < L is the product, over columns, of one distribution each: the distribution of
-    leaf l, unless the leaf has a circuit. The rows from L on belong to the circuits, one a FACTORS node, in node order.
+    leaf l, unless the leaf has a circuit. The rows from L on belong to the circuits; FACTORS nodes of one leaf may
+    share a row if their scopes are disjoint, so that a row describes a column at most once.
 
     A numeric slot s of a row r has mass ``atom_mass[r, k]`` on each of its atoms k; the rest, ``1 - sum``, is spread by
     a truncated density of family ``family[r, s]``. On a slot with a grid (``step > 0``) that density is seen only
@@ -85,12 +88,15 @@ class Leaves(NamedTuple):
         One past the last node of the node's subtree.
     node_log_weight : float64 array (Q,)
         log weight of a child of a SUM node, whose children's weights sum to 1; 0 elsewhere.
-    scope : uint8 array (R - L, d)
-        1 where row L + k describes the column, else 0: there its parameters are valid ones that no query uses.
     node_row : int32 array (Q,)
-        Row of a FACTORS node, -1 of others; derived.
-    scope_start : int32 array (R - L + 1,)
-        ``scope_column[scope_start[k]:scope_start[k + 1]]`` are the columns of row L + k; derived.
+        Row (L..R - 1) of a FACTORS node, -1 of others. Each of these rows is of one leaf's nodes, at least one.
+    scope : uint8 array (F, d)
+        One row a FACTORS node, in node order: 1 where the node describes the column, else 0. What a row of the tables
+        says of columns that no node of it describes are valid parameters that no query uses.
+    node_scope : int32 array (Q,)
+        Row of ``scope`` of a FACTORS node, -1 of others; derived.
+    scope_start : int32 array (F + 1,)
+        ``scope_column[scope_start[k]:scope_start[k + 1]]`` are the columns of FACTORS node k; derived.
     scope_column : int32 array (number of ones in scope,)
         Derived.
     """
@@ -112,7 +118,8 @@ class Leaves(NamedTuple):
     node_kind: np.ndarray
     node_end: np.ndarray
     node_log_weight: np.ndarray
-    scope: np.ndarray
     node_row: np.ndarray
+    scope: np.ndarray
+    node_scope: np.ndarray
     scope_start: np.ndarray
     scope_column: np.ndarray

@@ -33,10 +33,10 @@ def find_atoms(columns, evidence, row, atom):
 
 
 @kernel
-def factors_log_density(columns, leaves, evidence, row, atom, of):
-    """Log p(evidence on the scope) by the row ``of`` of the parameter tables."""
+def factors_log_density(columns, leaves, evidence, row, atom, q):
+    """Log p(evidence on the scope) of the FACTORS node q."""
     total = 0.0
-    k = of - leaves.log_weight.shape[0]
+    of, k = leaves.node_row[q], leaves.node_scope[q]
     for i in range(leaves.scope_start[k], leaves.scope_start[k + 1]):
         j = leaves.scope_column[i]
         x, region, slot = evidence.value[row, j], cell_region(evidence, row, j), columns.slot[j]
@@ -83,7 +83,7 @@ def circuit_log_density(columns, leaves, evidence, row, atom, leaf, value):
     first = leaves.node_start[leaf]
     for q in range(leaves.node_start[leaf + 1] - 1, first - 1, -1):  # children come after their parent
         if leaves.node_kind[q] == FACTORS:
-            value[q] = factors_log_density(columns, leaves, evidence, row, atom, leaves.node_row[q])
+            value[q] = factors_log_density(columns, leaves, evidence, row, atom, q)
         else:
             value[q] = children_log_density(leaves, q, value)
     return value[first]
@@ -116,16 +116,15 @@ def rows_of_column(leaves, column, leaf, log_weight, n, weight, row, log_row):
     of the others' nodes. Rows of probability 0 are left out.
     """
     n_rows = 0
-    n_leaves = leaves.log_weight.shape[0]
     for i in range(n):
         if not has_circuit(leaves, leaf[i]):
             row[n_rows], log_row[n_rows] = leaf[i], log_weight[i]
             n_rows += 1
             continue
         for q in range(leaves.node_start[leaf[i]], leaves.node_start[leaf[i] + 1]):
-            of = leaves.node_row[q]
-            if of >= 0 and leaves.scope[of - n_leaves, column] and weight[q] > -math.inf:
-                row[n_rows], log_row[n_rows] = of, weight[q]
+            k = leaves.node_scope[q]
+            if k >= 0 and leaves.scope[k, column] and weight[q] > -math.inf:
+                row[n_rows], log_row[n_rows] = leaves.node_row[q], weight[q]
                 n_rows += 1
     return n_rows
 
@@ -183,7 +182,7 @@ def draw_parts(leaves, leaf, value, active, state, of):
             active[child] = chosen < 0 or child == chosen
             child = end[child]
         if leaves.node_kind[q] == FACTORS:
-            k = leaves.node_row[q] - leaves.log_weight.shape[0]
+            k = leaves.node_scope[q]
             for i in range(leaves.scope_start[k], leaves.scope_start[k + 1]):
                 of[leaves.scope_column[i]] = leaves.node_row[q]
         q += 1

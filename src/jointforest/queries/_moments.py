@@ -13,12 +13,14 @@ from ._regions import cell_region, known_number
 
 
 @njit(nogil=True, cache=True)
-def leaf_moments(columns, leaves, evidence, j, first, stop):
-    """Mean and variance of column j in the rows first..stop-1 of the tables, nothing known of it; (stop - first, 2)."""
+def leaf_moments(columns, leaves, evidence, j, described, first, stop):
+    """Mean and variance of column j in the rows first..stop-1 of the tables, nothing known of it; (stop - first, 2).
+
+    NaN in rows that are not ``described`` (bool (R,)): those of circuits that say nothing of the column.
+    """
     out = np.full((stop - first, 2), math.nan)
-    n_leaves = leaves.log_weight.shape[0]
     for row in range(first, stop):
-        if row < n_leaves or leaves.scope[row - n_leaves, j]:
+        if described[row]:
             out[row - first] = slot_mean_variance(columns, leaves, evidence, row, columns.slot[j], -1)
     return out
 

@@ -162,9 +162,9 @@ def _product_log_bound(columns, leaves, problem, reached, worst, i, epsilon, upp
 
 
 @kernel
-def _factors_log_bound(columns, leaves, problem, reached, row, epsilon, upper):
-    """Log bound of the evidence in a row of the tables that is part of a circuit."""
-    total, part = 0.0, row - leaves.log_weight.shape[0]
+def _factors_log_bound(columns, leaves, problem, reached, q, epsilon, upper):
+    """Log bound of the evidence in a FACTORS node."""
+    total, row, part = 0.0, leaves.node_row[q], leaves.node_scope[q]
     for i in range(leaves.scope_start[part], leaves.scope_start[part + 1]):
         j = leaves.scope_column[i]
         slot, x = columns.slot[j], reached.x[j]
@@ -214,9 +214,8 @@ def _bound_circuit(columns, leaves, problem, reached, worst, leaf, epsilon, is_b
         if is_blank:
             continue
         if leaves.node_kind[q] == FACTORS:
-            row = leaves.node_row[q]
-            worst.q_lower[q] = _factors_log_bound(columns, leaves, problem, reached, row, epsilon, False)
-            worst.q_upper[q] = _factors_log_bound(columns, leaves, problem, reached, row, epsilon, True)
+            worst.q_lower[q] = _factors_log_bound(columns, leaves, problem, reached, q, epsilon, False)
+            worst.q_upper[q] = _factors_log_bound(columns, leaves, problem, reached, q, epsilon, True)
         elif not problem.holds_target[q] and leaves.node_kind[q] == SUM:
             worst.q_lower[q] = _sum_log_bound(leaves, worst, q, epsilon, False)
             worst.q_upper[q] = _sum_log_bound(leaves, worst, q, epsilon, True)

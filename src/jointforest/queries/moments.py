@@ -58,9 +58,12 @@ def moments_table(model: Model, evidence: Evidence, slot: int, n_jobs: int | Non
     if len(evidence.value) <= few:
         return np.empty((0, 2))
     j = int(np.flatnonzero(model.columns.is_categorical == 0)[slot])
+    leaves = model.leaves
+    described = np.arange(len(leaves.tree)) < len(leaves.log_weight)
+    described[leaves.node_row[leaves.node_scope >= 0][leaves.scope[:, j] == 1]] = True
 
     def work(first: int, stop: int) -> np.ndarray:
-        return leaf_moments(model.columns, model.leaves, evidence, j, first, stop)
+        return leaf_moments(model.columns, leaves, evidence, j, described, first, stop)
 
     return np.concatenate(list(map_ordered(work, chunks(len(model.leaves.tree), 4096), n_jobs)))
 
