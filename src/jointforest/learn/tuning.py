@@ -26,8 +26,10 @@ BETAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 """Candidates for the dial between the average of trees (0) and the mixture (1)."""
 LEAF_SIZES = (1, 4, 12)
 """Candidates for the fewest rows in a leaf."""
+SMOOTHINGS = ((0.3, "marginal"), (1.0, "uniform"))
+"""Candidates for the pseudo-rows of levels: few, shared out like the column, or one for each level."""
 PILOT_TREES = 20
-"""Trees that judge each leaf size."""
+"""Trees that judge leaf sizes and pseudo-rows."""
 SPREAD_TREES = 8
 """Trees whose out-of-bag rows judge the spreads."""
 TARGET_SPREADS = (0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45)
@@ -60,6 +62,38 @@ def choose_leaf_size(
         losses.append(choose_beta(model, training, arrival, seed, grow.n_jobs)[1])
     best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
     return grow._replace(min_samples_leaf=LEAF_SIZES[best])
+
+
+def choose_smoothing(
+    training: Training, arrival: Arrival, settings: Settings, seed: int, n_jobs: int | None
+) -> Settings:
+    """The settings with the pseudo-rows of levels (and atoms) whose out-of-bag loss (see `choose_beta`) is smallest.
+
+    Judged with a few trees; the first candidate where no row is out of bag, or no feature has levels or atoms.
+    """
+    few = _first_trees(arrival, PILOT_TREES)
+    features = training.schema.columns[:-1]
+    candidates = [settings._replace(smoothing=rows, prior=prior) for rows, prior in SMOOTHINGS]
+    if not any(column.levels or column.atoms for column in features) or (few.drawn > 0).all():
+        return candidates[0]
+    losses = []
+    for candidate in candidates:
+        model = learn_densities(
+            training.schema, training.columns, training.table, few.trees, few.leaf_of, few.drawn, candidate, 1e-3,
+            n_jobs, TARGET,
+        )  # fmt: skip
+        losses.append(choose_beta(model, training, few, seed, n_jobs)[1])
+    return candidates[int(np.argmin(losses))]
+
+
+def _first_trees(arrival: Arrival, n_trees: int) -> Arrival:
+    """The first trees of the forest alone."""
+    trees = arrival.trees
+    if n_trees >= len(trees.root):
+        return arrival
+    end = trees.root[n_trees]
+    cut = {field: getattr(trees, field)[:end] for field in trees._fields if field not in ("root", "left_levels")}
+    return Arrival(trees._replace(root=trees.root[:n_trees], **cut), arrival.leaf_of[:n_trees], arrival.drawn[:n_trees])
 
 
 def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_jobs: int | None) -> np.ndarray:
