@@ -26,6 +26,7 @@ _HOME = {
     "GenerativeForestRegressor": "learn.generative",
     "Interval": "table.conditions",
     "Joint": "joint",
+    "JointTree": "learn.joint_tree",
     "Marginal": "marginal",
     "Not": "table.conditions",
     "PerRow": "table.conditions",
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from .language.errors import QuerySyntaxError
     from .learn.adversarial import AdversarialForest
     from .learn.generative import GenerativeForestClassifier, GenerativeForestRegressor
+    from .learn.joint_tree import JointTree
     from .learn.outliers import ForestOutlierDetector
     from .marginal import Marginal
     from .posterior import Posterior
@@ -58,6 +60,7 @@ __all__ = [
     "GenerativeForestRegressor",
     "Interval",
     "Joint",
+    "JointTree",
     "Marginal",
     "Not",
     "PerRow",

@@ -1,0 +1,128 @@
+"""Kernels: could a split be noise? A bound on the chance of what it separates, whatever the sample's size and kind.
+
+docs/joint_trees.md derives the bound.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+_STEPS = 30
+
+
+@njit(nogil=True, cache=True)
+def log_chance(data, rows, j, below_rank, goes_left, targets):
+    """Logarithm of a bound on the chance that a fixed split by column j, independent of the targets, separates any of
+    them as far; rows count 1 each, so that a bootstrap's repeats are no evidence.
+
+    Returns
+    -------
+    float
+        At most 0; with the correction for the number of targets, not for the number of splits.
+    """
+    ranks = data.ranks[j]
+    at = np.zeros(targets.shape[0] + 1, np.int64)
+    for t in range(targets.shape[0]):
+        at[t + 1] = at[t] + data.n_bins[targets[t]]
+    count = np.zeros((at[-1], 2))
+    for i in rows:
+        code = ranks[i]
+        if code >= 0:
+            is_left = code <= below_rank if below_rank >= 0 else goes_left[code] == 1
+            for t in range(targets.shape[0]):
+                b = data.bins[i, targets[t]]
+                if b >= 0:
+                    count[at[t] + b, 1 if is_left else 0] += 1.0
+    lowest = 0.0
+    for t in range(targets.shape[0]):
+        lowest = min(lowest, _log_chance_of(count[at[t] : at[t + 1]], data.is_categorical[targets[t]] == 1))
+    return min(lowest + math.log(targets.shape[0]), 0.0)
+
+
+@njit(nogil=True, cache=True)
+def _log_chance_of(count, is_categorical):
+    """Bound for one target, from its table ``count`` (bins or levels, 2): rows that went right, and left."""
+    right, left = count[:, 0].sum(), count[:, 1].sum()
+    n = left + right
+    if left == 0.0 or right == 0.0:
+        return 0.0
+    present = 0
+    for b in range(count.shape[0]):
+        if count[b, 0] + count[b, 1] > 0.0:
+            present += 1
+    log_given = (  # chance that a draw row by row puts as many rows left as there are
+        math.lgamma(n + 1.0) - math.lgamma(left + 1.0) - math.lgamma(right + 1.0)
+        + left * math.log(left / n) + right * math.log(right / n)
+    )  # fmt: skip
+    if is_categorical and present > 2:
+        t = _divergence(count, left, right)
+        if t <= present:
+            return 0.0
+        return -t + present * (1.0 + math.log(t / present)) - log_given
+    return math.log(2.0) - _logistic(count, left, right) - log_given
+
+
+@njit(nogil=True, cache=True)
+def _divergence(count, left, right):
+    """Half the likelihood ratio statistic of independence of level and side."""
+    total = 0.0
+    for b in range(count.shape[0]):
+        whole = count[b, 0] + count[b, 1]
+        if count[b, 0] > 0.0:
+            total += count[b, 0] * math.log(count[b, 0] * (left + right) / (whole * right))
+        if count[b, 1] > 0.0:
+            total += count[b, 1] * math.log(count[b, 1] * (left + right) / (whole * left))
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _logistic(count, left, right):
+    """Half the likelihood ratio statistic of a logistic regression of the side on the number of the bin."""
+    n_bins = count.shape[0]
+    n = left + right
+    share = left / n
+    mean = 0.0
+    square = 0.0
+    for b in range(n_bins):
+        mean += (count[b, 0] + count[b, 1]) * b / n
+    for b in range(n_bins):
+        square += (count[b, 0] + count[b, 1]) * (b - mean) ** 2 / n
+    if square <= 0.0:
+        return 0.0
+    unit = math.sqrt(square)
+    x = (np.arange(n_bins) - mean) / unit
+    a, c, best = 0.0, 0.0, 0.0
+    step_a, step_c, scale = 0.0, 0.0, 1.0
+    for _ in range(_STEPS):
+        likelihood = 0.0
+        g0 = g1 = h00 = h01 = h11 = 0.0
+        for b in range(n_bins):
+            m = count[b, 0] + count[b, 1]
+            if m > 0.0:
+                eta = a + scale * step_a + (c + scale * step_c) * x[b]
+                # log(1 - share + share * exp(eta)), without overflow
+                high = max(eta, 0.0)
+                log_sum = high + math.log((1.0 - share) * math.exp(-high) + share * math.exp(eta - high))
+                p = share * math.exp(eta - log_sum)
+                likelihood += count[b, 1] * eta - m * log_sum
+                g0 += count[b, 1] - m * p
+                g1 += (count[b, 1] - m * p) * x[b]
+                h00 += m * p * (1.0 - p)
+                h01 += m * p * (1.0 - p) * x[b]
+                h11 += m * p * (1.0 - p) * x[b] * x[b]
+        if likelihood < best:  # too far: half the step
+            scale *= 0.5
+            continue
+        a += scale * step_a
+        c += scale * step_c
+        gained, best = likelihood - best, likelihood
+        determinant = h00 * h11 - h01 * h01
+        if determinant <= 1e-12 * h00 * h11 or (step_c != 0.0 and gained < 1e-4):
+            break
+        step_a = (h11 * g0 - h01 * g1) / determinant
+        step_c = (h00 * g1 - h01 * g0) / determinant
+        scale = 1.0
+    return best
