@@ -53,10 +53,11 @@ class AdversarialForest(BaseEstimator):
         Most rounds after the first.
     early_stop : bool
         End when a round's accuracy is not below that of the round before.
-    leaf : "normal", "normal_moments", "normal_mle" or "uniform"
+    leaf : "normal", "normal_moments", "normal_mle", "uniform" or "quantile"
         Density of numbers in a leaf, on its support. "normal": a truncated normal with the mean of the leaf's values,
         whose untruncated parent has their standard deviation. "normal_moments": the parent has their mean as well (the
-        paper; truncation then moves the mean). "normal_mle": a truncated normal of maximum likelihood.
+        paper; truncation then moves the mean). "normal_mle": a truncated normal of maximum likelihood. "quantile": a
+        piecewise-linear CDF, see ``quantile_epsilon``; ``bounds``, ``spread_rows`` and ``min_spread`` do not count.
     bounds : "auto", "no", "local" or "global"
         Support: the leaf's box ("no", the paper); the box with its open sides cut at the column's span ("global"); the
         span of the leaf's own values ("local"); the box, cut like "global" only on a side of the column where the
@@ -71,6 +72,9 @@ class AdversarialForest(BaseEstimator):
         paper).
     min_spread : float
         Smallest standard deviation in a leaf, in units of the column's.
+    quantile_epsilon : float
+        Largest distance between the CDF of a quantile leaf and that of its rows (of w rows never less than
+        ``0.5 / sqrt(w)``, within which their own CDF is no better).
     epsilon : float
         Weight of the background; 0 leaves it out, and rows far from all others may then have density 0.
     leaf_rows : "all", "oob" or "honest"
@@ -126,6 +130,7 @@ class AdversarialForest(BaseEstimator):
         prior: str = "marginal",
         spread_rows: float = 2.0,
         min_spread: float = 0.01,
+        quantile_epsilon: float = 0.05,
         epsilon: float = 1e-3,
         leaf_rows: str = "all",
         oob_score: bool = False,
@@ -150,6 +155,7 @@ class AdversarialForest(BaseEstimator):
         self.prior = prior
         self.spread_rows = spread_rows
         self.min_spread = min_spread
+        self.quantile_epsilon = quantile_epsilon
         self.epsilon = epsilon
         self.leaf_rows = leaf_rows
         self.oob_score = oob_score
@@ -219,8 +225,9 @@ class AdversarialForest(BaseEstimator):
         check_number("smoothing", self.smoothing, low=0)
         check_number("spread_rows", self.spread_rows, low=0)
         check_number("min_spread", self.min_spread, low=1e-9)
+        check_number("quantile_epsilon", self.quantile_epsilon, low=1e-6, high=1)
         check_number("epsilon", self.epsilon, low=0, high=0.5)
-        check_choice("leaf", self.leaf, ("normal", "normal_moments", "normal_mle", "uniform"))
+        check_choice("leaf", self.leaf, ("normal", "normal_moments", "normal_mle", "uniform", "quantile"))
         check_choice("bounds", self.bounds, ("auto", "no", "local", "global"))
         check_choice("prior", self.prior, ("marginal", "uniform"))
         check_choice("leaf_rows", self.leaf_rows, ("all", "oob", "honest"))
@@ -280,7 +287,9 @@ class AdversarialForest(BaseEstimator):
             for tree, node, use in zip(forest.trees, forest.leaf_node, used, strict=True)
         ]
         trees = join_trees(columns, ranks, forest.trees, counts)
-        settings = Settings(self.leaf, self.bounds, self.smoothing, self.prior, self.spread_rows, self.min_spread)
+        settings = Settings(
+            self.leaf, self.bounds, self.smoothing, self.prior, self.spread_rows, self.min_spread, self.quantile_epsilon
+        )
         first_node = np.cumsum([0] + [len(tree.feature) for tree in forest.trees[:-1]])
         leaf_of = trees.leaf[forest.leaf_node + first_node[:, None]]
         return learn_densities(

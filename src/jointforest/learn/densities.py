@@ -9,6 +9,7 @@ import numpy as np
 from ..leaves._fit import rows_by_leaf
 from ..leaves.fit import Settings, Table, TreeLeaves, background, fit_tree
 from ..leaves.join import join
+from ..leaves.quantile import quantile_circuits
 from ..leaves.spn import TreeCircuits
 from ..leaves.table import Circuits
 from ..model import Model
@@ -54,11 +55,15 @@ def learn_densities(
     target : Settings, optional
         Settings of the last column, the target of the trees, which has others than the rest: see `TARGET`.
     circuits : callable, optional
-        Learns circuits for leaves, see `LearnCircuits`; default: every leaf is a product over the columns.
+        Learns circuits for leaves, see `LearnCircuits`; default: every leaf is a product over the columns. Not for
+        quantile leaves (see `leaves.quantile`), which are circuits.
     """
     lo, hi, allowed = leaf_boxes(trees, columns)
     first = first_leaves(trees)
     last = len(columns.slot) - 1
+    modelled = np.ones(len(columns.step), bool)  # numbers with quantile leaves: the target has its own distribution
+    if target is not None and not columns.is_categorical[last]:
+        modelled[columns.slot[last]] = False
 
     def fit(rows: np.ndarray, start: np.ndarray, weight: np.ndarray, leaves: np.ndarray) -> TreeLeaves:
         box = lo[leaves], hi[leaves], allowed[leaves]
@@ -70,7 +75,13 @@ def learn_densities(
     def one(t: int) -> tuple[TreeLeaves, tuple[Circuits, TreeLeaves] | None]:
         own = np.where(weight[t] > 0, leaf_of[t] - first[t], -1).astype(np.int32)
         rows, start = rows_by_leaf(own, int(first[t + 1] - first[t]))
-        leaves = fit(rows, start, weight[t], np.arange(first[t], first[t + 1]))
+        own_leaves = np.arange(first[t], first[t + 1])
+        leaves = fit(rows, start, weight[t], own_leaves)
+        if settings.leaf == "quantile":
+            box = lo[own_leaves], hi[own_leaves]
+            return leaves, quantile_circuits(
+                columns, table, rows, start, weight[t], leaves, *box, modelled, settings.quantile_epsilon
+            )
         if circuits is None:
             return leaves, None
         learned = circuits(rows, start, weight[t], t)
@@ -79,7 +90,7 @@ def learn_densities(
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs))
     back = background(columns, table) if epsilon > 0 else None
-    learned = None if circuits is None else [both for _, both in fitted if both is not None]
+    learned = [both for _, both in fitted if both is not None] or None
     leaves = join(columns, [tree for tree, _ in fitted], back, epsilon, learned)
     return Model(schema, columns, trees if back is None else add_stump(trees), leaves, has_background=back is not None)
 

@@ -88,9 +88,8 @@ def _check_rows(circuits: Circuits | Leaves) -> None:
     fits = np.where(circuits.node_kind == FACTORS, row >= n_leaves, row == -1)
     if not fits.all():
         wrong = int(np.argmin(fits))
-        raise ValueError(
-            f"leaves.node_row[{wrong}] is {row[wrong]}, expected a row from {n_leaves} on of FACTORS nodes, -1 of others"
-        )
+        expected = f"a row from {n_leaves} on of FACTORS nodes, -1 of others"
+        raise ValueError(f"leaves.node_row[{wrong}] is {row[wrong]}, expected {expected}")
     node = np.flatnonzero(row >= 0)
     of, used = row[node] - n_leaves, np.unique(row[node])
     if len(used) != used.max(initial=n_leaves - 1) + 1 - n_leaves:

@@ -26,10 +26,11 @@ class Settings(NamedTuple):
 
     Attributes
     ----------
-    leaf : "normal", "normal_moments", "normal_mle" or "uniform"
+    leaf : "normal", "normal_moments", "normal_mle", "uniform" or "quantile"
         Density of numbers that lie on no atom. "normal": a truncated normal with the leaf's mean, whose parent has the
         leaf's standard deviation. "normal_moments": the parent has the leaf's mean too (the paper), so that truncation
-        moves the mean. "normal_mle": maximum likelihood.
+        moves the mean. "normal_mle": maximum likelihood. "quantile": a piecewise-linear CDF, see `quantile`; here it
+        is fitted like "uniform".
     bounds : "auto", "no", "local" or "global"
         Support of it: the leaf's box ("no"); the box with its open sides cut at the span of the whole column
         ("global"); the span of the leaf's own values ("local"); the box, cut like "global" on a side where the leaves
@@ -43,6 +44,8 @@ class Settings(NamedTuple):
         Pseudo-rows with which a leaf's variance is shrunk to the pooled within-leaf variance of its column; 0 for none.
     min_spread : float or float64 array (p,)
         Smallest standard deviation of a leaf, in units of the column's; one for each numeric slot if an array.
+    quantile_epsilon : float
+        Largest distance of a piecewise-linear CDF from that of the leaf's rows.
     """
 
     leaf: str = "normal"
@@ -51,6 +54,7 @@ class Settings(NamedTuple):
     prior: str = "marginal"
     spread_rows: float = 2.0
     min_spread: float | np.ndarray = 0.01
+    quantile_epsilon: float = 0.05
 
 
 class Table(NamedTuple):
@@ -125,6 +129,10 @@ def prepare(columns: Columns, X: np.ndarray) -> Table:
     )  # fmt: skip
 
 
+LIKE_UNIFORM = ("uniform", "quantile")
+"""Leaves without a scale."""
+
+
 class TreeLeaves(NamedTuple):
     """Fitted leaves of one tree: the parameters of `leaves.table.Leaves`, and the weight of the rows of each."""
 
@@ -194,15 +202,15 @@ def fit_tree(
         )
         step = float(columns.step[slot])
         lo[:, slot], hi[:, slot] = _support(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
-        if settings.leaf != "uniform":
+        if settings.leaf not in LIKE_UNIFORM:
             a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
-        if settings.leaf != "uniform" and settings.bounds == "auto":
+        if settings.leaf not in LIKE_UNIFORM and settings.bounds == "auto":
             below, above = _edges(rest, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
             if below > -np.inf or above < np.inf:
                 lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
                 hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
                 a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
-    if settings.leaf == "uniform":
+    if settings.leaf in LIKE_UNIFORM:
         a[:], b[:] = 0.0, 0.0
     size = np.bincount(np.repeat(np.arange(n_leaves), np.diff(start)), weight[rows], minlength=n_leaves)
     return TreeLeaves(size, a, b, lo, hi, atom_mass, level_mass, missing_rate)
@@ -236,7 +244,7 @@ def _support(
     rest: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
 ) -> tuple[np.ndarray, np.ndarray]:
     """Support (lo, hi] of the rest inside the box, see `Settings.bounds`."""
-    if settings.bounds in ("no", "auto") and settings.leaf != "uniform":
+    if settings.bounds in ("no", "auto") and settings.leaf not in LIKE_UNIFORM:
         return lo, hi
     pad = (
         step / 2
