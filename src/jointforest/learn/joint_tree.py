@@ -28,7 +28,7 @@ from .checks import check_cells, check_choice, check_number, count_features
 from .densities import learn_densities
 from .rounds import draw_rows
 
-LEAVES = ("normal", "normal_moments", "normal_mle", "uniform")
+LEAVES = ("quantile", "normal", "normal_moments", "normal_mle", "uniform")
 CRITERIA = {"entropy": ENTROPY, "gini": GINI}
 
 
@@ -66,8 +66,11 @@ class JointTree(BaseEstimator):
         Columns tried at each node (None: all; a float: that share).
     bootstrap : bool
         Whether each tree of a forest is grown on rows drawn with replacement. A single tree takes every row once.
-    leaf : "normal", "normal_moments", "normal_mle" or "uniform"
-        Density of numbers in a leaf, see `AdversarialForest`.
+    leaf : "quantile", "normal", "normal_moments", "normal_mle" or "uniform"
+        Density of numbers in a leaf. "quantile": a piecewise-linear CDF learned from the leaf's rows (paper, section
+        3). The others: see `AdversarialForest`.
+    quantile_epsilon : float
+        Largest distance between the CDF of a quantile leaf and that of its rows, see `AdversarialForest`.
     epsilon : float
         Weight of the background; 0 leaves it out, and rows far from all others may then have density 0.
     kinds : dict or None
@@ -106,7 +109,8 @@ class JointTree(BaseEstimator):
         min_impurity_decrease: str | float = "auto",
         max_features: str | int | float | None = None,
         bootstrap: bool = True,
-        leaf: str = "normal",
+        leaf: str = "quantile",
+        quantile_epsilon: float = 0.01,
         epsilon: float = 1e-3,
         kinds: dict[str, str] | None = None,
         n_jobs: int | None = -1,
@@ -124,6 +128,7 @@ class JointTree(BaseEstimator):
         self.max_features = max_features
         self.bootstrap = bootstrap
         self.leaf = leaf
+        self.quantile_epsilon = quantile_epsilon
         self.epsilon = epsilon
         self.kinds = kinds
         self.n_jobs = n_jobs
@@ -158,9 +163,8 @@ class JointTree(BaseEstimator):
         trees, leaf_of, weight = self._grow(schema, columns, cells, judges, seed)
         table = prepare(columns, cells)
         del cells
-        model = learn_densities(
-            schema, columns, table, trees, leaf_of, weight, Settings(self.leaf), self.epsilon, self.n_jobs
-        )
+        settings = Settings(leaf=self.leaf, quantile_epsilon=self.quantile_epsilon)
+        model = learn_densities(schema, columns, table, trees, leaf_of, weight, settings, self.epsilon, self.n_jobs)
         self.joint_ = Joint(model)
         return self
 
@@ -206,6 +210,7 @@ class JointTree(BaseEstimator):
         if self.min_impurity_decrease != "auto":
             check_number("min_impurity_decrease", self.min_impurity_decrease, low=0, high=1)
         check_choice("leaf", self.leaf, LEAVES)
+        check_number("quantile_epsilon", self.quantile_epsilon, low=1e-6, high=1)
         check_number("epsilon", self.epsilon, low=0, high=0.5)
         n_threads(self.n_jobs)
 

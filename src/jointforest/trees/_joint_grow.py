@@ -84,7 +84,7 @@ def grow_joint(
     spare = np.empty_like(rows)
     targets = [np.flatnonzero(row) for row in judges]
     splitters = np.array([j for j in range(d) if len(targets[j]) and data.n_bins[j] > 1], dtype=np.int64)
-    is_target = judges.any(axis=0)
+    is_target = np.asarray(judges.any(axis=0))
     all_targets = np.flatnonzero(is_target)
     n_others = [max(int(is_target.sum()) - int(is_target[j]), 1) for j in range(d)]
 

@@ -94,7 +94,7 @@ def _logistic(count, left, right):
         return 0.0
     unit = math.sqrt(square)
     x = (np.arange(n_bins) - mean) / unit
-    a, c, best = 0.0, 0.0, 0.0
+    a, c, best = 0.0, 0.0, -np.inf
     step_a, step_c, scale = 0.0, 0.0, 1.0
     for _ in range(_STEPS):
         likelihood = 0.0
@@ -125,4 +125,4 @@ def _logistic(count, left, right):
         step_a = (h11 * g0 - h01 * g1) / determinant
         step_c = (h00 * g1 - h01 * g0) / determinant
         scale = 1.0
-    return best
+    return max(best, 0.0)
