@@ -73,8 +73,8 @@ class AdversarialForest(BaseEstimator):
     min_spread : float
         Smallest standard deviation in a leaf, in units of the column's.
     quantile_epsilon : float
-        Largest distance between the CDF of a quantile leaf and that of its rows (of w rows never less than
-        ``0.5 / sqrt(w)``, within which their own CDF is no better).
+        Largest distance between the CDF of a quantile leaf and that of its rows; of w rows never less
+        than ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
     epsilon : float
         Weight of the background; 0 leaves it out, and rows far from all others may then have density 0.
     leaf_rows : "all", "oob" or "honest"
@@ -130,7 +130,7 @@ class AdversarialForest(BaseEstimator):
         prior: str = "marginal",
         spread_rows: float = 2.0,
         min_spread: float = 0.01,
-        quantile_epsilon: float = 0.05,
+        quantile_epsilon: float = 0.01,
         epsilon: float = 1e-3,
         leaf_rows: str = "all",
         oob_score: bool = False,

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..joint import Joint
-from ..leaves.fit import Settings
+from ..leaves.fit import LIKE_UNIFORM, Settings
 from ..leaves.spn import SpnSettings, class_circuits, learn_circuits
 from ..queries.density import log_density
 from ..queries.distribution import quantile
@@ -37,7 +37,7 @@ from .tuning import (
     choose_target_spread,
 )
 
-LEAVES = ("normal", "normal_moments", "normal_mle", "uniform", "spn")
+LEAVES = ("normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn")
 
 
 class _GenerativeForest(BaseEstimator):
@@ -210,6 +210,8 @@ class _GenerativeForest(BaseEstimator):
             check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True)
         check_choice("leaf", self.leaf, LEAVES)
         check_choice("target_in_leaf", self.target_in_leaf, ("factorised", "full"))
+        if self.target_in_leaf == "full" and self.leaf == "quantile":
+            raise ValueError("target_in_leaf='full' needs another leaf than 'quantile', such as 'normal' or 'spn'")
         check_number("min_spn_samples", self.min_spn_samples, low=2, whole=True)
         check_choice("bounds", self.bounds, ("auto", "no", "local", "global"))
         if self.smoothing != "auto":
@@ -261,7 +263,7 @@ class _GenerativeForest(BaseEstimator):
         settings = self._settings()
         if self.smoothing == "auto":
             settings = choose_smoothing(training, arrival, settings, seed, self.n_jobs)
-        if self.min_spread == "auto" and self.leaf != "uniform":
+        if self.min_spread == "auto" and self.leaf not in LIKE_UNIFORM:
             settings = settings._replace(min_spread=choose_spreads(training, arrival, settings, self.n_jobs))
         self.min_spread_ = settings.min_spread
         target = TARGET
@@ -401,7 +403,7 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
         Whether each tree is grown on rows drawn with replacement, or on all.
     max_samples : int, float or None
         Number (or share) of the rows that a bootstrap draws; None: as many as there are.
-    leaf : {"normal", "normal_moments", "normal_mle", "uniform", "spn"}
+    leaf : {"normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn"}
         Density of numbers in a leaf, see `AdversarialForest`; all are truncated to the leaf's box, so that the whole
         integrates to 1. "spn": leaves of at least ``min_spn_samples`` rows are small circuits, learned with LearnSPN,
         the others as "normal".

@@ -242,11 +242,11 @@ def fit_cdf(x, share, epsilon, outside, step, origin, width, lo, hi):
 
 
 @njit(nogil=True, cache=True)
-def leaf_knots(values, atom, rows, start, weight, epsilon, noise, pseudo_rows, step, origin, width, lo, hi):
+def leaf_knots(values, atom, rows, start, weight, epsilon, noise, step, origin, width, lo, hi):
     """`fit_cdf` of one numeric column in each leaf, from the rows ``values`` (n,) that lie on no ``atom`` (n,; -1).
 
-    In a leaf of w rows the CDF is as close as the larger of ``epsilon``, ``noise / sqrt(w)`` and 1 / w; leaves without
-    rows are uniform.
+    In a leaf of w rows the CDF is as close as the largest of ``epsilon``, ``noise / sqrt(w)`` and 1 / w, and one row's
+    mass is beyond its values; leaves without rows are uniform.
 
     Returns
     -------
@@ -269,7 +269,7 @@ def leaf_knots(values, atom, rows, start, weight, epsilon, noise, pseudo_rows, s
         else:
             order = np.argsort(x[:n])
             close = min(max(epsilon, noise / math.sqrt(total), 1.0 / total), 1.0)
-            outside = 2.0 * pseudo_rows / (total + 1.0)
+            outside = min(1.0 / total, 1.0)
             own_x, own_p = fit_cdf(
                 x[:n][order], share[:n][order] / total, close, outside, step, origin, width, lo[leaf], hi[leaf]
             )

@@ -54,7 +54,7 @@ class Settings(NamedTuple):
     prior: str = "marginal"
     spread_rows: float = 2.0
     min_spread: float | np.ndarray = 0.01
-    quantile_epsilon: float = 0.05
+    quantile_epsilon: float = 0.01
 
 
 class Table(NamedTuple):

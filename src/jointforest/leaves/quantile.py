@@ -9,12 +9,9 @@ from ._quantile import fit_cdf, leaf_knots
 from .fit import Table, TreeLeaves
 from .table import FACTORS, PRODUCT, SUM, Circuits
 
-NOISE = 0.5
+NOISE = 0.25
 """A leaf of w rows is not followed closer than this over sqrt(w): its own CDF is not that close to the truth."""
-PSEUDO_ROWS = 1.0
-"""Rows on either side of a leaf's values that nobody has seen: the expected share of new values beyond them is
-1 / (w + 1) on each side."""
-MARGIN = 0.1
+MARGIN = 0.5
 """How far an open box reaches beyond the column's values, in standard deviations of the column."""
 NARROWEST = 0.1
 """Least width of a piece, in median gaps between neighbouring values of the column."""
@@ -144,7 +141,7 @@ def quantile_circuits(
         width = column_resolution(table.values[j][table.codes[j] < 0], float(table.spread[slot]))
         knots.append(
             leaf_knots(
-                table.values[j], table.codes[j], rows, start, weight, epsilon, NOISE, PSEUDO_ROWS,
+                table.values[j], table.codes[j], rows, start, weight, epsilon, NOISE,
                 columns.step[slot], columns.origin[slot], width, lo, hi,
             )
         )  # fmt: skip
