@@ -11,6 +11,8 @@ _TIE = 1e-12
 """Rounding of a sum of weights."""
 _SAME = 1e-14
 """Heights that rounding cannot tell apart."""
+_SLACK = 1e-13
+"""By how much rounding may miss a gate."""
 
 
 @njit(nogil=True, cache=True)
@@ -94,9 +96,10 @@ def cells_corridor(x, share, epsilon, step, origin, lo, hi):
 def _cut(p, slope, n, length, bound, sign, new_p, new_slope):
     """Write the part of a polygon of n corners where ``sign * (p + length * slope) <= sign * bound``; its corners.
 
-    Of corners that rounding cannot tell apart one is kept: the part may lose a little, and gains nothing.
+    Bounds may be met up to rounding. Of corners that rounding cannot tell apart one is kept.
     """
     m = 0
+    bound += sign * _SLACK
     for i in range(n):
         k = i + 1 if i + 1 < n else 0
         a = sign * (p[i] + length * slope[i] - bound)
