@@ -7,6 +7,9 @@ import math
 import numpy as np
 from numba import njit
 
+CENTRAL_95 = 3.92
+"""Width of the central 95 % of a normal, in standard deviations: the paper's code gives a box that much of one."""
+
 
 @njit(nogil=True, cache=True)
 def rows_by_leaf(leaf_of, n_leaves):
@@ -81,6 +84,34 @@ def numeric_statistics(x, atom, rows, start, weight, n_atoms, unit):
         if size > 0.0:
             missing[leaf] /= size
     return atoms, rest, missing
+
+
+@njit(nogil=True, cache=True)
+def means_and_spreads(rest, lo, hi, unit, centre, low, high, floor, pooled, spread_rows):
+    """Mean and standard deviation (l,) of a numeric column in each leaf, from `numeric_statistics`' ``rest``.
+
+    The variance is shrunk to the ``pooled`` one (over ``unit`` squared) by ``spread_rows`` pseudo-rows, but not to more
+    than a box can hold. A leaf without values takes the place in its box nearest to the column's ``centre``.
+    """
+    mean = np.empty(lo.shape[0])
+    spread = np.empty(lo.shape[0])
+    for leaf in range(lo.shape[0]):
+        n, squares = rest[leaf, 0], rest[leaf, 2]
+        left, right = max(lo[leaf], low), min(hi[leaf], high)
+        default = max((right - left) / CENTRAL_95, floor)
+        freedom = max(n - 1.0, 0.0)
+        if spread_rows > 0.0:
+            target = (default / unit) ** 2
+            if pooled > 0.0:
+                target = min(pooled, target)
+            b = unit * math.sqrt((squares + spread_rows * target) / (freedom + spread_rows))
+        elif n > 1.0:
+            b = unit * math.sqrt(squares / max(freedom, 1.0))
+        else:
+            b = default
+        mean[leaf] = rest[leaf, 1] if n > 0.0 else min(max(centre, left), right)
+        spread[leaf] = max(b, floor)
+    return mean, spread
 
 
 @njit(nogil=True, cache=True)

@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..table.columns import Columns
-from ._fit import level_masses, numeric_statistics
+from ._fit import level_masses, means_and_spreads, numeric_statistics
 from ._mle import mass_beyond, truncated_location, truncated_mle
 
 EDGE_ROWS = 5.0  # bounds="auto" cuts where the leaves put more than so many rows' mass beyond all data
-CENTRAL_95 = 3.92  # width of the central 95 % of a normal, in standard deviations
 NARROWEST = 1e-140  # smallest standard deviation of a column: the variance of its leaves is a float64 number
 
 
@@ -197,9 +196,10 @@ def fit_tree(
         atoms, rest, missing_rate[:, j] = numeric_statistics(
             table.values[j], table.codes[j], rows, start, weight, at.stop - at.start, table.spread[slot]
         )
-        atom_mass[:, at] = _atom_masses(
-            columns.atom_value[at], table.atom_share[at], atoms, rest[:, 0], lo[:, slot], hi[:, slot], settings
-        )
+        if at.stop > at.start:
+            atom_mass[:, at] = _atom_masses(
+                columns.atom_value[at], table.atom_share[at], atoms, rest[:, 0], lo[:, slot], hi[:, slot], settings
+            )
         step = float(columns.step[slot])
         lo[:, slot], hi[:, slot] = _support(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
         if settings.leaf not in LIKE_UNIFORM:
@@ -298,25 +298,14 @@ def _normal(
     rest: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation (l,) of the untruncated parent of each leaf's rest."""
-    n, mean, squares = rest[:, 0], rest[:, 1], rest[:, 2]
-    unit = table.spread[slot]
+    unit, centre = table.spread[slot], table.centre[slot]
     floor = max(_min_spread(settings, slot) * unit, 0.3 * step)
-    width = np.minimum(hi, table.high[slot]) - np.maximum(lo, table.low[slot])
-    default = np.clip(width / CENTRAL_95, floor, None)  # the paper's code: 95 % of the normal inside the box
-    freedom = np.maximum(n - 1, 0)
-    if settings.spread_rows > 0:
-        pooled = squares.sum() / max(freedom.sum(), 1.0)
-        target = np.minimum(pooled, (default / unit) ** 2) if pooled > 0 else (default / unit) ** 2
-        spread = unit * np.sqrt((squares + settings.spread_rows * target) / (freedom + settings.spread_rows))
-    else:
-        spread = np.where(n > 1, unit * np.sqrt(squares / np.maximum(freedom, 1)), default)
-    spread = np.maximum(spread, floor)
-    middle = np.clip(table.centre[slot], np.maximum(lo, table.low[slot]), np.minimum(hi, table.high[slot]))
-    mean = np.where(n > 0, mean, middle)
+    pooled = rest[:, 2].sum() / max(np.maximum(rest[:, 0] - 1, 0).sum(), 1.0)
+    span = table.low[slot], table.high[slot]
+    mean, spread = means_and_spreads(rest, lo, hi, unit, centre, *span, floor, pooled, settings.spread_rows)
     if settings.leaf == "normal_moments":
         return mean, spread
-    centre = table.centre[slot]  # in standard units, so that no square overflows
-    standard = (mean - centre) / unit, spread / unit, (lo - centre) / unit, (hi - centre) / unit
+    standard = (mean - centre) / unit, spread / unit, (lo - centre) / unit, (hi - centre) / unit  # no square overflows
     if settings.leaf == "normal":
         return centre + unit * truncated_location(*standard), spread
     mean, spread = truncated_mle(*standard, floor / unit, 4.0)
