@@ -1,8 +1,8 @@
-"""Kernels: how improbable and how probable one cell can become when a leaf's parameters are contaminated.
+"""Kernels: how improbable and how probable one number can become when a leaf's parameters are contaminated.
 
-Rows of the parameter tables stand for leaves, or for parts of circuits. The mean of a normal may move by ``reach``; its
-density at x is log-concave in the mean, as the derivative of its logarithm is (E[X | cell of x] - E[X]) / b^2 and that
-of the expectations the difference of two variances, of which that of the cell is the smaller one.
+The mean of a normal may move by ``reach``. Its density at x is log-concave in the mean: the derivative of the logarithm
+is (E[X | cell of x] - E[X]) / b^2, and that of the expectations the difference of two variances, of which that of the
+cell is the smaller one.
 """
 
 from __future__ import annotations
@@ -14,109 +14,119 @@ from ..leaves._grid import log_cell_density
 from ..leaves._slots import kernel
 from ..leaves.table import NORMAL
 
-_NEAR = 1e-9
-"""A mean this close to the best one, in standard deviations, is the best one: the density is flat there."""
+_NEAR = 1e-5
+"""A last step of Newton's method of this, in standard deviations, leaves an error of about its square, and the density
+is flat there."""
+_FINE = 1e-4
+"""In cells this narrow, in standard deviations, the mean is the centre, to the square of this."""
+
+_MEAN_EXCESS = 0.8
+"""The mean of a standard normal above z >= 0 lies at most this (the square root of 2 / pi) above z."""
 
 
 @kernel
-def has_cut(leaves, row, slot):
-    """Whether the slot's support has an end."""
-    return leaves.lo[row, slot] > -math.inf or leaves.hi[row, slot] < math.inf
+def is_cut(lo, hi):
+    """Whether the support has an end."""
+    return lo > -math.inf or hi < math.inf
 
 
 @kernel
-def _log_density_at(leaves, row, slot, mean, x, step):
-    """Log density of the value (of its cell, whose centre is x) if the normal had this mean."""
-    b, lo, hi = leaves.b[row, slot], leaves.lo[row, slot], leaves.hi[row, slot]
-    norm = log_norm(NORMAL, mean, b, lo, hi) if has_cut(leaves, row, slot) else 0.0
+def _log_density(family, a, b, lo, hi, norm, step, x):
+    """Log density of the value, or of its cell, whose centre is x."""
     if step > 0.0:
-        return log_cell_density(NORMAL, mean, b, lo, hi, norm, x, step)
-    return log_pdf(NORMAL, mean, b, lo, hi, norm, x)
+        return log_cell_density(family, a, b, lo, hi, norm, x, step)
+    return log_pdf(family, a, b, lo, hi, norm, x)
 
 
 @kernel
-def _slope(leaves, row, slot, mean, x, step):
+def _log_density_at(mean, b, lo, hi, step, x):
+    """The same if the normal had this mean."""
+    norm = log_norm(NORMAL, mean, b, lo, hi) if is_cut(lo, hi) else 0.0
+    return _log_density(NORMAL, mean, b, lo, hi, norm, step, x)
+
+
+@kernel
+def _slope(mean, b, lo, hi, step, x):
     """Slope of the log density in the mean, and its own slope; both times b^2."""
-    b, lo, hi = leaves.b[row, slot], leaves.lo[row, slot], leaves.hi[row, slot]
     all_mean, all_var = mean_variance(NORMAL, mean, b, lo, hi, lo, hi)
-    if step == 0.0:
+    if step <= _FINE * b:
         return x - all_mean, -all_var / (b * b)
     cell_mean, cell_var = mean_variance(NORMAL, mean, b, lo, hi, x - 0.5 * step, x + 0.5 * step)
     return cell_mean - all_mean, (cell_var - all_var) / (b * b)
 
 
 @kernel
-def best_mean(leaves, row, slot, x, step, reach):
-    """The mean within ``reach`` of the normal's own at which the value is most probable."""
-    a, b = leaves.a[row, slot], leaves.b[row, slot]
-    if not has_cut(leaves, row, slot):
+def best_mean(a, b, lo, hi, step, x, reach):
+    """The mean within ``reach`` of a at which the value is most probable."""
+    if not is_cut(lo, hi):
         return min(max(x, a - reach), a + reach)
-    if not leaves.lo[row, slot] < x <= leaves.hi[row, slot]:
+    if not lo < x <= hi:
         return a
-    slope, bend = _slope(leaves, row, slot, a, x, step)
+    slope, bend = _slope(a, b, lo, hi, step, x)
+    if slope == 0.0:
+        return a
     end = a + reach if slope > 0.0 else a - reach
-    at_end = _slope(leaves, row, slot, end, x, step)[0]
-    if slope == 0.0 or (slope > 0.0) == (at_end > 0.0):
-        return a if slope == 0.0 else end
-    lo, hi = min(a, end), max(a, end)
-    mean = a
+    if (slope > 0.0) == (_slope(end, b, lo, hi, step, x)[0] > 0.0):
+        return end
+    low, high, mean = min(a, end), max(a, end), a
     for _ in range(60):
-        new = mean - slope / bend if bend < 0.0 else hi
-        if not lo < new < hi:
-            new = 0.5 * (lo + hi)
+        new = mean - slope / bend if bend < 0.0 else high
+        if not low < new < high:
+            new = 0.5 * (low + high)
         if abs(new - mean) <= _NEAR * b:
             return new
         mean = new
-        slope, bend = _slope(leaves, row, slot, mean, x, step)
+        slope, bend = _slope(mean, b, lo, hi, step, x)
         if slope > 0.0:
-            lo = mean
+            low = mean
         else:
-            hi = mean
+            high = mean
     return mean
 
 
 @kernel
-def _log_rest(columns, leaves, row, slot, x, reach, best, upper):
-    """Bound of the log density of the rest, the part without atoms."""
-    family, a, b = leaves.family[row, slot], leaves.a[row, slot], leaves.b[row, slot]
-    lo, hi, norm, step = leaves.lo[row, slot], leaves.hi[row, slot], leaves.log_norm[row, slot], columns.step[slot]
-    if family != NORMAL or reach == 0.0:
-        if step > 0.0:
-            return log_cell_density(family, a, b, lo, hi, norm, x, step)
-        return log_pdf(family, a, b, lo, hi, norm, x)
-    if upper:
-        return _log_density_at(leaves, row, slot, min(max(best, a - reach), a + reach), x, step)
-    if has_cut(leaves, row, slot):
-        left = _log_density_at(leaves, row, slot, a - reach, x, step)
-        return min(left, _log_density_at(leaves, row, slot, a + reach, x, step))
-    return _log_density_at(leaves, row, slot, a - reach if x >= a else a + reach, x, step)
+def trend(a, b, lo, hi, step, x, reach):
+    """1 if the value is the more probable the larger the mean, everywhere within ``reach`` of a; -1 if the smaller.
 
-
-@kernel
-def _log(x):
-    return math.log(x) if x > 0.0 else -math.inf
-
-
-@kernel
-def value_log_bound(columns, leaves, row, slot, x, atom, epsilon, reach, best, upper):
-    """Bound of `leaves._slots.value_log_density`; ``x`` is the cell's centre on a grid, ``best`` from `best_mean`.
-
-    Atoms and the rest are the outcomes of one categorical distribution, which is contaminated like any other.
+    0 if neither is plain to see. What is cut off below raises E[X], but not above max(mean, lo) + 0.8 b.
     """
-    first = columns.atom_start[slot]
-    n_atoms = columns.atom_start[slot + 1] - first
-    if n_atoms == 0:
-        return _log_rest(columns, leaves, row, slot, x, reach, best, upper)
-    kept = 1.0 - epsilon
-    added = epsilon if upper else 0.0
-    step = columns.step[slot]
-    if atom >= 0 and step == 0.0:
-        return _log(kept * leaves.atom_mass[row, first + atom] + added)
-    log_rest = _log_rest(columns, leaves, row, slot, x, reach, best, upper)
-    share = math.exp(leaves.log_rest[row, slot])
-    if atom < 0:
-        return _log(kept * share + added) + log_rest
-    mass = math.exp(log_rest) * step
+    above = a + reach if lo == -math.inf else max(a + reach, lo) + _MEAN_EXCESS * b
+    if x - 0.5 * step >= above:
+        return 1
+    below = a - reach if hi == math.inf else min(a - reach, hi) - _MEAN_EXCESS * b
+    return -1 if x + 0.5 * step <= below else 0
+
+
+@kernel
+def log_density_bound(family, a, b, lo, hi, norm, step, x, reach, rises, best, upper):
+    """Bound of the log density of the part without atoms.
+
+    ``rises`` is from `trend`. Where it is 0, upper bounds need ``best`` from `best_mean`.
+    """
+    if family != NORMAL or reach == 0.0:
+        return _log_density(family, a, b, lo, hi, norm, step, x)
+    if rises != 0:
+        return _log_density_at(a + reach if (rises > 0) == upper else a - reach, b, lo, hi, step, x)
+    if upper:
+        return _log_density_at(min(max(best, a - reach), a + reach), b, lo, hi, step, x)
+    if is_cut(lo, hi):  # the farther end need not be the worse one
+        return min(_log_density_at(a - reach, b, lo, hi, step, x), _log_density_at(a + reach, b, lo, hi, step, x))
+    return _log_density_at(a - reach if x >= a else a + reach, b, lo, hi, step, x)
+
+
+@kernel
+def with_atoms(log_density, log_rest, own, n_atoms, step, epsilon, upper):
+    """Bound of a number's density in a slot with atoms, as a mass and the log of a factor.
+
+    ``log_density`` is the bound for the part without atoms; ``own`` the mass of the number's atom, -1 if it is none.
+    Atoms and the rest are outcomes of one categorical distribution, which is contaminated like any other.
+    """
+    kept, added = 1.0 - epsilon, epsilon if upper else 0.0
+    if own < 0.0:
+        return kept * math.exp(log_rest) + added, log_density
+    if step == 0.0:
+        return kept * own + added, 0.0
+    cell = math.exp(log_density) * step
     if not upper and n_atoms == 1:  # all that contaminates is on the atom or in the rest: the cell gets some
-        added = epsilon * mass
-    return _log(kept * (leaves.atom_mass[row, first + atom] + share * mass) + added) - math.log(step)
+        added = epsilon * cell
+    return kept * (own + math.exp(log_rest) * cell) + added, -math.log(step)

@@ -17,8 +17,11 @@ from numba import njit
 from ..leaves._slots import kernel
 from ..leaves.table import FACTORS, NORMAL, SUM
 from ._circuits import has_circuit
-from ._credal import best_mean, has_cut, value_log_bound
+from ._credal import best_mean, is_cut, log_density_bound, trend, with_atoms
 from ._reached import Reached, know, reach
+
+_ROUNDING = 1e-15
+"""Ratios are known to this."""
 
 
 class Problem(NamedTuple):
@@ -104,83 +107,106 @@ class Worst(NamedTuple):
 
 
 @kernel
-def _reach_of_mean(leaves, problem, row, slot, epsilon):
-    unit = leaves.b[row, slot] if problem.unit.shape[0] == 0 else problem.unit[slot]
-    return problem.c * epsilon * unit
+def _log(x):
+    return math.log(x) if x > 0.0 else -math.inf
 
 
 @kernel
-def _log_kept(epsilon):
-    return math.log1p(-epsilon) if epsilon < 1.0 else -math.inf
-
-
-@kernel
-def _level_log_bound(leaves, row, at, epsilon, upper):
-    if upper:
-        mass = (1.0 - epsilon) * leaves.level_mass[row, at] + epsilon
-        return math.log(mass) if mass > 0.0 else -math.inf
-    return _log_kept(epsilon) + leaves.log_level[row, at]
-
-
-@kernel
-def _levels_log_bound(leaves, reached, row, epsilon, upper):
-    """Bound of all known levels together; logarithms are taken of products of many."""
-    n, total = reached.n_levels[0], 0.0
-    if not upper or epsilon == 0.0:
-        for k in range(n):
-            total += leaves.log_level[row, reached.level_at[k]]
-        return total + n * _log_kept(epsilon) if n > 0 else 0.0
-    product = 1.0
-    for k in range(n):
-        product *= (1.0 - epsilon) * leaves.level_mass[row, reached.level_at[k]] + epsilon
-        if product < 1e-200:
-            total += math.log(product)
-            product = 1.0
-    return total + math.log(product)
-
-
-@kernel
-def _product_log_bound(columns, leaves, problem, reached, worst, i, epsilon, upper):
-    """Log bound of the evidence in the i-th reached leaf, one product."""
-    row, n = reached.leaf[i], reached.n_numbers[0]
-    total = _levels_log_bound(leaves, reached, row, epsilon, upper)
-    for k in range(n):
-        if total == -math.inf:
-            break
-        j = reached.number[k]
-        slot, x = columns.slot[j], reached.x[j]
-        move = _reach_of_mean(leaves, problem, row, slot, epsilon)
-        best = x
-        if upper and move > 0.0 and leaves.family[row, slot] == NORMAL and has_cut(leaves, row, slot):
-            best = worst.best[i * n + k]
-            if best != best:
-                most = _reach_of_mean(leaves, problem, row, slot, 1.0)
-                best = best_mean(leaves, row, slot, x, columns.step[slot], most)
-                worst.best[i * n + k] = best
-        total += value_log_bound(columns, leaves, row, slot, x, reached.atom[j], epsilon, move, best, upper)
-    return total
+def _bound_products(columns, leaves, problem, reached, worst, first, stop, epsilon):
+    """Write the log bounds of the evidence in those of the reached leaves that are one product and lack them."""
+    level_mass, log_level, level_at = leaves.level_mass, leaves.log_level, reached.level_at
+    family, a, b, lo, hi = leaves.family, leaves.a, leaves.b, leaves.lo, leaves.hi
+    log_norm, log_rest, atom_mass = leaves.log_norm, leaves.log_rest, leaves.atom_mass
+    atom_start, steps, best_means = columns.atom_start, columns.step, worst.best
+    n_levels, n_numbers = reached.n_levels[0], reached.n_numbers[0]
+    log_kept = math.log1p(-epsilon) if epsilon < 1.0 else -math.inf
+    for i in range(first, stop):
+        row, upper = reached.leaf[i], worst.value[i] > 0.0
+        bound = worst.upper[i] if upper else worst.lower[i]
+        if bound == bound or leaves.node_start[row] < leaves.node_start[row + 1]:
+            continue
+        total, product = 0.0, 1.0  # logarithms are taken of products of many
+        if worst.is_blank[leaves.tree[row]]:
+            n_levels, n_numbers = 0, 0
+        else:
+            n_levels, n_numbers = reached.n_levels[0], reached.n_numbers[0]
+        if upper and epsilon > 0.0:
+            for k in range(n_levels):
+                product *= (1.0 - epsilon) * level_mass[row, level_at[k]] + epsilon
+                if product < 1e-100:
+                    total, product = total + math.log(product), 1.0
+        else:
+            for k in range(n_levels):
+                total += log_level[row, level_at[k]]
+            total += n_levels * log_kept if n_levels > 0 else 0.0
+        for k in range(n_numbers):
+            if total == -math.inf:
+                break
+            j = reached.number[k]
+            slot, x = columns.slot[j], reached.x[j]
+            f, m, s, u, v = family[row, slot], a[row, slot], b[row, slot], lo[row, slot], hi[row, slot]
+            step, n_atoms = steps[slot], atom_start[slot + 1] - atom_start[slot]
+            unit = problem.c * (s if problem.unit.shape[0] == 0 else problem.unit[slot])
+            reach, best = unit * epsilon, x
+            rises = trend(m, s, u, v, step, x, reach)
+            if upper and rises == 0 and reach > 0.0 and f == NORMAL and is_cut(u, v):
+                best = best_means[i * n_numbers + k]
+                if best != best:
+                    best = best_mean(m, s, u, v, step, x, unit)
+                    best_means[i * n_numbers + k] = best
+            bound = 0.0
+            if step > 0.0 or reached.atom[j] < 0:
+                norm = log_norm[row, slot]
+                bound = log_density_bound(f, m, s, u, v, norm, step, x, reach, rises, best, upper)
+            if n_atoms > 0:
+                own = atom_mass[row, atom_start[slot] + reached.atom[j]] if reached.atom[j] >= 0 else -1.0
+                mass, bound = with_atoms(bound, log_rest[row, slot], own, n_atoms, step, epsilon, upper)
+                product *= mass
+                if product < 1e-100:
+                    total, product = total + _log(product), 1.0
+            total += bound
+        total += math.log(product)
+        if upper:
+            worst.upper[i] = total
+        else:
+            worst.lower[i] = total
 
 
 @kernel
 def _factors_log_bound(columns, leaves, problem, reached, q, epsilon, upper):
-    """Log bound of the evidence in a FACTORS node."""
+    """Log bound of the evidence on the scope of a FACTORS node; the target is no evidence."""
     total, row, part = 0.0, leaves.node_row[q], leaves.node_scope[q]
     for i in range(leaves.scope_start[part], leaves.scope_start[part + 1]):
         j = leaves.scope_column[i]
         slot, x = columns.slot[j], reached.x[j]
-        if x != x:
+        if x != x or total == -math.inf:
             continue
         if columns.is_categorical[j]:
             if columns.level_start[slot + 1] - columns.level_start[slot] > 1:
-                total += _level_log_bound(leaves, row, int(x), epsilon, upper)
-        else:
-            move = _reach_of_mean(leaves, problem, row, slot, epsilon)
-            best = x
-            if upper and move > 0.0 and leaves.family[row, slot] == NORMAL:
-                best = best_mean(leaves, row, slot, x, columns.step[slot], move)
-            total += value_log_bound(columns, leaves, row, slot, x, reached.atom[j], epsilon, move, best, upper)
-        if total == -math.inf:
-            break
+                mass = (1.0 - epsilon) * leaves.level_mass[row, int(x)]
+                total += _log(mass + epsilon if upper else mass)
+            continue
+        f, m, s, u, v = (
+            leaves.family[row, slot],
+            leaves.a[row, slot],
+            leaves.b[row, slot],
+            leaves.lo[row, slot],
+            leaves.hi[row, slot],
+        )
+        step, n_atoms = columns.step[slot], columns.atom_start[slot + 1] - columns.atom_start[slot]
+        reach = problem.c * (s if problem.unit.shape[0] == 0 else problem.unit[slot]) * epsilon
+        best, bound, atom = x, 0.0, reached.atom[j]
+        rises = trend(m, s, u, v, step, x, reach)
+        if upper and rises == 0 and reach > 0.0 and f == NORMAL and is_cut(u, v):
+            best = best_mean(m, s, u, v, step, x, reach)
+        if step > 0.0 or atom < 0:
+            norm = leaves.log_norm[row, slot]
+            bound = log_density_bound(f, m, s, u, v, norm, step, x, reach, rises, best, upper)
+        if n_atoms > 0:
+            own = leaves.atom_mass[row, columns.atom_start[slot] + atom] if atom >= 0 else -1.0
+            mass, bound = with_atoms(bound, leaves.log_rest[row, slot], own, n_atoms, step, epsilon, upper)
+            total += _log(mass)
+        total += bound
     return total
 
 
@@ -231,17 +257,26 @@ def _bound_circuit(columns, leaves, problem, reached, worst, leaf, epsilon, is_b
 
 
 @kernel
-def _class_value(leaves, problem, row, leaf, y, z, u, epsilon):
-    """The most that q(z) - q(y) - u can be for a contaminated distribution q of classes, and q(the leaf's classes)."""
-    first = problem.first_level
-    nominal = leaves.level_mass[row, first + z] - leaves.level_mass[row, first + y] - u
-    if problem.allowed[leaf, z]:
+def _class_value(q_y, q_z, z_allowed, others_allowed, u, epsilon):
+    """The most that q(z) - q(y) - u q(box) can be for a contaminated distribution q of classes, and its q(box).
+
+    ``box`` are the classes that the leaf's box admits, ``others_allowed``: some besides y and z.
+    """
+    if z_allowed:
         best, mass = 1.0 - u, 1.0
-    elif u < 0.0 and problem.n_allowed[leaf] > problem.allowed[leaf, y]:
+    elif u < 0.0 and others_allowed:
         best, mass = -u, 1.0
     else:  # all that contaminates is on classes out of the box
         best, mass = 0.0, 0.0
-    return (1.0 - epsilon) * nominal + epsilon * best, 1.0 - epsilon + epsilon * mass
+    return (1.0 - epsilon) * (q_z - q_y - u) + epsilon * best, 1.0 - epsilon + epsilon * mass
+
+
+@kernel
+def _value_classes(leaves, problem, row, leaf, y, z, u, epsilon):
+    """`_class_value` of a row of the tables that belongs to the leaf."""
+    q_y, q_z = leaves.level_mass[row, problem.first_level + y], leaves.level_mass[row, problem.first_level + z]
+    z_allowed, others = problem.allowed[leaf, z] != 0, problem.n_allowed[leaf] > problem.allowed[leaf, y]
+    return _class_value(q_y, q_z, z_allowed, others, u, epsilon)
 
 
 @kernel
@@ -279,7 +314,7 @@ def _value_circuit(leaves, problem, worst, leaf, y, z, u, epsilon):
             _sum_value(leaves, worst, q, epsilon)
             continue
         if leaves.node_kind[q] == FACTORS:
-            value, mass = _class_value(leaves, problem, leaves.node_row[q], leaf, y, z, u, epsilon)
+            value, mass = _value_classes(leaves, problem, leaves.node_row[q], leaf, y, z, u, epsilon)
             scale = worst.q_upper[q] if value > 0.0 else worst.q_lower[q]
         else:
             child = q + 1
@@ -295,19 +330,32 @@ def _value_circuit(leaves, problem, worst, leaf, y, z, u, epsilon):
 
 
 @kernel
-def _value_leaves(columns, leaves, problem, reached, worst, first, stop, y, z, u, epsilon):
-    """Write value, mass and scale of the reached leaves first..stop-1; returns the largest scale."""
-    top = -math.inf
-    if worst.epsilon[0] != epsilon:
-        n = reached.leaf_start[reached.leaf_start.shape[0] - 1]
-        for i in range(n):
-            worst.lower[i], worst.upper[i] = math.nan, math.nan
-        worst.epsilon[0] = epsilon
+def _value_products(leaves, problem, reached, worst, first, stop, y, z, u, epsilon):
+    """Write value and mass of those reached leaves that are one product; the scale is still to come."""
+    level_mass, allowed = leaves.level_mass, problem.allowed
+    at_y, at_z = problem.first_level + y, problem.first_level + z
     for i in range(first, stop):
         leaf = reached.leaf[i]
-        is_blank = worst.is_blank[leaves.tree[leaf]] != 0
-        if has_circuit(leaves, leaf):
+        others = problem.n_allowed[leaf] > allowed[leaf, y]
+        q_y, q_z = level_mass[leaf, at_y], level_mass[leaf, at_z]
+        worst.value[i], worst.mass[i] = _class_value(q_y, q_z, allowed[leaf, z] != 0, others, u, epsilon)
+
+
+@kernel
+def _value_leaves(columns, leaves, problem, reached, worst, first, stop, y, z, u, epsilon):
+    """Write value, mass and scale of the reached leaves first..stop-1; returns the largest scale."""
+    if worst.epsilon[0] != epsilon:
+        for i in range(reached.leaf_start[reached.leaf_start.shape[0] - 1]):
+            worst.lower[i], worst.upper[i] = math.nan, math.nan
+        worst.epsilon[0] = epsilon
+    _value_products(leaves, problem, reached, worst, first, stop, y, z, u, epsilon)
+    _bound_products(columns, leaves, problem, reached, worst, first, stop, epsilon)
+    top = -math.inf
+    for i in range(first, stop):
+        leaf = reached.leaf[i]
+        if leaves.node_start[leaf] < leaves.node_start[leaf + 1]:
             if worst.upper[i] != worst.upper[i]:
+                is_blank = worst.is_blank[leaves.tree[leaf]] != 0
                 _bound_circuit(columns, leaves, problem, reached, worst, leaf, epsilon, is_blank)
                 worst.upper[i] = 0.0  # no bound, only a mark that those of the nodes are there
             _value_circuit(leaves, problem, worst, leaf, y, z, u, epsilon)
@@ -315,18 +363,7 @@ def _value_leaves(columns, leaves, problem, reached, worst, first, stop, y, z, u
             worst.value[i], worst.mass[i] = worst.q_value[root], worst.q_mass[root]
             worst.log_scale[i] = worst.q_scale[root]
         else:
-            worst.value[i], worst.mass[i] = _class_value(leaves, problem, leaf, leaf, y, z, u, epsilon)
-            upper = worst.value[i] > 0.0
-            bound = worst.upper[i] if upper else worst.lower[i]
-            if bound != bound:
-                bound = 0.0
-                if not is_blank:
-                    bound = _product_log_bound(columns, leaves, problem, reached, worst, i, epsilon, upper)
-                if upper:
-                    worst.upper[i] = bound
-                else:
-                    worst.lower[i] = bound
-            worst.log_scale[i] = bound
+            worst.log_scale[i] = worst.upper[i] if worst.value[i] > 0.0 else worst.lower[i]
         top = max(top, worst.log_scale[i])
     return top
 
@@ -335,10 +372,10 @@ def _value_leaves(columns, leaves, problem, reached, worst, first, stop, y, z, u
 
 
 @kernel
-def _value_tree(reached, worst, t, epsilon, top):
-    """Write value and mass of a tree, as multiples of e^top: its splits are sums, of which the row reaches parts."""
+def _value_trees(reached, worst, first, stop, epsilon, top):
+    """Write value and mass of trees, as multiples of e^top: splits are sums, of which the row reaches parts."""
     value, mass, kept = worst.node_value, worst.node_mass, 1.0 - epsilon
-    for node in range(reached.node_start[t + 1] - 1, reached.node_start[t] - 1, -1):
+    for node in range(reached.node_start[stop] - 1, reached.node_start[first] - 1, -1):
         at = reached.leaf_at[node]
         if at >= 0:
             scale = math.exp(worst.log_scale[at] - top)
@@ -349,7 +386,8 @@ def _value_tree(reached, worst, t, epsilon, top):
         best, best_mass = (value[child], mass[child]) if value[child] > v else (v, m)
         value[node] = kept * (w * value[child] + (1.0 - w) * v) + epsilon * best
         mass[node] = kept * (w * mass[child] + (1.0 - w) * m) + epsilon * best_mass
-    worst.tree_value[t], worst.tree_mass[t] = value[reached.node_start[t]], mass[reached.node_start[t]]
+    for t in range(first, stop):
+        worst.tree_value[t], worst.tree_mass[t] = value[reached.node_start[t]], mass[reached.node_start[t]]
 
 
 @kernel
@@ -359,9 +397,9 @@ def mixture_value(columns, trees, leaves, problem, reached, worst, y, z, epsilon
     top = _value_leaves(columns, leaves, problem, reached, worst, 0, n, y, z, 0.0, epsilon)
     if top == -math.inf:
         return 0.0, 0.0, top
+    _value_trees(reached, worst, 0, problem.n_trees, epsilon, top)
     value, mass, best, best_mass = 0.0, 0.0, -math.inf, 0.0
     for t in range(problem.n_trees):
-        _value_tree(reached, worst, t, epsilon, top)
         w = problem.weight[trees.root[t]]
         value += w * worst.tree_value[t]
         mass += w * worst.tree_mass[t]
@@ -377,7 +415,7 @@ def _excess(columns, leaves, problem, reached, worst, t, y, z, u, epsilon):
     top = _value_leaves(columns, leaves, problem, reached, worst, first, stop, y, z, u, epsilon)
     if top == -math.inf:
         return 0.0, 0.0, top
-    _value_tree(reached, worst, t, epsilon, top)
+    _value_trees(reached, worst, t, t + 1, epsilon, top)
     return worst.tree_value[t], worst.tree_mass[t], top
 
 
@@ -387,14 +425,14 @@ def _ratio(columns, leaves, problem, reached, worst, t, y, z, epsilon):
     first = reached.leaf_start[t]
     if reached.leaf_start[t + 1] == first + 1 and not has_circuit(leaves, reached.leaf[first]):
         leaf = reached.leaf[first]  # the evidence, whatever its density, says no more than the leaf
-        value, mass = _class_value(leaves, problem, leaf, leaf, y, z, 0.0, epsilon)
+        value, mass = _value_classes(leaves, problem, leaf, leaf, y, z, 0.0, epsilon)
         return value / mass
     u = worst.ratio[t]  # of another epsilon or challenger: near the answer, but it may lie above it
     value, mass, _ = _excess(columns, leaves, problem, reached, worst, t, y, z, u, epsilon)
     if not value > 0.0:
         u = -1.0
         value, mass, _ = _excess(columns, leaves, problem, reached, worst, t, y, z, u, epsilon)
-    while value > 0.0 and u + value / mass > u:
+    while value > _ROUNDING * mass:
         u += value / mass
         value, mass, _ = _excess(columns, leaves, problem, reached, worst, t, y, z, u, epsilon)
     worst.ratio[t] = u
