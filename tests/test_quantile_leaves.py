@@ -203,6 +203,12 @@ def test_questions_agree_with_the_knots(seed: int) -> None:
     np.testing.assert_allclose(merged, np.interp(at, knot_x, knot_p), atol=1e-8)
 
 
+def test_a_single_row_is_uniform() -> None:
+    joint = one_leaf(pd.DataFrame({"x": [0.25]}), kinds={"x": "continuous"})
+    knot_x, knot_p = knots_of(joint)
+    np.testing.assert_allclose(knot_p, (knot_x - knot_x[0]) / (knot_x[-1] - knot_x[0]), atol=1e-9)
+
+
 def test_unions_of_intervals_and_the_same_column_in_query_and_evidence() -> None:
     rng = np.random.default_rng(0)
     joint = one_leaf(pd.DataFrame({"x": rng.normal(size=300)}), kinds={"x": "continuous"})
