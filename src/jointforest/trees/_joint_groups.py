@@ -11,7 +11,7 @@ from ._split import ENTROPY, class_power
 
 MOST_EXACT = 16384
 """Nodes of more rows are split at the edges of bins; the others between any two values."""
-_MOST_CELLS = 1 << 22
+_MOST_CELLS = 1 << 22  # of a table of bin by statistic: 32 MiB
 _PURE = 1e-14
 
 
@@ -87,7 +87,12 @@ def groups_of(data, rows, weight, j, targets):
     cells = 0
     for k in targets:
         cells += data.first[k + 1] - data.first[k]
-    if rows.shape[0] > MOST_EXACT and cells * data.n_bins[j] <= _MOST_CELLS:
+    cells_of_all = cells * data.n_bins[j]
+    is_exact = data.is_categorical[j] == 1 or data.last_rank[data.bin_start[j + 1] - 1] == data.n_bins[j] - 1
+    if is_exact:  # a bin is a value: worth a table if that has fewer cells than the rows have statistics
+        if cells_of_all <= rows.shape[0] * targets.shape[0]:
+            return _counted(data, rows, weight, j, targets, cells)
+    elif rows.shape[0] > MOST_EXACT and cells_of_all <= _MOST_CELLS:
         return _counted(data, rows, weight, j, targets, cells)
     return _listed(data, rows, weight, j, targets)
 
