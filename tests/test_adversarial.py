@@ -440,7 +440,10 @@ def test_settings_give_models_that_pass_their_checks(frame: pd.DataFrame, settin
         ({"delta": -0.1}, "delta must be a number between 0 and 0.5"),
         ({"delta": 0.6}, "delta must be a number between 0 and 0.5"),
         ({"max_iters": -1}, "max_iters must be a whole number at least 0"),
-        ({"leaf": "gamma"}, "leaf must be one of 'normal', 'normal_moments', 'normal_mle', 'uniform', 'quantile', got 'gamma'"),
+        (
+            {"leaf": "gamma"},
+            "leaf must be one of 'normal', 'normal_moments', 'normal_mle', 'uniform', 'quantile', got 'gamma'",
+        ),
         ({"bounds": "box"}, "bounds must be one of 'auto', 'no', 'local', 'global', got 'box'"),
         ({"smoothing": -1}, "smoothing must be a number at least 0"),
         ({"smoothing": float("nan")}, "smoothing must be a number at least 0, got nan"),
