@@ -10,6 +10,7 @@ import mpmath
 import naive
 import numpy as np
 import pytest
+import sklearn.datasets
 from hypothesis import given, settings
 from random_models import Region, make_evidence, random_cells, random_model, seeds
 from scipy.optimize import minimize_scalar
@@ -337,3 +338,64 @@ def test_extremes_over_the_mean(normal, reach: float) -> None:
     assert high == pytest.approx(max(*values, -found.fun), rel=1e-11, abs=1e-11)
     if rises:
         assert (values[-1] > values[0]) == (rises > 0) and high == pytest.approx(max(values[0], values[-1]))
+
+
+# ------------------------------------------------------------------------------------------------------- the face
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    frame = jointforest.datasets.load_penguins()
+    X, y = frame.drop(columns="species"), frame["species"]
+    return X, y, jointforest.GenerativeForestClassifier(10, random_state=0, min_samples_leaf=4).fit(X, y)
+
+
+def test_methods_say_what_the_query_says(penguins) -> None:
+    X, _, clf = penguins
+    model, j = clf.joint_.model, 6
+    for beta in (None, 1.0, 0.0):
+        want = robustness(model, clf._evidence(X), j, beta=clf.beta_ if beta is None else beta)[0]
+        np.testing.assert_array_equal(clf.robustness(X, beta=beta), want)
+    np.testing.assert_array_equal(clf.joint_.robustness(X, "species"), clf.robustness(X, beta=1))
+    half = clf.joint_.robustness(X, "species", c=0.5, shift="column")
+    np.testing.assert_array_equal(half, clf.robustness(X, beta=1, c=0.5, shift="column"))
+
+
+def test_a_number_as_target_is_refused(penguins) -> None:
+    X, _, clf = penguins
+    with pytest.raises(ValueError, match=r"'body_mass_g' is .*predict_interval"):
+        clf.joint_.robustness(X, "body_mass_g")
+    known = X["body_mass_g"].notna()
+    regressor = jointforest.GenerativeForestRegressor(3, random_state=0, min_samples_leaf=4)
+    regressor.fit(X[known].drop(columns="body_mass_g"), X[known]["body_mass_g"])
+    with pytest.raises(ValueError, match=r"'body_mass_g' is .*predict_interval"):
+        regressor.robustness(X.drop(columns="body_mass_g"))
+
+
+def test_ten_classes() -> None:
+    digits = sklearn.datasets.load_digits()
+    X, y = digits.data[:500, 16:32], digits.target[:500]
+    clf = jointforest.GenerativeForestClassifier(5, random_state=0, min_samples_leaf=4, beta=1.0).fit(X[:400], y[:400])
+    found = clf.robustness(X[400:])
+    right = clf.predict(X[400:]) == y[400:]
+    assert np.all((found >= 0) & (found <= 0.5)) and found[right].mean() > found[~right].mean()
+
+
+def test_uncertainty(penguins) -> None:
+    X, _, clf = penguins
+    rows = X.iloc[[0, 100, 300, 3]].reset_index(drop=True)
+    rows.loc[1, "body_mass_g"] = 12_000
+    found = clf.uncertainty(rows, X, fragile=0.2)
+    p = level_probability(clf.joint_.model, clf._evidence(rows), 6)
+    assert found.predicted.tolist() == clf.classes_[p.argmax(axis=1)].tolist()
+    np.testing.assert_array_equal(found.probability, p.max(axis=1))
+    np.testing.assert_array_equal(found.epsilon, clf.robustness(rows, beta=1))
+    np.testing.assert_array_equal(found.log_density, clf.score_samples(rows))
+    for i in range(len(rows)):
+        known = rows.columns[rows.iloc[i].notna()]
+        np.testing.assert_allclose(
+            found.percentile[i], 100 * np.mean(clf.score_samples(X[known]) < found.log_density[i])
+        )
+    kinds = {(False, False): "ordinary", (False, True): "ambiguous", (True, False): "unfamiliar", (True, True): "both"}
+    want = [kinds[p < 5, e < 0.2] for p, e in zip(found.percentile, found.epsilon, strict=True)]
+    assert found.reading.tolist() == want and want[1] in ("unfamiliar", "both")

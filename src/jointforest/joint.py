@@ -19,6 +19,7 @@ from .queries.density import log_density
 from .queries.imputation import impute_and_weigh
 from .queries.levels import level_probability
 from .queries.moments import mean_variance
+from .queries.robustness import robustness
 from .queries.sampling import sample
 from .queries.trees import tree_log_density
 from .table.conditions import AllOf, n_rows, normal
@@ -353,6 +354,62 @@ class Joint:
             raise ValueError(f"column {target!r} is {column.kind}: it has no levels; {hint}")
         evidence = self._without(frame, target, n_jobs, beta)
         return level_probability(self.model, evidence, self.schema.index(target), n_jobs, beta)
+
+    def robustness(
+        self,
+        frame: Any,
+        target: str,
+        n_jobs: int | None = -1,
+        *,
+        beta: float = 1.0,
+        c: float = 1.0,
+        shift: str = "leaf",
+    ) -> np.ndarray:
+        """How far every parameter of the model may be wrong at once before the predicted level changes.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+            Any cells may be missing; the target's own are not looked at.
+        target : str
+            A categorical, ordered or boolean column.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+        beta : float in 0..1
+            How trees are combined, see `predict`.
+        c, shift
+            How far the means of normal leaves move, see `queries.robustness.robustness`.
+
+        Returns
+        -------
+        float64 array (n,)
+            The largest epsilon at which no contamination by epsilon changes the prediction: 0 where another level is as
+            likely; NaN where the model gives the row probability 0.
+
+        Raises
+        ------
+        ValueError
+            If the target is no such column: of a number, ask for intervals.
+
+        Notes
+        -----
+        A. Correia, R. Peharz, C. de Campos, "Towards Robust Classification with Deep Generative Forests" (2020). The
+        mathematics is in ``docs/robustness.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> whole, part = joint.robustness(penguins, "species"), joint.robustness(penguins[["island"]], "species")
+        >>> bool(whole.mean() > part.mean())
+        True
+        """
+        j = self.schema.index(target)
+        if not self.schema[target].is_categorical:
+            return robustness(self.model, build(self.schema, n=1), j)[0]  # complains
+        evidence = self._without(frame, target, n_jobs, beta)
+        return robustness(self.model, evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs)[0]
 
     # -- helpers
 
