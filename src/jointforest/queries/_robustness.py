@@ -477,26 +477,34 @@ def _weigh_trees(columns, trees, leaves, problem, reached, worst, y, z):
 
 
 @kernel
+def _log_odds(value, mass):
+    """Those of the challenger against all else, which grow nearly as the means move."""
+    if not abs(value) < mass:
+        return 40.0 if value >= 0.0 else -40.0
+    return math.log1p(2.0 * value / (mass - value))
+
+
+@kernel
 def _gap(columns, trees, leaves, problem, reached, worst, y, z, epsilon):
     """Below 0 if the challenger cannot win; smooth in epsilon, and nearly straight."""
     if problem.beta < 1.0:
         return average_value(columns, leaves, problem, reached, worst, y, z, epsilon)
     value, mass, _ = mixture_value(columns, trees, leaves, problem, reached, worst, y, z, epsilon)
-    if not abs(value) < mass:
-        return 40.0 if value >= 0.0 else -40.0
-    return math.log1p(2.0 * value / (mass - value))  # the log-odds of z against all else, which grow with the means
+    return _log_odds(value, mass)
 
 
 @kernel
-def _first_win(columns, trees, leaves, problem, reached, worst, y, z, stop, tol):
+def _first_win(columns, trees, leaves, problem, reached, worst, y, z, margin, stop, tol):
     """The most epsilon, to ``tol``, at which the challenger cannot win; at ``stop`` it can.
+
+    ``margin`` is the challenger's probability less that of y, in the model as it is.
 
     The bracket is narrowed by inverse quadratic steps where these are safe, by halves elsewhere (T. R. Chandrupatla,
     "A new hybrid quadratic/bisection algorithm", Advances in Engineering Software 28, 1997).
     """
-    b, fb = 0.0, _gap(columns, trees, leaves, problem, reached, worst, y, z, 0.0)
-    if fb >= 0.0:
+    if margin >= 0.0:
         return 0.0
+    b, fb = 0.0, margin if problem.beta < 1.0 else _log_odds(margin, 1.0)
     a = stop
     fa = _gap(columns, trees, leaves, problem, reached, worst, y, z, a)
     if fa < 0.0:  # a rounding error below 0
@@ -520,8 +528,8 @@ def _first_win(columns, trees, leaves, problem, reached, worst, y, z, stop, tol)
 
 
 @kernel
-def _row_epsilon(columns, trees, leaves, problem, reached, worst, y, second, tol):
-    """The most epsilon at which no challenger of class y can win."""
+def _row_epsilon(columns, trees, leaves, problem, reached, worst, y, second, p, i, tol):
+    """The most epsilon at which no challenger of class y can win; ``p[i]`` are the probabilities of the classes."""
     found = 1.0  # there any class can have all the mass
     for k in range(-1, problem.n_classes):
         z = second if k < 0 else k  # the likeliest challenger first: mostly none of the others can win so soon
@@ -531,7 +539,8 @@ def _row_epsilon(columns, trees, leaves, problem, reached, worst, y, second, tol
             found = 0.5
         elif k >= 0 and _gap(columns, trees, leaves, problem, reached, worst, y, z, found) < 0.0:
             continue
-        found = _first_win(columns, trees, leaves, problem, reached, worst, y, z, found, tol)
+        margin = p[i, z] - p[i, y]
+        found = _first_win(columns, trees, leaves, problem, reached, worst, y, z, margin, found, tol)
         if found == 0.0:
             break
     return found
@@ -623,8 +632,8 @@ def _start_row(columns, trees, leaves, problem, evidence, row, y, z, stack, reac
 
 
 @njit(nogil=True, cache=True)
-def epsilon_rows(columns, trees, leaves, problem, evidence, first, stop, predicted, second, tol):
-    """`robustness.robustness` of the rows first..stop-1, whose likeliest classes are given; -1: there is none."""
+def epsilon_rows(columns, trees, leaves, problem, evidence, first, stop, predicted, second, p, tol):
+    """`robustness.robustness` of the rows first..stop-1, from their two likeliest classes (-1: none) and all p."""
     reached, worst = _scratch(columns, trees, leaves)
     stack = np.empty(trees.feature.shape[0], np.int32)
     out = np.full(stop - first, math.nan)
@@ -632,7 +641,7 @@ def epsilon_rows(columns, trees, leaves, problem, evidence, first, stop, predict
         y, z = predicted[row - first], second[row - first]
         if y >= 0:
             worst = _start_row(columns, trees, leaves, problem, evidence, row, y, z, stack, reached, worst)
-            out[row - first] = _row_epsilon(columns, trees, leaves, problem, reached, worst, y, z, tol)
+            out[row - first] = _row_epsilon(columns, trees, leaves, problem, reached, worst, y, z, p, row - first, tol)
     return out
 
 

@@ -18,7 +18,7 @@ from .distinct import distinct_rows
 from .levels import level_probability
 from .moments import mean_variance
 
-_ROWS = 256
+_ROWS = 64
 _SHIFTS = ("leaf", "column")
 
 
@@ -81,13 +81,14 @@ def robustness(
     evidence = _without_target(model, evidence, j)
     problem = _problem(model, j, beta, c, shift, n_jobs)
     rows, place = distinct_rows(evidence)
-    predicted, second = _two_likeliest(level_probability(model, rows, j, n_jobs, beta))
+    p = level_probability(model, rows, j, n_jobs, beta)
+    predicted, second = _two_likeliest(p)
 
     def work(first: int, stop: int) -> np.ndarray:
         if problem.n_classes == 1:
             return np.where(predicted[first:stop] < 0, math.nan, 1.0)
-        likeliest = predicted[first:stop], second[first:stop]
-        return epsilon_rows(model.columns, model.trees, model.leaves, problem, rows, first, stop, *likeliest, tol)
+        given = predicted[first:stop], second[first:stop], p[first:stop]
+        return epsilon_rows(model.columns, model.trees, model.leaves, problem, rows, first, stop, *given, tol)
 
     parts = list(map_ordered(work, chunks(len(rows.value), _ROWS), n_jobs))
     return np.concatenate([np.empty(0), *parts])[place], predicted[place]
