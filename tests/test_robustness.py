@@ -399,3 +399,34 @@ def test_uncertainty(penguins) -> None:
     kinds = {(False, False): "ordinary", (False, True): "ambiguous", (True, False): "unfamiliar", (True, True): "both"}
     want = [kinds[p < 5, e < 0.2] for p, e in zip(found.percentile, found.epsilon, strict=True)]
     assert found.reading.tolist() == want and want[1] in ("unfamiliar", "both")
+
+
+def test_uncertainty_remembers_rows_of_learning(penguins) -> None:
+    X, y, clf = penguins
+    rows = X.iloc[[0, 3]]
+    assert clf.reference_.shape == (len(X), 6)  # all, as there are so few
+    for got, want in zip(clf.uncertainty(rows), clf.uncertainty(rows, X), strict=True):
+        np.testing.assert_array_equal(got, want)
+    twice, weight = X.iloc[np.tile(np.arange(len(X)), 2)], np.repeat([1.0, 0.0], len(X))
+    fits = [
+        jointforest.GenerativeForestClassifier(2, random_state=seed, min_samples_leaf=4, beta=1.0) for seed in (0, 0, 1)
+    ]
+    kept = [clf.fit(twice, np.tile(y, 2)).reference_ for clf in fits]
+    assert kept[0].shape == (500, 6)
+    np.testing.assert_array_equal(kept[0], kept[1])
+    assert not np.array_equal(kept[0], kept[2], equal_nan=True)
+    fits[0].fit(twice.assign(body_mass_g=weight), np.tile(y, 2), weight)
+    assert np.all(fits[0].reference_[:, list(X.columns).index("body_mass_g")] == 1)
+
+
+def test_uncertainty_of_a_joint(penguins) -> None:
+    X, y, clf = penguins
+    rows = X.iloc[[0, 100, 300, 3]]
+    got, want = clf.joint_.uncertainty(rows, "species", X, fragile=0.2), clf.uncertainty(rows, X, fragile=0.2)
+    assert got.predicted.tolist() == want.predicted.tolist()
+    for name in ("probability", "epsilon", "log_density", "percentile", "reading"):
+        np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
+    known = clf.joint_.uncertainty(rows.assign(species="Gentoo"), "species", X.assign(species=y))
+    np.testing.assert_array_equal(known.epsilon, want.epsilon)  # the target's own cells are not looked at
+    with pytest.raises(ValueError, match=r"'body_mass_g' is .*quantile"):
+        clf.joint_.uncertainty(rows, "body_mass_g", X)

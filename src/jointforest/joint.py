@@ -27,6 +27,7 @@ from .table.evidence import build, drop
 from .table.frames import encode
 from .table.regions import Evidence
 from .table.schema import Schema
+from .uncertainty import Uncertainty, uncertainty
 from .unseen import warn_unseen
 
 
@@ -410,6 +411,67 @@ class Joint:
             return robustness(self.model, build(self.schema, n=1), j)[0]  # complains
         evidence = self._without(frame, target, n_jobs, beta)
         return robustness(self.model, evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs)[0]
+
+    def uncertainty(
+        self,
+        frame: Any,
+        target: str,
+        reference: Any,
+        n_jobs: int | None = -1,
+        *,
+        beta: float = 1.0,
+        fragile: float = 0.1,
+        unlikely: float = 5.0,
+    ) -> Uncertainty:
+        """Predictions with both of their uncertainties: fragile ones, and those of rows unlike the reference.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+            Any cells may be missing; the target's own are not looked at.
+        target : str
+            A categorical, ordered or boolean column.
+        reference : frame of m rows
+            Rows to compare densities with: those of learning, or a few hundred of them.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+        beta : float in 0..1
+            How trees are combined, see `predict`.
+        fragile, unlikely : float
+            A prediction with an epsilon (see `robustness`) below ``fragile`` is fragile; a row with a density below
+            that of all but ``unlikely`` percent of the reference is unlikely.
+
+        Returns
+        -------
+        Uncertainty
+            Arrays ``predicted`` (None where the model gives the row probability 0), ``probability``, ``epsilon``,
+            ``log_density``, ``percentile`` and ``reading``.
+
+        Raises
+        ------
+        ValueError
+            If the target is no such column, or beta is not in 0..1.
+
+        Notes
+        -----
+        The mathematics is in ``docs/robustness.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> odd = joint.uncertainty(penguins.head(1).assign(body_mass_g=9000), "species", penguins)
+        >>> odd.reading[0] in ("unfamiliar", "both")
+        True
+        """
+        j, column = self.schema.index(target), self.schema[target]
+        if not column.is_categorical:
+            robustness(self.model, build(self.schema, n=1), j)  # complains
+        rows, others = (self._without(table, target, n_jobs, beta) for table in (frame, reference))
+        found = uncertainty(self.model, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely, n_jobs=n_jobs)
+        codes = np.where(found.predicted < 0, np.nan, found.predicted)
+        return found._replace(predicted=answers.values(column, codes))
 
     # -- helpers
 

@@ -40,6 +40,7 @@ from .tuning import (
 )
 
 LEAVES = ("normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn")
+_REFERENCE_ROWS = 500
 
 
 class _GenerativeForest(BaseEstimator):
@@ -415,9 +416,14 @@ class _GenerativeForest(BaseEstimator):
         schema = Schema(self.joint_.schema.columns[:-1], self.joint_.schema.frame)
         cells, unseen = encode(schema, X)
         warn_unseen(schema, X, unseen)
+        return self._complete(cells, unseen)
+
+    def _complete(self, cells: np.ndarray, unseen: np.ndarray | None = None) -> Evidence:
+        """Evidence of encoded features, with an unknown target."""
         target = np.full((len(cells), 1), np.nan)
-        known = np.zeros((len(cells), 1), dtype=bool)
-        return build(self.joint_.schema, np.hstack([cells, target]), np.hstack([unseen, known]))
+        if unseen is not None:
+            unseen = np.hstack([unseen, np.zeros((len(cells), 1), dtype=bool)])
+        return build(self.joint_.schema, np.hstack([cells, target]), unseen)
 
 
 class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
@@ -491,6 +497,9 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
         Fewest rows of a leaf.
     min_spread_ : float or float64 array (p,)
         Smallest spread of each numeric column, in units of the column's.
+    reference_ : float64 array (m, n_features_in_)
+        At most 500 rows of learning, drawn at random and encoded (level codes, NaN where missing): what `uncertainty`
+        compares with.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if fitted on a frame.
@@ -513,6 +522,11 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
         training = super()._read(X, y, rows)
         self.classes_ = np.array(training.schema.columns[-1].levels, dtype=training.label_dtype)
         return training
+
+    def _learn(self, training: Training, arrival: Arrival, seed: int) -> Any:
+        rows = np.sort(np.random.default_rng(seed).permutation(len(training.X))[:_REFERENCE_ROWS])
+        self.reference_ = training.X[rows, :-1]
+        return super()._learn(training, arrival, seed)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities p(y | x_o) of each row, missing cells summed out.
@@ -546,15 +560,15 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
         return np.asarray(self.classes_[likeliest])
 
     def uncertainty(
-        self, X: Any, reference: Any, *, beta: float = 1.0, fragile: float = 0.1, unlikely: float = 5.0
+        self, X: Any, reference: Any = None, *, beta: float = 1.0, fragile: float = 0.1, unlikely: float = 5.0
     ) -> Uncertainty:
         """Predictions with both of their uncertainties: fragile ones, and those of rows unlike the ones learned from.
 
         Parameters
         ----------
         X : frame, array or lists of n rows
-        reference : the same, of m rows
-            The rows of learning (or a few hundred of them) to compare densities with.
+        reference : the same, of m rows, optional
+            Rows to compare densities with, such as some that were not learned from; default: ``reference_``.
         beta : float in 0..1
             How trees are combined; by default as the mixture, whose robustness tells more, see `robustness`.
         fragile, unlikely : float
@@ -572,11 +586,12 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
         >>> penguins = jf.datasets.load_penguins()
         >>> X, y = penguins.drop(columns="species"), penguins["species"]
         >>> clf = jf.GenerativeForestClassifier(n_estimators=10, random_state=0).fit(X, y)
-        >>> usual, odd = clf.uncertainty(X.iloc[[0, 0]].assign(body_mass_g=[3750, 9000]), X).percentile
+        >>> usual, odd = clf.uncertainty(X.iloc[[0, 0]].assign(body_mass_g=[3750, 9000])).percentile
         >>> bool(odd < 5 < usual)
         True
         """
-        evidence, others = self._evidence(X), self._evidence(reference)
+        evidence = self._evidence(X)
+        others = self._complete(self.reference_) if reference is None else self._evidence(reference)
         found = uncertainty(
             self.joint_.model,
             evidence,
