@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from . import answers
+from .explain import Explanation, reverse
 from .fill import fill
 from .language import conditions_text
 from .marginal import Marginal
 from .model import Model
+from .outline import outline
 from .posterior import Posterior, conditions_of
 from .queries.attribution import attribution
 from .queries.density import log_density
@@ -249,6 +251,76 @@ class Joint:
         from .ask import ask
 
         return ask(self, text)
+
+    # -- explanations
+
+    def rules(self, tree: int = 0) -> str:
+        """A whole tree as indented text: every test, with its share of the tree's rows, and what each leaf says.
+
+        Numbers by their mean and the interval of equal tails that holds 90 %, levels by the three most probable.
+
+        Parameters
+        ----------
+        tree : int
+            Number of the tree, 0 to ``n_trees - 1``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such tree.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(max_leaf_nodes=3, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.rules().splitlines()[:2]
+        ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0 %']
+        """
+        return outline(self.model, tree)
+
+    def reverse(
+        self, event: str | Mapping[str, Any], k: int = 10, min_share: float = 0.01, n_jobs: int | None = -1
+    ) -> Explanation:
+        """The regions in which an event is most probable, as rules: the leaves' boxes, without the event's own columns.
+
+        Probabilities are the whole joint's, whatever tree a region comes from; equal regions are listed once.
+
+        Parameters
+        ----------
+        event : str or dict
+            As of `probability`.
+        k : int
+            Most regions to list.
+        min_share : float
+            Smallest share of its tree's rows that a region's leaves must hold.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        Explanation
+            Prints as a table. Each dict of its ``rules`` has ``rule``, ``event_probability`` (P(event | region)),
+            ``lift`` (that over P(event)) and ``probability`` (of the region). Empty if no region holds enough, or no
+            leaf has a condition on another column.
+
+        Raises
+        ------
+        ValueError
+            If the event cannot be read or has probability 0, or a parameter is out of its range.
+
+        Notes
+        -----
+        After ``reverse`` of pyjpt, the reference code of Nyga, Picklum, Schierenbeck, Beetz, "Joint Probability Trees"
+        (2023); there regions are judged by the leaf's own distribution.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.reverse("species = Gentoo", k=1).rules[0]["lift"] > 2
+        True
+        """
+        return reverse(self.model, conditions_of(self.schema, event), k, min_share, n_jobs)
 
     # -- frames out
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import answers
 from .alerts import UnsupportedEvidenceWarning, warn
+from .explain import Explanation, explain
 from .language import parse_conditions
 from .marginal import Marginal
 from .model import Model
@@ -82,6 +83,49 @@ class Posterior:
     def leaves(self) -> LeafPosterior:
         """The leaves that the evidence meets, with log p(leaf, evidence): see `queries.posterior.LeafPosterior`."""
         return posterior(self._model, self._evidence)
+
+    def explain(self, k: int = 10, n_jobs: int | None = -1) -> Explanation:
+        """The leaves that carry the answers, as rules, the heaviest first.
+
+        Parameters
+        ----------
+        k : int
+            Most leaves to list.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        Explanation
+            Prints as a table. Each dict of its ``rules`` has ``rule`` (the leaf's box in the query language; '' if it
+            is unbounded), ``weight`` (posterior, all leaves' sum to 1), ``log_weight`` (log p(leaf, evidence)),
+            ``tree``, ``leaf``, ``kind`` ("leaf", "circuit" or "background") and ``says``: given the leaf and the
+            evidence, by column, ``{"mean", "low", "high"}`` (the interval of equal tails that holds 90 %), or
+            ``{"levels": {level: probability}}`` of the three most probable. Columns whose value is known are left out.
+
+        Raises
+        ------
+        ValueError
+            If there are several rows of evidence, it has probability 0, or k is no positive integer.
+
+        Notes
+        -----
+        Nyga, Picklum, Schierenbeck, Beetz, "Joint Probability Trees" (2023), section 3: a leaf is the path to it.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> found = joint.given(species="Gentoo").explain(1).rules[0]
+        >>> found["kind"], joint.probability("species = Gentoo", given=found["rule"]) > 0.9
+        ('circuit', True)
+        """
+        if len(self) != 1:
+            raise ValueError(
+                f"explain speaks of one row of evidence, got {len(self)}; pick one: given(frame[i : i + 1])"
+            )
+        self._check(n_jobs)
+        return explain(self._model, self._evidence, k, n_jobs)
 
     # -- numbers
 
