@@ -87,6 +87,31 @@ def numeric_statistics(x, atom, rows, start, weight, n_atoms, unit):
 
 
 @njit(nogil=True, cache=True)
+def atom_masses(value, share, atoms, rest, lo, hi, smoothing, mass):
+    """Masses of a column's atoms, smoothed by its own shares, into ``mass`` (n_leaves, n_atoms); 0 outside the box.
+
+    ``atoms`` and ``rest`` are `numeric_statistics`'; a leaf without any row or pseudo-row takes the column's shares.
+    """
+    rest_prior = 1.0
+    for k in range(value.shape[0]):
+        rest_prior -= share[k]
+    rest_prior = max(rest_prior, 0.0)
+    for leaf in range(lo.shape[0]):
+        prior = rest_prior
+        total = rest[leaf, 0]
+        for k in range(value.shape[0]):
+            total += atoms[leaf, k]
+            if lo[leaf] < value[k] <= hi[leaf]:
+                prior += share[k]
+        pseudo = smoothing if total > 0.0 or smoothing > 0.0 else 1.0
+        scale = pseudo / prior if prior > 0.0 else 0.0
+        total += scale * prior
+        for k in range(value.shape[0]):
+            inside = lo[leaf] < value[k] <= hi[leaf] and total > 0.0
+            mass[leaf, k] = (atoms[leaf, k] + scale * share[k]) / total if inside else 0.0
+
+
+@njit(nogil=True, cache=True)
 def means_and_spreads(rest, lo, hi, unit, centre, low, high, floor, pooled, spread_rows):
     """Mean and standard deviation (l,) of a numeric column in each leaf, from `numeric_statistics`' ``rest``.
 

@@ -70,6 +70,11 @@ def truncated_location(mean, spread, lo, hi):
         if lo[leaf] == -math.inf and hi[leaf] == math.inf:
             continue
         sigma = spread[leaf]
+        width = (hi[leaf] - lo[leaf]) / sigma
+        if width < 2.0:  # nearly a line in a narrow box: its mean is off the middle by (a - middle) * width^2 / 12
+            middle = lo[leaf] / 2 + hi[leaf] / 2
+            start = middle + (mean[leaf] - middle) / width * 12.0 / width
+            a[leaf] = min(max(start, mean[leaf] - 20.0 * sigma), mean[leaf] + 20.0 * sigma)
         for _ in range(_ROUNDS):
             m, v = mean_variance(NORMAL, a[leaf], sigma, lo[leaf], hi[leaf], lo[leaf], hi[leaf])
             if not v > 0.0:

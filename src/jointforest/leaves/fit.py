@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..table.columns import Columns
-from ._fit import level_masses, means_and_spreads, numeric_statistics
+from ._fit import atom_masses, level_masses, means_and_spreads, numeric_statistics
 from ._mle import mass_beyond, truncated_location, truncated_mle
 
 EDGE_ROWS = 5.0  # bounds="auto" cuts where the leaves put more than so many rows' mass beyond all data
@@ -197,9 +197,8 @@ def fit_tree(
             table.values[j], table.codes[j], rows, start, weight, at.stop - at.start, table.spread[slot]
         )
         if at.stop > at.start:
-            atom_mass[:, at] = _atom_masses(
-                columns.atom_value[at], table.atom_share[at], atoms, rest[:, 0], lo[:, slot], hi[:, slot], settings
-            )
+            value, share = columns.atom_value[at], table.atom_share[at]
+            atom_masses(value, share, atoms, rest, lo[:, slot], hi[:, slot], settings.smoothing, atom_mass[:, at])
         step = float(columns.step[slot])
         lo[:, slot], hi[:, slot] = _support(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
         if settings.leaf not in LIKE_UNIFORM:
@@ -214,30 +213,6 @@ def fit_tree(
         a[:], b[:] = 0.0, 0.0
     size = np.bincount(np.repeat(np.arange(n_leaves), np.diff(start)), weight[rows], minlength=n_leaves)
     return TreeLeaves(size, a, b, lo, hi, atom_mass, level_mass, missing_rate)
-
-
-def _atom_masses(
-    value: np.ndarray,
-    share: np.ndarray,
-    atoms: np.ndarray,
-    n_rest: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-    settings: Settings,
-) -> np.ndarray:
-    """Masses (l, n_atoms) of the atoms inside the box, smoothed by the column's own shares.
-
-    A leaf without any row or pseudo-row takes the column's shares.
-    """
-    inside = (value > lo[:, None]) & (value <= hi[:, None])
-    pseudo = np.where((atoms.sum(axis=1) + n_rest > 0) | (settings.smoothing > 0), settings.smoothing, 1.0)
-    prior = np.where(inside, share, 0.0)
-    rest_prior = max(1.0 - share.sum(), 0.0)
-    prior_total = prior.sum(axis=1) + rest_prior
-    scale = np.divide(pseudo, prior_total, out=np.zeros_like(prior_total), where=prior_total > 0)
-    total = atoms.sum(axis=1) + n_rest + scale * prior_total
-    weight = np.where(inside, atoms, 0.0) + scale[:, None] * prior
-    return np.asarray(weight / np.where(total > 0, total, 1.0)[:, None])
 
 
 def _support(
