@@ -13,19 +13,22 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_models import random_evidence, random_model, random_point, seeds
+from random_models import make_evidence, random_cells, random_model, random_point, seeds
 
 import jointforest as jf
 from jointforest.explain import explain
 from jointforest.joint import Joint
 from jointforest.language import parse_conditions
 from jointforest.leaf_answers import answers_text, leaf_answers
+from jointforest.leaves.derived import make_leaves
 from jointforest.model import Model
 from jointforest.rules import box_conditions, levels_condition, rule_text, side_condition, split_conditions
 from jointforest.table.compile import Region, compiled, contains
 from jointforest.table.evidence import build
-from jointforest.table.schema import Column, Schema
+from jointforest.table.regions import Evidence
+from jointforest.table.schema import Column, Schema, kernel_columns
 from jointforest.trees.boxes import leaf_boxes
+from jointforest.trees.nodes import Trees
 
 COLUMNS = {
     "age": Column("age", "integer", "int64", step=1.0),
@@ -161,10 +164,15 @@ def is_inside(box: tuple[dict[int, tuple[float, float]], dict[int, set[int]]], p
 # ------------------------------------------------------------------------------------------------------ explanations
 
 
+def mixed_evidence(model: Model, seed: int) -> Evidence:
+    """One row with values, regions and nothing."""
+    return make_evidence(random_cells(np.random.default_rng(seed), model, 4)[3:])
+
+
 @given(seeds)
 def test_weights_are_bayes_rule(seed: int) -> None:
     model = random_model(seed)
-    evidence = random_evidence(model, seed, 1)
+    evidence = mixed_evidence(model, seed)
     weight, joint = naive.posterior(model, evidence, 0), naive.log_joint(model, evidence, 0)
     if np.isnan(weight).any():
         with pytest.raises(ValueError, match="probability 0"):
@@ -188,7 +196,7 @@ def test_weights_are_bayes_rule(seed: int) -> None:
 @given(seeds)
 def test_what_a_leaf_says_is_its_own_posterior(seed: int) -> None:
     model = random_model(seed, n_trees=2)
-    evidence = random_evidence(model, seed, 1)
+    evidence = mixed_evidence(model, seed)
     leaves = np.flatnonzero(naive.log_joint(model, evidence, 0) > -600)
     for leaf, says in zip(leaves.tolist(), leaf_answers(model, evidence, leaves), strict=True):
         known = {c.name for c, x in zip(model.schema.columns, evidence.value[0], strict=True) if not np.isnan(x)}
@@ -310,6 +318,41 @@ def test_the_paths_of_the_whole_tree_are_its_boxes(seed: int) -> None:
     for leaf, path in found.items():
         share = joint.probability(path) if path else 1.0
         assert share == pytest.approx(math.exp(model.leaves.log_weight[leaf]), abs=1e-9)
+
+
+def test_the_whole_tree_as_text() -> None:
+    schema = Schema((Column("x", "categorical", "str", levels=("a", "b", "c", "d"), n_observed=10),), "pandas")
+    columns = kernel_columns(schema)
+    trees = Trees(
+        feature=np.array([0, -1, 0, -1, -1], np.int32),
+        threshold=np.zeros(5),
+        levels_at=np.array([0, -1, 1, -1, -1], np.int32),
+        left_levels=np.array([0b0001, 0b0011], np.uint64),  # level a does not come to the second test
+        left=np.array([1, -1, 3, -1, -1], np.int32),
+        right=np.array([2, -1, 4, -1, -1], np.int32),
+        leaf=np.array([-1, 0, -1, 1, 2], np.int32),
+        weight=np.array([1.0, 0.5, 0.5, 0.3, 0.2]),
+        root=np.zeros(1, np.int32),
+    )
+    leaves = make_leaves(
+        columns,
+        tree=np.zeros(3, np.int32),
+        log_weight=np.log([0.5, 0.3, 0.2]),
+        **{name: np.empty((3, 0)) for name in ("family", "a", "b", "lo", "hi", "atom_mass")},
+        level_mass=np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 0.75, 0.25]]),
+        missing_rate=np.zeros((3, 1)),
+    )
+    expected = """\
+tree 0 of 1: 3 leaves; shares are of the tree's rows
+(all rows)  100.0 %
+  x = 'a'  50.0 %  [leaf 0]
+      x a 100 %
+  x != 'a'  50.0 %
+    x = 'b'  30.0 %  [leaf 1]
+        x b 100 %
+    x != 'b'  20.0 %  [leaf 2]
+        x c 75 %, d 25 %"""
+    assert Joint(Model(schema, columns, trees, leaves, has_background=False)).rules() == expected
 
 
 def test_rules_of_a_forest_are_a_tree_s_own() -> None:
