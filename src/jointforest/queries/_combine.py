@@ -10,7 +10,7 @@ from numba import njit
 from ..leaves._slots import level_region_log_mass, region_log_mass
 from ._circuits import has_circuit, rows_of_column, share_out
 from ._regions import cell_region
-from ._walk import reachable
+from ._walk import level_goes_left, reachable
 from ._weights import widened
 
 
@@ -57,23 +57,24 @@ def weigh_trees(start, log_weight, fallen, tree, n_trees, beta):
 
 
 @njit(nogil=True, cache=True)
-def routed_rows(columns, trees, leaves, evidence, first, stop, n_trees):
-    """The one leaf of each of the first ``n_trees`` trees that each of the rows first..stop-1 meets, in their order.
+def routed_rows(trees, value, first, stop, n_trees):
+    """The leaf of each of the first ``n_trees`` trees in which each of the rows first..stop-1 of ``value`` ends.
 
-    Empty if a row meets several leaves of a tree: then it takes densities to weigh them.
+    The rows know the values of all splits. Trees are the outer loop: one tree's nodes stay in the processor's cache.
     """
-    stack = np.empty(trees.feature.shape[0], np.int32)
-    leaf = np.empty(leaves.log_weight.shape[0], np.int32)
-    out = np.empty((stop - first) * n_trees, np.int32)
-    n_all = trees.root.shape[0]
-    for row in range(first, stop):
-        if reachable(columns, trees, evidence, row, stack, leaf) != n_all:
-            return out[:0]
-        for t in range(n_trees):
-            if leaves.tree[leaf[t]] != t:
-                return out[:0]
-            out[(row - first) * n_trees + t] = leaf[t]
-    return out
+    out = np.empty((stop - first, n_trees), np.int32)
+    for t in range(n_trees):
+        for row in range(first, stop):
+            node = trees.root[t]
+            while trees.feature[node] >= 0:
+                x = value[row, trees.feature[node]]
+                if trees.levels_at[node] < 0:
+                    left = x <= trees.threshold[node]
+                else:
+                    left = level_goes_left(trees.left_levels, trees.levels_at[node], int(x))
+                node = trees.left[node] if left else trees.right[node]
+            out[row - first, t] = trees.leaf[node]
+    return out.ravel()
 
 
 @njit(nogil=True, cache=True)

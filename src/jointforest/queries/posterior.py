@@ -15,6 +15,7 @@ from ._weights import posterior_rows
 from .distinct import distinct_rows
 
 _ENTRIES = 2_000_000
+_ROUTED_ROWS = 2048
 
 
 class LeafPosterior(NamedTuple):
@@ -108,11 +109,31 @@ def by_chunks(
     anew, see `chunk_posterior`.
     """
     rows, place = distinct_rows(evidence)
+    is_routed = beta == 0.0 and _knows_splits(model, rows)
 
     def work(first: int, stop: int) -> np.ndarray:
+        if is_routed:
+            return read(rows, _routed(model, rows, first, stop), first)
         return read(rows, chunk_posterior(model, rows, first, stop, column, beta), first)
 
-    return np.concatenate(list(map_ordered(work, row_chunks(model, rows), n_jobs)))[place]
+    cut = chunks(len(rows.value), _ROUTED_ROWS) if is_routed else row_chunks(model, rows)
+    return np.concatenate(list(map_ordered(work, cut, n_jobs)))[place]
+
+
+def _knows_splits(model: Model, evidence: Evidence) -> bool:
+    """Whether every row ends in one leaf of each tree, and leaves are products: then it takes no densities to tell."""
+    if not len(evidence.value) or len(model.leaves.node_kind) or evidence.region.size:
+        return False
+    feature = model.trees.feature
+    return not np.isnan(evidence.value[:, np.unique(feature[feature >= 0])]).any()
+
+
+def _routed(model: Model, evidence: Evidence, first: int, stop: int) -> LeafPosterior:
+    """`chunk_posterior` with ``beta`` 0 of rows that end in one leaf of each tree."""
+    n_trees = len(model.trees.root) - model.has_background
+    leaf = routed_rows(model.trees, evidence.value, first, stop, n_trees)
+    start = n_trees * np.arange(stop - first + 1, dtype=np.int64)
+    return LeafPosterior(start, leaf, np.full(len(leaf), -np.log(n_trees)), np.zeros(stop - first))
 
 
 def chunk_posterior(
@@ -129,11 +150,6 @@ def chunk_posterior(
     if beta == 1.0:
         return LeafPosterior(*posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j))
     n_trees = len(model.trees.root) - model.has_background
-    if beta == 0.0 and not len(model.leaves.node_kind) and not evidence.region.size:
-        routed = routed_rows(model.columns, model.trees, model.leaves, evidence, first, stop, n_trees)
-        if len(routed):
-            start = n_trees * np.arange(stop - first + 1, dtype=np.int64)
-            return LeafPosterior(start, routed, np.full(len(routed), -np.log(n_trees)), np.zeros(stop - first))
     start, leaf, log_weight, _ = posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j)
     start, leaf, log_weight, fallen = with_routed(
         model.columns, model.trees, model.leaves, evidence, first, start, leaf, log_weight, j, n_trees
