@@ -12,6 +12,8 @@ import math
 from ..leaves._cells import log_norm, log_pdf, mean_variance
 from ..leaves._grid import log_cell_density
 from ..leaves._slots import kernel
+from ..leaves._special import INV_SQRT_2PI, upper_tail
+from ..leaves.normal import short_series
 from ..leaves.table import NORMAL
 
 _NEAR = 1e-5
@@ -98,20 +100,53 @@ def trend(a, b, lo, hi, step, x, reach):
 
 
 @kernel
-def log_density_bound(family, a, b, lo, hi, norm, step, x, reach, rises, best, upper):
-    """Bound of the log density of the part without atoms.
+def _density_at(mean, b, lo, hi, step, x):
+    """Density of a normal with this mean, of the value or its cell: a log and a factor, as logarithms take time."""
+    scale = 1.0 / b
+    z, h = (x - mean) * scale, step * scale
+    z2, y = z * z, h * h
+    zl, zh = (lo - mean) * scale, (hi - mean) * scale
+    near = (zl > -0.5 and zh < 40.0) or (zh < 0.5 and zl > -40.0)  # both ends matter, and their masses may cancel
+    if y * (z2 + 4.0) > 0.05 or zl > 8.0 or zh < -8.0 or near:
+        return _log_density_at(mean, b, lo, hi, step, x), 1.0
+    if not lo < x <= hi:
+        return -math.inf, 1.0
+    factor = INV_SQRT_2PI * scale
+    if step > 0.0:
+        factor += factor * short_series(z2, y)
+    if zl > -0.5:
+        factor /= upper_tail(zl) if zl > 0.0 else 1.0 - upper_tail(-zl)
+    elif zh < 0.5:
+        factor /= upper_tail(-zh) if zh < 0.0 else 1.0 - upper_tail(zh)
+    elif is_cut(lo, hi):
+        factor /= 1.0 - upper_tail(-zl) - upper_tail(zh)
+    return -0.5 * z2, factor
+
+
+@kernel
+def density_bound(family, a, b, lo, hi, norm, step, x, reach, rises, best, upper):
+    """Bound of the density of the part without atoms, as a log and a factor.
 
     ``rises`` is from `trend`. Where it is 0, upper bounds need ``best`` from `best_mean`.
     """
     if family != NORMAL or reach == 0.0:
-        return _log_density(family, a, b, lo, hi, norm, step, x)
+        return _log_density(family, a, b, lo, hi, norm, step, x), 1.0
     if rises != 0:
-        return _log_density_at(a + reach if (rises > 0) == upper else a - reach, b, lo, hi, step, x)
+        return _density_at(a + reach if (rises > 0) == upper else a - reach, b, lo, hi, step, x)
     if upper:
-        return _log_density_at(min(max(best, a - reach), a + reach), b, lo, hi, step, x)
-    if is_cut(lo, hi):  # the farther end need not be the worse one
-        return min(_log_density_at(a - reach, b, lo, hi, step, x), _log_density_at(a + reach, b, lo, hi, step, x))
-    return _log_density_at(a - reach if x >= a else a + reach, b, lo, hi, step, x)
+        return _density_at(min(max(best, a - reach), a + reach), b, lo, hi, step, x)
+    if not is_cut(lo, hi):
+        return _density_at(a - reach if x >= a else a + reach, b, lo, hi, step, x)
+    log_1, factor_1 = _density_at(a - reach, b, lo, hi, step, x)
+    log_2, factor_2 = _density_at(a + reach, b, lo, hi, step, x)  # the farther end need not be the worse one
+    return (log_1, factor_1) if log_1 - log_2 < math.log(factor_2 / factor_1) else (log_2, factor_2)
+
+
+@kernel
+def log_density_bound(family, a, b, lo, hi, norm, step, x, reach, rises, best, upper):
+    """`density_bound` as a log alone."""
+    log, factor = density_bound(family, a, b, lo, hi, norm, step, x, reach, rises, best, upper)
+    return log + math.log(factor)
 
 
 @kernel

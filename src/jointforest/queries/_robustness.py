@@ -17,9 +17,11 @@ from numba import njit
 from ..leaves._slots import kernel
 from ..leaves.table import FACTORS, NORMAL, SUM
 from ._circuits import has_circuit
-from ._credal import best_mean, is_cut, log_density_bound, trend, with_atoms
+from ._credal import best_mean, density_bound, is_cut, log_density_bound, trend, with_atoms
 from ._reached import Reached, know, reach
 
+_STEEP = -2.0
+"""A start for interpolation where log-odds may be without bound."""
 _ROUNDING = 1e-15
 """Ratios are known to this."""
 
@@ -42,6 +44,8 @@ class Problem(NamedTuple):
     allowed : uint8 array (L, K)
         Classes that the leaf's box admits.
     n_allowed : int64 array (L,)
+    splits_target : int
+        1 if some leaf's box excludes classes.
     holds_target : uint8 array (Q,)
         Whether the circuit's node describes the target.
     weight : float64 array (N,)
@@ -56,6 +60,7 @@ class Problem(NamedTuple):
     n_trees: int
     allowed: np.ndarray
     n_allowed: np.ndarray
+    splits_target: int
     holds_target: np.ndarray
     weight: np.ndarray
 
@@ -154,16 +159,20 @@ def _bound_products(columns, leaves, problem, reached, worst, first, stop, epsil
                 if best != best:
                     best = best_mean(m, s, u, v, step, x, unit)
                     best_means[i * n_numbers + k] = best
-            bound = 0.0
+            bound, factor = 0.0, 1.0
             if step > 0.0 or reached.atom[j] < 0:
                 norm = log_norm[row, slot]
-                bound = log_density_bound(f, m, s, u, v, norm, step, x, reach, rises, best, upper)
+                bound, factor = density_bound(f, m, s, u, v, norm, step, x, reach, rises, best, upper)
             if n_atoms > 0:
-                own = atom_mass[row, atom_start[slot] + reached.atom[j]] if reached.atom[j] >= 0 else -1.0
+                own = -1.0
+                if reached.atom[j] >= 0:
+                    own = atom_mass[row, atom_start[slot] + reached.atom[j]]
+                    bound, factor = bound + math.log(factor), 1.0
                 mass, bound = with_atoms(bound, log_rest[row, slot], own, n_atoms, step, epsilon, upper)
-                product *= mass
-                if product < 1e-100:
-                    total, product = total + _log(product), 1.0
+                factor *= mass
+            product *= factor
+            if not 1e-100 < product < 1e100:
+                total, product = total + _log(product), 1.0
             total += bound
         total += math.log(product)
         if upper:
@@ -497,20 +506,25 @@ def _gap(columns, trees, leaves, problem, reached, worst, y, z, epsilon):
 def _first_win(columns, trees, leaves, problem, reached, worst, y, z, margin, stop, tol):
     """The most epsilon, to ``tol``, at which the challenger cannot win; at ``stop`` it can.
 
-    ``margin`` is the challenger's probability less that of y, in the model as it is.
+    ``margin`` is the challenger's probability less that of y, in the model as it is. It wins at the latest where
+    contaminating the classes alone is enough, unless boxes exclude it.
 
     The bracket is narrowed by inverse quadratic steps where these are safe, by halves elsewhere (T. R. Chandrupatla,
     "A new hybrid quadratic/bisection algorithm", Advances in Engineering Software 28, 1997).
     """
     if margin >= 0.0:
         return 0.0
-    b, fb = 0.0, margin if problem.beta < 1.0 else _log_odds(margin, 1.0)
-    a = stop
+    b, fb = 0.0, margin if problem.beta < 1.0 else max(_log_odds(margin, 1.0), _STEEP)
+    if problem.splits_target == 0:
+        stop = min(stop, margin / (margin - 1.0))
+    a = max(stop - 0.5 * tol, 0.0)
     fa = _gap(columns, trees, leaves, problem, reached, worst, y, z, a)
-    if fa < 0.0:  # a rounding error below 0
+    if fa < 0.0:
         return a
-    c, fc, t = a, fa, 0.5
+    c, fc, t = a, fa, fa / (fa - fb)
     while abs(b - a) > tol:
+        least = 0.5 * tol / abs(b - a)
+        t = min(max(t, least), 1.0 - least)
         x = a + t * (b - a)
         f = _gap(columns, trees, leaves, problem, reached, worst, y, z, x)
         if (f < 0.0) == (fa < 0.0):
@@ -522,8 +536,6 @@ def _first_win(columns, trees, leaves, problem, reached, worst, y, z, margin, st
         t = 0.5
         if phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi:
             t = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
-        least = 0.5 * tol / max(abs(b - a), tol)
-        t = min(max(t, least), 1.0 - least)
     return a if fa < 0.0 else b
 
 
@@ -535,12 +547,11 @@ def _row_epsilon(columns, trees, leaves, problem, reached, worst, y, second, p, 
         z = second if k < 0 else k  # the likeliest challenger first: mostly none of the others can win so soon
         if z == y or k == second:
             continue
-        if k < 0 and _gap(columns, trees, leaves, problem, reached, worst, y, z, 0.5) >= 0.0:
-            found = 0.5
-        elif k >= 0 and _gap(columns, trees, leaves, problem, reached, worst, y, z, found) < 0.0:
+        at = worst.epsilon[0] if found <= worst.epsilon[0] <= found + tol else found  # its bounds are at hand
+        if k >= 0 and _gap(columns, trees, leaves, problem, reached, worst, y, z, at) < 0.0:
             continue
         margin = p[i, z] - p[i, y]
-        found = _first_win(columns, trees, leaves, problem, reached, worst, y, z, margin, found, tol)
+        found = min(found, _first_win(columns, trees, leaves, problem, reached, worst, y, z, margin, at, tol))
         if found == 0.0:
             break
     return found

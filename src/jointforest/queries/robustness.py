@@ -177,6 +177,7 @@ def _problem(model: Model, j: int, beta: float, c: float, shift: str, n_jobs: in
         n_trees=len(trees.root) - (model.has_background and beta < 1),
         allowed=allowed,
         n_allowed=allowed.sum(axis=1, dtype=np.int64),
+        splits_target=int(not allowed.all()),
         holds_target=_holding(model, j),
         weight=node_weights(trees, leaves),
     )
