@@ -17,8 +17,10 @@ from .model import Model
 from .outline import outline
 from .posterior import Posterior, conditions_of
 from .queries.attribution import attribution
+from .queries.condition import condition as conditioned
 from .queries.density import log_density
 from .queries.imputation import impute_and_weigh
+from .queries.keep import keep
 from .queries.levels import level_probability
 from .queries.moments import mean_variance
 from .queries.robustness import robustness
@@ -211,6 +213,70 @@ class Joint:
         said = {name: normal(condition) for name, condition in known.items()} if one else {}
         text = conditions_text({name: condition for name, condition in said.items() if condition is not None})
         return Posterior(self.model, build(self.schema, conditions=known), one, text)
+
+    def condition(self, evidence: Any = None, /, **conditions: Any) -> Joint:
+        """The joint distribution given evidence, as a joint of its own that can be saved, sampled and asked.
+
+        Parameters
+        ----------
+        evidence, **conditions
+            As of `given`, of one row.
+
+        Returns
+        -------
+        Joint
+            Of all columns. It answers as ``given`` with the evidence does. A column without grid that has a value
+            becomes ``mixed``, with the value as its only atom.
+
+        Raises
+        ------
+        ValueError
+            If the evidence has several rows, or probability 0.
+
+        Notes
+        -----
+        How, and what is exact: ``docs/modes.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> dream = joint.condition(island="Dream")
+        >>> bool(abs(dream.probability("sex = MALE") - joint.probability("sex = MALE", "island = Dream")) < 1e-10)
+        True
+        """
+        known = self.given(evidence, **conditions)
+        if len(known) != 1:
+            raise ValueError(f"condition: expected evidence of one row, got {len(known)} rows")
+        known._check(-1)
+        return Joint(conditioned(self.model, known._evidence))
+
+    def keep(self, *columns: str) -> Joint:
+        """The joint distribution of some of the columns, as a joint of its own.
+
+        Parameters
+        ----------
+        *columns : str
+            Names, in any order; the table's order stays.
+
+        Returns
+        -------
+        Joint
+            It answers as this one does where the other columns are missing.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown, or none is named.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.keep("sex", "island").columns
+        ('island', 'sex')
+        """
+        return Joint(keep(self.model, [self.schema.index(column) for column in columns]))
 
     def marginal(self, column: str) -> Marginal:
         """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``pmf``, ``mean``, ``var``, ``std``, ``sample``.
