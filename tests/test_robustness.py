@@ -419,6 +419,17 @@ def test_uncertainty_remembers_rows_of_learning(penguins) -> None:
     assert np.all(fits[0].reference_[:, list(X.columns).index("body_mass_g")] == 1)
 
 
+def test_impossible_rows_are_not_predicted(penguins) -> None:
+    X, y, _ = penguins
+    forest = jointforest.GenerativeForestClassifier(
+        3, random_state=0, min_samples_leaf=4, beta=1.0, leaf="uniform", bounds="global", epsilon=0.0
+    )
+    found = forest.fit(X, y).uncertainty(X.iloc[[0, 0]].assign(body_mass_g=[3750, 1e6]))
+    assert found.predicted.tolist() == ["Adelie", None]
+    assert np.isnan(found.epsilon).tolist() == np.isnan(found.probability).tolist() == [False, True]
+    assert found.reading[1] == "both"
+
+
 def test_uncertainty_of_a_joint(penguins) -> None:
     X, y, clf = penguins
     rows = X.iloc[[0, 100, 300, 3]]

@@ -578,7 +578,8 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
         Returns
         -------
         Uncertainty
-            Arrays ``predicted``, ``probability``, ``epsilon``, ``log_density``, ``percentile`` and ``reading``.
+            Arrays ``predicted`` (None where the forest gives the row probability 0), ``probability``, ``epsilon``,
+            ``log_density``, ``percentile`` and ``reading``.
 
         Examples
         --------
@@ -602,7 +603,11 @@ class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
             unlikely=unlikely,
             n_jobs=self.n_jobs,
         )
-        return found._replace(predicted=np.asarray(self.classes_[found.predicted]))
+        predicted = np.asarray(self.classes_[found.predicted])
+        if (impossible := found.predicted < 0).any():
+            predicted = predicted.astype(object)
+            predicted[impossible] = None
+        return found._replace(predicted=predicted)
 
 
 class GenerativeForestRegressor(RegressorMixin, _GenerativeForest):
