@@ -71,7 +71,7 @@ def truncated_location(mean, spread, lo, hi):
             continue
         sigma = spread[leaf]
         width = (hi[leaf] - lo[leaf]) / sigma
-        if width < 2.0:  # nearly a line in a narrow box: its mean is off the middle by (a - middle) * width^2 / 12
+        if 1e-9 < width < 2.0:  # nearly a line: its mean is off the middle by (a - middle) * width^2 / 12
             middle = lo[leaf] / 2 + hi[leaf] / 2
             start = middle + (mean[leaf] - middle) / width * 12.0 / width
             a[leaf] = min(max(start, mean[leaf] - 20.0 * sigma), mean[leaf] + 20.0 * sigma)
