@@ -11,7 +11,7 @@ import pandas as pd
 from _common import adult_split, arguments, finish, mean_and_error, progress, timed, verdict
 
 from jointforest import AdversarialForest
-from jointforest.queries.density import log_density
+from jointforest.forest.posterior.density import log_density
 from jointforest.table.evidence import build
 from jointforest.table.frames import encode
 from jointforest.table.regions import Evidence

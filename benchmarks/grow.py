@@ -19,13 +19,13 @@ import numpy as np
 from _common import arguments, finish, progress, read, verdict
 from sklearn.ensemble import RandomForestClassifier
 
-from jointforest.learn.rounds import draw_rows
+from jointforest.ground.threads import map_ordered
+from jointforest.learn.adversarial.rounds import draw_rows
 from jointforest.table.frames import encode
-from jointforest.table.infer import infer_schema
+from jointforest.table.infer_schema import infer_schema
 from jointforest.table.schema import kernel_columns
-from jointforest.threads import map_ordered
-from jointforest.trees._split import ENTROPY, GINI
-from jointforest.trees.grow import grow
+from jointforest.trees.grow.criterion_kernels import ENTROPY, GINI
+from jointforest.trees.grow.grow import grow
 from jointforest.trees.ranks import rank, snap
 
 TABLES = ("segment", "robot", "texture", "wine", "gesture", "electricity")

@@ -9,7 +9,8 @@ import matplotlib.pyplot as plt
 from _common import HERE, arguments, progress, read
 from matplotlib.figure import Figure
 
-from jointforest import JointTree, datasets, plot
+from jointforest import JointTree, plot
+from jointforest.io import datasets
 
 DOCS = HERE.parent / "docs"
 

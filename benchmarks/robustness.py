@@ -40,7 +40,7 @@ THRESHOLDS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
 
 def tree_variance(clf: Any, X: Any) -> np.ndarray:
     """Variance over trees of their own probability of the class that the mixture predicts."""
-    from jointforest.queries.combine import tree_answers
+    from jointforest.forest.column.tree_answers import tree_answers
 
     model = clf.joint_.model
     evidence = clf._evidence(X)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jointforest.leaves.table import STUDENT, UNIFORM
-from jointforest.model import Model
+from jointforest.model.model import Model
 from jointforest.table.regions import Evidence
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)

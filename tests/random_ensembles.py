@@ -6,7 +6,7 @@ import numpy as np
 from random_models import cell_number, random_number, random_point
 
 from jointforest.ensembles.table import Ensemble
-from jointforest.model import Model
+from jointforest.model.model import Model
 
 
 def random_ensemble(rng: np.random.Generator, model: Model, n_trees=3, max_depth=3, n_outputs=1, link="identity"):

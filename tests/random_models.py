@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import FACTORS, NORMAL, PRODUCT, STUDENT, SUM, UNIFORM, Circuits
-from jointforest.model import Model
+from jointforest.model.model import Model
 from jointforest.table.regions import Evidence
 from jointforest.table.schema import CATEGORICAL_KINDS, KINDS, Column, Schema, kernel_columns
 from jointforest.trees.nodes import Trees

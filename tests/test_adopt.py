@@ -25,12 +25,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 from test_trees import make_columns
 
-from jointforest._validate_trees import check_trees
-from jointforest.learn.sklearn_forests import adopt, read_forest
-from jointforest.learn.targets import Training, read_training
+from jointforest.learn.generative.from_sklearn import adopt, read_forest
+from jointforest.learn.generative.targets import Training, read_training
 from jointforest.table.frames import encode
 from jointforest.table.schema import Schema
-from jointforest.trees.adopt import (
+from jointforest.trees.adopt.adopt import (
     SplitTree,
     cell_edges,
     find_leaf,
@@ -40,6 +39,7 @@ from jointforest.trees.adopt import (
     with_weights,
 )
 from jointforest.trees.boxes import leaf_boxes
+from jointforest.trees.check import check_trees
 from jointforest.trees.ranks import snap
 
 CLASSIFIERS = [

@@ -10,14 +10,14 @@ import pytest
 from sklearn.base import clone
 
 import jointforest as jf
-from jointforest.learn import adversarial, rounds
-from jointforest.learn._generate import from_leaves, from_marginals
+from jointforest.learn.adversarial import adversarial, rounds
+from jointforest.learn.adversarial.generate_kernels import from_leaves, from_marginals
+from jointforest.learn.adversarial.rounds import RoundSettings, draw_rows, prune_forest, run
 from jointforest.learn.checks import count_features
-from jointforest.learn.rounds import RoundSettings, draw_rows, prune_forest, run
 from jointforest.table.frames import encode
-from jointforest.table.infer import infer_schema
+from jointforest.table.infer_schema import infer_schema
 from jointforest.table.schema import Schema, kernel_columns
-from jointforest.trees.grow import find_leaves
+from jointforest.trees.grow.grow import find_leaves
 from jointforest.trees.ranks import Ranks, rank, snap
 
 SETTINGS = RoundSettings(
@@ -403,7 +403,7 @@ def test_oob_rows_were_not_drawn(frame: pd.DataFrame, monkeypatch: pytest.Monkey
     ids=str,
 )
 def test_settings_give_models_that_pass_their_checks(frame: pd.DataFrame, settings: dict) -> None:
-    from jointforest._validate import check
+    from jointforest.model.check import check
 
     forest = jf.AdversarialForest(**({"n_estimators": 3, "random_state": 0} | settings)).fit(frame)
     model = forest.joint_.model

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import jointforest as jf
-from jointforest._validate import check
-from jointforest.alerts import UnseenLevelWarning
+from jointforest.ground.warnings import UnseenLevelWarning
+from jointforest.model.check import check
 
 
 def learn(frame: object, **settings: object) -> jf.Joint:

@@ -17,20 +17,20 @@ from quadrature import complete, rule
 from random_models import Cell, Region, make_evidence, random_evidence, random_model, seeds
 from scipy import stats
 
-from jointforest._validate import check
-from jointforest.leaves.circuits import check_circuits, leaf_of_rows
+from jointforest.forest.column.distribution import cdf, quantile
+from jointforest.forest.column.levels import level_probability
+from jointforest.forest.column.moments import mean_variance
+from jointforest.forest.posterior.density import log_density
+from jointforest.forest.posterior.posterior import background_weight, chunk_posterior, posterior
+from jointforest.forest.posterior.tree_density import tree_log_density
+from jointforest.forest.rows.imputation import impute
+from jointforest.forest.rows.sampling import sample
+from jointforest.leaves.circuits.soundness import check_circuits, leaf_of_rows
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import FACTORS, NORMAL, PRODUCT, SUM, UNIFORM, Circuits
-from jointforest.model import Model
-from jointforest.queries.density import log_density
-from jointforest.queries.distribution import cdf, quantile
-from jointforest.queries.imputation import impute
-from jointforest.queries.levels import level_probability
-from jointforest.queries.moments import mean_variance
-from jointforest.queries.posterior import background_weight, chunk_posterior, posterior
-from jointforest.queries.sampling import sample
-from jointforest.queries.trees import tree_log_density
-from jointforest.store import load_model, save_model
+from jointforest.model.check import check
+from jointforest.model.file import load_model, save_model
+from jointforest.model.model import Model
 from jointforest.table.schema import Column, Schema, kernel_columns
 from jointforest.trees.nodes import Trees
 

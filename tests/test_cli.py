@@ -18,7 +18,8 @@ import pyarrow.parquet
 import pytest
 
 import jointforest as jf
-from jointforest import cli, files
+from jointforest import cli
+from jointforest.io import tables as files
 
 
 class Result(NamedTuple):

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from random_models import random_evidence, random_model, seeds
 
+from jointforest.forest.column.distribution import quantile
+from jointforest.forest.column.levels import level_probability
+from jointforest.forest.column.moments import mean_variance
+from jointforest.forest.column.tree_answers import tree_answers
+from jointforest.forest.posterior.posterior import chunk_posterior
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import NORMAL, UNIFORM
-from jointforest.model import Model
-from jointforest.queries.combine import tree_answers
-from jointforest.queries.distribution import quantile
-from jointforest.queries.levels import level_probability
-from jointforest.queries.moments import mean_variance
-from jointforest.queries.posterior import chunk_posterior
+from jointforest.model.model import Model
 from jointforest.table.evidence import build
 from jointforest.table.regions import Evidence
 

@@ -20,13 +20,13 @@ from random_models import (
 )
 
 import jointforest as jf
-from jointforest import _validate
-from jointforest.model import Model
-from jointforest.queries.condition import condition
-from jointforest.queries.density import log_density
-from jointforest.queries.keep import keep
-from jointforest.queries.sampling import sample
-from jointforest.queries.trees import tree_log_density
+from jointforest.forest.posterior.density import log_density
+from jointforest.forest.posterior.tree_density import tree_log_density
+from jointforest.forest.reshape.condition import condition
+from jointforest.forest.reshape.marginalise import keep
+from jointforest.forest.rows.sampling import sample
+from jointforest.model import check as _validate
+from jointforest.model.model import Model
 
 
 def checked(model: Model) -> Model:

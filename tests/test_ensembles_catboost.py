@@ -11,8 +11,8 @@ from catboost import CatBoost, CatBoostClassifier, CatBoostRanker, CatBoostRegre
 from sklearn.exceptions import NotFittedError
 from test_ensembles_table import LETTERS, answers, assert_same_leaves, check, make_table, make_target, numbers_only
 
-from jointforest.ensembles._hashed import HashedLevels
 from jointforest.ensembles.evaluate import encode, level_codes
+from jointforest.ensembles.hashed_levels import HashedLevels
 from jointforest.ensembles.read import read_ensemble
 
 N = 300

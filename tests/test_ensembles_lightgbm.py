@@ -11,9 +11,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from test_ensembles_table import LETTERS, answers, assert_same_leaves, check, make_table, make_target, numbers_only
 
-from jointforest.ensembles._zeros import LARGEST_ZERO, _Test, with_zeros
 from jointforest.ensembles.evaluate import encode, leaves
 from jointforest.ensembles.read import read_ensemble
+from jointforest.ensembles.zero_rules import LARGEST_ZERO, _Test, with_zeros
 
 N = 300
 SMALL: dict[str, Any] = {

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from random_ensembles import random_ensemble, random_rows
 from random_models import make_evidence, random_model, seeds
 
-from jointforest.queries.expectation import Rows, expected, leaf_probability, with_table
-from jointforest.queries.expectation_bind import bind
+from jointforest.queries.expectation.bind import bind
+from jointforest.queries.expectation.expectation import Rows, expected, leaf_probability, with_table
 
 LEVELS = ("categorical", "boolean", "ordered", "categorical")
 

@@ -10,9 +10,9 @@ from random_ensembles import random_ensemble, random_rows
 from random_models import make_evidence, random_model, seeds
 
 from jointforest.ensembles.evaluate import apply_link
-from jointforest.queries.expectation import Rows, expected
-from jointforest.queries.expectation_bind import bind
-from jointforest.queries.expectation_moments import by_cells, by_pairs, completed
+from jointforest.queries.expectation.bind import bind
+from jointforest.queries.expectation.expectation import Rows, expected
+from jointforest.queries.expectation.second_moments import by_cells, by_pairs, completed
 
 LEVELS = ("categorical", "boolean", "ordered", "categorical")
 

@@ -17,8 +17,8 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeRegressor
 
 import jointforest as jf
-from jointforest.queries._combine import routed_rows
-from jointforest.queries.posterior import posterior
+from jointforest.forest.posterior.combine_kernels import routed_rows
+from jointforest.forest.posterior.posterior import posterior
 from jointforest.table.evidence import build
 from jointforest.table.frames import encode
 

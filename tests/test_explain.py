@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from random_models import make_evidence, random_cells, random_model, random_point, seeds
 
 import jointforest as jf
-from jointforest.explain import explain
-from jointforest.joint import Joint
+from jointforest.explain.explain import explain
+from jointforest.explain.leaf_summaries import answers_text, leaf_answers
+from jointforest.explain.rules import box_conditions, levels_condition, rule_text, side_condition, split_conditions
+from jointforest.face.joint import Joint
 from jointforest.language import parse_conditions
-from jointforest.leaf_answers import answers_text, leaf_answers
 from jointforest.leaves.derived import make_leaves
-from jointforest.model import Model
-from jointforest.rules import box_conditions, levels_condition, rule_text, side_condition, split_conditions
-from jointforest.table.compile import Region, compiled, contains
+from jointforest.model.model import Model
+from jointforest.table.compile_conditions import Region, compiled, contains
 from jointforest.table.evidence import build
 from jointforest.table.regions import Evidence
 from jointforest.table.schema import Column, Schema, kernel_columns

@@ -19,12 +19,12 @@ from sklearn.ensemble import (
 from sklearn.impute import KNNImputer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from jointforest.joint import Joint
-from jointforest.learn.generative import GenerativeForestClassifier, GenerativeForestRegressor
-from jointforest.learn.rounds import draw_rows
-from jointforest.learn.tuning import BETA_MISSING, BETAS, _average
-from jointforest.queries.combine import tree_answers
-from jointforest.queries.levels import level_probability
+from jointforest.face.joint import Joint
+from jointforest.forest.column.levels import level_probability
+from jointforest.forest.column.tree_answers import tree_answers
+from jointforest.learn.adversarial.rounds import draw_rows
+from jointforest.learn.generative.generative import GenerativeForestClassifier, GenerativeForestRegressor
+from jointforest.learn.generative.tuning import BETA_MISSING, BETAS, _average
 from jointforest.table.evidence import build
 
 SEED = int(np.random.RandomState(0).randint(2**31 - 1))  # what an estimator with random_state=0 draws its rows by

@@ -25,9 +25,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 import jointforest as jf
-from jointforest._validate import check
-from jointforest.queries.combine import tree_answers
-from jointforest.queries.distribution import cdf
+from jointforest.forest.column.distribution import cdf
+from jointforest.forest.column.tree_answers import tree_answers
+from jointforest.model.check import check
 from jointforest.table.evidence import build
 from jointforest.table.frames import encode
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jointforest.leaves._independence import (
+from jointforest.leaves.circuits.independence_kernels import (
     chi2_sf,
     fisher,
     mixed_p_value,

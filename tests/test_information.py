@@ -16,15 +16,16 @@ from random_models import random_model, seeds
 from scipy import stats
 
 import jointforest as jf
-from jointforest.leaves._cells import log_norm
-from jointforest.leaves._grid import log_cell_density
+from jointforest.forest.column.distribution import cdf
+from jointforest.forest.posterior.density import log_density
+from jointforest.leaves.families.family_kernels import log_norm
+from jointforest.leaves.one_slot.grid_kernels import log_cell_density
 from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM
-from jointforest.model import Model
-from jointforest.queries import column_distances, information, integral
-from jointforest.queries._information import family_entropy
-from jointforest.queries.column_distances import AREA, SUP
-from jointforest.queries.density import log_density
-from jointforest.queries.distribution import cdf
+from jointforest.model.model import Model
+from jointforest.queries.information import column_distances, integral
+from jointforest.queries.information import measures as information
+from jointforest.queries.information.column_distances import AREA, SUP
+from jointforest.queries.information.entropy_kernels import family_entropy
 from jointforest.table.evidence import build
 
 LEVELS = ("boolean", "ordered", "categorical")
@@ -479,7 +480,7 @@ def test_models_whose_columns_are_written_differently() -> None:
 
 
 def information_views(a: jf.Joint, b: jf.Joint) -> tuple[information.View, information.View]:
-    from jointforest.queries.views import views
+    from jointforest.queries.information.projection import views
 
     return views(a.model, b.model, tuple(range(len(a.columns))))
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from random_models import random_evidence, random_model
 
+from jointforest.forest.column.distribution import cdf, pdf, quantile
+from jointforest.forest.column.levels import level_probability
+from jointforest.forest.column.moments import mean_variance
+from jointforest.forest.posterior.density import log_density
+from jointforest.forest.posterior.posterior import background_weight, posterior
+from jointforest.forest.rows.imputation import impute
+from jointforest.forest.rows.sampling import sample
 from jointforest.leaves.derived import make_leaves
-from jointforest.model import Model
-from jointforest.queries.density import log_density
-from jointforest.queries.distribution import cdf, pdf, quantile
-from jointforest.queries.imputation import impute
-from jointforest.queries.levels import level_probability
-from jointforest.queries.moments import mean_variance
-from jointforest.queries.posterior import background_weight, posterior
-from jointforest.queries.sampling import sample
+from jointforest.model.model import Model
 from jointforest.table.regions import Evidence
 from jointforest.table.schema import kernel_columns
 

@@ -16,11 +16,11 @@ import pytest
 from scipy.stats import norm
 
 import jointforest as jf
-from jointforest.joint import Joint
+from jointforest.face.joint import Joint
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM
-from jointforest.model import Model
-from jointforest.table.infer import infer_schema
+from jointforest.model.model import Model
+from jointforest.table.infer_schema import infer_schema
 from jointforest.table.schema import kernel_columns
 from jointforest.trees.nodes import Trees
 

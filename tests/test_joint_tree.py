@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import jointforest as jf
-from jointforest._validate import check
 from jointforest.learn.joint_tree import count_rows, judging
+from jointforest.model.check import check
 from jointforest.table.columns import Columns
 from jointforest.table.frames import encode
-from jointforest.table.infer import infer_schema
-from jointforest.trees._joint_groups import MOST_EXACT, _counted, _listed, describe, groups_of
-from jointforest.trees._joint_grow import JointSettings, grow_joint
-from jointforest.trees._joint_rows import JointRows, joint_rows, partition
-from jointforest.trees._joint_split import best_split
-from jointforest.trees._joint_test import log_chance
-from jointforest.trees._split import ENTROPY, GINI
-from jointforest.trees.grow import RankTree, thresholds
+from jointforest.table.infer_schema import infer_schema
+from jointforest.trees.grow.criterion_kernels import ENTROPY, GINI
+from jointforest.trees.grow.grow import RankTree, thresholds
+from jointforest.trees.grow_joint.group_kernels import MOST_EXACT, _counted, _listed, describe, groups_of
+from jointforest.trees.grow_joint.grow import JointSettings, grow_joint
+from jointforest.trees.grow_joint.row_kernels import JointRows, joint_rows, partition
+from jointforest.trees.grow_joint.significance_kernels import log_chance
+from jointforest.trees.grow_joint.split_kernels import best_split
 from jointforest.trees.ranks import Ranks, rank
 
 CRITERIA = {"entropy": ENTROPY, "gini": GINI}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jointforest as jf
-from jointforest.threads import map_ordered
+from jointforest.ground.threads import map_ordered
 
 RNG = np.random.default_rng(0)
 N = 4000

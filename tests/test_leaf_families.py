@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from leaf_oracle import NORMAL, STUDENT, UNIFORM, intervals, log_mass, moments
 
-from jointforest.leaves import _cells as cells
+from jointforest.leaves.families import family_kernels as cells
 
 FAMILIES = pytest.mark.parametrize("family", [NORMAL, STUDENT])
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from jointforest.leaves._fit import rows_by_leaf
-from jointforest.leaves._mle import mass_beyond, truncated_location, truncated_mle
-from jointforest.leaves.fit import Settings, Table, TreeLeaves, background, fit_tree, prepare
+from jointforest.leaves.fit.fit import Settings, Table, TreeLeaves, background, fit_tree, prepare
+from jointforest.leaves.fit.statistics_kernels import rows_by_leaf
+from jointforest.leaves.fit.truncated_normal_kernels import mass_beyond, truncated_location, truncated_mle
 from jointforest.leaves.join import join
 from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM
 from jointforest.table.columns import Columns

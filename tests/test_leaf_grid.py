@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from leaf_oracle import NORMAL, STUDENT, UNIFORM, log_mass, normal_log_mass, student_mass
 
-from jointforest.leaves._cells import log_norm
-from jointforest.leaves._grid import cell_centre, grid_mean_variance, log_cell_density
+from jointforest.leaves.families.family_kernels import log_norm
+from jointforest.leaves.one_slot.grid_kernels import cell_centre, grid_mean_variance, log_cell_density
 
 
 def cell_masses(family, a, b, step, first, last):

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import log_ndtr
 from scipy.stats import chisquare, kstest, norm, t, uniform
 
-from jointforest.leaves import _slots as slots
 from jointforest.leaves.derived import make_leaves
+from jointforest.leaves.one_slot import slot_kernels as slots
 from jointforest.table.columns import Columns
 from jointforest.table.regions import Evidence
 

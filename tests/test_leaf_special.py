@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from leaf_oracle import mills, normal_log_mass
 
-from jointforest.leaves._special import erfcx, log_ndtr, log_ndtri, ndtri, tail_step
+from jointforest.leaves.families.special_kernels import erfcx, log_ndtr, log_ndtri, ndtri, tail_step
 
 RNG = np.random.default_rng(20)
 TAILS = np.concatenate([RNG.uniform(0, 40, 100), 10 ** RNG.uniform(-10, 8, 100)])

@@ -12,12 +12,12 @@ from random_models import cell_centre, cell_number, make_evidence, random_cells,
 from scipy.stats import norm
 
 import jointforest as jf
+from jointforest.forest.posterior.density import log_density
 from jointforest.leaves.table import NORMAL, UNIFORM
-from jointforest.queries import branch
-from jointforest.queries._mode import leaf_modes, whole
-from jointforest.queries.branch import search
-from jointforest.queries.density import log_density
-from jointforest.queries.mode import ModePoints, modes
+from jointforest.queries.modes import branch_and_bound as branch
+from jointforest.queries.modes.branch_and_bound import search
+from jointforest.queries.modes.mode import ModePoints, modes
+from jointforest.queries.modes.mode_kernels import leaf_modes, whole
 from jointforest.table.evidence import build
 
 LEVELS = ("boolean", "ordered", "boolean", "categorical")

@@ -11,7 +11,7 @@ from random_models import Region, make_evidence
 from scipy import stats
 
 from jointforest.leaves.derived import make_leaves
-from jointforest.model import Model
+from jointforest.model.model import Model
 from jointforest.table.schema import Column, Schema, kernel_columns
 from jointforest.trees.nodes import Trees
 

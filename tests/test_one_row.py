@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from random_models import random_evidence, random_model, seeds
 
 import jointforest as jf
-from jointforest.queries.distribution import cdf, pdf, quantile
-from jointforest.queries.levels import level_probability
-from jointforest.queries.moments import mean_variance
-from jointforest.queries.posterior import OneRow, background_weight, chunk_posterior
+from jointforest.forest.column.distribution import cdf, pdf, quantile
+from jointforest.forest.column.levels import level_probability
+from jointforest.forest.column.moments import mean_variance
+from jointforest.forest.posterior.posterior import OneRow, background_weight, chunk_posterior
 from jointforest.table.regions import Evidence
 
 
@@ -58,7 +58,7 @@ def test_readers_answer_the_same(seed: int) -> None:
 
 
 def test_a_posterior_weighs_its_evidence_once(monkeypatch) -> None:
-    from jointforest.queries import posterior as module
+    from jointforest.forest.posterior import posterior as module
 
     joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
     calls = []

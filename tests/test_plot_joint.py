@@ -13,7 +13,7 @@ from matplotlib.colors import to_rgba
 
 import jointforest as jf
 from jointforest import plot
-from jointforest.plot._shares import draw_bins
+from jointforest.plot.shares import draw_bins
 from jointforest.table.schema import Column
 
 matplotlib.use("Agg")

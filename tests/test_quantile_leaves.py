@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import jointforest as jf
-from jointforest._validate import check
-from jointforest.joint import Joint
-from jointforest.leaves.fit import Settings as LeafSettings
-from jointforest.leaves.fit import fit_tree, prepare
+from jointforest.face.joint import Joint
+from jointforest.leaves.fit.fit import Settings as LeafSettings
+from jointforest.leaves.fit.fit import fit_tree, prepare
+from jointforest.leaves.fit.quantile import column_resolution, piecewise_cdf, quantile_circuits
 from jointforest.leaves.join import join
-from jointforest.leaves.quantile import column_resolution, piecewise_cdf, quantile_circuits
 from jointforest.leaves.table import FACTORS, SUM
-from jointforest.model import Model
+from jointforest.model.check import check
+from jointforest.model.model import Model
 from jointforest.table.frames import encode
-from jointforest.table.infer import infer_schema
+from jointforest.table.infer_schema import infer_schema
 from jointforest.table.schema import kernel_columns
 from jointforest.trees.nodes import Trees
 from jointforest.trees.ranks import snap

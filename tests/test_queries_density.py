@@ -25,13 +25,13 @@ from random_models import (
     seeds,
 )
 
+from jointforest.forest.column.distribution import cdf, pdf
+from jointforest.forest.column.levels import level_probability
+from jointforest.forest.posterior.density import log_density
+from jointforest.forest.posterior.posterior import posterior
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import UNIFORM
-from jointforest.model import Model
-from jointforest.queries.density import log_density
-from jointforest.queries.distribution import cdf, pdf
-from jointforest.queries.levels import level_probability
-from jointforest.queries.posterior import posterior
+from jointforest.model.model import Model
 
 
 @given(seeds)

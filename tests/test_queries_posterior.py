@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from random_models import Region, make_evidence, random_evidence, random_model, seeds
 
-from jointforest.queries.density import log_density
-from jointforest.queries.imputation import impute_and_weigh
-from jointforest.queries.posterior import background_weight, posterior
+from jointforest.forest.posterior.density import log_density
+from jointforest.forest.posterior.posterior import background_weight, posterior
+from jointforest.forest.rows.imputation import impute_and_weigh
 
 
 @given(seeds)

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from random_models import Region, make_evidence, random_evidence, random_model, random_number, seeds
 
-from jointforest.model import Model
-from jointforest.queries.density import log_density
-from jointforest.queries.distinct import distinct_rows
-from jointforest.queries.distribution import cdf, pdf, quantile
-from jointforest.queries.imputation import impute
-from jointforest.queries.levels import level_probability
-from jointforest.queries.moments import mean_variance
-from jointforest.queries.posterior import background_weight
-from jointforest.queries.trees import tree_log_density
+from jointforest.forest.column.distribution import cdf, pdf, quantile
+from jointforest.forest.column.levels import level_probability
+from jointforest.forest.column.moments import mean_variance
+from jointforest.forest.posterior.density import log_density
+from jointforest.forest.posterior.posterior import background_weight
+from jointforest.forest.posterior.tree_density import tree_log_density
+from jointforest.forest.rows.imputation import impute
+from jointforest.model.model import Model
+from jointforest.table.distinct_rows import distinct_rows
 from jointforest.table.evidence import build
 from jointforest.table.regions import Evidence
 

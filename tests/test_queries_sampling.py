@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from random_models import Cell, Region, make_evidence, random_cells, random_evidence, random_model, seeds
 from scipy import stats
 
-from jointforest.model import Model
-from jointforest.queries.density import log_density
-from jointforest.queries.distribution import cdf, quantile
-from jointforest.queries.sampling import sample
+from jointforest.forest.column.distribution import cdf, quantile
+from jointforest.forest.posterior.density import log_density
+from jointforest.forest.rows.sampling import sample
+from jointforest.model.model import Model
 from jointforest.table.regions import Evidence
 
 TINY = 1e-6

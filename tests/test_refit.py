@@ -22,12 +22,12 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import jointforest as jf
-from jointforest.queries.expectation import Rows
-from jointforest.queries.expectation_bind import bind
-from jointforest.queries.refit import refit_squared
-from jointforest.queries.refit_completions import complete
-from jointforest.queries.refit_log_loss import refit_log_loss
-from jointforest.queries.refit_sums import gather, pair_matrix, pair_product
+from jointforest.queries.expectation.bind import bind
+from jointforest.queries.expectation.expectation import Rows
+from jointforest.queries.refit.completions import complete
+from jointforest.queries.refit.log_loss import refit_log_loss
+from jointforest.queries.refit.squared_loss import refit_squared
+from jointforest.queries.refit.sums import gather, pair_matrix, pair_product
 
 LEVELS = ("categorical", "boolean", "boolean")
 DECAYS = st.sampled_from([0.0, 1e-3, 0.3])

@@ -16,13 +16,13 @@ from random_models import Region, make_evidence, random_cells, random_model, see
 from scipy.optimize import minimize_scalar
 
 import jointforest
-from jointforest.leaves._cells import log_norm
+from jointforest.forest.column.levels import level_probability
+from jointforest.forest.column.moments import mean_variance
+from jointforest.leaves.families.family_kernels import log_norm
 from jointforest.leaves.table import NORMAL, UNIFORM
-from jointforest.model import Model
-from jointforest.queries._credal import best_mean, log_density_bound, trend
-from jointforest.queries.levels import level_probability
-from jointforest.queries.moments import mean_variance
-from jointforest.queries.robustness import robustness, worst_margin
+from jointforest.model.model import Model
+from jointforest.queries.robustness.credal_kernels import best_mean, log_density_bound, trend
+from jointforest.queries.robustness.robustness import robustness, worst_margin
 from jointforest.table.evidence import drop
 from jointforest.table.regions import Evidence
 
@@ -214,7 +214,7 @@ def test_sets_are_nested(seed: int) -> None:
 
 def test_generative_forest_identity() -> None:
     """Complete rows, factorised leaves, precise trees' weights: epsilon is m / (1 + m), m the margin."""
-    penguins = jointforest.datasets.load_penguins().dropna()
+    penguins = jointforest.io.datasets.load_penguins().dropna()
     X, y = penguins.drop(columns="species"), penguins["species"]
     clf = jointforest.GenerativeForestClassifier(10, random_state=0, min_samples_leaf=8, combine="trees").fit(X, y)
     evidence = clf._evidence(X)
@@ -345,7 +345,7 @@ def test_extremes_over_the_mean(normal, reach: float) -> None:
 
 @pytest.fixture(scope="module")
 def penguins():
-    frame = jointforest.datasets.load_penguins()
+    frame = jointforest.io.datasets.load_penguins()
     X, y = frame.drop(columns="species"), frame["species"]
     return X, y, jointforest.GenerativeForestClassifier(10, random_state=0, min_samples_leaf=4).fit(X, y)
 

@@ -10,14 +10,14 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 from test_independence import mixed, numeric, table
 
-from jointforest.leaves._fit import rows_by_leaf
-from jointforest.leaves._independence import table_p_value
-from jointforest.leaves._spn import components, two_means
-from jointforest.leaves.circuits import check_circuits
-from jointforest.leaves.fit import Table, prepare
-from jointforest.leaves.spn import SpnSettings, TreeCircuits, class_circuits, learn_circuits
+from jointforest.ground.random_kernels import stream
+from jointforest.leaves.circuits.independence_kernels import table_p_value
+from jointforest.leaves.circuits.learnspn import SpnSettings, TreeCircuits, class_circuits, learn_circuits
+from jointforest.leaves.circuits.learnspn_kernels import components, two_means
+from jointforest.leaves.circuits.soundness import check_circuits
+from jointforest.leaves.fit.fit import Table, prepare
+from jointforest.leaves.fit.statistics_kernels import rows_by_leaf
 from jointforest.leaves.table import FACTORS, PRODUCT, SUM, Circuits
-from jointforest.rng import stream
 from jointforest.table.columns import Columns
 
 SPN = SpnSettings()

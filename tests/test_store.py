@@ -20,13 +20,13 @@ from random_models import random_evidence, seeds
 from random_models import random_model as any_random_model
 from safetensors import safe_open
 
-from jointforest import store
-from jointforest._validate import DERIVED_FIELDS, check
-from jointforest.leaves.circuits import leaf_of_rows
-from jointforest.model import Model
-from jointforest.queries.density import log_density
-from jointforest.queries.sampling import sample
-from jointforest.store import ModelFileError, load_model, save_model
+from jointforest.forest.posterior.density import log_density
+from jointforest.forest.rows.sampling import sample
+from jointforest.leaves.circuits.soundness import leaf_of_rows
+from jointforest.model import file as store
+from jointforest.model.check import DERIVED_FIELDS, check
+from jointforest.model.file import ModelFileError, load_model, save_model
+from jointforest.model.model import Model
 from jointforest.table.schema import Schema
 from jointforest.trees.boxes import leaf_boxes
 from jointforest.trees.nodes import Trees
@@ -216,7 +216,7 @@ def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
 
 def test_importing_the_store_loads_no_learner_and_no_frames() -> None:
     code = (
-        "import sys, jointforest.store;"
+        "import sys, jointforest.model.file;"
         "print([m for m in ('sklearn', 'pandas', 'polars', 'pyarrow', 'click') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -17,14 +17,14 @@ import pytest
 from random_models import random_evidence
 from test_store import random_model
 
-from jointforest import store
-from jointforest._validate import check
-from jointforest.model import Model
-from jointforest.queries.density import log_density
-from jointforest.queries.distribution import quantile
-from jointforest.queries.imputation import impute
-from jointforest.queries.sampling import sample
-from jointforest.store import ModelFileError, load_model
+from jointforest.forest.column.distribution import quantile
+from jointforest.forest.posterior.density import log_density
+from jointforest.forest.rows.imputation import impute
+from jointforest.forest.rows.sampling import sample
+from jointforest.model import file as store
+from jointforest.model.check import check
+from jointforest.model.file import ModelFileError, load_model
+from jointforest.model.model import Model
 from jointforest.table.evidence import build
 
 MODEL = random_model(5, n_trees=2, max_depth=3, circuits=0.5)

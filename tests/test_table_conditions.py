@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointforest.leaves._grid import cell_centre
-from jointforest.table import runs
-from jointforest.table.compile import Region, compiled, contains, intersected, region_contains
+from jointforest.leaves.one_slot.grid_kernels import cell_centre
+from jointforest.table import interval_unions as runs
+from jointforest.table.compile_conditions import Region, compiled, contains, intersected, region_contains
 from jointforest.table.conditions import AllOf, AnyOf, Interval, Not, PerRow, between
 from jointforest.table.schema import Column
 

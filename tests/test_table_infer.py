@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from jointforest.table.grids import decimal_step, find_atoms
-from jointforest.table.infer import infer_schema
+from jointforest.table.infer_schema import infer_schema
 from jointforest.table.schema import Schema
 
 RNG = np.random.default_rng(1)

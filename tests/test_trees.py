@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from jointforest.table.columns import Columns
-from jointforest.trees._grow import cut_ranks, describe
-from jointforest.trees._levels import best_levels
-from jointforest.trees._split import ENTROPY, GINI, VARIANCE, Limits
-from jointforest.trees._threshold import best_threshold
-from jointforest.trees._work import Work, work_space
 from jointforest.trees.boxes import leaf_boxes
-from jointforest.trees.grow import RankTree, find_leaves, grow, join, node_weights, prune, with_shares
+from jointforest.trees.grow.criterion_kernels import ENTROPY, GINI, VARIANCE, Limits
+from jointforest.trees.grow.grow import RankTree, find_leaves, grow, join, node_weights, prune, with_shares
+from jointforest.trees.grow.level_set_kernels import best_levels
+from jointforest.trees.grow.node_rows_kernels import Work, work_space
+from jointforest.trees.grow.threshold_kernels import best_threshold
+from jointforest.trees.grow.tree_kernels import cut_ranks, describe
 from jointforest.trees.nodes import Trees, add_stump
 from jointforest.trees.ranks import Ranks, rank, snap
 

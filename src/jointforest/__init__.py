@@ -18,42 +18,42 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "AdversarialForest": "learn.adversarial",
+    "AdversarialForest": "learn.adversarial.adversarial",
     "AllOf": "table.conditions",
     "AnyOf": "table.conditions",
-    "ColumnDistance": "information",
-    "Estimate": "information",
-    "ExpectedPredictor": "expected",
+    "ColumnDistance": "face.information",
+    "Estimate": "face.information",
+    "ExpectedPredictor": "face.expected",
     "ForestOutlierDetector": "learn.outliers",
-    "GenerativeForestClassifier": "learn.generative",
-    "GenerativeForestRegressor": "learn.generative",
+    "GenerativeForestClassifier": "learn.generative.generative",
+    "GenerativeForestRegressor": "learn.generative.generative",
     "Interval": "table.conditions",
-    "Joint": "joint",
+    "Joint": "face.joint",
     "JointTree": "learn.joint_tree",
-    "Marginal": "marginal",
+    "Marginal": "face.marginal",
     "Not": "table.conditions",
     "PerRow": "table.conditions",
-    "Posterior": "posterior",
+    "Posterior": "face.posterior",
     "QuerySyntaxError": "language.errors",
-    "UnseenLevelWarning": "alerts",
-    "UnsupportedEvidenceWarning": "alerts",
+    "UnseenLevelWarning": "ground.warnings",
+    "UnsupportedEvidenceWarning": "ground.warnings",
     "between": "table.conditions",
-    "load": "store",
+    "load": "model.file",
 }
 
 if TYPE_CHECKING:
-    from .alerts import UnseenLevelWarning, UnsupportedEvidenceWarning
-    from .expected import ExpectedPredictor
-    from .information import ColumnDistance, Estimate
-    from .joint import Joint
+    from .face.expected import ExpectedPredictor
+    from .face.information import ColumnDistance, Estimate
+    from .face.joint import Joint
+    from .face.marginal import Marginal
+    from .face.posterior import Posterior
+    from .ground.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
     from .language.errors import QuerySyntaxError
-    from .learn.adversarial import AdversarialForest
-    from .learn.generative import GenerativeForestClassifier, GenerativeForestRegressor
+    from .learn.adversarial.adversarial import AdversarialForest
+    from .learn.generative.generative import GenerativeForestClassifier, GenerativeForestRegressor
     from .learn.joint_tree import JointTree
     from .learn.outliers import ForestOutlierDetector
-    from .marginal import Marginal
-    from .posterior import Posterior
-    from .store import load
+    from .model.file import load
     from .table.conditions import AllOf, AnyOf, Interval, Not, PerRow, between
 
 __all__ = [
@@ -84,7 +84,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "datasets":
-        return import_module(".datasets", __name__)
+        return import_module(".io.datasets", __name__)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module("." + _HOME[name], __name__), name)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from .joint import Joint
+    from .face.joint import Joint
 
 _BLOCK = 4096
 """Rows between two steps of a progress bar."""
@@ -75,7 +75,7 @@ def fit(
     na: tuple[str, ...],
 ) -> None:
     """Learn an adversarial random forest from TABLE; with --target a generative forest for that column."""
-    from .files import check_writable
+    from .io.tables import check_writable
 
     chosen = dict(_kind(text) for text in kinds)
     check_writable(output)
@@ -84,7 +84,7 @@ def fit(
     settings |= {"n_estimators": trees} if trees else {}
     settings |= {"min_samples_leaf": min_leaf} if min_leaf else {}
     if target is None:
-        from .learn.adversarial import AdversarialForest
+        from .learn.adversarial.adversarial import AdversarialForest
 
         joint = AdversarialForest(verbose=int(sys.stderr.isatty()), **settings).fit(frame).joint_
     else:
@@ -97,8 +97,8 @@ def _generative(frame: Any, target: str, settings: dict[str, Any]) -> Any:
     """Joint of a generative forest: a classifier, or a regressor if the target is a number."""
     import narwhals as nw
 
-    from .learn.generative import GenerativeForestClassifier, GenerativeForestRegressor
-    from .table.infer import infer_schema
+    from .learn.generative.generative import GenerativeForestClassifier, GenerativeForestRegressor
+    from .table.infer_schema import infer_schema
 
     if target not in frame.column_names:
         raise ValueError(f"--target: there is no column {target!r}; there are {', '.join(frame.column_names)}")
@@ -193,7 +193,7 @@ def impute(
         raise click.UsageError("--draws goes with --method sample")
     import pyarrow as pa
 
-    from .files import to_arrow
+    from .io.tables import to_arrow
 
     joint = _load(model)
     frame = _read(table, form, na, joint)
@@ -298,14 +298,14 @@ def _say(text: str) -> None:
 
 
 def _load(path: str) -> Joint:
-    from .store import load
+    from .model.file import load
 
     return load(path)
 
 
 def _read(path: str, form: str | None, na: tuple[str, ...], joint: Joint | None = None) -> pa.Table:
     """A table; columns that the model knows as text are read as text."""
-    from .files import NA, read_table
+    from .io.tables import NA, read_table
 
     columns = joint.schema.columns if joint else ()
     text = [c.name for c in columns if c.levels and all(isinstance(level, str) for level in c.levels)]
@@ -313,7 +313,7 @@ def _read(path: str, form: str | None, na: tuple[str, ...], joint: Joint | None 
 
 
 def _write(joint: Joint, frame: Any, path: str, form: str | None) -> None:
-    from .files import to_arrow, write_table
+    from .io.tables import to_arrow, write_table
 
     write_table(to_arrow(frame, joint.columns), path, form)
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from ..trees.adopt import float64_thresholds
-from ._hashed import HashedLevels, as_json
+from ..trees.adopt.adopt import float64_thresholds
+from .hashed_levels import HashedLevels, as_json
 from .join import Tree, join, labels_of, library_of
 from .table import Ensemble
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..ground.threads import chunks, map_ordered
 from ..table.cells import Cells, Table, read
-from ..threads import chunks, map_ordered
-from ._evaluate import leaf_rows, raw_rows
-from ._hashed import HashedLevels
+from .evaluate_kernels import leaf_rows, raw_rows
+from .hashed_levels import HashedLevels
 from .table import Ensemble
 
 _CHUNK = 1024

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ._zeros import with_zeros, with_zeros_missing
 from .join import Tree, join, labels_of, library_of
 from .table import Ensemble
+from .zero_rules import with_zeros, with_zeros_missing
 
 _LINKS = {
     "regression": "identity",

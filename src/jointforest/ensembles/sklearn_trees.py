@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from ..trees.adopt import float64_thresholds
+from ..trees.adopt.adopt import float64_thresholds
 from .join import Tree, join, labels_of, library_of
 from .table import Ensemble
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from ..trees.adopt import float64_thresholds
+from ..trees.adopt.adopt import float64_thresholds
 from .join import Tree, join, labels_of, library_of
 from .table import Ensemble
 

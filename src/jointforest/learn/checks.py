@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..leaves.fit import NARROWEST
+from ..leaves.fit.fit import NARROWEST
 
 LARGEST = 1e150
 """Largest number that can be learned: its square, and so every variance, is a float64 number."""

@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..leaves._fit import rows_by_leaf
-from ..leaves.fit import Settings, Table, TreeLeaves, background, fit_tree
+from ..ground.threads import map_ordered
+from ..leaves.circuits.learnspn import TreeCircuits
+from ..leaves.fit.fit import Settings, Table, TreeLeaves, background, fit_tree
+from ..leaves.fit.quantile import quantile_circuits
+from ..leaves.fit.statistics_kernels import rows_by_leaf
 from ..leaves.join import join
-from ..leaves.quantile import quantile_circuits
-from ..leaves.spn import TreeCircuits
 from ..leaves.table import Circuits
-from ..model import Model
+from ..model.model import Model
 from ..table.columns import Columns
 from ..table.schema import Schema
-from ..threads import map_ordered
 from ..trees.boxes import leaf_boxes
 from ..trees.nodes import Trees, add_stump
 

@@ -11,22 +11,22 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from ..joint import Joint
-from ..leaves.fit import Settings, prepare
+from ..face.joint import Joint
+from ..ground.threads import map_ordered, n_threads
+from ..leaves.fit.fit import Settings, prepare
 from ..table.columns import Columns
 from ..table.frames import encode
-from ..table.infer import infer_schema
+from ..table.infer_schema import infer_schema
 from ..table.schema import Schema, kernel_columns
-from ..threads import map_ordered, n_threads
-from ..trees._joint_grow import JointSettings, grow_joint
-from ..trees._joint_rows import joint_rows
-from ..trees._split import ENTROPY, GINI
-from ..trees.grow import RankTree, join
+from ..trees.grow.criterion_kernels import ENTROPY, GINI
+from ..trees.grow.grow import RankTree, join
+from ..trees.grow_joint.grow import JointSettings, grow_joint
+from ..trees.grow_joint.row_kernels import joint_rows
 from ..trees.nodes import Trees
 from ..trees.ranks import rank, snap
+from .adversarial.rounds import draw_rows
 from .checks import check_cells, check_choice, check_number, count_features
 from .densities import learn_densities
-from .rounds import draw_rows
 
 LEAVES = ("quantile", "normal", "normal_moments", "normal_mle", "uniform")
 CRITERIA = {"entropy": ENTROPY, "gini": GINI}

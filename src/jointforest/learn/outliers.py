@@ -11,16 +11,16 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..queries.attribution import attribution
-from ..queries.density import log_density
+from ..forest.posterior.density import log_density
+from ..ground.threads import n_threads
+from ..queries.rows.attribution import attribution
 from ..table.evidence import build
 from ..table.frames import encode
-from ..table.infer import infer_schema
+from ..table.infer_schema import infer_schema
 from ..table.regions import Evidence
 from ..table.schema import Schema
-from ..threads import n_threads
-from ..unseen import warn_unseen
-from .adversarial import AdversarialForest
+from ..table.unseen_levels import warn_unseen
+from .adversarial.adversarial import AdversarialForest
 from .checks import check_number
 
 FENCE = 1.5

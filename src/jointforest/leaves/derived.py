@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numba import njit
 
+from ..ground.threads import chunks, map_ordered
 from ..table.columns import Columns
-from ..threads import chunks, map_ordered
-from ._cells import log_norm
-from .circuits import no_circuits, node_scopes, scope_columns
+from .circuits.soundness import no_circuits, node_scopes, scope_columns
+from .families.family_kernels import log_norm
 from .table import Circuits, Leaves
 
 _CHUNK = 4096

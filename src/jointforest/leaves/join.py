@@ -6,7 +6,7 @@ import numpy as np
 
 from ..table.columns import Columns
 from .derived import make_leaves
-from .fit import TreeLeaves
+from .fit.fit import TreeLeaves
 from .table import NORMAL, STUDENT, UNIFORM, Circuits, Leaves
 
 

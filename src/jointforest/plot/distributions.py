@@ -11,17 +11,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..joint import Joint
-from ..model import Model
-from ..posterior import Posterior
-from ..queries.distribution import cdf as cdf_at
-from ..queries.distribution import quantile
-from ..queries.levels import level_probability
-from ..queries.moments import mean_variance
+from ..face.joint import Joint
+from ..face.posterior import Posterior
+from ..forest.column.distribution import cdf as cdf_at
+from ..forest.column.distribution import quantile
+from ..forest.column.levels import level_probability
+from ..forest.column.moments import mean_variance
+from ..model.model import Model
 from ..table.evidence import build
 from ..table.frames import encode
 from ..table.regions import Evidence
-from ._shares import MOST_LEVELS, bin_edges, chosen, draw_bins, places, short, span
+from .shares import MOST_LEVELS, bin_edges, chosen, draw_bins, places, short, span
 
 _POINTS = 400
 _MOST_CELLS = 2000

@@ -8,9 +8,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..joint import Joint
-from ..outline import tree_leaves
-from ._shares import Groups, chosen, model_of, short
+from ..explain.tree_text import tree_leaves
+from ..face.joint import Joint
+from .shares import Groups, chosen, model_of, short
 
 _WIDE = 10
 

@@ -10,13 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
-from ..joint import Joint
-from ..outline import tree_leaves
-from ..queries.density import log_density
+from ..explain.tree_text import tree_leaves
+from ..face.joint import Joint
+from ..forest.posterior.density import log_density
 from ..table.evidence import build
 from ..table.frames import encode
 from ..trees.boxes import leaf_boxes
-from ._shares import Groups, model_of, short, span
+from .shares import Groups, model_of, short, span
 
 _PIXELS = 150
 

@@ -13,14 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..joint import Joint
+from ..explain.leaf_summaries import answers_text, leaf_answers
+from ..explain.tree_text import TreeNode, tree_leaves, tree_nodes
+from ..face.joint import Joint
 from ..language.render import column_text, condition_text
-from ..leaf_answers import answers_text, leaf_answers
-from ..model import Model
-from ..outline import TreeNode, tree_leaves, tree_nodes
+from ..model.model import Model
 from ..table.conditions import AnyOf, Interval, Not
 from ..table.evidence import build
-from ._shares import MOST_LEVELS, Groups, bin_edges, chosen, draw_bins, model_of, places, short, span
+from .shares import MOST_LEVELS, Groups, bin_edges, chosen, draw_bins, model_of, places, short, span
 
 _MOST_COLUMNS = 6
 _LABEL = 26

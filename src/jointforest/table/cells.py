@@ -109,20 +109,20 @@ def read(frame: Any) -> Table:
         If two columns have the same name, or a name is not text.
     """
     if isinstance(frame, np.ndarray):
-        from . import _numpy
+        from .backends import numpy as _numpy
 
         return _numpy.read(frame)
     if nw.dependencies.is_pandas_dataframe(frame):
-        from . import _pandas
+        from .backends import pandas as _pandas
 
         return _pandas.read(frame)
     if nw.dependencies.is_polars_dataframe(frame):
-        from . import _polars
+        from .backends import polars as _polars
 
         return _polars.read(frame)
     if not nw.dependencies.is_pyarrow_table(frame):
         frame = _through_narwhals(frame)
-    from . import _arrow
+    from .backends import arrow as _arrow
 
     return _arrow.read(frame)
 

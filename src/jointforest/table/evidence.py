@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .compile import NOWHERE, Region, compiled, contains, intersected, region_contains
+from .compile_conditions import NOWHERE, Region, compiled, contains, intersected, region_contains
 from .conditions import n_rows, of_row
 from .regions import Evidence
 from .schema import Column, Schema

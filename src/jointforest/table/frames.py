@@ -85,18 +85,18 @@ def decode(schema: Schema, X: np.ndarray) -> Any:
         raise ValueError(f"expected an array of shape (n, {len(schema.columns)}), got {X.shape}")
     X = _columnwise(X)
     if schema.frame == "pandas":
-        from . import _pandas
+        from .backends import pandas as _pandas
 
         return _pandas.build(schema, X)
     if schema.frame == "polars":
-        from . import _polars
+        from .backends import polars as _polars
 
         return _polars.build(schema, X)
     if schema.frame == "pyarrow":
-        from . import _arrow
+        from .backends import arrow as _arrow
 
         return _arrow.build(schema, X)
-    from . import _numpy
+    from .backends import numpy as _numpy
 
     return _numpy.build(schema, X)
 

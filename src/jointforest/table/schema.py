@@ -218,7 +218,7 @@ class Schema:
         ValueError
             Naming the field that is not as it must be.
         """
-        from .schema_check import checked
+        from .check_schema import checked
 
         return checked(data)
 

@@ -1,0 +1,374 @@
+"""Predictions of a trained ensemble of trees, in expectation over what is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ensembles.evaluate import encode as encode_for
+from ..ensembles.read import read_ensemble
+from ..ground.warnings import UnsupportedEvidenceWarning, warn
+from ..queries.expectation.bind import Bound, bind
+from ..queries.expectation.expectation import Rows, expected, knows_splits, with_table
+from ..queries.expectation.link import expected_answer, spread
+from ..queries.refit.refit import refit_values, row_weights, targets
+from ..table.evidence import build
+from ..table.frames import encode
+from ..table.unseen_levels import warn_unseen
+from ..table.values import seed_of
+from .joint import Joint
+
+_ENTRIES_A_ROW = 100_000
+"""Masses that a row takes if they are not in a table, roughly."""
+
+
+class ExpectedPredictor:
+    """A trained model of another library, asked for its expected prediction where cells are missing.
+
+    Nothing is imputed: the answer is the mean of the model's predictions over all completions of the row, each as
+    probable as the joint distribution says given the known cells. Complete rows get the model's own predictions.
+
+    Parameters
+    ----------
+    model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, or `ensembles.table.Ensemble`
+        Trees, forests, or boosted trees.
+    joint : Joint
+        Of the model's columns, matched by name, and of any others, such as the target: what is known of these counts as
+        well. The features of a model without names are the first columns.
+    tolerance : float
+        How large an error of the sum over trees may be (see `error_bound`), as a share of half the range that the sum
+        has: 0 is exact; 1e-4 may leave out what is improbable.
+    n_draws : int
+        Completions a row, where answers are by completions (see `predict_proba`).
+    random_state : None, int, Generator or RandomState
+        Of these; with the default, answers are the same each time.
+    n_jobs : int or None
+        Threads; answers do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array
+        Classes of a classifier, in the order of `predict_proba`.
+    feature_names_in_ : array of str
+        Names, in the joint, of the model's features.
+
+    Raises
+    ------
+    TypeError
+        If the model is of no supported type.
+    ValueError
+        If the model cannot be taken over (see `ensembles.read.read_ensemble`), or its columns are not the joint's:
+        absent ones, numbers against levels, levels of which none is known.
+
+    Notes
+    -----
+    P. Khosravi, A. Vergari, Y. Choi, Y. Liang, G. Van den Broeck, "Handling Missing Data in Decision Trees: A
+    Probabilistic Approach" (2020), Proposition 1. How, and what is exact: ``docs/expected.md``.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> penguins = jf.datasets.load_penguins().dropna()
+    >>> X, y = penguins[["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]], penguins["body_mass_g"]
+    >>> model = RandomForestRegressor(10, random_state=0).fit(X, y)
+    >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+    >>> predictor = jf.ExpectedPredictor(model, joint)
+    >>> bool(abs(predictor.predict(X) - model.predict(X)).max() < 1e-9)
+    True
+    >>> predictor.predict(X[["bill_length_mm"]].head(3)).shape
+    (3,)
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        joint: Any,
+        tolerance: float = 1e-4,
+        *,
+        n_draws: int = 128,
+        random_state: Any = 0,
+        n_jobs: int | None = -1,
+    ) -> None:
+        if not isinstance(joint, Joint):  # a learner, perhaps
+            hint = "; give its joint_" if hasattr(joint, "joint_") else ""
+            raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
+        if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not 0 <= tolerance < 1:
+            raise ValueError(f"tolerance must be a number from 0 (exact) to below 1, got {tolerance!r}")
+        if isinstance(n_draws, bool) or not isinstance(n_draws, int | np.integer) or n_draws < 2:
+            raise ValueError(f"n_draws must be a whole number of at least 2, got {n_draws!r}")
+        self.joint: Joint = joint
+        self.tolerance, self.n_draws, self.n_jobs = float(tolerance), int(n_draws), n_jobs
+        self.random_state = random_state
+        self._bound = bind(read_ensemble(model), joint.model)
+        names = tuple(joint.schema.names[j] for j in self._bound.column)
+        self._ensemble = self._bound.ensemble._replace(names=names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        if self._ensemble.classes is not None:
+            self.classes_ = np.asarray(self._ensemble.classes)
+
+    def __repr__(self) -> str:
+        return f"ExpectedPredictor({self._ensemble.library}, {self.joint!r})"
+
+    def predict(self, X: Any, method: str = "auto") -> np.ndarray:
+        """Expected predictions: the mean of a number, the class that is most probable in expectation.
+
+        Parameters
+        ----------
+        X : frame of n rows
+            Missing cells and absent columns are not known. Columns of the joint that are not the model's count as
+            evidence. An array has the joint's columns or the model's features, by position.
+        method : {"auto", "exact", "probit", "sample"}
+            As of `predict_proba`; for models of numbers it matters if the model predicts the exponential of a sum (such
+            as Poisson regression).
+
+        Returns
+        -------
+        array (n,)
+            NaN (None for classes) where the joint gives the known cells probability 0; this is warned of.
+
+        Raises
+        ------
+        ValueError
+            Columns that the joint does not have, or cells that its columns cannot hold.
+        """
+        answer = self._answer(X, method)
+        if self._ensemble.classes is None:
+            return answer[:, 0]
+        if self._ensemble.link == "logistic":
+            answer = np.hstack([1.0 - answer, answer])
+        lost = np.isnan(answer[:, 0])
+        label = self.classes_[np.where(lost, 0, answer.argmax(axis=1))]
+        if not lost.any():
+            return np.asarray(label)
+        label = label.astype(object)
+        label[lost] = None
+        return np.asarray(label)
+
+    def predict_proba(self, X: Any, method: str = "auto") -> np.ndarray:
+        """Expected probabilities of the classes.
+
+        Of a model that averages probabilities (forests) they are exact by linearity. One that adds up log-odds has to
+        be averaged after the link, for the mean of sigmoids is not the sigmoid of the mean:
+
+        - ``"exact"``: the splits cut the missing columns into cells, in which the prediction is constant; all
+          combinations are summed. For rows that lack few columns.
+        - ``"probit"``: two classes, log-odds taken for normal with their exact mean and variance:
+          sigmoid(mean / sqrt(1 + pi / 8 variance)). For many trees that miss many columns; some 0.01 off otherwise.
+        - ``"sample"``: the mean over ``n_draws`` completions, stratified, corrected by the exact mean of the log-odds.
+        - ``"auto"``: exact for rows with at most 4096 combinations of cells, completions for the others.
+
+        Parameters
+        ----------
+        X : frame of n rows
+            As of `predict`.
+        method : {"auto", "exact", "probit", "sample"}
+
+        Returns
+        -------
+        float64 array (n, K)
+            In the order of ``classes_``; NaN where the joint gives the known cells probability 0.
+
+        Raises
+        ------
+        ValueError
+            As of `predict`; if the model is no classifier; if the method does not fit the model, or "exact" has more
+            than a million combinations of a row to sum.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> from sklearn.ensemble import GradientBoostingClassifier
+        >>> penguins = jf.datasets.load_penguins().dropna()
+        >>> X = penguins[["bill_length_mm", "bill_depth_mm"]]
+        >>> model = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(X, penguins["species"] == "Adelie")
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> proba = jf.ExpectedPredictor(model, joint).predict_proba(penguins[["island"]])
+        >>> proba.shape
+        (333, 2)
+        """
+        if self._ensemble.classes is None:
+            raise ValueError(f"the {self._ensemble.library} predicts numbers, not classes: use predict")
+        answer = self._answer(X, method)
+        return np.hstack([1.0 - answer, answer]) if self._ensemble.link == "logistic" else answer
+
+    def predict_std(self, X: Any) -> np.ndarray:
+        """Standard deviation of the model's sum over the completions of each row: how much the missing cells matter.
+
+        Of models that predict a number, or average probabilities, the sum is the prediction; of others it is the
+        prediction before the link (log-odds, logarithms). 0 for complete rows. It is not the model's own error.
+
+        Parameters
+        ----------
+        X : frame of n rows
+            As of `predict`.
+
+        Returns
+        -------
+        float64 array (n,), or (n, K) if the model has K sums
+            Exact for rows with few combinations of cells or few pairs of leaves, else from ``n_draws`` completions.
+        """
+        rows = self._rows(X)
+        variance = spread(self._ready(rows), rows, self.n_draws, seed_of(self.random_state), self.n_jobs)[1]
+        return _flat(np.sqrt(variance))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Expected sums over trees before the link: log-odds, logarithms; predictions where there is no link.
+
+        Parameters
+        ----------
+        X : frame of n rows
+            As of `predict`.
+
+        Returns
+        -------
+        float64 array (n,), or (n, K) if the model has K sums
+        """
+        rows = self._rows(X)
+        return _flat(expected(self._ready(rows), rows, self.tolerance, self.n_jobs)[0])
+
+    def error_bound(self, X: Any) -> np.ndarray:
+        """How far `decision_function` can be off, for the tolerance: certified, usually far from reached.
+
+        Parameters
+        ----------
+        X : frame of n rows
+            As of `predict`.
+
+        Returns
+        -------
+        float64 array (n,), or (n, K) if the model has K sums
+            Rounding is left aside. 0 for complete rows, and everywhere if the tolerance is 0.
+        """
+        rows = self._rows(X)
+        return _flat(expected(self._ready(rows), rows, self.tolerance, self.n_jobs)[1])
+
+    def refit(
+        self,
+        X: Any,
+        y: Any,
+        weight_decay: float | None = None,
+        method: str = "auto",
+        sample_weight: Any = None,
+    ) -> ExpectedPredictor:
+        """The same trees with new values in their leaves: those of least expected loss on rows with missing cells.
+
+        The loss of a row is the mean over its completions. If the joint has the target's column, give it in X: then
+        completions are those that are probable given the target, too, which makes for much better values.
+
+        Parameters
+        ----------
+        X : frame of n rows
+            As of `predict`; cells may be missing.
+        y : array_like (n,)
+            Numbers, or labels of classes; none missing.
+        weight_decay : float, optional
+            Penalty on the squares of the leaf values, next to the mean loss over rows: a leaf's value is drawn to 0 (to
+            the model's constant) as by n * weight_decay rows. Default 0, or 1 / n of models that add up log-odds.
+        method : {"auto", "bagging", "forest", "boosting"}
+            "bagging": each tree alone on y, then the mean. "forest": all trees at once. "boosting": one tree after the
+            other, on what those before it leave. "auto": "bagging" for trees, forests and extra trees of scikit-learn
+            and XGBRF*, else "boosting".
+        sample_weight : array_like (n,), optional
+            Weights of rows, not negative.
+
+        Returns
+        -------
+        ExpectedPredictor
+
+        Raises
+        ------
+        ValueError
+            As of `predict`; missing or unknown entries of y; a method that does not fit the model; a model that
+            predicts the exponential of a sum; rows of probability 0.
+
+        Notes
+        -----
+        Propositions 2 (bagging), 3 (forest) and 4 (boosting) of Khosravi and others (2020): squared loss, exactly.
+        Log-odds have Newton steps on log-loss, see ``docs/refit.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> penguins = jf.datasets.load_penguins().dropna()
+        >>> columns = ["bill_length_mm", "bill_depth_mm"]
+        >>> model = DecisionTreeRegressor(max_leaf_nodes=4).fit(penguins[columns], penguins["body_mass_g"])
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> predictor = jf.ExpectedPredictor(model, joint)
+        >>> again = predictor.refit(penguins[columns], penguins["body_mass_g"])
+        >>> bool(abs(again.predict(penguins[columns]) - model.predict(penguins[columns])).max() < 1e-6)
+        True
+        """
+        rows = self._rows(X)
+        ensemble, n = self._ensemble, len(rows.X)
+        value = refit_values(
+            self._ready(rows),
+            rows,
+            targets(ensemble, y, n),
+            method,
+            weight_decay,
+            row_weights(sample_weight, n),
+            self.n_draws,
+            seed_of(self.random_state),
+            self.n_jobs,
+        )
+        return ExpectedPredictor(
+            self._bound.ensemble._replace(value=value),
+            self.joint,
+            self.tolerance,
+            n_draws=self.n_draws,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+
+    # -- helpers
+
+    def _answer(self, X: Any, method: str) -> np.ndarray:
+        rows = self._rows(X)
+        seed = seed_of(self.random_state)
+        answer = expected_answer(self._ready(rows), rows, method, self.n_draws, seed, self.tolerance, self.n_jobs)
+        lost = int(np.isnan(answer[:, 0]).sum())
+        if lost:
+            warn(f"{lost} of {len(answer)} rows have probability 0: no prediction", UnsupportedEvidenceWarning)
+        return answer
+
+    def _rows(self, X: Any) -> Rows:
+        """A frame as the joint and the model see it."""
+        schema = self.joint.schema
+        if isinstance(X, np.ndarray) and X.ndim == 2:
+            X = self._whole(X)
+            features = X[:, self._bound.column]
+        else:
+            features = X
+        values, unseen = encode(schema, X)
+        warn_unseen(schema, X, unseen)
+        return Rows(build(schema, values, unseen), *encode_for(self._ensemble, features))
+
+    def _whole(self, X: np.ndarray) -> np.ndarray:
+        """An array of the model's features, or of all columns, as one of all columns."""
+        d, column = len(self.joint.schema.names), self._bound.column
+        if X.shape[1] == d:
+            return X
+        if X.shape[1] != len(column):
+            raise ValueError(
+                f"the array has {X.shape[1]} columns; expected the joint's {d}, or the model's {len(column)} features, "
+                "with NaN for what is not known"
+            )
+        whole = np.full((len(X), d), np.nan, dtype=object if X.dtype.kind not in "fiub" else np.float64)
+        whole[:, column] = X
+        return whole
+
+    def _ready(self, rows: Rows) -> Bound:
+        """The bound ensemble, with a table of masses once enough rows ask for it."""
+        bound = self._bound
+        if not bound.masses.table.size:
+            n = int((~knows_splits(bound, rows)).sum())
+            if n * _ENTRIES_A_ROW > len(bound.components.leaf) * len(bound.marks.column):
+                self._bound = bound = with_table(bound, n_jobs=self.n_jobs)
+        return bound
+
+
+def _flat(x: np.ndarray) -> np.ndarray:
+    return x[:, 0] if x.shape[1] == 1 else x

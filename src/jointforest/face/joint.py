@@ -1,0 +1,827 @@
+"""The joint distribution of a table: the face of a model, frames in and frames out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..explain.explain import Explanation, reverse
+from ..explain.tree_text import outline
+from ..forest.column.levels import level_probability
+from ..forest.column.moments import mean_variance
+from ..forest.posterior.density import log_density
+from ..forest.posterior.tree_density import tree_log_density
+from ..forest.reshape.condition import condition as conditioned
+from ..forest.reshape.marginalise import keep
+from ..forest.rows.imputation import impute_and_weigh
+from ..forest.rows.sampling import sample
+from ..language import conditions_text
+from ..model.model import Model
+from ..queries.robustness.robustness import robustness
+from ..queries.rows.attribution import attribution
+from ..table import values as answers
+from ..table.conditions import AllOf, n_rows, normal
+from ..table.evidence import build, drop
+from ..table.fill import fill
+from ..table.frames import encode
+from ..table.regions import Evidence
+from ..table.schema import Schema
+from ..table.unseen_levels import warn_unseen
+from .information import ColumnDistance, Estimate, compare, divergence, entropy, mutual_information
+from .marginal import Marginal
+from .posterior import Posterior, conditions_of
+from .uncertainty import Uncertainty, uncertainty
+
+
+class Joint:
+    """The joint distribution of a table's columns, made by a learner or by `load`; it never changes.
+
+    Frames may be pandas, polars or pyarrow tables or 2-D numpy arrays. Columns are found by name (arrays: by position),
+    in any order; absent ones count as missing, unknown ones are an error. Missing cells are marginalised. A level
+    never seen at learning counts as missing, with a penalty in log-densities, and is warned of (`UnseenLevelWarning`).
+
+    Parameters
+    ----------
+    model : Model
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+    >>> joint.log_density(penguins).shape
+    (344,)
+    >>> joint.sample(3, random_state=0).shape
+    (3, 7)
+    >>> 0.9 < joint.probability("species = Gentoo", given="body_mass_g > 5500") <= 1.0
+    True
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.columns[:4]) + (", ..." if len(self.columns) > 4 else "")
+        return f"Joint({len(self.columns)} columns: {names}; {self.n_trees} trees, {self.n_leaves} leaves)"
+
+    # -- what it is
+
+    @property
+    def schema(self) -> Schema:
+        """What is known of the columns: kinds, grids, atoms, levels."""
+        return self.model.schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return self.schema.names
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each column: see `table.schema.KINDS`."""
+        return {column.name: column.kind for column in self.schema.columns}
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees, the background not counted."""
+        return len(self.model.trees.root) - self.model.has_background
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves of all trees, the background not counted."""
+        return len(self.model.leaves.log_weight) - self.model.has_background
+
+    @property
+    def epsilon(self) -> float:
+        """Weight of the background; 0 if there is none."""
+        return float(np.exp(self.model.leaves.log_weight[-1])) if self.model.has_background else 0.0
+
+    def levels(self, column: str) -> tuple[Any, ...]:
+        """Levels of a categorical, ordered or boolean column, in the order of `predict_proba`; () of a numeric one."""
+        return self.schema[column].levels
+
+    def info(self) -> dict[str, Any]:
+        """Size and columns of the model, as plain dicts and lists."""
+        columns = [
+            {"name": c.name, "kind": c.kind, "step": c.step, "n_observed": c.n_observed, "atoms": list(c.atoms)}
+            | (
+                {"levels": list(c.levels)}
+                if c.is_categorical
+                else {"minimum": answers.scalar(c, c.minimum), "maximum": answers.scalar(c, c.maximum)}
+            )
+            for c in self.schema.columns
+        ]
+        return {"trees": self.n_trees, "leaves": self.n_leaves, "epsilon": self.epsilon, "columns": columns}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a `.joint` file; see `jointforest.store.save`."""
+        from ..model.file import save
+
+        save(self, path)
+
+    # -- density
+
+    def log_density(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
+        """Log-density (natural logarithm) of each row; missing cells are marginalised.
+
+        Numbers with a density count with it, those on a grid with the mass of their cell over its width, levels and
+        atoms with their mass.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        float64 array (n,)
+            -inf only in a model without background.
+        """
+        return log_density(self.model, self._evidence(frame), n_jobs)
+
+    def tree_log_density(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
+        """Log of each tree's share of a row's density, weight included; the background, if there is one, is last.
+
+        Returns
+        -------
+        float64 array (n, n_trees) or (n, n_trees + 1)
+            The log-sum of a row is its `log_density`.
+        """
+        return tree_log_density(self.model, self._evidence(frame), n_jobs)
+
+    def attribution(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
+        """Which cells make a row unlikely: log p(x_j | the other known cells of the row), exact, for any row.
+
+        Compare a cell with the same column's cells in other rows: numbers with a density are measured in their units.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        float64 array (n, d)
+            In the order of ``columns``; NaN where the cell is missing. A level never seen at learning has its penalty.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> odd = penguins.iloc[[0]].assign(species="Gentoo")  # an Adelie with another name
+        >>> joint.columns[joint.attribution(odd)[0].argmin()]
+        'species'
+        """
+        X, unseen = self._encode(frame)
+        cells = attribution(self.model, build(self.schema, X, unseen), n_jobs)
+        return np.where(unseen, [column.log_unseen for column in self.schema.columns], cells)
+
+    # -- evidence
+
+    def given(self, evidence: Any = None, /, **conditions: Any) -> Posterior:
+        """What is known after evidence.
+
+        Parameters
+        ----------
+        evidence : frame, str, dict, or None
+            A frame has one posterior a row. A text (``"age >= 40 and sex = 'Female'"``) or a dict of conditions by
+            column speaks of one row.
+        **conditions
+            Conditions by column, added to every row: a value, a list of values, `between`, `AnyOf`, `AllOf`, `Not`.
+
+        Returns
+        -------
+        Posterior
+
+        Raises
+        ------
+        ValueError
+            Unknown columns, values that a column cannot have; `QuerySyntaxError` for a text that cannot be read.
+        """
+        if evidence is not None and not isinstance(evidence, str | Mapping):
+            X, unseen = self._encode(evidence)
+            return Posterior(self.model, build(self.schema, X, unseen, conditions), one=False)
+        known = {} if evidence is None else conditions_of(self.schema, evidence)
+        for name, condition in conditions.items():
+            known[name] = AllOf(known[name], condition) if name in known else condition
+        one = all(n_rows(condition) is None for condition in known.values())
+        said = {name: normal(condition) for name, condition in known.items()} if one else {}
+        text = conditions_text({name: condition for name, condition in said.items() if condition is not None})
+        return Posterior(self.model, build(self.schema, conditions=known), one, text)
+
+    def condition(self, evidence: Any = None, /, **conditions: Any) -> Joint:
+        """The joint distribution given evidence, as a joint of its own that can be saved, sampled and asked.
+
+        Parameters
+        ----------
+        evidence, **conditions
+            As of `given`, of one row.
+
+        Returns
+        -------
+        Joint
+            Of all columns. It answers as ``given`` with the evidence does. A column without grid that has a value
+            becomes ``mixed``, with the value as its only atom.
+
+        Raises
+        ------
+        ValueError
+            If the evidence has several rows, or probability 0.
+
+        Notes
+        -----
+        How, and what is exact: ``docs/modes.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> dream = joint.condition(island="Dream")
+        >>> bool(abs(dream.probability("sex = MALE") - joint.probability("sex = MALE", "island = Dream")) < 1e-10)
+        True
+        """
+        known = self.given(evidence, **conditions)
+        if len(known) != 1:
+            raise ValueError(f"condition: expected evidence of one row, got {len(known)} rows")
+        known._check(-1)
+        return Joint(conditioned(self.model, known._evidence))
+
+    def keep(self, *columns: str) -> Joint:
+        """The joint distribution of some of the columns, as a joint of its own.
+
+        Parameters
+        ----------
+        *columns : str
+            Names, in any order; the table's order stays.
+
+        Returns
+        -------
+        Joint
+            It answers as this one does where the other columns are missing.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown, or named twice, or none is named.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.keep("sex", "island").columns
+        ('island', 'sex')
+        """
+        if len(columns) == 1 and not isinstance(columns[0], str):
+            raise ValueError(f"keep takes names, not {type(columns[0]).__name__}: write keep('a', 'b') or keep(*names)")
+        twice = [name for k, name in enumerate(columns) if name in columns[:k]]
+        if twice:
+            raise ValueError(f"column {twice[0]!r} is named twice; name each column once")
+        return Joint(keep(self.model, [self.schema.index(column) for column in columns]))
+
+    def marginal(self, column: str) -> Marginal:
+        """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``pmf``, ``mean``, ``var``, ``std``, ``sample``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> bool(3000 < joint.marginal("body_mass_g").ppf(0.5) < 5000)
+        True
+        """
+        return self.given().marginal(column)
+
+    def probability(self, event: str | Mapping[str, Any], given: Any = None, n_jobs: int | None = -1) -> Any:
+        """Probability of an event, given evidence: see `Posterior.probability`.
+
+        Parameters
+        ----------
+        event : str or dict
+        given : frame, str, dict, or None
+            As in `given`.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        float, or float64 array (n,) if evidence is a frame
+        """
+        return self.given(given).probability(event, n_jobs)
+
+    def query(self, text: str) -> Any:
+        """Answer a query such as ``P(income = '>50K' | age >= 40)``; the language is in ``docs/language.md``.
+
+        Returns
+        -------
+        float, date or level; a dict of level to probability for ``P(column)``, of level to quantile for ``Q``
+        """
+        from .ask import ask
+
+        return ask(self, text)
+
+    # -- explanations
+
+    def rules(self, tree: int = 0) -> str:
+        """A whole tree as indented text: every test, with its share of the tree's rows, and what each leaf says.
+
+        Numbers by their mean and the interval of equal tails that holds 90 %, levels by the three most probable.
+
+        Parameters
+        ----------
+        tree : int
+            Number of the tree, 0 to ``n_trees - 1``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such tree.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(max_leaf_nodes=3, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.rules().splitlines()[:2]
+        ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0 %']
+        """
+        return outline(self.model, tree)
+
+    def reverse(
+        self, event: str | Mapping[str, Any], k: int = 10, min_share: float = 0.01, n_jobs: int | None = -1
+    ) -> Explanation:
+        """The regions in which an event is most probable, as rules: the leaves' boxes, without the event's own columns.
+
+        Probabilities are the whole joint's, whatever tree a region comes from; equal regions are listed once.
+
+        Parameters
+        ----------
+        event : str or dict
+            As of `probability`.
+        k : int
+            Most regions to list.
+        min_share : float
+            Smallest share of its tree's rows that a region's leaves must hold.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        Explanation
+            Prints as a table. Each dict of its ``rules`` has ``rule``, ``event_probability`` (P(event | region)),
+            ``lift`` (that over P(event)) and ``probability`` (of the region). Empty if no region holds enough, or no
+            leaf has a condition on another column.
+
+        Raises
+        ------
+        ValueError
+            If the event cannot be read or has probability 0, or a parameter is out of its range.
+
+        Notes
+        -----
+        After ``reverse`` of pyjpt, the reference code of Nyga, Picklum, Schierenbeck, Beetz, "Joint Probability Trees"
+        (2023); there regions are judged by the leaf's own distribution.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.reverse("species = Gentoo", k=1).rules[0]["lift"] > 2
+        True
+        """
+        return reverse(self.model, conditions_of(self.schema, event), k, min_share, n_jobs)
+
+    # -- information
+
+    def entropy(
+        self,
+        *columns: str,
+        given: str | Sequence[str] | None = None,
+        n_samples: int = 10_000,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+    ) -> Estimate:
+        """Entropy of columns, in nats: the mean of -log_density; given others, the conditional entropy.
+
+        Of levels Shannon's, of numbers the differential entropy, which depends on their units and may be negative.
+
+        Parameters
+        ----------
+        *columns : str
+            None: all that are not given.
+        given : str or sequence of str, optional
+            Columns (not evidence: condition the joint on that) whose values are known.
+        n_samples : int
+            Rows to draw where the answer is not exact.
+        random_state : None, int, Generator or RandomState
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        Estimate
+            ``value``, ``standard_error``, ``method``. Exact (to about 1e-6) of few columns with levels or grids and at
+            most one other of numbers, and of a single tree without background and with all columns it splits on.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown, named twice, or on both sides.
+
+        Notes
+        -----
+        T. Cover, J. Thomas, "Elements of Information Theory" (2006), chapters 2 and 8; of circuits, A. Vergari and
+        others, "A compositional atlas of tractable circuit operations" (2021). Details: ``docs/information.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.entropy("species").method
+        'exact'
+        >>> joint.entropy("species", given="island").value < joint.entropy("species").value
+        True
+        """
+        return entropy(self.model, columns, given, n_samples, random_state, n_jobs)
+
+    def mutual_information(
+        self,
+        a: str | Sequence[str],
+        b: str | Sequence[str],
+        given: str | Sequence[str] | None = None,
+        *,
+        n_samples: int = 10_000,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+    ) -> Estimate:
+        """Mutual information of columns, in nats: how much one side tells of the other; given others, on top of them.
+
+        0 if and only if they are independent; it does not depend on units.
+
+        Parameters
+        ----------
+        a, b : str or sequence of str
+            The two sides.
+        given, n_samples, random_state, n_jobs
+            As of `entropy`.
+
+        Returns
+        -------
+        Estimate
+            Exact where all its entropies are; a mean over draws may be a little below 0.
+
+        Raises
+        ------
+        ValueError
+            As `entropy`; if a side is empty, or has a column of the other.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> island = joint.mutual_information("species", "island")
+        >>> island.method, island.value > joint.mutual_information("species", "sex").value
+        ('exact', True)
+        """
+        return mutual_information(self.model, a, b, given, n_samples, random_state, n_jobs)
+
+    def divergence(
+        self,
+        other: Joint,
+        measure: str = "kl",
+        columns: str | Sequence[str] | None = None,
+        *,
+        n_samples: int = 10_000,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+    ) -> Estimate:
+        """How far another joint of the same columns is from this one.
+
+        Parameters
+        ----------
+        other : Joint
+            With the same columns, in any order, of the same sorts, grids and levels.
+        measure : {"kl", "jensen-shannon", "total-variation", "hellinger"}
+            With p this joint and q the other: KL(p || q) in nats, infinite if q rules out what p does not; the
+            Jensen-Shannon divergence in nats, at most log 2 (its root is a metric); the total variation; the Hellinger
+            distance (both metrics, at most 1).
+        columns : str or sequence of str, optional
+            Of these columns alone; then models may differ in the others.
+        n_samples, random_state, n_jobs
+            As of `entropy`.
+
+        Returns
+        -------
+        Estimate
+            Exact of few columns with levels or grids and at most one other of numbers.
+
+        Raises
+        ------
+        ValueError
+            If a column is absent in one, or differs in sort, grid or levels.
+
+        Notes
+        -----
+        By sampling all but "kl" are means of bounded numbers over draws from both models; "kl" is one over draws from
+        this one, and its standard error can be trusted if the other has a background. See ``docs/information.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> dream = joint.condition(island="Dream")
+        >>> round(joint.divergence(joint, "hellinger", n_samples=100).value, 6)
+        0.0
+        >>> joint.divergence(dream, "total-variation", "species").value > 0.1
+        True
+        """
+        return divergence(self.model, _model_of(other), measure, columns, n_samples, random_state, n_jobs)
+
+    def compare(
+        self, other: Joint, columns: str | Sequence[str] | None = None, n_jobs: int | None = -1
+    ) -> dict[str, ColumnDistance]:
+        """Where another joint differs: the distance of each column's distributions, largest first; nothing is sampled.
+
+        Parameters
+        ----------
+        other, columns
+            As of `divergence`.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        dict of str to ColumnDistance
+            ``distance`` in 0..1: of numbers the largest distance of the CDFs, of levels the total variation; and
+            ``wasserstein``: of numbers the area between the CDFs, in their units.
+
+        Raises
+        ------
+        ValueError
+            As `divergence`.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> found = joint.compare(joint.condition(island="Dream"))
+        >>> list(found)[0], found["sex"].distance < found["species"].distance
+        ('island', True)
+        """
+        return compare(self.model, _model_of(other), columns, n_jobs)
+
+    # -- frames out
+
+    def sample(self, n: int, random_state: Any = None, missing: bool = False, n_jobs: int | None = -1) -> Any:
+        """Draw n rows: a frame as at learning, with its types and levels.
+
+        Parameters
+        ----------
+        n : int
+        random_state : None, int, Generator or RandomState
+        missing : bool
+            Also draw which cells are missing, as often as at learning.
+        n_jobs : int or None
+            Threads; the rows do not depend on it.
+        """
+        return self.given().sample(n, random_state, missing, n_jobs)
+
+    def impute(
+        self, frame: Any, method: str = "mean", m: int | None = None, random_state: Any = None, n_jobs: int | None = -1
+    ) -> Any:
+        """Fill the missing cells; every known one stays what it is.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        method : {"mean", "sample"}
+            Means of numbers (on a grid the nearest cell) and the most probable levels, or one joint draw a row.
+        m : int, optional
+            Number of draws, with ``method="sample"``.
+        random_state : None, int, Generator or RandomState
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        frame as at learning, n rows; with m a list of m frames
+        """
+        if method not in ("mean", "sample"):
+            raise ValueError(f"method must be 'mean' or 'sample', got {method!r}")
+        if m is not None and (method == "mean" or isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1):
+            raise ValueError(f"m must be a positive integer, and goes with method='sample'; got m={m!r}, {method!r}")
+        X, unseen = self._encode(frame)
+        evidence = build(self.schema, X, unseen)
+        posterior = Posterior(self.model, evidence, one=False)
+        if method == "mean":
+            filled, posterior._weight = impute_and_weigh(self.model, evidence, n_jobs)
+            posterior._check(n_jobs)
+            return fill(self.schema, frame, X, unseen, filled)
+        posterior._check(n_jobs)
+        draws = sample(self.model, evidence, m or 1, answers.seed_of(random_state), False, n_jobs)
+        each = draws.reshape(len(X), m or 1, X.shape[1])
+        frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]
+        return frames if m is not None else frames[0]
+
+    def predict(self, frame: Any, target: str, n_jobs: int | None = -1, *, beta: float = 1.0) -> np.ndarray:
+        """Most probable level, or mean of a number or date, of a target column; the frame's own is not looked at.
+
+        So every joint is a classifier, and a regressor, for each of its columns.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        target : str
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+        beta : float in 0..1
+            How trees are combined: tree t counts p_t(known cells)^beta. 1 is the mixture that the joint is, 0 the
+            average of what each tree says (GeF+ and GeF of Correia et al. 2020, "Joints in Random Forests").
+
+        Returns
+        -------
+        array (n,): float64, datetime64, or objects that are levels
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or beta is not in 0..1.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> joint.predict(penguins[["bill_length_mm", "body_mass_g"]].tail(2), "species").tolist()
+        ['Gentoo', 'Gentoo']
+        """
+        column = self.schema[target]
+        if column.is_categorical:
+            share = self.predict_proba(frame, target, n_jobs, beta=beta)
+            number = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
+        else:
+            evidence = self._without(frame, target, n_jobs, beta)
+            number, _ = mean_variance(self.model, evidence, self.schema.index(target), n_jobs, beta)
+        return np.asarray(answers.values(column, number))
+
+    def predict_proba(self, frame: Any, target: str, n_jobs: int | None = -1, *, beta: float = 1.0) -> np.ndarray:
+        """Probabilities of the levels of a target column, float64 (n, K) in the order of ``levels(target)``.
+
+        Parameters, errors: as of `predict`.
+        """
+        column = self.schema[target]
+        if not column.is_categorical:
+            hint = "use predict, or given(frame).quantile"
+            raise ValueError(f"column {target!r} is {column.kind}: it has no levels; {hint}")
+        evidence = self._without(frame, target, n_jobs, beta)
+        return level_probability(self.model, evidence, self.schema.index(target), n_jobs, beta)
+
+    def robustness(
+        self,
+        frame: Any,
+        target: str,
+        n_jobs: int | None = -1,
+        *,
+        beta: float = 1.0,
+        c: float = 1.0,
+        shift: str = "leaf",
+    ) -> np.ndarray:
+        """How far every parameter of the model may be wrong at once before the predicted level changes.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+            Any cells may be missing; the target's own are not looked at.
+        target : str
+            A categorical, ordered or boolean column.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+        beta : float in 0..1
+            How trees are combined, see `predict`.
+        c, shift
+            How far the means of normal leaves move, see `queries.robustness.robustness`.
+
+        Returns
+        -------
+        float64 array (n,)
+            The largest epsilon at which no contamination by epsilon changes the prediction: 0 where another level is as
+            likely; NaN where the model gives the row probability 0.
+
+        Raises
+        ------
+        ValueError
+            If the target is no such column: of a number, ask for intervals.
+
+        Notes
+        -----
+        A. Correia, R. Peharz, C. de Campos, "Towards Robust Classification with Deep Generative Forests" (2020). The
+        mathematics is in ``docs/robustness.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> whole, part = joint.robustness(penguins, "species"), joint.robustness(penguins[["island"]], "species")
+        >>> bool(whole.mean() > part.mean())
+        True
+        """
+        j = self.schema.index(target)
+        if not self.schema[target].is_categorical:
+            return robustness(self.model, build(self.schema, n=1), j)[0]  # complains
+        evidence = self._without(frame, target, n_jobs, beta)
+        return robustness(self.model, evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs)[0]
+
+    def uncertainty(
+        self,
+        frame: Any,
+        target: str,
+        reference: Any,
+        n_jobs: int | None = -1,
+        *,
+        beta: float = 1.0,
+        fragile: float = 0.1,
+        unlikely: float = 5.0,
+    ) -> Uncertainty:
+        """Predictions with both of their uncertainties: fragile ones, and those of rows unlike the reference.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+            Any cells may be missing; the target's own are not looked at.
+        target : str
+            A categorical, ordered or boolean column.
+        reference : frame of m rows
+            Rows to compare densities with: those of learning, or a few hundred of them.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+        beta : float in 0..1
+            How trees are combined, see `predict`.
+        fragile, unlikely : float
+            A prediction with an epsilon (see `robustness`) below ``fragile`` is fragile; a row with a density below
+            that of all but ``unlikely`` percent of the reference is unlikely.
+
+        Returns
+        -------
+        Uncertainty
+            Arrays ``predicted`` (None where the model gives the row probability 0), ``probability``, ``epsilon``,
+            ``log_density``, ``percentile`` and ``reading``.
+
+        Raises
+        ------
+        ValueError
+            If the target is no such column, or beta is not in 0..1.
+
+        Notes
+        -----
+        The mathematics is in ``docs/robustness.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> odd = joint.uncertainty(penguins.head(1).assign(body_mass_g=9000), "species", penguins)
+        >>> odd.reading[0] in ("unfamiliar", "both")
+        True
+        """
+        j, column = self.schema.index(target), self.schema[target]
+        if not column.is_categorical:
+            robustness(self.model, build(self.schema, n=1), j)  # complains
+        rows, others = (self._without(table, target, n_jobs, beta) for table in (frame, reference))
+        found = uncertainty(self.model, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely, n_jobs=n_jobs)
+        codes = np.where(found.predicted < 0, np.nan, found.predicted)
+        return found._replace(predicted=answers.values(column, codes))
+
+    # -- helpers
+
+    def _without(self, frame: Any, target: str, n_jobs: int | None, beta: float) -> Evidence:
+        """Evidence of a frame without its target's cells; rows without support are warned of."""
+        if isinstance(beta, bool) or not isinstance(beta, int | float | np.number) or not 0 <= beta <= 1:
+            raise ValueError(f"beta must be a number between 0 (average of trees) and 1 (mixture), got {beta!r}")
+        j = self.schema.index(target)
+        X, unseen = encode(self.schema, frame)
+        unseen[:, j] = False
+        warn_unseen(self.schema, frame, unseen)
+        evidence = drop(build(self.schema, X, unseen), j)
+        Posterior(self.model, evidence, one=False)._check(n_jobs)
+        return evidence
+
+    def _evidence(self, frame: Any) -> Evidence:
+        return build(self.schema, *self._encode(frame))
+
+    def _encode(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+        X, unseen = encode(self.schema, frame)
+        warn_unseen(self.schema, frame, unseen)
+        return X, unseen
+
+
+def _model_of(other: Any) -> Model:
+    """The model of the joint that another one is compared with."""
+    if not isinstance(other, Joint):
+        hint = "; give its joint_" if hasattr(other, "joint_") else ""
+        raise TypeError(f"expected a Joint to compare with, got {type(other).__name__}{hint}")
+    return other.model

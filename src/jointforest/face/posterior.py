@@ -1,0 +1,436 @@
+"""What is known after evidence: the face of one posterior, or one a row of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..explain.explain import Explanation, explain
+from ..forest.column.distribution import quantile
+from ..forest.column.levels import level_probability
+from ..forest.column.moments import mean_variance
+from ..forest.posterior.density import log_density
+from ..forest.posterior.posterior import LeafPosterior, OneRow, background_weight, posterior
+from ..forest.rows.sampling import sample
+from ..ground.warnings import UnsupportedEvidenceWarning, warn
+from ..language import parse_conditions
+from ..model.model import Model
+from ..queries.modes.mode import BUDGET, modes
+from ..table import values as answers
+from ..table.conditions import AnyOf
+from ..table.evidence import intersect
+from ..table.frames import decode
+from ..table.regions import Evidence
+from ..table.schema import Column, Schema
+from .marginal import Marginal
+
+_SUPPORT = 0.5
+"""Evidence is unsupported if the background carries more than this share of the posterior."""
+
+
+class Modes(NamedTuple):
+    """Most probable rows, made by `Posterior.mode`.
+
+    Attributes
+    ----------
+    rows : frame of m rows
+        Best first, as at learning; no two of them are of the same leaf in every tree.
+    log_density : float64 array (m,)
+        ``Joint.log_density`` of each row.
+    log_bound : float
+        No row that agrees with the evidence has a greater one: the best is the mode up to ``log_bound -
+        log_density[0]``.
+    """
+
+    rows: Any
+    log_density: np.ndarray
+    log_bound: float
+
+
+class Posterior:
+    """The joint distribution given evidence; made by `Joint.given`.
+
+    Of one row of evidence every answer is a scalar (`proba`: a dict); of a frame of n rows an array with n entries
+    along its first axis. Answers warn (`UnsupportedEvidenceWarning`) where no leaf supports the evidence, so that the
+    wide background answers. Evidence of probability 0 is a ValueError for one row, NaN in a frame.
+
+    Attributes
+    ----------
+    log_probability : float or float64 array (n,)
+        log p(evidence) (natural logarithm; a density where values are given).
+    background_weight : float or float64 array (n,)
+        Share of the background in the posterior, 0..1; NaN where the evidence has probability 0.
+    supported : bool or bool array (n,)
+        Whether that share is at most one half.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+    >>> big = joint.given("body_mass_g > 5000")
+    >>> max(big.proba("species"), key=big.proba("species").get)
+    'Gentoo'
+    """
+
+    def __init__(self, model: Model, evidence: Evidence, one: bool, text: str = "") -> None:
+        self._model, self._evidence, self._one, self._text = model, evidence, one, text
+
+    def __repr__(self) -> str:
+        return f"Posterior({self._text})" if self._one else f"Posterior({len(self)} rows of evidence)"
+
+    def __len__(self) -> int:
+        return len(self._evidence.value)
+
+    # -- the evidence itself
+
+    @cached_property
+    def log_probability(self) -> Any:
+        return self._give(log_density(self._model, self._evidence))
+
+    @property
+    def background_weight(self) -> Any:
+        return self._give(self._weight)
+
+    @property
+    def supported(self) -> Any:
+        supported = self._weight <= _SUPPORT
+        return bool(supported[0]) if self._one else supported
+
+    @property
+    def leaves(self) -> LeafPosterior:
+        """The leaves that the evidence meets, with log p(leaf, evidence): see `queries.posterior.LeafPosterior`."""
+        return posterior(self._model, self._evidence)
+
+    def explain(self, k: int = 10, n_jobs: int | None = -1) -> Explanation:
+        """The leaves that carry the answers, as rules, the heaviest first.
+
+        Parameters
+        ----------
+        k : int
+            Most leaves to list.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        Explanation
+            Prints as a table. Each dict of its ``rules`` has ``rule`` (the leaf's box in the query language; '' if it
+            is unbounded), ``weight`` (posterior, all leaves' sum to 1), ``log_weight`` (log p(leaf, evidence)),
+            ``tree``, ``leaf``, ``kind`` ("leaf", "circuit" or "background") and ``says``: given the leaf and the
+            evidence, by column, ``{"mean", "low", "high"}`` (the interval of equal tails that holds 90 %), or
+            ``{"levels": {level: probability}}`` of the three most probable. Columns whose value is known are left out.
+
+        Raises
+        ------
+        ValueError
+            If there are several rows of evidence, it has probability 0, or k is no positive integer.
+
+        Notes
+        -----
+        Nyga, Picklum, Schierenbeck, Beetz, "Joint Probability Trees" (2023), section 3: a leaf is the path to it.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> found = joint.given(species="Gentoo").explain(1).rules[0]
+        >>> found["kind"], joint.probability("species = Gentoo", given=found["rule"]) > 0.9
+        ('circuit', True)
+        """
+        if len(self) != 1:
+            raise ValueError(
+                f"explain speaks of one row of evidence, got {len(self)}; pick one: given(frame[i : i + 1])"
+            )
+        self._check(n_jobs)
+        return explain(self._model, self._evidence, k, n_jobs)
+
+    # -- numbers
+
+    def mean(self, column: str, n_jobs: int | None = -1) -> Any:
+        """Mean of a numeric or date-time column; P(True) of a boolean one.
+
+        Raises
+        ------
+        ValueError
+            If the column is unknown, or categorical, or one row's evidence has probability 0.
+        """
+        found = self._begin(column, "mean", n_jobs)
+        if found.kind == "boolean":
+            return self._give(self._true(found, n_jobs))
+        mean = mean_variance(self._model, self._evidence, self._number(column), n_jobs, known=self._known)[0]
+        return self._values(found, self._known_numbers(found, mean))
+
+    def var(self, column: str, n_jobs: int | None = -1) -> Any:
+        """Variance, like `mean`; of a date-time column in seconds squared."""
+        found = self._begin(column, "variance", n_jobs)
+        return self._give(self._variance(found, n_jobs))
+
+    def std(self, column: str, n_jobs: int | None = -1) -> Any:
+        """Standard deviation, like `mean`; of a date-time column a timedelta64."""
+        found = self._begin(column, "standard deviation", n_jobs)
+        deviation = answers.spread(found, np.sqrt(self._variance(found, n_jobs)))
+        return deviation[0] if self._one and found.kind == "datetime" else self._give(deviation)
+
+    def quantile(self, column: str, q: float | Sequence[float], n_jobs: int | None = -1) -> Any:
+        """Quantiles inf{x: P(column <= x) >= q} of a numeric or date-time column.
+
+        Parameters
+        ----------
+        column : str
+        q : float or sequence of k floats
+            Levels, more than 0 and less than 1.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        scalar, or array (k,) for a sequence; of a frame (n,) or (n, k)
+        """
+        try:
+            levels = np.asarray(q, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}") from None
+        if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
+            raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}")
+        found, numbers = self._quantiles(column, np.atleast_1d(levels), n_jobs)
+        if levels.ndim == 0:
+            return self._values(found, numbers[:, 0])
+        return answers.values(found, numbers[0] if self._one else numbers)
+
+    def interval(self, column: str, level: float = 0.9, n_jobs: int | None = -1) -> tuple[Any, Any]:
+        """Bounds (lo, hi) of the interval with equal tails that holds this share of the distribution."""
+        if not isinstance(level, int | float | np.number) or not (level > 0 and (1 + level) / 2 < 1):
+            raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
+        found, numbers = self._quantiles(column, np.array([(1 - level) / 2, (1 + level) / 2]), n_jobs)
+        return self._values(found, numbers[:, 0]), self._values(found, numbers[:, 1])
+
+    # -- probabilities
+
+    def proba(self, column: str, n_jobs: int | None = -1) -> Any:
+        """Distribution over the levels of a categorical, ordered or boolean column.
+
+        Returns
+        -------
+        dict of level to probability, or of a frame float64 array (n, K) in the order of ``Joint.levels(column)``
+        """
+        share = self._proba(column, n_jobs)
+        if not self._one:
+            return share
+        return dict(zip(self._model.schema[column].levels, share[0].tolist(), strict=True))
+
+    def probability(self, event: str | Mapping[str, Any], n_jobs: int | None = -1) -> Any:
+        """Probability of an event given the evidence.
+
+        Parameters
+        ----------
+        event : str or dict
+            ``"age >= 40 and sex = 'Female'"``, or conditions by column. Its columns may be in the evidence too.
+        n_jobs : int or None
+            Threads.
+        """
+        # A set, even of one value, is a region: its mass is wanted, not its density.
+        region = {name: AnyOf(condition) for name, condition in conditions_of(self._model.schema, event).items()}
+        both = intersect(self._model.schema, self._evidence, region)
+        self._check(n_jobs)
+        log_both = log_density(self._model, both, n_jobs)
+        with np.errstate(invalid="ignore"):
+            share = np.exp(np.minimum(log_both - log_density(self._model, self._evidence, n_jobs), 0.0))
+        return self._give(share) if len(share) == 1 else share
+
+    def marginal(self, column: str) -> Marginal:
+        """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``mean``, ``var``, ``std``, ``sample``."""
+        return Marginal(self, self._model.schema[column])
+
+    def marginals(self) -> dict[str, Marginal]:
+        """`marginal` of every column, in the table's order.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> found = joint.given(species="Gentoo").marginals()
+        >>> bool(found["body_mass_g"].mean() > 4500), found["island"].pmf("Biscoe") > 0.9
+        (True, True)
+        """
+        return {column.name: Marginal(self, column) for column in self._model.schema.columns}
+
+    def mode(self, k: int = 1, budget: int = BUDGET) -> Modes:
+        """Most probable complete rows that agree with one row of evidence (MPE), with a certified bound.
+
+        Parameters
+        ----------
+        k : int
+            How many rows, one a cell (a leaf of each tree); fewer if fewer are found, more if others are as good as
+            the last.
+        budget : int
+            Boxes that branch and bound may cut to certify the first; 0 leaves the search out.
+
+        Returns
+        -------
+        Modes
+            The first is the mode if ``log_bound`` equals its density: always with a single tree of plain leaves, in
+            forests where the search ends within the budget. The others are the best found in other cells.
+
+        Raises
+        ------
+        ValueError
+            If k is not a positive integer or budget no natural number, or the evidence has several rows, or
+            probability 0.
+
+        Notes
+        -----
+        What counts as a mode, and what is exact: ``docs/modes.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> best = joint.given(species="Gentoo").mode()
+        >>> best.rows["island"].iloc[0], bool(best.log_density[0] <= best.log_bound)
+        ('Biscoe', True)
+        """
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise ValueError(f"k must be a positive integer, got {k!r}")
+        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 0:
+            raise ValueError(f"budget must be an integer of 0 or more, got {budget!r}")
+        if len(self) != 1:
+            raise ValueError(f"mode: expected evidence of one row, got {len(self)} rows")
+        self._check(-1)
+        found = modes(self._model, self._evidence, int(k), int(budget))
+        return Modes(decode(self._model.schema, found.X), found.log_density, found.log_bound)
+
+    # -- draws
+
+    def sample(self, n: int = 1, random_state: Any = None, missing: bool = False, n_jobs: int | None = -1) -> Any:
+        """Draw n rows for each row of evidence, which they keep; a frame as at learning.
+
+        Parameters
+        ----------
+        n : int
+        random_state : None, int, Generator or RandomState
+        missing : bool
+            Also draw which cells are missing, as often as at learning.
+        n_jobs : int or None
+            Threads; the draws do not depend on it.
+
+        Returns
+        -------
+        frame of n rows, or n rows for each row of evidence, one after the other
+        """
+        return decode(self._model.schema, self._draw(n, random_state, missing, n_jobs))
+
+    def _draw(self, n: int, random_state: Any, missing: bool = False, n_jobs: int | None = -1) -> np.ndarray:
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise ValueError(f"n must be a non-negative integer, got {n!r}")
+        self._check(n_jobs)
+        return sample(self._model, self._evidence, int(n), answers.seed_of(random_state), missing, n_jobs)
+
+    def _likeliest(self, column: str, n_jobs: int | None = -1) -> Any:
+        """Most probable level of a categorical column, the first of equals."""
+        share = self._proba(column, n_jobs)
+        code = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
+        likeliest = answers.values(self._model.schema[column], code)
+        return likeliest[0] if self._one else likeliest
+
+    # -- helpers
+
+    def _proba(self, column: str, n_jobs: int | None) -> np.ndarray:
+        """Probabilities of the levels, shape (n, K)."""
+        found = self._model.schema[column]
+        if not found.is_categorical:
+            hint = "use quantile or interval, or probability of an event"
+            raise ValueError(f"column {column!r} is {found.kind}: it has no levels; {hint}")
+        self._check(n_jobs)
+        return level_probability(self._model, self._evidence, self._number(column), n_jobs, known=self._known)
+
+    def _number(self, column: str) -> int:
+        return self._model.schema.index(column)
+
+    def _quantiles(self, column: str, levels: np.ndarray, n_jobs: int | None) -> tuple[Column, np.ndarray]:
+        found = self._begin(column, "quantiles", n_jobs, boolean=False)
+        numbers = quantile(self._model, self._evidence, self._number(column), levels, n_jobs, known=self._known)
+        return found, self._known_numbers(found, numbers)
+
+    def _begin(self, column: str, what: str, n_jobs: int | None, boolean: bool = True) -> Column:
+        """Look up the column, see that the question makes sense of it, and check the evidence."""
+        found = self._model.schema[column]
+        if found.is_categorical and not (boolean and found.kind == "boolean"):
+            raise ValueError(f"column {column!r} is {found.kind}: it has no {what}; use proba({column!r})")
+        self._check(n_jobs)
+        return found
+
+    def _variance(self, found: Column, n_jobs: int | None) -> np.ndarray:
+        if found.kind == "boolean":
+            true = self._true(found, n_jobs)
+            return true * (1.0 - true)
+        both = mean_variance(self._model, self._evidence, self._number(found.name), n_jobs, known=self._known)
+        return self._known_numbers(found, both[1])
+
+    def _true(self, found: Column, n_jobs: int | None) -> np.ndarray:
+        share = level_probability(self._model, self._evidence, self._number(found.name), n_jobs, known=self._known)
+        return share[:, found.codes[True]] if True in found.codes else share[:, 0] * 0.0
+
+    def _known_numbers(self, found: Column, numbers: np.ndarray) -> np.ndarray:
+        """The numbers (n,) or (n, k), NaN of impossible evidence alone; a ValueError where float64 does not do."""
+        if np.isnan(numbers[~np.isnan(self._weight)]).any():
+            raise ValueError(
+                f"column {found.name!r}: given this evidence it lies too far out to be computed, beyond 1e150 or so; "
+                "loosen the evidence"
+            )
+        return numbers
+
+    def _give(self, array: np.ndarray) -> Any:
+        return array[0].item() if self._one else array
+
+    def _values(self, found: Column, number: np.ndarray) -> Any:
+        return answers.scalar(found, float(number[0])) if self._one else answers.values(found, number)
+
+    @cached_property
+    def _known(self) -> OneRow | None:
+        """A single row of evidence is weighed once, whatever is asked."""
+        return OneRow(self._model, self._evidence) if len(self) == 1 else None
+
+    @cached_property
+    def _weight(self) -> np.ndarray:
+        return background_weight(self._model, self._evidence, known=self._known)
+
+    def _check(self, n_jobs: int | None) -> None:
+        """Refuse one row of probability 0; warn of rows without support. Once per call."""
+        if "_weight" not in self.__dict__:
+            self.__dict__["_weight"] = background_weight(self._model, self._evidence, n_jobs, self._known)
+        impossible = np.isnan(self._weight)
+        if self._one and impossible[0]:
+            raise ValueError(f"the evidence has probability 0: {self._text}; drop or widen one of its conditions")
+        weak = int(np.sum(self._weight > _SUPPORT))
+        if weak or impossible.any():
+            warn(_unsupported_text(weak, int(impossible.sum()), len(self)), UnsupportedEvidenceWarning)
+
+
+def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
+    """Conditions by column of a text or a dict.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    """
+    if isinstance(said, str):
+        return dict(parse_conditions(said, {column.name: column.kind for column in schema.columns}))
+    if isinstance(said, Mapping):
+        return dict(said)
+    expected = "a text such as 'age >= 40', or a dict of conditions by column"
+    raise TypeError(f"expected {expected}, got {type(said).__name__}")
+
+
+def _unsupported_text(weak: int, impossible: int, n: int) -> str:
+    parts = []
+    if weak:
+        parts.append(
+            f"{weak} of {n} rows of evidence are unlike anything learned: their answers are mostly the background's"
+        )
+    if impossible:
+        parts.append(f"{impossible} of {n} rows of evidence have probability 0: their answers are missing")
+    return "; ".join(parts) + " (see .supported; loosen the evidence, or leave those rows out)"

@@ -1,0 +1,93 @@
+"""Kernels of one numeric column's posterior distribution: CDF and density."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ...leaves.one_slot.grid_kernels import cell_centre
+from ...leaves.one_slot.slot_kernels import find_atom, region_log_mass, slot_cdf, value_log_density
+from ..posterior.region_kernels import cell_region, in_region, known_number
+from .mixture_kernels import row_mixture
+
+
+@njit(nogil=True, cache=True)
+def mixed_cdf(columns, leaves, evidence, slot, region, leaf, weight, x):
+    """P(X <= x) in a mixture of leaves."""
+    total = 0.0
+    for i in range(leaf.shape[0]):
+        if weight[i] > 0.0:
+            total += weight[i] * slot_cdf(columns, leaves, evidence, leaf[i], slot, region, x)
+    return total
+
+
+@njit(nogil=True, cache=True)
+def mixed_pdf(columns, leaves, evidence, slot, region, leaf, weight, x):
+    """Density (atoms of slots without grid: mass) of x in a mixture of leaves."""
+    if math.isinf(x) or (region >= 0 and not in_region(columns, evidence, slot, region, x)):
+        return 0.0
+    atom = find_atom(columns, slot, x)
+    total = 0.0
+    for i in range(leaf.shape[0]):
+        if weight[i] > 0.0:
+            log_density = value_log_density(columns, leaves, leaf[i], slot, x, atom)
+            log_density -= region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
+            total += weight[i] * math.exp(log_density)
+    return total
+
+
+@njit(nogil=True, cache=True)
+def known_cdf(columns, slot, value, x):
+    """P(X <= x) of a known value: 1 from it, on a grid from the centre of its cell."""
+    return 1.0 if x >= known_number(columns, slot, value) - 1e-6 * columns.step[slot] else 0.0
+
+
+@njit(nogil=True, cache=True)
+def known_pdf(columns, slot, value, x):
+    """Density of a known value: 1/step on its grid cell; 1 on an atom; otherwise infinite there; 0 elsewhere."""
+    step, origin = columns.step[slot], columns.origin[slot]
+    if step > 0.0:
+        return 1.0 / step if cell_centre(step, origin, x) == cell_centre(step, origin, value) else 0.0
+    if x != value:
+        return 0.0
+    return 1.0 if find_atom(columns, slot, x) >= 0 else math.inf
+
+
+@njit(nogil=True, cache=True)
+def cdf_rows(columns, leaves, evidence, j, post, first, x):
+    """P(column j <= x) in each row of the posterior (of the rows first..); shape (rows, len(x))."""
+    n = post.log_evidence.shape[0]
+    out = np.empty((n, x.shape[0]), np.float64)
+    for i in range(n):
+        value = evidence.value[first + i, j]
+        region = cell_region(evidence, first + i, j)
+        leaf, weight = row_mixture(post, i)
+        for k in range(x.shape[0]):
+            if post.log_evidence[i] == -math.inf or math.isnan(x[k]):
+                out[i, k] = math.nan
+            elif value == value:
+                out[i, k] = known_cdf(columns, columns.slot[j], value, x[k])
+            else:
+                out[i, k] = mixed_cdf(columns, leaves, evidence, columns.slot[j], region, leaf, weight, x[k])
+    return out
+
+
+@njit(nogil=True, cache=True)
+def pdf_rows(columns, leaves, evidence, j, post, first, x):
+    """Density of column j at x in each row of the posterior (of the rows first..); shape (rows, len(x))."""
+    n = post.log_evidence.shape[0]
+    out = np.empty((n, x.shape[0]), np.float64)
+    for i in range(n):
+        value = evidence.value[first + i, j]
+        region = cell_region(evidence, first + i, j)
+        leaf, weight = row_mixture(post, i)
+        for k in range(x.shape[0]):
+            if post.log_evidence[i] == -math.inf or math.isnan(x[k]):
+                out[i, k] = math.nan
+            elif value == value:
+                out[i, k] = known_pdf(columns, columns.slot[j], value, x[k])
+            else:
+                out[i, k] = mixed_pdf(columns, leaves, evidence, columns.slot[j], region, leaf, weight, x[k])
+    return out

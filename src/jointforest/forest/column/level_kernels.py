@@ -1,0 +1,49 @@
+"""Kernels of level probabilities."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ...leaves.one_slot.slot_kernels import level_region_log_mass
+from ..posterior.region_kernels import cell_region, run_levels
+from .mixture_kernels import row_mixture
+
+
+@njit(nogil=True, cache=True)
+def mixed_levels(columns, leaves, evidence, slot, region, leaf, weight):
+    """Level probabilities of a slot, given the region, in the mixture of these leaves with these weights; (K,)."""
+    start = columns.level_start[slot]
+    out = np.zeros(columns.level_start[slot + 1] - start, np.float64)
+    level_mass, log_level = leaves.level_mass, leaves.log_level
+    for i in range(leaf.shape[0]):
+        if region < 0:
+            for k in range(out.shape[0]):
+                out[k] += weight[i] * level_mass[leaf[i], start + k]
+            continue
+        log_mass = level_region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
+        for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
+            first, end = run_levels(evidence, run, out.shape[0])
+            for k in range(first, end):
+                out[k] += weight[i] * math.exp(log_level[leaf[i], start + k] - log_mass)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def level_rows(columns, leaves, evidence, j, post, first):
+    """Level probabilities of column j in each row of the posterior (of the rows first..); shape (rows, K)."""
+    n = post.log_evidence.shape[0]
+    slot = columns.slot[j]
+    out = np.zeros((n, columns.level_start[slot + 1] - columns.level_start[slot]), np.float64)
+    for i in range(n):
+        x = evidence.value[first + i, j]
+        if post.log_evidence[i] == -math.inf:
+            out[i] = math.nan
+        elif x == x:
+            out[i, int(x)] = 1.0
+        else:
+            leaf, weight = row_mixture(post, i)
+            out[i] = mixed_levels(columns, leaves, evidence, slot, cell_region(evidence, first + i, j), leaf, weight)
+    return out

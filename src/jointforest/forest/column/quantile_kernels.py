@@ -1,0 +1,224 @@
+"""Kernels of quantiles of one numeric column: a bracketed search on the mixture's CDF.
+
+The search runs on places u: the value itself where there is no grid, the number of the cell on a grid.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ...leaves.one_slot.slot_kernels import cell_end, find_atom, line_cdf, slot_cdf
+from ...leaves.table import UNIFORM
+from ..posterior.region_kernels import cell_region, known_number
+from .distribution_kernels import mixed_cdf
+from .mixture_kernels import row_mixture
+from .moment_kernels import mixed_moments
+
+_SAMPLE = 256
+"""Leaves in the sample that shows where the quantiles of many leaves may be."""
+_MARGIN = 0.02
+"""The sample's CDF is about this close to the mixture's."""
+_SHARP = 5e-11
+"""Width of the last bracket where there is no grid, in standard deviations."""
+_ULPS = 4.5e-16
+
+
+@njit(nogil=True, cache=True)
+def thinned(leaf, weight):
+    """A systematic sample of many leaves, by their weights, and equal weights; few leaves as they are."""
+    if leaf.shape[0] <= 2 * _SAMPLE:
+        return leaf, weight
+    few = np.empty(_SAMPLE, leaf.dtype)
+    step = weight.sum() / _SAMPLE
+    total, taken = 0.0, 0
+    last = 0
+    for i in range(leaf.shape[0]):
+        if weight[i] > 0.0:
+            total += weight[i]
+            last = i
+            while taken < _SAMPLE and (taken + 0.5) * step <= total:
+                few[taken] = leaf[i]
+                taken += 1
+    few[taken:] = leaf[last]
+    return few, np.full(_SAMPLE, 1.0 / _SAMPLE)
+
+
+@njit(nogil=True, cache=True)
+def excess(columns, leaves, evidence, slot, region, leaf, weight, q, part, u):
+    """F - q at the place u; the leaves' shares of F go to ``part[2]``.
+
+    ``part[0]`` and ``part[1]`` are their shares at the ends of the bracket: a leaf whose two are equal has no mass
+    between, so it is not asked again. The sum runs over all leaves in order, so that it is `mixed_cdf`'s.
+    """
+    step = columns.step[slot]
+    x = columns.origin[slot] + u * step if step > 0.0 else u
+    # Lines (`is_line`, the pieces of quantile leaves) are most of the work: no call, no logarithm.
+    family, lo, hi, end = leaves.family, leaves.lo, leaves.hi, cell_end(columns, slot, x)
+    lines = region < 0 and columns.atom_start[slot] == columns.atom_start[slot + 1]
+    total = 0.0
+    for i in range(leaf.shape[0]):
+        if part[0, i] == part[1, i]:
+            part[2, i] = part[0, i]
+        elif lines and family[leaf[i], slot] == UNIFORM:
+            part[2, i] = weight[i] * line_cdf(lo[leaf[i], slot], hi[leaf[i], slot], end)
+        elif weight[i] > 0.0:
+            part[2, i] = weight[i] * slot_cdf(columns, leaves, evidence, leaf[i], slot, region, x)
+        else:
+            part[2, i] = 0.0
+        total += part[2, i]
+    return total - q
+
+
+@njit(nogil=True, cache=True)
+def chandrupatla(low, f_low, high, f_high, old, f_old, newest_high):
+    """Fraction of the way from low to high: inverse quadratic where that is safe, else the middle.
+
+    T. R. Chandrupatla, "A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function
+    without using derivatives", Advances in Engineering Software 28 (1997). ``old`` is the end replaced last.
+    """
+    a, fa, b, fb = (high, f_high, low, f_low) if newest_high else (low, f_low, high, f_high)
+    if old != old:
+        return -f_low / (f_high - f_low)
+    xi, phi = (a - b) / (old - b), (fa - fb) / (f_old - fb)
+    if not (phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi):
+        return 0.5
+    t = fa / (fb - fa) * f_old / (fb - f_old) + (old - a) / (b - a) * fa / (f_old - fa) * fb / (f_old - fb)
+    t = min(max(t, 0.0), 1.0)
+    return 1.0 - t if newest_high else t
+
+
+@njit(nogil=True, cache=True)
+def lowest(columns, leaves, evidence, slot, region, leaf, weight, q, low, high, width, sharp):
+    """Lowest place with F >= q: an atom exactly, else the upper end of a bracket no wider than ``sharp``.
+
+    ``low`` and ``high`` are guesses of places around it; where they are not, steps of doubled ``width`` follow.
+    """
+    grid = columns.step[slot] > 0.0
+    part = np.empty((3, leaf.shape[0]), np.float64)
+    part[0], part[1] = -1.0, 2.0
+    f_low = math.nan
+    f_high = excess(columns, leaves, evidence, slot, region, leaf, weight, q, part, high)
+    while f_high < 0.0 and high < math.inf:
+        low, f_low, part[0] = high, f_high, part[2]
+        high += width
+        width *= 2.0
+        f_high = excess(columns, leaves, evidence, slot, region, leaf, weight, q, part, high)
+    part[1] = part[2]
+    if f_low != f_low:
+        f_low = excess(columns, leaves, evidence, slot, region, leaf, weight, q, part, low)
+        while f_low >= 0.0 and low > -math.inf:
+            high, f_high, part[1] = low, f_low, part[2]
+            low -= width
+            width *= 2.0
+            f_low = excess(columns, leaves, evidence, slot, region, leaf, weight, q, part, low)
+        part[0] = part[2]
+
+    if not grid:
+        first, last = columns.atom_start[slot], columns.atom_start[slot + 1]
+        while first < last:  # the lowest atom with F >= q, and the one below it
+            middle = (first + last) // 2
+            atom = columns.atom_value[middle]
+            f = -1.0
+            if low < atom < high:
+                f = excess(columns, leaves, evidence, slot, region, leaf, weight, q, part, atom)
+                if f < 0.0:
+                    low, f_low, part[0] = atom, f, part[2]
+                else:
+                    high, f_high, part[1] = atom, f, part[2]
+            if f >= 0.0 or atom >= high:
+                last = middle
+            else:
+                first = middle + 1
+        before = np.nextafter(high, -math.inf)
+        if find_atom(columns, slot, high) >= 0:
+            if low >= before:
+                return high
+            f = excess(columns, leaves, evidence, slot, region, leaf, weight, q, part, before)
+            if f < 0.0:
+                return high
+            high, f_high, part[1] = before, f, part[2]
+
+    old, f_old, newest_high = math.nan, math.nan, False
+    waited, half = 0, 0.5 * (high - low)
+    while True:
+        apart = max(sharp, _ULPS * max(abs(low), abs(high)))
+        if not high - low > apart:
+            return high
+        t = 0.5
+        if waited < 3:  # otherwise three steps have not halved the bracket
+            t = chandrupatla(low, f_low, high, f_high, old, f_old, newest_high)
+        u = low + t * (high - low)
+        if grid:
+            u = np.ceil(u)
+        else:
+            apart *= 0.5
+        u = min(max(u, low + apart), high - apart)  # so that the end near the root closes in too
+        if not low < u < high:
+            return high
+        f = excess(columns, leaves, evidence, slot, region, leaf, weight, q, part, u)
+        newest_high = f >= 0.0
+        if newest_high:
+            old, f_old = high, f_high
+            high, f_high, part[1] = u, f, part[2]
+        else:
+            old, f_old = low, f_low
+            low, f_low, part[0] = u, f, part[2]
+        waited += 1
+        if high - low <= half:
+            waited, half = 0, 0.5 * (high - low)
+
+
+@njit(nogil=True, cache=True)
+def mixture_quantile(columns, leaves, evidence, slot, region, leaf, weight, few, share, q, at, spread):
+    """Lowest place with F >= q in the mixture of the leaves, looked for where the sample ``few`` has it.
+
+    ``at`` and ``spread`` are the mean and the standard deviation of the sample.
+    """
+    width, sharp = 0.5 * spread, _SHARP * spread
+    at += 0.55 * spread * math.log(q / (1.0 - q))
+    low, high = at - width, at + width
+    if columns.step[slot] > 0.0:
+        low, high, width, sharp = np.floor(low), np.ceil(high), np.ceil(width), 1.0
+    if few.shape[0] < leaf.shape[0]:
+        rough = max(sharp, 1e-4 * spread if columns.step[slot] == 0.0 else 1.0)
+        under, over = max(q - _MARGIN, 0.25 * q), min(q + _MARGIN, 1.0 - 0.25 * (1.0 - q), 1.0 - 1e-9)
+        under = min(under, over)
+        low = lowest(columns, leaves, evidence, slot, region, few, share, under, low, high, width, rough)
+        high = lowest(columns, leaves, evidence, slot, region, few, share, over, low, low + width, width, rough)
+        low -= rough
+        width = max(high - low, sharp if columns.step[slot] > 0.0 else 0.02 * spread)
+    return lowest(columns, leaves, evidence, slot, region, leaf, weight, q, low, high, width, sharp)
+
+
+@njit(nogil=True, cache=True)
+def quantile_rows(columns, leaves, evidence, j, post, first, q):
+    """Quantiles of column j in each row of the posterior (of the rows first..); shape (rows, len(q))."""
+    n = post.log_evidence.shape[0]
+    slot = columns.slot[j]
+    step, origin = columns.step[slot], columns.origin[slot]
+    out = np.empty((n, q.shape[0]), np.float64)
+    nothing = np.empty((0, 2), np.float64)
+    for i in range(n):
+        value = evidence.value[first + i, j]
+        if post.log_evidence[i] == -math.inf:
+            out[i] = math.nan
+        elif value == value:
+            out[i] = known_number(columns, slot, value)
+        else:
+            region = cell_region(evidence, first + i, j)
+            leaf, weight = row_mixture(post, i)
+            few, share = thinned(leaf, weight)
+            at, variance = mixed_moments(columns, leaves, evidence, slot, region, few, share, nothing)
+            spread = max(math.sqrt(variance), 1e-12 * abs(at), 1e-300)
+            if step > 0.0:
+                at, spread = (at - origin) / step, max(spread / step, 1.0)
+            for k in range(q.shape[0]):
+                p = q[k]
+                if p > 1.0 - 1e-9:  # all the leaves' shares may sum to less, by rounding
+                    p = min(p, mixed_cdf(columns, leaves, evidence, slot, region, leaf, weight, math.inf))
+                u = mixture_quantile(columns, leaves, evidence, slot, region, leaf, weight, few, share, p, at, spread)
+                out[i, k] = origin + u * step if step > 0.0 else u
+    return out

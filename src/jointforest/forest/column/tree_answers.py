@@ -1,0 +1,62 @@
+"""What each tree alone says of a column."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...model.model import Model
+from ...table.regions import Evidence
+from ..posterior.combine_kernels import with_routed
+from ..posterior.posterior import LeafPosterior, by_chunks
+from .moments import moments_table, numeric_slot
+
+
+def tree_answers(model: Model, evidence: Evidence, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    """What each tree alone says: how probable the evidence is, and what to expect of column j.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : Evidence
+        n rows, in which column j is missing.
+    j : int
+        Number of a column.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    log_evidence : float64 array (n, T)
+        log of the tree's p_t(evidence), background left out; -inf where it is 0.
+    answer : float64 array (n, T, K)
+        Probabilities of column j's K levels, or its mean (K = 1), given the evidence in tree t; where that has
+        probability 0, by the leaves that it can reach, see `posterior.chunk_posterior`.
+    """
+    leaves, n_trees = model.leaves, len(model.trees.root) - model.has_background
+    weight_of_tree = np.bincount(leaves.tree[: len(leaves.log_weight)], np.exp(leaves.log_weight))[:n_trees]
+    if model.columns.is_categorical[j]:
+        slot = model.columns.slot[j]
+        of_leaf = model.leaves.level_mass[:, model.columns.level_start[slot] : model.columns.level_start[slot + 1]]
+    else:
+        of_leaf = moments_table(model, evidence, numeric_slot(model, j), n_jobs, few=0)[:, :1]
+
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        n = len(post.log_evidence)
+        start, leaf, log_weight, fallen = with_routed(
+            model.columns, model.trees, leaves, rows, first, post.start, post.leaf, post.log_weight, int(j), n_trees
+        )
+        row, tree = np.repeat(np.arange(n), np.diff(start)), leaves.tree[leaf]
+        kept = tree < n_trees
+        cell = row[kept] * n_trees + tree[kept]
+        leaf, log_weight = leaf[kept], log_weight[kept]
+        top = np.full(n * n_trees, -np.inf)
+        np.maximum.at(top, cell, log_weight)
+        weight = np.exp(log_weight - top[cell])
+        total = np.bincount(cell, weight, minlength=n * n_trees)
+        sums = [np.bincount(cell, weight * of_leaf[leaf, k], minlength=n * n_trees) for k in range(of_leaf.shape[1])]
+        log_tree = top + np.log(total)
+        log_tree[cell[fallen[kept]]] = -np.inf
+        return np.stack([log_tree, *(s / total for s in sums)], axis=-1).reshape(n, n_trees, -1)
+
+    both = by_chunks(model, evidence, read, n_jobs, j)
+    return both[:, :, 0] - np.log(weight_of_tree), both[:, :, 1:]

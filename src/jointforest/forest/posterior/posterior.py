@@ -1,0 +1,194 @@
+"""The posterior over leaves: which boxes the evidence meets, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ground.threads import chunks, map_ordered, n_threads
+from ...model.model import Model
+from ...table.distinct_rows import distinct_rows
+from ...table.regions import Evidence
+from .combine_kernels import routed_rows, weigh_trees, with_routed
+from .one_row_kernels import entries_of_column, weigh_one
+from .weight_kernels import posterior_rows
+
+_ENTRIES = 2_000_000
+_ROUTED_ROWS = 2048
+
+
+class LeafPosterior(NamedTuple):
+    """Leaves of n rows of evidence, sparse: row i has the entries ``start[i]:start[i + 1]``.
+
+    Asked of one column, entries are rows of the parameter tables that describe the column: a leaf without circuit is
+    its own row, of one with a circuit each FACTORS node that has the column in its scope is one. So whatever reads one
+    column reads a plain mixture of rows.
+
+    Attributes
+    ----------
+    start : int64 array (n + 1,)
+    leaf : int32 array (M,)
+        Leaves (or rows) that give the evidence a probability above 0.
+    log_weight : float64 array (M,)
+        log p(leaf, evidence), or log p(the row describes the column, evidence): not normalised, without the penalty
+        for unseen levels.
+    log_evidence : float64 array (n,)
+        log p(evidence), the log-sum of the row's entries; -inf if it has none.
+    """
+
+    start: np.ndarray
+    leaf: np.ndarray
+    log_weight: np.ndarray
+    log_evidence: np.ndarray
+
+
+def posterior(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> LeafPosterior:
+    """Leaves that each row of evidence meets, with log p(leaf, evidence).
+
+    ``exp(log_weight - log_evidence)`` are the row's posterior weights; they are exact, nothing is cut off.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : Evidence
+        n rows.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    LeafPosterior
+        A row that is missing everywhere holds all leaves: work through many rows with `by_chunks` instead.
+    """
+
+    def work(first: int, stop: int) -> LeafPosterior:
+        return chunk_posterior(model, evidence, first, stop)
+
+    parts = list(map_ordered(work, row_chunks(model, evidence), n_jobs))
+    ends = np.cumsum([0] + [len(part.leaf) for part in parts])
+    return LeafPosterior(
+        np.concatenate([np.zeros(1, np.int64), *(p.start[1:] + end for p, end in zip(parts, ends[:-1], strict=True))]),
+        np.concatenate([part.leaf for part in parts]),
+        np.concatenate([part.log_weight for part in parts]),
+        np.concatenate([part.log_evidence for part in parts]),
+    )
+
+
+class OneRow:
+    """One row of evidence, weighed once for the questions about all columns; `by_chunks` reads it.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : Evidence
+        One row.
+    """
+
+    def __init__(self, model: Model, evidence: Evidence) -> None:
+        self._leaves = model.leaves
+        self._leaf, self._log_weight, self._node, self._log_evidence = weigh_one(
+            model.columns, model.trees, model.leaves, evidence
+        )
+
+    def posterior(self, column: int | None) -> LeafPosterior:
+        """`chunk_posterior` of the row."""
+        entry, log_weight, log_evidence = self._leaf, self._log_weight, self._log_evidence
+        if column is not None and len(self._node):
+            entry, log_weight, log_evidence = entries_of_column(self._leaves, column, entry, log_weight, self._node)
+        return LeafPosterior(np.array([0, len(entry)]), entry, log_weight, np.array([log_evidence]))
+
+
+def background_weight(
+    model: Model, evidence: Evidence, n_jobs: int | None = -1, known: OneRow | None = None
+) -> np.ndarray:
+    """Posterior weight of the background leaf in each row, shape (n,): 0..1, NaN where the evidence has probability 0.
+
+    All zero in a model without background; there rows of probability 0 are NaN too.
+    """
+    return by_chunks(model, evidence, lambda rows, post, first: background_share(model, post), n_jobs, known=known)
+
+
+def background_share(model: Model, post: LeafPosterior) -> np.ndarray:
+    """`background_weight` of the rows of a posterior (over leaves) at hand, shape (n,)."""
+    last = np.maximum(post.start[1:] - 1, 0)
+    found = post.log_evidence > -np.inf
+    if not model.has_background or not len(post.leaf):
+        return np.where(found, 0.0, np.nan)
+    is_background = post.leaf[last] == len(model.leaves.log_weight) - 1  # the last tree is walked last
+    with np.errstate(invalid="ignore"):
+        share = np.where(is_background, np.exp(post.log_weight[last] - post.log_evidence), 0.0)
+    return np.where(found, share, np.nan)
+
+
+def by_chunks(
+    model: Model,
+    evidence: Evidence,
+    read: Callable[[Evidence, LeafPosterior, int], np.ndarray],
+    n_jobs: int | None,
+    column: int | None = None,
+    beta: float = 1.0,
+    known: OneRow | None = None,
+) -> np.ndarray:
+    """Answers of all rows: ``read(rows, their posterior from row first on, first)`` for chunks of the distinct rows.
+
+    Chunks, so that memory stays bounded. Readers of one column name it, see `LeafPosterior`; ``beta`` weighs the trees
+    anew, see `chunk_posterior`. ``known`` is the evidence if it is one row that was weighed before (``beta`` is 1).
+    """
+    if known is not None:
+        n_threads(n_jobs)  # not used, but a wrong one is an error all the same
+        return read(evidence, known.posterior(column), 0)
+    rows, place = distinct_rows(evidence)
+    is_routed = beta == 0.0 and _knows_splits(model, rows)
+
+    def work(first: int, stop: int) -> np.ndarray:
+        if is_routed:
+            return read(rows, _routed(model, rows, first, stop), first)
+        return read(rows, chunk_posterior(model, rows, first, stop, column, beta), first)
+
+    cut = chunks(len(rows.value), _ROUTED_ROWS) if is_routed else row_chunks(model, rows)
+    return np.concatenate(list(map_ordered(work, cut, n_jobs)))[place]
+
+
+def _knows_splits(model: Model, evidence: Evidence) -> bool:
+    """Whether every row ends in one leaf of each tree, and leaves are products: then it takes no densities to tell."""
+    if not len(evidence.value) or len(model.leaves.node_kind) or evidence.region.size:
+        return False
+    feature = model.trees.feature
+    return not np.isnan(evidence.value[:, np.unique(feature[feature >= 0])]).any()
+
+
+def _routed(model: Model, evidence: Evidence, first: int, stop: int) -> LeafPosterior:
+    """`chunk_posterior` with ``beta`` 0 of rows that end in one leaf of each tree."""
+    n_trees = len(model.trees.root) - model.has_background
+    leaf = routed_rows(model.trees, evidence.value, first, stop, n_trees)
+    start = n_trees * np.arange(stop - first + 1, dtype=np.int64)
+    return LeafPosterior(start, leaf, np.full(len(leaf), -np.log(n_trees)), np.zeros(stop - first))
+
+
+def chunk_posterior(
+    model: Model, evidence: Evidence, first: int, stop: int, column: int | None = None, beta: float = 1.0
+) -> LeafPosterior:
+    """The posterior of the rows first..stop-1, over leaves, or over the rows that describe a column.
+
+    With ``beta`` below 1 tree t counts (pi_t p_t(evidence))^beta: 0 averages the trees' own conditionals, 1 is the
+    mixture (GeF and GeF+ of Correia et al. 2020, "Joints in Random Forests", section 4), and ``log_evidence`` is 0. A
+    tree that gives the evidence probability 0 has a say only for ``beta`` = 0, or where all do: it answers by the
+    leaves that the evidence can reach. The background does not count.
+    """
+    j = -1 if column is None else int(column)
+    if beta == 1.0:
+        return LeafPosterior(*posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j))
+    n_trees = len(model.trees.root) - model.has_background
+    start, leaf, log_weight, _ = posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j)
+    start, leaf, log_weight, fallen = with_routed(
+        model.columns, model.trees, model.leaves, evidence, first, start, leaf, log_weight, j, n_trees
+    )
+    return LeafPosterior(start, leaf, *weigh_trees(start, log_weight, fallen, model.leaves.tree[leaf], n_trees, beta))
+
+
+def row_chunks(model: Model, evidence: Evidence, most: int = 1024) -> list[tuple[int, int]]:
+    """So few rows a chunk that rows without any evidence, which meet every leaf, fit into some 50 MB."""
+    rows = max(1, min(most, _ENTRIES // len(model.leaves.tree)))
+    return chunks(len(evidence.value), rows) or [(0, 0)]

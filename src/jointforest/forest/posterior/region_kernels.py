@@ -1,0 +1,51 @@
+"""Kernels on regions and grid cells."""
+
+from __future__ import annotations
+
+import math
+
+from ...leaves.one_slot.grid_kernels import cell_centre
+from ...leaves.one_slot.slot_kernels import find_atom, kernel
+
+_NEAR = 1e-6
+"""A value this close to a centre, in steps, is given back as it was."""
+
+
+@kernel
+def cell_region(evidence, row, j):
+    """Number of the cell's region, -1 if it has none."""
+    if evidence.region.shape[0] == 0:
+        return -1
+    return evidence.region[row, j]
+
+
+@kernel
+def known_number(columns, slot, x):
+    """The number that a known value counts as: on a grid the centre of its cell."""
+    step = columns.step[slot]
+    if step == 0.0:
+        return x
+    centre = cell_centre(step, columns.origin[slot], x)
+    return x if abs(x - centre) <= _NEAR * step else centre
+
+
+@kernel
+def run_levels(evidence, run, n_levels):
+    """Levels (first, end) of a run of a categorical column's region: those k with lo < k <= hi."""
+    first = math.floor(max(evidence.run_lo[run], -0.5)) + 1
+    end = math.floor(min(evidence.run_hi[run], n_levels - 0.5)) + 1
+    return int(first), int(end)
+
+
+@kernel
+def in_region(columns, evidence, slot, region, x):
+    """Whether the region holds the value x (on a grid: its cell)."""
+    if columns.step[slot] == 0.0:
+        atom = find_atom(columns, slot, x)
+        if atom >= 0:
+            return (evidence.atoms[region] >> atom) & 1 != 0
+    centre = x if columns.step[slot] == 0.0 else cell_centre(columns.step[slot], columns.origin[slot], x)
+    for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
+        if evidence.run_lo[run] < centre <= evidence.run_hi[run]:
+            return True
+    return False

@@ -1,0 +1,209 @@
+"""How well a row of evidence fits each leaf: the kernels behind every query.
+
+Columns are the outer loop and a block of leaves the inner one: what belongs to the cell is computed once a block, the
+inner loops hold plain arrays, and a block's parameters stay in the processor's cache from column to column. Kernels
+that make no arrays count no references (``kernel``, see `leaves._slots`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ...leaves.families.family_kernels import log_pdf
+from ...leaves.one_slot.grid_kernels import cell_centre, log_cell_density
+from ...leaves.one_slot.slot_kernels import find_atom, kernel, level_region_log_mass, region_log_mass
+from .circuit_kernels import circuit_log_density, find_atoms, has_circuit, rows_of_column, share_out
+from .reach_kernels import reachable
+from .region_kernels import cell_region
+
+BLOCK = 256
+"""Leaves a block."""
+
+
+@kernel
+def add_level(log_level, level, leaf, first, end, total):
+    """Add the log mass of a level to the totals of the leaves first..end-1 of the list."""
+    for i in range(first, end):
+        total[i] += log_level[leaf[i], level]
+
+
+@kernel
+def add_value(columns, leaves, slot, x, leaf, first, end, total):
+    """Add the log density of a number (`leaves._slots.value_log_density`) to the totals of the leaves first..end-1."""
+    family, a, b, lo, hi = leaves.family, leaves.a, leaves.b, leaves.lo, leaves.hi
+    log_norm, log_rest, atom_mass = leaves.log_norm, leaves.log_rest, leaves.atom_mass
+    step = columns.step[slot]
+    atom = find_atom(columns, slot, x)
+    at = columns.atom_start[slot] + atom
+    centre = cell_centre(step, columns.origin[slot], x) if step > 0.0 else x
+    log_step = math.log(step) if step > 0.0 else 0.0
+    for i in range(first, end):
+        k = leaf[i]
+        if total[i] == -math.inf:
+            continue
+        if step == 0.0 and atom >= 0:
+            total[i] += math.log(atom_mass[k, at]) if atom_mass[k, at] > 0.0 else -math.inf
+            continue
+        f, c, s, u, v, w = family[k, slot], a[k, slot], b[k, slot], lo[k, slot], hi[k, slot], log_norm[k, slot]
+        if step == 0.0:
+            total[i] += log_rest[k, slot] + log_pdf(f, c, s, u, v, w, x)
+            continue
+        log_density = log_rest[k, slot] + log_cell_density(f, c, s, u, v, w, centre, step)
+        if atom >= 0:
+            mass = atom_mass[k, at] + math.exp(log_density) * step
+            log_density = math.log(mass) - log_step if mass > 0.0 else -math.inf
+        total[i] += log_density
+
+
+@kernel
+def add_region(columns, leaves, evidence, j, region, leaf, first, end, total):
+    """Add the log mass of a region of column j to the totals of the leaves first..end-1 of the list."""
+    slot, is_categorical = columns.slot[j], columns.is_categorical[j]
+    for i in range(first, end):
+        if total[i] == -math.inf:
+            continue
+        if is_categorical:
+            total[i] += level_region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
+        else:
+            total[i] += region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
+
+
+@kernel
+def knows_nothing(evidence, row):
+    """Whether no cell of the row has a value or a region."""
+    for j in range(evidence.value.shape[1]):
+        if not math.isnan(evidence.value[row, j]) or cell_region(evidence, row, j) >= 0:
+            return False
+    return True
+
+
+@kernel
+def add_cells(columns, leaves, evidence, row, leaf, first, end, log_weight):
+    """Add the log density of the row's cells to the totals of the leaves first..end-1 of the list."""
+    for categorical in (1, 0):  # levels first: they are cheap, and may rule leaves out
+        for j in range(evidence.value.shape[1]):
+            if columns.is_categorical[j] != categorical:
+                continue
+            x, region, slot = evidence.value[row, j], cell_region(evidence, row, j), columns.slot[j]
+            if x == x and categorical:
+                level = columns.level_start[slot] + int(x)
+                add_level(leaves.log_level, level, leaf, first, end, log_weight)
+            elif x == x:
+                add_value(columns, leaves, slot, x, leaf, first, end, log_weight)
+            elif region >= 0:
+                add_region(columns, leaves, evidence, j, region, leaf, first, end, log_weight)
+
+
+@kernel
+def weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, atom, value):
+    """Write the leaves that the row's evidence meets and their log p(leaf, evidence); return how many.
+
+    Leaves that give the evidence probability 0 are left out. ``value`` gets log p(evidence) of the circuits' nodes,
+    where a leaf is listed; ``atom`` is scratch.
+    """
+    if knows_nothing(evidence, row):
+        n = leaves.log_weight.shape[0]
+        for i in range(n):
+            leaf[i] = i
+            log_weight[i] = leaves.log_weight[i]
+        value[:] = 0.0
+        return n
+    n = reachable(columns, trees, evidence, row, stack, leaf)
+    for i in range(n):
+        log_weight[i] = leaves.log_weight[leaf[i]]
+    if value.shape[0] > 0:
+        for i in range(n):
+            if has_circuit(leaves, leaf[i]):
+                log_weight[i] = -math.inf  # so that the loops over columns pass it by
+    for first in range(0, n, BLOCK):
+        add_cells(columns, leaves, evidence, row, leaf, first, min(first + BLOCK, n), log_weight)
+    if value.shape[0] > 0:
+        find_atoms(columns, evidence, row, atom)
+        for i in range(n):
+            if has_circuit(leaves, leaf[i]):
+                log_weight[i] = circuit_log_density(columns, leaves, evidence, row, atom, leaf[i], value)
+                log_weight[i] += leaves.log_weight[leaf[i]]
+    kept = 0
+    for i in range(n):
+        if log_weight[i] > -math.inf:
+            leaf[kept], log_weight[kept] = leaf[i], log_weight[i]
+            kept += 1
+    return kept
+
+
+@kernel
+def log_sum(x, n):
+    """log of the sum of exp of the first n entries, in their order."""
+    top = -math.inf
+    for i in range(n):
+        top = max(top, x[i])
+    if top == -math.inf:
+        return top
+    total = 0.0
+    for i in range(n):
+        total += math.exp(x[i] - top)
+    return top + math.log(total)
+
+
+@njit(nogil=True, cache=True)
+def log_density_rows(columns, trees, leaves, evidence, first, stop):
+    """log p(evidence) of the rows first..stop-1, without the penalty; nothing is stored."""
+    stack = np.empty(trees.feature.shape[0], np.int32)
+    leaf = np.empty(leaves.log_weight.shape[0], np.int32)
+    log_weight = np.empty(leaves.log_weight.shape[0], np.float64)
+    atom, value = np.empty(columns.slot.shape[0], np.int32), np.empty(leaves.node_kind.shape[0], np.float64)
+    out = np.empty(stop - first, np.float64)
+    for row in range(first, stop):
+        n = weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, atom, value)
+        out[row - first] = log_sum(log_weight, n)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def posterior_rows(columns, trees, leaves, evidence, first, stop, column):
+    """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of the rows first..stop-1.
+
+    With ``column`` >= 0 the entries are not leaves but rows of the parameter tables that describe the column.
+    """
+    stack = np.empty(trees.feature.shape[0], np.int32)
+    leaf = np.empty(leaves.log_weight.shape[0], np.int32)
+    log_weight = np.empty(leaves.log_weight.shape[0], np.float64)
+    n_nodes = leaves.node_kind.shape[0]
+    atom, value = np.empty(columns.slot.shape[0], np.int32), np.empty(n_nodes, np.float64)
+    n_entries = leaves.tree.shape[0] if column >= 0 and n_nodes > 0 else 0
+    weight = np.empty(n_nodes if n_entries > 0 else 0, np.float64)
+    entry, log_entry = np.empty(n_entries, np.int32), np.empty(n_entries, np.float64)
+    if n_entries == 0:
+        entry, log_entry = leaf, log_weight
+    start = np.zeros(stop - first + 1, np.int64)
+    all_leaf = np.empty(1024, np.int32)
+    all_log_weight = np.empty(1024, np.float64)
+    log_evidence = np.empty(stop - first, np.float64)
+    end = 0
+    for row in range(first, stop):
+        n = weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, atom, value)
+        if n_entries > 0:
+            for i in range(n):
+                if has_circuit(leaves, leaf[i]):
+                    share_out(leaves, leaf[i], log_weight[i], value, weight)
+            n = rows_of_column(leaves, column, leaf, log_weight, n, weight, entry, log_entry)
+        if end + n > all_leaf.shape[0]:
+            room = max(2 * all_leaf.shape[0], end + n)
+            all_leaf, all_log_weight = widened(all_leaf, end, room), widened(all_log_weight, end, room)
+        all_leaf[end : end + n] = entry[:n]
+        all_log_weight[end : end + n] = log_entry[:n]
+        end += n
+        start[row - first + 1] = end
+        log_evidence[row - first] = log_sum(log_entry, n)
+    return start, all_leaf[:end], all_log_weight[:end], log_evidence
+
+
+@njit(nogil=True, cache=True)
+def widened(x, n, room):
+    """A longer array that starts with the first n entries of x."""
+    wider = np.empty(room, x.dtype)
+    wider[:n] = x[:n]
+    return wider

@@ -1,0 +1,262 @@
+"""A model conditioned on evidence, as a model of its own. See docs/modes.md."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ...leaves.derived import make_leaves
+from ...leaves.table import FACTORS, PRODUCT, SUM
+from ...model.model import Model
+from ...table.columns import Columns
+from ...table.regions import Evidence
+from ...table.schema import Schema, kernel_columns
+from .condition_kernels import parents, pieces, weigh
+from .rebuild import Nodes, Packed, nodes_of, packed, smaller_trees, without
+
+
+class _Pieces(NamedTuple):
+    """What `_condition.pieces` returns, of one column."""
+
+    start: np.ndarray
+    run: np.ndarray
+    log_share: np.ndarray
+    log_first: np.ndarray
+
+
+def condition(model: Model, evidence: Evidence) -> Model:
+    """The distribution given evidence, exact: leaves weigh what they weigh in the posterior, and are cut to it.
+
+    Supports are cut to the evidence, levels and atoms outside of it get no mass. Where a row has mass in several runs
+    of a region, its column becomes a mixture (a SUM) with one truncated piece a run. A value on a grid, or a level, is
+    the region of its cell. A column without grid that has a value becomes ``mixed``, with the value as its only atom.
+    Leaves that the evidence excludes go, and trees of which none is left.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : Evidence
+        One row; its penalty is no part of the distribution.
+
+    Returns
+    -------
+    Model
+        All columns; those of the evidence are never missing. It has a background if the old one has, the evidence is
+        possible in it, and there are other trees left.
+
+    Raises
+    ------
+    ValueError
+        If the evidence has probability 0, or a value so far out on its grid that no number lies between cells.
+
+    Notes
+    -----
+    A mixture of products is closed under conditioning on a product of sets: A. Darwiche, "A differential approach to
+    inference in Bayesian networks" (JACM, 2003), section 5, on circuits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import jointforest as jf
+    >>> from jointforest.table.evidence import build
+    >>> model = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_.model
+    >>> given = condition(model, build(model.schema, conditions={"island": "Dream"}))
+    >>> len(given.leaves.log_weight) <= len(model.leaves.log_weight)
+    True
+    """
+    columns, leaves = model.columns, model.leaves
+    evidence = _as_regions(model.schema, columns, evidence)
+    leaf, log_joint, value = weigh(columns, model.trees, leaves, evidence)
+    if not len(leaf):
+        raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
+    log_weight = np.full(len(leaves.log_weight), -np.inf)
+    log_weight[leaf] = log_joint
+    small = smaller_trees(columns, model.trees, log_weight, np.ones(len(columns.slot), bool))
+    regions = _regions(evidence)
+    cut = {
+        j: _Pieces(*pieces(columns, leaves, evidence, int(columns.slot[j]), region))
+        for j, region in regions.items()
+        if not columns.is_categorical[j]
+    }
+    nodes = _split(_reweighed(*nodes_of(leaves, small.leaf), value), cut)
+    new = packed(nodes)
+
+    pinned = {j: float(x) for j, x in enumerate(evidence.value[0].tolist()) if x == x}
+    schema = _pin(model.schema, pinned)
+    layout = kernel_columns(schema)
+    lo, hi, atom_mass = _cut_numbers(model, evidence, cut, pinned, new)
+    missing_rate = leaves.missing_rate[small.leaf].copy()
+    missing_rate[:, [*regions, *pinned]] = 0.0
+    return Model(
+        schema=schema,
+        columns=layout,
+        trees=small.trees,
+        leaves=make_leaves(
+            layout,
+            small.tree[new.leaf],
+            small.log_weight,
+            leaves.family[new.row],
+            leaves.a[new.row],
+            leaves.b[new.row],
+            lo,
+            hi,
+            atom_mass,
+            _cut_levels(model, evidence, regions, new.row),
+            missing_rate,
+            circuits=new.circuits,
+        ),
+        has_background=model.has_background
+        and bool(small.old_tree[-1] == len(model.trees.root) - 1)
+        and len(small.old_tree) > 1,
+    )
+
+
+def _regions(evidence: Evidence) -> dict[int, int]:
+    """Number of the region of each column that has one."""
+    if not evidence.region.size:
+        return {}
+    return {j: region for j, region in enumerate(evidence.region[0].tolist()) if region >= 0}
+
+
+def _as_regions(schema: Schema, columns: Columns, evidence: Evidence) -> Evidence:
+    """The evidence with levels, and values on grids, as regions: their cells."""
+    value = evidence.value.copy()
+    region = evidence.region.copy() if evidence.region.size else np.full(value.shape, -1, np.int32)
+    runs: list[tuple[float, float]] = []
+    atoms: list[int] = []
+    for j in np.flatnonzero(~np.isnan(value[0])).tolist():
+        slot, x = columns.slot[j], value[0, j]
+        held, half = 0, 0.5
+        if not columns.is_categorical[j]:
+            step, origin = columns.step[slot], columns.origin[slot]
+            if step == 0.0:
+                continue
+            x, half = origin + np.ceil((x - origin) / step - 0.5) * step, 0.5 * step
+            own = columns.atom_value[columns.atom_start[slot] : columns.atom_start[slot + 1]]
+            if not x - half < x < x + half:
+                raise ValueError(
+                    f"column {schema.names[j]!r}: {x:g} is too far out to condition on, as its cell of width {step:g} "
+                    "is narrower than numbers there; use given(...), or an interval"
+                )
+            held = sum(1 << k for k, atom in enumerate(own.tolist()) if abs(atom - x) <= 0.25 * step)
+        region[0, j] = len(evidence.atoms) + len(runs)
+        value[0, j] = np.nan
+        runs.append((x - half, x + half))
+        atoms.append(held)
+    if not runs:
+        return evidence
+    lo, hi = np.array(runs).T
+    return evidence._replace(
+        value=value,
+        region=region,
+        run_start=np.append(evidence.run_start, evidence.run_start[-1] + 1 + np.arange(len(runs), dtype=np.int32)),
+        run_lo=np.append(evidence.run_lo, lo),
+        run_hi=np.append(evidence.run_hi, hi),
+        atoms=np.append(evidence.atoms, np.array(atoms, np.uint64)),
+    )
+
+
+def _reweighed(nodes: Nodes, old: np.ndarray, value: np.ndarray) -> Nodes:
+    """Circuits whose sums have their posterior weights; children of weight 0 go.
+
+    ``old`` and ``value`` are as of `nodes_of` and `_condition.weigh`.
+    """
+    if not len(value):
+        return nodes
+    log_p = np.where(old >= 0, value[old], 0.0)
+    parent = parents(nodes.end)
+    below_sum = (parent >= 0) & (nodes.kind[parent] == SUM)
+    gone = below_sum & ((log_p == -np.inf) | (nodes.log_weight == -np.inf))
+    with np.errstate(invalid="ignore"):  # below nodes that are gone
+        share = np.where(below_sum, nodes.log_weight + log_p - log_p[parent], 0.0)
+    return without(nodes._replace(log_weight=np.minimum(share, 0.0)), gone)
+
+
+def _split(nodes: Nodes, cut: dict[int, _Pieces]) -> Nodes:
+    """Circuits in which a column of several pieces is a SUM over them, beside the rest of its FACTORS node."""
+    n, d = nodes.scope.shape
+    size = np.zeros((n, d), np.int64)  # nodes that a column takes of its own
+    for j, column in cut.items():
+        n_pieces = np.where(nodes.scope[:, j], np.diff(column.start)[nodes.row], 0)
+        size[:, j] = np.where(n_pieces > 1, n_pieces + 1, 0)
+    split = np.asarray(size.any(axis=1))
+    if not split.any():
+        return nodes
+    rest = split & (nodes.scope & (size == 0)).any(axis=1)
+    at = np.concatenate([[0], np.cumsum(1 + rest + size.sum(axis=1))])
+    total, own = int(at[-1]), at[:-1]
+    kind, end, weight = np.full(total, FACTORS, np.uint8), np.arange(1, total + 1), np.zeros(total)
+    row, piece, scope = np.full(total, -1), np.zeros(total, np.int64), np.zeros((total, d), bool)
+    kind[own], end[own], weight[own] = np.where(split, PRODUCT, nodes.kind), at[nodes.end], nodes.log_weight
+    row[own], scope[own] = np.where(split, -1, nodes.row), nodes.scope & ~split[:, None]
+    row[own[rest] + 1], scope[own[rest] + 1] = nodes.row[rest], nodes.scope[rest] & (size[rest] == 0)
+    cursor = own + 1 + rest
+    for j, column in cut.items():
+        node = np.flatnonzero(size[:, j])
+        count = size[node, j] - 1
+        first = cursor[node]
+        kind[first], end[first] = SUM, first + 1 + count
+        which = np.repeat(np.arange(len(node)), count)
+        k = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+        child, of = first[which] + 1 + k, nodes.row[node][which]
+        row[child], piece[child], scope[child, j] = of, k, True
+        weight[child] = column.log_share[column.start[of] + k]
+        cursor = cursor + size[:, j]
+    return Nodes(at[nodes.start], kind, end, weight, row, piece, scope)
+
+
+def _pin(schema: Schema, pinned: dict[int, float]) -> Schema:
+    """The schema in which pinned columns have their value as the only atom."""
+    columns = [
+        replace(column, kind="mixed", atoms=(pinned[j],)) if j in pinned else column
+        for j, column in enumerate(schema.columns)
+    ]
+    return Schema(tuple(columns), schema.frame)
+
+
+def _cut_numbers(
+    model: Model, evidence: Evidence, cut: dict[int, _Pieces], pinned: dict[int, float], new: Packed
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Supports (R, p) and masses of atoms (R, A) of the new rows. What a row has no mass in it keeps as it was."""
+    columns, leaves = model.columns, model.leaves
+    lo, hi = leaves.lo[new.row], leaves.hi[new.row]
+    masses = []
+    for j in np.flatnonzero(columns.is_categorical == 0).tolist():
+        slot = columns.slot[j]
+        mass = leaves.atom_mass[new.row, columns.atom_start[slot] : columns.atom_start[slot + 1]]
+        if j in pinned:
+            mass = np.ones((len(new.row), 1))
+        elif j in cut:
+            column, n_pieces = cut[j], np.diff(cut[j].start)[new.row]
+            some = n_pieces > 0
+            piece = np.minimum(new.piece[some], n_pieces[some] - 1)
+            run = column.run[column.start[new.row[some]] + piece]
+            lo[some, slot] = np.maximum(lo[some, slot], evidence.run_lo[run])
+            hi[some, slot] = np.minimum(hi[some, slot], evidence.run_hi[run])
+            held = (evidence.atoms[evidence.region[0, j]] >> np.arange(mass.shape[1], dtype=np.uint64)) & np.uint64(1)
+            log_first = column.log_first[new.row].reshape(-1, 1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = np.exp(np.log(mass) + np.log(held.astype(np.float64)) - log_first)
+            first = (new.piece == 0) | (new.piece >= n_pieces)
+            mass = np.where(first.reshape(-1, 1), np.where(log_first > -np.inf, share, mass), 0.0)
+        masses.append(mass)
+    return lo, hi, np.concatenate([np.zeros((len(new.row), 0)), *masses], axis=1)
+
+
+def _cut_levels(model: Model, evidence: Evidence, regions: dict[int, int], row: np.ndarray) -> np.ndarray:
+    """Masses of levels (R, S) of the new rows; a row without mass in a region keeps what it had."""
+    columns = model.columns
+    mass: np.ndarray = model.leaves.level_mass[row]
+    for j, region in regions.items():
+        if columns.is_categorical[j]:
+            slot = slice(*columns.level_start[columns.slot[j] : columns.slot[j] + 2])
+            level = np.arange(slot.stop - slot.start)[:, None]
+            runs = slice(*evidence.run_start[region : region + 2])
+            held = ((evidence.run_lo[runs] < level) & (level <= evidence.run_hi[runs])).any(axis=1)
+            inside = np.where(held, mass[:, slot], 0.0)
+            total = inside.sum(axis=1, keepdims=True)
+            np.divide(inside, total, out=inside, where=total > 0)
+            mass[:, slot] = np.where(total > 0, inside, mass[:, slot])
+    return mass

@@ -1,0 +1,81 @@
+"""Kernels of conditioning: what leaves and circuit nodes weigh, and which runs of a region a row has mass in."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ...leaves.one_slot.slot_kernels import _has_atom, _log, _log_add, _log_run
+from ..posterior.weight_kernels import weigh_row
+
+
+@njit(nogil=True, cache=True)
+def weigh(columns, trees, leaves, evidence):
+    """Leaves that row 0 meets, their log p(leaf, evidence), and log p(evidence) of each of their circuits' nodes."""
+    n_leaves, d = leaves.log_weight.shape[0], columns.slot.shape[0]
+    stack, leaf = np.empty(trees.feature.shape[0], np.int32), np.empty(n_leaves, np.int32)
+    log_weight, atom = np.empty(n_leaves, np.float64), np.empty(d, np.int32)
+    value = np.zeros(leaves.node_kind.shape[0], np.float64)
+    n = weigh_row(columns, trees, leaves, evidence, 0, stack, leaf, log_weight, atom, value)
+    return leaf[:n].copy(), log_weight[:n].copy(), value
+
+
+@njit(nogil=True, cache=True)
+def parents(end):
+    """Parent of each node of circuits in preorder, int64 (Q,); -1 of roots."""
+    parent = np.full(end.shape[0], -1, np.int64)
+    for q in range(end.shape[0]):
+        child = q + 1
+        while child < end[q]:
+            parent[child] = q
+            child = end[child]
+    return parent
+
+
+@njit(nogil=True, cache=True)
+def pieces(columns, leaves, evidence, slot, region):
+    """The runs of a region in which each row of the tables has mass, for one numeric slot.
+
+    Returns
+    -------
+    start : int64 array (R + 1,), run : int64 array (m,)
+        Row r has mass in the runs ``run[start[r]:start[r + 1]]``.
+    log_share : float64 array (m,)
+        Log of the piece's share of the region's mass in the row; the first one has the atoms, too.
+    log_first : float64 array (R,)
+        Log mass of the first piece, atoms included.
+    """
+    n_rows, first_run, end_run = leaves.tree.shape[0], evidence.run_start[region], evidence.run_start[region + 1]
+    start = np.zeros(n_rows + 1, np.int64)
+    run, log_share = np.empty(n_rows, np.int64), np.empty(n_rows, np.float64)
+    log_first = np.empty(n_rows, np.float64)
+    first_atom = columns.atom_start[slot]
+    n = 0
+    for r in range(n_rows):
+        atoms = 0.0
+        for k in range(columns.atom_start[slot + 1] - first_atom):
+            if _has_atom(evidence, region, k):
+                atoms += leaves.atom_mass[r, first_atom + k]
+        log_first[r] = _log(atoms)
+        total = log_first[r]
+        rest = leaves.log_rest[r, slot]
+        if rest > -math.inf:
+            for q in range(first_run, end_run):
+                mass = rest + _log_run(columns, leaves, r, slot, evidence.run_lo[q], evidence.run_hi[q])
+                if mass == -math.inf:
+                    continue
+                if n == run.shape[0]:
+                    run = np.concatenate((run, np.empty_like(run)))
+                    log_share = np.concatenate((log_share, np.empty_like(log_share)))
+                run[n] = q
+                log_share[n] = mass
+                if n == start[r]:
+                    log_first[r] = _log_add(log_first[r], mass)
+                    log_share[n] = log_first[r]
+                total = _log_add(total, mass)
+                n += 1
+        log_share[start[r] : n] -= total
+        start[r + 1] = n
+    return start, run[:n].copy(), log_share[:n].copy(), log_first

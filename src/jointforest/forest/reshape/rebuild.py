@@ -1,0 +1,179 @@
+"""Parts of a new model from those of an old one: fewer leaves, fewer columns, other circuits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...leaves.table import FACTORS, Circuits, Leaves
+from ...table.columns import Columns
+from ...trees.nodes import Trees
+from .smaller_kernels import smaller, weights_below
+
+
+class Nodes(NamedTuple):
+    """Circuits of m leaves, every leaf with at least one node; preorder as in `leaves.table.Leaves`.
+
+    Attributes
+    ----------
+    start : int64 array (m + 1,)
+    kind : uint8 array (n,)
+    end : int64 array (n,)
+    log_weight : float64 array (n,)
+    row : int64 array (n,)
+        Row of the old tables that a FACTORS node is made of; -1 of others.
+    piece : int64 array (n,)
+        Which part of that row, see `condition`.
+    scope : bool array (n, d)
+        Columns of FACTORS nodes; nothing of others.
+    """
+
+    start: np.ndarray
+    kind: np.ndarray
+    end: np.ndarray
+    log_weight: np.ndarray
+    row: np.ndarray
+    piece: np.ndarray
+    scope: np.ndarray
+
+
+class Packed(NamedTuple):
+    """Rows of new tables, and the circuits over them.
+
+    Attributes
+    ----------
+    row, piece, leaf : int64 arrays (R,)
+        Row of the old tables and part of it that each row is made of, and the leaf that it belongs to.
+    circuits : Circuits
+    """
+
+    row: np.ndarray
+    piece: np.ndarray
+    leaf: np.ndarray
+    circuits: Circuits
+
+
+class Smaller(NamedTuple):
+    """Trees whose leaf k stands for the old leaves ``leaf[start[k]:start[k + 1]]``.
+
+    Attributes
+    ----------
+    trees : Trees
+    log_weight : float64 array (l,)
+        Sums to 1 over all leaves.
+    tree, old_tree : int64 arrays (l,), (t,)
+        Tree of each leaf, and which tree each one was.
+    start : int64 array (l + 1,), leaf : int64 array (m,)
+    """
+
+    trees: Trees
+    log_weight: np.ndarray
+    tree: np.ndarray
+    old_tree: np.ndarray
+    start: np.ndarray
+    leaf: np.ndarray
+
+
+def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """The numbers ``first[k], ..., first[k] + count[k] - 1`` of every k, one after the other."""
+    return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+
+
+def smaller_trees(columns: Columns, trees: Trees, log_weight: np.ndarray, stays: np.ndarray) -> Smaller:
+    """Trees of the leaves with weight, without the splits of columns that do not stay (bool (d,)).
+
+    Columns are numbered anew; see `_smaller.smaller`.
+    """
+    alive = (log_weight > -np.inf).astype(np.uint8)
+    node, left, right, number, root, old_tree, start, leaf = smaller(trees, alive, stays.astype(np.uint8))
+    of_group = np.logaddexp.reduceat(log_weight[leaf], start[:-1])
+    of_group -= np.logaddexp.reduce(of_group)
+    weight, _ = weights_below(left, right, number, root, of_group)
+    is_leaf = number >= 0
+    feature = np.where(is_leaf, -1, trees.feature[node])
+    by_levels = ~is_leaf & (trees.levels_at[node] >= 0)
+    n_words = np.zeros(len(node), np.int64)
+    slot = columns.slot[feature[by_levels]]
+    n_words[by_levels] = (np.diff(columns.level_start)[slot] + 63) // 64
+    words = ranges(trees.levels_at[node[by_levels]].astype(np.int64), n_words[by_levels])
+    place = np.append(np.cumsum(stays) - 1, -1)  # the last entry is that of leaves
+    new = Trees(
+        feature=place[feature].astype(np.int32),
+        threshold=np.where(is_leaf, 0.0, trees.threshold[node]),
+        levels_at=np.where(by_levels, np.cumsum(n_words) - n_words, -1).astype(np.int32),
+        left_levels=trees.left_levels[words],
+        left=left,
+        right=right,
+        leaf=number,
+        weight=weight,
+        root=root,
+    )
+    tree_of_node = np.searchsorted(root, np.arange(len(node)), side="right") - 1
+    return Smaller(new, of_group, tree_of_node[is_leaf], old_tree, start, leaf)
+
+
+def nodes_of(leaves: Leaves, leaf: np.ndarray) -> tuple[Nodes, np.ndarray]:
+    """The circuits of these leaves, a plain leaf as one FACTORS node; and which old node each one was, -1 if none."""
+    first = leaves.node_start[leaf].astype(np.int64)
+    n_own = leaves.node_start[leaf + 1] - first
+    start = np.concatenate([[0], np.cumsum(np.maximum(n_own, 1))])
+    of = np.repeat(np.arange(len(leaf)), np.diff(start))
+    n = len(of)
+    old = np.where(n_own[of] > 0, np.arange(n) - start[of] + first[of], -1)
+    own = np.flatnonzero(old >= 0)
+    was = old[own]
+    kind = np.full(n, FACTORS, np.uint8)
+    kind[own] = leaves.node_kind[was]
+    end = np.arange(1, n + 1)
+    end[own] = leaves.node_end[was] - was + own
+    log_weight, row = np.zeros(n), leaf[of].astype(np.int64)
+    log_weight[own], row[own] = leaves.node_log_weight[was], leaves.node_row[was]
+    scope = np.ones((n, leaves.scope.shape[1]), bool)
+    scope[own] = False
+    factors = own[leaves.node_kind[was] == FACTORS]
+    scope[factors] = leaves.scope[leaves.node_scope[old[factors]]] == 1
+    return Nodes(start, kind, end, log_weight, row, np.zeros(n, np.int64), scope), old
+
+
+def without(nodes: Nodes, gone: np.ndarray) -> Nodes:
+    """The nodes but those that are gone (bool (n,)) and all below them."""
+    depth = np.zeros(len(gone) + 1, np.int64)
+    np.add.at(depth, np.flatnonzero(gone), 1)
+    np.add.at(depth, nodes.end[gone], -1)
+    kept = np.cumsum(depth)[:-1] == 0
+    at = np.concatenate([[0], np.cumsum(kept)])
+    return Nodes(
+        at[nodes.start], nodes.kind[kept], at[nodes.end[kept]], *(field[kept] for field in nodes[3:])
+    )  # fmt: skip
+
+
+def packed(nodes: Nodes) -> Packed:
+    """Number rows: a leaf of a single FACTORS node becomes a row of its own, equal parts of a row are one row."""
+    n_leaves, n_nodes = len(nodes.start) - 1, np.diff(nodes.start)
+    factors = np.flatnonzero(nodes.kind == FACTORS)
+    of = np.repeat(np.arange(n_leaves), n_nodes)
+    some = factors[np.searchsorted(factors, nodes.start[:-1])]  # whose row stands in the unused row of a circuit leaf
+    inside = (n_nodes > 1)[of]
+    at = np.concatenate([[0], np.cumsum(inside)])
+    is_factors = inside & (nodes.kind == FACTORS)
+    most = int(nodes.piece.max(initial=0)) + 1
+    key, first, number = np.unique(
+        nodes.row[is_factors] * most + nodes.piece[is_factors], return_index=True, return_inverse=True
+    )
+    row = np.full(len(of), -1)
+    row[is_factors] = n_leaves + number
+    circuits = Circuits(
+        node_start=at[nodes.start].astype(np.int32),
+        node_kind=nodes.kind[inside],
+        node_end=at[nodes.end[inside]].astype(np.int32),
+        node_log_weight=nodes.log_weight[inside],
+        node_row=row[inside].astype(np.int32),
+        scope=nodes.scope[is_factors].astype(np.uint8),
+    )
+    return Packed(
+        row=np.concatenate([nodes.row[some], key // most]),
+        piece=np.concatenate([np.zeros(n_leaves, np.int64), key % most]),
+        leaf=np.concatenate([np.arange(n_leaves), of[is_factors][first]]),
+        circuits=circuits,
+    )

@@ -1,0 +1,71 @@
+"""Kernel that fills missing cells with means and most probable levels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ...leaves.one_slot.slot_kernels import slot_mean_variance
+from ..column.level_kernels import mixed_levels
+from ..column.mixture_kernels import row_mixture
+from ..posterior.circuit_kernels import circuit_log_density, column_mixture, find_atoms, has_circuit, share_out
+from ..posterior.region_kernels import cell_region
+
+
+@njit(nogil=True, cache=True)
+def nearest_centre(columns, slot, x):
+    """Centre of the nearest grid cell; x itself if there is no grid."""
+    step, origin = columns.step[slot], columns.origin[slot]
+    return x if step == 0.0 else origin + np.floor((x - origin) / step + 0.5) * step
+
+
+@njit(nogil=True, cache=True)
+def mixed_mean(columns, leaves, evidence, slot, region, leaf, weight, means):
+    """Mean of a numeric slot in the mixture of these leaves with these weights."""
+    total = 0.0
+    tabled = region < 0 and means.shape[0] > 0
+    for i in range(leaf.shape[0]):
+        if weight[i] > 0.0:
+            if tabled:
+                total += weight[i] * means[leaf[i], slot]
+            else:
+                total += weight[i] * slot_mean_variance(columns, leaves, evidence, leaf[i], slot, region)[0]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def impute_rows(columns, leaves, evidence, post, first, means):
+    """The rows first.. of the evidence with the cells without a value filled in; shape (rows, d).
+
+    ``means`` (R, p) holds the rows' unconditional means; if it is empty they are computed here.
+    """
+    n, d = post.log_evidence.shape[0], evidence.value.shape[1]
+    n_nodes = leaves.node_kind.shape[0]
+    atom = np.empty(d, np.int32)
+    value, node_weight = np.empty(n_nodes, np.float64), np.empty(n_nodes, np.float64)
+    out = evidence.value[first : first + n].copy()
+    for i in range(n):
+        if post.log_evidence[i] == -math.inf:
+            continue
+        leaf, weight = row_mixture(post, i)
+        if n_nodes > 0:
+            all_leaf, log_weight = leaf, post.log_weight[post.start[i] : post.start[i + 1]]
+            find_atoms(columns, evidence, first + i, atom)
+            for k in range(leaf.shape[0]):
+                if has_circuit(leaves, leaf[k]):
+                    circuit_log_density(columns, leaves, evidence, first + i, atom, leaf[k], value)
+                    share_out(leaves, leaf[k], log_weight[k], value, node_weight)
+        for j in range(d):
+            if not math.isnan(out[i, j]):
+                continue
+            if n_nodes > 0:
+                leaf, weight = column_mixture(leaves, j, all_leaf, log_weight, post.log_evidence[i], node_weight)
+            slot, region = columns.slot[j], cell_region(evidence, first + i, j)
+            if columns.is_categorical[j]:
+                out[i, j] = np.argmax(mixed_levels(columns, leaves, evidence, slot, region, leaf, weight))
+            else:
+                mean = mixed_mean(columns, leaves, evidence, slot, region, leaf, weight, means)
+                out[i, j] = nearest_centre(columns, slot, mean)
+    return out

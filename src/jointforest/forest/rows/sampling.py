@@ -1,0 +1,53 @@
+"""Draws of whole rows, given evidence; no rejection."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ground.threads import chunks, map_ordered
+from ...model.model import Model
+from ...table.regions import Evidence
+from ..posterior.posterior import chunk_posterior, row_chunks
+from .draw_kernels import draw_rows
+
+_DRAWS = 32_768
+
+
+def sample(
+    model: Model, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+) -> np.ndarray:
+    """Draw m rows for each row of evidence: a leaf from the row's posterior, then each column given its region.
+
+    Draw k of row i uses the random stream of number ``i*m + k``, so the answer depends on the seed alone.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : Evidence
+        n rows. Cells with a value keep it.
+    m : int
+        Draws for each row.
+    seed : int
+        Not negative.
+    missing : bool
+        Blank cells of which nothing is known as often as they are missing in the leaf's rows.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    float64 array (n * m, d)
+        The draws of a row are contiguous; all NaN where the evidence has probability 0.
+    """
+    n, d = evidence.value.shape
+    out = np.empty((n * m, d))
+
+    def work(rows: tuple[int, int], draws: tuple[int, int]) -> None:
+        post = chunk_posterior(model, evidence, *rows)
+        draw_rows(model.columns, model.leaves, evidence, post, rows[0], m, *draws, seed, missing, out)
+
+    some_rows = row_chunks(model, evidence, max(1, _DRAWS // max(m, 1)))
+    items = [(rows, draws) for rows in some_rows for draws in chunks(m, _DRAWS)]
+    for _ in map_ordered(work, items, n_jobs):
+        pass
+    return out

@@ -1,0 +1,314 @@
+"""Adversarial random forests: an unsupervised forest whose leaves hold independent columns."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from ...face.joint import Joint
+from ...ground.threads import n_threads
+from ...leaves.fit.fit import Settings, Table, prepare
+from ...model.model import Model
+from ...table.columns import Columns
+from ...table.frames import encode
+from ...table.infer_schema import infer_schema
+from ...table.schema import Schema, kernel_columns
+from ...trees.grow.grow import join as join_trees
+from ...trees.ranks import Ranks, rank, snap
+from ..checks import check_cells, check_choice, check_number, count_features
+from ..densities import learn_densities
+from .rounds import Forest, RoundSettings, prune_forest, run
+
+
+class AdversarialForest(BaseEstimator):
+    """Learn the joint distribution of a table with an adversarial random forest.
+
+    Forests learn to tell real rows from synthetic ones, which are drawn inside the leaves of the forest before,
+    until they cannot; then the columns are independent inside each leaf, and a product of one small distribution
+    per column describes it (Watson, Blesch, Kapar, Wright, "Adversarial Random Forests for Density Estimation and
+    Generative Modeling", AISTATS 2023, Algorithms 1 and 2).
+
+    Parameters
+    ----------
+    n_estimators : int
+        Number of trees. More trees give better densities; time and memory grow in proportion.
+    min_samples_leaf : int
+        Fewest real rows in a leaf; leaves with fewer are pruned.
+    max_features : "sqrt", "log2", None, int or float
+        Columns tried at each split (None: all; a float: that share).
+    max_depth, max_leaf_nodes : int or None
+        Limits of each tree; with ``max_leaf_nodes`` the best splits are made first.
+    bootstrap : bool
+        Whether each tree is grown on rows drawn with replacement, or on a subsample drawn without.
+    max_samples : int, float or None
+        Number (or share) of the real and synthetic rows drawn for each tree; None: as many as there are with
+        ``bootstrap``, else 0.632 of them.
+    delta : float
+        Rounds end when the out-of-bag accuracy is at most ``0.5 + delta``.
+    max_iters : int
+        Most rounds after the first.
+    early_stop : bool
+        End when a round's accuracy is not below that of the round before.
+    leaf : "normal", "normal_moments", "normal_mle", "uniform" or "quantile"
+        Density of numbers in a leaf, on its support. "normal": a truncated normal with the mean of the leaf's values,
+        whose untruncated parent has their standard deviation. "normal_moments": the parent has their mean as well (the
+        paper; truncation then moves the mean). "normal_mle": a truncated normal of maximum likelihood. "quantile": a
+        piecewise-linear CDF, see ``quantile_epsilon``; ``bounds``, ``spread_rows`` and ``min_spread`` do not count.
+    bounds : "auto", "no", "local" or "global"
+        Support: the leaf's box ("no", the paper); the box with its open sides cut at the column's span ("global"); the
+        span of the leaf's own values ("local"); the box, cut like "global" only on a side of the column where the
+        leaves would otherwise put the mass of more than five rows beyond all data ("auto").
+    smoothing : float
+        Pseudo-rows added to a leaf's levels (and to its atoms): in all with the prior "marginal", for each level with
+        "uniform".
+    prior : "marginal" or "uniform"
+        Where pseudo-rows come from: the column's own frequencies, or all levels alike (alpha in the paper).
+    spread_rows : float
+        Pseudo-rows with which the variance in a leaf is drawn to the column's pooled within-leaf variance (0: the
+        paper).
+    min_spread : float
+        Smallest standard deviation in a leaf, in units of the column's.
+    quantile_epsilon : float
+        Largest distance between the CDF of a quantile leaf and that of its rows; of w rows never less
+        than ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
+    epsilon : float
+        Weight of the background; 0 leaves it out, and rows far from all others may then have density 0.
+    leaf_rows : "all", "oob" or "honest"
+        Rows that estimate the leaf densities: all; those each tree was not grown on; or a random half of the rows
+        that takes no part in growing ("honest").
+    oob_score : bool
+        Whether to compute ``oob_log_density_``.
+    kinds : dict or None
+        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
+    n_jobs : int or None
+        Threads (-1: all cores). The result does not depend on it.
+    random_state : int, RandomState or None
+    verbose : int
+        1 prints a line a round to standard error.
+
+    Attributes
+    ----------
+    joint_ : Joint
+        The model.
+    oob_accuracy_ : list of float
+        Out-of-bag accuracy of each round's forest, real against synthetic.
+    oob_log_density_ : float64 array (n,)
+        Log-density of each training row by the trees that were grown without it, their leaf densities estimated on
+        the rows they were grown on. NaN for a row that every tree drew. Only with ``oob_score=True``.
+    feature_names_in_ : ndarray of str
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins()
+    >>> forest = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins)
+    >>> len(forest.joint_.sample(3, random_state=0))
+    3
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 30,
+        *,
+        min_samples_leaf: int = 2,
+        max_features: str | int | float | None = "sqrt",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        bootstrap: bool = True,
+        max_samples: int | float | None = None,
+        delta: float = 0.1,
+        max_iters: int = 10,
+        early_stop: bool = True,
+        leaf: str = "normal",
+        bounds: str = "auto",
+        smoothing: float = 0.2,
+        prior: str = "marginal",
+        spread_rows: float = 2.0,
+        min_spread: float = 0.01,
+        quantile_epsilon: float = 0.01,
+        epsilon: float = 1e-3,
+        leaf_rows: str = "all",
+        oob_score: bool = False,
+        kinds: dict[str, str] | None = None,
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.delta = delta
+        self.max_iters = max_iters
+        self.early_stop = early_stop
+        self.leaf = leaf
+        self.bounds = bounds
+        self.smoothing = smoothing
+        self.prior = prior
+        self.spread_rows = spread_rows
+        self.min_spread = min_spread
+        self.quantile_epsilon = quantile_epsilon
+        self.epsilon = epsilon
+        self.leaf_rows = leaf_rows
+        self.oob_score = oob_score
+        self.kinds = kinds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: None = None) -> AdversarialForest:
+        """Learn from a frame (pandas, polars, pyarrow) or a 2-d array; cells may be missing.
+
+        Parameters
+        ----------
+        X : frame of n rows
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, or the table cannot be used (each message names the column).
+        """
+        self._check()
+        schema = infer_schema(X, self.kinds)
+        columns = kernel_columns(schema)
+        cells = snap(columns, encode(schema, X)[0])
+        check_cells(schema.names, cells)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.feature_names_in_ = np.array(schema.names, dtype=object)
+        self.n_features_in_ = len(schema.names)
+        grown_on, estimated_on = self._split_rows(len(cells), seed)
+        ranks = rank(columns, cells)
+        growing = (
+            ranks
+            if len(grown_on) == len(cells)
+            else ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, grown_on]))
+        )
+        forest, self.oob_accuracy_ = run(schema, growing, self._round_settings(len(grown_on)), seed, self._report)
+        drawn = np.zeros((self.n_estimators, len(cells)), dtype=bool)
+        drawn[:, grown_on] = forest.drawn
+        used = np.broadcast_to(estimated_on, drawn.shape) if self.leaf_rows != "oob" else ~drawn
+        if not used.any(axis=1).all():
+            raise ValueError(
+                f"leaf_rows='oob' leaves a tree without rows: only {len(cells)} rows and every one drawn; "
+                "use leaf_rows='all', or max_samples below 1"
+            )
+        forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs)
+        table = prepare(columns, cells)
+        model = self._densities(schema, columns, table, ranks, forest, used)
+        self.joint_ = Joint(model)
+        if self.oob_score:
+            in_bag = Joint(self._densities(schema, columns, table, ranks, forest, drawn))
+            self.oob_log_density_ = _oob_log_density(in_bag, X, drawn, self.n_jobs)
+        return self
+
+    def _check(self) -> None:
+        """Refuse parameters out of range."""
+        check_number("n_estimators", self.n_estimators, low=1, whole=True)
+        check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True)
+        check_number("max_depth", self.max_depth, low=1, whole=True, none=True)
+        check_number("max_leaf_nodes", self.max_leaf_nodes, low=2, whole=True, none=True)
+        check_number("delta", self.delta, low=0, high=0.5)
+        check_number("max_iters", self.max_iters, low=0, whole=True)
+        check_number("smoothing", self.smoothing, low=0)
+        check_number("spread_rows", self.spread_rows, low=0)
+        check_number("min_spread", self.min_spread, low=1e-9)
+        check_number("quantile_epsilon", self.quantile_epsilon, low=1e-6, high=1)
+        check_number("epsilon", self.epsilon, low=0, high=0.5)
+        check_choice("leaf", self.leaf, ("normal", "normal_moments", "normal_mle", "uniform", "quantile"))
+        check_choice("bounds", self.bounds, ("auto", "no", "local", "global"))
+        check_choice("prior", self.prior, ("marginal", "uniform"))
+        check_choice("leaf_rows", self.leaf_rows, ("all", "oob", "honest"))
+        if self.oob_score and self.leaf_rows != "all":
+            raise ValueError("oob_score=True needs leaf_rows='all': otherwise no tree is without a part of every row")
+        n_threads(self.n_jobs)
+
+    def _round_settings(self, n: int) -> RoundSettings:
+        """Settings of the rounds on n real (and n synthetic) rows."""
+        draws = self.max_samples if self.max_samples is not None else (1.0 if self.bootstrap else 0.632)
+        check_number("max_samples", draws, low=0, none=True)
+        n_draws = round(draws * 2 * n) if isinstance(draws, float) else int(draws)
+        if not 1 <= n_draws <= 2 * n:
+            raise ValueError(
+                f"max_samples={self.max_samples!r} draws {n_draws} rows a tree; "
+                f"expected 1 to {2 * n}, the real and the synthetic ones"
+            )
+        if not self.bootstrap and n_draws == 2 * n and self.max_iters > 0:
+            raise ValueError(
+                f"max_samples={self.max_samples!r} with bootstrap=False draws every row for every tree: none is left "
+                "to judge the rounds by; use less, or bootstrap=True, or max_iters=0"
+            )
+        return RoundSettings(
+            n_estimators=self.n_estimators,
+            min_samples_leaf=self.min_samples_leaf,
+            max_features=count_features(self.max_features, self.n_features_in_),
+            max_depth=self.max_depth,
+            max_leaf_nodes=self.max_leaf_nodes,
+            bootstrap=self.bootstrap,
+            n_draws=n_draws,
+            delta=self.delta,
+            max_iters=self.max_iters,
+            early_stop=self.early_stop,
+            n_jobs=self.n_jobs,
+        )
+
+    def _split_rows(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that grow trees (indices), and rows that estimate densities (bool (n,))."""
+        if self.leaf_rows != "honest":
+            return np.arange(n), np.ones(n, dtype=bool)
+        if n < 2:
+            raise ValueError(
+                "leaf_rows='honest' needs at least 2 rows: one half grows the trees, the other fills the leaves"
+            )
+        order = np.random.default_rng([seed, 0, 1]).permutation(n)  # tree t draws its rows by [seed, t]
+        grown_on = np.sort(order[: n // 2])
+        estimated_on = np.ones(n, dtype=bool)
+        estimated_on[grown_on] = False
+        return grown_on, estimated_on
+
+    def _densities(
+        self, schema: Schema, columns: Columns, table: Table, ranks: Ranks, forest: Forest, used: np.ndarray
+    ) -> Model:
+        """The model whose leaf densities are estimated on the rows ``used`` (bool (T, n)) of each tree."""
+        counts = [
+            np.bincount(node[use], minlength=len(tree.feature))
+            for tree, node, use in zip(forest.trees, forest.leaf_node, used, strict=True)
+        ]
+        trees = join_trees(columns, ranks, forest.trees, counts)
+        settings = Settings(
+            self.leaf, self.bounds, self.smoothing, self.prior, self.spread_rows, self.min_spread, self.quantile_epsilon
+        )
+        first_node = np.cumsum([0] + [len(tree.feature) for tree in forest.trees[:-1]])
+        leaf_of = trees.leaf[forest.leaf_node + first_node[:, None]]
+        return learn_densities(
+            schema, columns, table, trees, leaf_of, used.astype(np.float64), settings, self.epsilon, self.n_jobs
+        )
+
+    def _report(self, turn: int, accuracy: float) -> None:
+        """One line a round."""
+        if self.verbose:
+            print(f"round {turn}: out-of-bag accuracy {accuracy:.4f}", file=sys.stderr)
+
+
+def _oob_log_density(joint: Joint, X: Any, drawn: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Log-density of each row by the trees that did not draw it and the background; NaN where every tree drew it."""
+    by_tree = joint.tree_log_density(X, n_jobs=n_jobs)
+    n_trees = len(drawn)
+    out_of_bag = ~drawn.T
+    number = out_of_bag.sum(axis=1)
+    trees = np.where(out_of_bag, by_tree[:, :n_trees], -np.inf)
+    rescale = np.log(n_trees) - np.log(np.maximum(number, 1))
+    density = np.logaddexp.reduce(np.column_stack([trees + rescale[:, None], by_tree[:, n_trees:]]), axis=1)
+    return np.where(number > 0, density, np.nan)

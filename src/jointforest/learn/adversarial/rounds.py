@@ -1,0 +1,179 @@
+"""The rounds of the adversarial forest (Watson et al. 2023, Algorithm 1): generate, tell apart, repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ground.threads import map_ordered
+from ...leaves.fit.statistics_kernels import rows_by_leaf
+from ...table.schema import Schema
+from ...trees.grow.grow import RankTree, find_leaves, grow, prune, with_shares
+from ...trees.ranks import Ranks
+from .generate_kernels import from_leaves, from_marginals
+
+
+class RoundSettings(NamedTuple):
+    """Parameters of the rounds; see `adversarial.AdversarialForest` for their meaning."""
+
+    n_estimators: int
+    min_samples_leaf: int
+    max_features: int
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    bootstrap: bool
+    n_draws: int
+    delta: float
+    max_iters: int
+    early_stop: bool
+    n_jobs: int | None
+
+
+class Forest(NamedTuple):
+    """A discriminator: its trees on ranks, and where the real rows end.
+
+    Attributes
+    ----------
+    trees : list of RankTree
+    leaf_node : int32 array (T, n)
+        Node in which each real row ends, in each tree.
+    drawn : bool array (T, n)
+        Whether the real row was among those that tree was grown on.
+    seed, number : int
+        Random stream of the first tree; tree t has ``number + t``.
+    """
+
+    trees: list[RankTree]
+    leaf_node: np.ndarray
+    drawn: np.ndarray
+    seed: int
+    number: int
+
+
+def run(
+    schema: Schema, ranks: Ranks, settings: RoundSettings, seed: int, report: Callable[[int, float], None]
+) -> tuple[Forest, list[float]]:
+    """Run the rounds; return the generator (the last forest that could still tell real from synthetic) and the
+    accuracies.
+
+    The first round sets real rows against rows whose cells are drawn from each column alone; each later one against
+    rows drawn inside the leaves of the forest before. It ends when a forest tells them apart with an out-of-bag
+    accuracy of at most ``0.5 + delta``, after ``max_iters`` further rounds, or (``early_stop``) when the accuracy
+    no longer falls.
+    """
+    synthetic = np.empty_like(ranks.codes)
+    from_marginals(ranks.codes, seed + 2, synthetic)
+    forest, accuracy = _discriminate(schema, ranks, synthetic, settings, seed, 0)
+    accuracies = [accuracy]
+    report(0, accuracy)
+    for turn in range(1, settings.max_iters + 1):
+        if accuracies[-1] <= 0.5 + settings.delta:
+            break
+        _generate(forest, ranks, seed + 3 * turn + 2, synthetic)
+        challenger, accuracy = _discriminate(schema, ranks, synthetic, settings, seed, turn)
+        accuracies.append(accuracy)
+        report(turn, accuracy)
+        if accuracy <= 0.5 + settings.delta or (settings.early_stop and accuracy >= accuracies[-2]):
+            break
+        forest = challenger
+    return forest, accuracies
+
+
+def _discriminate(
+    schema: Schema, ranks: Ranks, synthetic: np.ndarray, settings: RoundSettings, seed: int, turn: int
+) -> tuple[Forest, float]:
+    """Grow a forest that tells real rows (class 1) from synthetic ones; its out-of-bag accuracy.
+
+    Rows that every tree drew do not count; without any other row the accuracy is 0.5. Real rows with missing cells are
+    judged like synthetic ones, but end, in the forest returned, where other real rows do.
+    """
+    n = ranks.codes.shape[1]
+    both = ranks._replace(codes=np.concatenate([ranks.codes, synthetic], axis=1))
+    y = np.repeat(np.array([1, 0], dtype=np.int32), n)
+    is_categorical = np.array([c.is_categorical for c in schema.columns], dtype=np.uint8)
+    is_ordered = np.array([c.kind == "ordered" for c in schema.columns], dtype=np.uint8)
+    first = turn * settings.n_estimators
+    is_complete = bool((ranks.codes >= 0).all())
+
+    def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray, np.ndarray]:
+        weight = draw_rows(2 * n, settings.n_draws, settings.bootstrap, seed, first + t)
+        tree = grow(
+            both,
+            is_categorical,
+            is_ordered,
+            y,
+            2,
+            weight,
+            max_features=settings.max_features,
+            keep_looking=False,  # as in the forests that the paper used
+            min_samples_split=2 * settings.min_samples_leaf + 1,
+            max_depth=settings.max_depth,
+            max_leaf_nodes=settings.max_leaf_nodes,
+            seed=seed,
+            number=first + t,
+        )
+        node = find_leaves(tree, both.codes, seed, first + t)
+        of_class = [np.bincount(node[y == c], weight[y == c], len(tree.feature)) for c in (0, 1)]
+        total = of_class[0] + of_class[1]
+        margin = np.where(total > 0, of_class[1] / np.maximum(total, 1.0) - 0.5, 0.0)
+        vote = np.where(weight == 0, margin[node], 0.0)
+        if is_complete:
+            return tree, node[:n].copy(), weight > 0, vote
+        tree = with_shares(tree, ranks.codes, seed + 3, first + t)
+        return tree, find_leaves(tree, ranks.codes, seed, first + t), weight > 0, vote
+
+    votes = np.zeros(2 * n)
+    judged = np.zeros(2 * n, dtype=bool)
+    trees, nodes, drawn = [], [], []
+    for tree, node, in_bag, vote in map_ordered(one, [(t,) for t in range(settings.n_estimators)], settings.n_jobs):
+        trees.append(tree)
+        nodes.append(node)
+        drawn.append(in_bag[:n])
+        votes += vote
+        judged |= ~in_bag
+    right = np.where(votes == 0, 0.5, (votes > 0) == (y == 1))[judged]
+    accuracy = float(right.mean()) if len(right) else 0.5
+    return Forest(trees, np.array(nodes), np.array(drawn), seed, first), accuracy
+
+
+def draw_rows(n: int, n_draws: int, bootstrap: bool, seed: int, number: int) -> np.ndarray:
+    """Weight (float64, n) of each row in one tree: how often it was drawn; 0 is out of bag."""
+    rng = np.random.default_rng([seed, number])
+    if bootstrap:
+        return np.bincount(rng.integers(0, n, n_draws), minlength=n).astype(np.float64)
+    weight = np.zeros(n)
+    weight[rng.permutation(n)[:n_draws]] = 1.0
+    return weight
+
+
+def _generate(forest: Forest, ranks: Ranks, seed: int, out: np.ndarray) -> None:
+    """Fill ``out`` (d, n) with rows drawn inside the leaves of the forest."""
+    sizes = [len(t.feature) for t in forest.trees]
+    rows = np.empty_like(forest.leaf_node)
+    start = np.zeros((len(sizes), max(sizes) + 1), dtype=np.int64)
+    for t, size in enumerate(sizes):
+        rows[t], start[t, : size + 1] = rows_by_leaf(forest.leaf_node[t], size)
+    from_leaves(ranks.codes, forest.leaf_node, rows, start, seed, out)
+
+
+def prune_forest(forest: Forest, codes: np.ndarray, keep: np.ndarray, min_rows: int, n_jobs: int | None) -> Forest:
+    """Prune every tree until at least ``min_rows`` of the real rows in ``keep`` (bool (T, n)) end in each leaf.
+
+    Returns the forest with all rows of ``codes`` (d, n) sent down the pruned trees.
+    """
+
+    def one(t: int) -> tuple[RankTree, np.ndarray]:
+        tree, number = forest.trees[t], forest.number + t
+        node = find_leaves(tree, codes, forest.seed, number)
+        while True:
+            count = np.bincount(node[keep[t]], minlength=len(tree.feature))
+            pruned = prune(tree, count, min_rows)
+            if len(pruned.feature) == len(tree.feature):
+                return tree, node
+            tree = pruned
+            node = find_leaves(tree, codes, forest.seed, number)
+
+    done = list(map_ordered(one, [(t,) for t in range(len(forest.trees))], n_jobs))
+    return forest._replace(trees=[t for t, _ in done], leaf_node=np.array([node for _, node in done]))

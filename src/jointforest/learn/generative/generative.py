@@ -1,0 +1,780 @@
+"""Generative forests: a decision tree or random forest that is a joint distribution of features and target."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ...face.joint import Joint
+from ...face.uncertainty import Uncertainty, uncertainty
+from ...forest.column.distribution import quantile
+from ...forest.column.levels import level_probability
+from ...forest.column.moments import mean_variance
+from ...forest.posterior.density import log_density
+from ...ground.threads import n_threads
+from ...leaves.circuits.learnspn import SpnSettings, class_circuits, learn_circuits
+from ...leaves.fit.fit import LIKE_UNIFORM, Settings
+from ...queries.robustness.robustness import robustness
+from ...table.cells import read
+from ...table.evidence import build
+from ...table.frames import encode
+from ...table.regions import Evidence
+from ...table.schema import Schema
+from ...table.unseen_levels import warn_unseen
+from ...trees.grow.criterion_kernels import ENTROPY, GINI, VARIANCE
+from ..checks import check_choice, check_number, count_features
+from ..densities import TARGET, LearnCircuits, learn_densities
+from .supervised import Arrival, GrowSettings, grow_forest
+from .targets import Training, as_table, check_weights, read_training
+from .tuning import SMOOTHINGS, choose_beta, choose_leaf_size, choose_smoothing, choose_spreads, choose_target_spread
+
+LEAVES = ("normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn")
+_REFERENCE_ROWS = 500
+
+
+class _GenerativeForest(BaseEstimator):
+    """What the classifier and the regressor share: parameters, learning, and the joint's own questions."""
+
+    _target_kind = "categorical"
+    _criteria: ClassVar[dict[str, int]] = {"gini": GINI, "entropy": ENTROPY}
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_features: str | int | float | None = "sqrt",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_split: int = 2,
+        min_samples_leaf: int | str = "auto",
+        bootstrap: bool = True,
+        max_samples: int | float | None = None,
+        leaf: str = "normal",
+        target_in_leaf: str = "factorised",
+        min_spn_samples: int = 30,
+        bounds: str = "no",
+        smoothing: float | str = "auto",
+        prior: str = "marginal",
+        spread_rows: float = 2.0,
+        min_spread: float | str = "auto",
+        epsilon: float = 1e-3,
+        combine: str = "weighted",
+        beta: float | str = "auto",
+        kinds: dict[str, str] | None = None,
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_features = max_features
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.leaf = leaf
+        self.target_in_leaf = target_in_leaf
+        self.min_spn_samples = min_spn_samples
+        self.bounds = bounds
+        self.smoothing = smoothing
+        self.prior = prior
+        self.spread_rows = spread_rows
+        self.min_spread = min_spread
+        self.epsilon = epsilon
+        self.combine = combine
+        self.beta = beta
+        self.kinds = kinds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # -- learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Grow a forest for the target and learn the distribution in its leaves.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Features; cells may be missing. Arrays, and frames whose columns have no text for names, are taken by
+            position, with the names x0, x1 and so on.
+        y : series or array (n,)
+            Target; none may be missing. Its name, or "y", is that of the last column of ``joint_``.
+        sample_weight : array (n,), optional
+            Weights of the rows, at least 0: how much a row counts in the trees and in the leaves. A row of weight 0 is
+            left out; kinds of columns, ``min_samples_leaf`` and the background take the other rows as they are.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter is out of its range, or the table cannot be used (each message names the column).
+        """
+        self._check()
+        X = as_table(X)
+        weight = check_weights(sample_weight, read(X).n)
+        rows = np.flatnonzero(weight)
+        training, weight = self._read(X, y, rows if len(rows) < len(weight) else None), weight[rows]
+        seed = self._draw_seed()
+        n, d = training.X.shape[0], training.X.shape[1] - 1
+        grow = GrowSettings(
+            n_estimators=self.n_estimators,
+            criterion=self._criteria[self.criterion],
+            max_features=count_features(self.max_features, d),
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=1 if self.min_samples_leaf == "auto" else int(self.min_samples_leaf),
+            max_depth=self.max_depth,
+            max_leaf_nodes=self.max_leaf_nodes,
+            bootstrap=self.bootstrap,
+            n_draws=self._count_draws(n),
+            n_jobs=self.n_jobs,
+        )
+        if self.min_samples_leaf == "auto":
+            grow = choose_leaf_size(training, weight, grow, self._settings(), seed)
+        self.min_samples_leaf_ = grow.min_samples_leaf
+        return self._learn(training, grow_forest(training, weight, grow, seed), seed)
+
+    @classmethod
+    def from_forest(cls, forest: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+        """The joint distribution of a fitted scikit-learn tree or forest (Correia et al. 2020, Algorithm 1).
+
+        The structure is taken over as it is: every complete row ends in the same leaves. Leaf densities are learned
+        from the rows that arrive there, and each leaf's distribution of the target from the rows its tree was grown
+        on, so that on complete rows ``combine="trees"`` gives the forest's own probabilities.
+
+        Parameters
+        ----------
+        forest : fitted DecisionTree*, ExtraTree*, RandomForest* or ExtraTrees* of scikit-learn
+        X, y, sample_weight
+            The rows that the forest was fitted on, in their order. Columns are matched by name where both have names.
+        **params
+            Parameters of this class; those that say how trees are grown have no effect. Where the forest has no
+            bootstrap no row is out of bag, and what would be "auto" is as with ``bootstrap=False``.
+
+        Returns
+        -------
+        fitted estimator
+            Without ``min_samples_leaf_``.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the estimator is of another type, not fitted, or was fitted on other columns or rows.
+
+        References
+        ----------
+        A. Correia, R. Peharz, C. de Campos, "Joints in Random Forests", NeurIPS 2020, Algorithm 1 and Theorem 1.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> penguins = jf.datasets.load_penguins().dropna()
+        >>> X, y = penguins[["bill_length_mm", "bill_depth_mm", "body_mass_g"]], penguins["species"]
+        >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+        >>> joint = jf.GenerativeForestClassifier.from_forest(forest, X, y, combine="trees")
+        >>> bool(abs(joint.predict_proba(X) - forest.predict_proba(X)).max() < 1e-12)
+        True
+        >>> joint.predict(X[["body_mass_g"]].tail(1)).tolist()  # the others are not known
+        ['Gentoo']
+        """
+        from .from_sklearn import adopt
+
+        self = cls(**params)
+        self._check()
+        training = self._read(as_table(X), y)
+        weight = check_weights(sample_weight, len(training.X))
+        seed = self._draw_seed()
+        return self._learn(training, adopt(forest, training, weight, seed, self.n_jobs), seed)
+
+    def _check(self) -> None:
+        """Refuse parameters out of range."""
+        check_number("n_estimators", self.n_estimators, low=1, whole=True)
+        check_choice("criterion", self.criterion, tuple(self._criteria))
+        check_number("max_depth", self.max_depth, low=1, whole=True, none=True)
+        check_number("max_leaf_nodes", self.max_leaf_nodes, low=2, whole=True, none=True)
+        check_number("min_samples_split", self.min_samples_split, low=2, whole=True)
+        if self.min_samples_leaf != "auto":
+            check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True)
+        check_choice("leaf", self.leaf, LEAVES)
+        check_choice("target_in_leaf", self.target_in_leaf, ("factorised", "full"))
+        if self.target_in_leaf == "full" and self.leaf == "quantile":
+            raise ValueError("target_in_leaf='full' needs another leaf than 'quantile', such as 'normal' or 'spn'")
+        check_number("min_spn_samples", self.min_spn_samples, low=2, whole=True)
+        check_choice("bounds", self.bounds, ("auto", "no", "local", "global"))
+        if self.smoothing != "auto":
+            check_number("smoothing", self.smoothing, low=0)
+        check_choice("prior", self.prior, ("marginal", "uniform"))
+        check_number("spread_rows", self.spread_rows, low=0)
+        if self.min_spread != "auto":
+            check_number("min_spread", self.min_spread, low=1e-9)
+        check_number("epsilon", self.epsilon, low=0, high=0.5)
+        check_choice("combine", self.combine, ("weighted", "trees", "mixture"))
+        if self.beta != "auto":
+            check_number("beta", self.beta, low=0, high=1)
+        n_threads(self.n_jobs)
+
+    def _read(self, X: Any, y: Any, rows: np.ndarray | None = None) -> Training:
+        """Encode the table, or some of its rows, and set what scikit-learn wants set."""
+        training = read_training(X, y, self._target_kind, self.kinds, rows)
+        validate_data(self, X, skip_check_array=True)
+        return training
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _count_draws(self, n: int) -> int:
+        """Rows that a bootstrap draws."""
+        if self.max_samples is None:
+            return n
+        if not self.bootstrap:
+            raise ValueError(f"max_samples={self.max_samples!r} needs bootstrap=True; without, trees grow on all rows")
+        check_number("max_samples", self.max_samples, low=0)
+        draws = round(self.max_samples * n) if isinstance(self.max_samples, float) else int(self.max_samples)
+        if not 1 <= draws <= n:
+            raise ValueError(f"max_samples={self.max_samples!r} draws {draws} rows a tree; expected 1 to {n}")
+        return draws
+
+    def _settings(self) -> Settings:
+        """Settings of the leaf densities, the smallest spread not chosen yet."""
+        return Settings(
+            leaf="normal" if self.leaf == "spn" else self.leaf,
+            bounds=self.bounds,
+            smoothing=SMOOTHINGS[0][0] if isinstance(self.smoothing, str) else self.smoothing,
+            prior=self.prior,
+            spread_rows=self.spread_rows,
+            min_spread=0.1 if isinstance(self.min_spread, str) else self.min_spread,
+        )
+
+    def _learn(self, training: Training, arrival: Arrival, seed: int) -> Any:
+        """Leaf densities, and how the trees are combined."""
+        settings = self._settings()
+        if self.smoothing == "auto":
+            settings = choose_smoothing(training, arrival, settings, seed, self.n_jobs)
+        if self.min_spread == "auto" and self.leaf not in LIKE_UNIFORM:
+            settings = settings._replace(min_spread=choose_spreads(training, arrival, settings, self.n_jobs))
+        self.min_spread_ = settings.min_spread
+        target = TARGET
+        if not training.columns.is_categorical[-1]:
+            target = target._replace(min_spread=choose_target_spread(training, arrival, self.n_jobs))
+        model = learn_densities(
+            training.schema,
+            training.columns,
+            training.table,
+            arrival.trees,
+            arrival.leaf_of,
+            arrival.drawn,
+            settings,
+            self.epsilon,
+            self.n_jobs,
+            target,
+            circuits=self._circuits(training, seed),
+        )
+        self.joint_ = Joint(model)
+        beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
+        chosen = choose_beta(model, training, arrival, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
+        self.beta_: float = chosen
+        return self
+
+    def _circuits(self, training: Training, seed: int) -> LearnCircuits | None:
+        """How circuits of leaves are learned, if they are."""
+        columns, table, target = training.columns, training.table, len(training.columns.slot) - 1
+        is_full = self.target_in_leaf == "full"
+        if self.leaf == "spn":
+            spn = SpnSettings(min_samples=self.min_spn_samples)
+            scope = np.arange(target + 1) < target + is_full
+            return lambda rows, start, weight, t: learn_circuits(
+                columns, table, rows, start, weight, spn, scope, seed, t
+            )
+        if is_full:
+            return lambda rows, start, weight, t: class_circuits(columns, table, rows, start, weight, target)
+        return None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    # -- what the joint says of features alone
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-density log p(x_o) of each row's known features by the mixture of all trees; low for outliers.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing: they are marginalised.
+
+        Returns
+        -------
+        float64 array (n,)
+            Natural logarithms; 0 for a row of which nothing is known.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there are columns that were not there at learning, or cells of another kind.
+
+        Warns
+        -----
+        UnseenLevelWarning
+            If a cell holds a level never seen at learning: it counts as missing, and lowers the row's density.
+
+        References
+        ----------
+        A. Correia, R. Peharz, C. de Campos, "Joints in Random Forests", NeurIPS 2020, section 5.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> X, y = penguins.drop(columns="species"), penguins["species"]
+        >>> clf = jf.GenerativeForestClassifier(n_estimators=10, random_state=0).fit(X, y)
+        >>> usual, odd = clf.score_samples(X.iloc[[0, 0]].assign(body_mass_g=[3750, 9000]))
+        >>> bool(usual > odd)
+        True
+        """
+        evidence = self._evidence(X)
+        return log_density(self.joint_.model, evidence, self.n_jobs)
+
+    def robustness(self, X: Any, *, beta: float | None = None, c: float = 1.0, shift: str = "leaf") -> np.ndarray:
+        """How far every parameter of the forest may be wrong at once before a row's predicted class changes.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Any cells may be missing.
+        beta : float in 0..1, optional
+            Robustness of the prediction with this dial; default: the forest's own, ``beta_``. Below 1 the weights of
+            the trees are precise, and epsilon of a complete row is m / (1 + m) for factorised leaves, m being the
+            margin of the probabilities; 1 tells more than that.
+        c, shift
+            How far the means of normal leaves move, see `queries.robustness.robustness`.
+
+        Returns
+        -------
+        float64 array (n,)
+            The largest epsilon at which no contamination by epsilon changes the prediction, 0 where another class is as
+            likely; NaN where the forest gives the row probability 0.
+
+        Raises
+        ------
+        ValueError
+            If the target is a number: ask for intervals.
+
+        References
+        ----------
+        A. Correia, R. Peharz, C. de Campos, "Towards Robust Classification with Deep Generative Forests", 2020.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> X, y = penguins.drop(columns="species"), penguins["species"]
+        >>> clf = jf.GenerativeForestClassifier(n_estimators=10, random_state=0).fit(X, y)
+        >>> bool(clf.robustness(X, beta=1).mean() > clf.robustness(X[["sex"]], beta=1).mean())
+        True
+        """
+        evidence = self._evidence(X)
+        beta = float(self.beta_ if beta is None else beta)
+        model, j = self.joint_.model, self._target
+        return robustness(model, evidence, j, beta=beta, c=c, shift=shift, n_jobs=self.n_jobs)[0]
+
+    @property
+    def _target(self) -> int:
+        """Number of the target's column, the last one."""
+        return len(self.joint_.columns) - 1
+
+    @property
+    def _dial(self) -> float:
+        """The dial for queries. Just below 1 trees that give a row probability 0 still answer, so none is NaN."""
+        return self.beta_ if self.joint_.model.has_background else min(self.beta_, float(np.nextafter(1.0, 0.0)))
+
+    def _evidence(self, X: Any) -> Evidence:
+        """Evidence of rows of features; nothing is known of the target."""
+        check_is_fitted(self, "joint_")
+        X = as_table(X)
+        if isinstance(X, np.ndarray):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        schema = Schema(self.joint_.schema.columns[:-1], self.joint_.schema.frame)
+        cells, unseen = encode(schema, X)
+        warn_unseen(schema, X, unseen)
+        return self._complete(cells, unseen)
+
+    def _complete(self, cells: np.ndarray, unseen: np.ndarray | None = None) -> Evidence:
+        """Evidence of encoded features, with an unknown target."""
+        target = np.full((len(cells), 1), np.nan)
+        if unseen is not None:
+            unseen = np.hstack([unseen, np.zeros((len(cells), 1), dtype=bool)])
+        return build(self.joint_.schema, np.hstack([cells, target]), unseen)
+
+
+class GenerativeForestClassifier(ClassifierMixin, _GenerativeForest):
+    """A random forest that is a joint distribution: classes with any inputs missing, densities, samples.
+
+    Every leaf of a decision tree gets a small distribution over all columns, so that the forest becomes a mixture
+    p(x, y); missing inputs are summed out exactly. On complete rows ``combine="trees"`` gives the probabilities of the
+    random forest itself. One tree (``n_estimators=1``) is the paper's GeDT.
+
+    Columns of frames are found by name, in any order; absent ones count as missing, others are refused. A level never
+    seen at learning counts as missing, with a warning.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Number of trees.
+    criterion : {"gini", "entropy"}
+    max_features : "sqrt", "log2", None, int or float
+        Columns tried at each split (None: all; a float: that share).
+    max_depth, max_leaf_nodes : int or None
+        Limits of each tree; with ``max_leaf_nodes`` the best splits are made first.
+    min_samples_split : int
+        Fewest rows of a node that is split.
+    min_samples_leaf : int or "auto"
+        Fewest rows of a leaf; "auto" tries 1, 4 and 12 with a few trees each, and takes what predicts out-of-bag rows
+        best when 30 % of their cells are hidden (1 with ``bootstrap=False``).
+    bootstrap : bool
+        Whether each tree is grown on rows drawn with replacement, or on all.
+    max_samples : int, float or None
+        Number (or share) of the rows that a bootstrap draws; None: as many as there are.
+    leaf : {"normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn"}
+        Density of numbers in a leaf, see `AdversarialForest`; all are truncated to the leaf's box, so that the whole
+        integrates to 1. "spn": leaves of at least ``min_spn_samples`` rows are small circuits, learned with LearnSPN,
+        the others as "normal".
+    target_in_leaf : {"factorised", "full"}
+        Whether a leaf takes the target as independent of the features, p(x) p(y), or models them together: in the
+        circuit with ``leaf="spn"``, else as one product for each class.
+    min_spn_samples : int
+        Fewest rows of a leaf that becomes a circuit.
+    bounds, prior, spread_rows
+        How leaf densities are estimated, see `AdversarialForest`. The target's levels are not smoothed.
+    smoothing : float or "auto"
+        Pseudo-rows added to a leaf's levels, see `AdversarialForest`; "auto" takes 0.3 in all, shared out like the
+        column, or one for each level, whichever predicts out-of-bag rows better when 30 % of their cells are hidden.
+    min_spread : float or "auto"
+        Smallest standard deviation in a leaf, in units of the column's; "auto" chooses it for each column, so that
+        out-of-bag cells are most probable (0.1 with ``bootstrap=False``).
+    epsilon : float
+        Weight of the background, see `AdversarialForest`.
+    combine : {"weighted", "trees", "mixture"}
+        How predictions combine the trees. "trees" (GeF): the average of each tree's p_t(y | x_o). "mixture" (GeF+): the
+        conditional of the whole, in which trees weigh as their p_t(x_o). "weighted": weights p_t(x_o)^beta.
+    beta : float in 0..1 or "auto"
+        The dial of "weighted"; "auto" takes the one that predicts out-of-bag rows best when 30 % of their cells are
+        hidden (0 with ``bootstrap=False``).
+    kinds : dict or None
+        Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
+    n_jobs : int or None
+        Threads (-1: all cores). The result does not depend on it.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    joint_ : Joint
+        The distribution of features and target (the last column).
+    classes_ : array (K,)
+        Sorted, of the type of the labels.
+    beta_ : float
+        The dial in use.
+    min_samples_leaf_ : int
+        Fewest rows of a leaf.
+    min_spread_ : float or float64 array (p,)
+        Smallest spread of each numeric column, in units of the column's.
+    reference_ : float64 array (m, n_features_in_)
+        At most 500 rows of learning, drawn at random and encoded (level codes, NaN where missing): what `uncertainty`
+        compares with.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if fitted on a frame.
+
+    References
+    ----------
+    A. Correia, R. Peharz, C. de Campos, "Joints in Random Forests", NeurIPS 2020.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins()
+    >>> X, y = penguins.drop(columns="species"), penguins["species"]
+    >>> clf = jf.GenerativeForestClassifier(n_estimators=20, random_state=0).fit(X, y)
+    >>> clf.predict(X[["bill_length_mm", "island"]].head(2)).tolist()
+    ['Adelie', 'Adelie']
+    """
+
+    def _read(self, X: Any, y: Any, rows: np.ndarray | None = None) -> Training:
+        training = super()._read(X, y, rows)
+        self.classes_ = np.array(training.schema.columns[-1].levels, dtype=training.label_dtype)
+        return training
+
+    def _learn(self, training: Training, arrival: Arrival, seed: int) -> Any:
+        rows = np.sort(np.random.default_rng(seed).permutation(len(training.X))[:_REFERENCE_ROWS])
+        self.reference_ = training.X[rows, :-1]
+        return super()._learn(training, arrival, seed)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities p(y | x_o) of each row, missing cells summed out.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing. Where nothing is known the answer is the prior.
+
+        Returns
+        -------
+        float64 array (n, K)
+            In the order of ``classes_``; rows sum to 1.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there are columns that were not there at learning, or cells of another kind.
+        """
+        evidence = self._evidence(X)
+        return level_probability(self.joint_.model, evidence, self._target, self.n_jobs, self._dial)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row, the first of equals; array (n,)."""
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+    def uncertainty(
+        self, X: Any, reference: Any = None, *, beta: float = 1.0, fragile: float = 0.1, unlikely: float = 5.0
+    ) -> Uncertainty:
+        """Predictions with both of their uncertainties: fragile ones, and those of rows unlike the ones learned from.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+        reference : the same, of m rows, optional
+            Rows to compare densities with, such as some that were not learned from; default: ``reference_``.
+        beta : float in 0..1
+            How trees are combined; by default as the mixture, whose robustness tells more, see `robustness`.
+        fragile, unlikely : float
+            A prediction with an epsilon below ``fragile`` is fragile; a row with a density below that of all but
+            ``unlikely`` percent of the reference is unlikely.
+
+        Returns
+        -------
+        Uncertainty
+            Arrays ``predicted`` (None where the forest gives the row probability 0), ``probability``, ``epsilon``,
+            ``log_density``, ``percentile`` and ``reading``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> X, y = penguins.drop(columns="species"), penguins["species"]
+        >>> clf = jf.GenerativeForestClassifier(n_estimators=10, random_state=0).fit(X, y)
+        >>> usual, odd = clf.uncertainty(X.iloc[[0, 0]].assign(body_mass_g=[3750, 9000])).percentile
+        >>> bool(odd < 5 < usual)
+        True
+        """
+        evidence = self._evidence(X)
+        others = self._complete(self.reference_) if reference is None else self._evidence(reference)
+        found = uncertainty(
+            self.joint_.model,
+            evidence,
+            others,
+            self._target,
+            beta=beta,
+            fragile=fragile,
+            unlikely=unlikely,
+            n_jobs=self.n_jobs,
+        )
+        predicted = np.asarray(self.classes_[found.predicted])
+        if (impossible := found.predicted < 0).any():
+            predicted = predicted.astype(object)
+            predicted[impossible] = None
+        return found._replace(predicted=predicted)
+
+
+class GenerativeForestRegressor(RegressorMixin, _GenerativeForest):
+    """A regression forest that is a joint distribution: means, quantiles and intervals with any inputs missing.
+
+    Like `GenerativeForestClassifier`, but for a number as target. On complete rows ``combine="trees"`` predicts the
+    means of the regression forest itself.
+
+    Parameters
+    ----------
+    criterion : {"squared_error"}
+    max_features : "sqrt", "log2", None, int or float
+        Columns tried at each split (None: all; a float: that share).
+    target_in_leaf : {"factorised", "full"}
+        "full" needs ``leaf="spn"``: there are no classes to part a leaf by.
+    all others
+        As of `GenerativeForestClassifier`.
+
+    Attributes
+    ----------
+    joint_, beta_, min_samples_leaf_, min_spread_, n_features_in_, feature_names_in_
+        As of `GenerativeForestClassifier`.
+
+    References
+    ----------
+    A. Correia, R. Peharz, C. de Campos, "Joints in Random Forests", NeurIPS 2020.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins().dropna(subset="body_mass_g")
+    >>> X, y = penguins.drop(columns="body_mass_g"), penguins["body_mass_g"]
+    >>> forest = jf.GenerativeForestRegressor(n_estimators=20, random_state=0).fit(X, y)
+    >>> low, high = forest.predict_interval(X[["species", "sex"]].head(1), 0.9)
+    >>> bool(low[0] < forest.predict(X[["species", "sex"]].head(1))[0] < high[0])
+    True
+    """
+
+    _target_kind = "continuous"
+    _criteria: ClassVar[dict[str, int]] = {"squared_error": VARIANCE}
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_features: str | int | float | None = 1 / 3,
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_split: int = 2,
+        min_samples_leaf: int | str = "auto",
+        bootstrap: bool = True,
+        max_samples: int | float | None = None,
+        leaf: str = "normal",
+        target_in_leaf: str = "factorised",
+        min_spn_samples: int = 30,
+        bounds: str = "no",
+        smoothing: float | str = "auto",
+        prior: str = "marginal",
+        spread_rows: float = 2.0,
+        min_spread: float | str = "auto",
+        epsilon: float = 1e-3,
+        combine: str = "weighted",
+        beta: float | str = "auto",
+        kinds: dict[str, str] | None = None,
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_estimators,
+            criterion=criterion,
+            max_features=max_features,
+            max_depth=max_depth,
+            max_leaf_nodes=max_leaf_nodes,
+            min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf,
+            bootstrap=bootstrap,
+            max_samples=max_samples,
+            leaf=leaf,
+            target_in_leaf=target_in_leaf,
+            min_spn_samples=min_spn_samples,
+            bounds=bounds,
+            smoothing=smoothing,
+            prior=prior,
+            spread_rows=spread_rows,
+            min_spread=min_spread,
+            epsilon=epsilon,
+            combine=combine,
+            beta=beta,
+            kinds=kinds,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+
+    def _check(self) -> None:
+        super()._check()
+        if self.target_in_leaf == "full" and self.leaf != "spn":
+            raise ValueError(
+                f"target_in_leaf='full' of a regressor needs leaf='spn', got leaf={self.leaf!r}: "
+                "a number has no classes to part a leaf by"
+            )
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Mean of the target given the known cells of each row; float64 array (n,)."""
+        evidence = self._evidence(X)
+        return mean_variance(self.joint_.model, evidence, self._target, self.n_jobs, self._dial)[0]
+
+    def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
+        """Quantiles inf{y: P(target <= y | x_o) >= q} of the target given the known cells of each row.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing.
+        q : float, or sequence of k floats
+            More than 0 and less than 1.
+
+        Returns
+        -------
+        float64 array (n,), or (n, k) for a sequence
+
+        Raises
+        ------
+        ValueError
+            If a q is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins().dropna(subset="body_mass_g")
+        >>> X, y = penguins.drop(columns="body_mass_g"), penguins["body_mass_g"]
+        >>> forest = jf.GenerativeForestRegressor(n_estimators=10, random_state=0).fit(X, y)
+        >>> quartiles = forest.predict_quantiles(X[["species"]].head(2), [0.25, 0.5, 0.75])
+        >>> quartiles.shape, bool((quartiles[:, 0] < quartiles[:, 2]).all())
+        ((2, 3), True)
+        """
+        levels = np.asarray(q, dtype=np.float64)
+        if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
+            raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}")
+        evidence = self._evidence(X)
+        points = np.atleast_1d(levels)
+        found = quantile(self.joint_.model, evidence, self._target, points, self.n_jobs, self._dial)
+        return found[:, 0] if levels.ndim == 0 else found
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of the interval with equal tails that holds this share of the target, given the known cells.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing.
+        level : float
+            More than 0 and less than 1.
+
+        Returns
+        -------
+        lo, hi : float64 arrays (n,)
+
+        Raises
+        ------
+        ValueError
+            If the level is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins().dropna(subset="body_mass_g")
+        >>> X, y = penguins.drop(columns="body_mass_g"), penguins["body_mass_g"]
+        >>> forest = jf.GenerativeForestRegressor(n_estimators=10, random_state=0).fit(X, y)
+        >>> low, high = forest.predict_interval(X, 0.9)
+        >>> bool(((low < y) & (y < high)).mean() > 0.85)
+        True
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, got {level!r}")
+        both = self.predict_quantiles(X, [(1 - level) / 2, (1 + level) / 2])
+        return both[:, 0], both[:, 1]

@@ -1,0 +1,221 @@
+"""Circuits learned for the leaves of one tree: LearnSPN, or one product for each class. See docs/learnspn.md."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ground.random_kernels import stream
+from ...table.columns import Columns
+from ..fit.fit import Table
+from ..fit.statistics_kernels import rows_by_leaf
+from ..table import FACTORS, SUM, Circuits
+from .learnspn_kernels import learn_leaf
+from .soundness import node_scopes
+
+
+class SpnSettings(NamedTuple):
+    """How LearnSPN grows the circuit of a leaf.
+
+    Attributes
+    ----------
+    min_samples : int
+        A leaf of fewer distinct rows gets no circuit.
+    min_rows : int
+        A sum node gives each child at least so many distinct rows; at least 1.
+    significance : float
+        Chance, at most, that columns independent of each other are not told apart in one node.
+    """
+
+    min_samples: int = 30
+    min_rows: int = 15
+    significance: float = 0.05
+
+
+class TreeCircuits(NamedTuple):
+    """Circuits of the l leaves of one tree, and the rows that their F FACTORS nodes are to be fitted on.
+
+    Attributes
+    ----------
+    node_start, node_kind, node_end, node_log_weight, scope
+        As in `table.Circuits`, numbered within the tree.
+    group_rows : int32 array (m,), group_start : int64 array (F + 1,)
+        The rows of FACTORS node k are ``group_rows[group_start[k]:group_start[k + 1]]``.
+    group_leaf : int32 array (F,)
+        Its leaf.
+    """
+
+    node_start: np.ndarray
+    node_kind: np.ndarray
+    node_end: np.ndarray
+    node_log_weight: np.ndarray
+    scope: np.ndarray
+    group_rows: np.ndarray
+    group_start: np.ndarray
+    group_leaf: np.ndarray
+
+    def circuits(self) -> Circuits:
+        """The nodes, each FACTORS node with a row of its own: row k of the tree's circuits is fitted on group k."""
+        row = node_scopes(self.node_kind)
+        return Circuits(self.node_start, self.node_kind, self.node_end, self.node_log_weight, row, self.scope)
+
+
+def learn_circuits(
+    columns: Columns,
+    table: Table,
+    rows: np.ndarray,
+    start: np.ndarray,
+    weight: np.ndarray,
+    spn: SpnSettings,
+    scope_columns: np.ndarray,
+    seed: int,
+    number: int,
+) -> TreeCircuits:
+    """Circuits of the leaves of one tree, by LearnSPN.
+
+    The columns of a node that are independent of each other, or in groups that are, become a product; columns that
+    do not split, a sum over two clusters of the rows. Rows are counted, and tested, once, however often a bootstrap
+    drew them: only the weights of the sums count ``weight``.
+
+    Parameters
+    ----------
+    columns : Columns
+    table : leaves.fit.Table
+        The rows to learn from.
+    rows : int32 array (m,), start : int64 array (l + 1,)
+        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `_fit.rows_by_leaf`.
+    weight : float64 array (n,)
+        How much each row of the table counts; positive for ``rows``.
+    spn : SpnSettings
+    scope_columns : bool array (d,)
+        Columns that take part. The others are held to be independent of all.
+    seed, number : int
+        The stream of random numbers, see `rng`.
+
+    Returns
+    -------
+    TreeCircuits
+        A leaf has no nodes where it has few rows, or no columns that are found dependent.
+
+    References
+    ----------
+    R. Gens and P. Domingos, "Learning the structure of sum-product networks" (ICML 2013), Algorithm 1;
+    A. Correia, R. Peharz and C. de Campos, "Joints in random forests" (NeurIPS 2020), section 4.
+
+    Examples
+    --------
+    Two columns that rise together, so that a leaf of all rows is a sum over clusters along the line:
+
+    >>> import numpy as np
+    >>> from jointforest.leaves.fit import prepare
+    >>> start = np.zeros(3, np.int32)
+    >>> columns = Columns(
+    ...     np.zeros(2, np.uint8), np.array([0, 1], np.int32), np.zeros(2), np.zeros(2), start, np.empty(0), start[:1]
+    ... )
+    >>> x = np.linspace(0, 1, 60)
+    >>> table = prepare(columns, np.column_stack([x, x**2]))
+    >>> rows, leaf, weight = np.arange(60, dtype=np.int32), np.array([0, 60]), np.ones(60)
+    >>> circuits = learn_circuits(columns, table, rows, leaf, weight, SpnSettings(), np.ones(2, bool), 0, 0)
+    >>> bool(circuits.node_kind[0] == SUM), int(circuits.group_start[-1])
+    (True, 60)
+    """
+    n_leaves, d = len(start) - 1, len(columns.slot)
+    is_categorical = columns.is_categorical == 1
+    centre, unit, n_levels = np.zeros(d), np.ones(d), np.zeros(d, np.int32)
+    numeric = columns.slot[~is_categorical]
+    centre[~is_categorical], unit[~is_categorical] = table.centre[numeric], table.spread[numeric]
+    for j in np.flatnonzero(is_categorical):
+        at = slice(columns.level_start[columns.slot[j]], columns.level_start[columns.slot[j] + 1])
+        n_levels[j] = at.stop - at.start
+        # The indicators of a level drawn at random vary by 1 - sum of squared shares in all: then by 1, like a number.
+        unit[j] = np.sqrt(max(1.0 - np.sum(table.level_share[at] ** 2), 1e-6))
+    order = np.concatenate([np.flatnonzero(~scope_columns), np.flatnonzero(scope_columns)]).astype(np.int32)
+    n_apart = int(d - np.sum(scope_columns))
+    state = stream(seed, number)
+    parts: list[tuple[np.ndarray, ...]] = []
+    leaves: list[int] = []
+    for leaf in np.flatnonzero(np.diff(start) >= spn.min_samples).tolist():
+        parts.append(
+            learn_leaf(
+                table.values, table.codes, columns.is_categorical, centre, unit, n_levels,
+                rows[start[leaf] : start[leaf + 1]].copy(), weight, n_apart, order.copy(),
+                spn.min_rows, spn.significance, state,
+            )
+        )  # fmt: skip
+        leaves.append(leaf)
+    return _join(parts, leaves, n_leaves, d)
+
+
+def class_circuits(
+    columns: Columns, table: Table, rows: np.ndarray, start: np.ndarray, weight: np.ndarray, target: int
+) -> TreeCircuits:
+    """Circuits that are a sum over the classes in a leaf, each a product of all columns: naive Bayes within the leaf.
+
+    Parameters
+    ----------
+    columns, table, rows, start, weight
+        As in `learn_circuits`.
+    target : int
+        The categorical column of the class. Rows in which it is missing take part in no class.
+
+    Returns
+    -------
+    TreeCircuits
+        Leaves of fewer than two classes have no nodes. The sum's weights are the shares of the classes.
+
+    Examples
+    --------
+    A leaf of three rows of class 0 and one of class 1, and a leaf of one class:
+
+    >>> import numpy as np
+    >>> from jointforest.leaves.fit import prepare
+    >>> start, zero = np.array([0, 2], np.int32), np.zeros(1, np.int32)
+    >>> columns = Columns(np.ones(1, np.uint8), zero, np.empty(0), np.empty(0), zero, np.empty(0), start)
+    >>> table = prepare(columns, np.array([[0.0, 0, 0, 1, 1]]).T)
+    >>> rows, leaves = np.arange(5, dtype=np.int32), np.array([0, 4, 5])
+    >>> circuits = class_circuits(columns, table, rows, leaves, np.ones(5), 0)
+    >>> circuits.node_start.tolist(), np.exp(circuits.node_log_weight).round(2).tolist()
+    ([0, 3, 3], [1.0, 0.75, 0.25])
+    """
+    n_leaves, d = len(start) - 1, len(columns.slot)
+    slot = columns.slot[target]
+    n_classes = int(columns.level_start[slot + 1] - columns.level_start[slot])
+    parts: list[tuple[np.ndarray, ...]] = []
+    leaves: list[int] = []
+    for leaf in range(n_leaves):
+        here = rows[start[leaf] : start[leaf + 1]]
+        by_class, at = rows_by_leaf(table.codes[target][here], n_classes)
+        present = np.flatnonzero(np.diff(at))
+        f = len(present)
+        if f < 2:
+            continue
+        share = np.array([weight[here[by_class[at[k] : at[k + 1]]]].sum() for k in present])
+        kind = np.concatenate([[SUM], np.full(f, FACTORS)])
+        end = np.concatenate([[f + 1], np.arange(2, f + 2)])
+        log_weight = np.concatenate([[0.0], np.log(share / share.sum())])
+        group_start = np.concatenate([[0], at[present + 1]])
+        parts.append((kind, end, log_weight, np.ones((f, d), np.uint8), here[by_class], group_start))
+        leaves.append(leaf)
+    return _join(parts, leaves, n_leaves, d)
+
+
+def _join(parts: list[tuple[np.ndarray, ...]], leaves: list[int], n_leaves: int, d: int) -> TreeCircuits:
+    """Circuits of some leaves, each numbered from 0, as those of a tree; the arrays of a part are `learn_leaf`'s."""
+    none = np.empty(0)
+    first = (none, none, none, np.empty((0, d)), none, np.zeros(1))  # so that there is something to join
+    kind, end, log_weight, scope, rows, start = zip(first, *parts, strict=True)
+    n_nodes = np.zeros(n_leaves + 1)
+    n_nodes[np.array(leaves, np.int64) + 1] = [len(k) for k in kind[1:]]
+    node_start = np.cumsum(n_nodes).astype(np.int32)
+    end = [none, *(e + node_start[leaf] for e, leaf in zip(end[1:], leaves, strict=True))]
+    return TreeCircuits(
+        node_start=node_start,
+        node_kind=np.concatenate(kind).astype(np.uint8),
+        node_end=np.concatenate(end).astype(np.int32),
+        node_log_weight=np.concatenate(log_weight),
+        scope=np.concatenate(scope).astype(np.uint8),
+        group_rows=np.concatenate(rows).astype(np.int32),
+        group_start=np.cumsum(np.concatenate([[0], *(np.diff(s) for s in start)])).astype(np.int64),
+        group_leaf=np.repeat(np.array(leaves, np.int32), [len(s) for s in scope[1:]]),
+    )

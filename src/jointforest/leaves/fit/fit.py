@@ -1,0 +1,317 @@
+"""Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage.
+
+Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf. The plain
+estimates of the paper are too sharp in small leaves; `Shrinkage` says how much they borrow from the column as a
+whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...table.columns import Columns
+from .statistics_kernels import atom_masses, level_masses, means_and_spreads, numeric_statistics
+from .truncated_normal_kernels import mass_beyond, truncated_location, truncated_mle
+
+EDGE_ROWS = 5.0  # bounds="auto" cuts where the leaves put more than so many rows' mass beyond all data
+NARROWEST = 1e-140  # smallest standard deviation of a column: the variance of its leaves is a float64 number
+
+
+class Settings(NamedTuple):
+    """How leaf densities are estimated.
+
+    Attributes
+    ----------
+    leaf : "normal", "normal_moments", "normal_mle", "uniform" or "quantile"
+        Density of numbers that lie on no atom. "normal": a truncated normal with the leaf's mean, whose parent has the
+        leaf's standard deviation. "normal_moments": the parent has the leaf's mean too (the paper), so that truncation
+        moves the mean. "normal_mle": maximum likelihood. "quantile": a piecewise-linear CDF, see `quantile`; here it
+        is fitted like "uniform".
+    bounds : "auto", "no", "local" or "global"
+        Support of it: the leaf's box ("no"); the box with its open sides cut at the span of the whole column
+        ("global"); the span of the leaf's own values ("local"); the box, cut like "global" on a side where the leaves
+        would put more than a few rows' mass beyond all data ("auto"). Uniform leaves need finite bounds and read "no"
+        and "auto" as "global".
+    smoothing : float
+        Pseudo-rows added to a leaf's levels: in all with the prior "marginal", for each level with "uniform".
+    prior : "marginal" or "uniform"
+        How pseudo-rows are shared out: by the column's frequencies, or evenly (the paper's alpha).
+    spread_rows : float
+        Pseudo-rows with which a leaf's variance is shrunk to the pooled within-leaf variance of its column; 0 for none.
+    min_spread : float or float64 array (p,)
+        Smallest standard deviation of a leaf, in units of the column's; one for each numeric slot if an array.
+    quantile_epsilon : float
+        Largest distance of a piecewise-linear CDF from that of the leaf's rows.
+    """
+
+    leaf: str = "normal"
+    bounds: str = "auto"
+    smoothing: float = 0.2
+    prior: str = "marginal"
+    spread_rows: float = 2.0
+    min_spread: float | np.ndarray = 0.01
+    quantile_epsilon: float = 0.01
+
+
+class Table(NamedTuple):
+    """The rows to learn from, prepared once for all trees.
+
+    Attributes
+    ----------
+    values : float64 array (d, n)
+        Cells, grid columns snapped to cell centres; NaN where missing.
+    codes : int32 array (d, n)
+        Level codes of categorical columns, number of the atom of numeric ones; -1 where missing or on no atom.
+    centre, spread, low, high : float64 arrays (p,)
+        Mean, standard deviation (never 0), smallest and largest of each numeric slot's values that are on no atom.
+    atom_share : float64 array (A,)
+        Share of the column's rows on each atom.
+    level_share : float64 array (S,)
+        Smoothed marginal of each level, positive.
+    missing : float64 array (d,)
+        Share of missing cells.
+    """
+
+    values: np.ndarray
+    codes: np.ndarray
+    centre: np.ndarray
+    spread: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    atom_share: np.ndarray
+    level_share: np.ndarray
+    missing: np.ndarray
+
+
+def prepare(columns: Columns, X: np.ndarray) -> Table:
+    """`Table` of X (n, d), whose grid columns are snapped (see `trees.ranks.snap`)."""
+    n, d = X.shape
+    p = len(columns.step)
+    values = np.ascontiguousarray(X.T)
+    codes = np.full((d, n), -1, dtype=np.int32)
+    centre, low, high = np.zeros(p), np.zeros(p), np.zeros(p)
+    spread = np.ones(p)
+    atom_share = np.zeros(int(columns.atom_start[-1]))
+    level_share = np.zeros(int(columns.level_start[-1]))
+    for j in range(d):
+        known = ~np.isnan(values[j])
+        slot = columns.slot[j]
+        if columns.is_categorical[j]:
+            codes[j, known] = values[j, known].astype(np.int32)
+            at = slice(columns.level_start[slot], columns.level_start[slot + 1])
+            n_levels = at.stop - at.start
+            count = np.bincount(codes[j, known], minlength=n_levels)
+            level_share[at] = (count + 1 / n_levels) / (count.sum() + 1)
+            continue
+        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        for k, atom in enumerate(columns.atom_value[at]):
+            on = np.abs(values[j] - atom) <= columns.step[slot] / 4  # equal, or in the same cell of a grid
+            codes[j, on] = k
+            atom_share[at.start + k] = on.sum() / max(known.sum(), 1)
+        rest = values[j, known & (codes[j] < 0)]
+        if len(rest) == 0:  # a column of atoms only: the rest is where they are
+            rest = values[j, known]
+        if len(rest) == 0:
+            continue
+        low[slot], high[slot] = rest.min(), rest.max()
+        unit = max(high[slot] - low[slot], np.finfo(float).tiny)
+        centre[slot] = low[slot] + unit * np.mean((rest - low[slot]) / unit)
+        spread[slot] = unit * np.std((rest - centre[slot]) / unit)
+        if not spread[slot] > 0:
+            spread[slot] = columns.step[slot] if columns.step[slot] > 0 else max(abs(centre[slot]) * 1e-3, 1e-3)
+        spread[slot] = max(spread[slot], NARROWEST)
+    return Table(
+        values, codes, centre, spread, low, high, atom_share, level_share, np.isnan(values).mean(axis=1),
+    )  # fmt: skip
+
+
+LIKE_UNIFORM = ("uniform", "quantile")
+"""Leaves without a scale."""
+
+
+class TreeLeaves(NamedTuple):
+    """Fitted leaves of one tree: the parameters of `leaves.table.Leaves`, and the weight of the rows of each."""
+
+    rows: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    atom_mass: np.ndarray
+    level_mass: np.ndarray
+    missing_rate: np.ndarray
+
+
+def fit_tree(
+    columns: Columns,
+    table: Table,
+    rows: np.ndarray,
+    start: np.ndarray,
+    weight: np.ndarray,
+    box_lo: np.ndarray,
+    box_hi: np.ndarray,
+    allowed: np.ndarray,
+    settings: Settings,
+    only: Sequence[int] | None = None,
+) -> TreeLeaves:
+    """Leaf densities of one tree.
+
+    Parameters
+    ----------
+    rows : int32 array (m,), start : int64 array (l + 1,)
+        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `_fit.rows_by_leaf`.
+    weight : float64 array (n,)
+        How much each row of the table counts, such as how often a bootstrap drew it; positive for ``rows``.
+    box_lo, box_hi : float64 arrays (l, p), allowed : bool array (l, S)
+        The boxes of the tree's leaves, from `trees.boxes.leaf_boxes`.
+    only : sequence of int, optional
+        Columns to fit; what is returned of the others has no meaning.
+    """
+    n_leaves, p = box_lo.shape
+    d = len(columns.slot)
+    a, b = np.zeros((n_leaves, p)), np.ones((n_leaves, p))
+    lo, hi = box_lo.copy(), box_hi.copy()
+    atom_mass = np.zeros((n_leaves, len(columns.atom_value)))
+    level_mass = np.zeros((n_leaves, int(columns.level_start[-1])))
+    missing_rate = np.zeros((n_leaves, d))
+    for j in range(d) if only is None else only:
+        slot = columns.slot[j]
+        if columns.is_categorical[j]:
+            at = slice(columns.level_start[slot], columns.level_start[slot + 1])
+            n_levels = at.stop - at.start
+            is_uniform = settings.prior == "uniform"
+            prior = np.full(n_levels, 1 / n_levels) if is_uniform else table.level_share[at]
+            pseudo = settings.smoothing * (n_levels if is_uniform else 1)
+            mass, missing = np.empty((n_leaves, n_levels)), np.empty(n_leaves)
+            level_masses(
+                table.codes[j], rows, start, weight, pseudo, prior,
+                np.ascontiguousarray(allowed[:, at]), mass, missing,
+            )  # fmt: skip
+            level_mass[:, at], missing_rate[:, j] = mass, missing
+            continue
+        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        atoms, rest, missing_rate[:, j] = numeric_statistics(
+            table.values[j], table.codes[j], rows, start, weight, at.stop - at.start, table.spread[slot]
+        )
+        if at.stop > at.start:
+            value, share = columns.atom_value[at], table.atom_share[at]
+            atom_masses(value, share, atoms, rest, lo[:, slot], hi[:, slot], settings.smoothing, atom_mass[:, at])
+        step = float(columns.step[slot])
+        lo[:, slot], hi[:, slot] = _support(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
+        if settings.leaf not in LIKE_UNIFORM:
+            a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
+        if settings.leaf not in LIKE_UNIFORM and settings.bounds == "auto":
+            below, above = _edges(rest, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
+            if below > -np.inf or above < np.inf:
+                lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
+                hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
+                a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
+    if settings.leaf in LIKE_UNIFORM:
+        a[:], b[:] = 0.0, 0.0
+    size = np.bincount(np.repeat(np.arange(n_leaves), np.diff(start)), weight[rows], minlength=n_leaves)
+    return TreeLeaves(size, a, b, lo, hi, atom_mass, level_mass, missing_rate)
+
+
+def _support(
+    rest: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
+) -> tuple[np.ndarray, np.ndarray]:
+    """Support (lo, hi] of the rest inside the box, see `Settings.bounds`."""
+    if settings.bounds in ("no", "auto") and settings.leaf not in LIKE_UNIFORM:
+        return lo, hi
+    pad = (
+        step / 2
+        if step > 0
+        else _min_spread(settings, slot) * table.spread[slot] + 1e-9 * abs(table.high[slot] - table.low[slot])
+    )
+    low, high = _lower(table.low[slot], pad), _higher(table.high[slot], pad)
+    if settings.bounds == "local":
+        low = np.where(rest[:, 0] > 0, _lower(rest[:, 3], pad), low)
+        high = np.where(rest[:, 0] > 0, _higher(rest[:, 4], pad), high)
+        new_lo, new_hi = np.maximum(lo, low), np.minimum(hi, high)
+    else:
+        new_lo, new_hi = np.where(np.isinf(lo), low, lo), np.where(np.isinf(hi), high, hi)
+    # A box beyond the column's span keeps its finite side and gets a width of one pad.
+    empty = ~(new_lo < new_hi)
+    new_lo = np.where(empty, np.where(np.isinf(lo), _lower(hi, 2 * pad), lo), new_lo)
+    new_hi = np.where(empty, np.where(np.isinf(hi), _higher(lo, 2 * pad), hi), new_hi)
+    return new_lo, new_hi
+
+
+def _edges(
+    rest: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    step: float,
+    table: Table,
+    slot: int,
+) -> tuple[float, float]:
+    """Ends of the column's span at which the leaves are cut with bounds="auto"; infinite where they are not."""
+    weight = rest[:, 0] / max(rest[:, 0].sum(), 1.0)
+    pad = step / 2 if step > 0 else 1e-9 * abs(table.high[slot] - table.low[slot])
+    low, high = float(_lower(table.low[slot], pad)), float(_higher(table.high[slot], pad))
+    below, above = mass_beyond(weight, a, b, lo, hi, low, high)
+    most = EDGE_ROWS / max(rest[:, 0].sum(), 1.0)
+    return (low if below > most else -np.inf), (high if above > most else np.inf)
+
+
+def _lower(x: np.ndarray, pad: float) -> np.ndarray:
+    """x - pad, at least the next number below x."""
+    return np.minimum(x - pad, np.nextafter(x, -np.inf))
+
+
+def _higher(x: np.ndarray, pad: float) -> np.ndarray:
+    """x + pad, at least the next number above x."""
+    return np.maximum(x + pad, np.nextafter(x, np.inf))
+
+
+def _normal(
+    rest: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation (l,) of the untruncated parent of each leaf's rest."""
+    unit, centre = table.spread[slot], table.centre[slot]
+    floor = max(_min_spread(settings, slot) * unit, 0.3 * step)
+    pooled = rest[:, 2].sum() / max(np.maximum(rest[:, 0] - 1, 0).sum(), 1.0)
+    span = table.low[slot], table.high[slot]
+    mean, spread = means_and_spreads(rest, lo, hi, unit, centre, *span, floor, pooled, settings.spread_rows)
+    if settings.leaf == "normal_moments":
+        return mean, spread
+    standard = (mean - centre) / unit, spread / unit, (lo - centre) / unit, (hi - centre) / unit  # no square overflows
+    if settings.leaf == "normal":
+        return centre + unit * truncated_location(*standard), spread
+    mean, spread = truncated_mle(*standard, floor / unit, 4.0)
+    return centre + unit * mean, unit * spread
+
+
+def _min_spread(settings: Settings, slot: int) -> float:
+    """Smallest standard deviation in a leaf of this slot, in units of the column's."""
+    smallest = settings.min_spread
+    return float(smallest[slot]) if isinstance(smallest, np.ndarray) else smallest
+
+
+def background(columns: Columns, table: Table) -> TreeLeaves:
+    """The single leaf of the background: Student t around each column's mean, smoothed marginals, no bounds."""
+    p = len(columns.step)
+    return TreeLeaves(
+        rows=np.array([table.values.shape[1]]),
+        a=table.centre[None].copy(),
+        b=table.spread[None].copy(),
+        lo=np.full((1, p), -np.inf),
+        hi=np.full((1, p), np.inf),
+        atom_mass=_background_atoms(columns, table)[None],
+        level_mass=table.level_share[None].copy(),
+        missing_rate=table.missing[None].copy(),
+    )
+
+
+def _background_atoms(columns: Columns, table: Table) -> np.ndarray:
+    """Atom shares (A,), with at least a thousandth of each column left to the rest."""
+    mass = table.atom_share.copy()
+    for slot in range(len(columns.step)):
+        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        mass[at] *= min(1.0, 0.999 / max(mass[at].sum(), 1e-300))
+    return mass

@@ -1,0 +1,233 @@
+"""Quantile leaves: piecewise-linear CDFs learned from data, as circuits of uniforms. See docs/quantile.md."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...table.columns import Columns
+from ..table import FACTORS, PRODUCT, SUM, Circuits
+from .fit import Table, TreeLeaves
+from .quantile_kernels import fit_cdf, leaf_knots
+
+NOISE = 0.25
+"""A leaf of w rows is not followed closer than this over sqrt(w): its own CDF is not that close to the truth."""
+MARGIN = 0.5
+"""How far an open box reaches beyond the column's values, in standard deviations of the column."""
+NARROWEST = 0.1
+"""Least width of a piece, in median gaps between neighbouring values of the column."""
+
+
+def piecewise_cdf(
+    x: np.ndarray, weight: np.ndarray, epsilon: float, resolution: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """A continuous piecewise-linear CDF at most ``epsilon`` from the empirical one, of few pieces.
+
+    Parameters
+    ----------
+    x : float64 array (n,)
+        Values in any order, finite, at least one.
+    weight : float64 array (n,)
+        How much each counts, positive.
+    epsilon : float
+        Largest distance between the two CDFs, more than 0. A continuous function cannot be that close to a step of
+        more than ``2 * epsilon``: such a value is spread over ``resolution``.
+    resolution : float
+        Values closer than this are not told apart, and no piece is narrower than half of it.
+
+    Returns
+    -------
+    knot_x : float64 array (k,)
+        Ascending; half a resolution beyond the values at either end.
+    knot_p : float64 array (k,)
+        Not falling, from 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        If there are no values, or epsilon or resolution are not above 0.
+
+    References
+    ----------
+    D. Nyga, M. Picklum, T. Schierenbeck, M. Beetz, "Joint probability trees" (2023), section 3. The pieces: a greedy
+    pass, each as long as any that begins within reach (H. Imai and M. Iri, "An optimal algorithm for approximating a
+    piecewise linear function", Journal of Information Processing, 1986), with knots at the values.
+
+    Examples
+    --------
+    A hundred even values are one piece; when half of them move to the first value, a narrow piece has most of these:
+
+    >>> import numpy as np
+    >>> x = np.linspace(0, 1, 100)
+    >>> knot_x, knot_p = piecewise_cdf(x, np.ones(100), 0.05, 1e-3)
+    >>> knot_x.round(3).tolist(), knot_p.tolist()
+    ([-0.0, 1.0], [0.0, 1.0])
+    >>> x[:50] = 0
+    >>> knot_x, knot_p = piecewise_cdf(x, np.ones(100), 0.05, 1e-3)
+    >>> knot_x[:2].round(4).tolist(), bool(knot_p[1] >= 0.45)
+    ([-0.0005, 0.0005], True)
+    """
+    if not (epsilon > 0 and resolution > 0 and len(x)):
+        raise ValueError(f"expected values, epsilon > 0 and resolution > 0, got {len(x)}, {epsilon!r}, {resolution!r}")
+    order = np.argsort(x)
+    share = weight[order] / weight.sum()
+    return fit_cdf(x[order], share, min(epsilon, 1.0), 0.0, 0.0, 0.0, resolution, -np.inf, np.inf)
+
+
+def column_resolution(values: np.ndarray, spread: float) -> float:
+    """Least width of a piece of a column without grid: `NARROWEST` of the median gap between its values.
+
+    At least what floats of this size resolve well, and a millionth of ``spread``.
+    """
+    distinct = np.unique(values[~np.isnan(values)])
+    gap = float(np.median(np.diff(distinct))) if len(distinct) > 1 else 0.0
+    size = float(np.abs(distinct).max(initial=0.0))
+    return max(NARROWEST * gap, 1e-6 * spread, 1e-12 * size)
+
+
+def quantile_circuits(
+    columns: Columns,
+    table: Table,
+    rows: np.ndarray,
+    start: np.ndarray,
+    weight: np.ndarray,
+    leaves: TreeLeaves,
+    box_lo: np.ndarray,
+    box_hi: np.ndarray,
+    modelled: np.ndarray,
+    epsilon: float,
+) -> tuple[Circuits, TreeLeaves]:
+    """Leaves of one tree as products over columns of mixtures of uniforms: of piecewise-linear CDFs.
+
+    Parameters
+    ----------
+    columns : Columns
+    table : leaves.fit.Table
+        The rows to learn from.
+    rows : int32 array (m,), start : int64 array (l + 1,)
+        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `_fit.rows_by_leaf`.
+    weight : float64 array (n,)
+        How much each row of the table counts; positive for ``rows``.
+    leaves : TreeLeaves
+        The fitted leaves, of which columns that are not ``modelled``, levels and masses of atoms are taken. Support and
+        density of the modelled columns are written: one uniform over the box.
+    box_lo, box_hi : float64 arrays (l, p)
+        The boxes of the tree's leaves, from `trees.boxes.leaf_boxes`.
+    modelled : bool array (p,)
+        Numeric slots that get a piecewise-linear CDF.
+    epsilon : float
+        Largest distance of a CDF from that of the leaf's rows, see `_quantile.leaf_knots`.
+
+    Returns
+    -------
+    circuits : Circuits
+        Nodes and rows numbered within the tree. A leaf of one piece per column has no nodes. The others are a PRODUCT
+        of the columns of one piece, together, and of a SUM over the pieces of each other column.
+    fitted : TreeLeaves
+        Their rows: row k of a leaf has piece k of every column.
+
+    References
+    ----------
+    D. Nyga and others, "Joint probability trees" (2023), section 3: a piecewise-linear CDF is a mixture of uniforms.
+    """
+    n_leaves, p = box_lo.shape
+    knots: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    slots = np.flatnonzero(modelled)
+    n_pieces = np.ones((n_leaves, p), np.int64)
+    for slot in slots.tolist():
+        j = int(np.flatnonzero((columns.slot == slot) & (columns.is_categorical == 0))[0])
+        lo, hi = _support(columns, table, slot, box_lo[:, slot], box_hi[:, slot])
+        leaves.a[:, slot], leaves.b[:, slot] = 0.0, 0.0
+        leaves.lo[:, slot], leaves.hi[:, slot] = lo, hi
+        width = column_resolution(table.values[j][table.codes[j] < 0], float(table.spread[slot]))
+        knots.append(
+            leaf_knots(
+                table.values[j], table.codes[j], rows, start, weight, epsilon, NOISE,
+                columns.step[slot], columns.origin[slot], width, lo, hi,
+            )
+        )  # fmt: skip
+        n_pieces[:, slot] = np.diff(knots[-1][0]) - 1
+    n_rows = np.where((n_pieces > 1).any(axis=1), n_pieces.max(axis=1, initial=1), 0)
+    first_row = np.cumsum(n_rows) - n_rows
+    fitted = TreeLeaves(*(np.repeat(field, n_rows, axis=0) for field in leaves))
+    for slot, (at, x, _) in zip(slots.tolist(), knots, strict=True):
+        leaf, piece = _pieces(at, n_rows > 0)
+        row = first_row[leaf] + piece
+        fitted.lo[row, slot], fitted.hi[row, slot] = x[at[leaf] + piece], x[at[leaf] + piece + 1]
+    return _circuits(columns, slots, knots, n_pieces, n_rows), fitted
+
+
+def _support(
+    columns: Columns, table: Table, slot: int, lo: np.ndarray, hi: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The boxes' sides (l,), open ones a `MARGIN` beyond the column's values; on a grid they are edges of cells."""
+    step, origin = columns.step[slot], columns.origin[slot]
+    pad = max(MARGIN * table.spread[slot], 1e-9 * max(abs(table.low[slot]), abs(table.high[slot])))
+    low, high = table.low[slot] - pad, table.high[slot] + pad
+    if step > 0:
+        low = origin + (np.rint((table.low[slot] - origin) / step) - np.ceil(pad / step) - 0.5) * step
+        high = origin + (np.rint((table.high[slot] - origin) / step) + np.ceil(pad / step) + 0.5) * step
+        pad = step
+    # a box beyond the column's values keeps its finite side
+    new_lo = np.where(np.isinf(lo), np.minimum(low, hi - pad), lo)
+    new_hi = np.where(np.isinf(hi), np.maximum(high, lo + pad), hi)
+    return new_lo, new_hi
+
+
+def _pieces(knot_start: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Leaf and number within it of every piece of a column in the wanted leaves."""
+    n_pieces = np.where(wanted, np.diff(knot_start) - 1, 0)
+    leaf = np.repeat(np.arange(len(n_pieces)), n_pieces)
+    return leaf, np.arange(len(leaf)) - np.repeat(np.cumsum(n_pieces) - n_pieces, n_pieces)
+
+
+def _circuits(
+    columns: Columns,
+    slots: np.ndarray,
+    knots: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
+    n_pieces: np.ndarray,
+    n_rows: np.ndarray,
+) -> Circuits:
+    """The nodes of `quantile_circuits`, column by column, each at its place among those of its leaf."""
+    n_leaves, d = len(n_rows), len(columns.slot)
+    has_sum = np.zeros((n_leaves, d), bool)
+    numeric = np.flatnonzero(columns.is_categorical == 0)
+    has_sum[:, numeric] = n_pieces[:, columns.slot[numeric]] > 1
+    is_circuit = n_rows > 0
+    has_rest = is_circuit & ~has_sum.all(axis=1)  # columns of one piece: the FACTORS node after the root
+    n_nodes = np.zeros((n_leaves, d), np.int64)
+    n_nodes[:, numeric] = np.where(has_sum[:, numeric], n_pieces[:, columns.slot[numeric]] + 1, 0)
+    node_start = np.concatenate([[0], np.cumsum(n_nodes.sum(axis=1) + is_circuit + has_rest)])
+    first_row = np.cumsum(n_rows) - n_rows
+    n = int(node_start[-1])
+    kind = np.full(n, FACTORS, np.uint8)
+    end = np.arange(1, n + 1)
+    log_weight, row = np.zeros(n), np.full(n, -1)
+    described = np.full(n, -1)  # the one column of a FACTORS node; -1 of the rest
+    root = node_start[:-1][is_circuit]
+    kind[root], end[root] = PRODUCT, node_start[1:][is_circuit]
+    row[node_start[:-1][has_rest] + 1] = first_row[has_rest]
+    at = node_start[:-1] + is_circuit + has_rest
+    for slot, (knot_start, _, knot_p) in zip(slots.tolist(), knots, strict=True):
+        j = int(numeric[columns.slot[numeric] == slot][0])
+        some = has_sum[:, j]
+        kind[at[some]], end[at[some]] = SUM, at[some] + n_nodes[some, j]
+        leaf, piece = _pieces(knot_start, some)
+        node = at[leaf] + 1 + piece
+        row[node], described[node] = first_row[leaf] + piece, j
+        knot = knot_start[leaf] + piece
+        with np.errstate(divide="ignore"):
+            log_weight[node] = np.log(knot_p[knot + 1] - knot_p[knot])
+        at = at + n_nodes[:, j]
+    factors = np.flatnonzero(row >= 0)
+    column = described[factors]
+    scope = np.zeros((len(factors), d), np.uint8)
+    scope[column >= 0, column[column >= 0]] = 1
+    scope[column < 0] = ~has_sum[has_rest]
+    return Circuits(
+        node_start=node_start.astype(np.int32),
+        node_kind=kind,
+        node_end=end.astype(np.int32),
+        node_log_weight=log_weight,
+        node_row=row.astype(np.int32),
+        scope=scope,
+    )

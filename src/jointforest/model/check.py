@@ -1,0 +1,227 @@
+"""Whether a model's arrays are what the kernels take for granted: kernels do not check bounds.
+
+Everything is checked with whole-array operations, in an order in which each check may rely on the ones before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..leaves.circuits.soundness import check_circuits, leaf_of_rows, node_scopes, scope_columns
+from ..leaves.table import FACTORS, NORMAL, STUDENT, UNIFORM, Circuits, Leaves
+from ..table.columns import Columns
+from ..table.schema import Schema, kernel_columns
+from ..trees.boxes import leaf_boxes
+from ..trees.check import check_array, check_trees, need, need_all
+from ..trees.nodes import Trees
+
+TOLERANCE = 1e-6
+"""By how much a sum of weights or masses may differ from 1."""
+
+_MOST_CELLS = 2.0**52
+"""From how many cells away of 0 on floats no longer tell neighbouring cells apart."""
+
+_LEAST_SCALE = 1e-100
+"""Least scale of a density on a grid, in steps: squares of the ratio must not overflow."""
+
+LEAF_FIELDS = {
+    "tree": (np.int32, ("R",)),
+    "log_weight": (np.float64, ("L",)),
+    "family": (np.uint8, ("R", "p")),
+    "a": (np.float64, ("R", "p")),
+    "b": (np.float64, ("R", "p")),
+    "lo": (np.float64, ("R", "p")),
+    "hi": (np.float64, ("R", "p")),
+    "atom_mass": (np.float64, ("R", "A")),
+    "level_mass": (np.float64, ("R", "S")),
+    "missing_rate": (np.float64, ("L", "d")),
+    "node_start": (np.int32, ("L + 1",)),
+    "node_kind": (np.uint8, ("Q",)),
+    "node_end": (np.int32, ("Q",)),
+    "node_log_weight": (np.float64, ("Q",)),
+    "node_row": (np.int32, ("Q",)),
+    "scope": (np.uint8, ("F", "d")),
+}
+"""Type and shape of the fields of `Leaves` that are not derived from others."""
+
+DERIVED_FIELDS = {
+    "log_norm": (np.float64, ("R", "p")),
+    "log_rest": (np.float64, ("R", "p")),
+    "log_level": (np.float64, ("R", "S")),
+    "node_scope": (np.int32, ("Q",)),
+    "scope_start": (np.int32, ("F + 1",)),
+    "scope_column": (np.int32, ("V",)),
+}
+"""Type and shape of the derived fields of `Leaves`."""
+
+
+def check(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_background: bool) -> None:
+    """Check every array of a model.
+
+    Parameters
+    ----------
+    schema : Schema
+    columns : Columns
+    trees : Trees
+    leaves : Leaves
+    has_background : bool
+        Whether the last tree is the background: a single leaf.
+
+    Raises
+    ------
+    ValueError
+        Naming the first field, and the entry of it, that is not as `Columns`, `Trees` and `Leaves` promise.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> model = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_.model
+    >>> check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    """
+    check_columns(schema, columns)
+    check_trees(columns, trees, has_background)
+    check_leaves(columns, trees, leaves._asdict())
+    check_derived(columns, leaves)
+
+
+def check_columns(schema: Schema, columns: Columns) -> None:
+    """Check that the kernels' columns are those of the schema."""
+    for name, expected in kernel_columns(schema)._asdict().items():
+        found = getattr(columns, name)
+        need(
+            isinstance(found, np.ndarray) and found.dtype == expected.dtype and np.array_equal(found, expected),
+            f"columns.{name} does not agree with the schema",
+        )
+
+
+def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, np.ndarray]) -> None:
+    """Check the fields of `Leaves` that are not derived, under columns and trees that were checked before."""
+    n_leaves = int((trees.feature == -1).sum())
+    sizes = _sizes(columns, n_leaves, fields["tree"], fields["node_kind"])
+    for name, (dtype, shape) in LEAF_FIELDS.items():
+        check_array(f"leaves.{name}", fields[name], dtype, tuple(sizes[s] for s in shape))
+    circuits = Circuits(**{name: fields[name] for name in Circuits._fields})
+    check_circuits(circuits)
+    leaf = leaf_of_rows(circuits.node_start, circuits.node_row)
+    need(len(leaf) == sizes["R"], f"leaves.node_row: expected rows up to {sizes['R'] - 1}, the last one of the tables")
+    _check_trees_of_leaves(trees, fields["tree"], leaf)
+    log_weight = fields["log_weight"]
+    need_all("leaves.log_weight", log_weight <= TOLERANCE, log_weight, "a logarithm of at most 1")
+    total = float(np.exp(log_weight).sum())
+    need(abs(total - 1) <= TOLERANCE, f"leaves.log_weight: the weights sum to {total:.9g}, expected 1")
+
+    lo, hi, allowed = (box[leaf] for box in leaf_boxes(trees, columns))
+    _check_densities(columns, fields, lo, hi)
+    _check_atoms(columns, fields["atom_mass"], lo, hi)
+    _check_levels(columns, fields["level_mass"], allowed)
+    rate = fields["missing_rate"]
+    need_all("leaves.missing_rate", (rate >= 0) & (rate <= 1), rate, "a share between 0 and 1")
+
+
+def check_derived(columns: Columns, leaves: Leaves) -> None:
+    """Check the derived fields of `Leaves`: their shapes, and that no density has a norm that is 0 or not a number."""
+    sizes = _sizes(columns, len(leaves.log_weight), leaves.tree, leaves.node_kind) | {"V": int(leaves.scope.sum())}
+    for name, (dtype, shape) in DERIVED_FIELDS.items():
+        check_array(f"leaves.{name}", getattr(leaves, name), dtype, tuple(sizes[s] for s in shape))
+    need_all("leaves.log_norm", np.isfinite(leaves.log_norm), leaves.log_norm, "finite: the support has mass")
+    need_all("leaves.log_rest", leaves.log_rest <= TOLERANCE, leaves.log_rest, "a logarithm of at most 1")
+    need_all("leaves.log_level", leaves.log_level <= TOLERANCE, leaves.log_level, "a logarithm of at most 1")
+    number = node_scopes(leaves.node_kind)
+    need_all("leaves.node_scope", leaves.node_scope == number, leaves.node_scope, "the FACTORS node's number, or -1")
+    start, column = scope_columns(leaves.scope)
+    need(np.array_equal(leaves.scope_start, start), "leaves.scope_start does not agree with leaves.scope")
+    need(np.array_equal(leaves.scope_column, column), "leaves.scope_column does not agree with leaves.scope")
+
+
+def _sizes(columns: Columns, n_leaves: int, tree: np.ndarray, node_kind: np.ndarray) -> dict[str, int]:
+    need(isinstance(tree, np.ndarray), "leaves.tree: expected an array")
+    need(isinstance(node_kind, np.ndarray), "leaves.node_kind: expected an array")
+    n_factors = int(np.count_nonzero(node_kind == FACTORS))
+    return {
+        "L": n_leaves,
+        "L + 1": n_leaves + 1,
+        "R": tree.size,
+        "F": n_factors,
+        "F + 1": n_factors + 1,
+        "Q": node_kind.size,
+        "d": len(columns.slot),
+        "p": len(columns.step),
+        "A": len(columns.atom_value),
+        "S": int(columns.level_start[-1]),
+    }
+
+
+def _check_trees_of_leaves(trees: Trees, tree: np.ndarray, leaf: np.ndarray) -> None:
+    """Each row names the tree that its leaf hangs in, and the leaves of a tree are contiguous."""
+    is_leaf = trees.feature == -1
+    root = np.arange(len(trees.feature))
+    inner = np.flatnonzero(~is_leaf)
+    root[trees.left[inner]] = root[trees.right[inner]] = inner
+    # a parent's number is smaller than its children's, so jumping up doubles its reach until all are at a root
+    while not np.array_equal(up := root[root], root):
+        root = up
+    tree_of_root = np.full(len(root), -1, dtype=np.int64)
+    tree_of_root[trees.root] = np.arange(len(trees.root))
+    expected = np.empty(np.count_nonzero(is_leaf), dtype=np.int64)
+    expected[trees.leaf[is_leaf]] = tree_of_root[root[is_leaf]]
+    need_all("leaves.tree", tree == expected[leaf], tree, "the number of the tree that the leaf hangs in")
+    need(
+        np.count_nonzero(np.diff(expected)) == len(trees.root) - 1,
+        "leaves.tree: expected the leaves of each tree side by side",
+    )
+
+
+def _check_densities(columns: Columns, fields: Mapping[str, np.ndarray], lo: np.ndarray, hi: np.ndarray) -> None:
+    family, a, b = fields["family"], fields["a"], fields["b"]
+    need_all("leaves.family", np.isin(family, (NORMAL, UNIFORM, STUDENT)), family, "a known family")
+    need_all("leaves.a", np.isfinite(a), a, "a finite number")
+    need_all("leaves.b", np.isfinite(b) & ((b > 0) | (family == UNIFORM)), b, "a finite scale above 0")
+    left, right = fields["lo"], fields["hi"]
+    need_all("leaves.lo", left < right, left, "a bound below leaves.hi")
+    with np.errstate(over="ignore"):
+        bounded = np.isfinite(right - left)
+    need_all("leaves.hi", bounded | (family != UNIFORM), right, "a finite support of a uniform density")
+    need_all("leaves.lo", left >= lo, left, "a bound inside the leaf's box")
+    need_all("leaves.hi", right <= hi, right, "a bound inside the leaf's box")
+    _check_grids(columns, fields)
+
+
+def _check_grids(columns: Columns, fields: Mapping[str, np.ndarray]) -> None:
+    """Supports end on cell edges, and floats tell neighbouring cells apart there (else loops over cells never end)."""
+    for s in np.flatnonzero(columns.step > 0):
+        step, origin = columns.step[s], columns.origin[s]
+        for name in ("lo", "hi", "a"):
+            value = fields[name][:, s]
+            with np.errstate(over="ignore", invalid="ignore"):
+                cells = (value - origin) / step + 0.5
+                size = (np.abs(value) + abs(origin)) / step
+                on_edge = np.abs(cells - np.rint(cells)) <= TOLERANCE + 1e-15 * size
+            free = (fields["family"][:, s] == UNIFORM) if name == "a" else np.isinf(value)
+            at = f"leaves.{name} of numeric slot {s}"
+            need_all(at, (size <= _MOST_CELLS) | free, value, "a number that the grid can resolve")
+            need_all(at, on_edge | free | (name == "a"), value, "an edge of a grid cell")
+        scale = fields["b"][:, s]
+        resolved = (scale > _LEAST_SCALE * step) | (fields["family"][:, s] == UNIFORM)
+        need_all(f"leaves.b of numeric slot {s}", resolved, scale, "a scale that does not vanish beside the step")
+
+
+def _check_atoms(columns: Columns, mass: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:
+    need_all("leaves.atom_mass", mass >= 0, mass, "a mass of at least 0")
+    for s in np.flatnonzero(np.diff(columns.atom_start)):
+        atoms = slice(columns.atom_start[s], columns.atom_start[s + 1])
+        total = mass[:, atoms].sum(axis=1)
+        need_all(f"leaves.atom_mass of numeric slot {s}", total <= 1 + TOLERANCE, total, "masses that sum to at most 1")
+        value = columns.atom_value[atoms]
+        inside = (lo[:, s, None] < value) & (value <= hi[:, s, None])
+        need_all("leaves.atom_mass", inside | (mass[:, atoms] == 0), mass[:, atoms], "0 outside the leaf's box")
+
+
+def _check_levels(columns: Columns, mass: np.ndarray, allowed: np.ndarray) -> None:
+    need_all("leaves.level_mass", mass >= 0, mass, "a mass of at least 0")
+    need_all("leaves.level_mass", allowed | (mass == 0), mass, "0 outside the leaf's box")
+    for s in range(len(columns.level_start) - 1):
+        total = mass[:, columns.level_start[s] : columns.level_start[s + 1]].sum(axis=1)
+        off = np.abs(total - 1) <= TOLERANCE
+        need_all(f"leaves.level_mass of categorical slot {s}", off, total, "masses that sum to 1")

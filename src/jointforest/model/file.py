@@ -1,0 +1,277 @@
+"""One safe file format: a `.joint` file is a safetensors file with the schema as JSON in its metadata.
+
+The file holds what cannot be derived (`TREE_FIELDS`, `LEAF_FIELDS`, the schema); the rest is computed again on
+loading. A checksum over all bytes of the file finds accidents. It is no protection against intent, so every field is
+checked too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from safetensors import SafetensorError, deserialize
+from safetensors.numpy import save as to_safetensors
+
+from .. import __version__
+from ..leaves.derived import make_leaves
+from ..leaves.table import Circuits
+from ..table.schema import Schema, kernel_columns
+from ..trees.check import TREE_FIELDS, check_trees
+from ..trees.nodes import Trees
+from .check import LEAF_FIELDS, check, check_columns, check_derived, check_leaves
+from .model import Model
+
+if TYPE_CHECKING:
+    from ..face.joint import Joint
+
+FORMAT = 1
+"""Version of the format that is written; files up to this version are read."""
+
+_KEY = "jointforest"  # the only key: safetensors writes several in random order, and equal models give equal bytes
+_MAX_HEADER = 100_000_000  # safetensors' own limit
+_NO_CHECKSUM = "0" * 64
+_DTYPES = {"I32": "<i4", "U8": "|u1", "U64": "<u8", "F64": "<f8"}
+
+
+class ModelFileError(ValueError):
+    """A file is not a model file, is damaged, or is newer than this library."""
+
+
+def save(joint: Joint, path: str | os.PathLike[str]) -> None:
+    """Save a joint distribution to a `.joint` file.
+
+    The file is written beside its final place and then moved there, so a file that was there before stays whole
+    whatever happens. The same model always gives the same bytes.
+
+    Parameters
+    ----------
+    joint : Joint
+    path : str or path
+        An existing file is replaced.
+
+    Raises
+    ------
+    OSError
+        If the path is a directory or cannot be written.
+    ValueError
+        If the model itself is broken, or has so many columns and levels that its schema takes more than 100 MB.
+
+    Examples
+    --------
+    >>> import tempfile, jointforest as jf
+    >>> joint = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     joint.save(folder + "/penguins.joint")
+    ...     again = jf.load(folder + "/penguins.joint")
+    >>> again.n_leaves == joint.n_leaves
+    True
+    """
+    save_model(joint.model, path)
+
+
+def load(path: str | os.PathLike[str]) -> Joint:
+    """Load a joint distribution from a `.joint` file.
+
+    Nothing in the file is executed, and every field is checked: loading a file from elsewhere is safe.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    Joint
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ModelFileError
+        A ValueError: if it is no model file, is damaged, or was written by a newer format of the library.
+    """
+    from ..face.joint import Joint
+
+    return Joint(load_model(path))
+
+
+def save_model(model: Model, path: str | os.PathLike[str]) -> None:
+    """Save a `Model`; see `save`."""
+    check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    _write(pack(*contents(model)), path)
+
+
+def load_model(path: str | os.PathLike[str]) -> Model:
+    """Load a `Model`; see `load`."""
+    try:
+        return unpack(_read(path))
+    except ValueError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from error
+
+
+def contents(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What a file holds of a model: a JSON object and named arrays."""
+    about = {
+        "format": FORMAT,
+        "library": __version__,
+        "has_background": bool(model.has_background),
+        "schema": model.schema.to_dict(),
+    }
+    arrays = {f"trees.{name}": getattr(model.trees, name) for name in TREE_FIELDS}
+    arrays |= {f"leaves.{name}": getattr(model.leaves, name) for name in LEAF_FIELDS}
+    return about, arrays
+
+
+def pack(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """Bytes of a file with these arrays and this JSON object, to which the checksum is added."""
+    text = json.dumps(about | {"checksum": _NO_CHECKSUM}, allow_nan=False, separators=(",", ":"))
+    little = {name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in arrays.items()}
+    data = to_safetensors(little, {_KEY: text})
+    if _header_size(data) > _MAX_HEADER:
+        raise ValueError("the schema takes more than 100 MB: too many columns and levels for a model file")
+    at = data.rindex(_NO_CHECKSUM.encode(), 0, 8 + _header_size(data))
+    return data[:at] + _checksum(data, at).encode() + data[at + 64 :]
+
+
+def unpack(data: bytes) -> Model:
+    """Model from the bytes of a file.
+
+    Raises
+    ------
+    ValueError
+        If anything in it is not as it must be.
+    """
+    about = read_about(data)
+    checksum = about["checksum"]
+    if not isinstance(checksum, str) or len(checksum) != 64 or not checksum.isascii():
+        raise ValueError("the checksum is not 64 hexadecimal digits")
+    at = data.find(checksum.encode(), 0, 8 + _header_size(data))
+    if at < 0 or _checksum(data, at) != checksum:
+        raise ValueError("the checksum does not match: the file is damaged or incomplete")
+    if type(about["has_background"]) is not bool:
+        raise ValueError("has_background: expected true or false")
+    schema = Schema.from_dict(about["schema"])
+    return _model(schema, about["has_background"], _arrays(data))
+
+
+def read_about(data: bytes) -> dict[str, Any]:
+    """The JSON object in a file's header: format, library, checksum, has_background, schema; its fields unchecked.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or its format is newer than `FORMAT`.
+    """
+    header = _json(data[8 : 8 + _header_size(data)], "the header")
+    metadata = header.get("__metadata__")
+    if not isinstance(metadata, dict) or list(metadata) != [_KEY] or not isinstance(metadata[_KEY], str):
+        raise ValueError("a safetensors file, but not one of jointforest")
+    about = _json(metadata[_KEY], "the metadata")
+    version = about.get("format")
+    if type(version) is not int or version < 1:
+        raise ValueError("the metadata does not name a format version")
+    if version > FORMAT:
+        raise ValueError(
+            f"format {version}, written by jointforest {str(about.get('library'))[:40]}, is newer than format {FORMAT} "
+            "of this version; upgrade jointforest to read it"
+        )
+    expected = {"format", "library", "checksum", "has_background", "schema"}
+    if set(about) != expected:
+        raise ValueError(f"metadata missing or unknown: {', '.join(sorted(set(about) ^ expected))[:200]}")
+    return about
+
+
+def _model(schema: Schema, has_background: bool, arrays: dict[str, np.ndarray]) -> Model:
+    columns = kernel_columns(schema)
+    trees = Trees(**{name: arrays[f"trees.{name}"] for name in TREE_FIELDS})
+    fields = {name: arrays[f"leaves.{name}"] for name in LEAF_FIELDS}
+    # nothing may be computed from arrays before they are checked
+    check_columns(schema, columns)
+    check_trees(columns, trees, has_background)
+    check_leaves(columns, trees, fields)
+    circuits = Circuits(**{name: fields.pop(name) for name in Circuits._fields})
+    leaves = make_leaves(columns, **fields, circuits=circuits)
+    check_derived(columns, leaves)
+    return Model(schema, columns, trees, leaves, has_background)
+
+
+def _arrays(data: bytes) -> dict[str, np.ndarray]:
+    try:
+        tensors = dict(deserialize(data))
+    except SafetensorError as error:
+        raise ValueError(f"damaged or incomplete ({error})") from None
+    expected = {f"trees.{name}" for name in TREE_FIELDS} | {f"leaves.{name}" for name in LEAF_FIELDS}
+    if set(tensors) != expected:
+        raise ValueError(f"arrays missing or unknown: {', '.join(sorted(set(tensors) ^ expected))[:200]}")
+    arrays = {}
+    for name, tensor in tensors.items():
+        if tensor["dtype"] not in _DTYPES:
+            raise ValueError(f"{name}: no array of the model has the type {tensor['dtype']}")
+        stored = np.frombuffer(tensor["data"], dtype=_DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
+        # a writable copy in native order, as learners make them: kernels are compiled anew for read-only arrays
+        arrays[name] = stored.astype(stored.dtype.newbyteorder("="), order="C", copy=True)
+    return arrays
+
+
+def _json(text: bytes | str, what: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not a model file: {what} is not JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"not a model file: {what} is not a JSON object")
+    return value
+
+
+def _header_size(data: bytes) -> int:
+    return int.from_bytes(data[:8], "little")
+
+
+def _checksum(data: bytes, at: int) -> str:
+    """SHA-256 of the whole file, with the 64 digits of the checksum itself, which start at ``at``, taken as zeros."""
+    view = memoryview(data)
+    digest = hashlib.sha256(view[:at])
+    digest.update(_NO_CHECKSUM.encode())
+    digest.update(view[at + 64 :])
+    return digest.hexdigest()
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    """Bytes of a file that at least starts like a model file."""
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("not a regular file")
+        start = file.read(9)
+        if len(start) < 9 or start[8:] != b"{" or _header_size(start) > _MAX_HEADER:
+            raise ValueError("not a model file")
+        if 8 + _header_size(start) > status.st_size:
+            raise ValueError("damaged or incomplete: the file ends within its header")
+        return start + file.read()
+
+
+def _write(data: bytes, path: str | os.PathLike[str]) -> None:
+    """Write a file so that there is always either the old one or the new one."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{os.fspath(path)} is a directory; expected the path of a file, such as 'model.joint'")
+    if target.exists() and not target.is_file():
+        raise OSError(f"{os.fspath(path)} is not a regular file")
+    temporary = target.with_name(f".jointforest-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        error.filename = os.fspath(path)  # what the user named, not the file beside it
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)

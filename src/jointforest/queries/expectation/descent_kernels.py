@@ -1,0 +1,146 @@
+"""Kernels: the masses of a block of components on their way down what is left of a tree.
+
+The vector of weights is multiplied, at a node, by each component's mass of the left part; the rest goes right. Below
+the last column that is split it takes sums of products alone, as the masses of regions of one column are differences.
+"""
+
+from __future__ import annotations
+
+from ...leaves.one_slot.slot_kernels import kernel
+from .component_kernels import loop
+from .region_kernels import ONE, ZERO
+
+
+@loop
+def split(vector, mass, lo, mid, hi, n, source, left, right):
+    """Divide the vector in row ``source`` between the rows ``left`` and ``right``; return the left one's sum."""
+    if hi == ONE and lo == ZERO:
+        for i in range(n):
+            v = vector[source, i]
+            part = v * mass[mid, i]
+            vector[left, i] = part
+            vector[right, i] = v - part
+    elif lo == ZERO:
+        for i in range(n):
+            v, whole = vector[source, i], mass[hi, i]
+            share = min(mass[mid, i] / whole, 1.0)
+            part = v * share if whole > 0.0 else 0.0
+            vector[left, i] = part
+            vector[right, i] = v - part
+    else:
+        for i in range(n):
+            v, low = vector[source, i], mass[lo, i]
+            whole = mass[hi, i] - low
+            share = min((mass[mid, i] - low) / whole, 1.0)
+            part = v * share if whole > 0.0 else 0.0
+            vector[left, i] = part
+            vector[right, i] = v - part
+    return row_sum(vector, left, n)
+
+
+@loop
+def row_sum(vector, row, n):
+    """Sum of the first n entries (a multiple of 8) of a row."""
+    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(n >> 3):  # eight sums, a short slice at a time: what compilers make vector instructions of
+        x = vector[row, 8 * k : 8 * k + 8]
+        a, b, c, d = a + x[0], b + x[1], c + x[2], d + x[3]
+        e, f, g, h = e + x[4], f + x[5], g + x[6], h + x[7]
+    return ((a + b) + (c + d)) + ((e + f) + (g + h))
+
+
+@loop
+def dot(vector, row, mass, m, n):
+    """Sum over the first n components (a multiple of 8) of a row's weight times the mass of a mark."""
+    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(n >> 3):
+        x, y = vector[row, 8 * k : 8 * k + 8], mass[m, 8 * k : 8 * k + 8]
+        a, b, c, d = a + x[0] * y[0], b + x[1] * y[1], c + x[2] * y[2], d + x[3] * y[3]
+        e, f, g, h = e + x[4] * y[4], f + x[5] * y[5], g + x[6] * y[6], h + x[7] * y[7]
+    return ((a + b) + (c + d)) + ((e + f) + (g + h))
+
+
+@loop
+def without_region(vector, mass, lo, hi, n, source, target):
+    """Divide the weights in row ``source`` by the masses of the region between two marks, into row ``target``."""
+    for i in range(n):
+        whole = mass[hi, i] - mass[lo, i]
+        weight = vector[source, i] / whole
+        vector[target, i] = weight if whole > 0.0 else 0.0
+
+
+@kernel
+def descend(splits, reach, left, tree, vector, mass, base, n, total, budget, stack, stack_mass):
+    """Add the mass of row 0 of ``vector`` that arrives at each leaf of the tree to ``left.mass``.
+
+    Subtrees are not told apart (their mass stays at their root) as long as the sum of mass times ``reach`` (N,) of
+    these is at most ``budget``. ``base`` (marks,) keeps the marks' masses under the weights in row 0, NaN if unknown.
+    """
+    depth = 0
+    k, row, here, spent = left.start[tree], 0, total, 0.0
+    while True:
+        node, right = left.node[k], left.right[k]
+        cost = here * reach[node]
+        is_split = right >= 0 and here > 0.0 and spent + cost > budget
+        if is_split and not left.is_single[k]:
+            lo, mid, hi = left.local[splits.lo[node]], left.local[splits.mid[node]], left.local[splits.hi[node]]
+            keep = max(row, 1)
+            part = split(vector, mass, lo, mid, hi, n, row, keep + 1, keep)
+            stack[2 * depth], stack[2 * depth + 1] = right, keep
+            stack_mass[2 * depth] = max(here - part, 0.0)
+            depth += 1
+            k, row, here = k + 1, keep + 1, part
+            continue
+        if is_split:
+            lo, hi = left.local[splits.lo[node]], left.local[splits.hi[node]]
+            if lo != ZERO or hi != ONE:
+                without_region(vector, mass, lo, hi, n, row, row + 1)
+                row += 1
+            spent = descend_single(
+                splits, reach, left, k, here, lo, vector, row, mass, base, n, spent, budget, stack, stack_mass, depth
+            )
+        else:
+            left.mass[k] += here
+            if right >= 0 and here > 0.0:
+                spent += cost
+        if depth == 0:
+            break
+        depth -= 1
+        k, row, here = stack[2 * depth], stack[2 * depth + 1], stack_mass[2 * depth]
+
+
+@kernel
+def descend_single(
+    splits, reach, left, k, here, lo, vector, row, mass, base, n, spent, budget, stack, stack_mass, first
+):
+    """`descend` where all splits from node k on are of one column: masses of regions are differences of marks' masses.
+
+    Row ``row`` of ``vector`` has the weights without the region of the column at node k. Returns what is spent.
+    """
+    low = 0.0 if lo == ZERO else dot(vector, row, mass, lo, n)
+    depth = first
+    while True:
+        node, right = left.node[k], left.right[k]
+        cost = here * reach[node]
+        if right >= 0 and here > 0.0 and spent + cost > budget:
+            m = left.local[splits.mid[node]]
+            if row > 0:
+                up_to = dot(vector, row, mass, m, n)
+            else:
+                if base[m] != base[m]:
+                    base[m] = dot(vector, row, mass, m, n)
+                up_to = base[m]
+            part = min(max(up_to - low, 0.0), here)
+            stack[2 * depth] = right
+            stack_mass[2 * depth] = here - part
+            stack_mass[2 * depth + 1] = 0.0 if splits.is_set[node] else up_to
+            depth += 1
+            k, here = k + 1, part
+            continue
+        left.mass[k] += here
+        if right >= 0 and here > 0.0:
+            spent += cost
+        if depth == first:
+            return spent
+        depth -= 1
+        k, here, low = stack[2 * depth], stack_mass[2 * depth], stack_mass[2 * depth + 1]

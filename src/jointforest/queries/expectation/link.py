@@ -1,0 +1,138 @@
+"""Expected answers of an ensemble, link included, and their spread: by cells, by pairs of leaves, by completions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ensembles.evaluate import apply_link
+from .bind import Bound
+from .expectation import Rows, expected, take
+from .second_moments import MOST_CELLS, MOST_PAIRS, Moments, by_cells, by_pairs, completed
+
+METHODS = ("auto", "exact", "probit", "sample")
+_EXACT_CELLS = 10**6
+_AT_ONCE = 4096
+
+
+def expected_answer(
+    bound: Bound,
+    rows: Rows,
+    method: str = "auto",
+    m: int = 128,
+    seed: int = 0,
+    tolerance: float = 0.0,
+    n_jobs: int | None = -1,
+) -> np.ndarray:
+    """E[link(F) | known cells], float64 (n, K).
+
+    With an identity link it is E[F] itself, whatever the method.
+
+    Parameters
+    ----------
+    bound : Bound
+    rows : Rows
+        n rows.
+    method : {"auto", "exact", "probit", "sample"}
+        "exact": by all combinations of cells. "probit", of a logistic link: by mean and variance of F. "sample": by
+        ``m`` completions. "auto": exact where there are few combinations, else by completions.
+    m : int
+        Completions of each row.
+    seed : int
+        Of these.
+    tolerance : float
+        Of E[F], see `expectation.expected`.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    float64 array (n, K)
+        NaN where the joint gives the known cells probability 0.
+
+    Raises
+    ------
+    ValueError
+        An unknown method; "probit" with another link; "exact" if a row has more than a million combinations of cells.
+    """
+    link = bound.ensemble.link
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    if method == "probit" and link not in ("logistic", "identity"):
+        raise ValueError(
+            f"method='probit' is for the log-odds of two classes; the model's link is {link!r}: use 'auto'"
+        )
+    if link == "identity":
+        return expected(bound, rows, tolerance, n_jobs)[0]
+    if method == "probit":
+        mean, variance = spread(bound, rows, m, seed, n_jobs)
+        # MacKay, "The evidence framework applied to classification networks" (1992): a normal F, its tail a probit
+        return apply_link(link, mean / np.sqrt(1.0 + np.pi / 8.0 * variance))
+    if method == "sample":
+        return _by_completions(bound, rows, m, seed, tolerance, n_jobs)
+    answer, moments = by_cells(bound, rows, _EXACT_CELLS if method == "exact" else MOST_CELLS, n_jobs)
+    many = np.flatnonzero(~moments.is_exact)
+    if method == "exact" and len(many):
+        raise ValueError(
+            f"row {many[0]}: its missing columns are cut into more than {_EXACT_CELLS} combinations of cells; "
+            "use method='auto'"
+        )
+    answer[many] = _by_completions(bound, take(rows, many), m, seed, tolerance, n_jobs)
+    return answer
+
+
+def spread(
+    bound: Bound, rows: Rows, m: int = 128, seed: int = 0, n_jobs: int | None = -1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of F over the completions of each row.
+
+    Exact where a row has few combinations of cells, or few pairs of leaves (`expectation_moments`); else the variance
+    is that of ``m`` completions around the exact mean.
+
+    Parameters
+    ----------
+    bound, rows, m, seed, n_jobs
+        As of `expected_answer`.
+
+    Returns
+    -------
+    mean, variance : float64 arrays (n, K)
+    """
+    _, moments = by_cells(bound, rows, MOST_CELLS, n_jobs)
+    mean, variance = moments.mean, _variance(moments)
+    many = np.flatnonzero(~moments.is_exact)
+    if len(many):
+        pairs = by_pairs(bound, take(rows, many), MOST_PAIRS, n_jobs)
+        mean[many], variance[many] = pairs.mean, _variance(pairs)
+        many = many[~pairs.is_exact]
+    for first in range(0, len(many), _AT_ONCE):
+        part = many[first : first + _AT_ONCE]
+        mean[part] = expected(bound, take(rows, part), 0.0, n_jobs)[0]
+        total = completed(bound, take(rows, part), m, seed, n_jobs)
+        variance[part] = ((total - mean[part][:, None]) ** 2).mean(axis=1)
+    return mean, variance
+
+
+def _variance(moments: Moments) -> np.ndarray:
+    variance: np.ndarray = np.maximum(np.einsum("nkk->nk", moments.second) - moments.mean**2, 0.0)
+    return variance
+
+
+def _by_completions(bound: Bound, rows: Rows, m: int, seed: int, tolerance: float, n_jobs: int | None) -> np.ndarray:
+    """Mean of the link over completions, corrected by how far the completions' mean of F is from the exact one.
+
+    The regression estimator (a control variate): W. G. Cochran, "Sampling Techniques" (1977), chapter 7.
+    """
+    link, out = bound.ensemble.link, np.empty((len(rows.X), len(bound.ensemble.base)))
+    exact, _ = expected(bound, rows, tolerance, n_jobs)
+    for first in range(0, len(out), _AT_ONCE):
+        here = slice(first, first + _AT_ONCE)
+        total = completed(bound, take(rows, np.arange(len(out))[here]), m, seed, n_jobs)
+        answer = apply_link(link, total.reshape(-1, total.shape[2])).reshape(total.shape)
+        mean = total.mean(axis=1)
+        off = total - mean[:, None]
+        variance, covariance = (off**2).mean(axis=1), (off * answer).mean(axis=1)
+        varies = variance > 1e-20 * (1.0 + mean**2)  # more than rounding
+        slope = np.divide(covariance, variance, out=np.zeros_like(variance), where=varies)
+        corrected = answer.mean(axis=1) + slope * (exact[here] - mean)
+        out[here] = np.clip(corrected, answer.min(axis=1), answer.max(axis=1))
+    return out / out.sum(axis=1, keepdims=True) if link == "softmax" else out

@@ -1,0 +1,196 @@
+"""Second moments of an ensemble, and expectations of its link, given the known cells of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ensembles.evaluate import apply_link, raw
+from ...forest.posterior.posterior import chunk_posterior, row_chunks
+from ...ground.threads import map_ordered
+from .bind import Bound
+from .cell_kernels import EXP, IDENTITY, LOGISTIC, SOFTMAX, cell_rows
+from .completion_kernels import complete_rows
+from .expectation import Rows, binding, distinct, knows_splits, take
+from .pair_kernels import pair_rows
+
+_LINKS = {"identity": IDENTITY, "logistic": LOGISTIC, "softmax": SOFTMAX, "exp": EXP}
+_ROWS = 32
+_DRAWN = 100_000
+MOST_CELLS = 4096
+"""Combinations of cells up to which a row is answered by going through them: some 4 ms."""
+MOST_PAIRS = 2e7
+"""Numbers up to which a row is answered by pairs of leaves: some 40 ms."""
+
+
+class Moments(NamedTuple):
+    """Moments of n rows' sums F before the link.
+
+    Attributes
+    ----------
+    mean : float64 array (n, K)
+        E[F]
+    second : float64 array (n, K, K)
+        E[F F']
+    is_exact : bool array (n,)
+        Where False, both are NaN: too many pairs of leaves. NaN and True: the known cells have probability 0.
+    """
+
+    mean: np.ndarray
+    second: np.ndarray
+    is_exact: np.ndarray
+
+
+def by_cells(bound: Bound, rows: Rows, most: int = MOST_CELLS, n_jobs: int | None = -1) -> tuple[np.ndarray, Moments]:
+    """E[link(F) | known cells] and moments of F, by all combinations of cells of the missing columns.
+
+    The ensemble's splits cut each column into cells (levels that no split tells apart are one); in a combination of
+    them F is constant. So this is exact for any link and any joint, but there are products of the numbers of cells.
+
+    Parameters
+    ----------
+    bound : Bound
+    rows : Rows
+        n rows.
+    most : int
+        Rows with more combinations are not answered.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    linked : float64 array (n, K)
+        NaN where it is not answered.
+    moments : Moments
+    """
+    k = len(bound.ensemble.base)
+
+    def one(few: Rows) -> tuple[np.ndarray, ...]:
+        n = len(few.X)
+        linked, mean, second = np.empty((n, k)), np.empty((n, k)), np.empty((n, k, k))
+        count, arrays, link = np.empty(n, dtype=np.int64), binding(bound), _LINKS[bound.ensemble.link]
+
+        def work(first: int, stop: int) -> None:
+            post = chunk_posterior(bound.model, few.evidence, first, stop)
+            cell_rows(
+                arrays, few.evidence, few.X, few.other, first, post, most, link, bound.ensemble.base, linked, mean,
+                second, count,
+            )  # fmt: skip
+
+        list(map_ordered(work, row_chunks(bound.model, few.evidence, _ROWS), n_jobs))
+        return linked, mean, second, count >= 0
+
+    linked, mean, second, is_exact = _incomplete(bound, rows, one, n_jobs)
+    return linked, Moments(mean, second, is_exact)
+
+
+def by_pairs(bound: Bound, rows: Rows, most: float = MOST_PAIRS, n_jobs: int | None = -1) -> Moments:
+    """Moments of F by pairs of leaves: Lemma 2 of Khosravi and others.
+
+    E[f g] of two trees is the sum over pairs of their leaves of both values times P(in both leaves | known cells);
+    within a tree (Lemma 1) only a leaf and itself ("Handling Missing Data in Decision Trees", 2020). To have E[f g] of
+    two ensembles, join them to one with two outputs.
+
+    Parameters
+    ----------
+    bound, rows, n_jobs
+        As of `by_cells`.
+    most : float
+        Rows that take more steps (pairs of leaves times components of the joint) are not answered, nor are those that
+        meet leaves of the joint whose columns depend on each other (circuits).
+
+    Returns
+    -------
+    Moments
+    """
+    base = bound.ensemble.base
+
+    def one(few: Rows) -> tuple[np.ndarray, ...]:
+        n, k = len(few.X), len(base)
+        mean, second, is_exact = np.empty((n, k)), np.empty((n, k, k)), np.empty(n, dtype=bool)
+        arrays = binding(bound)
+
+        def work(first: int, stop: int) -> None:
+            post = chunk_posterior(bound.model, few.evidence, first, stop)
+            pair_rows(arrays, few.evidence, few.X, few.other, first, post, float(most), mean, second, is_exact)
+
+        list(map_ordered(work, row_chunks(bound.model, few.evidence, _ROWS), n_jobs))
+        cross = mean[:, :, None] * base
+        second += cross + cross.transpose(0, 2, 1) + np.outer(base, base)
+        return mean, mean + base, second, is_exact  # the first is not read
+
+    _, mean, second, is_exact = _incomplete(bound, rows, one, n_jobs)
+    return Moments(mean, second, is_exact)
+
+
+def completed(bound: Bound, rows: Rows, m: int, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+    """F of m random completions of each row, float64 (n, m, K); NaN where the known cells have probability 0.
+
+    Stratified: among a row's completions, those from each leaf of the joint are as many as its posterior weight says,
+    but for less than one. So means over completions have less variance than those of independent draws, and no bias.
+
+    Parameters
+    ----------
+    bound : Bound
+    rows : Rows
+        n rows.
+    m : int
+    seed : int
+        Not negative; the same seed gives the same completions, whatever the other rows' cells are.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+    """
+    model = bound.model
+    n, d = rows.evidence.value.shape
+    k = len(bound.ensemble.base)
+    out = np.empty((n, m, k))
+
+    def work(first: int, stop: int) -> None:
+        part = take(rows, np.arange(first, stop))
+        post = chunk_posterior(model, part.evidence, 0, stop - first)
+        drawn = np.empty(((stop - first) * m, d))
+        complete_rows(model.columns, model.leaves, part.evidence, post, m, seed, first, drawn)
+        X, other = filled(bound, np.repeat(part.X, m, axis=0), np.repeat(part.other, m, axis=0), drawn)
+        total = raw(bound.ensemble, X, other, 1)
+        total[np.isnan(drawn).all(axis=1)] = np.nan
+        out[first:stop] = total.reshape(stop - first, m, k)
+
+    list(map_ordered(work, row_chunks(model, rows.evidence, max(1, min(256, _DRAWN // m))), n_jobs))
+    return out
+
+
+def filled(bound: Bound, X: np.ndarray, other: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """X and other with the missing cells from rows of the joint, ``drawn`` (n, d); both are changed in place."""
+    columns = bound.model.columns
+    for f, j in enumerate(bound.column.tolist()):
+        lacks = np.flatnonzero(np.isnan(X[:, f]) & ~other[:, f])
+        cells = drawn[lacks, j]
+        if columns.is_categorical[j]:
+            first = columns.level_start[columns.slot[j]]
+            known = ~np.isnan(cells)
+            value = bound.level_value[first + np.where(known, cells, 0).astype(np.int64)]
+            other[lacks, f] = known & np.isnan(value)
+            cells = np.where(known, value, np.nan)
+        X[lacks, f] = cells
+    return X, other
+
+
+def _incomplete(
+    bound: Bound, rows: Rows, one: Callable[[Rows], tuple[np.ndarray, ...]], n_jobs: int | None
+) -> tuple[np.ndarray, ...]:
+    """Link, mean, second moments and exactness of all rows: plain ones of complete rows, by ``one`` of the others."""
+    total = raw(bound.ensemble, rows.X, rows.other, n_jobs)
+    answers = [
+        apply_link(bound.ensemble.link, total),
+        total,
+        total[:, :, None] * total[:, None, :],
+        np.ones(len(total), dtype=bool),
+    ]
+    part = np.flatnonzero(~knows_splits(bound, rows))
+    if len(part):
+        few, place = distinct(take(rows, part))
+        for answer, found in zip(answers, one(few), strict=True):
+            answer[part] = found[place]
+    return tuple(answers)

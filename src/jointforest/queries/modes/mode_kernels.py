@@ -1,0 +1,195 @@
+"""Kernels: the point of greatest density of each leaf that a row of evidence can reach."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...forest.posterior.circuit_kernels import has_circuit
+from ...forest.posterior.reach_kernels import reachable
+from ...forest.posterior.region_kernels import cell_region
+from ...leaves.one_slot.grid_kernels import cell_centre
+from ...leaves.one_slot.slot_kernels import _cut, _has_atom, find_atom, kernel, value_log_density
+from ...leaves.table import FACTORS, SUM, UNIFORM
+
+
+class Box(NamedTuple):
+    """A set of rows: intervals, and levels.
+
+    Attributes
+    ----------
+    lo, hi : float64 arrays (p,)
+        ``(lo, hi]`` of the numeric slots; on cell edges of grids.
+    allowed : uint8 array (S,)
+        1 for the levels in it.
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
+    allowed: np.ndarray
+
+
+def whole(columns, evidence):
+    """The box of everything, with just those levels that the one row of evidence admits."""
+    p, allowed = len(columns.step), np.ones(columns.level_start[-1], np.uint8)
+    for j in np.flatnonzero(columns.is_categorical):
+        slot, x = columns.slot[j], evidence.value[0, j]
+        region = evidence.region[0, j] if evidence.region.size else -1
+        level = np.arange(columns.level_start[slot + 1] - columns.level_start[slot])
+        held = level == x if x == x else np.full(len(level), region < 0)
+        for run in range(evidence.run_start[region], evidence.run_start[region + 1]) if region >= 0 else ():
+            held |= (evidence.run_lo[run] < level) & (level <= evidence.run_hi[run])
+        allowed[columns.level_start[slot] + level] = held
+    return Box(np.full(p, -np.inf), np.full(p, np.inf), allowed)
+
+
+@kernel
+def run_mode(columns, leaves, l, s, u, v):  # noqa: E741
+    """Where the continuous part is greatest within the run (u, v], which has a part of the support; next to its end."""
+    step, a = columns.step[s], leaves.a[l, s]
+    if leaves.family[l, s] == UNIFORM:
+        a = u + 0.5 * (v - u)  # anywhere
+    if step > 0.0:
+        origin = columns.origin[s]
+        first = origin + np.floor((u - origin) / step + 1.0) * step if u > -math.inf else u
+        last = origin + np.ceil((v - origin) / step - 1.0) * step if v < math.inf else v
+        return min(max(cell_centre(step, origin, a), first), last)
+    x = min(max(a, np.nextafter(u, math.inf)), v)
+    if find_atom(columns, s, x) >= 0:  # there the density of the rest does not count
+        x = np.nextafter(x, math.inf) if x < v else np.nextafter(x, -math.inf)
+    return x
+
+
+@kernel
+def slot_mode(columns, leaves, evidence, l, s, region, lo, hi):  # noqa: E741
+    """The value of numeric slot s of greatest log density in row l within the region and (lo, hi]; that density."""
+    best, mode = -math.inf, math.nan
+    first, end = (0, 1) if region < 0 else (evidence.run_start[region], evidence.run_start[region + 1])
+    for run in range(first, end):
+        u = lo if region < 0 else max(lo, evidence.run_lo[run])
+        v = hi if region < 0 else min(hi, evidence.run_hi[run])
+        u, v = _cut(columns, leaves, l, s, u, v)
+        if u < v:
+            x = run_mode(columns, leaves, l, s, u, v)
+            if columns.step[s] == 0.0 and not u < x <= v:  # nothing but an atom is there
+                continue
+            density = value_log_density(columns, leaves, l, s, x, find_atom(columns, s, x))
+            if density > best:
+                best, mode = density, x
+    start = columns.atom_start[s]
+    for k in range(columns.atom_start[s + 1] - start):
+        x = columns.atom_value[start + k]
+        if lo < x <= hi and _has_atom(evidence, region, k):
+            density = value_log_density(columns, leaves, l, s, x, k)
+            if density > best:
+                best, mode = density, x
+    return mode, best
+
+
+@kernel
+def cell_density(columns, leaves, j, l, x):  # noqa: E741
+    """Log density of the value x of column j in row l."""
+    slot = columns.slot[j]
+    if columns.is_categorical[j]:
+        return leaves.log_level[l, columns.level_start[slot] + int(x)]
+    return value_log_density(columns, leaves, l, slot, x, find_atom(columns, slot, x))
+
+
+@kernel
+def cell_mode(columns, leaves, evidence, box, j, l):  # noqa: E741
+    """The value of column j of greatest log density in row l within evidence and box, and that density."""
+    x, slot = evidence.value[0, j], columns.slot[j]
+    if x == x:
+        return x, cell_density(columns, leaves, j, l, x)
+    if not columns.is_categorical[j]:
+        region = cell_region(evidence, 0, j)
+        return slot_mode(columns, leaves, evidence, l, slot, region, box.lo[slot], box.hi[slot])
+    best, mode = -math.inf, math.nan
+    for k in range(columns.level_start[slot], columns.level_start[slot + 1]):
+        if box.allowed[k] and leaves.log_level[l, k] > best:
+            best, mode = leaves.log_level[l, k], float(k - columns.level_start[slot])
+    return mode, best
+
+
+@kernel
+def circuit_mode(columns, leaves, evidence, box, leaf, greatest, bound, active, x):
+    """Write a likely point of a circuit leaf, by its likeliest parts; an upper bound of the leaf's log density.
+
+    ``greatest``, ``bound`` and ``active`` are scratch over nodes.
+    """
+    first, end, kind = leaves.node_start[leaf], leaves.node_end, leaves.node_kind
+    for q in range(leaves.node_start[leaf + 1] - 1, first - 1, -1):
+        best, total = (-math.inf, -math.inf) if kind[q] == SUM else (0.0, 0.0)
+        if kind[q] == FACTORS:
+            k = leaves.node_scope[q]
+            for i in range(leaves.scope_start[k], leaves.scope_start[k + 1]):
+                best += cell_mode(columns, leaves, evidence, box, leaves.scope_column[i], leaves.node_row[q])[1]
+            total = best
+        child = q + 1
+        while child < end[q]:
+            if kind[q] == SUM:
+                best = max(best, leaves.node_log_weight[child] + greatest[child])
+                total = np.logaddexp(total, leaves.node_log_weight[child] + bound[child])
+            else:
+                best += greatest[child]
+                total += bound[child]
+            child = end[child]
+        greatest[q], bound[q], active[q] = best, total, q == first
+    for q in range(first, leaves.node_start[leaf + 1]):
+        if not active[q]:
+            continue
+        if kind[q] == FACTORS:
+            k = leaves.node_scope[q]
+            for i in range(leaves.scope_start[k], leaves.scope_start[k + 1]):
+                j = leaves.scope_column[i]
+                x[j] = cell_mode(columns, leaves, evidence, box, j, leaves.node_row[q])[0]
+        child = q + 1
+        while child < end[q]:
+            if kind[q] != SUM:
+                active[child] = 1
+            elif leaves.node_log_weight[child] + greatest[child] == greatest[q]:
+                active[child] = 1
+                break
+            child = end[child]
+    return bound[first]
+
+
+@njit(nogil=True, cache=True)
+def leaf_modes(columns, trees, leaves, evidence, box):
+    """Leaves with density, int32 (n,); a point of greatest density of each, (n, d); the log density there, (n,).
+
+    Of circuit leaves the point is a likely one, and the density an upper bound.
+    """
+    stack, leaf = np.empty(trees.feature.shape[0], np.int32), np.empty(leaves.log_weight.shape[0], np.int32)
+    n = reachable(columns, trees, evidence, 0, stack, leaf)
+    d, n_nodes = columns.slot.shape[0], leaves.node_kind.shape[0]
+    greatest, bound = np.empty(n_nodes, np.float64), np.empty(n_nodes, np.float64)
+    active = np.zeros(n_nodes, np.uint8)
+    point, log_bound = np.empty((n, d), np.float64), np.empty(n, np.float64)
+    kept = 0
+    for i in range(n):
+        total = leaves.log_weight[leaf[i]]
+        if has_circuit(leaves, leaf[i]):
+            total += circuit_mode(columns, leaves, evidence, box, leaf[i], greatest, bound, active, point[kept])
+        else:
+            for j in range(d):
+                point[kept, j], log_density = cell_mode(columns, leaves, evidence, box, j, leaf[i])
+                total += log_density
+        if total > -math.inf:
+            leaf[kept], log_bound[kept] = leaf[i], total
+            kept += 1
+    return leaf[:kept].copy(), point[:kept].copy(), log_bound[:kept].copy()
+
+
+@njit(nogil=True, cache=True)
+def leaves_of_rows(columns, trees, evidence):
+    """The leaf of each tree that each complete row is in, int32 (n, T)."""
+    stack, leaf = np.empty(trees.feature.shape[0], np.int32), np.empty(trees.root.shape[0], np.int32)
+    result = np.empty((evidence.value.shape[0], trees.root.shape[0]), np.int32)
+    for i in range(result.shape[0]):
+        reachable(columns, trees, evidence, i, stack, leaf)
+        result[i] = leaf
+    return result

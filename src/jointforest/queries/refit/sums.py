@@ -1,0 +1,175 @@
+"""What refitting an ensemble's leaf values takes of the rows: sums over rows of probabilities of leaves and pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ensembles.evaluate import leaves
+from ...forest.posterior.posterior import chunk_posterior, row_chunks
+from ...ground.threads import map_ordered
+from ..expectation.bind import Bound
+from ..expectation.expectation import Rows, binding, distinct, knows_splits, leaf_probability, take
+from .pair_kernels import pair_leaves, pair_rows
+
+_ROWS = 32
+_AT_ONCE = 4096
+_MOST_PARTS = 16
+_PART_BYTES = 2**28
+
+
+class Sample(NamedTuple):
+    """Weighted rows with targets; rows that are alike are one.
+
+    Attributes
+    ----------
+    leaf : int32 array (n, T)
+        Leaves of the rows that know all features that are split.
+    leaf_weight : float64 array (n,)
+    leaf_target : float64 array (n, K)
+        Weight times target, summed.
+    part : Rows
+        The other m rows.
+    part_weight : float64 array (m,)
+    part_target : float64 array (m, K)
+    """
+
+    leaf: np.ndarray
+    leaf_weight: np.ndarray
+    leaf_target: np.ndarray
+    part: Rows
+    part_weight: np.ndarray
+    part_target: np.ndarray
+
+
+def gather(bound: Bound, rows: Rows, y: np.ndarray, weight: np.ndarray, n_jobs: int | None = -1) -> Sample:
+    """n rows with targets (n, K) and weights (n,)."""
+    counts = weight > 0
+    complete = knows_splits(bound, rows) & counts
+    whole, some = np.flatnonzero(complete), np.flatnonzero(~complete & counts)
+    leaf = leaves(bound.ensemble, rows.X[whole], rows.other[whole], n_jobs)
+    part, place = take(rows, some), np.arange(len(some))
+    if len(some):
+        part, same = distinct(part)
+        place = place[same] if isinstance(same, slice) else same
+    total = weight[:, None] * y
+    return Sample(
+        leaf,
+        weight[whole],
+        total[whole],
+        part,
+        np.bincount(place, weight[some], len(part.X)),
+        np.column_stack([np.bincount(place, column, len(part.X)) for column in total[some].T]),
+    )
+
+
+def leaf_sums(bound: Bound, sample: Sample, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over rows of weight times P(in the leaf | known cells), (L,), and of this times the target, (L, K).
+
+    Raises
+    ------
+    ValueError
+        If the joint gives a row's known cells probability 0.
+    """
+    n_leaves, n_outputs = bound.ensemble.value.shape
+    mass, target = np.zeros(n_leaves), np.zeros((n_leaves, n_outputs))
+    for leaf in sample.leaf.T:
+        mass += np.bincount(leaf, sample.leaf_weight, n_leaves)
+        for k in range(n_outputs):
+            target[:, k] += np.bincount(leaf, sample.leaf_target[:, k], n_leaves)
+    for first in range(0, len(sample.part_weight), _AT_ONCE):
+        here = np.arange(first, min(first + _AT_ONCE, len(sample.part_weight)))
+        found = leaf_probability(bound, take(sample.part, here), n_jobs)
+        size = np.diff(found.start)
+        if not size.all():
+            raise ValueError(
+                f"{int((size == 0).sum())} of the rows with missing cells have probability 0 under the joint, so that "
+                "nothing is known of their completions: leave them out, or fit the joint with a background"
+            )
+        mass += np.bincount(found.leaf, found.probability * np.repeat(sample.part_weight[here], size), n_leaves)
+        for k in range(n_outputs):
+            share = found.probability * np.repeat(sample.part_target[here, k], size)
+            target[:, k] += np.bincount(found.leaf, share, n_leaves)
+    return mass, target
+
+
+def pair_matrix(bound: Bound, sample: Sample, n_jobs: int | None = -1) -> np.ndarray:
+    """Sums over rows of weight times P(in leaf a and in leaf b | known cells), (L, L)."""
+    n_leaves, n_outputs = bound.ensemble.value.shape
+    nothing = np.empty((0, n_outputs))
+
+    def add(first: int, stop: int, rows: list[tuple[int, int]]) -> np.ndarray:
+        out = np.zeros((n_leaves, n_leaves))
+        pair_leaves(sample.leaf, sample.leaf_weight, first, stop, out)
+        _add_rows(bound, sample, rows, -1, 0, nothing, out, nothing)
+        return out
+
+    out = _sum_parts(bound, sample, n_leaves**2, add, n_jobs)
+    out += out.T - np.diag(np.diagonal(out))
+    return out
+
+
+def pair_product(
+    bound: Bound, sample: Sample, value: np.ndarray, tree: int = -1, stop: int = 0, n_jobs: int | None = -1
+) -> np.ndarray:
+    """`pair_matrix` times value (L, K), without the matrix; (L, K).
+
+    If ``tree`` is given, only for its leaves, and without its own values and those of the trees from ``stop`` on.
+    """
+    ensemble = bound.ensemble
+    nothing = np.empty((0, 0))
+
+    def add(first: int, end: int, rows: list[tuple[int, int]]) -> np.ndarray:
+        out = np.zeros(value.shape)
+        leaf = sample.leaf[first:end]
+        trees = range(len(ensemble.root)) if tree < 0 else [s for s in range(stop) if s != tree]
+        total = np.zeros((len(leaf), value.shape[1]))
+        for s in trees:
+            total += value[leaf[:, s]]
+        total *= sample.leaf_weight[first:end, None]
+        for s in trees if tree < 0 else [tree]:
+            for k in range(value.shape[1]):
+                out[:, k] += np.bincount(leaf[:, s], total[:, k], len(value))
+        _add_rows(bound, sample, rows, tree, stop, value, nothing, out)
+        return out
+
+    return _sum_parts(bound, sample, value.size, add, n_jobs)
+
+
+def _add_rows(
+    bound: Bound,
+    sample: Sample,
+    rows: list[tuple[int, int]],
+    tree: int,
+    stop: int,
+    value: np.ndarray,
+    matrix: np.ndarray,
+    product: np.ndarray,
+) -> None:
+    """What these chunks of the rows with missing cells have, see `_refit.pair_rows`."""
+    part = sample.part
+    arrays = binding(bound)._replace(reach=np.ones(len(bound.half)))  # every leaf counts, also beside one of its value
+    for first, end in rows:
+        post = chunk_posterior(bound.model, part.evidence, first, end)
+        pair_rows(
+            arrays, part.evidence, part.X, part.other, first, post, sample.part_weight, tree, stop, value, matrix,
+            product,
+        )  # fmt: skip
+
+
+def _sum_parts(
+    bound: Bound, sample: Sample, size: int, add: Callable[..., np.ndarray], n_jobs: int | None
+) -> np.ndarray:
+    """Sum of what some parts of the rows have: parts that do not depend on the number of threads, few if large."""
+    n = max(1, min(_MOST_PARTS, _PART_BYTES // (8 * size)))
+    chunks = row_chunks(bound.model, sample.part.evidence, _ROWS) if len(sample.part_weight) else []
+    whole = np.linspace(0, len(sample.leaf), n + 1).astype(int)
+    some = np.linspace(0, len(chunks), n + 1).astype(int)
+    parts = [(int(whole[i]), int(whole[i + 1]), chunks[some[i] : some[i + 1]]) for i in range(n)]
+    total: np.ndarray | None = None
+    for part in map_ordered(add, parts, n_jobs):
+        total = part if total is None else total + part
+    assert total is not None
+    return total

@@ -1,0 +1,167 @@
+"""Kernels: how improbable and how probable one number can become when a leaf's parameters are contaminated.
+
+The mean of a normal may move by ``reach``. Its density at x is log-concave in the mean: the derivative of the logarithm
+is (E[X | cell of x] - E[X]) / b^2, and that of the expectations the difference of two variances, of which that of the
+cell is the smaller one.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...leaves.families.family_kernels import log_norm, log_pdf, mean_variance
+from ...leaves.families.normal_kernels import short_series
+from ...leaves.families.special_kernels import INV_SQRT_2PI, upper_tail
+from ...leaves.one_slot.grid_kernels import log_cell_density
+from ...leaves.one_slot.slot_kernels import kernel
+from ...leaves.table import NORMAL
+
+_NEAR = 1e-5
+"""A last step of Newton's method of this, in standard deviations, leaves an error of about its square, and the density
+is flat there."""
+_FINE = 1e-4
+"""In cells this narrow, in standard deviations, the mean is the centre, to the square of this."""
+
+_MEAN_EXCESS = 0.8
+"""The mean of a standard normal above z >= 0 lies at most this (the square root of 2 / pi) above z."""
+
+
+@kernel
+def is_cut(lo, hi):
+    """Whether the support has an end."""
+    return lo > -math.inf or hi < math.inf
+
+
+@kernel
+def _log_density(family, a, b, lo, hi, norm, step, x):
+    """Log density of the value, or of its cell, whose centre is x."""
+    if step > 0.0:
+        return log_cell_density(family, a, b, lo, hi, norm, x, step)
+    return log_pdf(family, a, b, lo, hi, norm, x)
+
+
+@kernel
+def _log_density_at(mean, b, lo, hi, step, x):
+    """The same if the normal had this mean."""
+    norm = log_norm(NORMAL, mean, b, lo, hi) if is_cut(lo, hi) else 0.0
+    return _log_density(NORMAL, mean, b, lo, hi, norm, step, x)
+
+
+@kernel
+def _slope(mean, b, lo, hi, step, x):
+    """Slope of the log density in the mean, and its own slope; both times b^2."""
+    all_mean, all_var = mean_variance(NORMAL, mean, b, lo, hi, lo, hi)
+    if step <= _FINE * b:
+        return x - all_mean, -all_var / (b * b)
+    cell_mean, cell_var = mean_variance(NORMAL, mean, b, lo, hi, x - 0.5 * step, x + 0.5 * step)
+    return cell_mean - all_mean, (cell_var - all_var) / (b * b)
+
+
+@kernel
+def best_mean(a, b, lo, hi, step, x, reach):
+    """The mean within ``reach`` of a at which the value is most probable."""
+    if not is_cut(lo, hi):
+        return min(max(x, a - reach), a + reach)
+    if not lo < x <= hi:
+        return a
+    slope, bend = _slope(a, b, lo, hi, step, x)
+    if slope == 0.0:
+        return a
+    end = a + reach if slope > 0.0 else a - reach
+    if (slope > 0.0) == (_slope(end, b, lo, hi, step, x)[0] > 0.0):
+        return end
+    low, high, mean = min(a, end), max(a, end), a
+    for _ in range(60):
+        new = mean - slope / bend if bend < 0.0 else high
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        if abs(new - mean) <= _NEAR * b:
+            return new
+        mean = new
+        slope, bend = _slope(mean, b, lo, hi, step, x)
+        if slope > 0.0:
+            low = mean
+        else:
+            high = mean
+    return mean
+
+
+@kernel
+def trend(a, b, lo, hi, step, x, reach):
+    """1 if the value is the more probable the larger the mean, everywhere within ``reach`` of a; -1 if the smaller.
+
+    0 if neither is plain to see. What is cut off below raises E[X], but not above max(mean, lo) + 0.8 b.
+    """
+    above = a + reach if lo == -math.inf else max(a + reach, lo) + _MEAN_EXCESS * b
+    if x - 0.5 * step >= above:
+        return 1
+    below = a - reach if hi == math.inf else min(a - reach, hi) - _MEAN_EXCESS * b
+    return -1 if x + 0.5 * step <= below else 0
+
+
+@kernel
+def _density_at(mean, b, lo, hi, step, x):
+    """Density of a normal with this mean, of the value or its cell: a log and a factor, as logarithms take time."""
+    scale = 1.0 / b
+    z, h = (x - mean) * scale, step * scale
+    z2, y = z * z, h * h
+    zl, zh = (lo - mean) * scale, (hi - mean) * scale
+    near = (zl > -0.5 and zh < 40.0) or (zh < 0.5 and zl > -40.0)  # both ends matter, and their masses may cancel
+    if y * (z2 + 4.0) > 0.05 or zl > 8.0 or zh < -8.0 or near:
+        return _log_density_at(mean, b, lo, hi, step, x), 1.0
+    if not lo < x <= hi:
+        return -math.inf, 1.0
+    factor = INV_SQRT_2PI * scale
+    if step > 0.0:
+        factor += factor * short_series(z2, y)
+    if zl > -0.5:
+        factor /= upper_tail(zl) if zl > 0.0 else 1.0 - upper_tail(-zl)
+    elif zh < 0.5:
+        factor /= upper_tail(-zh) if zh < 0.0 else 1.0 - upper_tail(zh)
+    elif is_cut(lo, hi):
+        factor /= 1.0 - upper_tail(-zl) - upper_tail(zh)
+    return -0.5 * z2, factor
+
+
+@kernel
+def density_bound(family, a, b, lo, hi, norm, step, x, reach, rises, best, upper):
+    """Bound of the density of the part without atoms, as a log and a factor.
+
+    ``rises`` is from `trend`. Where it is 0, upper bounds need ``best`` from `best_mean`.
+    """
+    if family != NORMAL or reach == 0.0:
+        return _log_density(family, a, b, lo, hi, norm, step, x), 1.0
+    if rises != 0:
+        return _density_at(a + reach if (rises > 0) == upper else a - reach, b, lo, hi, step, x)
+    if upper:
+        return _density_at(min(max(best, a - reach), a + reach), b, lo, hi, step, x)
+    if not is_cut(lo, hi):
+        return _density_at(a - reach if x >= a else a + reach, b, lo, hi, step, x)
+    log_1, factor_1 = _density_at(a - reach, b, lo, hi, step, x)
+    log_2, factor_2 = _density_at(a + reach, b, lo, hi, step, x)  # the farther end need not be the worse one
+    return (log_1, factor_1) if log_1 - log_2 < math.log(factor_2 / factor_1) else (log_2, factor_2)
+
+
+@kernel
+def log_density_bound(family, a, b, lo, hi, norm, step, x, reach, rises, best, upper):
+    """`density_bound` as a log alone."""
+    log, factor = density_bound(family, a, b, lo, hi, norm, step, x, reach, rises, best, upper)
+    return log + math.log(factor)
+
+
+@kernel
+def with_atoms(log_density, log_rest, own, n_atoms, step, epsilon, upper):
+    """Bound of a number's density in a slot with atoms, as a mass and the log of a factor.
+
+    ``log_density`` is the bound for the part without atoms; ``own`` the mass of the number's atom, -1 if it is none.
+    Atoms and the rest are outcomes of one categorical distribution, which is contaminated like any other.
+    """
+    kept, added = 1.0 - epsilon, epsilon if upper else 0.0
+    if own < 0.0:
+        return kept * math.exp(log_rest) + added, log_density
+    if step == 0.0:
+        return kept * own + added, 0.0
+    cell = math.exp(log_density) * step
+    if not upper and n_atoms == 1:  # all that contaminates is on the atom or in the rest: the cell gets some
+        added = epsilon * cell
+    return kept * (own + math.exp(log_rest) * cell) + added, -math.log(step)

@@ -1,0 +1,91 @@
+"""2-D numpy arrays taken apart and built again; column j has the name ``xj``."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from ..cells import Cells, Table, absent, coded, empty, numbers, ticks, unsupported
+from ..schema import Schema
+from ..times import PER_SECOND
+from . import restore
+
+
+def read(array: np.ndarray) -> Table:
+    """Take an array apart.
+
+    Raises
+    ------
+    TypeError
+        If it is structured, not two-dimensional, or of a type that is not supported.
+    """
+    if array.dtype.names is not None:
+        raise TypeError("structured numpy arrays are not supported; use pandas.DataFrame(array)")
+    if array.ndim != 2:
+        raise TypeError(f"expected a 2-D array, got shape {array.shape}; use array.reshape(1, -1) for one row")
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError("masked arrays are not supported; use array.filled(numpy.nan)")
+    names = [f"x{j}" for j in range(array.shape[1])]
+    return Table("numpy", names, len(array), lambda name: _cells(array[:, int(name[1:])], name))
+
+
+def _cells(column: np.ndarray, name: str) -> Cells:
+    dtype, kind = str(column.dtype), column.dtype.kind
+    if kind in "iufb":
+        sort = {"b": "boolean", "f": "number"}.get(kind, "integer")
+        return numbers(sort, dtype, column.astype(np.float64))
+    if kind == "M":
+        unit = np.datetime_data(column.dtype)[0]
+        if unit == "D":
+            return ticks(dtype, column.astype(np.int64), np.isnat(column), 1 / 86400)
+        if unit not in PER_SECOND:
+            raise unsupported(name, dtype, "use array.astype('datetime64[us]')")
+        return ticks(dtype, column.astype(np.int64), np.isnat(column), PER_SECOND[unit])
+    if kind in "UT":
+        labels, codes = np.unique(column, return_inverse=True)
+        return coded("<U" if kind == "U" else dtype, codes, [str(label) for label in labels])
+    if kind == "O":
+        return _objects(column, name)
+    raise unsupported(name, f"a numpy array of type {dtype}", "use numbers, text, booleans or datetime64")
+
+
+def _objects(column: np.ndarray, name: str) -> Cells:
+    missing = np.array([absent(value) for value in column], dtype=bool)
+    known = column[~missing].tolist()
+    if not known:
+        return empty("object[str]", len(column))
+    nan = "" if not missing.any() or column[int(missing.argmax())] is None else "|nan"
+    if all(isinstance(value, str) for value in known):
+        place = {label: code for code, label in enumerate(dict.fromkeys(known))}
+        codes = np.array([-1 if gone else place[v] for v, gone in zip(column, missing, strict=True)])
+        return coded(f"object[str{nan}]", codes, list(place))
+    for types, sort, described in (
+        ((bool, np.bool_), "boolean", "bool"),
+        ((int, np.integer), "integer", "int"),
+        ((int, float, np.integer, np.floating), "number", "float"),
+    ):
+        if all(isinstance(v, types) and (sort == "boolean" or not isinstance(v, bool)) for v in known):
+            return numbers(sort, f"object[{described}{nan}]", restore.floats(column, missing))
+    shown = ", ".join(f"{count} {kind}" for kind, count in Counter(type(v).__name__ for v in known).most_common(4))
+    raise unsupported(name, f"a column of objects that holds {shown}", "make all its values text or all numbers")
+
+
+def build(schema: Schema, X: np.ndarray) -> np.ndarray:
+    """Array (n, d) of the type that came in; integers with missing cells become float64, booleans objects."""
+    columns = schema.columns
+    dtypes = {column.dtype for column in columns}
+    first = columns[0].dtype
+    if any(column.dtype.startswith(("object", "<U", "StringDType")) for column in columns):
+        out = np.empty(X.shape, dtype=object)
+        for j, column in enumerate(columns):
+            out[:, j] = restore.objects(column, X[:, j], np.nan if column.dtype.endswith("|nan]") else None)
+        missing = np.isnan(X).any()
+        return out.astype(str) if dtypes == {"<U"} and not missing else out
+    if first.startswith("datetime64"):
+        return np.column_stack([restore.stamps(c, X[:, j]) for j, c in enumerate(columns)]).astype(first)
+    missing = np.isnan(X).any()
+    if first == "bool" and missing:
+        return np.column_stack([restore.objects(c, X[:, j], None) for j, c in enumerate(columns)])
+    values = np.column_stack([restore.values(c, X[:, j])[0] for j, c in enumerate(columns)])
+    return values if missing and not first.startswith("float") else restore.cast(values, np.dtype(first))

@@ -1,0 +1,135 @@
+"""pandas frames taken apart and built again. Imported only when a pandas frame is at hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..cells import Cells, Table, check_names, coded, empty, numbers, ticks, unsupported
+from ..schema import Column, Schema
+from ..times import PER_SECOND, is_date
+from . import arrow as _arrow
+from . import restore
+
+
+def read(frame: pd.DataFrame) -> Table:
+    """Take a frame apart; its index is ignored."""
+    names = check_names(list(frame.columns), "use df.columns = df.columns.astype(str)")
+    return Table("pandas", names, len(frame), lambda name: _cells(frame[name], name))
+
+
+def _cells(series: pd.Series, name: str) -> Cells:
+    dtype = series.dtype
+    text = str(dtype)
+    if isinstance(dtype, pd.CategoricalDtype):
+        described = f"category[{dtype.categories.dtype}{', ordered' if dtype.ordered else ''}]"
+        return coded(described, series.cat.codes.to_numpy(), list(dtype.categories), True, bool(dtype.ordered))
+    if isinstance(dtype, pd.ArrowDtype):
+        return _arrow.cells(_arrow.chunked(series.array), name, f"{dtype.pyarrow_dtype}[pyarrow]")
+    if isinstance(dtype, pd.StringDtype):
+        codes, labels = pd.factorize(series)
+        missing_is_nan = getattr(dtype, "na_value", pd.NA) is not pd.NA
+        return coded(f"{'str' if missing_is_nan else 'string'}:{dtype.storage}", codes, list(labels))
+    if isinstance(dtype, pd.SparseDtype):
+        raise unsupported(name, text, "use series.sparse.to_dense()")
+    if isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype) or dtype.kind in "mcV":
+        raise unsupported(name, text, "turn it into numbers (durations: .dt.total_seconds()) or text (astype(str))")
+    if dtype.kind == "M":
+        unit = np.datetime_data(dtype)[0] if isinstance(dtype, np.dtype) else dtype.unit
+        stamps = series.to_numpy(dtype=f"datetime64[{unit}]")
+        return ticks(text, stamps.view(np.int64), np.isnat(stamps), PER_SECOND[unit])
+    if dtype.kind in "iufb":
+        sort = {"b": "boolean", "f": "number"}.get(dtype.kind, "integer")
+        if isinstance(dtype, np.dtype):
+            return numbers(sort, text, series.to_numpy().astype(np.float64))
+        return numbers(sort, text, series.to_numpy(dtype=np.float64, na_value=np.nan))
+    if dtype.kind == "O":
+        return _objects(series, name)
+    raise unsupported(name, text, "turn it into numbers, text or a category")
+
+
+def _objects(series: pd.Series, name: str) -> Cells:
+    inferred = pd.api.types.infer_dtype(series, skipna=True)
+    missing = series.isna().to_numpy()
+    # the first missing cell tells whether the column writes None or NaN
+    nan = "" if not missing.any() or series.iloc[int(missing.argmax())] is None else "|nan"
+    if missing.all():
+        return empty(f"object[str{nan}]", len(series))
+    if inferred == "string":
+        codes, labels = pd.factorize(series)
+        return coded(f"object[str{nan}]", codes, list(labels))
+    sorts = {
+        "boolean": ("boolean", "bool"),
+        "integer": ("integer", "int"),
+        "floating": ("number", "float"),
+        "mixed-integer-float": ("number", "float"),
+        "decimal": ("number", "decimal"),
+    }
+    if inferred in sorts:
+        sort, described = sorts[inferred]
+        return numbers(sort, f"object[{described}{nan}]", restore.floats(series.to_numpy(), missing))
+    if inferred == "date":
+        days = series.where(~missing, None).to_numpy().astype("datetime64[D]")
+        return ticks("object[date]", days.view(np.int64), missing, 1 / 86400)
+    if inferred.startswith("datetime"):
+        raise unsupported(name, "an object column of datetimes", "use pandas.to_datetime(series)")
+    kinds = Counter(type(value).__name__ for value in series[~missing])
+    shown = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(4))
+    raise unsupported(name, f"an object column that holds {shown}", "make all its values text or all numbers")
+
+
+def build(schema: Schema, X: np.ndarray) -> pd.DataFrame:
+    """Frame with the schema's columns from numbers and codes (n, d)."""
+    data = {column.name: _array(column, X[:, j]) for j, column in enumerate(schema.columns)}
+    return pd.DataFrame(data, index=pd.RangeIndex(len(X)), copy=False)
+
+
+def _array(column: Column, x: np.ndarray) -> Any:
+    dtype = column.dtype
+    if dtype.endswith("[pyarrow]"):
+        arrow = _arrow.array(column, x, dtype.removesuffix("[pyarrow]"))
+        return pd.arrays.ArrowExtensionArray(arrow)
+    if dtype.startswith("category["):
+        inner, _, ordered = dtype[9:-1].partition(", ")
+        if not column.is_categorical:
+            return _plain(column, x, inner)
+        categories = pd.Index(list(column.levels), dtype=_index_dtype(inner))
+        kind = pd.CategoricalDtype(categories, ordered == "ordered")
+        return pd.Categorical.from_codes(restore.codes(x), dtype=kind, validate=False)
+    return _plain(column, x, dtype)
+
+
+def _index_dtype(name: str) -> Any:
+    try:
+        return pd.api.types.pandas_dtype(name)
+    except TypeError:
+        raise ValueError(f"unknown dtype {name!r} of categories") from None
+
+
+def _plain(column: Column, x: np.ndarray, dtype: str) -> Any:
+    if dtype.startswith(("str:", "string:")) or dtype in ("str", "string"):
+        kind, _, storage = dtype.partition(":")
+        string = pd.StringDtype(storage or None, na_value=np.nan) if kind == "str" else pd.StringDtype(storage or None)
+        return pd.array(list(column.levels), dtype=string).take(restore.codes(x), allow_fill=True)
+    if dtype.startswith("object"):
+        return pd.Series(restore.objects(column, x, np.nan if dtype.endswith("|nan]") else None), dtype=object)
+    if column.kind == "datetime":
+        stamps = restore.stamps(column, x)
+        kind = _index_dtype(dtype)
+        if isinstance(kind, pd.DatetimeTZDtype):
+            return pd.DatetimeIndex(stamps).tz_localize("UTC").tz_convert(kind.tz).as_unit(kind.unit)
+        return stamps.astype("datetime64[D]") if is_date(dtype) else stamps
+    values, missing = restore.values(column, x)
+    kind = _index_dtype(dtype)
+    if isinstance(kind, np.dtype):
+        if kind.kind in "iu" and missing.any():
+            return values  # as pandas does: integers with missing cells are float64
+        if kind.kind == "b" and missing.any():
+            return pd.Series(restore.objects(column, x, np.nan), dtype=object)
+        return restore.cast(values, kind)
+    masked = restore.cast(np.where(missing, 0.0, values), kind.numpy_dtype)
+    masks = {"b": pd.arrays.BooleanArray, "f": pd.arrays.FloatingArray}
+    return masks.get(kind.kind, pd.arrays.IntegerArray)(masked, missing)

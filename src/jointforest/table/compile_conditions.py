@@ -1,0 +1,208 @@
+"""Conditions on a column as the kernels see them: a value, or runs of cells and a set of atoms."""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from typing import Any, NamedTuple
+
+from . import interval_unions as run_sets
+from .conditions import AllOf, AnyOf, Interval, Not, PerRow, normal
+from .interval_unions import Run, Runs
+from .schema import Column
+
+
+class Region(NamedTuple):
+    """Part of a column: half-open runs ``(lo, hi]`` on cell edges, and bit k of ``atoms`` for the k-th atom."""
+
+    runs: Runs
+    atoms: int
+
+
+NOWHERE = Region((), 0)
+
+
+def compiled(column: Column, condition: Any) -> float | Region | None:
+    """A condition as a value (number or level code), a region, or None if it says nothing.
+
+    A scalar is a value, and so is `AllOf` with a scalar that meets its other parts. Everything else is a region. On a
+    grid a cell is in the region if its centre meets the condition; atoms are tested one by one.
+
+    Raises
+    ------
+    ValueError
+        Levels that the column does not have, order asked of unordered levels, reversed intervals, and a set of single
+        values in a column with a density (an event of probability 0).
+
+    Examples
+    --------
+    >>> age = Column("age", "integer", "int64", step=1.0)
+    >>> compiled(age, Interval(40, 42)), compiled(age, 40)
+    (Region(runs=((39.5, 42.5),), atoms=0), 40.0)
+    """
+    condition = normal(condition)
+    return None if condition is None else _meaning(column, condition)
+
+
+def contains(column: Column, condition: Any, number: float) -> bool:
+    """Whether a number (or level code) meets a condition; on a grid, whether the centre of its cell does.
+
+    Raises
+    ------
+    ValueError
+        As `compiled`.
+    """
+    condition = _known(column, condition)
+    if isinstance(condition, AnyOf):
+        return any([contains(column, part, number) for part in condition.conditions])
+    if isinstance(condition, AllOf):
+        return all([contains(column, part, number) for part in condition.conditions])
+    if isinstance(condition, Not):
+        return not contains(column, condition.condition, number)
+    if isinstance(condition, Interval):
+        lo, hi = _ends(column, condition)
+        at = center(column, number)
+        above = at >= lo if condition.closed in ("both", "left") else at > lo
+        below = at <= hi if condition.closed in ("both", "right") else at < hi
+        return (above or lo == -math.inf) and (below or hi == math.inf)
+    return center(column, number) == center(column, column.to_number(condition))
+
+
+def place(column: Column, number: float) -> float:
+    """Place of a number on the column's grid, in cells; whole (up to rounding errors) at cell centres."""
+    if column.is_categorical or column.step == 0.0:
+        return number
+    cells = (number - column.center) / column.step
+    if math.isinf(cells):
+        return cells
+    near = float(round(cells))
+    return near if abs(cells - near) <= 1e-6 + 4e-16 * abs(cells) else cells
+
+
+def center(column: Column, number: float) -> float:
+    """Place of the cell of a number (the number itself where there is no grid); between two cells, the lower one."""
+    at = place(column, number)
+    return float(math.ceil(at - 0.5)) if column.step > 0.0 and math.isfinite(at) else at
+
+
+def region_contains(column: Column, region: Region, number: float) -> bool:
+    """Whether a number lies in a region: by its atom, or the centre of its cell."""
+    at = center(column, number)
+    for k, atom in enumerate(column.atoms):
+        if center(column, atom) == at:
+            return bool(region.atoms >> k & 1)
+    return run_sets.inside(region.runs, column.center + at * column.step if column.step > 0.0 else number)
+
+
+def intersected(a: Region, b: Region) -> Region:
+    """What lies in both regions of one column."""
+    return Region(run_sets.intersection(a.runs, b.runs), a.atoms & b.atoms)
+
+
+def _meaning(column: Column, condition: Any) -> float | Region:
+    if isinstance(condition, AllOf):
+        meanings = [_meaning(column, _known(column, part)) for part in condition.conditions]
+        values = [meaning for meaning in meanings if not isinstance(meaning, Region)]
+        if values:
+            return values[0] if contains(column, condition, values[0]) else NOWHERE
+    elif not isinstance(condition, AnyOf | Not | Interval):
+        return column.to_number(_known(column, condition))
+    return _region(column, condition, strict=True)
+
+
+def _region(column: Column, condition: Any, strict: bool) -> Region:
+    condition = _known(column, condition)
+    if isinstance(condition, AnyOf):
+        if strict:
+            _check_points(column, condition)
+        parts = [_region(column, part, strict) for part in condition.conditions]
+        return Region(run_sets.union(part.runs for part in parts), reduce(int.__or__, [p.atoms for p in parts], 0))
+    if isinstance(condition, AllOf):
+        parts = [_region(column, part, strict=False) for part in condition.conditions]
+        return reduce(intersected, parts, Region((_everything(column),), _atoms(column, condition)))
+    if isinstance(condition, Not):
+        runs = _region(column, condition.condition, strict=False).runs
+        return Region(run_sets.complement(runs, _everything(column)), _atoms(column, condition))
+    return Region(_runs(column, condition), _atoms(column, condition))
+
+
+def _check_points(column: Column, condition: AnyOf) -> None:
+    """Single values in a density have probability 0, which nobody means by asking for them in a set."""
+    for part in condition.conditions:
+        if isinstance(part, AnyOf) or column.is_categorical or column.step > 0.0:
+            continue
+        meaning = _meaning(column, _known(column, part))
+        if not isinstance(meaning, Region) and meaning not in column.atoms:
+            raise ValueError(
+                f"column {column.name!r} has a density, in which the single value {meaning:g} has probability 0; "
+                f"use an interval such as between({meaning:g} - h, {meaning:g} + h) in place of a set of values"
+            )
+
+
+def _runs(column: Column, condition: Any) -> Runs:
+    """Runs of an interval or a scalar."""
+    if isinstance(condition, Interval):
+        lo, hi = _ends(column, condition)
+        if not column.is_categorical and column.step == 0.0:
+            return ((lo, hi),) if lo < hi else ()
+        first = _first(lo, condition.closed in ("both", "left"))
+        last = -_first(-hi, condition.closed in ("both", "right"))
+    else:
+        number = column.to_number(condition)
+        if not column.is_categorical and column.step == 0.0:
+            return ()
+        first = last = center(column, number)
+    everything = _everything(column)
+    start, end = max(_edge(column, first - 0.5), everything[0]), min(_edge(column, last + 0.5), everything[1])
+    return ((start, end),) if start < end else ()
+
+
+def _first(end: float, closed: bool) -> float:
+    """First whole number from an end on."""
+    if math.isinf(end):
+        return end
+    return float(math.ceil(end) if closed else math.floor(end) + 1)
+
+
+def _edge(column: Column, cells: float) -> float:
+    return cells if column.is_categorical else column.center + cells * column.step
+
+
+def _everything(column: Column) -> Run:
+    return (-0.5, len(column.levels) - 0.5) if column.is_categorical else (-math.inf, math.inf)
+
+
+def _atoms(column: Column, condition: Any) -> int:
+    return sum(1 << k for k, atom in enumerate(column.atoms) if contains(column, condition, atom))
+
+
+def _ends(column: Column, interval: Interval) -> tuple[float, float]:
+    """Ends of an interval as places on the grid (numbers where there is none, codes if ordered)."""
+    if column.kind == "categorical":
+        raise ValueError(
+            f"column {column.name!r} has no order, so {interval!r} means nothing; "
+            "list the levels that are meant, or learn the column as 'ordered'"
+        )
+    lo, hi = normal(interval.lo), normal(interval.hi)
+    low = -math.inf if lo is None else _end(column, lo)
+    high = math.inf if hi is None else _end(column, hi)
+    if low > high:
+        raise ValueError(f"column {column.name!r}: the interval from {lo!r} to {hi!r} is reversed")
+    return place(column, low), place(column, high)
+
+
+def _end(column: Column, value: Any) -> float:
+    """End of an interval; infinite ones are no bounds."""
+    if not column.is_categorical and isinstance(value, float) and math.isinf(value):
+        return value
+    return column.to_number(value)
+
+
+def _known(column: Column, condition: Any) -> Any:
+    """The condition in its normal form; it must say something."""
+    condition = normal(condition)
+    if condition is None:
+        raise ValueError(f"column {column.name!r}: None (nothing known) cannot be part of a condition; leave it out")
+    if isinstance(condition, PerRow):
+        raise ValueError(f"column {column.name!r}: PerRow cannot be inside another PerRow, or a condition of one row")
+    return condition

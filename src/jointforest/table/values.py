@@ -1,0 +1,89 @@
+"""Numbers and codes to what users read: dates, levels, Python scalars."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import times
+from .schema import Column
+
+
+def values(column: Column, numbers: np.ndarray) -> np.ndarray:
+    """Array of a column's values for an array of numbers or level codes, in any shape.
+
+    Numbers stay float64; date-times become datetime64[us] (UTC if the column has a time zone; NaT for NaN), levels an
+    object array (None for NaN).
+    """
+    if column.is_categorical:
+        known = ~np.isnan(numbers)
+        levels = np.array([*column.levels, None], dtype=object)
+        return levels[np.where(known, numbers, len(column.levels)).astype(np.int64)]
+    if column.kind != "datetime":
+        return numbers
+    micro = np.round(numbers * 1e6)
+    # Far beyond any calendar the background still has mass: such moments are shown as the last one there is.
+    far = 2.0**62
+    moment = np.clip(np.where(np.isnan(micro), 0.0, micro), -far, far).astype(np.int64) + int(column.origin) * 10**6
+    return np.where(np.isnan(micro), np.datetime64("NaT"), moment.view("datetime64[us]"))
+
+
+def scalar(column: Column, number: float) -> Any:
+    """One value: a float, a date (the nearest) or datetime, a level."""
+    if column.kind == "datetime":
+        if math.isnan(number):
+            return None
+        if times.is_date(column.dtype):
+            number = round(number / column.step) * column.step
+        try:
+            return times.moment(number, column.origin, column.dtype)
+        except OverflowError:
+            return values(column, np.array([number]))[0]
+    return column.from_number(number) if column.is_categorical else float(number)
+
+
+def spread(column: Column, numbers: np.ndarray) -> np.ndarray:
+    """Distances on a column's scale: float64, or timedelta64[us] for date-times."""
+    if column.kind != "datetime":
+        return numbers
+    micro = np.round(numbers * 1e6)
+    return np.where(np.isnan(micro), np.timedelta64("NaT"), np.nan_to_num(micro).astype("timedelta64[us]"))
+
+
+def numbers(column: Column, given: Any) -> np.ndarray:
+    """Array of numbers or level codes for a value, or an array or list of values, in its shape.
+
+    Raises
+    ------
+    ValueError
+        If a value is not one of the column's.
+    """
+    array = np.asarray(given)
+    if array.dtype.kind in "iuf" and not column.is_categorical and column.kind != "datetime":
+        return array.astype(np.float64)
+    flat = [column.to_number(value) for value in array.astype(object).ravel()]
+    return np.array(flat, dtype=np.float64).reshape(array.shape)
+
+
+def seed_of(random_state: Any) -> int:
+    """One non-negative integer for scikit-learn's ``random_state``: None, int, Generator or RandomState.
+
+    Raises
+    ------
+    ValueError
+        For anything else, and negative integers.
+    """
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**63))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    is_integer = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    if not is_integer or not 0 <= random_state < 2**63:
+        raise ValueError(
+            f"random_state must be None, a non-negative integer, a Generator or a RandomState, got {random_state!r}"
+        )
+    return int(random_state)

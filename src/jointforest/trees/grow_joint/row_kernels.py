@@ -1,0 +1,154 @@
+"""The rows of a table as joint trees want them, row by row; and kernels that divide them between two children."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...ground.random_kernels import stream, uniform
+from ...table.columns import Columns
+from ..ranks import Ranks
+
+MAX_BINS = 256
+
+
+class JointRows(NamedTuple):
+    """Table of n rows and d columns for trees that split all columns at once.
+
+    A column is a *target* with one statistic a level (weights), or two if it is numeric (weight, weighted sum).
+
+    Attributes
+    ----------
+    ranks : int32 array (d, n)
+        See `ranks.Ranks.codes`.
+    bins : int16 array (n, d)
+        Level, or bin of the rank (quantile bins of the whole table); -1 where missing.
+    z : float64 array (n, p)
+        Numbers, each column with mean 0 and variance 1 (0 if constant); NaN where missing.
+    n_bins : int32 array (d,)
+        Number of bins, or of levels.
+    last_rank : int32 array, bin_start : int64 array (d + 1,)
+        ``last_rank[bin_start[j] + b]`` is the largest rank of bin b of column j; none if categorical.
+    is_categorical, is_ordered : uint8 arrays (d,)
+    slot : int32 array (d,)
+        Column of ``z``, if numeric.
+    first : int64 array (d + 1,)
+        Statistics of target k are ``first[k]..first[k + 1] - 1``.
+    owner : int32 array (S,)
+        Target of each statistic.
+    """
+
+    ranks: np.ndarray
+    bins: np.ndarray
+    z: np.ndarray
+    n_bins: np.ndarray
+    last_rank: np.ndarray
+    bin_start: np.ndarray
+    is_categorical: np.ndarray
+    is_ordered: np.ndarray
+    slot: np.ndarray
+    first: np.ndarray
+    owner: np.ndarray
+
+
+def joint_rows(
+    columns: Columns, is_ordered: np.ndarray, ranks: Ranks, X: np.ndarray, max_bins: int = MAX_BINS
+) -> JointRows:
+    """`JointRows` of the cells X (n, d), whose ranks these are."""
+    n, d = X.shape
+    bins = np.empty((n, d), dtype=np.int16)
+    z = np.empty((n, len(columns.step)))
+    n_bins = ranks.n_codes.copy()
+    last_rank: list[np.ndarray] = []
+    for j in range(d):
+        if columns.is_categorical[j]:
+            bins[:, j] = ranks.codes[j]
+            last_rank.append(np.empty(0, dtype=np.int32))
+            continue
+        bin_of = _bins(np.bincount(ranks.codes[j] + 1, minlength=ranks.n_codes[j] + 1)[1:], max_bins)
+        n_bins[j] = bin_of[-1] + 1
+        last_rank.append(np.searchsorted(bin_of, np.arange(n_bins[j]), side="right").astype(np.int32) - 1)
+        bins[:, j] = np.append(bin_of, -1).astype(np.int16)[ranks.codes[j]]
+        z[:, columns.slot[j]] = _standard(X[:, j])
+    width = np.where(columns.is_categorical == 1, ranks.n_codes, 2)
+    return JointRows(
+        ranks=ranks.codes,
+        bins=bins,
+        z=z,
+        n_bins=n_bins,
+        last_rank=np.concatenate(last_rank),
+        bin_start=np.cumsum([0] + [len(last) for last in last_rank]),
+        is_categorical=columns.is_categorical,
+        is_ordered=is_ordered,
+        slot=columns.slot,
+        first=np.cumsum([0, *width]).astype(np.int64),
+        owner=np.repeat(np.arange(d, dtype=np.int32), width),
+    )
+
+
+def _bins(count: np.ndarray, max_bins: int) -> np.ndarray:
+    """Bin of each rank, from the rows of each rank: the rank itself, or quantile bins if there are many."""
+    if len(count) <= max_bins:
+        return np.arange(len(count))
+    middle = np.cumsum(count) - count / 2
+    return np.unique((middle * (max_bins / count.sum())).astype(np.int64), return_inverse=True)[1]
+
+
+def _standard(x: np.ndarray) -> np.ndarray:
+    """Numbers less their mean over their standard deviation, without overflow."""
+    centred = x - np.nanmin(x) / 2 - np.nanmax(x) / 2
+    centred /= np.nanmax(np.abs(centred)) or 1.0
+    centred -= np.nanmean(centred)
+    return centred / (np.nanstd(centred) or 1.0)
+
+
+@njit(nogil=True, cache=True)
+def partition(codes, rows, spare, weight, below_rank, goes_left, share_left, depth, seed, first_stream):
+    """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
+
+    Parameters
+    ----------
+    codes : int32 array (n,)
+        Ranks or levels of the split column.
+    rows, spare : int32 arrays (m,)
+        The rows of the node; work space.
+    below_rank : int
+        Largest rank that goes left; -1 if the split is categorical.
+    goes_left : uint8 array (K,)
+        Whether a level goes left.
+    share_left : float64 array (1,)
+        Receives the share of the known rows' weight that goes left; rows with missing value draw with it.
+    depth, seed, first_stream : int
+        The draw of row i is by ``depth`` and number ``first_stream + i``, whatever the order in which nodes are split.
+    """
+    known = 0.0
+    left = 0.0
+    for i in rows:
+        code = codes[i]
+        if code >= 0:
+            known += weight[i]
+            if (code <= below_rank) if below_rank >= 0 else (goes_left[code] == 1):
+                left += weight[i]
+    share = left / known
+    share_left[0] = share
+    n_left = 0
+    n_right = 0
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        code = codes[i]
+        if code < 0:
+            is_left = uniform(stream(seed + 1 + depth, first_stream + i)) < share
+        elif below_rank >= 0:
+            is_left = code <= below_rank
+        else:
+            is_left = goes_left[code] == 1
+        if is_left:
+            rows[n_left] = i
+            n_left += 1
+        else:
+            spare[n_right] = i
+            n_right += 1
+    rows[n_left:] = spare[:n_right]
+    return n_left
