@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..ground.records import record
 from ..ground.threads import chunks, map_ordered
 from ..table.cells import Cells, Table, read
 from .evaluate_kernels import leaf_rows, raw_rows
@@ -16,6 +17,7 @@ from .table import Ensemble
 _CHUNK = 1024
 
 
+@record
 class Routing(NamedTuple):
     """The fields of an `Ensemble` that kernels read; its docstring describes them."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..ground.compile import entry, kernel
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kernel
 def find_leaf(ensemble, node, X, other, i):
     """Leaf that row i of X and other (n, n_features) reaches from a node."""
     while ensemble.leaf[node] < 0:
@@ -24,7 +25,7 @@ def find_leaf(ensemble, node, X, other, i):
     return ensemble.leaf[node]
 
 
-@njit(nogil=True, cache=True)
+@entry
 def leaf_rows(ensemble, X, other, start, stop, out):
     """Leaf of rows start..stop-1 in each tree, into ``out`` (int32, (n, T))."""
     for tree in range(len(ensemble.root)):
@@ -32,7 +33,7 @@ def leaf_rows(ensemble, X, other, start, stop, out):
             out[i, tree] = find_leaf(ensemble, ensemble.root[tree], X, other, i)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def raw_rows(ensemble, X, other, start, stop, out):
     """Sums of rows start..stop-1, into ``out`` (float64, (n, K)); tree by tree, which the processor's cache likes."""
     for i in range(start, stop):

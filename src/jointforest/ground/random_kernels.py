@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..ground.compile import entry, kernel
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -11,7 +12,7 @@ _M2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S12 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(12)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kernel
 def mix(z):
     """Scramble 64 bits (the finaliser of SplitMix64, Steele et al. 2014)."""
     z = (z ^ (z >> _S30)) * _M1
@@ -19,7 +20,7 @@ def mix(z):
     return z ^ (z >> _S31)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def stream(seed, number):
     """State array (one uint64) of the stream with this number under this seed; both non-negative integers."""
     state = np.empty(1, dtype=np.uint64)
@@ -27,14 +28,14 @@ def stream(seed, number):
     return state
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def uniform(state):
     """Next number of the stream, uniform on the open interval (0, 1)."""
     state[0] = state[0] + _GAMMA
     return (np.float64(mix(state[0]) >> _S12) + 0.5) * (1.0 / 4503599627370496.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def below(state, n):
     """Next integer of the stream in 0..n-1."""
     return min(np.int64(uniform(state) * n), n - 1)

@@ -40,7 +40,7 @@ def load_penguins(frame: Literal["pandas", "polars", "pyarrow"] = "pandas") -> A
     >>> load_penguins().shape
     (344, 7)
     """
-    with as_file(files("jointforest") / "data" / "penguins.csv") as path:
+    with as_file(files(__package__) / "data" / "penguins.csv") as path:
         if frame == "pandas":
             import pandas as pd
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ..ground.compile import entry
 from ..ground.threads import chunks, map_ordered
 from ..table.columns import Columns
 from .circuits.soundness import no_circuits, node_scopes, scope_columns
@@ -111,7 +111,7 @@ def make_leaves(
     )
 
 
-@njit(nogil=True, cache=True)
+@entry
 def _derive(atom_start, family, a, b, lo, hi, atom_mass, level_mass, norm, rest, level, start, stop):
     for leaf in range(start, stop):
         for s in range(a.shape[1]):

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ground.records import record
+
 NORMAL = 0
 """Family code: normal(a = mean, b = standard deviation of the untruncated parent) truncated to (lo, hi]."""
 UNIFORM = 1
@@ -39,6 +41,7 @@ class Circuits(NamedTuple):
     scope: np.ndarray
 
 
+@record
 class Leaves(NamedTuple):
     """Parameters of L leaves over p numeric and c categorical slots (A atoms and S levels in all, T trees).
 

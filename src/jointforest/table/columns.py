@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ground.records import record
 
+
+@record
 class Columns(NamedTuple):
     """Column layout for the kernels.
 

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ground.records import record
 
+
+@record
 class Evidence(NamedTuple):
     """What is known of n rows: per cell nothing, a value, or a region.
 

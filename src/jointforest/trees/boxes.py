@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..ground.compile import entry, kernel
 from ..table.columns import Columns
 from .nodes import Trees
 
@@ -28,7 +28,7 @@ def leaf_boxes(trees: Trees, columns: Columns) -> tuple[np.ndarray, np.ndarray, 
     return lo, hi, allowed.view(np.bool_)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def _fill(trees, columns, root, lo, hi, allowed):
     """Walk one tree depth first with the current box, undoing each split's effect on the way back up."""
     p = lo.shape[1]
@@ -89,7 +89,7 @@ def _fill(trees, columns, root, lo, hi, allowed):
         done[top] = 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _most_levels(columns):
     """Largest number of levels of a categorical slot."""
     most = 0

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ground.records import record
 
+
+@record
 class Trees(NamedTuple):
     """Structure of T trees with N nodes and L leaves in all.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..ground.compile import entry
 
 
-@njit(nogil=True, cache=True)
+@entry
 def pruned(left, right, rows_at, min_rows):
     """Children of the pruned tree, depth first and parents before children, and which old node each new one is.
 
@@ -57,7 +58,7 @@ def pruned(left, right, rows_at, min_rows):
     return out_left, out_right, order[:kept].copy()
 
 
-@njit(nogil=True, cache=True)
+@entry
 def rows_below(left, right, rows_at):
     """Rows below each node (float64, N), from those that end in each leaf; children come after their parent."""
     rows = rows_at.copy()

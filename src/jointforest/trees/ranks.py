@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ground.records import record
 from ..table.columns import Columns
 
 
+@record
 class Ranks(NamedTuple):
     """Table of n rows and d columns as integer codes.
 

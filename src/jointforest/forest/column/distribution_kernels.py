@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import entry, kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
 from ...leaves.one_slot.slot_kernels import find_atom, region_log_mass, slot_cdf, value_log_density
 from ..posterior.region_kernels import cell_region, in_region, known_number
 from .mixture_kernels import row_mixture
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mixed_cdf(columns, leaves, evidence, slot, region, leaf, weight, x):
     """P(X <= x) in a mixture of leaves."""
     total = 0.0
@@ -23,7 +23,7 @@ def mixed_cdf(columns, leaves, evidence, slot, region, leaf, weight, x):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mixed_pdf(columns, leaves, evidence, slot, region, leaf, weight, x):
     """Density (atoms of slots without grid: mass) of x in a mixture of leaves."""
     if math.isinf(x) or (region >= 0 and not in_region(columns, evidence, slot, region, x)):
@@ -38,13 +38,13 @@ def mixed_pdf(columns, leaves, evidence, slot, region, leaf, weight, x):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def known_cdf(columns, slot, value, x):
     """P(X <= x) of a known value: 1 from it, on a grid from the centre of its cell."""
     return 1.0 if x >= known_number(columns, slot, value) - 1e-6 * columns.step[slot] else 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def known_pdf(columns, slot, value, x):
     """Density of a known value: 1/step on its grid cell; 1 on an atom; otherwise infinite there; 0 elsewhere."""
     step, origin = columns.step[slot], columns.origin[slot]
@@ -55,7 +55,7 @@ def known_pdf(columns, slot, value, x):
     return 1.0 if find_atom(columns, slot, x) >= 0 else math.inf
 
 
-@njit(nogil=True, cache=True)
+@entry
 def cdf_rows(columns, leaves, evidence, j, post, first, x):
     """P(column j <= x) in each row of the posterior (of the rows first..); shape (rows, len(x))."""
     n = post.log_evidence.shape[0]
@@ -74,7 +74,7 @@ def cdf_rows(columns, leaves, evidence, j, post, first, x):
     return out
 
 
-@njit(nogil=True, cache=True)
+@entry
 def pdf_rows(columns, leaves, evidence, j, post, first, x):
     """Density of column j at x in each row of the posterior (of the rows first..); shape (rows, len(x))."""
     n = post.log_evidence.shape[0]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import array_kernel, entry
 from ...leaves.one_slot.slot_kernels import level_region_log_mass
 from ..posterior.region_kernels import cell_region, run_levels
 from .mixture_kernels import row_mixture
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def mixed_levels(columns, leaves, evidence, slot, region, leaf, weight):
     """Level probabilities of a slot, given the region, in the mixture of these leaves with these weights; (K,)."""
     start = columns.level_start[slot]
@@ -31,7 +31,7 @@ def mixed_levels(columns, leaves, evidence, slot, region, leaf, weight):
     return out
 
 
-@njit(nogil=True, cache=True)
+@entry
 def level_rows(columns, leaves, evidence, j, post, first):
     """Level probabilities of column j in each row of the posterior (of the rows first..); shape (rows, K)."""
     n = post.log_evidence.shape[0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from ...ground.compile import array_kernel
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def row_mixture(post, i):
     """Leaves of row i of the posterior and their weights, which sum to 1."""
     leaf = post.leaf[post.start[i] : post.start[i + 1]]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import array_kernel, entry
 from ...leaves.one_slot.slot_kernels import slot_mean_variance
 from ..posterior.region_kernels import cell_region, known_number
 from .mixture_kernels import row_mixture
 
 
-@njit(nogil=True, cache=True)
+@entry
 def leaf_moments(columns, leaves, evidence, j, described, first, stop):
     """Mean and variance of column j in the rows first..stop-1 of the tables, nothing known of it; (stop - first, 2).
 
@@ -25,7 +25,7 @@ def leaf_moments(columns, leaves, evidence, j, described, first, stop):
     return out
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def mixed_moments(columns, leaves, evidence, slot, region, leaf, weight, table):
     """Mean and variance of a slot in a mixture of leaves, by the law of total variance around the mixture's mean.
 
@@ -45,7 +45,7 @@ def mixed_moments(columns, leaves, evidence, slot, region, leaf, weight, table):
     return mean, variance
 
 
-@njit(nogil=True, cache=True)
+@entry
 def mean_variance_rows(columns, leaves, evidence, j, post, first, table):
     """Mean and variance of column j in each row of the posterior (of the rows first..); shape (rows, 2)."""
     n = post.log_evidence.shape[0]

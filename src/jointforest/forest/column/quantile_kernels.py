@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import array_kernel, entry, kernel
 from ...leaves.one_slot.slot_kernels import cell_end, find_atom, line_cdf, slot_cdf
 from ...leaves.table import UNIFORM
 from ..posterior.region_kernels import cell_region, known_number
@@ -26,7 +26,7 @@ _SHARP = 5e-11
 _ULPS = 4.5e-16
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def thinned(leaf, weight):
     """A systematic sample of many leaves, by their weights, and equal weights; few leaves as they are."""
     if leaf.shape[0] <= 2 * _SAMPLE:
@@ -46,7 +46,7 @@ def thinned(leaf, weight):
     return few, np.full(_SAMPLE, 1.0 / _SAMPLE)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def excess(columns, leaves, evidence, slot, region, leaf, weight, q, part, u):
     """F - q at the place u; the leaves' shares of F go to ``part[2]``.
 
@@ -72,7 +72,7 @@ def excess(columns, leaves, evidence, slot, region, leaf, weight, q, part, u):
     return total - q
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def chandrupatla(low, f_low, high, f_high, old, f_old, newest_high):
     """Fraction of the way from low to high: inverse quadratic where that is safe, else the middle.
 
@@ -90,7 +90,7 @@ def chandrupatla(low, f_low, high, f_high, old, f_old, newest_high):
     return 1.0 - t if newest_high else t
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def lowest(columns, leaves, evidence, slot, region, leaf, weight, q, low, high, width, sharp):
     """Lowest place with F >= q: an atom exactly, else the upper end of a bracket no wider than ``sharp``.
 
@@ -171,7 +171,7 @@ def lowest(columns, leaves, evidence, slot, region, leaf, weight, q, low, high, 
             waited, half = 0, 0.5 * (high - low)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mixture_quantile(columns, leaves, evidence, slot, region, leaf, weight, few, share, q, at, spread):
     """Lowest place with F >= q in the mixture of the leaves, looked for where the sample ``few`` has it.
 
@@ -193,7 +193,7 @@ def mixture_quantile(columns, leaves, evidence, slot, region, leaf, weight, few,
     return lowest(columns, leaves, evidence, slot, region, leaf, weight, q, low, high, width, sharp)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def quantile_rows(columns, leaves, evidence, j, post, first, q):
     """Quantiles of column j in each row of the posterior (of the rows first..); shape (rows, len(q))."""
     n = post.log_evidence.shape[0]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import array_kernel, kernel
 from ...ground.random_kernels import uniform
-from ...leaves.one_slot.slot_kernels import find_atom, kernel, level_region_log_mass, region_log_mass, value_log_density
+from ...leaves.one_slot.slot_kernels import find_atom, level_region_log_mass, region_log_mass, value_log_density
 from ...leaves.table import FACTORS, PRODUCT, SUM
 from .region_kernels import cell_region
 
@@ -155,7 +155,7 @@ def rows_of_column(leaves, column, leaf, log_weight, n, weight, row, log_row):
     return n_rows
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def column_mixture(leaves, column, leaf, log_weight, log_evidence, weight):
     """Rows that describe a column and their weights, which sum to 1; see `rows_of_column`."""
     n = leaf.shape[0]

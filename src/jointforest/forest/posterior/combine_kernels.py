@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import entry, kernel
 from ...leaves.one_slot.slot_kernels import level_region_log_mass, region_log_mass
 from .circuit_kernels import has_circuit, rows_of_column, share_out
 from .reach_kernels import level_goes_left, reachable
@@ -14,7 +14,7 @@ from .region_kernels import cell_region
 from .weight_kernels import widened
 
 
-@njit(nogil=True, cache=True)
+@entry
 def weigh_trees(start, log_weight, fallen, tree, n_trees, beta):
     """Log-weights of the entries when tree t counts (pi_t p_t(evidence))^beta, and the log of their sum in each row.
 
@@ -56,7 +56,7 @@ def weigh_trees(start, log_weight, fallen, tree, n_trees, beta):
     return out, log_sum
 
 
-@njit(nogil=True, cache=True)
+@entry
 def routed_rows(trees, value, first, stop, n_trees):
     """The leaf of each of the first ``n_trees`` trees in which each of the rows first..stop-1 of ``value`` ends.
 
@@ -77,7 +77,7 @@ def routed_rows(trees, value, first, stop, n_trees):
     return out.ravel()
 
 
-@njit(nogil=True, cache=True)
+@entry
 def with_routed(columns, trees, leaves, evidence, first, start, leaf, log_weight, column, n_trees):
     """The entries, and those of the trees that give a row's evidence probability 0: the leaves that it can reach.
 
@@ -137,7 +137,7 @@ def with_routed(columns, trees, leaves, evidence, first, start, leaf, log_weight
     return new_start, new_leaf[:end], new_weight[:end], is_fallen[:end]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def rows_that_meet(columns, leaves, evidence, column, region, row, log_row, n):
     """Keep those of the n rows that leave the column's region some mass, in place; return how many."""
     kept, slot = 0, columns.slot[column]

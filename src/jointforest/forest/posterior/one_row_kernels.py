@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import entry
 from .circuit_kernels import has_circuit, rows_of_column, share_out
 from .weight_kernels import log_sum, weigh_row
 
 
-@njit(nogil=True, cache=True)
+@entry
 def weigh_one(columns, trees, leaves, evidence):
     """Leaves that the first row of evidence meets, log p(leaf, evidence), the same of circuits' nodes, log p(evidence).
 
@@ -28,7 +28,7 @@ def weigh_one(columns, trees, leaves, evidence):
     return leaf[:n].copy(), log_weight[:n].copy(), weight, log_sum(log_weight, n)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def entries_of_column(leaves, column, leaf, log_weight, weight):
     """Rows that describe a column, their log p(row describes it, evidence), and the log of its sum."""
     entry = np.empty(leaves.tree.shape[0], np.int32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.compile import kernel
 from .region_kernels import cell_region, run_levels
 
 

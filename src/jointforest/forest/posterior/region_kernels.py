@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from ...ground.compile import kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
-from ...leaves.one_slot.slot_kernels import find_atom, kernel
+from ...leaves.one_slot.slot_kernels import find_atom
 
 _NEAR = 1e-6
 """A value this close to a centre, in steps, is given back as it was."""

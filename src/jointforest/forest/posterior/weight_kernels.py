@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import array_kernel, entry, kernel
 from ...leaves.families.family_kernels import log_pdf
 from ...leaves.one_slot.grid_kernels import cell_centre, log_cell_density
-from ...leaves.one_slot.slot_kernels import find_atom, kernel, level_region_log_mass, region_log_mass
+from ...leaves.one_slot.slot_kernels import find_atom, level_region_log_mass, region_log_mass
 from .circuit_kernels import circuit_log_density, find_atoms, has_circuit, rows_of_column, share_out
 from .reach_kernels import reachable
 from .region_kernels import cell_region
@@ -148,7 +148,7 @@ def log_sum(x, n):
     return top + math.log(total)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def log_density_rows(columns, trees, leaves, evidence, first, stop):
     """log p(evidence) of the rows first..stop-1, without the penalty; nothing is stored."""
     stack = np.empty(trees.feature.shape[0], np.int32)
@@ -162,7 +162,7 @@ def log_density_rows(columns, trees, leaves, evidence, first, stop):
     return out
 
 
-@njit(nogil=True, cache=True)
+@entry
 def posterior_rows(columns, trees, leaves, evidence, first, stop, column):
     """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of the rows first..stop-1.
 
@@ -201,7 +201,7 @@ def posterior_rows(columns, trees, leaves, evidence, first, stop, column):
     return start, all_leaf[:end], all_log_weight[:end], log_evidence
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def widened(x, n, room):
     """A longer array that starts with the first n entries of x."""
     wider = np.empty(room, x.dtype)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import entry
 from ...leaves.one_slot.slot_kernels import _has_atom, _log, _log_add, _log_run
 from ..posterior.weight_kernels import weigh_row
 
 
-@njit(nogil=True, cache=True)
+@entry
 def weigh(columns, trees, leaves, evidence):
     """Leaves that row 0 meets, their log p(leaf, evidence), and log p(evidence) of each of their circuits' nodes."""
     n_leaves, d = leaves.log_weight.shape[0], columns.slot.shape[0]
@@ -22,7 +22,7 @@ def weigh(columns, trees, leaves, evidence):
     return leaf[:n].copy(), log_weight[:n].copy(), value
 
 
-@njit(nogil=True, cache=True)
+@entry
 def parents(end):
     """Parent of each node of circuits in preorder, int64 (Q,); -1 of roots."""
     parent = np.full(end.shape[0], -1, np.int64)
@@ -34,7 +34,7 @@ def parents(end):
     return parent
 
 
-@njit(nogil=True, cache=True)
+@entry
 def pieces(columns, leaves, evidence, slot, region):
     """The runs of a region in which each row of the tables has mass, for one numeric slot.
 

@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ground.records import record
 from ...leaves.table import FACTORS, Circuits, Leaves
 from ...table.columns import Columns
 from ...trees.nodes import Trees
 from .smaller_kernels import smaller, weights_below
 
 
+@record
 class Nodes(NamedTuple):
     """Circuits of m leaves, every leaf with at least one node; preorder as in `leaves.table.Leaves`.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ...ground.compile import entry
 
 
-@njit(nogil=True, cache=True)
+@entry
 def smaller(trees, alive, stays):
     """The trees of the leaves ``alive`` (uint8 (L,)), cut off at splits of columns that do not stay (uint8 (d,)).
 
@@ -81,7 +82,7 @@ def smaller(trees, alive, stays):
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@entry
 def weights_below(left, right, number, root, log_weight):
     """Weight of each node, (n,), from the leaves' log weights: 1 at roots; and the log weight of each tree, (t,)."""
     n = left.shape[0]

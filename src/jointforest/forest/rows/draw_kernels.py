@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import entry, kernel
 from ...ground.random_kernels import stream, uniform
-from ...leaves.one_slot.slot_kernels import kernel, level_draw, slot_draw
+from ...leaves.one_slot.slot_kernels import level_draw, slot_draw
 from ..column.mixture_kernels import row_mixture
 from ..posterior.circuit_kernels import circuit_log_density, draw_parts, find_atoms, has_circuit
 from ..posterior.region_kernels import cell_region
@@ -35,7 +35,7 @@ def draw_row(columns, leaves, evidence, row, leaf, of, missing, state, out):
                 out[j] = math.nan
 
 
-@njit(nogil=True, cache=True)
+@entry
 def draw_rows(columns, leaves, evidence, post, first, m, begin, end, seed, missing, out):
     """Draws begin..end-1 of the m of each row of the posterior (of the rows first..), into ``out`` (n * m, d).
 

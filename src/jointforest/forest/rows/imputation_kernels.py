@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import entry, kernel
 from ...leaves.one_slot.slot_kernels import slot_mean_variance
 from ..column.level_kernels import mixed_levels
 from ..column.mixture_kernels import row_mixture
@@ -14,14 +14,14 @@ from ..posterior.circuit_kernels import circuit_log_density, column_mixture, fin
 from ..posterior.region_kernels import cell_region
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def nearest_centre(columns, slot, x):
     """Centre of the nearest grid cell; x itself if there is no grid."""
     step, origin = columns.step[slot], columns.origin[slot]
     return x if step == 0.0 else origin + np.floor((x - origin) / step + 0.5) * step
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mixed_mean(columns, leaves, evidence, slot, region, leaf, weight, means):
     """Mean of a numeric slot in the mixture of these leaves with these weights."""
     total = 0.0
@@ -35,7 +35,7 @@ def mixed_mean(columns, leaves, evidence, slot, region, leaf, weight, means):
     return total
 
 
-@njit(nogil=True, cache=True)
+@entry
 def impute_rows(columns, leaves, evidence, post, first, means):
     """The rows first.. of the evidence with the cells without a value filled in; shape (rows, d).
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from ...ground.compile import entry
 from ...ground.random_kernels import below, stream
 
 
-@njit(nogil=True, cache=True)
+@entry
 def from_marginals(codes, seed, out):
     """Each cell drawn from its column alone (Watson et al. 2023, Algorithm 1, first round); codes, out: (d, n)."""
     d, n = codes.shape
@@ -17,7 +16,7 @@ def from_marginals(codes, seed, out):
             out[j, i] = codes[j, below(state, n)]
 
 
-@njit(nogil=True, cache=True)
+@entry
 def from_leaves(codes, leaf_of, rows, start, seed, out):
     """Each row drawn inside one leaf, its columns independently (Algorithm 1, later rounds).
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from ...forest.column.tree_answers import tree_answers
+from ...ground.compile import entry
 from ...ground.threads import map_ordered
 from ...leaves.fit.fit import Settings, background, fit_tree
 from ...leaves.fit.statistics_kernels import rows_by_leaf
@@ -129,7 +129,7 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
     return np.where((scores == 0).all(axis=0), 0.1, best)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def _log_density_by_slot(columns, leaves, marginal, values, codes, leaf, rows, numeric):
     """Of each numeric column, the sum over the rows of the log of the mean of two densities: leaf's and marginal."""
     out = np.zeros(numeric.shape[0])

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from ...ground.compile import array_kernel, kernel
 
 MIN_COMMON = 10
 """With fewer complete rows nothing is found."""
@@ -23,7 +24,7 @@ _FAR = 2.5
 """Largest bent score, in standard deviations, with which a chi-square is near enough; without ties it is sqrt(5)."""
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def chi2_sf(x, df):
     """P(X > x) of a chi-square with a whole number of degrees of freedom, by its finite sum (all terms positive).
 
@@ -43,7 +44,7 @@ def chi2_sf(x, df):
     return min(p, 1.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fisher(a, b, c, d):
     """Two-sided p-value of Fisher's exact test of the table [[a, b], [c, d]]: of all tables at most as probable."""
     row, column, n = a + b, a + c, a + b + c + d
@@ -63,7 +64,7 @@ def fisher(a, b, c, d):
     return min(p, 1.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _merge(sums, n):
     """Merge the two smallest of the n sums: (kept, gone), the last moves to the place of the one gone."""
     i, j = 0, 1
@@ -80,7 +81,7 @@ def _merge(sums, n):
     return kept, gone
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def table_p_value(counts):
     """Independence of two columns of levels from their contingency table (whose contents are lost).
 
@@ -122,7 +123,7 @@ def table_p_value(counts):
     return chi2_sf((total - 1.0) * (share - 1.0), (a - 1) * (b - 1))
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def rank_scores(x, order, known, linear, bent):
     """Scores of a numeric column: its mid-ranks, and their squares less what is linear in them.
 
@@ -184,14 +185,14 @@ def rank_scores(x, order, known, linear, bent):
     return n, 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _either(p, q):
     """P-value of two independent tests: that the smaller of two uniform numbers is so small (Sidak)."""
     m = min(p, q)
     return m * (2.0 - m)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def numeric_p_value(n, linear_x, bent_x, n_x, linear_y, bent_y, n_y):
     """Independence of two numeric columns from `rank_scores` on their n common rows (0 elsewhere).
 
@@ -211,7 +212,7 @@ def numeric_p_value(n, linear_x, bent_x, n_x, linear_y, bent_y, n_y):
     return _either(p, chi2_sf((n - 1) * (lb * lb + bl * bl + bb * bb), n_x * n_y - 1))
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def mixed_p_value(n, linear, bent, n_scores, level, n_levels):
     """Independence of a numeric column, by `rank_scores` on the n common rows (0 elsewhere), and one of levels.
 

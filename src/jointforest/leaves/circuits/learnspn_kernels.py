@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import array_kernel, entry, kernel
 from ...ground.random_kernels import below, uniform
 from ..table import FACTORS, PRODUCT, SUM
 from .independence_kernels import mixed_p_value, numeric_p_value, rank_scores, table_p_value
@@ -20,7 +20,7 @@ _OPEN, _CONNECTED, _REST = 0, 1, 2
 """What is known of a node to come: nothing, that its columns do not split, that it takes what a product has left."""
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _level_view(codes, rows, level):
     """Levels present among the rows, numbered from 0, into ``level`` (n,), -1 where missing; how many there are."""
     most = -1
@@ -38,7 +38,7 @@ def _level_view(codes, rows, level):
     return n_levels
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _numeric_view(x, order, level):
     """Longest run of equal values of x in ``order``; ``level`` (n,) is 1 there, 0 at other values, -1 where missing."""
     level[:] = -1
@@ -54,14 +54,14 @@ def _numeric_view(x, order, level):
     return longest
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _root(parent, a):
     while parent[a] != a:
         a = parent[a]
     return a
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def components(values, codes, is_categorical, rows, columns, significance):
     """Connected components of the graph whose edges are the pairs of columns that are found dependent.
 
@@ -145,7 +145,7 @@ def components(values, codes, is_categorical, rows, columns, significance):
     return parent
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _points(values, codes, is_categorical, centre, unit, n_levels, rows, columns):
     """Cells as points (n, D): numbers in units, levels as indicators in units, about their means, missing ones at 0."""
     n = rows.shape[0]
@@ -175,7 +175,7 @@ def _points(values, codes, is_categorical, centre, unit, n_levels, rows, columns
     return points
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _distance(x, y):
     total = 0.0
     for c in range(x.shape[0]):
@@ -183,7 +183,7 @@ def _distance(x, y):
     return total
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def two_means(points, min_rows, state):
     """Two clusters of points (n, D): k-means with k-means++ starts (Arthur and Vassilvitskii 2007), the best of a few.
 
@@ -235,7 +235,7 @@ def two_means(points, min_rows, state):
     return best
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _sort_columns(columns, label):
     """Sort columns in place: those alone in their component first, then one component after the other.
 
@@ -265,7 +265,7 @@ def _sort_columns(columns, label):
     return end
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _part_rows(rows, side, weight):
     """Sort rows in place, those on side False first; the log shares of the two sides in the weight."""
     old = rows.copy()
@@ -279,7 +279,7 @@ def _part_rows(rows, side, weight):
     return np.log(share / share.sum())
 
 
-@njit(nogil=True, cache=True)
+@entry
 def learn_leaf(
     values, codes, is_categorical, centre, unit, n_levels, rows, weight, n_apart, columns, min_rows, significance, state
 ):

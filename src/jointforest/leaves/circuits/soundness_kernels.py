@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import entry
 from ..table import FACTORS, SUM
 
 SOUND = 0
 
 
-@njit(nogil=True, cache=True)
+@entry
 def first_unsound(node_start, node_kind, node_end, node_log_weight, factors_scope, n_columns, tolerance):
     """Complaint (a key of `circuits._COMPLAINTS`, SOUND if there is none), leaf and node.
 

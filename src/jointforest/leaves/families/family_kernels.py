@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import kernel
 from ..table import NORMAL, UNIFORM
 from . import normal_kernels as normal
 from . import student_kernels as student
@@ -30,7 +30,7 @@ _normal_moments, _student_moments = normal.mean_variance, student.mean_variance
 _uniform_moments = uniform.mean_variance
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_norm(family, a, b, lo, hi):
     """Log of the mass that the untruncated parent gives to (lo, hi]."""
     if family == NORMAL:
@@ -40,7 +40,7 @@ def log_norm(family, a, b, lo, hi):
     return _student_mass((lo - a) / b, (hi - a) / b, (hi - lo) / b)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _far_log_pdf(a, b, lo, hi, x):
     """`log_pdf` of a normal whose support lies far in a tail."""
     zl, zh = (lo - a) / b, (hi - a) / b
@@ -54,7 +54,7 @@ def _far_log_pdf(a, b, lo, hi, x):
     return -t * (0.5 * z + 0.5 * zl) - math.log(b) - normal.log_scaled(zl, zh, (hi - lo) / b)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_pdf(family, a, b, lo, hi, log_norm, x):
     """Log density at x; -inf outside (lo, hi]."""
     if not (lo < x <= hi):
@@ -72,7 +72,7 @@ def log_pdf(family, a, b, lo, hi, log_norm, x):
     return _student_pdf(z) - math.log(b) - log_norm
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_mass(family, a, b, lo, hi, log_norm, u, v):
     """Log of P(u < X <= v)."""
     if u <= lo:
@@ -92,7 +92,7 @@ def log_mass(family, a, b, lo, hi, log_norm, u, v):
     return min(_student_mass(za, zb, h) - log_norm, 0.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _place(a, b, u, v, anchor, t):
     """The point at distance t (in units of b) from u (anchor 1), below v (2) or from a (0)."""
     if anchor == 0:
@@ -102,7 +102,7 @@ def _place(a, b, u, v, anchor, t):
     return v - b * t
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ppf(family, a, b, lo, hi, u, v, q):
     """q-quantile (0 < q < 1) of the part in (u, v] and the support, inside it; NaN if that is empty."""
     u, v = max(u, lo), min(v, hi)
@@ -122,7 +122,7 @@ def ppf(family, a, b, lo, hi, u, v, q):
     return min(x, v)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mean_variance(family, a, b, lo, hi, u, v):
     """Mean and variance of the part in (u, v] and the support; NaN if that is empty."""
     u, v = max(u, lo), min(v, hi)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import kernel
 from .special_kernels import (
     INV_SQRT_2PI,
     LOG_SQRT_2PI,
@@ -25,7 +25,7 @@ from .special_kernels import (
 _NODE, _WEIGHT = (np.ascontiguousarray(v[8:]) for v in np.polynomial.legendre.leggauss(16))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def narrow_series(z2, y):
     """S with mass of (m - h/2, m + h/2] = phi(m) h (1 + S), for z2 = m^2, y = h^2, y (z2 + 4) <= 1.
 
@@ -39,7 +39,7 @@ def narrow_series(z2, y):
     return y * (p1 + y * (p2 + y * (p3 + y * (p4 + y * p5))))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def short_series(z2, y):
     """`narrow_series` for y (z2 + 4) <= 0.05."""
     p2 = ((z2 - 6.0) * z2 + 3.0) * (1.0 / 1920.0)
@@ -47,7 +47,7 @@ def short_series(z2, y):
     return y * ((z2 - 1.0) * (1.0 / 24.0) + y * (p2 + y * p3))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _narrow(m, h):
     """1 + S of `narrow_series`, also for huge m."""
     w = h * m
@@ -57,12 +57,12 @@ def _narrow(m, h):
     return 1.0 + y / 6.0 * (1.0 + y / 20.0 * (1.0 + y / 42.0 * (1.0 + y / 72.0 * (1.0 + y / 110.0))))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _narrow_ok(m, h):
     return h < 0.5 and h * abs(m) <= 0.9 and (h * m) * (h * m) + 4.0 * h * h <= 1.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_scaled(za, zb, h):
     """Log of the integral of exp(-za t - t^2/2) over 0 < t <= h, for za >= 0: the mass over phi(za)."""
     m = za + 0.5 * h
@@ -74,7 +74,7 @@ def log_scaled(za, zb, h):
     return math.log(s)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_interval(za, zb, h):
     """Log of P(za < Z <= zb); -inf only if za is infinite or the interval empty."""
     if za + zb < 0.0:
@@ -93,7 +93,7 @@ def log_interval(za, zb, h):
     return math.log(0.5 * (math.erf(zb * 0.7071067811865476) - math.erf(za * 0.7071067811865476)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_fraction(za, zb, h, zlo, zhi, w):
     """Log of P(za < Z <= zb | zlo < Z <= zhi), inside one far tail, where log masses would cancel."""
     if zlo < 0.0:
@@ -103,7 +103,7 @@ def log_fraction(za, zb, h, zlo, zhi, w):
     return log_scaled(za, zb, h) - log_scaled(zlo, zhi, w) - (za - zlo) * (0.5 * za + 0.5 * zlo)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _narrow_quantile(m, h, q):
     """Distance from the lower end, for a narrow interval around m."""
     total = q * h * _narrow(m, h)
@@ -121,7 +121,7 @@ def _narrow_quantile(m, h, q):
     return min(max(t, 0.0), h)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def quantile(za, zb, h, q):
     """Quantile of the part in (za, zb]: (anchor, t), the point being za + t, zb - t or t for anchor 1, 2, 0."""
     flip = za + zb < 0.0
@@ -156,7 +156,7 @@ def quantile(za, zb, h, q):
     return anchor, t
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _gap(z):
     """Mean excess over z of the part above z >= 0, and its variance; far out by Laplace's continued fraction."""
     if z < 4.0:
@@ -169,7 +169,7 @@ def _gap(z):
     return g, (c - g) * g
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _quadrature(m, h):
     """Mean (from the middle m) and variance by 16-point Gauss-Legendre, for h max(1, m) up to about 8."""
     s0 = 0.0
@@ -186,7 +186,7 @@ def _quadrature(m, h):
     return mean, max(s2 / s0 - mean * mean, 0.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mean_variance(za, zb, h):
     """Mean as (anchor, distance) as in `quantile`, and variance, of the part in (za, zb]."""
     flip = za + zb < 0.0

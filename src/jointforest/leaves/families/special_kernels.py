@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from ...ground.compile import entry, kernel
 
 SQRT2 = math.sqrt(2.0)
 SQRT_PI_2 = math.sqrt(math.pi / 2.0)
@@ -18,7 +18,7 @@ Z_MAX = 1e154
 """|z| is clamped here: z * z stays finite."""
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def erfcx(x):
     """exp(x^2) erfc(x) for x >= 0, relative error below 2e-15.
 
@@ -40,19 +40,19 @@ def erfcx(x):
     return ((p0 + t * p1) + t2 * (p2 + t * p3)) / (1.0 + 2.0 * x)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mills(z):
     """Mills ratio Q(z) / phi(z) of the standard normal, z >= 0 (0 at infinity)."""
     return SQRT_PI_2 * erfcx(z / SQRT2)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def upper_tail(z):
     """P(Z > z) for z >= 0 (0 where it is below 1e-315)."""
     return 0.0 if z > 38.0 else INV_SQRT_2PI * mills(z) * math.exp(-0.5 * z * z)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def log_ndtr(z):
     """Log of the standard normal CDF, finite for all |z| <= 1e154 (further out as at 1e154); 0 at infinity."""
     if z > 0.0:
@@ -63,7 +63,7 @@ def log_ndtr(z):
     return math.log(mills(-z)) - LOG_SQRT_2PI - 0.5 * z * z
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _halley(z0, r0, e, t):
     """`tail_step` from a start t, by Halley's method on the log; r0 is the Mills ratio at z0."""
     for _ in range(8):
@@ -77,7 +77,7 @@ def _halley(z0, r0, e, t):
     return t
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def tail_step(z0, e):
     """The t >= 0 with Q(z0 + t) = Q(z0) exp(-e), for z0 >= 0 and e >= 0."""
     if e == math.inf:
@@ -90,7 +90,7 @@ def tail_step(z0, e):
     return _halley(z0, r0, e, 2.0 * e / (h + math.sqrt(h * h + 2.0 * k * e)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def upper_quantile(e):
     """The z >= 0 with Q(z) = exp(-e) / 2, for e >= 0.33."""
     if e > 700.0:
@@ -103,7 +103,7 @@ def upper_quantile(e):
     return _halley(0.0, SQRT_PI_2, e, s - p)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def central_quantile(d):
     """The z with Phi(z) = 1/2 + d for |d| <= 1/4 (a polynomial to 2e-7, then one step of Halley's method)."""
     c = d * SQRT_2PI
@@ -113,7 +113,7 @@ def central_quantile(d):
     return z - e / (1.0 + 0.5 * z * e)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def ndtri(p):
     """Quantile of the standard normal, 0 <= p <= 1."""
     if abs(p - 0.5) <= 0.25:
@@ -125,7 +125,7 @@ def ndtri(p):
     return -upper_quantile(-math.log(2.0 * p)) if p < 0.5 else upper_quantile(-math.log(2.0 * (1.0 - p)))
 
 
-@njit(nogil=True, cache=True)
+@entry
 def log_ndtri(y):
     """Quantile of the standard normal at p = exp(y), y <= 0."""
     if y >= 0.0:

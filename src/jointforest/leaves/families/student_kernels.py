@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from ...ground.compile import kernel
 
 LOG_3_8 = math.log(0.375)
 _SQRT3 = math.sqrt(3.0)
 _NODE, _WEIGHT = (np.ascontiguousarray(v[8:]) for v in np.polynomial.legendre.leggauss(16))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_pdf(z):
     """Log density at z."""
     if abs(z) < 1e150:
@@ -25,7 +26,7 @@ def log_pdf(z):
     return LOG_3_8 - 5.0 * math.log(0.5 * abs(z))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _cosine_sine(z):
     """c and s of the module's docstring."""
     u = 0.5 * abs(z)
@@ -35,7 +36,7 @@ def _cosine_sine(z):
     return 1.0 / u, (1.0 if z > 0.0 else -1.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def upper_tail(z):
     """P(Z > z) for z >= 0."""
     c, s = _cosine_sine(z)
@@ -43,7 +44,7 @@ def upper_tail(z):
     return c2 * c2 * (2.0 + s) / (4.0 * (1.0 + s) * (1.0 + s))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _scaled(za, zb, h):
     """Mass of (za, zb], za >= 0, over c(za)^4, and c(za), s(za), c(zb), s(zb)."""
     ca, sa = _cosine_sine(za)
@@ -57,7 +58,7 @@ def _scaled(za, zb, h):
     return 0.25 * d * g, ca, sa, cb, sb
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_interval(za, zb, h):
     """Log of P(za < Z <= zb); -inf only if the interval is empty."""
     if za + zb < 0.0:
@@ -74,7 +75,7 @@ def log_interval(za, zb, h):
     return math.log(0.25 * (sb - sa) * (3.0 - sa * sa - sa * sb - sb * sb))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def tail_quantile(p):
     """The z >= 0 with P(Z > z) = p, 0 < p <= 1/2."""
     e = 2.0 * math.asin(math.sqrt(min(p, 0.5)))
@@ -83,7 +84,7 @@ def tail_quantile(p):
     return 2.0 * (1.0 - d) / math.sqrt(d * (2.0 - d))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _polish(za, zb, h, q, t):
     """Newton steps for the distance from za >= 0: the mass of (za, za + t] is q times that of (za, zb]."""
     total, ca, _, _, _ = _scaled(za, zb, h)
@@ -103,7 +104,7 @@ def _polish(za, zb, h, q, t):
     return t
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def quantile(za, zb, h, q):
     """Quantile of the part in (za, zb]: (anchor, t), the point being za + t, zb - t or t for anchor 1, 2, 0."""
     flip = za + zb < 0.0
@@ -145,7 +146,7 @@ def quantile(za, zb, h, q):
     return anchor, t
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _quadrature(m, h):
     """Mean (from the middle m) and variance by 16-point Gauss-Legendre, for h up to hypot(2, m)."""
     s0 = 0.0
@@ -164,7 +165,7 @@ def _quadrature(m, h):
     return 0.5 * h * mean, 0.25 * h * h * max(s2 / s0 - mean * mean, 0.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mean_variance(za, zb, h):
     """Mean as (anchor, distance) as in `quantile`, and variance, of the part in (za, zb]."""
     flip = za + zb < 0.0

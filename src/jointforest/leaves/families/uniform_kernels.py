@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from numba import njit
+from ...ground.compile import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def quantile(u, v, q):
     """Quantile of the part in (u, v]."""
     return u + q * (v - u)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mean_variance(u, v):
     """Mean and variance of the part in (u, v]."""
     return 0.5 * u + 0.5 * v, (v - u) * (v - u) * (1.0 / 12.0)

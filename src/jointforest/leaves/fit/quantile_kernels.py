@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from ...ground.compile import array_kernel, entry, kernel
 
 _TIE = 1e-12
 """Rounding of a sum of weights."""
@@ -15,7 +16,7 @@ _SLACK = 1e-13
 """By how much rounding may miss a gate."""
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def steps_corridor(x, share, epsilon, floor, width, lo, hi):
     """Where a CDF has to pass to be within ``epsilon`` of that of the values ``x`` (n,), ascending, (lo, hi].
 
@@ -70,7 +71,7 @@ def steps_corridor(x, share, epsilon, floor, width, lo, hi):
     return at[:m], lower[:m], upper[:m]
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def cells_corridor(x, share, epsilon, step, origin, lo, hi):
     """`steps_corridor` on a grid: of a cell's inside nobody asks, so F counts at the edges of the cells with values."""
     n = x.shape[0]
@@ -92,7 +93,7 @@ def cells_corridor(x, share, epsilon, step, origin, lo, hi):
     return at[:m], lower[:m], upper[:m]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _cut(p, slope, n, length, bound, sign, new_p, new_slope):
     """Write the part of a polygon of n corners where ``sign * (p + length * slope) <= sign * bound``; its corners.
 
@@ -112,7 +113,7 @@ def _cut(p, slope, n, length, bound, sign, new_p, new_slope):
     return m
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_corner(p, slope, length, new_p, new_slope, m):
     for i in (0, m - 1):
         if m > 0 and abs(p - new_p[i]) <= _SAME and abs(slope - new_slope[i]) * length <= _SAME:
@@ -121,12 +122,12 @@ def _add_corner(p, slope, length, new_p, new_slope, m):
     return m + 1
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _corners(n):
     return np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def few_knots(at, lower, upper):
     """Knots of a non-decreasing line through the gates ``lower[i] <= p <= upper[i]`` at ``at[i]`` (m,).
 
@@ -193,7 +194,7 @@ def few_knots(at, lower, upper):
     return knot[: k + 1].copy(), value
 
 
-@njit(nogil=True, cache=True)
+@entry
 def fit_cdf(x, share, epsilon, outside, step, origin, width, lo, hi):
     """Knots (x, p) of a CDF on (lo, hi] within ``epsilon`` of that of the values, whose shares sum to 1.
 
@@ -244,7 +245,7 @@ def fit_cdf(x, share, epsilon, outside, step, origin, width, lo, hi):
     return knot_x, knot_p
 
 
-@njit(nogil=True, cache=True)
+@entry
 def leaf_knots(values, atom, rows, start, weight, epsilon, noise, step, origin, width, lo, hi):
     """`fit_cdf` of one numeric column in each leaf, from the rows ``values`` (n,) that lie on no ``atom`` (n,; -1).
 

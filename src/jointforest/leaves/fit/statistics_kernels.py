@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from ...ground.compile import entry
 
 CENTRAL_95 = 3.92
 """Width of the central 95 % of a normal, in standard deviations: the paper's code gives a box that much of one."""
 
 
-@njit(nogil=True, cache=True)
+@entry
 def rows_by_leaf(leaf_of, n_leaves):
     """Rows sorted by leaf: (rows (n,), start (n_leaves + 1,)); rows with leaf -1 are left out."""
     start = np.zeros(n_leaves + 1, np.int64)
@@ -30,7 +31,7 @@ def rows_by_leaf(leaf_of, n_leaves):
     return rows, start
 
 
-@njit(nogil=True, cache=True)
+@entry
 def numeric_statistics(x, atom, rows, start, weight, n_atoms, unit):
     """Per leaf, of one numeric column ``x`` (n,) whose cells lie on atom ``atom`` (n,; -1: none); row i counts
     ``weight[i]``.
@@ -86,7 +87,7 @@ def numeric_statistics(x, atom, rows, start, weight, n_atoms, unit):
     return atoms, rest, missing
 
 
-@njit(nogil=True, cache=True)
+@entry
 def atom_masses(value, share, atoms, rest, lo, hi, smoothing, mass):
     """Masses of a column's atoms, smoothed by its own shares, into ``mass`` (n_leaves, n_atoms); 0 outside the box.
 
@@ -111,7 +112,7 @@ def atom_masses(value, share, atoms, rest, lo, hi, smoothing, mass):
             mass[leaf, k] = (atoms[leaf, k] + scale * share[k]) / total if inside else 0.0
 
 
-@njit(nogil=True, cache=True)
+@entry
 def means_and_spreads(rest, lo, hi, unit, centre, low, high, floor, pooled, spread_rows):
     """Mean and standard deviation (l,) of a numeric column in each leaf, from `numeric_statistics`' ``rest``.
 
@@ -139,7 +140,7 @@ def means_and_spreads(rest, lo, hi, unit, centre, low, high, floor, pooled, spre
     return mean, spread
 
 
-@njit(nogil=True, cache=True)
+@entry
 def level_masses(codes, rows, start, weight, pseudo, prior, allowed, mass, missing):
     """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), and missing shares into
     ``missing``; rows count ``weight``.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from ...ground.compile import entry
 from ..families.family_kernels import log_mass, log_norm, mean_variance
 from ..table import NORMAL
 
@@ -13,7 +12,7 @@ _ROUNDS = 60
 _TOLERANCE = 1e-8
 
 
-@njit(nogil=True, cache=True)
+@entry
 def truncated_mle(mean, spread, lo, hi, floor, ceiling):
     """Parameters of the parents whose parts on (lo, hi] have these means and standard deviations.
 
@@ -58,7 +57,7 @@ def truncated_mle(mean, spread, lo, hi, floor, ceiling):
     return a, b
 
 
-@njit(nogil=True, cache=True)
+@entry
 def truncated_location(mean, spread, lo, hi):
     """Locations of the parents of these scales whose parts on (lo, hi] have these means; Newton's method.
 
@@ -87,7 +86,7 @@ def truncated_location(mean, spread, lo, hi):
     return a
 
 
-@njit(nogil=True, cache=True)
+@entry
 def mass_beyond(weight, a, b, lo, hi, low, high):
     """Mass below ``low`` and above ``high`` of the mixture of these truncated normals with these weights."""
     below = 0.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import kernel
 from ..families.family_kernels import _FAR, log_mass, log_pdf, mean_variance
 from ..families.normal_kernels import narrow_series, short_series
 from ..families.special_kernels import LOG_SQRT_2PI
@@ -21,7 +21,7 @@ _CORE = 40.0
 """Cells on either side of a coarse Student t's centre that are summed one by one."""
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def cell_centre(step, origin, x):
     """Centre of the cell (centre - step/2, centre + step/2] with x in it."""
     # np.ceil, not math.ceil: that one makes an int64, which overflows far out
@@ -29,14 +29,14 @@ def cell_centre(step, origin, x):
     return origin + np.ceil(cell - 0.5) * step if abs(cell) < _UNRESOLVED else x
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _log_cell_general(family, a, b, lo, hi, log_norm, centre, step):
     if abs(centre) > _UNRESOLVED * step:  # the cell's edges would be rounded, far out even to its centre
         return log_pdf(family, a, b, lo, hi, log_norm, centre)
     return log_mass(family, a, b, lo, hi, log_norm, centre - 0.5 * step, centre + 0.5 * step) - math.log(step)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_cell_density(family, a, b, lo, hi, log_norm, centre, step):
     """Log of the mass of a cell over its width; -inf if its centre is outside (lo, hi]."""
     if not lo < centre <= hi:
@@ -56,7 +56,7 @@ def log_cell_density(family, a, b, lo, hi, log_norm, centre, step):
     return _log_cell_general(family, a, b, lo, hi, log_norm, centre, step)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _derivatives(family, z):
     """Log of the standard density f at z, and its first to sixth derivative over f (Student t: only to the third)."""
     z2 = z * z
@@ -73,7 +73,7 @@ def _derivatives(family, z):
     return student_log_pdf(z), d1, d2, d3, 0.0, 0.0, 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _edge(family, z, y, log_m, r):
     """One edge's part of E[t], E[(X - r) t] and E[t^2], t = X - centre of X's cell, in standard units; y = step^2.
 
@@ -92,7 +92,7 @@ def _edge(family, z, y, log_m, r):
     return y * f * a, y * f * c, y * f * b
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _smooth(family, a, b, log_m, u, v, step):
     """Moments of the centres from those of the density and corrections at the edges (Euler-Maclaurin)."""
     mean, var = mean_variance(family, a, b, u, v, u, v)
@@ -107,7 +107,7 @@ def _smooth(family, a, b, log_m, u, v, step):
     return mean - b * t, max(var_z, 0.0) * b * b
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _few(family, a, b, lo, hi, log_norm, first, last, step, origin):
     """Moments of the centres first..last cell by cell, outwards from the mode."""
     at = min(max(cell_centre(step, origin, a), first), last)
@@ -129,7 +129,7 @@ def _few(family, a, b, lo, hi, log_norm, first, last, step, origin):
     return at + mean * step, max(s2 / s0 - mean * mean, 0.0) * step * step
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pool(log_w1, mean1, var1, log_w2, mean2, var2):
     """Log weight, mean and variance of two parts together."""
     if log_w2 == -math.inf:
@@ -143,7 +143,7 @@ def pool(log_w1, mean1, var1, log_w2, mean2, var2):
     return top + math.log(w1 + w2), mean1 + p * d, (1.0 - p) * var1 + p * var2 + p * (1.0 - p) * d * d
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_smooth(family, a, b, log_m, u, v, step):
     """Whether the expansion at the edges is exact to about 1e-11 of the spread."""
     h = step / b
@@ -160,7 +160,7 @@ def _is_smooth(family, a, b, log_m, u, v, step):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def grid_mean_variance(family, a, b, lo, hi, log_norm, u, v, step, origin):
     """Mean and variance of the centres of the cells in (u, v] within the support, which lies on cell edges."""
     u, v = max(u, lo), min(v, hi)
@@ -183,7 +183,7 @@ def grid_mean_variance(family, a, b, lo, hi, log_norm, u, v, step, origin):
     return _core_and_tails(family, a, b, lo, hi, log_norm, u, v, first, last, step, origin)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _core_and_tails(family, a, b, lo, hi, log_norm, u, v, first, last, step, origin):
     """A coarse Student t: cell by cell near its centre, by the smooth expansion further out."""
     middle = cell_centre(step, origin, a)

@@ -9,15 +9,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import kernel
 from ..families.family_kernels import log_mass, log_pdf, mean_variance, ppf
 from ..table import UNIFORM
 from .grid_kernels import cell_centre, grid_mean_variance, log_cell_density, pool
 
-# Without _nrt=False every call counts references of some twenty arrays up and down, which costs 0.4 us; nothing here
-# makes arrays, so nothing needs counting.
-kernel = njit(nogil=True, cache=True, _nrt=False)  # type: ignore[call-overload]  # absent from numba's annotations
 _ONE = np.uint64(1)
 _NEAR = 1e-6
 """A value this close to a centre, in steps, counts as the centre."""

@@ -10,6 +10,7 @@ import numpy as np
 from ...ensembles.evaluate import by_position, level_codes
 from ...ensembles.hashed_levels import HashedLevels
 from ...ensembles.table import Ensemble
+from ...ground.records import record
 from ...model.model import Model
 from ...table.schema import Column, near
 from ...trees.adopt.adopt import cell_edges
@@ -27,6 +28,7 @@ from .region_kernels import (
 )
 
 
+@record
 class Splits(NamedTuple):
     """An ensemble's nodes as kernels read them, see `Ensemble`, and their regions.
 

@@ -10,13 +10,13 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import array_kernel, entry, kernel
 from ...ground.random_kernels import mix
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.records import record
 from ...leaves.table import FACTORS
 from .circuit_kernels import circuit_fit, circuit_shares
-from .component_kernels import BLOCK, STRIDE, loop
+from .component_kernels import BLOCK, STRIDE
 from .descent_kernels import row_sum
 from .leaf_probability_kernels import load, scratch, start_row, with_room
 from .region_kernels import ONE, ZERO, row_mass
@@ -24,6 +24,7 @@ from .region_kernels import ONE, ZERO, row_mass
 IDENTITY, LOGISTIC, SOFTMAX, EXP = 0, 1, 2, 3
 
 
+@record
 class Cells(NamedTuple):
     """The cells of one row: those of its D missing columns that are split, and all their combinations.
 
@@ -51,7 +52,7 @@ class Cells(NamedTuple):
     member: Any
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def find_cells(columns, marks, used, n_used, most):
     """The cells that the used marks make, and how many combinations there are; -1 if more than ``most``."""
     d, n_levels = columns.slot.shape[0], columns.level_start[-1]
@@ -130,7 +131,7 @@ def cell_masses(columns, cells, n, mass, level_row, out):
                 out[at, i] += level_row[level, i]
 
 
-@loop
+@kernel
 def scale(vector, source, mass, m, n, target):
     """Multiply the weights in row ``source`` by a mass, into row ``target``."""
     for i in range(n):
@@ -162,7 +163,7 @@ def add_block(cells, total, n, mass, vector, index, probability):
         changed = advance(cells, index)
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def add_circuit(bound, evidence, cells, total, used, c, weight, value, region, index, probability):
     """Add the probabilities of all combinations in a component whose columns depend on each other."""
     columns, leaves, marks = bound.columns, bound.leaves, bound.marks
@@ -250,7 +251,7 @@ def apply(link, total, out):
             out[k] = math.exp(total[k]) if link == EXP else total[k]
 
 
-@njit(nogil=True, cache=True)
+@entry
 def cell_rows(bound, evidence, X, other, first, post, most, link, base, linked, mean, second, n_cells):
     """Expectations of the link of F (n, K), of F, and of its products (n, K, K), and the number of cells, by row.
 

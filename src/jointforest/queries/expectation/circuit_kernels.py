@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.compile import array_kernel, kernel
 from ...leaves.table import FACTORS, PRODUCT, SUM
 from .region_kernels import row_mass
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def descend_circuit(columns, leaves, evidence, marks, components, splits, left, n_used, c, weight, value, region):
     """Add the mass of a component with dependent columns that arrives at each leaf, leaf by leaf, up its circuit.
 

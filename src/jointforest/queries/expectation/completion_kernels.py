@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from ...forest.column.mixture_kernels import row_mixture
 from ...forest.posterior.circuit_kernels import circuit_log_density, draw_parts, find_atoms, has_circuit
 from ...forest.rows.draw_kernels import draw_row
+from ...ground.compile import entry
 from ...ground.random_kernels import stream, uniform
 
 
-@njit(nogil=True, cache=True)
+@entry
 def complete_rows(columns, leaves, evidence, post, m, seed, offset, out):
     """m completions of each row of the evidence, into ``out`` (n * m, d).
 

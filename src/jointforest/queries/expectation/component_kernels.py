@@ -6,10 +6,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...forest.posterior.circuit_kernels import circuit_log_density, find_atoms, has_circuit, share_out
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.compile import array_kernel, kernel
+from ...ground.records import record
 from .region_kernels import ONE, ZERO, component_mass
 
 BLOCK = 128
@@ -20,9 +20,9 @@ _BUCKETS = 128
 _TILE = 32  # components whose masses are fetched at once: their cache lines stay for the next marks
 
 # divisions by 0 are seen to; without Python's check of them loops become vector instructions
-loop = njit(nogil=True, cache=True, _nrt=False, error_model="numpy")  # type: ignore[call-overload]
 
 
+@record
 class Live(NamedTuple):
     """The components that count for one row.
 
@@ -44,7 +44,7 @@ class Live(NamedTuple):
     dropped: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def scratch_live(n_components):
     """Scratch for `find_live`."""
     return Live(
@@ -164,7 +164,7 @@ def gather(columns, leaves, evidence, marks, components, masses, used, n_used, l
         u = stop
 
 
-@loop
+@kernel
 def add_levels(marks, m, start, n_levels, n, level_row, v, out):
     """Write the mass of a set of levels, the sum of rows of ``level_row`` from ``start`` on, into row v of ``out``."""
     first, stop = marks.level_start[m], marks.level_start[m + 1]

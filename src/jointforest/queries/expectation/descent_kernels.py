@@ -6,12 +6,11 @@ the last column that is split it takes sums of products alone, as the masses of 
 
 from __future__ import annotations
 
-from ...leaves.one_slot.slot_kernels import kernel
-from .component_kernels import loop
+from ...ground.compile import kernel
 from .region_kernels import ONE, ZERO
 
 
-@loop
+@kernel
 def split(vector, mass, lo, mid, hi, n, source, left, right):
     """Divide the vector in row ``source`` between the rows ``left`` and ``right``; return the left one's sum."""
     if hi == ONE and lo == ZERO:
@@ -38,7 +37,7 @@ def split(vector, mass, lo, mid, hi, n, source, left, right):
     return row_sum(vector, left, n)
 
 
-@loop
+@kernel
 def row_sum(vector, row, n):
     """Sum of the first n entries (a multiple of 8) of a row."""
     a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -49,7 +48,7 @@ def row_sum(vector, row, n):
     return ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
-@loop
+@kernel
 def dot(vector, row, mass, m, n):
     """Sum over the first n components (a multiple of 8) of a row's weight times the mass of a mark."""
     a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -60,7 +59,7 @@ def dot(vector, row, mass, m, n):
     return ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
-@loop
+@kernel
 def without_region(vector, mass, lo, hi, n, source, target):
     """Divide the weights in row ``source`` by the masses of the region between two marks, into row ``target``."""
     for i in range(n):

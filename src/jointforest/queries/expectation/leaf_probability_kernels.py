@@ -10,16 +10,17 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...forest.posterior.weight_kernels import widened
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.compile import array_kernel, entry, kernel
+from ...ground.records import record
 from .circuit_kernels import descend_circuit
 from .component_kernels import BLOCK, STRIDE, find_live, gather, scratch_live
 from .descent_kernels import descend
 from .residual_kernels import scratch_left, what_is_left
 
 
+@record
 class Binding(NamedTuple):
     """What kernels know before any row: the model's columns and leaves, and fields of `expectation_bind.Bound`.
 
@@ -44,6 +45,7 @@ class Binding(NamedTuple):
     depth: int
 
 
+@record
 class Scratch(NamedTuple):
     """Room for one row at a time.
 
@@ -74,7 +76,7 @@ class Scratch(NamedTuple):
     base: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def scratch(bound):
     """`Scratch` for a binding."""
     n_nodes, n_columns = bound.splits.feature.shape[0], bound.columns.slot.shape[0]
@@ -94,7 +96,7 @@ def scratch(bound):
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def start_row(bound, evidence, X, other, row, post, at, most, room):
     """Find what is left of the trees and the live components; return the numbers of nodes and of marks."""
     n, n_used = what_is_left(bound.splits, X, other, row, room.stack, room.left)
@@ -122,7 +124,7 @@ def load(bound, evidence, n_used, first, room, mass):
     return end, total
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def arrive(bound, evidence, tolerance, n, n_used, room, mass):
     """Write the probability of each of the n nodes that are left (see `Left.mass`) for a row's live components."""
     left, live, splits = room.left, room.live, bound.splits
@@ -143,7 +145,7 @@ def arrive(bound, evidence, tolerance, n, n_used, room, mass):
         )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def weight_to_drop(half, splits, left, tolerance):
     """Posterior weight to leave out such that errors are at most half the tolerance of each output's range."""
     least = 1.0
@@ -157,7 +159,7 @@ def weight_to_drop(half, splits, left, tolerance):
     return least
 
 
-@njit(nogil=True, cache=True)
+@entry
 def expected_rows(bound, evidence, X, other, first, post, tolerance, out, error):
     """Expected sums over trees of rows first.. (those of the posterior), and bounds of their errors; both (n, K)."""
     room = scratch(bound)
@@ -190,13 +192,13 @@ def expected_rows(bound, evidence, X, other, first, post, tolerance, out, error)
             out[row, k], error[row, k] = total, wrong
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def with_room(mass, n_used):
     """The array, or a larger one if it has fewer than ``n_used`` rows."""
     return mass if mass.shape[0] >= n_used else np.empty((2 * n_used, STRIDE), np.float64)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def leaf_rows(bound, evidence, X, other, first, post):
     """Start, leaf and probability of the ensemble's leaves that rows first.. can reach."""
     room = scratch(bound)

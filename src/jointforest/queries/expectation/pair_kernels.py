@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.compile import entry, kernel
 from .component_kernels import BLOCK, STRIDE
 from .descent_kernels import descend
 from .leaf_probability_kernels import load, scratch, start_row, with_room
@@ -101,7 +100,7 @@ def pair_cost(left, n_live):
     return cost * n_live
 
 
-@njit(nogil=True, cache=True)
+@entry
 def pair_rows(bound, evidence, X, other, first, post, most, mean, second, is_exact):
     """E[F] (n, K) and E[F F'] (n, K, K) of the sums over trees, by row, and whether it was affordable.
 

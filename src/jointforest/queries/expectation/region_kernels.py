@@ -6,15 +6,17 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from ...leaves.one_slot.slot_kernels import kernel, slot_cdf
+from ...ground.compile import entry, kernel
+from ...ground.records import record
+from ...leaves.one_slot.slot_kernels import slot_cdf
 from ...leaves.table import FACTORS, PRODUCT, SUM
 
 ZERO, ONE = 0, 1
 """Marks of mass 0 and 1 in every component."""
 
 
+@record
 class Marks(NamedTuple):
     """Regions of single columns whose masses add up to those of all nodes' regions.
 
@@ -37,6 +39,7 @@ class Marks(NamedTuple):
     level: np.ndarray
 
 
+@record
 class Masses(NamedTuple):
     """Masses in the joint's components.
 
@@ -55,6 +58,7 @@ class Masses(NamedTuple):
     place: np.ndarray
 
 
+@record
 class Components(NamedTuple):
     """The joint as a mixture of C components: leaves, or of a leaf with a circuit the children of its first sums.
 
@@ -85,7 +89,7 @@ class Components(NamedTuple):
     part_weight: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@entry
 def parents(left, right):
     """Parent of each node, -1 of roots, and whether the node is its left child."""
     parent, is_left = np.full(left.shape[0], -1, np.int32), np.zeros(left.shape[0], np.bool_)
@@ -96,7 +100,7 @@ def parents(left, right):
     return parent, is_left
 
 
-@njit(nogil=True, cache=True)
+@entry
 def numeric_regions(parent, is_left, column, j, nodes, edge):
     """Ends (lo, mid, hi) of column j at its nodes: (lo, hi] reaches the node, (lo, mid] goes on to the left.
 
@@ -118,7 +122,7 @@ def numeric_regions(parent, is_left, column, j, nodes, edge):
     return out
 
 
-@njit(nogil=True, cache=True)
+@entry
 def level_regions(parent, is_left, column, j, nodes, place, goes_left):
     """Levels of column j that reach each of its nodes, uint8 (nodes, levels).
 
@@ -136,7 +140,7 @@ def level_regions(parent, is_left, column, j, nodes, place, goes_left):
     return reach
 
 
-@njit(nogil=True, cache=True)
+@entry
 def components_of(leaves, n_columns):
     """The fields of `Components`."""
     n_leaves, n_nodes = leaves.log_weight.shape[0], leaves.node_kind.shape[0]
@@ -228,7 +232,7 @@ def component_mass(columns, leaves, evidence, marks, components, c, m):
     return min(total, 1.0)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def fill_levels(leaves, columns, components, first, stop, out):
     """Masses of all levels in the components first..stop-1, into ``out`` (C, S)."""
     for c in range(first, stop):
@@ -242,7 +246,7 @@ def fill_levels(leaves, columns, components, first, stop, out):
                         out[c, level] += weight * leaves.level_mass[row, level]
 
 
-@njit(nogil=True, cache=True)
+@entry
 def fill_masses(columns, leaves, evidence, marks, components, mark, first, stop, out):
     """Masses of the marks ``mark`` (m,) in the components first..stop-1, into ``out`` (C, m)."""
     for c in range(first, stop):

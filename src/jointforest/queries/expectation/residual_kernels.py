@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.compile import array_kernel, kernel
+from ...ground.records import record
 from .region_kernels import ONE, ZERO
 
 
+@record
 class Left(NamedTuple):
     """What is left of the trees for one row: n nodes in preorder, a node's left child next to it.
 
@@ -43,7 +44,7 @@ class Left(NamedTuple):
     local: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def scratch_left(n_nodes, n_trees, n_marks):
     """Scratch for `what_is_left`."""
     return Left(

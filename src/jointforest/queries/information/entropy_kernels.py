@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from ...forest.posterior.weight_kernels import log_sum
+from ...ground.compile import array_kernel, entry, kernel
 from ...leaves.families import normal_kernels as normal
 from ...leaves.families import student_kernels as student
 from ...leaves.families.family_kernels import log_mass
@@ -27,7 +27,7 @@ _CORE = 1000.0
 _NEGLIGIBLE = 1e-20
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _normal_entropy(a, b, lo, hi):
     """Entropy of a truncated normal, and the mean of the square of its log density's slope."""
     za, zb, h = (lo - a) / b, (hi - a) / b, (hi - lo) / b
@@ -43,7 +43,7 @@ def _normal_entropy(a, b, lo, hi):
     return math.log(b) + normal.log_interval(za, zb, h) + LOG_SQRT_2PI + 0.5 * (var + mu * mu), slope
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _student_entropy(a, b, lo, hi):
     """As `_normal_entropy`, of a truncated Student t: in y = asinh(z / 2) its density is as cosh(y)^-4."""
     ya, yb = math.asinh(0.5 * (lo - a) / b), math.asinh(0.5 * (hi - a) / b)
@@ -69,7 +69,7 @@ def _student_entropy(a, b, lo, hi):
     return math.log(b) + log_norm - student.LOG_3_8 + 5.0 * log_cosh / total, slope / total / (b * b)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _smooth(family, a, b, lo, hi, step):
     """Entropy of the density on (lo, hi]; on a grid of fine cells, that of the cells.
 
@@ -85,7 +85,7 @@ def _smooth(family, a, b, lo, hi, step):
     return entropy + step * step / 24.0 * slope
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _cells(family, a, b, lo, hi, log_norm, first, last, step, origin):
     """Sum of -p log(p / step) over the cells first..last, outwards from the mode."""
     at = min(max(cell_centre(step, origin, a), first), last)
@@ -104,7 +104,7 @@ def _cells(family, a, b, lo, hi, log_norm, first, last, step, origin):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _part(family, a, b, lo, hi, log_norm, u, v, step):
     """Sum of -p log(p / step) over the fine cells in (u, v]."""
     if v - u <= 0.5 * step:
@@ -113,7 +113,7 @@ def _part(family, a, b, lo, hi, log_norm, u, v, step):
     return math.exp(log_m) * (_smooth(family, a, b, u, v, step) - log_m) if log_m > -math.inf else 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def family_entropy(family, a, b, lo, hi, step, origin):
     """Entropy of a truncated family against the length on the line; on a grid of its cells' density, mass over step."""
     if step == 0.0 or family == UNIFORM:
@@ -138,12 +138,12 @@ def family_entropy(family, a, b, lo, hi, step, origin):
     return total + _part(family, a, b, lo, hi, log_norm, max(lo, right + 0.5 * step), hi, step)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _plogp(p):
     return p * math.log(p) if p > 0.0 else 0.0
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _numeric_entropy(columns, leaves, s, row, weight):
     """Entropy of numeric slot s in a mixture of rows; NaN if the supports of two densities overlap."""
     step, origin = columns.step[s], columns.origin[s]
@@ -180,7 +180,7 @@ def _numeric_entropy(columns, leaves, s, row, weight):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _level_entropy(columns, leaves, s, row, weight):
     """Entropy of categorical slot s in a mixture of rows."""
     total = 0.0
@@ -192,7 +192,7 @@ def _level_entropy(columns, leaves, s, row, weight):
     return total
 
 
-@njit(nogil=True, cache=True)
+@entry
 def column_entropies(columns, leaves, j, start, row, weight):
     """Entropy of column j in the mixtures ``row[start[k]:start[k + 1]]``; NaN where it is not exact."""
     s = columns.slot[j]
@@ -206,7 +206,7 @@ def column_entropies(columns, leaves, j, start, row, weight):
     return out
 
 
-@njit(nogil=True, cache=True)
+@entry
 def column_log_densities(columns, leaves, j, start, row, weight, x):
     """Log density of column j at points or level codes x in the mixtures ``row[start[k]:start[k + 1]]``: (k, x)."""
     s = columns.slot[j]
@@ -227,7 +227,7 @@ def column_log_densities(columns, leaves, j, start, row, weight, x):
     return out
 
 
-@njit(nogil=True, cache=True)
+@entry
 def told_of_leaf(leaves, post):
     """Divergence of each row's posterior of the leaves from their weights, (rows,)."""
     out = np.zeros(post.log_evidence.shape[0], np.float64)

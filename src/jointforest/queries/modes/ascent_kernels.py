@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from ...forest.posterior.region_kernels import cell_region, in_region
+from ...ground.compile import array_kernel, entry, kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
 from ...leaves.one_slot.slot_kernels import _cut, _has_atom
 from .mode_kernels import cell_density, cell_mode
@@ -19,7 +19,7 @@ _STEPS = 48
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mixture_log_density(columns, leaves, j, row, log_weight, x):
     """Log of the sum over rows of exp(log_weight) times the density of the value x of column j."""
     top, total = -math.inf, 0.0
@@ -33,7 +33,7 @@ def mixture_log_density(columns, leaves, j, row, log_weight, x):
     return top + math.log(total) if top > -math.inf else top
 
 
-@njit(nogil=True, cache=True)
+@entry
 def best_level(columns, leaves, box, j, row, log_weight, x):
     """The allowed level of greatest mass, and its log density; x if no other is better."""
     start = columns.level_start[columns.slot[j]]
@@ -46,7 +46,7 @@ def best_level(columns, leaves, box, j, row, log_weight, x):
     return x, best
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def places(columns, leaves, evidence, box, j, row, log_weight):
     """Peaks, ends of support and atoms that agree with the evidence, ascending."""
     slot, region = columns.slot[j], cell_region(evidence, 0, j)
@@ -73,13 +73,13 @@ def places(columns, leaves, evidence, box, j, row, log_weight):
     return np.unique(found[:n])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def on_grid(columns, slot, x):
     """The centre of x's cell; x itself without grid."""
     return cell_centre(columns.step[slot], columns.origin[slot], x) if columns.step[slot] > 0.0 else x
 
 
-@njit(nogil=True, cache=True)
+@entry
 def best_number(columns, leaves, evidence, box, j, row, log_weight, x):
     """A number that agrees with the evidence and is at least as good as x, and its log density.
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from ...forest.posterior.circuit_kernels import has_circuit, share_out
+from ...ground.compile import array_kernel, entry, kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
-from ...leaves.one_slot.slot_kernels import find_atom, kernel
+from ...leaves.one_slot.slot_kernels import find_atom
 from ...leaves.table import FACTORS
 from .mode_kernels import Box, cell_density, cell_mode, circuit_mode
 
 
-@njit(nogil=True, cache=True)
+@entry
 def tree_bounds(leaves, n_trees, leaf, bound):
     """Greatest bound of each tree's leaves, (T,), -inf for none; where it is in the list, -1 for nowhere."""
     best, at = np.full(n_trees, -np.inf), np.full(n_trees, -1)
@@ -25,14 +25,14 @@ def tree_bounds(leaves, n_trees, leaf, bound):
     return best, at
 
 
-@njit(nogil=True, cache=True)
+@entry
 def log_total(best, floor):
     """Log of the sum over trees, each with at least exp(floor)."""
     top = max(best.max(), floor)
     return top + math.log(np.sum(np.exp(np.maximum(best, floor) - top))) if top > -math.inf else top
 
 
-@njit(nogil=True, cache=True)
+@entry
 def halves(columns, box, j, cut, goes_left):
     """The two parts of a box: column j up to ``cut`` and above, or the levels that go left and the others."""
     left = Box(box.lo.copy(), box.hi.copy(), box.allowed.copy())
@@ -49,7 +49,7 @@ def halves(columns, box, j, cut, goes_left):
     return left, right
 
 
-@njit(nogil=True, cache=True)
+@entry
 def bound_halves(columns, leaves, evidence, box, left, right, j, leaf, bound, floor):
     """The leaves whose bound in the left half is above the floor, these bounds, and the same of the right half.
 
@@ -111,7 +111,7 @@ def number_cut(columns, s, lo, hi, u, v, support_lo, support_hi):
     return cut if least <= cut < most and lo < cut < hi else math.nan
 
 
-@njit(nogil=True, cache=True)
+@entry
 def choose_cut(columns, leaves, evidence, box, leaf, bound, n_trees):
     """A likely point of the box (d,), and the column, threshold and levels to cut it by; column -1: nothing to gain.
 
@@ -167,7 +167,7 @@ def choose_cut(columns, leaves, evidence, box, leaf, bound, n_trees):
         loss[j] = 0.0
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def levels_with(columns, leaves, j, l, row, x, y):  # noqa: E741
     """Which levels go with x, (K,): those that, next to x, row l likes as well as ``row`` does, next to its y."""
     first, end = columns.level_start[columns.slot[j]], columns.level_start[columns.slot[j] + 1]

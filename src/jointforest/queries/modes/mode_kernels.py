@@ -6,13 +6,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...forest.posterior.circuit_kernels import has_circuit
 from ...forest.posterior.reach_kernels import reachable
 from ...forest.posterior.region_kernels import cell_region
+from ...ground.compile import entry, kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
-from ...leaves.one_slot.slot_kernels import _cut, _has_atom, find_atom, kernel, value_log_density
+from ...leaves.one_slot.slot_kernels import _cut, _has_atom, find_atom, value_log_density
 from ...leaves.table import FACTORS, SUM, UNIFORM
 
 
@@ -157,7 +157,7 @@ def circuit_mode(columns, leaves, evidence, box, leaf, greatest, bound, active, 
     return bound[first]
 
 
-@njit(nogil=True, cache=True)
+@entry
 def leaf_modes(columns, trees, leaves, evidence, box):
     """Leaves with density, int32 (n,); a point of greatest density of each, (n, d); the log density there, (n,).
 
@@ -184,7 +184,7 @@ def leaf_modes(columns, trees, leaves, evidence, box):
     return leaf[:kept].copy(), point[:kept].copy(), log_bound[:kept].copy()
 
 
-@njit(nogil=True, cache=True)
+@entry
 def leaves_of_rows(columns, trees, evidence):
     """The leaf of each tree that each complete row is in, int32 (n, T)."""
     stack, leaf = np.empty(trees.feature.shape[0], np.int32), np.empty(trees.root.shape[0], np.int32)

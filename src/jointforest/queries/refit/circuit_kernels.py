@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.compile import array_kernel, kernel
 from ...leaves.table import FACTORS
 from ..expectation.circuit_kernels import circuit_fit, circuit_shares
 from ..expectation.pair_kernels import in_mark, leaf_region
 from ..expectation.region_kernels import ONE, ZERO, row_mass
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def circuit_pairs(bound, evidence, room, n_used, c, weight, tree, stop, value, matrix, product):
     """`_refit.pair_rows` of one row and one component.
 

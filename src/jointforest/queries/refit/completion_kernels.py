@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.compile import entry, kernel
 from ..expectation.cell_kernels import add_block, add_circuit, advance, cell_masses, end_node, find_cells
 from ..expectation.component_kernels import BLOCK, STRIDE
 from ..expectation.leaf_probability_kernels import load, scratch, start_row, with_room
 
 
-@njit(nogil=True, cache=True)
+@entry
 def cell_leaves(bound, evidence, X, other, first, post, most):
     """All combinations of cells of the missing columns, of the rows with at most ``most``.
 
@@ -70,7 +69,7 @@ def route(splits, left, cells, index, out):
         out[tree] = splits.leaf[end_node(splits, left, cells, index, tree)]
 
 
-@njit(nogil=True, cache=True)
+@entry
 def curvature(leaf, tree, output, shift, weight, share, out):
     """Add second derivatives of log-loss to ``out``, those of each pair of numbers of leaves once.
 

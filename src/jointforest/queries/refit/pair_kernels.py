@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.compile import entry, kernel
 from ..expectation.component_kernels import BLOCK, STRIDE
 from ..expectation.descent_kernels import descend, row_sum
 from ..expectation.leaf_probability_kernels import load, scratch, start_row, with_room
@@ -15,7 +14,7 @@ from ..expectation.pair_kernels import copy_column, leaf_region, restrict
 from .circuit_kernels import add_pair, circuit_pairs
 
 
-@njit(nogil=True, cache=True)
+@entry
 def pair_rows(bound, evidence, X, other, first, post, weight, tree, stop, value, matrix, product):
     """Add weight times P(in leaf a and in leaf b | known cells) of the rows of a posterior (rows first.. of all).
 
@@ -89,7 +88,7 @@ def add_leaf(bound, room, mass, n_used, t, k, n, total, tree, stop, value, matri
                 add_pair(a, splits.leaf[left.node[p]], left.mass[p], tree < 0, value, matrix, product)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def pair_leaves(leaf, weight, first, stop, matrix):
     """Add the weight of rows first..stop-1, whose leaves (n, T) are known, to ``matrix`` at [a, b], each pair once."""
     for i in range(first, stop):
@@ -98,7 +97,7 @@ def pair_leaves(leaf, weight, first, stop, matrix):
                 matrix[leaf[i, t], leaf[i, s]] += weight[i]
 
 
-@njit(nogil=True, cache=True)
+@entry
 def means_above(left, right, leaf, mass, value):
     """Mean value (N, K), by mass, of the leaves below each node; at nodes without mass that of the nearest node above.
 

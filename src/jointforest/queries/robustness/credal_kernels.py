@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 
+from ...ground.compile import kernel
 from ...leaves.families.family_kernels import log_norm, log_pdf, mean_variance
 from ...leaves.families.normal_kernels import short_series
 from ...leaves.families.special_kernels import INV_SQRT_2PI, upper_tail
 from ...leaves.one_slot.grid_kernels import log_cell_density
-from ...leaves.one_slot.slot_kernels import kernel
 from ...leaves.table import NORMAL
 
 _NEAR = 1e-5

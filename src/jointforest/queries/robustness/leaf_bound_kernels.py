@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.compile import kernel
 from ...leaves.table import FACTORS, NORMAL, SUM
 from .credal_kernels import best_mean, density_bound, is_cut, log_density_bound, trend, with_atoms
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.compile import kernel
 from ...leaves.table import FACTORS, SUM
 from .leaf_bound_kernels import bound_circuit, bound_products
 

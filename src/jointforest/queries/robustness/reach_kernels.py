@@ -6,13 +6,15 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...forest.posterior.reach_kernels import level_goes_left
+from ...ground.compile import entry, kernel
+from ...ground.records import record
 from ...leaves.one_slot.grid_kernels import cell_centre
-from ...leaves.one_slot.slot_kernels import find_atom, kernel
+from ...leaves.one_slot.slot_kernels import find_atom
 
 
+@record
 class Reached(NamedTuple):
     """What one row reaches: scratch for trees of N nodes and L leaves over d columns, written by `reach`.
 
@@ -57,7 +59,7 @@ class Reached(NamedTuple):
     atom: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@entry
 def node_weights(trees, leaves):
     """Weight of each node, (N,): the sum of the leaves' below it; of a root, that of its tree."""
     weight = np.empty(trees.feature.shape[0], np.float64)
@@ -69,7 +71,7 @@ def node_weights(trees, leaves):
     return weight
 
 
-@njit(nogil=True, cache=True)
+@entry
 def allowed_levels(columns, trees, j):
     """Which levels of categorical column j the box of each leaf admits; uint8 (L, K)."""
     slot = columns.slot[j]

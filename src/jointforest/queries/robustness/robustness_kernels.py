@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from ...forest.posterior.circuit_kernels import has_circuit
-from ...leaves.one_slot.slot_kernels import kernel
+from ...ground.compile import array_kernel, entry, kernel
 from .leaf_value_kernels import value_classes, value_leaves
 from .reach_kernels import know, reach
 from .row_kernels import scratch, with_best
@@ -199,7 +198,7 @@ def _row_epsilon(columns, trees, leaves, problem, reached, worst, y, second, p, 
     return found
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _start_row(columns, trees, leaves, problem, evidence, row, y, z, stack, reached, worst):
     """Write what the row reaches; the scratch for it."""
     know(columns, evidence, row, reached)
@@ -214,7 +213,7 @@ def _start_row(columns, trees, leaves, problem, evidence, row, y, z, stack, reac
     return worst
 
 
-@njit(nogil=True, cache=True)
+@entry
 def epsilon_rows(columns, trees, leaves, problem, evidence, first, stop, predicted, second, p, tol):
     """`robustness.robustness` of the rows first..stop-1, from their two likeliest classes (-1: none) and all p."""
     reached, worst = scratch(columns, trees, leaves)
@@ -228,7 +227,7 @@ def epsilon_rows(columns, trees, leaves, problem, evidence, first, stop, predict
     return out
 
 
-@njit(nogil=True, cache=True)
+@entry
 def margin_rows(columns, trees, leaves, problem, evidence, first, stop, predicted, log_evidence, epsilon):
     """`robustness.worst_margin` of the rows first..stop-1."""
     reached, worst = scratch(columns, trees, leaves)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import array_kernel
+from ...ground.records import record
 from .reach_kernels import Reached
 
 
+@record
 class Problem(NamedTuple):
     """What is asked, the same for all rows.
 
@@ -92,7 +94,7 @@ class Worst(NamedTuple):
     q_scale: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def scratch(columns, trees, leaves):
     """Arrays for one row."""
     n_nodes, n_leaves, n_trees = trees.feature.shape[0], leaves.log_weight.shape[0], trees.root.shape[0]
@@ -136,7 +138,7 @@ def scratch(columns, trees, leaves):
     return reached, worst
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def with_best(worst, best):
     """The same scratch with another ``best``."""
     return Worst(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import entry, kernel
 from ...ground.random_kernels import stream, uniform
 
 
-@njit(nogil=True, cache=True)
+@entry
 def arrive(trees, first, stop, values, weight, seed, number, out):
     """Leaf of every row of ``values`` (d, n) in the tree of nodes first..stop-1, into ``out`` (int32, n).
 
@@ -46,7 +46,7 @@ def arrive(trees, first, stop, values, weight, seed, number, out):
         begin[right - first], end[right - first] = middle, b
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def share_left(trees, node, x, rows, weight):
     """Share of the rows with value that go left, by weight; one half if there are none."""
     known = 0.0
@@ -59,7 +59,7 @@ def share_left(trees, node, x, rows, weight):
     return known_left / known if known > 0.0 else 0.5
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kernel
 def goes_left(trees, node, x):
     """Whether a value, or a level's code, goes left."""
     at = trees.levels_at[node]

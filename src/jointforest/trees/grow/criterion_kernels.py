@@ -6,7 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from ...ground.compile import kernel
+from ...ground.records import record
 
 GINI = 0
 """Criterion: weighted Gini impurity of the classes (two or more)."""
@@ -16,9 +18,9 @@ VARIANCE = 2
 """Criterion: weighted squared deviation of a number from its mean."""
 
 # Most of these make no arrays, so they count no references, which would cost more than the split of a small node.
-kernel = njit(nogil=True, cache=True, _nrt=False)  # type: ignore[call-overload]  # absent from numba's annotations
 
 
+@record
 class Limits(NamedTuple):
     """What either side of a split must keep.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from .criterion_kernels import add, cut_groups, kernel, present_groups, purity, weight_and_power
+from ...ground.compile import array_kernel, kernel
+from .criterion_kernels import add, cut_groups, present_groups, purity, weight_and_power
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def best_levels(criterion, codes, n_levels, ordered, rows, start, stop, goes_left, work, limits):
     """Best set of levels of a categorical column over the node ``rows[start:stop]``, which ``work`` describes.
 
@@ -74,7 +74,7 @@ def _levels_left(criterion, n_levels, ordered, present, cut, work, goes_left):
         goes_left[order[k]] = 1 if k < cut else 0
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _sort_levels(criterion, work, present, by):
     """Sort ``work.order[:present]`` by the share of class ``by``, or by the mean; equals keep their order."""
     table, order, share = work.table, work.order, work.share

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from ...ground.compile import array_kernel
+from ...ground.records import record
 
 
+@record
 class Work(NamedTuple):
     """The rows of one node, in their order, and work space; m is the most rows of a node, S the number of statistics.
 
@@ -48,7 +51,7 @@ class Work(NamedTuple):
     groups: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def work_space(m, n_statistics, most_ranks, most_levels):
     """Work space for nodes of up to ``m`` rows."""
     n_words = most_ranks // 64 + 1

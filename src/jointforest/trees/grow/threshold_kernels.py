@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
+from ...ground.compile import kernel
 from .criterion_kernels import (
     VARIANCE,
     add,
     allowed,
     class_growth,
     cut_groups,
-    kernel,
     present_groups,
     purity,
     weight_and_power,

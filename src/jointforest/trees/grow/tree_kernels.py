@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import array_kernel, entry, kernel
 from ...ground.random_kernels import below, stream, uniform
-from .criterion_kernels import VARIANCE, Limits, add, kernel, weight_and_power
+from .criterion_kernels import VARIANCE, Limits, add, weight_and_power
 from .level_set_kernels import best_levels
 from .node_rows_kernels import work_space
 from .threshold_kernels import best_threshold
@@ -15,7 +15,7 @@ _PURE = 1e-14
 """Nodes are pure up to this variance, the whole table's being 1, or this share of rows outside the largest class."""
 
 
-@njit(nogil=True, cache=True)
+@entry
 def grow_tree(
     codes, n_codes, is_categorical, is_ordered, y, n_statistics, weight, rows, criterion, max_features, keep_looking,
     min_samples_split, min_samples_leaf, min_class, max_depth, max_leaf_nodes, min_gain, seed, number,
@@ -231,7 +231,7 @@ def describe(criterion, y, weight, rows, start, stop, work):
     return size, squares
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _grown(array, fill):
     """The array at twice its size."""
     larger = np.full(2 * array.shape[0], fill, array.dtype)
@@ -239,7 +239,7 @@ def _grown(array, fill):
     return larger
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _partition(codes, rows, spare, weight, start, stop, below_rank, levels_at, words, share_left, node, state):
     """Bring the rows that go left before the others, keeping their order; return where the others begin."""
     known_left = 0.0
@@ -267,7 +267,7 @@ def _partition(codes, rows, spare, weight, start, stop, below_rank, levels_at, w
     return middle
 
 
-@njit(nogil=True, cache=True)
+@entry
 def cut_ranks(feature, below_rank, above_rank, value_start, values):
     """Largest rank that goes left (int32, N) if each split is cut halfway between its two neighbours in the node.
 
@@ -290,7 +290,7 @@ def cut_ranks(feature, below_rank, above_rank, value_start, values):
     return out
 
 
-@njit(nogil=True, cache=True)
+@entry
 def shares_of(codes, feature, below_rank, levels_at, words, left, right, share_left, seed, number):
     """`grow_tree`'s ``share_left`` as the rows of ``codes`` (d, n) have it; nodes that none reaches keep theirs."""
     n_nodes = feature.shape[0]
@@ -314,7 +314,7 @@ def shares_of(codes, feature, below_rank, levels_at, words, left, right, share_l
     return out
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kernel
 def goes_left(code, below_rank, levels_at, words):
     """Whether a known rank or level goes left."""
     if levels_at < 0:
@@ -322,7 +322,7 @@ def goes_left(code, below_rank, levels_at, words):
     return (words[levels_at + code // 64] >> np.uint64(code % 64)) & np.uint64(1) == np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _push(priority, node, size, new_priority, new_node):
     """Add an entry to a binary max-heap of ``size`` entries."""
     k = size
@@ -334,7 +334,7 @@ def _push(priority, node, size, new_priority, new_node):
     node[k] = new_node
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _pop(priority, node, size):
     """Remove the top of a binary max-heap; ``size`` entries remain."""
     last_priority, last_node = priority[size], node[size]
@@ -354,7 +354,7 @@ def _pop(priority, node, size):
     node[k] = last_node
 
 
-@njit(nogil=True, cache=True)
+@entry
 def route(codes, feature, below_rank, levels_at, words, left, right, share_left, seed, number, out):
     """Leaf node of every row of ``codes`` (d, n) in one tree, into ``out`` (int32, n).
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import array_kernel, entry
+from ...ground.records import record
 from ..grow.criterion_kernels import ENTROPY, class_power
 
 MOST_EXACT = 16384
@@ -15,6 +16,7 @@ _MOST_CELLS = 1 << 22  # of a table of bin by statistic: 32 MiB
 _PURE = 1e-14
 
 
+@record
 class Groups(NamedTuple):
     """Groups of a node's rows that a split keeps together, ascending; rows with missing value are in none.
 
@@ -39,7 +41,7 @@ class Groups(NamedTuple):
     is_binned: bool
 
 
-@njit(nogil=True, cache=True)
+@entry
 def describe(data, rows, weight, targets, criterion):
     """Statistics (S,) of a node and the weighted impurity (d,) of its targets, 0 where pure or no target."""
     d = data.bins.shape[1]
@@ -81,7 +83,7 @@ def describe(data, rows, weight, targets, criterion):
     return total, impurity
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def groups_of(data, rows, weight, j, targets):
     """`Groups` of the node's rows by column j; ``targets`` (int64) are the columns whose statistics are wanted."""
     cells = 0
@@ -97,7 +99,7 @@ def groups_of(data, rows, weight, j, targets):
     return _listed(data, rows, weight, j, targets)
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _counted(data, rows, weight, j, targets, cells):
     """Groups from a table of bin by statistic: for nodes with many rows."""
     n_bins = data.n_bins[j]
@@ -163,7 +165,7 @@ def _counted(data, rows, weight, j, targets, cells):
     return Groups(code, size[:n_groups].copy(), start, stat, value, data.is_categorical[j] == 0)
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _listed(data, rows, weight, j, targets):
     """Groups of equal values, each row's statistics listed: for nodes with few rows, and tables too large to make."""
     ranks = data.ranks[j]

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...ground.compile import entry
 from ...ground.random_kernels import stream, uniform
+from ...ground.records import record
 from ...table.columns import Columns
 from ..ranks import Ranks
 
 MAX_BINS = 256
 
 
+@record
 class JointRows(NamedTuple):
     """Table of n rows and d columns for trees that split all columns at once.
 
@@ -104,7 +106,7 @@ def _standard(x: np.ndarray) -> np.ndarray:
     return centred / (np.nanstd(centred) or 1.0)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def partition(codes, rows, spare, weight, below_rank, goes_left, share_left, depth, seed, first_stream):
     """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
 

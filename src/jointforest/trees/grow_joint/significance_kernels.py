@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from ...ground.compile import array_kernel, entry, kernel
 
 _STEPS = 30
 
 
-@njit(nogil=True, cache=True)
+@entry
 def log_chance(data, rows, j, below_rank, goes_left, targets):
     """Logarithm of a bound on the chance that a fixed split by column j, independent of the targets, separates any of
     them as far; rows count 1 each, so that a bootstrap's repeats are no evidence.
@@ -42,7 +43,7 @@ def log_chance(data, rows, j, below_rank, goes_left, targets):
     return min(lowest + math.log(targets.shape[0]), 0.0)
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _log_chance_of(count, is_categorical):
     """Bound for one target, from its table ``count`` (bins or levels, 2): rows that went right, and left."""
     right, left = count[:, 0].sum(), count[:, 1].sum()
@@ -65,7 +66,7 @@ def _log_chance_of(count, is_categorical):
     return math.log(2.0) - _logistic(count, left, right) - log_given
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _divergence(count, left, right):
     """Half the likelihood ratio statistic of independence of level and side."""
     total = 0.0
@@ -78,7 +79,7 @@ def _divergence(count, left, right):
     return total
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _logistic(count, left, right):
     """Half the likelihood ratio statistic of a logistic regression of the side on the number of the bin."""
     n_bins = count.shape[0]

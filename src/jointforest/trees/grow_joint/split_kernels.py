@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from ..grow.criterion_kernels import GINI, class_growth, class_power, kernel, purity
+from ...ground.compile import array_kernel, entry, kernel
+from ..grow.criterion_kernels import GINI, class_growth, class_power, purity
 from .group_kernels import groups_of
 
 _POWER_STEPS = 30
 
 
-@njit(nogil=True, cache=True)
+@entry
 def best_split(data, rows, weight, j, targets, total, impurity, criterion, n_others, min_weight):
     """Best split of a node by column j.
 
@@ -70,7 +70,7 @@ def best_split(data, rows, weight, j, targets, total, impurity, criterion, n_oth
     return improvement, log_cuts, np.int64(last), np.int64(following), goes_left
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _best_cut(groups, order, data, targets, impurity, criterion, min_weight):
     """Best cut of the groups in this order: (sum of the targets' relative reductions, groups on the left or 0)."""
     S, d = data.owner.shape[0], impurity.shape[0]
@@ -128,7 +128,7 @@ def _between(left, right, at):
     return a * b / (a + b) * distance * distance
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def level_order(groups, data, targets, total, impurity, criterion):
     """Levels by their place along the direction in which the targets' means differ most between levels.
 
@@ -185,7 +185,7 @@ def level_order(groups, data, targets, total, impurity, criterion):
     return np.argsort(place, kind="mergesort")
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _centre(sums, mean, unit, data, targets):
     """Sums of statistics become deviations from what the node has for the same weight, in units of gain."""
     for k in targets:
@@ -199,7 +199,7 @@ def _centre(sums, mean, unit, data, targets):
             sums[at] = 0.0
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _project(groups, direction, mean, unit, data, targets, place):
     """Place of each group's mean deviation along a direction, into ``place`` (G,)."""
     slope = direction * unit  # of a statistic, then less what the node has of it
@@ -216,7 +216,7 @@ def _project(groups, direction, mean, unit, data, targets, place):
         place[g] = total / groups.size[g]
 
 
-@njit(nogil=True, cache=True)
+@array_kernel
 def _mark_levels(groups, order, cut, is_ordered, goes_left):
     """The set of levels of a cut; levels that no row of the node has go to the heavier side (ordered: keep order)."""
     if is_ordered:
