@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import _dynfunc, njit
+from numba import _dynfunc, njit  # type: ignore[attr-defined]  # absent from numba's annotations
 from numba.core import cgutils, event, types
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
@@ -62,7 +62,7 @@ class _InnerLibrary(JITCodeLibrary):
 class _InnerLowering(BaseNativeLowering):
     """Numba's lowering, into an `_InnerLibrary`."""
 
-    _name = "jointforest_inner_lowering"
+    _name = "jointforest_inner_lowering"  # type: ignore[assignment]
 
     @property
     def lowering_class(self) -> type[Lower]:
@@ -203,9 +203,9 @@ class _RecordModel(models.PrimitiveModel):
 class _RecordAttribute(AttributeTemplate):
     key = Record
 
-    def generic_resolve(self, record: Record, name: str) -> types.Type | None:
-        names = record.cls._fields  # type: ignore[attr-defined]
-        return record.fields[names.index(name)] if name in names else None
+    def generic_resolve(self, value: Any, attr: str) -> Any:
+        names = value.cls._fields
+        return value.fields[names.index(attr)] if attr in names else None
 
 
 @lower_getattr_generic(Record)
