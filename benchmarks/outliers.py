@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from jointforest import AdversarialForest
-from jointforest.learn.generative.generative import GenerativeForestClassifier
+from jointforest.learn.generative.classifier import GenerativeForestClassifier
 from jointforest.learn.outliers import ForestOutlierDetector
 from jointforest.table.infer_schema import infer_schema
 

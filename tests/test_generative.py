@@ -23,7 +23,8 @@ from jointforest.face.joint import Joint
 from jointforest.forest.column.levels import level_probability
 from jointforest.forest.column.tree_answers import tree_answers
 from jointforest.learn.adversarial.rounds import draw_rows
-from jointforest.learn.generative.generative import GenerativeForestClassifier, GenerativeForestRegressor
+from jointforest.learn.generative.classifier import GenerativeForestClassifier
+from jointforest.learn.generative.regressor import GenerativeForestRegressor
 from jointforest.learn.generative.tuning import BETA_MISSING, BETAS, _average
 from jointforest.table.evidence import build
 

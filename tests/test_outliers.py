@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
 import jointforest as jf
-from jointforest.learn.generative.generative import GenerativeForestClassifier
+from jointforest.learn.generative.classifier import GenerativeForestClassifier
 from jointforest.learn.outliers import ForestOutlierDetector, histogram_forest
 from jointforest.queries.rows.attribution import attribution
 

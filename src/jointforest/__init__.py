@@ -25,8 +25,8 @@ _HOME = {
     "Estimate": "face.information",
     "ExpectedPredictor": "face.expected",
     "ForestOutlierDetector": "learn.outliers",
-    "GenerativeForestClassifier": "learn.generative.generative",
-    "GenerativeForestRegressor": "learn.generative.generative",
+    "GenerativeForestClassifier": "learn.generative.classifier",
+    "GenerativeForestRegressor": "learn.generative.regressor",
     "Interval": "table.conditions",
     "Joint": "face.joint",
     "JointTree": "learn.joint_tree",
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from .ground.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
     from .language.errors import QuerySyntaxError
     from .learn.adversarial.adversarial import AdversarialForest
-    from .learn.generative.generative import GenerativeForestClassifier, GenerativeForestRegressor
+    from .learn.generative.classifier import GenerativeForestClassifier
+    from .learn.generative.regressor import GenerativeForestRegressor
     from .learn.joint_tree import JointTree
     from .learn.outliers import ForestOutlierDetector
     from .model.file import load

@@ -97,7 +97,8 @@ def _generative(frame: Any, target: str, settings: dict[str, Any]) -> Any:
     """Joint of a generative forest: a classifier, or a regressor if the target is a number."""
     import narwhals as nw
 
-    from .learn.generative.generative import GenerativeForestClassifier, GenerativeForestRegressor
+    from .learn.generative.classifier import GenerativeForestClassifier
+    from .learn.generative.regressor import GenerativeForestRegressor
     from .table.infer_schema import infer_schema
 
     if target not in frame.column_names:

@@ -1,0 +1,200 @@
+"""A random forest that is a joint distribution of features and classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from ...face.uncertainty import Uncertainty, uncertainty
+from ...forest.column.levels import level_probability
+from .base import GenerativeForest
+from .supervised import Arrival
+from .targets import Training
+
+_REFERENCE_ROWS = 500
+
+
+class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
+    """A random forest that is a joint distribution: classes with any inputs missing, densities, samples.
+
+    Every leaf of a decision tree gets a small distribution over all columns, so that the forest becomes a mixture
+    p(x, y); missing inputs are summed out exactly. On complete rows ``combine="trees"`` gives the probabilities of the
+    random forest itself. One tree (``n_estimators=1``) is the paper's GeDT.
+
+    Columns of frames are found by name, in any order; absent ones count as missing, others are refused. A level never
+    seen at learning counts as missing, with a warning.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Number of trees.
+    criterion : {"gini", "entropy"}
+    max_features : "sqrt", "log2", None, int or float
+        Columns tried at each split (None: all; a float: that share).
+    max_depth, max_leaf_nodes : int or None
+        Limits of each tree; with ``max_leaf_nodes`` the best splits are made first.
+    min_samples_split : int
+        Fewest rows of a node that is split.
+    min_samples_leaf : int or "auto"
+        Fewest rows of a leaf; "auto" tries 1, 4 and 12 with a few trees each, and takes what predicts out-of-bag rows
+        best when 30 % of their cells are hidden (1 with ``bootstrap=False``).
+    bootstrap : bool
+        Whether each tree is grown on rows drawn with replacement, or on all.
+    max_samples : int, float or None
+        Number (or share) of the rows that a bootstrap draws; None: as many as there are.
+    leaf : {"normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn"}
+        Density of numbers in a leaf, see `AdversarialForest`; all are truncated to the leaf's box, so that the whole
+        integrates to 1. "spn": leaves of at least ``min_spn_samples`` rows are small circuits, learned with LearnSPN,
+        the others as "normal".
+    target_in_leaf : {"factorised", "full"}
+        Whether a leaf takes the target as independent of the features, p(x) p(y), or models them together: in the
+        circuit with ``leaf="spn"``, else as one product for each class.
+    min_spn_samples : int
+        Fewest rows of a leaf that becomes a circuit.
+    bounds, prior, spread_rows
+        How leaf densities are estimated, see `AdversarialForest`. The target's levels are not smoothed.
+    smoothing : float or "auto"
+        Pseudo-rows added to a leaf's levels, see `AdversarialForest`; "auto" takes 0.3 in all, shared out like the
+        column, or one for each level, whichever predicts out-of-bag rows better when 30 % of their cells are hidden.
+    min_spread : float or "auto"
+        Smallest standard deviation in a leaf, in units of the column's; "auto" chooses it for each column, so that
+        out-of-bag cells are most probable (0.1 with ``bootstrap=False``).
+    epsilon : float
+        Weight of the background, see `AdversarialForest`.
+    combine : {"weighted", "trees", "mixture"}
+        How predictions combine the trees. "trees" (GeF): the average of each tree's p_t(y | x_o). "mixture" (GeF+): the
+        conditional of the whole, in which trees weigh as their p_t(x_o). "weighted": weights p_t(x_o)^beta.
+    beta : float in 0..1 or "auto"
+        The dial of "weighted"; "auto" takes the one that predicts out-of-bag rows best when 30 % of their cells are
+        hidden (0 with ``bootstrap=False``).
+    kinds : dict or None
+        Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
+    n_jobs : int or None
+        Threads (-1: all cores). The result does not depend on it.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    joint_ : Joint
+        The distribution of features and target (the last column).
+    classes_ : array (K,)
+        Sorted, of the type of the labels.
+    beta_ : float
+        The dial in use.
+    min_samples_leaf_ : int
+        Fewest rows of a leaf.
+    min_spread_ : float or float64 array (p,)
+        Smallest spread of each numeric column, in units of the column's.
+    reference_ : float64 array (m, n_features_in_)
+        At most 500 rows of learning, drawn at random and encoded (level codes, NaN where missing): what `uncertainty`
+        compares with.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if fitted on a frame.
+
+    References
+    ----------
+    A. Correia, R. Peharz, C. de Campos, "Joints in Random Forests", NeurIPS 2020.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins()
+    >>> X, y = penguins.drop(columns="species"), penguins["species"]
+    >>> clf = jf.GenerativeForestClassifier(n_estimators=20, random_state=0).fit(X, y)
+    >>> clf.predict(X[["bill_length_mm", "island"]].head(2)).tolist()
+    ['Adelie', 'Adelie']
+    """
+
+    def _read(self, X: Any, y: Any, rows: np.ndarray | None = None) -> Training:
+        training = super()._read(X, y, rows)
+        self.classes_ = np.array(training.schema.columns[-1].levels, dtype=training.label_dtype)
+        return training
+
+    def _learn(self, training: Training, arrival: Arrival, seed: int) -> Any:
+        rows = np.sort(np.random.default_rng(seed).permutation(len(training.X))[:_REFERENCE_ROWS])
+        self.reference_ = training.X[rows, :-1]
+        return super()._learn(training, arrival, seed)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities p(y | x_o) of each row, missing cells summed out.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing. Where nothing is known the answer is the prior.
+
+        Returns
+        -------
+        float64 array (n, K)
+            In the order of ``classes_``; rows sum to 1.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there are columns that were not there at learning, or cells of another kind.
+        """
+        evidence = self._evidence(X)
+        return level_probability(self.joint_.model, evidence, self._target, self.n_jobs, self._dial)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row, the first of equals; array (n,)."""
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+    def uncertainty(
+        self, X: Any, reference: Any = None, *, beta: float = 1.0, fragile: float = 0.1, unlikely: float = 5.0
+    ) -> Uncertainty:
+        """Predictions with both of their uncertainties: fragile ones, and those of rows unlike the ones learned from.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+        reference : the same, of m rows, optional
+            Rows to compare densities with, such as some that were not learned from; default: ``reference_``.
+        beta : float in 0..1
+            How trees are combined; by default as the mixture, whose robustness tells more, see `robustness`.
+        fragile, unlikely : float
+            A prediction with an epsilon below ``fragile`` is fragile; a row with a density below that of all but
+            ``unlikely`` percent of the reference is unlikely.
+
+        Returns
+        -------
+        Uncertainty
+            Arrays ``predicted`` (None where the forest gives the row probability 0), ``probability``, ``epsilon``,
+            ``log_density``, ``percentile`` and ``reading``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> X, y = penguins.drop(columns="species"), penguins["species"]
+        >>> clf = jf.GenerativeForestClassifier(n_estimators=10, random_state=0).fit(X, y)
+        >>> usual, odd = clf.uncertainty(X.iloc[[0, 0]].assign(body_mass_g=[3750, 9000])).percentile
+        >>> bool(odd < 5 < usual)
+        True
+        """
+        evidence = self._evidence(X)
+        others = self._complete(self.reference_) if reference is None else self._evidence(reference)
+        found = uncertainty(
+            self.joint_.model,
+            evidence,
+            others,
+            self._target,
+            beta=beta,
+            fragile=fragile,
+            unlikely=unlikely,
+            n_jobs=self.n_jobs,
+        )
+        predicted = np.asarray(self.classes_[found.predicted])
+        if (impossible := found.predicted < 0).any():
+            predicted = predicted.astype(object)
+            predicted[impossible] = None
+        return found._replace(predicted=predicted)
