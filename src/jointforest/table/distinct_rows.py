@@ -22,17 +22,15 @@ def distinct_rows(evidence: Evidence) -> tuple[Evidence, np.ndarray | slice]:
     if len(value) < 16:
         return evidence, everything
     key = _key(value.view(np.uint64))
-    if region.size:
+    if evidence.has_regions:
         key += _key(region.astype(np.uint64)) * np.uint64(3)
     in_order = np.sort(key)
     if 2 * (1 + np.count_nonzero(in_order[1:] != in_order[:-1])) > len(key):
         return evidence, everything
     _, first, place = np.unique(key, return_index=True, return_inverse=True)
-    rows = evidence._replace(
-        value=value[first], region=region[first] if region.size else region, log_penalty=evidence.log_penalty[first]
-    )
+    rows = evidence.take(first)
     same = np.array_equal(rows.value.view(np.uint64)[place], value.view(np.uint64))
-    if not same or (region.size and not np.array_equal(rows.region[place], region)):
+    if not same or (evidence.has_regions and not np.array_equal(rows.region[place], region)):
         return evidence, everything  # two rows that differ have one key
     return rows, place
 

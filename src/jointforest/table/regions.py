@@ -38,3 +38,44 @@ class Evidence(NamedTuple):
     run_hi: np.ndarray
     atoms: np.ndarray
     log_penalty: np.ndarray
+
+    @staticmethod
+    def of_values(value: np.ndarray, log_penalty: np.ndarray | None = None) -> Evidence:
+        """Evidence of values alone: float64 array (n, d), NaN where nothing is known."""
+        nothing = np.empty(0)
+        return Evidence(
+            value=value,
+            region=np.empty((0, 0), dtype=np.int32),
+            run_start=np.zeros(1, dtype=np.int32),
+            run_lo=nothing,
+            run_hi=nothing,
+            atoms=np.empty(0, dtype=np.uint64),
+            log_penalty=np.zeros(len(value)) if log_penalty is None else log_penalty,
+        )
+
+    @property
+    def has_regions(self) -> bool:
+        """Whether any cell may have a region."""
+        return self.region.size > 0
+
+    def cell_regions(self) -> np.ndarray:
+        """Number of each cell's region, -1 if none: a new int32 array (n, d), whether there are regions or not."""
+        return self.region.copy() if self.has_regions else np.full(self.value.shape, -1, dtype=np.int32)
+
+    def take(self, rows: np.ndarray) -> Evidence:
+        """The rows of these numbers, in this order."""
+        region = self.region[rows] if self.has_regions else self.region
+        return self._replace(value=self.value[rows], region=region, log_penalty=self.log_penalty[rows])
+
+    def repeat(self, n: int) -> Evidence:
+        """Each row n times, one after the other."""
+        return self.take(np.repeat(np.arange(len(self.value)), n))
+
+    def without(self, j: int) -> Evidence:
+        """The evidence with nothing known of column j; penalties of levels never seen stay."""
+        value = self.value.copy()
+        value[:, j] = np.nan
+        region = self.region.copy()
+        if self.has_regions:
+            region[:, j] = -1
+        return self._replace(value=value, region=region)
