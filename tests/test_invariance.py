@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from random_models import random_evidence, random_model
 
 from jointforest.forest.column.distribution import cdf, pdf, quantile
 from jointforest.forest.column.levels import level_probability
@@ -20,6 +19,8 @@ from jointforest.leaves.derived import make_leaves
 from jointforest.model.model import Model
 from jointforest.table.regions import Evidence
 from jointforest.table.schema import kernel_columns
+from tests.random_cases.evidence import random_evidence
+from tests.random_cases.models import random_model
 
 KINDS = ("continuous", "mixed", "integer", "rounded", "boolean", "categorical")
 Query = Callable[[Model, Evidence, int], np.ndarray]

@@ -1,0 +1,227 @@
+"""Attribution of cells, and the outlier detector."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.estimator_checks import check_estimator
+
+import jointforest as jf
+from jointforest.learn.generative.classifier import GenerativeForestClassifier
+from jointforest.learn.outliers import ForestOutlierDetector, histogram_forest
+from jointforest.queries.rows.attribution import attribution
+from tests import oracle
+from tests.random_cases.evidence import random_evidence
+from tests.random_cases.models import random_model, seeds
+
+# -- attribution
+
+
+@given(seeds)
+@settings(max_examples=25)
+def test_attribution_is_the_conditional_of_each_known_cell(seed: int) -> None:
+    model = random_model(seed, n_trees=1 + seed % 3, max_depth=1 + seed % 4, background=seed % 3 > 0)
+    evidence = random_evidence(model, seed, 8)
+    found = attribution(model, evidence)
+    for i, j in np.ndindex(found.shape):
+        if oracle.cell(evidence, i, j) is None:
+            assert math.isnan(found[i, j])
+            continue
+        whole = oracle.log_sum(oracle.log_joint(model, evidence, i))
+        rest = oracle.log_sum(oracle.log_joint(model, evidence, i, leave_out=j))
+        if rest == -math.inf:
+            assert math.isnan(found[i, j])
+        else:
+            assert found[i, j] == pytest.approx(whole - rest, abs=1e-8)
+
+
+@given(seeds)
+@settings(max_examples=10)
+def test_attribution_of_a_level_is_its_predicted_probability(seed: int) -> None:
+    """Against another query: the probability of the level found, of the column without its own cell."""
+    frame = mixed_frame(80, seed)
+    joint = jf.AdversarialForest(n_estimators=3, random_state=seed % 2**31).fit(frame).joint_
+    proba = joint.predict_proba(frame, "c")
+    level = [joint.levels("c").index(c) for c in frame["c"]]
+    found = joint.attribution(frame)[:, joint.columns.index("c")]
+    np.testing.assert_allclose(found, np.log(proba[np.arange(len(frame)), level]), atol=1e-9)
+
+
+def test_attribution_does_not_depend_on_threads() -> None:
+    joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(mixed_frame(100)).joint_
+    rows = mixed_frame(700, seed=1)
+    np.testing.assert_array_equal(joint.attribution(rows, n_jobs=1), joint.attribution(rows, n_jobs=3))
+
+
+def test_the_cell_that_was_changed_is_the_lowest() -> None:
+    """Normal columns that hang together: a cell moved by four standard deviations stands out, in rows never seen."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(1200, 1))
+    table = pd.DataFrame(z + 0.3 * rng.normal(size=(1200, 4)), columns=list("abcd"))
+    joint = jf.AdversarialForest(n_estimators=50, random_state=0).fit(table[:1000]).joint_
+    rows = table[1000:].reset_index(drop=True)
+    place = rng.integers(0, 4, len(rows))
+    cells = rows.to_numpy(copy=True)
+    cells[np.arange(len(rows)), place] -= 4.0 * np.sign(cells.mean(axis=1))
+    changed = pd.DataFrame(cells, columns=rows.columns)
+    assert np.mean(joint.attribution(changed).argmin(axis=1) == place) > 0.9
+
+
+def test_levels_never_seen_have_their_penalty() -> None:
+    frame = mixed_frame(100)
+    joint = jf.AdversarialForest(n_estimators=3, random_state=0).fit(frame).joint_
+    row = frame.iloc[[0]].assign(c="elsewhere")
+    with pytest.warns(jf.UnseenLevelWarning):
+        found = joint.attribution(row)[0]
+    c = joint.columns.index("c")
+    assert found[c] == pytest.approx(-math.log(101))
+    others = joint.attribution(row.drop(columns="c"))[0]
+    np.testing.assert_allclose(np.delete(found, c), np.delete(others, c), rtol=1e-9)
+
+
+# -- the detector
+
+
+def mixed_frame(n: int, seed: int = 0, missing: float = 0.0) -> pd.DataFrame:
+    """A number, an integer and a level that hang together."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    frame = pd.DataFrame(
+        {"x": z + 0.2 * rng.normal(size=n), "k": np.round(3 * z).astype(int), "c": np.where(z > 0, "up", "down")}
+    )
+    return frame.mask(rng.random(frame.shape) < missing) if missing else frame
+
+
+FAILS = {
+    "check_outliers_train": "predict scores all rows by all trees, the threshold is out-of-bag: on training rows "
+    "themselves fewer than `contamination` are outliers",
+    "check_outliers_fit_predict": "fit_predict labels training rows by their out-of-bag scores, predict cannot",
+    "check_classifier_data_not_an_array": "frames whose column names are numbers are refused",
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_scikit_learn_compliance() -> None:
+    detector = ForestOutlierDetector(jf.AdversarialForest(n_estimators=5, random_state=0), n_jobs=1, random_state=0)
+    done = check_estimator(detector, expected_failed_checks=FAILS, on_skip=None)
+    assert {one["check_name"] for one in done if one["status"] == "xfail"} == set(FAILS)
+
+
+@pytest.fixture(scope="module")
+def detector() -> ForestOutlierDetector:
+    return ForestOutlierDetector(contamination=0.1, random_state=0).fit(mixed_frame(300))
+
+
+def test_scores_are_log_densities(detector: ForestOutlierDetector) -> None:
+    rows = mixed_frame(50, seed=1, missing=0.3)
+    np.testing.assert_array_equal(detector.score_samples(rows), detector.joint_.log_density(rows))
+    np.testing.assert_array_equal(detector.attribution(rows), detector.joint_.attribution(rows))
+    np.testing.assert_array_equal(detector.decision_function(rows), detector.score_samples(rows) - detector.offset_)
+    np.testing.assert_array_equal(detector.predict(rows), np.where(detector.decision_function(rows) < 0, -1, 1))
+
+
+def assert_scored_like_new_rows(detector: ForestOutlierDetector, frame: object, fresh: object) -> None:
+    """New rows of the same source score like training rows; training rows that are scored once more are flattered."""
+    new = detector.score_samples(fresh).mean()
+    assert abs(detector.training_scores_.mean() - new) < 0.4 * (detector.score_samples(frame).mean() - new)
+
+
+def test_training_scores_are_out_of_bag() -> None:
+    frame = mixed_frame(1000)
+    detector = ForestOutlierDetector(random_state=0).fit(frame)
+    forest = clone(detector.estimator_).fit(frame)
+    np.testing.assert_array_equal(detector.training_scores_, forest.oob_log_density_)
+    assert_scored_like_new_rows(detector, frame, mixed_frame(3000, seed=5))
+
+
+def test_contamination_is_the_share_of_new_rows(detector: ForestOutlierDetector) -> None:
+    labels = ForestOutlierDetector(contamination=0.1, random_state=0).fit_predict(mixed_frame(300))
+    assert np.sum(labels == -1) == 30
+    assert 0.05 < np.mean(detector.predict(mixed_frame(2000, seed=5)) == -1) < 0.15
+
+
+def test_auto_threshold_is_tukeys_fence() -> None:
+    auto = ForestOutlierDetector(random_state=0).fit(mixed_frame(300))
+    low, high = np.quantile(auto.training_scores_, [0.25, 0.75])
+    assert auto.offset_ == pytest.approx(low - 1.5 * (high - low))
+
+
+def test_percentiles_count_training_rows(detector: ForestOutlierDetector) -> None:
+    rows = mixed_frame(40, seed=2)
+    count = [np.mean(detector.training_scores_ < score) for score in detector.score_samples(rows)]
+    np.testing.assert_allclose(detector.percentile(rows), 100 * np.array(count))
+
+
+def test_outliers_are_found_and_explained(detector: ForestOutlierDetector) -> None:
+    odd = pd.DataFrame({"x": [2.0, 0.5, 30.0], "k": [-6, 2, 2], "c": ["up", "up", "up"]})
+    assert detector.predict(odd).tolist() == [-1, 1, -1]
+    columns = np.array(detector.joint_.columns)[np.nanargmin(detector.attribution(odd), axis=1)]
+    assert columns[0] == "k" and columns[2] == "x"
+    everything = pd.concat([mixed_frame(200, seed=3), odd.iloc[[0, 2]]])
+    assert roc_auc_score(np.arange(202) >= 200, -detector.score_samples(everything)) > 0.98
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, lambda f: pa.Table.from_pandas(f, preserve_index=False)])
+def test_frames_of_all_kinds(detector: ForestOutlierDetector, convert: object) -> None:
+    frame, rows = mixed_frame(300), mixed_frame(50, seed=1)
+    other = ForestOutlierDetector(contamination=0.1, random_state=0).fit(convert(frame))
+    assert other.feature_names_in_.tolist() == ["x", "k", "c"] and other.n_features_in_ == 3
+    np.testing.assert_array_equal(other.score_samples(convert(rows)), detector.score_samples(rows))
+
+
+def test_the_result_does_not_depend_on_threads(detector: ForestOutlierDetector) -> None:
+    one = ForestOutlierDetector(contamination=0.1, n_jobs=1, random_state=0).fit(mixed_frame(300))
+    np.testing.assert_array_equal(one.training_scores_, detector.training_scores_)
+    assert one.offset_ == detector.offset_
+
+
+def test_numbers_of_the_default_forest_are_densities() -> None:
+    frame = mixed_frame(200).assign(day=pd.Timestamp("2024-01-01"))
+    assert histogram_forest(frame).kinds == {"k": "continuous"}  # x has neither heaps nor a grid
+
+
+class Held(jf.AdversarialForest):
+    """A learner without out-of-bag densities."""
+
+    def __init__(self, n_estimators: int = 5, random_state: int = 0) -> None:
+        super().__init__(n_estimators, random_state=random_state)
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return ["n_estimators", "random_state"]
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.from_pandas, lambda f: f[["x", "k"]].to_numpy(dtype=float)])
+def test_learners_without_out_of_bag_scores_are_cross_validated(convert: object) -> None:
+    frame, fresh = convert(mixed_frame(1000)), convert(mixed_frame(3000, seed=5))
+    assert_scored_like_new_rows(ForestOutlierDetector(Held(), random_state=0).fit(frame), frame, fresh)
+
+
+def test_the_target_of_a_classifier_is_summed_out() -> None:
+    frame, rows = mixed_frame(300), mixed_frame(50, seed=1, missing=0.2).drop(columns="c")
+    classifier = GenerativeForestClassifier(5, random_state=0)
+    X, y = frame.drop(columns="c"), frame["c"]
+    detector = ForestOutlierDetector(classifier, random_state=0).fit(X, y)
+    assert detector.n_features_in_ == 2 and detector.joint_.columns == ("x", "k", "c")
+    np.testing.assert_array_equal(detector.score_samples(rows), clone(classifier).fit(X, y).score_samples(rows))
+    np.testing.assert_array_equal(detector.attribution(rows), detector.joint_.attribution(rows)[:, :2])
+
+
+def test_parameters_out_of_range_are_refused() -> None:
+    frame = mixed_frame(30)
+    for contamination in (0.0, 0.6, -0.1, "half", True, math.nan):
+        with pytest.raises(ValueError, match="contamination"):
+            ForestOutlierDetector(contamination=contamination).fit(frame)
+    with pytest.raises(ValueError, match="n_jobs"):
+        ForestOutlierDetector(n_jobs=0).fit(frame)
+    fitted = ForestOutlierDetector(jf.AdversarialForest(n_estimators=2, random_state=0)).fit(frame)
+    with pytest.raises(ValueError, match="other"):
+        fitted.predict(frame.assign(other=1))

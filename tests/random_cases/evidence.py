@@ -1,0 +1,138 @@
+"""Random evidence about a model: points that it can draw, regions around them, and rows of both."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from jointforest.leaves.table import FACTORS, SUM
+from jointforest.model.model import Model
+from jointforest.table.regions import Evidence
+from jointforest.table.schema import Column
+from tests.random_cases.cells import Cell, Region, make_evidence
+from tests.random_cases.models import cell_centre, finite_part, random_cut, random_number
+
+
+def random_parts(rng: np.random.Generator, model: Model, leaf: int) -> list[int]:
+    """Rows of the parameter tables that together describe a part of a leaf, one for each column."""
+    leaves, n_columns = model.leaves, len(model.schema.columns)
+    parts, waiting = [leaf] * n_columns, []
+    if leaves.node_start[leaf] < leaves.node_start[leaf + 1]:
+        waiting.append(int(leaves.node_start[leaf]))
+    while waiting:
+        node = waiting.pop()
+        children, child = [], node + 1
+        while child < leaves.node_end[node]:
+            children.append(child)
+            child = int(leaves.node_end[child])
+        if leaves.node_kind[node] == FACTORS:
+            number = int(np.count_nonzero(leaves.node_kind[:node] == FACTORS))
+            for j in np.flatnonzero(leaves.scope[number]).tolist():
+                parts[j] = int(leaves.node_row[node])
+        elif leaves.node_kind[node] == SUM:
+            waiting.append(int(rng.choice([c for c in children if leaves.node_log_weight[c] > -math.inf])))
+        else:
+            waiting += children
+    return parts
+
+
+def random_point(rng: np.random.Generator, model: Model) -> list[float]:
+    """A complete row to which some leaf gives positive density (not a draw from the model, but near enough)."""
+    leaves, layout = model.leaves, model.columns
+    chosen = int(rng.integers(0, len(leaves.log_weight)))
+    parts = random_parts(rng, model, chosen)
+    row = []
+    for j, column in enumerate(model.schema.columns):
+        s, leaf = layout.slot[j], parts[j]
+        if column.is_categorical:
+            mass = leaves.level_mass[leaf, layout.level_start[s] : layout.level_start[s + 1]]
+            row.append(float(rng.choice(np.flatnonzero(mass > 0))))
+            continue
+        atoms = leaves.atom_mass[leaf, layout.atom_start[s] : layout.atom_start[s + 1]]
+        if rng.random() < atoms.sum():
+            row.append(column.atoms[int(rng.choice(np.flatnonzero(atoms > 0)))])
+            continue
+        lo, hi = max(leaves.lo[leaf, s], column.minimum), min(leaves.hi[leaf, s], column.maximum)
+        if lo >= hi:  # the support lies beyond the usual range
+            lo, hi = finite_part(rng, column, float(leaves.lo[leaf, s]), float(leaves.hi[leaf, s]))
+        if column.step == 0.0:
+            row.append(float(rng.uniform(lo, hi)))
+        else:
+            first = math.ceil((lo - column.center) / column.step - 1e-6)
+            last = math.floor((hi - column.center) / column.step + 1e-6)
+            row.append(cell_centre(column, int(rng.integers(first, last + 1)) if last >= first else first))
+    return row
+
+
+def random_region(rng: np.random.Generator, column: Column, around: float | None = None) -> Region:
+    """A random region of a column, in which ``around`` lies if it is given; else it may be empty."""
+    if column.is_categorical:
+        chosen = {k for k in range(len(column.levels)) if rng.random() < 0.5}
+        chosen |= {int(around)} if around is not None else set()
+        runs = [(k - 0.5, k + 0.5) for k in sorted(chosen)]
+        return Region(tuple(joined(runs) if rng.random() < 0.5 else runs))
+    cuts = sorted({random_cut(rng, column) for _ in range(int(rng.choice([2, 2, 4])))})
+    if rng.random() < 0.3:
+        cuts[0] = -math.inf
+    if rng.random() < 0.3:
+        cuts[-1] = math.inf
+    runs = list(zip(cuts[:-1:2], cuts[1::2], strict=False))
+    on_atom = column.step == 0.0 and around in column.atoms  # then it need not lie in a run
+    if around is not None and not on_atom and not contains(runs, around):
+        runs = run_around(around, cuts)
+    if column.step > 0.0:
+        return Region(tuple(runs), tuple(k for k, value in enumerate(column.atoms) if contains(runs, value)))
+    kept = [k for k, value in enumerate(column.atoms) if value == around or rng.random() < 0.5]
+    if column.atoms and kept and around in (None, *column.atoms) and rng.random() < 0.2:
+        runs = []  # nothing but atoms
+    return Region(tuple(runs), tuple(kept))
+
+
+def contains(runs: list[tuple[float, float]], x: float) -> bool:
+    """Whether x lies in one of the runs."""
+    return any(lo < x <= hi for lo, hi in runs)
+
+
+def joined(runs: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The same set with runs that touch made one."""
+    result: list[tuple[float, float]] = []
+    for lo, hi in runs:
+        if result and result[-1][1] == lo:
+            result[-1] = (result[-1][0], hi)
+        else:
+            result.append((lo, hi))
+    return result
+
+
+def run_around(x: float, cuts: list[float]) -> list[tuple[float, float]]:
+    """The one run between neighbouring cuts that x lies in."""
+    below = max([c for c in cuts if c < x], default=-math.inf)
+    return [(below, min([c for c in cuts if c >= x], default=math.inf))]
+
+
+def random_cells(rng: np.random.Generator, model: Model, n: int) -> list[list[Cell]]:
+    """Random evidence of n rows: the first is empty, the second complete, every third has no regions.
+
+    Most rows hold a point that some leaf supports; in the others each cell is drawn alone.
+    """
+    columns, rows = model.schema.columns, []
+    for i in range(n):
+        point = random_point(rng, model)
+        together = rng.random() < 0.75
+        shares = (0.0, 1.0, 0.0) if i == 1 else (1.0, 0.0, 0.0) if i == 0 else rng.dirichlet(np.ones(3))
+        row: list[Cell] = []
+        for column, x in zip(columns, point, strict=True):
+            case = rng.choice(3, p=shares)
+            if not together:
+                x = float(rng.integers(len(column.levels))) if column.is_categorical else random_number(rng, column)
+            if case == 2 and i % 3 == 2:
+                case = 0
+            row.append((None, x, random_region(rng, column, x if together else None))[case])
+        rows.append(row)
+    return rows
+
+
+def random_evidence(model: Model, seed: int, n: int) -> Evidence:
+    """Random evidence of n rows: values, regions and nothing; see `random_cells`."""
+    return make_evidence(random_cells(np.random.default_rng(seed), model, n))
