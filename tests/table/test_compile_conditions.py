@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from compiled import compiled as callable_kernel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from jointforest.table import interval_unions as runs
 from jointforest.table.compile_conditions import Region, compiled, contains, intersected, region_contains
 from jointforest.table.conditions import AllOf, AnyOf, Interval, Not, PerRow, between
 from jointforest.table.schema import Column
+from tests.compiled import compiled as callable_kernel
 
 INTEGER = Column("i", "integer", "int64", step=1.0, atoms=(0.0, 3.0))
 TENTHS = Column("r", "rounded", "float64", step=0.1, atoms=(-0.3, 0.3, 0.7))
