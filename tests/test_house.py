@@ -1,0 +1,235 @@
+"""The house rules, read off the source: who imports whom, what is private, how long a function is, where kernels live.
+
+The order of the rooms is the table under "## Rooms" of docs/design.md, lowest first: a module imports from its own room
+and from those above it in the table. All imports count, those in functions and for type checkers too. The package's
+own `__init__.py`, which looks names up on first use, stands outside.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "jointforest"
+PAGE = ROOT / "docs" / "design.md"
+MOST_PARAMETERS, MOST_LINES = 10, 60
+COMPILERS = {"entry", "kernel", "array_kernel", "njit", "jit", "vectorize", "guvectorize", "cfunc"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Path_ = tuple[str, ...]  # of a module below the package: ("trees", "grow", "grow"); of a package: ("trees", "grow")
+
+
+class Import(NamedTuple):
+    """One name that a file imports from the package."""
+
+    source: Path_  # the module that imports
+    target: Path_  # the module it imports, or imports from
+    name: str  # "" for the module itself
+    line: int
+    alias: str  # what it is called there
+
+
+# ------------------------------------------------------------------------------------------------------ reading source
+
+
+@cache
+def modules() -> dict[Path_, ast.Module]:
+    """The syntax tree of every module; a package stands for its `__init__.py`."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        parts = parts[:-1] if parts[-1] == "__init__" else parts
+        found[parts] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+def file(module: Path_) -> str:
+    """Path of a module's file below the package."""
+    path = SOURCE.joinpath(*module)
+    return str((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).relative_to(SOURCE))
+
+
+def base_of(node: ast.ImportFrom, module: Path_) -> Path_ | None:
+    """The module that ``from ... import`` names; None if it is not the package's."""
+    words = tuple(node.module.split(".")) if node.module else ()
+    if node.level == 0:
+        return words[1:] if words[:1] == ("jointforest",) else None
+    package = module if SOURCE.joinpath(*module).is_dir() else module[:-1]
+    return package[: len(package) - node.level + 1] + words
+
+
+@cache
+def imports() -> list[Import]:
+    """All imports of the package's modules by each other."""
+    found = []
+    for module, tree in modules().items():
+        if not module:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    words = tuple(alias.name.split("."))
+                    if words[0] == "jointforest":
+                        found.append(Import(module, words[1:], "", node.lineno, alias.asname or words[0]))
+            elif isinstance(node, ast.ImportFrom) and (base := base_of(node, module)) is not None:
+                for alias in node.names:
+                    whole = (*base, alias.name)
+                    target, name = (whole, "") if whole in modules() else (base, alias.name)
+                    found.append(Import(module, target, name, node.lineno, alias.asname or alias.name))
+    return found
+
+
+def functions() -> list[tuple[Path_, Function]]:
+    """Every function and method, nested ones too, with its module."""
+    return [(m, node) for m, tree in modules().items() for node in ast.walk(tree) if isinstance(node, Function)]
+
+
+# ---------------------------------------------------------------------------------------------------------------- rooms
+
+
+def rooms() -> list[Path_]:
+    """The rooms of docs/design.md, lowest first."""
+    text = PAGE.read_text(encoding="utf-8").split("\n## Rooms\n", 1)[1].split("\n## ", 1)[0]
+    return [
+        tuple(re.sub(r"\.py$", "", name).strip("/").split("/")) for name in re.findall(r"^\| `([^`]+)` ", text, re.M)
+    ]
+
+
+def room_of(module: Path_) -> Path_:
+    """The innermost room of the table that a module is in; of the modules right at the root their own name."""
+    inside = [room for room in rooms() if module[: len(room)] == room]
+    return max(inside, key=len, default=module[:1])
+
+
+def wall_of(module: Path_) -> Path_:
+    """The room within which underscored names are shared: a folder of the package, in queries/ one of its folders."""
+    package = module if SOURCE.joinpath(*module).is_dir() else module[:-1]
+    return package[: 2 if module[0] == "queries" else 1] or module
+
+
+def circles() -> list[list[Path_]]:
+    """Groups of modules that reach each other by imports (Tarjan's strongly connected components of more than one)."""
+    graph = {
+        m: sorted({i.target for i in imports() if i.source == m and i.target and i.target != m}) for m in modules()
+    }
+    number: dict[Path_, int] = {}
+    low: dict[Path_, int] = {}
+    stack: list[Path_] = []
+    found = []
+
+    def visit(m: Path_) -> None:
+        number[m] = low[m] = len(number)
+        stack.append(m)
+        for to in graph.get(m, ()):
+            if to not in number:
+                visit(to)
+                low[m] = min(low[m], low[to])
+            elif to in stack:
+                low[m] = min(low[m], number[to])
+        if low[m] == number[m]:
+            group = stack[stack.index(m) :]
+            del stack[stack.index(m) :]
+            if len(group) > 1:
+                found.append(group)
+
+    for m in graph:
+        if m not in number:
+            visit(m)
+    return found
+
+
+def report(violations: list[str]) -> str:
+    return f"{len(violations)} found:\n" + "\n".join(sorted(violations))
+
+
+# ---------------------------------------------------------------------------------------------------------------- rules
+
+
+def test_the_rooms_of_the_page_are_those_of_the_source() -> None:
+    listed, folders = rooms(), {m for m in modules() if SOURCE.joinpath(*m).is_dir() and m}
+    assert len(listed) == len(set(listed)) >= 12
+    gone = [room for room in listed if room not in modules()]
+    homeless = [file(m) for m, tree in modules().items() if m and tree.body and room_of(m) not in listed]
+    assert not gone and not homeless, f"rooms without a folder {gone}, modules without a room {homeless}"
+    assert {f[0] for f in folders} <= {room[0] for room in listed}
+
+
+def test_no_import_circle() -> None:
+    assert not (found := circles()), report([", ".join(sorted(file(m) for m in group)) for group in found])
+
+
+def test_no_room_imports_an_upper_one() -> None:
+    order = {room: k for k, room in enumerate(rooms())}
+    wrong = []
+    for i in imports():
+        if not i.target:  # the package itself, which holds the version, and knows all rooms
+            if i.source != ("cli",) and i.name != "__version__":
+                wrong.append(f"{file(i.source)}:{i.line} imports the package itself")
+        elif order.get(room_of(i.target), len(order)) > order.get(room_of(i.source), -1):
+            wrong.append(f"{file(i.source)}:{i.line} imports {file(i.target)}")
+    assert not wrong, report(wrong)
+
+
+def private_names_of(i: Import) -> list[tuple[int, str]]:
+    """Line and name of each underscored name that a file takes from a module it imports."""
+    return [
+        (node.lineno, node.attr)
+        for node in ast.walk(modules()[i.source])
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == i.alias
+        if node.attr.startswith("_") and not node.attr.startswith("__")
+    ]
+
+
+def test_no_underscored_name_leaves_its_room() -> None:
+    wrong = []
+    for i in imports():
+        private = [word for word in (*i.target, i.name) if word.startswith("_") and not word.startswith("__")]
+        if private and i.target and wall_of(i.source) != wall_of(i.target):
+            wrong.append(f"{file(i.source)}:{i.line} imports {'.'.join((*i.target, i.name))}")
+        if i.target and not i.name and wall_of(i.source) != wall_of(i.target):
+            wrong += [f"{file(i.source)}:{line} uses {i.alias}.{name}" for line, name in private_names_of(i)]
+    assert not wrong, report(wrong)
+
+
+def test_no_function_takes_more_than_ten_parameters() -> None:
+    wrong = []
+    for module, f in functions():
+        a = f.args
+        names = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if x is not None]
+        n = len([name for name in names if name not in ("self", "cls")])
+        if n > MOST_PARAMETERS and f.name != "__init__":
+            wrong.append(f"{file(module)}:{f.lineno} {f.name} takes {n}")
+    assert not wrong, report(wrong)
+
+
+def test_no_function_body_has_more_than_sixty_lines() -> None:
+    wrong = []
+    for module, f in functions():
+        body = f.body[1:] if ast.get_docstring(f) is not None else f.body
+        n = (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+        if n > MOST_LINES:
+            wrong.append(f"{file(module)}:{f.lineno} {f.name} has {n} lines")
+    assert not wrong, report(wrong)
+
+
+def compiles(node: ast.expr) -> bool:
+    """Whether an expression is a compiling decorator, with or without its settings."""
+    inner = node.func if isinstance(node, ast.Call) else node
+    return (inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")) in COMPILERS
+
+
+def test_kernels_live_in_files_named_kernels_and_only_there() -> None:
+    wrong, with_kernels = [], set()
+    for module, f in functions():
+        if any(compiles(decorator) for decorator in f.decorator_list):
+            with_kernels.add(module)
+            if not module[-1].endswith("_kernels"):
+                wrong.append(f"{file(module)}:{f.lineno} {f.name} is a kernel")
+    wrong += [
+        f"{file(m)} holds no kernel" for m in modules() if m and m[-1].endswith("_kernels") and m not in with_kernels
+    ]
+    assert not wrong, report(wrong)
