@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jointforest.leaves.circuits.independence_kernels import (
-    chi2_sf,
-    fisher,
-    mixed_p_value,
-    numeric_p_value,
-    rank_scores,
-    table_p_value,
-)
+from jointforest.leaves.circuits import independence_kernels
+from tests.compiled import compiled
+
+chi2_sf = compiled(independence_kernels.chi2_sf)
+fisher = compiled(independence_kernels.fisher)
+mixed_p_value = compiled(independence_kernels.mixed_p_value)
+numeric_p_value = compiled(independence_kernels.numeric_p_value)
+rank_scores = compiled(independence_kernels.rank_scores)
+table_p_value = compiled(independence_kernels.table_p_value)
 
 RNG = np.random.default_rng(3)
 

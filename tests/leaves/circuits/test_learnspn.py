@@ -10,15 +10,18 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 
 from jointforest.ground.random_kernels import stream
-from jointforest.leaves.circuits.independence_kernels import table_p_value
+from jointforest.leaves.circuits import learnspn_kernels
 from jointforest.leaves.circuits.learnspn import SpnSettings, TreeCircuits, class_circuits, learn_circuits
-from jointforest.leaves.circuits.learnspn_kernels import components, two_means
 from jointforest.leaves.circuits.soundness import check_circuits
 from jointforest.leaves.fit.fit import Table, prepare
 from jointforest.leaves.fit.statistics_kernels import rows_by_leaf
 from jointforest.leaves.table import FACTORS, PRODUCT, SUM, Circuits
 from jointforest.table.columns import Columns
-from tests.leaves.circuits.test_independence_kernels import mixed, numeric, table
+from tests.compiled import compiled
+from tests.leaves.circuits.test_independence_kernels import mixed, numeric, table, table_p_value
+
+components = compiled(learnspn_kernels.components)
+two_means = compiled(learnspn_kernels.two_means)
 
 SPN = SpnSettings()
 

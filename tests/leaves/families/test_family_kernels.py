@@ -1,13 +1,22 @@
 """Truncated normal, uniform and Student t against many-digit arithmetic, through the kernels on one leaf and slot."""
 
 import math
+from types import SimpleNamespace
 
 import mpmath as mp
 import numpy as np
 import pytest
 
-from jointforest.leaves.families import family_kernels as cells
+from jointforest.leaves.families import family_kernels
+from tests.compiled import compiled
 from tests.oracle.leaf import NORMAL, STUDENT, UNIFORM, intervals, log_mass, moments
+
+cells = SimpleNamespace(
+    **{
+        name: compiled(getattr(family_kernels, name))
+        for name in ("log_norm", "log_pdf", "log_mass", "ppf", "mean_variance")
+    }
+)
 
 FAMILIES = pytest.mark.parametrize("family", [NORMAL, STUDENT])
 

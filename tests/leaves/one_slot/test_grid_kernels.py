@@ -6,9 +6,15 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from jointforest.leaves.families.family_kernels import log_norm
-from jointforest.leaves.one_slot.grid_kernels import cell_centre, grid_mean_variance, log_cell_density
+from jointforest.leaves.families import family_kernels
+from jointforest.leaves.one_slot import grid_kernels
+from tests.compiled import compiled
 from tests.oracle.leaf import NORMAL, STUDENT, UNIFORM, log_mass, normal_log_mass, student_mass
+
+log_norm = compiled(family_kernels.log_norm)
+cell_centre = compiled(grid_kernels.cell_centre)
+grid_mean_variance = compiled(grid_kernels.grid_mean_variance)
+log_cell_density = compiled(grid_kernels.log_cell_density)
 
 
 def cell_masses(family, a, b, step, first, last):

@@ -1,6 +1,7 @@
 """Slots of leaves, with grids, atoms, levels and regions: densities, masses, moments, CDF and draws agree."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,9 +9,20 @@ from scipy.special import log_ndtr
 from scipy.stats import chisquare, kstest, norm, t, uniform
 
 from jointforest.leaves.derived import make_leaves
-from jointforest.leaves.one_slot import slot_kernels as slots
+from jointforest.leaves.one_slot import slot_kernels
 from jointforest.table.columns import Columns
 from jointforest.table.regions import Evidence
+from tests.compiled import compiled
+
+slots = SimpleNamespace(
+    **{
+        name: compiled(getattr(slot_kernels, name))
+        for name in (
+            "find_atom", "value_log_density", "region_log_mass", "slot_cdf", "slot_mean_variance", "slot_draw",
+            "level_region_log_mass", "level_draw",
+        )
+    }
+)  # fmt: skip
 
 INF = math.inf
 PLAIN, MIXED, GRID, GRID_ATOMS, BACK = range(5)

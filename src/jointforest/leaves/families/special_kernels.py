@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ...ground.compile import entry, kernel
+from ...ground.compile import kernel
 
 SQRT2 = math.sqrt(2.0)
 SQRT_PI_2 = math.sqrt(math.pi / 2.0)
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
-LOG2 = math.log(2.0)
-LOG2_REST = 2.3190468138462996e-17
-"""log 2 less its float."""
 SQRT_2PI = math.sqrt(2.0 * math.pi)
 INV_SQRT_2PI = 1.0 / SQRT_2PI
 Z_MAX = 1e154
@@ -50,17 +47,6 @@ def mills(z):
 def upper_tail(z):
     """P(Z > z) for z >= 0 (0 where it is below 1e-315)."""
     return 0.0 if z > 38.0 else INV_SQRT_2PI * mills(z) * math.exp(-0.5 * z * z)
-
-
-@entry
-def log_ndtr(z):
-    """Log of the standard normal CDF, finite for all |z| <= 1e154 (further out as at 1e154); 0 at infinity."""
-    if z > 0.0:
-        return math.log1p(-upper_tail(z))
-    if z == -math.inf:
-        return -math.inf
-    z = max(z, -Z_MAX)
-    return math.log(mills(-z)) - LOG_SQRT_2PI - 0.5 * z * z
 
 
 @kernel
@@ -111,28 +97,3 @@ def central_quantile(d):
     z = c * ((((0.0209649425 * y + 0.0217178528) * y + 0.0588566318) * y + 0.166639666) * y + 1.00000022)
     e = (0.5 * math.erf(z / SQRT2) - d) * SQRT_2PI * math.exp(0.5 * z * z)
     return z - e / (1.0 + 0.5 * z * e)
-
-
-@entry
-def ndtri(p):
-    """Quantile of the standard normal, 0 <= p <= 1."""
-    if abs(p - 0.5) <= 0.25:
-        return central_quantile(p - 0.5)
-    if p <= 0.0:
-        return -math.inf
-    if p >= 1.0:
-        return math.inf
-    return -upper_quantile(-math.log(2.0 * p)) if p < 0.5 else upper_quantile(-math.log(2.0 * (1.0 - p)))
-
-
-@entry
-def log_ndtri(y):
-    """Quantile of the standard normal at p = exp(y), y <= 0."""
-    if y >= 0.0:
-        return math.inf
-    if y < -1.3:
-        return -upper_quantile(-(y + LOG2))
-    if y < -0.3:
-        # 2 p - 1 = expm1(y + log 2), with the rounding error of log 2 put back
-        return central_quantile(0.5 * math.expm1((y + LOG2) + LOG2_REST))
-    return upper_quantile(-math.log(-2.0 * math.expm1(y)))
