@@ -162,7 +162,7 @@ def fit_tree(
     Parameters
     ----------
     rows : int32 array (m,), start : int64 array (l + 1,)
-        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `_fit.rows_by_leaf`.
+        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `statistics_kernels.rows_by_leaf`.
     weight : float64 array (n,)
         How much each row of the table counts, such as how often a bootstrap drew it; positive for ``rows``.
     box_lo, box_hi : float64 arrays (l, p), allowed : bool array (l, S)
@@ -174,6 +174,7 @@ def fit_tree(
     d = len(columns.slot)
     a, b = np.zeros((n_leaves, p)), np.ones((n_leaves, p))
     lo, hi = box_lo.copy(), box_hi.copy()
+    weight = np.ascontiguousarray(weight)  # the kernels are compiled for one layout
     atom_mass = np.zeros((n_leaves, len(columns.atom_value)))
     level_mass = np.zeros((n_leaves, int(columns.level_start[-1])))
     missing_rate = np.zeros((n_leaves, d))

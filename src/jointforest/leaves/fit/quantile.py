@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...table.columns import Columns
 from ..table import FACTORS, PRODUCT, SUM, Circuits
 from .fit import Table, TreeLeaves
-from .quantile_kernels import fit_cdf, leaf_knots
+from .quantile_kernels import Samples, cdf_knots, make_scratch
 
 NOISE = 0.25
 """A leaf of w rows is not followed closer than this over sqrt(w): its own CDF is not that close to the truth."""
@@ -70,7 +72,19 @@ def piecewise_cdf(
         raise ValueError(f"expected values, epsilon > 0 and resolution > 0, got {len(x)}, {epsilon!r}, {resolution!r}")
     order = np.argsort(x)
     share = weight[order] / weight.sum()
-    return fit_cdf(x[order], share, min(epsilon, 1.0), 0.0, 0.0, 0.0, resolution, -np.inf, np.inf)
+    one = np.array([min(epsilon, 1.0)]), np.zeros(1), np.full(1, -np.inf), np.full(1, np.inf)
+    _, knot_x, knot_p = _cdfs(Samples(x[order], share, np.array([0, len(x)]), *one, 0.0, 0.0, float(resolution)))
+    return knot_x, knot_p
+
+
+def _cdfs(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Knots of each leaf's CDF: (knot_start (l + 1,), knot_x, knot_p)."""
+    size = np.diff(samples.start)
+    knot_start = np.empty(len(samples.start), np.int64)
+    most = int(2 * size.sum() + 4 * len(size))
+    knot_x, knot_p = np.empty(most), np.empty(most)
+    cdf_knots(samples, *make_scratch(int(size.max(initial=0))), knot_start, knot_x, knot_p)
+    return knot_start, knot_x[: knot_start[-1]].copy(), knot_p[: knot_start[-1]].copy()
 
 
 def column_resolution(values: np.ndarray, spread: float) -> float:
@@ -104,7 +118,7 @@ def quantile_circuits(
     table : leaves.fit.Table
         The rows to learn from.
     rows : int32 array (m,), start : int64 array (l + 1,)
-        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `_fit.rows_by_leaf`.
+        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `statistics_kernels.rows_by_leaf`.
     weight : float64 array (n,)
         How much each row of the table counts; positive for ``rows``.
     leaves : TreeLeaves
@@ -115,7 +129,7 @@ def quantile_circuits(
     modelled : bool array (p,)
         Numeric slots that get a piecewise-linear CDF.
     epsilon : float
-        Largest distance of a CDF from that of the leaf's rows, see `_quantile.leaf_knots`.
+        Largest distance of a CDF from that of the leaf's rows, and never closer than its noise.
 
     Returns
     -------
@@ -140,9 +154,11 @@ def quantile_circuits(
         leaves.lo[:, slot], leaves.hi[:, slot] = lo, hi
         width = column_resolution(table.values[j][table.codes[j] < 0], float(table.spread[slot]))
         knots.append(
-            leaf_knots(
-                table.values[j], table.codes[j], rows, start, weight, epsilon, NOISE,
-                columns.step[slot], columns.origin[slot], width, lo, hi,
+            _cdfs(
+                _samples(
+                    table.values[j], table.codes[j], rows, start, weight, epsilon,
+                    lo=lo, hi=hi, step=columns.step[slot], origin=columns.origin[slot], width=width,
+                )
             )
         )  # fmt: skip
         n_pieces[:, slot] = np.diff(knots[-1][0]) - 1
@@ -154,6 +170,34 @@ def quantile_circuits(
         row = first_row[leaf] + piece
         fitted.lo[row, slot], fitted.hi[row, slot] = x[at[leaf] + piece], x[at[leaf] + piece + 1]
     return _circuits(columns, slots, knots, n_pieces, n_rows), fitted
+
+
+def _samples(
+    values: np.ndarray,
+    atom: np.ndarray,
+    rows: np.ndarray,
+    start: np.ndarray,
+    weight: np.ndarray,
+    epsilon: float,
+    **place: Any,
+) -> Samples:
+    """The cells ``values`` (n,) of one column that lie on no ``atom`` (n,; -1), leaf by leaf.
+
+    In a leaf of w rows the CDF is as close as the largest of ``epsilon``, ``NOISE / sqrt(w)`` and 1 / w, and one row's
+    mass is beyond its values. ``place`` are the fields of `Samples` that say where the CDF lies.
+    """
+    n_leaves = len(start) - 1
+    leaf = np.repeat(np.arange(n_leaves), np.diff(start))
+    known = (atom[rows] < 0) & ~np.isnan(values[rows])
+    rows, leaf = rows[known], leaf[known]
+    total = np.bincount(leaf, weight[rows], n_leaves)
+    order = np.lexsort((values[rows], leaf))
+    rows, leaf = rows[order], leaf[order]
+    with np.errstate(divide="ignore"):  # leaves without values
+        close = np.minimum(np.maximum(np.maximum(epsilon, NOISE / np.sqrt(total)), 1 / total), 1.0)
+        outside = np.minimum(1 / total, 1.0)
+    first = np.concatenate([[0], np.cumsum(np.bincount(leaf, minlength=n_leaves))])
+    return Samples(values[rows], weight[rows] / total[leaf], first, epsilon=close, outside=outside, **place)
 
 
 def _support(
