@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...ground.compile import entry
-from ...leaves.one_slot.slot_kernels import _has_atom, _log, _log_add, _log_run
+from ...leaves.one_slot.slot_kernels import has_atom, log_add, log_run_mass, safe_log
 from ..posterior.weight_kernels import weigh_row
 
 
@@ -56,14 +56,14 @@ def pieces(columns, leaves, evidence, slot, region):
     for r in range(n_rows):
         atoms = 0.0
         for k in range(columns.atom_start[slot + 1] - first_atom):
-            if _has_atom(evidence, region, k):
+            if has_atom(evidence, region, k):
                 atoms += leaves.atom_mass[r, first_atom + k]
-        log_first[r] = _log(atoms)
+        log_first[r] = safe_log(atoms)
         total = log_first[r]
         rest = leaves.log_rest[r, slot]
         if rest > -math.inf:
             for q in range(first_run, end_run):
-                mass = rest + _log_run(columns, leaves, r, slot, evidence.run_lo[q], evidence.run_hi[q])
+                mass = rest + log_run_mass(columns, leaves, r, slot, evidence.run_lo[q], evidence.run_hi[q])
                 if mass == -math.inf:
                     continue
                 if n == run.shape[0]:
@@ -72,9 +72,9 @@ def pieces(columns, leaves, evidence, slot, region):
                 run[n] = q
                 log_share[n] = mass
                 if n == start[r]:
-                    log_first[r] = _log_add(log_first[r], mass)
+                    log_first[r] = log_add(log_first[r], mass)
                     log_share[n] = log_first[r]
-                total = _log_add(total, mass)
+                total = log_add(total, mass)
                 n += 1
         log_share[start[r] : n] -= total
         start[r + 1] = n

@@ -36,7 +36,8 @@ def find_atom(columns, s, x):
 
 
 @kernel
-def _log(x):
+def safe_log(x):
+    """Log of x >= 0, -inf at 0."""
     return math.log(x) if x > 0.0 else -math.inf
 
 
@@ -44,7 +45,7 @@ def _log(x):
 def _grid_atom(atom_mass, log_rest, log_density, step):
     """Log density of a cell that is also an atom."""
     mass = atom_mass + math.exp(log_rest + log_density) * step
-    return _log(mass) - math.log(step)
+    return safe_log(mass) - math.log(step)
 
 
 @kernel
@@ -54,7 +55,7 @@ def value_log_density(columns, leaves, l, s, x, atom):  # noqa: E741
     step = columns.step[s]
     if step == 0.0:
         if atom >= 0:
-            return _log(leaves.atom_mass[l, columns.atom_start[s] + atom])
+            return safe_log(leaves.atom_mass[l, columns.atom_start[s] + atom])
         return leaves.log_rest[l, s] + log_pdf(family, a, b, lo, hi, leaves.log_norm[l, s], x)
     centre = cell_centre(step, columns.origin[s], x)
     log_density = log_cell_density(family, a, b, lo, hi, leaves.log_norm[l, s], centre, step)
@@ -64,7 +65,7 @@ def value_log_density(columns, leaves, l, s, x, atom):  # noqa: E741
 
 
 @kernel
-def _cut(columns, leaves, l, s, u, v):  # noqa: E741
+def cut_to_support(columns, leaves, l, s, u, v):  # noqa: E741
     """The part of (u, v] in the support; less than half a cell of a grid is rounding, and empty."""
     u, v = max(u, leaves.lo[l, s]), min(v, leaves.hi[l, s])
     if v - u <= 0.5 * columns.step[s]:
@@ -73,9 +74,9 @@ def _cut(columns, leaves, l, s, u, v):  # noqa: E741
 
 
 @kernel
-def _log_run(columns, leaves, l, s, u, v):  # noqa: E741
+def log_run_mass(columns, leaves, l, s, u, v):  # noqa: E741
     """Log of the mass of the rest in (u, v]."""
-    u, v = _cut(columns, leaves, l, s, u, v)
+    u, v = cut_to_support(columns, leaves, l, s, u, v)
     if not u < v:
         return -math.inf
     a, b, lo, hi = leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
@@ -83,12 +84,14 @@ def _log_run(columns, leaves, l, s, u, v):  # noqa: E741
 
 
 @kernel
-def _has_atom(evidence, region, k):
+def has_atom(evidence, region, k):
+    """Whether atom k of its slot is in the region; no region (-1) has them all."""
     return region < 0 or (evidence.atoms[region] >> np.uint64(k)) & _ONE != 0
 
 
 @kernel
-def _log_add(x, y):
+def log_add(x, y):
+    """Log of exp(x) + exp(y)."""
     if x < y:
         x, y = y, x
     if y == -math.inf:
@@ -102,17 +105,17 @@ def _log_mass_up_to(columns, leaves, evidence, l, s, region, x):  # noqa: E741
     first = columns.atom_start[s]
     atoms = 0.0
     for k in range(columns.atom_start[s + 1] - first):
-        if columns.atom_value[first + k] <= x and _has_atom(evidence, region, k):
+        if columns.atom_value[first + k] <= x and has_atom(evidence, region, k):
             atoms += leaves.atom_mass[l, first + k]
-    total = _log(atoms)
+    total = safe_log(atoms)
     rest = leaves.log_rest[l, s]
     if rest == -math.inf:
         return total
     if region < 0:
-        return _log_add(total, rest + _log_run(columns, leaves, l, s, -math.inf, x))
+        return log_add(total, rest + log_run_mass(columns, leaves, l, s, -math.inf, x))
     for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
-        mass = _log_run(columns, leaves, l, s, evidence.run_lo[run], min(evidence.run_hi[run], x))
-        total = _log_add(total, rest + mass)
+        mass = log_run_mass(columns, leaves, l, s, evidence.run_lo[run], min(evidence.run_hi[run], x))
+        total = log_add(total, rest + mass)
     return total
 
 
@@ -160,7 +163,7 @@ def slot_cdf(columns, leaves, evidence, l, s, region, x):  # noqa: E741
 @kernel
 def _run_moments(columns, leaves, l, s, u, v):  # noqa: E741
     """Mean and variance of the rest in a run that has mass."""
-    u, v = _cut(columns, leaves, l, s, u, v)
+    u, v = cut_to_support(columns, leaves, l, s, u, v)
     family, a, b, lo, hi = leaves.family[l, s], leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
     step = columns.step[s]
     if step == 0.0:
@@ -180,14 +183,14 @@ def slot_mean_variance(columns, leaves, evidence, l, s, region):  # noqa: E741
         else:
             for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
                 u, v = evidence.run_lo[run], evidence.run_hi[run]
-                mass = _log_run(columns, leaves, l, s, u, v)
+                mass = log_run_mass(columns, leaves, l, s, u, v)
                 if mass > -math.inf:
                     m, w = _run_moments(columns, leaves, l, s, u, v)
                     log_w, mean, var = pool(log_w, mean, var, rest + mass, m, w)
     first = columns.atom_start[s]
     for k in range(columns.atom_start[s + 1] - first):
-        if _has_atom(evidence, region, k):
-            log_atom = _log(leaves.atom_mass[l, first + k])
+        if has_atom(evidence, region, k):
+            log_atom = safe_log(leaves.atom_mass[l, first + k])
             log_w, mean, var = pool(log_w, mean, var, log_atom, columns.atom_value[first + k], 0.0)
     return mean, var
 
@@ -195,7 +198,7 @@ def slot_mean_variance(columns, leaves, evidence, l, s, region):  # noqa: E741
 @kernel
 def _draw_run(columns, leaves, l, s, u, v, q):  # noqa: E741
     """The q-quantile of the rest in a run, on grids its cell's centre; NaN if the run has no mass."""
-    u, v = _cut(columns, leaves, l, s, u, v)
+    u, v = cut_to_support(columns, leaves, l, s, u, v)
     if not u < v:
         return math.nan
     family, a, b, lo, hi = leaves.family[l, s], leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
@@ -214,7 +217,7 @@ def _draw_atom(columns, leaves, evidence, l, s, region, target):  # noqa: E741
     first = columns.atom_start[s]
     total = 0.0
     for k in range(columns.atom_start[s + 1] - first):
-        if _has_atom(evidence, region, k):
+        if has_atom(evidence, region, k):
             total += leaves.atom_mass[l, first + k]
             if target < total:
                 return columns.atom_value[first + k]
@@ -226,7 +229,7 @@ def _last_atom(columns, leaves, evidence, l, s, region):  # noqa: E741
     first = columns.atom_start[s]
     value = math.nan
     for k in range(columns.atom_start[s + 1] - first):
-        if _has_atom(evidence, region, k) and leaves.atom_mass[l, first + k] > 0.0:
+        if has_atom(evidence, region, k) and leaves.atom_mass[l, first + k] > 0.0:
             value = columns.atom_value[first + k]
     return value
 
@@ -240,14 +243,14 @@ def _draw_in_runs(columns, leaves, evidence, l, s, region, q):  # noqa: E741
     total = -math.inf
     last = -1
     for run in range(start, end):
-        mass = _log_run(columns, leaves, l, s, evidence.run_lo[run], evidence.run_hi[run])
+        mass = log_run_mass(columns, leaves, l, s, evidence.run_lo[run], evidence.run_hi[run])
         if mass > -math.inf:
-            total = _log_add(total, mass)
+            total = log_add(total, mass)
             last = run
     if last < 0:
         return math.nan
     for run in range(start, last + 1):
-        mass = _log_run(columns, leaves, l, s, evidence.run_lo[run], evidence.run_hi[run])
+        mass = log_run_mass(columns, leaves, l, s, evidence.run_lo[run], evidence.run_hi[run])
         share = math.exp(mass - total)
         if share > 0.0 and (q < share or run == last):
             return _draw_run(columns, leaves, l, s, evidence.run_lo[run], evidence.run_hi[run], q / share)
@@ -304,7 +307,7 @@ def level_region_log_mass(columns, leaves, evidence, l, s, region):  # noqa: E74
     """Log of the mass of the region of categorical slot s."""
     if region < 0:
         return 0.0
-    return _log(min(_level_mass(columns, leaves, evidence, l, s, region), 1.0))
+    return safe_log(min(_level_mass(columns, leaves, evidence, l, s, region), 1.0))
 
 
 @kernel

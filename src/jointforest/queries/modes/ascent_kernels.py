@@ -9,7 +9,7 @@ import numpy as np
 from ...forest.posterior.region_kernels import cell_region, in_region
 from ...ground.compile import array_kernel, entry, kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
-from ...leaves.one_slot.slot_kernels import _cut, _has_atom
+from ...leaves.one_slot.slot_kernels import cut_to_support, has_atom
 from .mode_kernels import cell_density, cell_mode
 
 PEAKS = 64
@@ -59,7 +59,7 @@ def places(columns, leaves, evidence, box, j, row, log_weight):
             continue
         found[n] = cell_mode(columns, leaves, evidence, box, j, row[i])[0]
         n += 1
-        u, v = _cut(columns, leaves, row[i], slot, -math.inf, math.inf)
+        u, v = cut_to_support(columns, leaves, row[i], slot, -math.inf, math.inf)
         half = 0.5 * columns.step[slot]
         for x in (u + half if half > 0.0 else np.nextafter(u, math.inf), v - half):
             if abs(x) < math.inf and (region < 0 or in_region(columns, evidence, slot, region, x)):
@@ -67,7 +67,7 @@ def places(columns, leaves, evidence, box, j, row, log_weight):
                 n += 1
     start = columns.atom_start[slot]
     for k in range(columns.atom_start[slot + 1] - start):
-        if _has_atom(evidence, region, k):
+        if has_atom(evidence, region, k):
             found[n] = columns.atom_value[start + k]
             n += 1
     return np.unique(found[:n])

@@ -12,7 +12,7 @@ from ...forest.posterior.reach_kernels import reachable
 from ...forest.posterior.region_kernels import cell_region
 from ...ground.compile import entry, kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
-from ...leaves.one_slot.slot_kernels import _cut, _has_atom, find_atom, value_log_density
+from ...leaves.one_slot.slot_kernels import cut_to_support, find_atom, has_atom, value_log_density
 from ...leaves.table import FACTORS, SUM, UNIFORM
 
 
@@ -71,7 +71,7 @@ def slot_mode(columns, leaves, evidence, l, s, region, lo, hi):  # noqa: E741
     for run in range(first, end):
         u = lo if region < 0 else max(lo, evidence.run_lo[run])
         v = hi if region < 0 else min(hi, evidence.run_hi[run])
-        u, v = _cut(columns, leaves, l, s, u, v)
+        u, v = cut_to_support(columns, leaves, l, s, u, v)
         if u < v:
             x = run_mode(columns, leaves, l, s, u, v)
             if columns.step[s] == 0.0 and not u < x <= v:  # nothing but an atom is there
@@ -82,7 +82,7 @@ def slot_mode(columns, leaves, evidence, l, s, region, lo, hi):  # noqa: E741
     start = columns.atom_start[s]
     for k in range(columns.atom_start[s + 1] - start):
         x = columns.atom_value[start + k]
-        if lo < x <= hi and _has_atom(evidence, region, k):
+        if lo < x <= hi and has_atom(evidence, region, k):
             density = value_log_density(columns, leaves, l, s, x, k)
             if density > best:
                 best, mode = density, x
