@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import jointforest as jf
+from jointforest.forest.check import check
 from jointforest.ground.warnings import UnseenLevelWarning
-from jointforest.model.check import check
 
 
 def learn(frame: object, **settings: object) -> jf.Joint:
@@ -22,7 +22,7 @@ def learn(frame: object, **settings: object) -> jf.Joint:
 
 def assert_sane(joint: jf.Joint, frame: pd.DataFrame) -> None:
     """Every question on the table has a finite answer of the right shape; known cells stay as they are."""
-    model = joint.model
+    model = joint.model.forest
     check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     assert np.isfinite(joint.log_density(frame)).all()
     drawn = joint.sample(20, random_state=0)
@@ -105,7 +105,7 @@ def test_hard_numbers_in_every_leaf_density(name: str, bounds: str, leaf: str) -
     frame = GOOD[name]
     numbers = {c: "continuous" for c in frame if frame[c].dtype == float}
     joint = learn(frame, leaf=leaf, bounds=bounds, kinds=numbers, min_samples_leaf=2)
-    model = joint.model
+    model = joint.model.forest
     check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     assert np.isfinite(joint.log_density(frame)).all()
     assert np.isfinite(joint.sample(20, random_state=0)[list(numbers)].to_numpy()).all()

@@ -11,19 +11,19 @@ import pytest
 from jointforest.forest.column.distribution import cdf, pdf, quantile
 from jointforest.forest.column.levels import level_probability
 from jointforest.forest.column.moments import mean_variance
+from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.posterior.posterior import background_weight, posterior
 from jointforest.forest.rows.imputation import impute
 from jointforest.forest.rows.sampling import sample
 from jointforest.leaves.derived import make_leaves
-from jointforest.model.model import Model
 from jointforest.table.regions import Evidence
 from jointforest.table.schema import kernel_columns
 from tests.random_cases.evidence import random_evidence
 from tests.random_cases.models import random_model
 
 KINDS = ("continuous", "mixed", "integer", "rounded", "boolean", "categorical")
-Query = Callable[[Model, Evidence, int], np.ndarray]
+Query = Callable[[Forest, Evidence, int], np.ndarray]
 QUERIES: dict[str, Query] = {
     "log_density": lambda m, e, n: log_density(m, e, n_jobs=n),
     "background_weight": lambda m, e, n: background_weight(m, e, n_jobs=n),
@@ -46,7 +46,7 @@ def take(evidence: Evidence, rows: np.ndarray) -> Evidence:
     return evidence._replace(value=evidence.value[rows], region=region, log_penalty=evidence.log_penalty[rows])
 
 
-def setting(n: int) -> tuple[Model, Evidence]:
+def setting(n: int) -> tuple[Forest, Evidence]:
     """A model and n rows of evidence, many of them alike, more than one chunk of work."""
     model = random_model(12, n_trees=4, kinds=KINDS)
     return model, take(random_evidence(model, 1, 150), np.random.default_rng(0).integers(0, 150, size=n))
@@ -106,7 +106,7 @@ def test_regions_without_effect_change_nothing() -> None:
         )
 
 
-def with_columns_in_order(model: Model, order: list[int]) -> Model:
+def with_columns_in_order(model: Forest, order: list[int]) -> Forest:
     """The same model of a table whose columns come in another order."""
     old, v = model.columns, model.leaves
     schema = replace(model.schema, columns=tuple(model.schema.columns[j] for j in order))
@@ -119,7 +119,7 @@ def with_columns_in_order(model: Model, order: list[int]) -> Model:
     parameters = (array[:, slots] for array in (v.family, v.a, v.b, v.lo, v.hi))
     tables = (v.atom_mass[:, atoms], v.level_mass[:, levels], v.missing_rate[:, order])
     leaves = make_leaves(columns, v.tree, v.log_weight, *map(np.ascontiguousarray, (*parameters, *tables)))
-    return Model(schema, columns, model.trees._replace(feature=place[model.trees.feature]), leaves, True)
+    return Forest(schema, columns, model.trees._replace(feature=place[model.trees.feature]), leaves, True)
 
 
 def test_order_of_columns() -> None:

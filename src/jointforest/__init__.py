@@ -38,14 +38,17 @@ _HOME = {
     "UnseenLevelWarning": "ground.warnings",
     "UnsupportedEvidenceWarning": "ground.warnings",
     "between": "table.conditions",
-    "load": "model.file",
+    "load": "face.load",
+    "mix": "face.mix",
 }
 
 if TYPE_CHECKING:
     from .face.expected import ExpectedPredictor
     from .face.information import ColumnDistance, Estimate
     from .face.joint import Joint
+    from .face.load import load
     from .face.marginal import Marginal
+    from .face.mix import mix
     from .face.posterior import Posterior
     from .ground.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
     from .language.errors import QuerySyntaxError
@@ -54,7 +57,6 @@ if TYPE_CHECKING:
     from .learn.generative.regressor import GenerativeForestRegressor
     from .learn.joint_tree import JointTree
     from .learn.outliers import ForestOutlierDetector
-    from .model.file import load
     from .table.conditions import AllOf, AnyOf, Interval, Not, PerRow, between
 
 __all__ = [
@@ -80,6 +82,7 @@ __all__ = [
     "between",
     "datasets",
     "load",
+    "mix",
 ]
 
 

@@ -299,7 +299,7 @@ def _say(text: str) -> None:
 
 
 def _load(path: str) -> Joint:
-    from .model.file import load
+    from .face.load import load
 
     return load(path)
 

@@ -17,10 +17,9 @@ import jointforest as jf
 from jointforest.explain.explain import explain
 from jointforest.explain.leaf_summaries import answers_text, leaf_answers
 from jointforest.explain.rules import box_conditions, levels_condition, rule_text, side_condition, split_conditions
-from jointforest.face.joint import Joint
+from jointforest.forest.forest import Forest
 from jointforest.language import parse_conditions
 from jointforest.leaves.derived import make_leaves
-from jointforest.model.model import Model
 from jointforest.table.compile_conditions import Region, compiled, contains
 from jointforest.table.evidence import build
 from jointforest.table.regions import Evidence
@@ -31,6 +30,7 @@ from tests import oracle
 from tests.random_cases.cells import make_evidence
 from tests.random_cases.evidence import random_cells, random_point
 from tests.random_cases.models import random_model, seeds
+from tests.wrapped import joint_of
 
 COLUMNS = {
     "age": Column("age", "integer", "int64", step=1.0),
@@ -124,7 +124,7 @@ def test_no_level_and_splits_tell_levels_apart(name: str) -> None:
                 assert here == goes.tolist()
 
 
-def rules_of(model: Model) -> list[str]:
+def rules_of(model: Forest) -> list[str]:
     """The rule of every leaf."""
     boxes = leaf_boxes(model.trees, model.columns)
     n = len(model.leaves.log_weight)
@@ -136,7 +136,7 @@ def rules_of(model: Model) -> list[str]:
 @given(seeds)
 def test_the_rule_of_a_leaf_has_its_weight(seed: int) -> None:
     model = random_model(seed, n_trees=1, background=False)
-    joint = Joint(model)
+    joint = joint_of(model)
     for rule, log_weight in zip(rules_of(model), model.leaves.log_weight, strict=True):
         share = joint.probability(rule) if rule else 1.0
         assert share == pytest.approx(math.exp(log_weight), rel=1e-9, abs=1e-9)
@@ -166,7 +166,7 @@ def is_inside(box: tuple[dict[int, tuple[float, float]], dict[int, set[int]]], p
 # ------------------------------------------------------------------------------------------------------ explanations
 
 
-def mixed_evidence(model: Model, seed: int) -> Evidence:
+def mixed_evidence(model: Forest, seed: int) -> Evidence:
     """One row with values, regions and nothing."""
     return make_evidence(random_cells(np.random.default_rng(seed), model, 4)[3:])
 
@@ -226,10 +226,10 @@ def test_what_a_leaf_says_is_its_own_posterior(seed: int) -> None:
 
 def test_the_table_names_background_and_circuits() -> None:
     model = next(m for m in map(random_model, range(50)) if len(m.leaves.node_kind))
-    text = str(Joint(model).given().explain(1000))
+    text = str(joint_of(model).given().explain(1000))
     assert "(background)" in text and ", circuit " in text and ", leaf " in text
     assert "carry 100.0 % of the answer" in text
-    assert repr(Joint(model).given().explain(1)) == str(Joint(model).given().explain(1))
+    assert repr(joint_of(model).given().explain(1)) == str(joint_of(model).given().explain(1))
 
 
 def test_what_leaves_say_is_short() -> None:
@@ -314,7 +314,7 @@ def paths(text: str) -> dict[int, float]:
 @given(seeds)
 def test_the_paths_of_the_whole_tree_are_its_boxes(seed: int) -> None:
     model = random_model(seed, n_trees=1, background=False)
-    joint = Joint(model)
+    joint = joint_of(model)
     found = leaf_paths(joint.rules())
     assert sorted(found) == list(range(joint.n_leaves))
     for leaf, path in found.items():
@@ -354,12 +354,12 @@ tree 0 of 1: 3 leaves; shares are of the tree's rows
         x b 100 %
     x != 'b'  20.0 %  [leaf 2]
         x c 75 %, d 25 %"""
-    assert Joint(Model(schema, columns, trees, leaves, has_background=False)).rules() == expected
+    assert joint_of(Forest(schema, columns, trees, leaves, has_background=False)).rules() == expected
 
 
 def test_rules_of_a_forest_are_a_tree_s_own() -> None:
     model = random_model(4, n_trees=3)
-    joint = Joint(model)
+    joint = joint_of(model)
     mine = [sorted(leaf_paths(joint.rules(tree))) for tree in range(3)]
     assert [leaf for leaves in mine for leaf in leaves] == list(range(joint.n_leaves))
     for tree in (3, -1, True, "a"):
@@ -373,7 +373,7 @@ def test_rules_of_a_forest_are_a_tree_s_own() -> None:
 @given(seeds, st.sampled_from([0.0, 0.2]))
 def test_reverse_ranks_the_regions_by_the_event(seed: int, min_share: float) -> None:
     model = random_model(seed, n_trees=2)
-    schema, joint = model.schema, Joint(model)
+    schema, joint = model.schema, joint_of(model)
     j = schema.names.index(next(c.name for c in schema.columns if c.kind == "boolean"))
     name = schema.names[j]
     kinds = {c.name: c.kind for c in schema.columns}

@@ -17,12 +17,13 @@ from scipy.stats import norm
 
 import jointforest as jf
 from jointforest.face.joint import Joint
+from jointforest.forest.forest import Forest
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM
-from jointforest.model.model import Model
 from jointforest.table.infer_schema import infer_schema
 from jointforest.table.schema import kernel_columns
 from jointforest.trees.nodes import Trees
+from tests.wrapped import joint_of
 
 DAYS = pd.date_range("2024-01-01", periods=40, freq="D")
 TABLE = pd.DataFrame(
@@ -74,7 +75,7 @@ def make(frame: object = TABLE, epsilon: float = 0.0) -> Joint:
         level_mass=np.array([[0.7, 0.3, 0.9, 0.1], [0.2, 0.8, 0.5, 0.5], [0.5] * 4])[:n],
         missing_rate=np.full((n, 5), 0.25),
     )
-    return Joint(Model(schema, columns, trees, leaves, has_background=bool(epsilon)))
+    return joint_of(Forest(schema, columns, trees, leaves, has_background=bool(epsilon)))
 
 
 JOINT = make()

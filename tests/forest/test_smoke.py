@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from jointforest.forest.column.distribution import cdf, pdf, quantile
 from jointforest.forest.column.levels import level_probability
 from jointforest.forest.column.moments import mean_variance
+from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.posterior.posterior import background_weight, posterior
 from jointforest.forest.rows.imputation import impute
@@ -23,7 +24,6 @@ from jointforest.leaves.one_slot.slot_kernels import (
     slot_mean_variance,
     value_log_density,
 )
-from jointforest.model.model import Model
 from jointforest.table.regions import Evidence
 from tests.random_cases.cells import Region, make_evidence
 from tests.random_cases.evidence import random_evidence
@@ -38,13 +38,13 @@ def row(evidence: Evidence, rows: np.ndarray | list[int]) -> Evidence:
     return Evidence(evidence.value[rows], evidence.region[rows], *evidence[2:6], evidence.log_penalty[rows])
 
 
-def possible(model: Model, seed: int, n: int) -> Evidence:
+def possible(model: Forest, seed: int, n: int) -> Evidence:
     """Random evidence of n rows, each of positive probability."""
     evidence = random_evidence(model, seed, 4 * n)
     return row(evidence, np.flatnonzero(log_density(model, evidence) > -np.inf)[:n])
 
 
-def all_log_weights(model: Model, evidence: Evidence, i: int) -> np.ndarray:
+def all_log_weights(model: Forest, evidence: Evidence, i: int) -> np.ndarray:
     """log p(leaf, evidence of row i) of every leaf; leaves give no mass outside their box."""
     columns, leaves = model.columns, model.leaves
     out = leaves.log_weight.copy()

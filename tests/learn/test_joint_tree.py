@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import jointforest as jf
+from jointforest.forest.check import check
 from jointforest.learn.joint_tree import count_rows, judging
-from jointforest.model.check import check
 from jointforest.table.columns import Columns
 from jointforest.table.frames import encode
 from jointforest.table.infer_schema import infer_schema
@@ -348,7 +348,7 @@ def test_dependence_is_found() -> None:
     }
     for name, pair in pairs.items():
         tree = jf.JointTree(epsilon=0).fit(pd.concat([pd.DataFrame(pair), noise], axis=1))
-        features = tree.joint_.model.trees.feature
+        features = tree.joint_.model.forest.trees.feature
         assert (features >= 0).any(), name
         assert set(features[features >= 0]) <= {0, 1}, name
 
@@ -474,19 +474,19 @@ def make_frame(n: int = 200, missing: float = 0.0, seed: int = 0) -> pd.DataFram
 
 
 def assert_valid(joint: jf.Joint) -> None:
-    model = joint.model
+    model = joint.model.forest
     check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
 
 
 def assert_same_joint(one: jf.Joint, two: jf.Joint) -> None:
     """Every array equal, bit by bit."""
     for part in ("columns", "trees", "leaves"):
-        for a, b in zip(getattr(one.model, part), getattr(two.model, part), strict=True):
+        for a, b in zip(getattr(one.model.forest, part), getattr(two.model.forest, part), strict=True):
             assert a.tobytes() == b.tobytes()
 
 
 def rows_of_leaves(joint: jf.Joint, n: int) -> np.ndarray:
-    trees = joint.model.trees
+    trees = joint.model.forest.trees
     return trees.weight[(trees.leaf >= 0) & (np.arange(len(trees.leaf)) < trees.root[-1])] * n
 
 
@@ -516,7 +516,9 @@ def test_a_single_tree_leaves_every_row_where_its_splits_send_it() -> None:
     start = joint.given(frame).leaves.start
     assert np.diff(start).tolist() == [1] * 300  # each row lies in the box of one leaf
     leaf = joint.given(frame).leaves.leaf
-    assert np.bincount(leaf).tolist() == pytest.approx((joint.model.trees.weight[joint.model.trees.leaf >= 0] * 300)[:])
+    assert np.bincount(leaf).tolist() == pytest.approx(
+        (joint.model.forest.trees.weight[joint.model.forest.trees.leaf >= 0] * 300)[:]
+    )
 
 
 def test_a_share_of_the_rows_is_a_number_of_rows() -> None:
@@ -540,7 +542,7 @@ def test_the_number_of_threads_changes_nothing(missing: float) -> None:
 
 
 def split_columns(tree: jf.JointTree) -> set[str]:
-    features = tree.joint_.model.trees.feature
+    features = tree.joint_.model.forest.trees.feature
     return {tree.joint_.columns[j] for j in features[features >= 0]}
 
 

@@ -18,24 +18,25 @@ import pytest
 from hypothesis import given
 from safetensors import safe_open
 
+from jointforest.forest.check import DERIVED_FIELDS, check
+from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.rows.sampling import sample
 from jointforest.leaves.circuits.soundness import leaf_of_rows
 from jointforest.model import file as store
-from jointforest.model.check import DERIVED_FIELDS, check
-from jointforest.model.file import ModelFileError, load_model, save_model
-from jointforest.model.model import Model
+from jointforest.model.file import ModelFileError
 from jointforest.table.schema import Schema
 from jointforest.trees.boxes import leaf_boxes
 from jointforest.trees.nodes import Trees
 from tests.random_cases.evidence import random_evidence
 from tests.random_cases.models import random_model as any_random_model
 from tests.random_cases.models import seeds
+from tests.wrapped import load_forest, save_forest
 
 ROOT = Path(__file__).parents[2]
 
 
-def random_model(seed: int, **options: Any) -> Model:
+def random_model(seed: int, **options: Any) -> Forest:
     """A random model whose text columns have a type that pandas frames can hold."""
     model = any_random_model(seed, **options)
     columns = tuple(
@@ -45,12 +46,12 @@ def random_model(seed: int, **options: Any) -> Model:
     return dataclasses.replace(model, schema=Schema(columns, model.schema.frame))
 
 
-def the_model() -> Model:
+def the_model() -> Forest:
     """A model of every kind of column, with a background."""
     return random_model(7, n_trees=3, max_depth=3)
 
 
-def assert_same(one: Model, other: Model) -> None:
+def assert_same(one: Forest, other: Forest) -> None:
     """Every array of the two models is equal bit for bit, and of the same type."""
     assert one.schema == other.schema or repr(one.schema) == repr(other.schema)  # NaN is unequal to itself
     assert one.has_background == other.has_background
@@ -76,17 +77,17 @@ def test_a_model_comes_back_as_it_was(seed: int) -> None:
 @pytest.mark.parametrize("kinds", [("continuous",), ("categorical",), ("boolean", "ordered"), ("integer", "mixed")])
 def test_a_model_of_one_sort_of_columns(kinds: tuple[str, ...], tmp_path: Path) -> None:
     model = random_model(3, kinds=kinds)
-    save_model(model, tmp_path / "m.joint")
-    assert_same(model, load_model(tmp_path / "m.joint"))
+    save_forest(model, tmp_path / "m.joint")
+    assert_same(model, load_forest(tmp_path / "m.joint"))
 
 
-def pack_model(model: Model) -> bytes:
+def pack_model(model: Forest) -> bytes:
     """Bytes of the model's file."""
     return store.pack(*store.contents(model))
 
 
 def test_equal_models_give_equal_bytes_in_every_process(tmp_path: Path) -> None:
-    save_model(the_model(), tmp_path / "m.joint")
+    save_forest(the_model(), tmp_path / "m.joint")
     code = (
         "import hashlib, sys; sys.path.insert(0, sys.argv[1]);"
         "from tests.model.test_file import pack_model, the_model;"
@@ -101,7 +102,7 @@ def test_equal_models_give_equal_bytes_in_every_process(tmp_path: Path) -> None:
 
 def test_the_file_is_plain_safetensors_without_derived_fields(tmp_path: Path) -> None:
     model = the_model()
-    save_model(model, tmp_path / "m.joint")
+    save_forest(model, tmp_path / "m.joint")
     with safe_open(tmp_path / "m.joint", "numpy") as file:
         names = set(file.keys())
         about = json.loads(file.metadata()["jointforest"])
@@ -115,7 +116,7 @@ def test_the_file_is_plain_safetensors_without_derived_fields(tmp_path: Path) ->
 
 
 def test_the_checksum_is_sha256_with_itself_zeroed(tmp_path: Path) -> None:
-    save_model(the_model(), tmp_path / "m.joint")
+    save_forest(the_model(), tmp_path / "m.joint")
     data = (tmp_path / "m.joint").read_bytes()
     checksum = store.read_about(data)["checksum"]
     assert hashlib.sha256(data.replace(checksum.encode(), b"0" * 64)).hexdigest() == checksum
@@ -123,8 +124,8 @@ def test_the_checksum_is_sha256_with_itself_zeroed(tmp_path: Path) -> None:
 
 def test_loading_does_not_depend_on_the_folder_or_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    save_model(the_model(), "ein Modell é")
-    assert_same(the_model(), load_model(tmp_path / "ein Modell é"))
+    save_forest(the_model(), "ein Modell é")
+    assert_same(the_model(), load_forest(tmp_path / "ein Modell é"))
     assert os.listdir(tmp_path) == ["ein Modell é"]
 
 
@@ -133,15 +134,15 @@ def test_loading_does_not_depend_on_the_folder_or_name(tmp_path: Path, monkeypat
 
 def test_a_folder_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match="is a directory"):
-        save_model(the_model(), tmp_path)
+        save_forest(the_model(), tmp_path)
     with pytest.raises(FileNotFoundError, match=r"none.m\.joint"):
-        save_model(the_model(), tmp_path / "none" / "m.joint")
+        save_forest(the_model(), tmp_path / "none" / "m.joint")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_old_file_stays_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "m.joint"
-    save_model(the_model(), path)
+    save_forest(the_model(), path)
     before = path.read_bytes()
 
     def full(descriptor: int) -> None:
@@ -149,21 +150,21 @@ def test_the_old_file_stays_when_writing_fails(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        save_model(random_model(8), path)
+        save_forest(random_model(8), path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["m.joint"]
 
 
 def test_an_existing_file_is_replaced_also_behind_a_link(tmp_path: Path) -> None:
-    save_model(the_model(), tmp_path / "m.joint")
+    save_forest(the_model(), tmp_path / "m.joint")
     os.symlink(tmp_path / "m.joint", tmp_path / "link.joint")
-    save_model(random_model(8), tmp_path / "link.joint")
+    save_forest(random_model(8), tmp_path / "link.joint")
     assert (tmp_path / "link.joint").is_symlink()
-    assert_same(random_model(8), load_model(tmp_path / "m.joint"))
+    assert_same(random_model(8), load_forest(tmp_path / "m.joint"))
 
 
 def test_the_file_has_ordinary_permissions(tmp_path: Path) -> None:
-    save_model(the_model(), tmp_path / "m.joint")
+    save_forest(the_model(), tmp_path / "m.joint")
     (tmp_path / "plain").touch()
     assert stat.S_IMODE((tmp_path / "m.joint").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
 
@@ -174,7 +175,7 @@ def test_a_broken_model_is_not_saved(tmp_path: Path) -> None:
     a[1, 0] = np.nan
     broken = dataclasses.replace(model, leaves=model.leaves._replace(a=a))
     with pytest.raises(ValueError, match=r"leaves\.a\[1, 0\] is nan, expected a finite number"):
-        save_model(broken, tmp_path / "m.joint")
+        save_forest(broken, tmp_path / "m.joint")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -197,25 +198,25 @@ def test_other_files_are_refused(content: bytes, message: str, tmp_path: Path) -
     path = tmp_path / "other.joint"
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match=message) as caught:
-        load_model(path)
+        load_forest(path)
     assert str(path) in str(caught.value)
 
 
 def test_special_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OSError):
-        load_model(tmp_path / "absent.joint")
+        load_forest(tmp_path / "absent.joint")
     with pytest.raises(OSError):
-        load_model(tmp_path)
+        load_forest(tmp_path)
     if os.path.exists("/dev/zero"):
         with pytest.raises(ModelFileError, match="not a regular file"):
-            load_model("/dev/zero")
+            load_forest("/dev/zero")
 
 
 def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
     about, arrays = store.contents(the_model())
     (tmp_path / "m.joint").write_bytes(store.pack(about | {"format": 2, "library": "9.9", "more": 1}, arrays))
     with pytest.raises(ModelFileError, match=r"format 2, written by jointforest 9\.9, is newer.*upgrade"):
-        load_model(tmp_path / "m.joint")
+        load_forest(tmp_path / "m.joint")
 
 
 def test_importing_the_store_loads_no_learner_and_no_frames() -> None:

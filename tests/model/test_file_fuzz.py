@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jointforest.forest.check import check
 from jointforest.forest.column.distribution import quantile
+from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.rows.imputation import impute
 from jointforest.forest.rows.sampling import sample
 from jointforest.model import file as store
-from jointforest.model.check import check
-from jointforest.model.file import ModelFileError, load_model
-from jointforest.model.model import Model
+from jointforest.model.file import ModelFileError
 from jointforest.table.evidence import build
 from tests.model.test_file import random_model
 from tests.random_cases.evidence import random_evidence
+from tests.wrapped import load_forest
 
 MODEL = random_model(5, n_trees=2, max_depth=3, circuits=0.5)
 assert len(MODEL.leaves.node_kind) > 10
@@ -39,17 +40,17 @@ FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e308, -1e308, 5e-324, 1e-300, np.nan,
 INTEGERS = (0, 1, 2, 3, 7, 63, 64, 127, 255, 2**15, 2**31 - 1)
 
 
-def loads(data: bytes, path: Path) -> Model | None:
+def loads(data: bytes, path: Path) -> Forest | None:
     """The model in these bytes, or None if they are refused in the promised way."""
     path.write_bytes(data)
     try:
-        return load_model(path)
+        return load_forest(path)
     except ModelFileError as error:
         assert str(path) in str(error)
         return None
 
 
-def exercise(model: Model) -> None:
+def exercise(model: Forest) -> None:
     """A forged model that passed: its promises hold, and queries on it end without a crash."""
     check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     if model.schema.names != MODEL.schema.names or not np.array_equal(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from jointforest.forest.forest import Forest
 from jointforest.leaves.table import STUDENT, UNIFORM
-from jointforest.model.model import Model
 from jointforest.table.regions import Evidence
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 
-def rule(model: Model, j: int, cuts: tuple[float, ...] = (), reach: float = 400.0) -> tuple[np.ndarray, np.ndarray]:
+def rule(model: Forest, j: int, cuts: tuple[float, ...] = (), reach: float = 400.0) -> tuple[np.ndarray, np.ndarray]:
     """Points x and weights w of column j with ``sum(w * p(x)) = 1`` for its density; ``cuts`` are further breaks.
 
     On grids the cells go to ``reach`` scales of each Student t: beyond 400 lie 2e-10 of its mass, beyond 100 6e-8.

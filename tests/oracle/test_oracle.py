@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from jointforest.forest.forest import Forest
 from jointforest.leaves.derived import make_leaves
-from jointforest.model.model import Model
 from jointforest.table.schema import Column, Schema, kernel_columns
 from jointforest.trees.nodes import Trees
 from tests import oracle
 from tests.random_cases.cells import Region, make_evidence
 
 
-def by_hand() -> Model:
+def by_hand() -> Forest:
     """One split of a mixed column at its atom 0, an integer column and a categorical one; leaves of weight 1/4, 3/4."""
     schema = Schema(
         (
@@ -51,7 +51,7 @@ def by_hand() -> Model:
         np.array([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]]),
         np.zeros((2, 3)),
     )
-    return Model(schema, layout, trees, leaves, has_background=False)
+    return Forest(schema, layout, trees, leaves, has_background=False)
 
 
 def probability(*row) -> float:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from jointforest.ensembles.table import Ensemble
-from jointforest.model.model import Model
+from jointforest.forest.forest import Forest
 from tests.random_cases.evidence import random_point
 from tests.random_cases.models import cell_number, random_number
 
 
-def random_ensemble(rng: np.random.Generator, model: Model, n_trees=3, max_depth=3, n_outputs=1, link="identity"):
+def random_ensemble(rng: np.random.Generator, model: Forest, n_trees=3, max_depth=3, n_outputs=1, link="identity"):
     """An ensemble whose features are the columns in another order, dates left out, some of them with other levels.
 
     Levels come in another order; some are not known to the model, and some of its own are not known to the joint.
@@ -90,7 +90,7 @@ def random_threshold(rng, column):
     return column.origin + (cell_number(column, x) + float(rng.uniform(0.1, 0.9))) * column.step
 
 
-def random_rows(rng, model: Model, ensemble: Ensemble, n: int):
+def random_rows(rng, model: Forest, ensemble: Ensemble, n: int):
     """Rows of a table: for the joint (lists of cells), for the naive ensemble (dicts), and X, other for the kernels."""
     cells, rows = [], []
     X = np.full((n, len(ensemble.names)), np.nan)

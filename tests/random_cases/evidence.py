@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
+from jointforest.forest.forest import Forest
 from jointforest.leaves.table import FACTORS, SUM
-from jointforest.model.model import Model
 from jointforest.table.regions import Evidence
 from jointforest.table.schema import Column
 from tests.random_cases.cells import Cell, Region, make_evidence
 from tests.random_cases.models import cell_centre, finite_part, random_cut, random_number
 
 
-def random_parts(rng: np.random.Generator, model: Model, leaf: int) -> list[int]:
+def random_parts(rng: np.random.Generator, model: Forest, leaf: int) -> list[int]:
     """Rows of the parameter tables that together describe a part of a leaf, one for each column."""
     leaves, n_columns = model.leaves, len(model.schema.columns)
     parts, waiting = [leaf] * n_columns, []
@@ -37,7 +37,7 @@ def random_parts(rng: np.random.Generator, model: Model, leaf: int) -> list[int]
     return parts
 
 
-def random_point(rng: np.random.Generator, model: Model) -> list[float]:
+def random_point(rng: np.random.Generator, model: Forest) -> list[float]:
     """A complete row to which some leaf gives positive density (not a draw from the model, but near enough)."""
     leaves, layout = model.leaves, model.columns
     chosen = int(rng.integers(0, len(leaves.log_weight)))
@@ -111,7 +111,7 @@ def run_around(x: float, cuts: list[float]) -> list[tuple[float, float]]:
     return [(below, min([c for c in cuts if c >= x], default=math.inf))]
 
 
-def random_cells(rng: np.random.Generator, model: Model, n: int) -> list[list[Cell]]:
+def random_cells(rng: np.random.Generator, model: Forest, n: int) -> list[list[Cell]]:
     """Random evidence of n rows: the first is empty, the second complete, every third has no regions.
 
     Most rows hold a point that some leaf supports; in the others each cell is drawn alone.
@@ -133,6 +133,6 @@ def random_cells(rng: np.random.Generator, model: Model, n: int) -> list[list[Ce
     return rows
 
 
-def random_evidence(model: Model, seed: int, n: int) -> Evidence:
+def random_evidence(model: Forest, seed: int, n: int) -> Evidence:
     """Random evidence of n rows: values, regions and nothing; see `random_cells`."""
     return make_evidence(random_cells(np.random.default_rng(seed), model, n))

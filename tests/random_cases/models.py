@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from jointforest.forest.forest import Forest
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import FACTORS, NORMAL, PRODUCT, STUDENT, SUM, UNIFORM, Circuits
-from jointforest.model.model import Model
 from jointforest.table.schema import CATEGORICAL_KINDS, KINDS, Column, Schema, kernel_columns
 from jointforest.trees.nodes import Trees
 
@@ -349,7 +349,7 @@ def random_model(
     kinds: tuple[str, ...] = KINDS,
     epsilon: float | None = None,
     circuits: float | None = None,
-) -> Model:
+) -> Forest:
     """A random model over columns of the given kinds; the background is one more tree of weight epsilon.
 
     ``circuits`` is the share of leaves with a circuit: none if it is 0, None for some in two models of three.
@@ -383,7 +383,7 @@ def finish_model(
     share: np.ndarray,
     background: bool,
     circuits: CircuitNodes,
-) -> Model:
+) -> Forest:
     """Fill the leaves with random parameters and put the arrays together."""
     layout = kernel_columns(schema)
     n_leaves, p = len(leaf_nodes), len(layout.step)
@@ -423,4 +423,4 @@ def finish_model(
     leaves = make_leaves(
         layout, np.array(tree), log_weight, *table, circuits=circuit_arrays(circuits, len(schema.columns))
     )
-    return Model(schema, layout, trees, leaves, background)
+    return Forest(schema, layout, trees, leaves, background)

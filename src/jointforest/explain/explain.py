@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..forest.forest import Forest
 from ..forest.posterior.density import log_density
 from ..forest.posterior.posterior import posterior
 from ..language import conditions_text
-from ..model.model import Model
 from ..table.conditions import AnyOf, PerRow, n_rows, normal
 from ..table.evidence import build, intersect
 from ..table.regions import Evidence
@@ -42,7 +42,7 @@ class Explanation:
     __repr__ = __str__
 
 
-def explain(model: Model, evidence: Evidence, k: int, n_jobs: int | None = -1) -> Explanation:
+def explain(model: Forest, evidence: Evidence, k: int, n_jobs: int | None = -1) -> Explanation:
     """The k leaves with the largest weight given one row of evidence: see `Posterior.explain`.
 
     Raises
@@ -85,7 +85,7 @@ def explain(model: Model, evidence: Evidence, k: int, n_jobs: int | None = -1) -
     return Explanation(found, "\n".join(lines))
 
 
-def leaf_kind(model: Model, leaf: int) -> str:
+def leaf_kind(model: Forest, leaf: int) -> str:
     """``"leaf"`` (a product), ``"circuit"`` or ``"background"``."""
     if model.has_background and leaf == len(model.leaves.log_weight) - 1:
         return "background"
@@ -93,7 +93,7 @@ def leaf_kind(model: Model, leaf: int) -> str:
     return "circuit" if start[leaf + 1] > start[leaf] else "leaf"
 
 
-def reverse(model: Model, event: Mapping[str, Any], k: int, min_share: float, n_jobs: int | None = -1) -> Explanation:
+def reverse(model: Forest, event: Mapping[str, Any], k: int, min_share: float, n_jobs: int | None = -1) -> Explanation:
     """The k regions in which an event (conditions by column) is most probable: see `Joint.reverse`.
 
     Raises
@@ -141,7 +141,7 @@ def reverse(model: Model, event: Mapping[str, Any], k: int, min_share: float, n_
     return Explanation(found, "\n".join(lines))
 
 
-def _regions(model: Model, asked: set[str], min_share: float) -> list[dict[str, Any]]:
+def _regions(model: Forest, asked: set[str], min_share: float) -> list[dict[str, Any]]:
     """Distinct boxes of the leaves, without the columns asked of, that hold ``min_share`` of the rows of a tree."""
     lo, hi, allowed = leaf_boxes(model.trees, model.columns)
     n = len(model.leaves.log_weight) - model.has_background

@@ -12,9 +12,9 @@ import numpy as np
 from ..forest.column.level_kernels import level_rows
 from ..forest.column.moment_kernels import mean_variance_rows
 from ..forest.column.quantile_kernels import quantile_rows
+from ..forest.forest import Forest
 from ..forest.posterior.posterior import LeafPosterior, chunk_posterior
 from ..leaves.circuits.soundness import leaf_of_rows
-from ..model.model import Model
 from ..table import values as answers
 from ..table.regions import Evidence
 from ..table.schema import Column, Schema
@@ -25,12 +25,12 @@ LEVEL = 0.9
 _MOST_LEVELS = 3
 
 
-def leaf_answers(model: Model, evidence: Evidence, leaf: np.ndarray) -> list[dict[str, dict[str, Any]]]:
+def leaf_answers(model: Forest, evidence: Evidence, leaf: np.ndarray) -> list[dict[str, dict[str, Any]]]:
     """What each of these leaves says, given one row of evidence that all of them meet.
 
     Parameters
     ----------
-    model : Model
+    model : Forest
     evidence : Evidence
         One row.
     leaf : integer array (k,)
@@ -65,7 +65,7 @@ def answers_text(schema: Schema, says: Mapping[str, Mapping[str, Any]]) -> str:
     return "; ".join(f"{name} {_answer_text(schema[name], answer)}" for name, answer in says.items())
 
 
-def _entries(model: Model, evidence: Evidence, j: int, leaf: np.ndarray) -> LeafPosterior:
+def _entries(model: Forest, evidence: Evidence, j: int, leaf: np.ndarray) -> LeafPosterior:
     """A posterior whose row i holds only what describes column j in leaf i of the list."""
     post = chunk_posterior(model, evidence, 0, 1, j)
     owner = leaf_of_rows(model.leaves.node_start, model.leaves.node_row)[post.leaf]

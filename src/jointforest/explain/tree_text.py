@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..forest.forest import Forest
 from ..language.render import column_text, condition_text
-from ..model.model import Model
 from ..table.evidence import build
 from .explain import leaf_kind
 from .leaf_summaries import answers_text, leaf_answers
 from .rules import side_condition, split_conditions
 
 
-def outline(model: Model, tree: int) -> str:
+def outline(model: Forest, tree: int) -> str:
     """Every node of a tree, one line each, and under each leaf what it says: see `Joint.rules`.
 
     Raises
@@ -60,7 +60,7 @@ class TreeNode(NamedTuple):
     leaf: int
 
 
-def tree_nodes(model: Model, tree: int) -> list[TreeNode]:
+def tree_nodes(model: Forest, tree: int) -> list[TreeNode]:
     """Nodes of a tree, parents before their children, left before right; those that no test leads to are left out.
 
     Raises
@@ -87,24 +87,24 @@ def tree_nodes(model: Model, tree: int) -> list[TreeNode]:
     return found
 
 
-def tree_leaves(model: Model, tree: int) -> np.ndarray:
+def tree_leaves(model: Forest, tree: int) -> np.ndarray:
     """Numbers of a tree's leaves, those without weight left out; a ValueError if there is no such tree."""
     _check_tree(model, tree)
     mine = model.leaves.tree[: len(model.leaves.log_weight)] == tree
     return np.flatnonzero(mine & (model.leaves.log_weight > -np.inf))
 
 
-def _check_tree(model: Model, tree: int) -> None:
+def _check_tree(model: Forest, tree: int) -> None:
     n_trees = _n_trees(model)
     if isinstance(tree, bool) or not isinstance(tree, int | np.integer) or not 0 <= tree < n_trees:
         raise ValueError(f"tree must be the number of a tree, 0 to {n_trees - 1}, got {tree!r}")
 
 
-def _n_trees(model: Model) -> int:
+def _n_trees(model: Forest) -> int:
     return len(model.trees.root) - model.has_background
 
 
-def _sides(model: Model, node: int, allowed: np.ndarray) -> list[tuple[int, Any, np.ndarray]]:
+def _sides(model: Forest, node: int, allowed: np.ndarray) -> list[tuple[int, Any, np.ndarray]]:
     """Children that some row can reach, each with its test and the levels (bool (S,)) that are possible below."""
     trees, columns = model.trees, model.columns
     j = int(trees.feature[node])

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..forest.posterior.density import log_density
 from ..language import Query, parse_query
+from ..queries.posterior.density import log_density
 from ..table.evidence import intersect
 from .posterior import Posterior
 
@@ -38,6 +38,6 @@ def ask(joint: Joint, text: str) -> Any:
 
 def _log_density(joint: Joint, posterior: Posterior, query: Query) -> float:
     """log p(event | evidence), values counted by their density."""
-    posterior._check(-1)
-    both = intersect(joint.schema, posterior._evidence, dict(query.event))
+    posterior.weighed.check()
+    both = intersect(joint.schema, posterior.weighed.evidence, dict(query.event))
     return float((log_density(joint.model, both) - np.asarray(posterior.log_probability))[0])

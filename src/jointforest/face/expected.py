@@ -101,7 +101,7 @@ class ExpectedPredictor:
         self.joint: Joint = joint
         self.tolerance, self.n_draws, self.n_jobs = float(tolerance), int(n_draws), n_jobs
         self.random_state = random_state
-        self._bound = bind(read_ensemble(model), joint.model)
+        self._bound = bind(read_ensemble(model), joint.model.forest_for("an expected prediction"))
         names = tuple(joint.schema.names[j] for j in self._bound.column)
         self._ensemble = self._bound.ensemble._replace(names=names)
         self.feature_names_in_ = np.array(names, dtype=object)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model.model import Model
+from ..forest.forest import Forest
 from ..queries.information import measures
 from ..queries.information.column_distances import ColumnDistance, column_distance
 from ..queries.information.measures import MEASURES, Estimate
@@ -21,7 +21,7 @@ Names = str | Sequence[str]
 
 
 def entropy(
-    model: Model, of: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
+    model: Forest, of: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
 ) -> Estimate:
     """See `Joint.entropy`; no names are all columns that are not given."""
     known = _numbers(model.schema, () if given is None else given, "given")
@@ -36,7 +36,7 @@ def entropy(
 
 
 def mutual_information(
-    model: Model, a: Names, b: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
+    model: Forest, a: Names, b: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
 ) -> Estimate:
     """See `Joint.mutual_information`."""
     sides = (a, "a"), (b, "b"), (() if given is None else given, "given")
@@ -49,8 +49,8 @@ def mutual_information(
 
 
 def divergence(
-    model: Model,
-    other: Model,
+    model: Forest,
+    other: Forest,
     measure: str,
     columns: Names | None,
     n_samples: int,
@@ -64,7 +64,7 @@ def divergence(
     return MEASURES[measure](p, q, tuple(range(len(p.number))), *_draws(n_samples, random_state), n_jobs)
 
 
-def compare(model: Model, other: Model, columns: Names | None, n_jobs: int | None) -> dict[str, ColumnDistance]:
+def compare(model: Forest, other: Forest, columns: Names | None, n_jobs: int | None) -> dict[str, ColumnDistance]:
     """See `Joint.compare`."""
     p, q = views(model, other, _shared(model.schema, other.schema, columns))
     found = {column.name: column_distance(p, q, k, n_jobs) for k, column in enumerate(p.columns)}

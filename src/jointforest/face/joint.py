@@ -10,18 +10,22 @@ import numpy as np
 
 from ..explain.explain import Explanation, reverse
 from ..explain.tree_text import outline
-from ..forest.column.levels import level_probability
-from ..forest.column.moments import mean_variance
-from ..forest.posterior.density import log_density
+from ..forest.forest import Forest
+from ..forest.part import ForestPart
 from ..forest.posterior.tree_density import tree_log_density
-from ..forest.reshape.condition import condition as conditioned
-from ..forest.reshape.marginalise import keep
-from ..forest.rows.imputation import impute_and_weigh
-from ..forest.rows.sampling import sample
 from ..language import conditions_text
+from ..model.file import save_model
 from ..model.model import Model
+from ..queries.column.levels import level_probability
+from ..queries.column.moments import mean_variance
+from ..queries.posterior.density import log_density
+from ..queries.posterior.weighed import WeighedEvidence
+from ..queries.reshape.condition import condition as conditioned
+from ..queries.reshape.marginalise import keep
 from ..queries.robustness.robustness import robustness
 from ..queries.rows.attribution import attribution
+from ..queries.rows.imputation import impute
+from ..queries.rows.sampling import sample
 from ..table import values as answers
 from ..table.conditions import AllOf, n_rows, normal
 from ..table.evidence import build, drop
@@ -87,17 +91,18 @@ class Joint:
     @property
     def n_trees(self) -> int:
         """Number of trees, the background not counted."""
-        return len(self.model.trees.root) - self.model.has_background
+        return sum(len(f.trees.root) - f.has_background for f in self._forests())
 
     @property
     def n_leaves(self) -> int:
         """Number of leaves of all trees, the background not counted."""
-        return len(self.model.leaves.log_weight) - self.model.has_background
+        return sum(len(f.leaves.log_weight) - f.has_background for f in self._forests())
 
     @property
     def epsilon(self) -> float:
         """Weight of the background; 0 if there is none."""
-        return float(np.exp(self.model.leaves.log_weight[-1])) if self.model.has_background else 0.0
+        shares = zip(self._forests(), np.exp(self.model.log_weight).tolist(), strict=False)
+        return float(sum(w * np.exp(f.leaves.log_weight[-1]) for f, w in shares if f.has_background))
 
     def levels(self, column: str) -> tuple[Any, ...]:
         """Levels of a categorical, ordered or boolean column, in the order of `predict_proba`; () of a numeric one."""
@@ -117,10 +122,8 @@ class Joint:
         return {"trees": self.n_trees, "leaves": self.n_leaves, "epsilon": self.epsilon, "columns": columns}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a `.joint` file; see `jointforest.store.save`."""
-        from ..model.file import save
-
-        save(self, path)
+        """Save to a `.joint` file: see `model.file.save_model`; `load` reads it."""
+        save_model(self.model, path)
 
     # -- density
 
@@ -151,7 +154,7 @@ class Joint:
         float64 array (n, n_trees) or (n, n_trees + 1)
             The log-sum of a row is its `log_density`.
         """
-        return tree_log_density(self.model, self._evidence(frame), n_jobs)
+        return tree_log_density(self.model.forest_for("a table of trees"), self._evidence(frame), n_jobs)
 
     def attribution(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
         """Which cells make a row unlikely: log p(x_j | the other known cells of the row), exact, for any row.
@@ -249,8 +252,8 @@ class Joint:
         known = self.given(evidence, **conditions)
         if len(known) != 1:
             raise ValueError(f"condition: expected evidence of one row, got {len(known)} rows")
-        known._check(-1)
-        return Joint(conditioned(self.model, known._evidence))
+        known.weighed.check()
+        return Joint(conditioned(self.model, known.weighed.evidence))
 
     def keep(self, *columns: str) -> Joint:
         """The joint distribution of some of the columns, as a joint of its own.
@@ -348,7 +351,7 @@ class Joint:
         >>> joint.rules().splitlines()[:2]
         ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0 %']
         """
-        return outline(self.model, tree)
+        return outline(self.model.forest_for("rules"), tree)
 
     def reverse(
         self, event: str | Mapping[str, Any], k: int = 10, min_share: float = 0.01, n_jobs: int | None = -1
@@ -392,7 +395,7 @@ class Joint:
         >>> joint.reverse("species = Gentoo", k=1).rules[0]["lift"] > 2
         True
         """
-        return reverse(self.model, conditions_of(self.schema, event), k, min_share, n_jobs)
+        return reverse(self.model.forest_for("reverse"), conditions_of(self.schema, event), k, min_share, n_jobs)
 
     # -- information
 
@@ -445,7 +448,7 @@ class Joint:
         >>> joint.entropy("species", given="island").value < joint.entropy("species").value
         True
         """
-        return entropy(self.model, columns, given, n_samples, random_state, n_jobs)
+        return entropy(self.model.forest_for("entropy"), columns, given, n_samples, random_state, n_jobs)
 
     def mutual_information(
         self,
@@ -486,7 +489,9 @@ class Joint:
         >>> island.method, island.value > joint.mutual_information("species", "sex").value
         ('exact', True)
         """
-        return mutual_information(self.model, a, b, given, n_samples, random_state, n_jobs)
+        return mutual_information(
+            self.model.forest_for("mutual information"), a, b, given, n_samples, random_state, n_jobs
+        )
 
     def divergence(
         self,
@@ -538,7 +543,9 @@ class Joint:
         >>> joint.divergence(dream, "total-variation", "species").value > 0.1
         True
         """
-        return divergence(self.model, _model_of(other), measure, columns, n_samples, random_state, n_jobs)
+        return divergence(
+            self.model.forest_for("divergence"), _forest_of(other), measure, columns, n_samples, random_state, n_jobs
+        )
 
     def compare(
         self, other: Joint, columns: str | Sequence[str] | None = None, n_jobs: int | None = -1
@@ -571,7 +578,7 @@ class Joint:
         >>> list(found)[0], found["sex"].distance < found["species"].distance
         ('island', True)
         """
-        return compare(self.model, _model_of(other), columns, n_jobs)
+        return compare(self.model.forest_for("compare"), _forest_of(other), columns, n_jobs)
 
     # -- frames out
 
@@ -615,12 +622,11 @@ class Joint:
             raise ValueError(f"m must be a positive integer, and goes with method='sample'; got m={m!r}, {method!r}")
         X, unseen = self._encode(frame)
         evidence = build(self.schema, X, unseen)
-        posterior = Posterior(self.model, evidence, one=False)
         if method == "mean":
-            filled, posterior._weight = impute_and_weigh(self.model, evidence, n_jobs)
-            posterior._check(n_jobs)
+            filled, background = impute(self.model, evidence, n_jobs)
+            WeighedEvidence(self.model, evidence, background=background).check(n_jobs)
             return fill(self.schema, frame, X, unseen, filled)
-        posterior._check(n_jobs)
+        WeighedEvidence(self.model, evidence).check(n_jobs)
         draws = sample(self.model, evidence, m or 1, answers.seed_of(random_state), False, n_jobs)
         each = draws.reshape(len(X), m or 1, X.shape[1])
         frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]
@@ -729,11 +735,11 @@ class Joint:
         >>> bool(whole.mean() > part.mean())
         True
         """
-        j = self.schema.index(target)
+        j, forest = self.schema.index(target), self.model.forest_for("robustness")
         if not self.schema[target].is_categorical:
-            return robustness(self.model, build(self.schema, n=1), j)[0]  # complains
+            return robustness(forest, build(self.schema, n=1), j)[0]  # complains
         evidence = self._without(frame, target, n_jobs, beta)
-        return robustness(self.model, evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs)[0]
+        return robustness(forest, evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs)[0]
 
     def uncertainty(
         self,
@@ -790,13 +796,17 @@ class Joint:
         """
         j, column = self.schema.index(target), self.schema[target]
         if not column.is_categorical:
-            robustness(self.model, build(self.schema, n=1), j)  # complains
+            robustness(self.model.forest_for("robustness"), build(self.schema, n=1), j)  # complains
         rows, others = (self._without(table, target, n_jobs, beta) for table in (frame, reference))
         found = uncertainty(self.model, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely, n_jobs=n_jobs)
         codes = np.where(found.predicted < 0, np.nan, found.predicted)
         return found._replace(predicted=answers.values(column, codes))
 
     # -- helpers
+
+    def _forests(self) -> list[Forest]:
+        """The parts that are forests; kept first by `queries.reshape.mix`."""
+        return [part.forest for part in self.model.parts if isinstance(part, ForestPart)]
 
     def _without(self, frame: Any, target: str, n_jobs: int | None, beta: float) -> Evidence:
         """Evidence of a frame without its target's cells; rows without support are warned of."""
@@ -807,7 +817,7 @@ class Joint:
         unseen[:, j] = False
         warn_unseen(self.schema, frame, unseen)
         evidence = drop(build(self.schema, X, unseen), j)
-        Posterior(self.model, evidence, one=False)._check(n_jobs)
+        WeighedEvidence(self.model, evidence).check(n_jobs)
         return evidence
 
     def _evidence(self, frame: Any) -> Evidence:
@@ -819,9 +829,9 @@ class Joint:
         return X, unseen
 
 
-def _model_of(other: Any) -> Model:
-    """The model of the joint that another one is compared with."""
+def _forest_of(other: Any) -> Forest:
+    """The forest of the joint that another one is compared with."""
     if not isinstance(other, Joint):
         hint = "; give its joint_" if hasattr(other, "joint_") else ""
         raise TypeError(f"expected a Joint to compare with, got {type(other).__name__}{hint}")
-    return other.model
+    return other.model.forest_for("a comparison")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..forest.column import distribution
+from ..queries.column import distribution
 from ..table import values as answers
 from ..table.schema import Column
 
@@ -76,8 +76,8 @@ class Marginal:
     def _at(self, question: Any, what: str, x: Any, n_jobs: int | None) -> Any:
         found = self._posterior._begin(self._column.name, what, n_jobs, boolean=False)
         points = answers.numbers(found, x)
-        model, evidence = self._posterior._model, self._posterior._evidence
-        j, known = self._posterior._number(found.name), self._posterior._known
+        model, evidence = self._posterior.weighed.model, self._posterior.weighed.evidence
+        j, known = self._posterior._number(found.name), self._posterior.weighed.known
         answer = question(model, evidence, j, points.ravel(), n_jobs, known)
         return self._shaped(answer, points.shape)
 
@@ -85,5 +85,5 @@ class Marginal:
         """One row: the argument's shape. A frame: (n, q), or (n,) for a single point."""
         if len(shape) == 0:
             answer = answer[:, 0]
-            return answer[0].item() if self._posterior._one else answer
-        return answer[0].reshape(shape) if self._posterior._one else answer
+            return answer[0].item() if self._posterior.weighed.one else answer
+        return answer[0].reshape(shape) if self._posterior.weighed.one else answer

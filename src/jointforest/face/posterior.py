@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..explain.explain import Explanation, explain
-from ..forest.column.distribution import quantile
-from ..forest.column.levels import level_probability
-from ..forest.column.moments import mean_variance
-from ..forest.posterior.density import log_density
-from ..forest.posterior.posterior import LeafPosterior, OneRow, background_weight, posterior
-from ..forest.rows.sampling import sample
-from ..ground.warnings import UnsupportedEvidenceWarning, warn
+from ..forest.posterior.posterior import LeafPosterior, posterior
 from ..language import parse_conditions
 from ..model.model import Model
+from ..queries.column.distribution import quantile
+from ..queries.column.levels import level_probability
+from ..queries.column.moments import mean_variance
 from ..queries.modes.mode import BUDGET, modes
+from ..queries.posterior.density import log_density
+from ..queries.posterior.weighed import SUPPORT, WeighedEvidence
+from ..queries.rows.sampling import sample
 from ..table import values as answers
 from ..table.conditions import AnyOf
 from ..table.evidence import intersect
@@ -26,9 +25,6 @@ from ..table.frames import decode
 from ..table.regions import Evidence
 from ..table.schema import Column, Schema
 from .marginal import Marginal
-
-_SUPPORT = 0.5
-"""Evidence is unsupported if the background carries more than this share of the posterior."""
 
 
 class Modes(NamedTuple):
@@ -65,6 +61,8 @@ class Posterior:
         Share of the background in the posterior, 0..1; NaN where the evidence has probability 0.
     supported : bool or bool array (n,)
         Whether that share is at most one half.
+    weighed : WeighedEvidence
+        The evidence and how well it fits: what explanations, pictures and other readers of a posterior take.
 
     Examples
     --------
@@ -76,33 +74,33 @@ class Posterior:
     """
 
     def __init__(self, model: Model, evidence: Evidence, one: bool, text: str = "") -> None:
-        self._model, self._evidence, self._one, self._text = model, evidence, one, text
+        self.weighed = WeighedEvidence(model, evidence, one, text)
 
     def __repr__(self) -> str:
-        return f"Posterior({self._text})" if self._one else f"Posterior({len(self)} rows of evidence)"
+        return f"Posterior({self.weighed.text})" if self.weighed.one else f"Posterior({len(self)} rows of evidence)"
 
     def __len__(self) -> int:
-        return len(self._evidence.value)
+        return len(self.weighed.evidence.value)
 
     # -- the evidence itself
 
-    @cached_property
+    @property
     def log_probability(self) -> Any:
-        return self._give(log_density(self._model, self._evidence))
+        return self._give(self.weighed.log_probability)
 
     @property
     def background_weight(self) -> Any:
-        return self._give(self._weight)
+        return self._give(self.weighed.background_share)
 
     @property
     def supported(self) -> Any:
-        supported = self._weight <= _SUPPORT
-        return bool(supported[0]) if self._one else supported
+        supported = self.weighed.background_share <= SUPPORT
+        return bool(supported[0]) if self.weighed.one else supported
 
     @property
     def leaves(self) -> LeafPosterior:
         """The leaves that the evidence meets, with log p(leaf, evidence): see `queries.posterior.LeafPosterior`."""
-        return posterior(self._model, self._evidence)
+        return posterior(self.weighed.model.forest_for("a table of leaves"), self.weighed.evidence)
 
     def explain(self, k: int = 10, n_jobs: int | None = -1) -> Explanation:
         """The leaves that carry the answers, as rules, the heaviest first.
@@ -144,8 +142,8 @@ class Posterior:
             raise ValueError(
                 f"explain speaks of one row of evidence, got {len(self)}; pick one: given(frame[i : i + 1])"
             )
-        self._check(n_jobs)
-        return explain(self._model, self._evidence, k, n_jobs)
+        self.weighed.check(n_jobs)
+        return explain(self.weighed.model.forest_for("an explanation by leaves"), self.weighed.evidence, k, n_jobs)
 
     # -- numbers
 
@@ -160,7 +158,9 @@ class Posterior:
         found = self._begin(column, "mean", n_jobs)
         if found.kind == "boolean":
             return self._give(self._true(found, n_jobs))
-        mean = mean_variance(self._model, self._evidence, self._number(column), n_jobs, known=self._known)[0]
+        mean = mean_variance(
+            self.weighed.model, self.weighed.evidence, self._number(column), n_jobs, known=self.weighed.known
+        )[0]
         return self._values(found, self._known_numbers(found, mean))
 
     def var(self, column: str, n_jobs: int | None = -1) -> Any:
@@ -172,7 +172,7 @@ class Posterior:
         """Standard deviation, like `mean`; of a date-time column a timedelta64."""
         found = self._begin(column, "standard deviation", n_jobs)
         deviation = answers.spread(found, np.sqrt(self._variance(found, n_jobs)))
-        return deviation[0] if self._one and found.kind == "datetime" else self._give(deviation)
+        return deviation[0] if self.weighed.one and found.kind == "datetime" else self._give(deviation)
 
     def quantile(self, column: str, q: float | Sequence[float], n_jobs: int | None = -1) -> Any:
         """Quantiles inf{x: P(column <= x) >= q} of a numeric or date-time column.
@@ -198,7 +198,7 @@ class Posterior:
         found, numbers = self._quantiles(column, np.atleast_1d(levels), n_jobs)
         if levels.ndim == 0:
             return self._values(found, numbers[:, 0])
-        return answers.values(found, numbers[0] if self._one else numbers)
+        return answers.values(found, numbers[0] if self.weighed.one else numbers)
 
     def interval(self, column: str, level: float = 0.9, n_jobs: int | None = -1) -> tuple[Any, Any]:
         """Bounds (lo, hi) of the interval with equal tails that holds this share of the distribution."""
@@ -217,9 +217,9 @@ class Posterior:
         dict of level to probability, or of a frame float64 array (n, K) in the order of ``Joint.levels(column)``
         """
         share = self._proba(column, n_jobs)
-        if not self._one:
+        if not self.weighed.one:
             return share
-        return dict(zip(self._model.schema[column].levels, share[0].tolist(), strict=True))
+        return dict(zip(self.weighed.model.schema[column].levels, share[0].tolist(), strict=True))
 
     def probability(self, event: str | Mapping[str, Any], n_jobs: int | None = -1) -> Any:
         """Probability of an event given the evidence.
@@ -232,17 +232,17 @@ class Posterior:
             Threads.
         """
         # A set, even of one value, is a region: its mass is wanted, not its density.
-        region = {name: AnyOf(condition) for name, condition in conditions_of(self._model.schema, event).items()}
-        both = intersect(self._model.schema, self._evidence, region)
-        self._check(n_jobs)
-        log_both = log_density(self._model, both, n_jobs)
+        region = {name: AnyOf(condition) for name, condition in conditions_of(self.weighed.model.schema, event).items()}
+        both = intersect(self.weighed.model.schema, self.weighed.evidence, region)
+        self.weighed.check(n_jobs)
+        log_both = log_density(self.weighed.model, both, n_jobs)
         with np.errstate(invalid="ignore"):
-            share = np.exp(np.minimum(log_both - log_density(self._model, self._evidence, n_jobs), 0.0))
+            share = np.exp(np.minimum(log_both - self.weighed.log_probability, 0.0))
         return self._give(share) if len(share) == 1 else share
 
     def marginal(self, column: str) -> Marginal:
         """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``mean``, ``var``, ``std``, ``sample``."""
-        return Marginal(self, self._model.schema[column])
+        return Marginal(self, self.weighed.model.schema[column])
 
     def marginals(self) -> dict[str, Marginal]:
         """`marginal` of every column, in the table's order.
@@ -255,7 +255,7 @@ class Posterior:
         >>> bool(found["body_mass_g"].mean() > 4500), found["island"].pmf("Biscoe") > 0.9
         (True, True)
         """
-        return {column.name: Marginal(self, column) for column in self._model.schema.columns}
+        return {column.name: Marginal(self, column) for column in self.weighed.model.schema.columns}
 
     def mode(self, k: int = 1, budget: int = BUDGET) -> Modes:
         """Most probable complete rows that agree with one row of evidence (MPE), with a certified bound.
@@ -298,9 +298,9 @@ class Posterior:
             raise ValueError(f"budget must be an integer of 0 or more, got {budget!r}")
         if len(self) != 1:
             raise ValueError(f"mode: expected evidence of one row, got {len(self)} rows")
-        self._check(-1)
-        found = modes(self._model, self._evidence, int(k), int(budget))
-        return Modes(decode(self._model.schema, found.X), found.log_density, found.log_bound)
+        self.weighed.check()
+        found = modes(self.weighed.model.forest_for("a certified mode"), self.weighed.evidence, int(k), int(budget))
+        return Modes(decode(self.weighed.model.schema, found.X), found.log_density, found.log_bound)
 
     # -- draws
 
@@ -320,62 +320,78 @@ class Posterior:
         -------
         frame of n rows, or n rows for each row of evidence, one after the other
         """
-        return decode(self._model.schema, self._draw(n, random_state, missing, n_jobs))
+        return decode(self.weighed.model.schema, self._draw(n, random_state, missing, n_jobs))
 
     def _draw(self, n: int, random_state: Any, missing: bool = False, n_jobs: int | None = -1) -> np.ndarray:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"n must be a non-negative integer, got {n!r}")
-        self._check(n_jobs)
-        return sample(self._model, self._evidence, int(n), answers.seed_of(random_state), missing, n_jobs)
+        self.weighed.check(n_jobs)
+        return sample(self.weighed.model, self.weighed.evidence, int(n), answers.seed_of(random_state), missing, n_jobs)
 
     def _likeliest(self, column: str, n_jobs: int | None = -1) -> Any:
         """Most probable level of a categorical column, the first of equals."""
         share = self._proba(column, n_jobs)
         code = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
-        likeliest = answers.values(self._model.schema[column], code)
-        return likeliest[0] if self._one else likeliest
+        likeliest = answers.values(self.weighed.model.schema[column], code)
+        return likeliest[0] if self.weighed.one else likeliest
 
     # -- helpers
 
     def _proba(self, column: str, n_jobs: int | None) -> np.ndarray:
         """Probabilities of the levels, shape (n, K)."""
-        found = self._model.schema[column]
+        found = self.weighed.model.schema[column]
         if not found.is_categorical:
             hint = "use quantile or interval, or probability of an event"
             raise ValueError(f"column {column!r} is {found.kind}: it has no levels; {hint}")
-        self._check(n_jobs)
-        return level_probability(self._model, self._evidence, self._number(column), n_jobs, known=self._known)
+        self.weighed.check(n_jobs)
+        return level_probability(
+            self.weighed.model, self.weighed.evidence, self._number(column), n_jobs, known=self.weighed.known
+        )
+
+    def _moments(self, column: str, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+        w = self.weighed
+        return mean_variance(w.model, w.evidence, self._number(column), n_jobs, known=w.known)
+
+    def _levels(self, column: str, n_jobs: int | None) -> np.ndarray:
+        w = self.weighed
+        return level_probability(w.model, w.evidence, self._number(column), n_jobs, known=w.known)
 
     def _number(self, column: str) -> int:
-        return self._model.schema.index(column)
+        return self.weighed.model.schema.index(column)
 
     def _quantiles(self, column: str, levels: np.ndarray, n_jobs: int | None) -> tuple[Column, np.ndarray]:
         found = self._begin(column, "quantiles", n_jobs, boolean=False)
-        numbers = quantile(self._model, self._evidence, self._number(column), levels, n_jobs, known=self._known)
+        numbers = quantile(
+            self.weighed.model, self.weighed.evidence, self._number(column), levels, n_jobs, known=self.weighed.known
+        )
         return found, self._known_numbers(found, numbers)
 
     def _begin(self, column: str, what: str, n_jobs: int | None, boolean: bool = True) -> Column:
         """Look up the column, see that the question makes sense of it, and check the evidence."""
-        found = self._model.schema[column]
+        found = self.weighed.model.schema[column]
         if found.is_categorical and not (boolean and found.kind == "boolean"):
             raise ValueError(f"column {column!r} is {found.kind}: it has no {what}; use proba({column!r})")
-        self._check(n_jobs)
+        self.weighed.check(n_jobs)
         return found
 
     def _variance(self, found: Column, n_jobs: int | None) -> np.ndarray:
         if found.kind == "boolean":
             true = self._true(found, n_jobs)
             return true * (1.0 - true)
-        both = mean_variance(self._model, self._evidence, self._number(found.name), n_jobs, known=self._known)
+        both = mean_variance(
+            self.weighed.model, self.weighed.evidence, self._number(found.name), n_jobs, known=self.weighed.known
+        )
         return self._known_numbers(found, both[1])
 
     def _true(self, found: Column, n_jobs: int | None) -> np.ndarray:
-        share = level_probability(self._model, self._evidence, self._number(found.name), n_jobs, known=self._known)
+        share = level_probability(
+            self.weighed.model, self.weighed.evidence, self._number(found.name), n_jobs, known=self.weighed.known
+        )
         return share[:, found.codes[True]] if True in found.codes else share[:, 0] * 0.0
 
     def _known_numbers(self, found: Column, numbers: np.ndarray) -> np.ndarray:
         """The numbers (n,) or (n, k), NaN of impossible evidence alone; a ValueError where float64 does not do."""
-        if np.isnan(numbers[~np.isnan(self._weight)]).any():
+        if np.isnan(numbers[~np.isnan(self.weighed.background_share)]).any():
             raise ValueError(
                 f"column {found.name!r}: given this evidence it lies too far out to be computed, beyond 1e150 or so; "
                 "loosen the evidence"
@@ -383,30 +399,10 @@ class Posterior:
         return numbers
 
     def _give(self, array: np.ndarray) -> Any:
-        return array[0].item() if self._one else array
+        return array[0].item() if self.weighed.one else array
 
     def _values(self, found: Column, number: np.ndarray) -> Any:
-        return answers.scalar(found, float(number[0])) if self._one else answers.values(found, number)
-
-    @cached_property
-    def _known(self) -> OneRow | None:
-        """A single row of evidence is weighed once, whatever is asked."""
-        return OneRow(self._model, self._evidence) if len(self) == 1 else None
-
-    @cached_property
-    def _weight(self) -> np.ndarray:
-        return background_weight(self._model, self._evidence, known=self._known)
-
-    def _check(self, n_jobs: int | None) -> None:
-        """Refuse one row of probability 0; warn of rows without support. Once per call."""
-        if "_weight" not in self.__dict__:
-            self.__dict__["_weight"] = background_weight(self._model, self._evidence, n_jobs, self._known)
-        impossible = np.isnan(self._weight)
-        if self._one and impossible[0]:
-            raise ValueError(f"the evidence has probability 0: {self._text}; drop or widen one of its conditions")
-        weak = int(np.sum(self._weight > _SUPPORT))
-        if weak or impossible.any():
-            warn(_unsupported_text(weak, int(impossible.sum()), len(self)), UnsupportedEvidenceWarning)
+        return answers.scalar(found, float(number[0])) if self.weighed.one else answers.values(found, number)
 
 
 def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
@@ -423,14 +419,3 @@ def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
         return dict(said)
     expected = "a text such as 'age >= 40', or a dict of conditions by column"
     raise TypeError(f"expected {expected}, got {type(said).__name__}")
-
-
-def _unsupported_text(weak: int, impossible: int, n: int) -> str:
-    parts = []
-    if weak:
-        parts.append(
-            f"{weak} of {n} rows of evidence are unlike anything learned: their answers are mostly the background's"
-        )
-    if impossible:
-        parts.append(f"{impossible} of {n} rows of evidence have probability 0: their answers are missing")
-    return "; ".join(parts) + " (see .supported; loosen the evidence, or leave those rows out)"

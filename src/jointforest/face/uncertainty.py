@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..forest.column.levels import level_probability
-from ..forest.posterior.density import log_density
 from ..model.model import Model
+from ..queries.column.levels import level_probability
+from ..queries.posterior.density import log_density
 from ..queries.robustness.robustness import robustness
 from ..table.evidence import drop
 from ..table.regions import Evidence
@@ -79,7 +79,9 @@ def uncertainty(
         ``predicted`` are level codes.
     """
     evidence, reference = drop(evidence, j), drop(reference, j)
-    epsilon, predicted = robustness(model, evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs)
+    epsilon, predicted = robustness(
+        model.forest_for("robustness"), evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs
+    )
     probability = level_probability(model, evidence, j, n_jobs, beta)[np.arange(len(predicted)), predicted]
     density = log_density(model, evidence, n_jobs)
     percentile = _percentile(model, evidence, reference, density, n_jobs)

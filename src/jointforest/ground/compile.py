@@ -203,7 +203,7 @@ class _RecordModel(models.PrimitiveModel):
 class _RecordAttribute(AttributeTemplate):
     key = Record
 
-    def generic_resolve(self, value: Any, attr: str) -> Any:
+    def generic_resolve(self, value: Any, attr: str) -> Any:  # type: ignore[override]  # numba means 'to be written'
         names = value.cls._fields
         return value.fields[names.index(attr)] if attr in names else None
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..forest.forest import Forest
 from ..ground.threads import map_ordered
 from ..leaves.circuits.learnspn import TreeCircuits
 from ..leaves.fit.fit import Settings, Table, TreeLeaves, background, fit_tree
@@ -13,7 +14,6 @@ from ..leaves.fit.quantile import quantile_circuits
 from ..leaves.fit.statistics_kernels import rows_by_leaf
 from ..leaves.join import join
 from ..leaves.table import Circuits
-from ..model.model import Model
 from ..table.columns import Columns
 from ..table.schema import Schema
 from ..trees.boxes import leaf_boxes
@@ -39,8 +39,8 @@ def learn_densities(
     n_jobs: int | None,
     target: Settings | None = None,
     circuits: LearnCircuits | None = None,
-) -> Model:
-    """The model whose leaf densities are estimated on the rows in the leaves of each tree.
+) -> Forest:
+    """The forest whose leaf densities are estimated on the rows in the leaves of each tree.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def learn_densities(
     back = background(columns, table) if epsilon > 0 else None
     learned = [both for _, both in fitted if both is not None] or None
     leaves = join(columns, [tree for tree, _ in fitted], back, epsilon, learned)
-    return Model(schema, columns, trees if back is None else add_stump(trees), leaves, has_background=back is not None)
+    return Forest(schema, columns, trees if back is None else add_stump(trees), leaves, has_background=back is not None)
 
 
 def first_leaves(trees: Trees) -> np.ndarray:

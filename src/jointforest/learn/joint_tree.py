@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from ..face.joint import Joint
 from ..ground.threads import map_ordered, n_threads
 from ..leaves.fit.fit import Settings, prepare
+from ..model.model import of_forest
 from ..table.columns import Columns
 from ..table.frames import encode
 from ..table.infer_schema import infer_schema
@@ -165,7 +166,7 @@ class JointTree(BaseEstimator):
         del cells
         settings = Settings(leaf=self.leaf, quantile_epsilon=self.quantile_epsilon)
         model = learn_densities(schema, columns, table, trees, leaf_of, weight, settings, self.epsilon, self.n_jobs)
-        self.joint_ = Joint(model)
+        self.joint_ = Joint(of_forest(model))
         return self
 
     def _grow(

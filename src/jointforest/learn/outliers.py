@@ -11,8 +11,8 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..forest.posterior.density import log_density
 from ..ground.threads import n_threads
+from ..queries.posterior.density import log_density
 from ..queries.rows.attribution import attribution
 from ..table.evidence import build
 from ..table.frames import encode

@@ -13,23 +13,21 @@ import os
 import secrets
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save as to_safetensors
 
 from .. import __version__
+from ..forest.check import LEAF_FIELDS, check, check_columns, check_derived, check_leaves
+from ..forest.forest import Forest
 from ..leaves.derived import make_leaves
 from ..leaves.table import Circuits
 from ..table.schema import Schema, kernel_columns
 from ..trees.check import TREE_FIELDS, check_trees
 from ..trees.nodes import Trees
-from .check import LEAF_FIELDS, check, check_columns, check_derived, check_leaves
-from .model import Model
-
-if TYPE_CHECKING:
-    from ..face.joint import Joint
+from .model import Model, of_forest
 
 FORMAT = 1
 """Version of the format that is written; files up to this version are read."""
@@ -44,15 +42,15 @@ class ModelFileError(ValueError):
     """A file is not a model file, is damaged, or is newer than this library."""
 
 
-def save(joint: Joint, path: str | os.PathLike[str]) -> None:
-    """Save a joint distribution to a `.joint` file.
+def save_model(model: Model, path: str | os.PathLike[str]) -> None:
+    """Save a model to a `.joint` file.
 
     The file is written beside its final place and then moved there, so a file that was there before stays whole
     whatever happens. The same model always gives the same bytes.
 
     Parameters
     ----------
-    joint : Joint
+    model : Model
     path : str or path
         An existing file is replaced.
 
@@ -61,23 +59,16 @@ def save(joint: Joint, path: str | os.PathLike[str]) -> None:
     OSError
         If the path is a directory or cannot be written.
     ValueError
-        If the model itself is broken, or has so many columns and levels that its schema takes more than 100 MB.
-
-    Examples
-    --------
-    >>> import tempfile, jointforest as jf
-    >>> joint = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     joint.save(folder + "/penguins.joint")
-    ...     again = jf.load(folder + "/penguins.joint")
-    >>> again.n_leaves == joint.n_leaves
-    True
+        If the model itself is broken, or is no single forest, or has so many columns and levels that its schema takes
+        more than 100 MB.
     """
-    save_model(joint.model, path)
+    forest = model.forest_for("a model file")
+    check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
+    _write(pack(*contents(forest)), path)
 
 
-def load(path: str | os.PathLike[str]) -> Joint:
-    """Load a joint distribution from a `.joint` file.
+def load_model(path: str | os.PathLike[str]) -> Model:
+    """Load a model from a `.joint` file.
 
     Nothing in the file is executed, and every field is checked: loading a file from elsewhere is safe.
 
@@ -87,7 +78,7 @@ def load(path: str | os.PathLike[str]) -> Joint:
 
     Returns
     -------
-    Joint
+    Model
 
     Raises
     ------
@@ -96,35 +87,22 @@ def load(path: str | os.PathLike[str]) -> Joint:
     ModelFileError
         A ValueError: if it is no model file, is damaged, or was written by a newer format of the library.
     """
-    from ..face.joint import Joint
-
-    return Joint(load_model(path))
-
-
-def save_model(model: Model, path: str | os.PathLike[str]) -> None:
-    """Save a `Model`; see `save`."""
-    check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
-    _write(pack(*contents(model)), path)
-
-
-def load_model(path: str | os.PathLike[str]) -> Model:
-    """Load a `Model`; see `load`."""
     try:
         return unpack(_read(path))
     except ValueError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
 
 
-def contents(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What a file holds of a model: a JSON object and named arrays."""
+def contents(forest: Forest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What a file holds of a forest: a JSON object and named arrays."""
     about = {
         "format": FORMAT,
         "library": __version__,
-        "has_background": bool(model.has_background),
-        "schema": model.schema.to_dict(),
+        "has_background": bool(forest.has_background),
+        "schema": forest.schema.to_dict(),
     }
-    arrays = {f"trees.{name}": getattr(model.trees, name) for name in TREE_FIELDS}
-    arrays |= {f"leaves.{name}": getattr(model.leaves, name) for name in LEAF_FIELDS}
+    arrays = {f"trees.{name}": getattr(forest.trees, name) for name in TREE_FIELDS}
+    arrays |= {f"leaves.{name}": getattr(forest.leaves, name) for name in LEAF_FIELDS}
     return about, arrays
 
 
@@ -198,7 +176,7 @@ def _model(schema: Schema, has_background: bool, arrays: dict[str, np.ndarray]) 
     circuits = Circuits(**{name: fields.pop(name) for name in Circuits._fields})
     leaves = make_leaves(columns, **fields, circuits=circuits)
     check_derived(columns, leaves)
-    return Model(schema, columns, trees, leaves, has_background)
+    return of_forest(Forest(schema, columns, trees, leaves, has_background))
 
 
 def _arrays(data: bytes) -> dict[str, np.ndarray]:

@@ -1,27 +1,46 @@
-"""The model as every query sees it: schema, columns, trees, leaves. Immutable."""
+"""The model as every query sees it: a schema and weighted parts. Immutable."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..leaves.table import Leaves
-from ..table.columns import Columns
+import numpy as np
+
+from ..forest.forest import Forest
+from ..forest.part import ForestPart
 from ..table.schema import Schema
-from ..trees.nodes import Trees
+from .part import Part
 
 
 @dataclass(frozen=True)
 class Model:
-    """M(x) = sum over leaves of exp(log_weight) * 1[x in box] * product of the leaf's distributions.
+    """M(x) = sum_k exp(log_weight[k]) P_k(x); each part P_k is a distribution over all columns of the schema.
 
-    A leaf may have a circuit in place of the product, see `leaves.table.Leaves`.
-
-    With ``has_background`` the last tree is the background: one node, one leaf, a wide distribution over everything
-    that carries the weight epsilon.
+    Attributes
+    ----------
+    schema : Schema
+    parts : tuple of K Part
+    log_weight : float64 array (K,)
+        ``exp`` of it sums to 1.
     """
 
     schema: Schema
-    columns: Columns
-    trees: Trees
-    leaves: Leaves
-    has_background: bool
+    parts: tuple[Part, ...]
+    log_weight: np.ndarray
+
+    @property
+    def forest(self) -> Forest:
+        """The forest, where it is the only part; a ValueError elsewhere."""
+        return self.forest_for("this")
+
+    def forest_for(self, question: str) -> Forest:
+        """The forest, for a question that only forests answer; a ValueError that names the question elsewhere."""
+        if len(self.parts) == 1 and isinstance(self.parts[0], ForestPart):
+            return self.parts[0].forest
+        kinds = ", ".join(part.kind for part in self.parts)
+        raise ValueError(f"{question} needs a joint that is one forest of boxes; this one has the parts: {kinds}")
+
+
+def of_forest(forest: Forest) -> Model:
+    """The model whose only part is this forest."""
+    return Model(forest.schema, (ForestPart(forest),), np.zeros(1))

@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 
 from ..face.joint import Joint
 from ..face.posterior import Posterior
-from ..forest.column.distribution import cdf as cdf_at
-from ..forest.column.distribution import quantile
-from ..forest.column.levels import level_probability
-from ..forest.column.moments import mean_variance
 from ..model.model import Model
+from ..queries.column.distribution import cdf as cdf_at
+from ..queries.column.distribution import quantile
+from ..queries.column.levels import level_probability
+from ..queries.column.moments import mean_variance
 from ..table.evidence import build
 from ..table.frames import encode
 from ..table.regions import Evidence
@@ -66,7 +66,7 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
     ['model', 'data']
     """
     posterior = _one(distribution.given() if isinstance(distribution, Joint) else distribution)
-    model, evidence = posterior._model, posterior._evidence
+    model, evidence = posterior.weighed.model, posterior.weighed.evidence
     j, found = model.schema.index(column), model.schema[column]
     if found.is_categorical:
         raise ValueError(f"column {column!r} is {found.kind}: it has no CDF; plot.posterior shows levels")
@@ -123,8 +123,8 @@ def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Fig
     >>> [ax.get_title() for ax in figure.axes][:2]
     ['species', 'island']
     """
-    model, evidence = _one(posterior)._model, posterior._evidence
-    numbers = chosen(model, columns, len(model.schema.columns))
+    model, evidence = _one(posterior).weighed.model, posterior.weighed.evidence
+    numbers = chosen(model.schema, columns, len(model.schema.columns))
     wide = min(len(numbers), 4)
     high = math.ceil(len(numbers) / wide)
     figure = plt.figure(figsize=(2.6 * wide, 2.0 * high), layout="constrained")
@@ -149,8 +149,8 @@ def _one(posterior: Posterior) -> Posterior:
         raise ValueError(
             f"a picture is of one row of evidence, got {len(posterior)}; pick one: given(frame[i : i + 1])"
         )
-    posterior._check(-1)
-    if np.isnan(posterior._weight[0]):  # of a frame that is no error
+    posterior.weighed.check()
+    if np.isnan(posterior.weighed.background_share[0]):  # of a frame that is no error
         raise ValueError("the evidence has probability 0: there is nothing to draw; drop or widen one of its values")
     return posterior
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from ..explain.tree_text import tree_leaves
 from ..face.joint import Joint
-from .shares import Groups, chosen, model_of, short
+from .shares import Groups, chosen, forest_of, short
 
 _WIDE = 10
 
@@ -56,9 +56,9 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
     >>> len(figure.axes) == joint.n_leaves
     True
     """
-    model, schema = model_of(joint), joint.schema
+    model, schema = forest_of(joint), joint.schema
     numeric = [column.name for column in schema.columns if not column.is_categorical]
-    pixels = chosen(model, numeric if columns is None else columns, 0)
+    pixels = chosen(schema, numeric if columns is None else columns, 0)
     for j in pixels:
         if schema.columns[j].is_categorical:
             raise ValueError(f"column {schema.names[j]!r} is {schema.columns[j].kind}: a pixel is a number")
@@ -88,5 +88,5 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
 
 def _shares(joint: Joint, leaves: np.ndarray) -> list[float]:
     """Shares of these leaves in their tree."""
-    weight = np.exp(joint.model.leaves.log_weight[leaves])
+    weight = np.exp(joint.model.forest.leaves.log_weight[leaves])
     return list((weight / weight.sum()).tolist())

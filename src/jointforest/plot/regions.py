@@ -12,11 +12,11 @@ from matplotlib.patches import Rectangle
 
 from ..explain.tree_text import tree_leaves
 from ..face.joint import Joint
-from ..forest.posterior.density import log_density
+from ..queries.posterior.density import log_density
 from ..table.evidence import build
 from ..table.frames import encode
 from ..trees.boxes import leaf_boxes
-from .shares import Groups, model_of, short, span
+from .shares import Groups, forest_of, short, span
 
 _PIXELS = 150
 
@@ -66,7 +66,7 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
     >>> len(ax.patches) == joint.n_leaves, [dots.get_label() for dots in ax.collections]
     (True, ['Adelie', 'Chinstrap', 'Gentoo'])
     """
-    model, schema = model_of(joint), joint.schema
+    model, schema = forest_of(joint), joint.schema
     axes = [schema.index(x), schema.index(y)]
     if x == y:
         raise ValueError(f"x and y are both column {x!r}: regions are of two columns; plot.cdf shows one")

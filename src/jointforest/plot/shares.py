@@ -11,17 +11,18 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 from ..face.joint import Joint
-from ..forest.column.distribution import quantile
 from ..forest.column.distribution_kernels import cdf_rows
 from ..forest.column.level_kernels import level_rows
 from ..forest.column.moment_kernels import mean_variance_rows
+from ..forest.forest import Forest
 from ..forest.posterior.posterior import LeafPosterior, chunk_posterior
 from ..leaves.circuits.soundness import leaf_of_rows
 from ..model.model import Model
+from ..queries.column.distribution import quantile
 from ..table import values as answers
 from ..table.evidence import build
 from ..table.regions import Evidence
-from ..table.schema import Column
+from ..table.schema import Column, Schema
 
 BINS = 40
 MOST_LEVELS = 8
@@ -37,12 +38,12 @@ class Groups:
 
     Parameters
     ----------
-    model : Model
+    model : Forest
     groups : k integer arrays
         Numbers of leaves.
     """
 
-    def __init__(self, model: Model, groups: Sequence[np.ndarray] | np.ndarray) -> None:
+    def __init__(self, model: Forest, groups: Sequence[np.ndarray] | np.ndarray) -> None:
         self._model = model
         self._n = len(groups)
         self._group = np.full(len(model.leaves.log_weight), -1)
@@ -135,14 +136,14 @@ def short(text: Any, most: int = 24) -> str:
     return text.replace("$", r"\$")
 
 
-def model_of(joint: Any) -> Model:
-    """The model of a joint; a TypeError for anything else, above all its learner."""
+def forest_of(joint: Any) -> Forest:
+    """The forest of a joint; a TypeError for anything else, above all its learner."""
     if not isinstance(joint, Joint):
         raise TypeError(f"expected a Joint (of a fitted learner its joint_), got {type(joint).__name__}")
-    return joint.model
+    return joint.model.forest_for("this picture")
 
 
-def chosen(model: Model, columns: Sequence[str] | None, most: int) -> list[int]:
+def chosen(schema: Schema, columns: Sequence[str] | None, most: int) -> list[int]:
     """Numbers of the columns asked for; by default the first ones.
 
     Raises
@@ -151,7 +152,7 @@ def chosen(model: Model, columns: Sequence[str] | None, most: int) -> list[int]:
         If one is unknown, or none is named.
     """
     if columns is None:
-        return list(range(min(most, len(model.schema.columns))))
+        return list(range(min(most, len(schema.columns))))
     if isinstance(columns, str) or not isinstance(columns, Iterable) or not len(list(columns)):
         raise ValueError(f"columns must be a list of names, at least one, got {columns!r}")
-    return [model.schema.index(name) for name in columns]
+    return [schema.index(name) for name in columns]

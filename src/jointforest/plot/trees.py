@@ -16,11 +16,12 @@ from matplotlib.ticker import MaxNLocator
 from ..explain.leaf_summaries import answers_text, leaf_answers
 from ..explain.tree_text import TreeNode, tree_leaves, tree_nodes
 from ..face.joint import Joint
+from ..forest.forest import Forest
 from ..language.render import column_text, condition_text
-from ..model.model import Model
+from ..model.model import of_forest
 from ..table.conditions import AnyOf, Interval, Not
 from ..table.evidence import build
-from .shares import MOST_LEVELS, Groups, bin_edges, chosen, draw_bins, model_of, places, short, span
+from .shares import MOST_LEVELS, Groups, bin_edges, chosen, draw_bins, forest_of, places, short, span
 
 _MOST_COLUMNS = 6
 _LABEL = 26
@@ -75,9 +76,9 @@ def tree(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, max_
     7
     >>> figure.savefig("tree.svg")  # or .pdf, .png
     """
-    model = model_of(joint)
+    model = forest_of(joint)
     shown = _shown(model, tree, max_leaves)
-    names = chosen(model, columns, _MOST_COLUMNS)
+    names = chosen(model.schema, columns, _MOST_COLUMNS)
     ends = [number for number, leaves in enumerate(shown.leaves) if len(leaves)]
     depth = 1 + max(node.depth for node in shown.nodes)
     wide, high = 1.75 * depth + 1.3 * len(names), 0.6 * max(len(ends), 2) + 0.6
@@ -125,9 +126,9 @@ def tree_dot(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, 
       n0 -> n2 [label="..."];
     }
     """
-    model = model_of(joint)
+    model = forest_of(joint)
     shown = _shown(model, tree, max_leaves)
-    names = [model.schema.names[j] for j in chosen(model, columns, _MOST_COLUMNS)]
+    names = [model.schema.names[j] for j in chosen(model.schema, columns, _MOST_COLUMNS)]
     own = np.array([node.leaf for node in shown.nodes if node.leaf >= 0], dtype=np.int64)
     own = own[np.isin(own, tree_leaves(model, tree))]
     says = dict(zip(own.tolist(), leaf_answers(model, build(model.schema), own), strict=True))
@@ -143,7 +144,7 @@ def tree_dot(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, 
     return "\n".join([*lines, "}"])
 
 
-def _shown(model: Model, tree: int, max_leaves: int) -> _Shown:
+def _shown(model: Forest, tree: int, max_leaves: int) -> _Shown:
     """Nodes of a tree with at most so many ends, opened from the heaviest on."""
     if isinstance(max_leaves, bool) or not isinstance(max_leaves, int | np.integer) or max_leaves < 1:
         raise ValueError(f"max_leaves must be a positive integer, got {max_leaves!r}")
@@ -177,7 +178,7 @@ def _shown(model: Model, tree: int, max_leaves: int) -> _Shown:
     return found
 
 
-def _draw_branches(ax: Axes, model: Model, shown: _Shown, ends: list[int], depth: int) -> None:
+def _draw_branches(ax: Axes, model: Forest, shown: _Shown, ends: list[int], depth: int) -> None:
     """Branches with their tests; ends stand in the middle of their lines of panels."""
     height = [math.nan] * len(shown.nodes)
     for line, end in enumerate(ends):
@@ -203,7 +204,7 @@ def _draw_branches(ax: Axes, model: Model, shown: _Shown, ends: list[int], depth
     ax.set_axis_off()
 
 
-def _draw_column(model: Model, j: int, groups: Groups, panels: list[Axes]) -> None:
+def _draw_column(model: Forest, j: int, groups: Groups, panels: list[Axes]) -> None:
     """One column's panels from top to bottom."""
     column = model.schema.columns[j]
     if column.is_categorical:
@@ -217,7 +218,7 @@ def _draw_column(model: Model, j: int, groups: Groups, panels: list[Axes]) -> No
             np.arange(len(order)), [short(column.levels[code], 12) for code in order], rotation=60, fontsize=6
         )
     else:
-        edges = bin_edges(column, *span(model, build(model.schema), j))
+        edges = bin_edges(column, *span(of_forest(model), build(model.schema), j))
         cdf = groups.cdf(j, edges)
         mean = groups.mean(j)
         for ax, up_to, middle in zip(panels, cdf, mean, strict=True):

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from jointforest.forest.column.distribution import cdf, pdf, quantile
 from jointforest.forest.column.levels import level_probability
 from jointforest.forest.column.moments import mean_variance
+from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.posterior.posterior import background_weight
 from jointforest.forest.posterior.tree_density import tree_log_density
 from jointforest.forest.rows.imputation import impute
-from jointforest.model.model import Model
 from jointforest.table.distinct_rows import distinct_rows
 from jointforest.table.evidence import build
 from jointforest.table.regions import Evidence
@@ -28,7 +28,7 @@ from tests.random_cases.models import random_model, random_number, seeds
 N = 6
 
 
-def setting(seed: int) -> tuple[Model, Evidence]:
+def setting(seed: int) -> tuple[Forest, Evidence]:
     model = random_model(seed, n_trees=1 + seed % 3, max_depth=1 + seed % 4, background=seed % 3 > 0)
     return model, random_evidence(model, seed, N)
 
@@ -41,11 +41,11 @@ def row_of(evidence: Evidence, i: int) -> Evidence:
     )
 
 
-def numeric(model: Model) -> list[int]:
+def numeric(model: Forest) -> list[int]:
     return [j for j, c in enumerate(model.schema.columns) if not c.is_categorical]
 
 
-def points(model: Model, j: int, seed: int) -> np.ndarray:
+def points(model: Forest, j: int, seed: int) -> np.ndarray:
     """Plausible values of a column, its atoms, and values beside them."""
     rng, column = np.random.default_rng(seed), model.schema.columns[j]
     some = [random_number(rng, column) for _ in range(6)] + list(column.atoms)
@@ -194,7 +194,7 @@ def test_impute(seed: int) -> None:
                 np.testing.assert_allclose(got[i, j], want[j], rtol=1e-6, atol=1e-6 * max(column.step, 1e-3))
 
 
-QUERIES: dict[str, Callable[[Model, Evidence], np.ndarray]] = {
+QUERIES: dict[str, Callable[[Forest, Evidence], np.ndarray]] = {
     "mean": lambda m, e: mean_variance(m, e, 0)[0],
     "variance": lambda m, e: mean_variance(m, e, 0)[1],
     "levels": lambda m, e: level_probability(m, e, 3)[:, 0],

@@ -12,10 +12,10 @@ from jointforest.forest.column.distribution import quantile
 from jointforest.forest.column.levels import level_probability
 from jointforest.forest.column.moments import mean_variance
 from jointforest.forest.column.tree_answers import tree_answers
+from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.posterior import chunk_posterior
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import NORMAL, UNIFORM
-from jointforest.model.model import Model
 from jointforest.table.evidence import build
 from jointforest.table.regions import Evidence
 from tests import oracle
@@ -26,13 +26,13 @@ N = 6
 BETAS = (0.0, 0.3, 0.7, 1.0)
 
 
-def setting(seed: int) -> tuple[Model, Evidence]:
+def setting(seed: int) -> tuple[Forest, Evidence]:
     """A small random model, in two of three some leaves with circuits, and evidence: values, regions, nothing."""
     model = random_model(seed, n_trees=1 + seed % 4, max_depth=1 + seed % 3, background=seed % 5 > 0)
     return model, random_evidence(model, seed, N)
 
 
-def expected(model: Model, evidence: Evidence, i: int, j: int, beta: float) -> oracle.Given:
+def expected(model: Forest, evidence: Evidence, i: int, j: int, beta: float) -> oracle.Given:
     """For beta = 1 the background takes part."""
     return oracle.given(model, evidence, i, j) if beta == 1.0 else oracle.combined(model, evidence, i, j, beta)
 
@@ -77,7 +77,7 @@ def test_quantiles(beta: float, seed: int) -> None:
                 check_quantile(this, got[i, k], q[k], spread(model, j))
 
 
-def spread(model: Model, j: int) -> float:
+def spread(model: Forest, j: int) -> float:
     return (model.schema.columns[j].maximum - model.schema.columns[j].minimum) / 6
 
 
@@ -123,7 +123,7 @@ def test_what_each_tree_says(seed: int) -> None:
                     assert answer[i, t, 0] == pytest.approx(oracle.mean_variance(this)[0], abs=1e-8 * spread(model, j))
 
 
-def two_stumps(family: list[int]) -> Model:
+def two_stumps(family: list[int]) -> Forest:
     """Two trees of a single leaf: a number in 0..1 or about 0, and a class of which each is all but sure."""
     model = random_model(0, n_trees=2, max_depth=0, background=False, kinds=("continuous", "boolean"), circuits=0.0)
     leaves = make_leaves(
@@ -139,7 +139,7 @@ def two_stumps(family: list[int]) -> Model:
         level_mass=np.array([[0.9, 0.1], [0.2, 0.8]]),
         missing_rate=np.zeros((2, 2)),
     )
-    return Model(model.schema, model.columns, model.trees, leaves, has_background=False)
+    return Forest(model.schema, model.columns, model.trees, leaves, has_background=False)
 
 
 @pytest.mark.parametrize("x", [2.0, 1e3, 1e8])

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 
 from jointforest.forest.column.distribution import cdf, pdf
 from jointforest.forest.column.levels import level_probability
+from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.posterior.posterior import posterior
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import UNIFORM
-from jointforest.model.model import Model
 from tests import oracle
 from tests.oracle.quadrature import complete, integrand, rule
 from tests.random_cases.cells import Cell, Region, make_evidence
@@ -88,7 +88,7 @@ def test_marginal_is_the_integrated_joint(seed: int) -> None:
             assert total == pytest.approx(marginal, rel=1e-8, abs=1e-300)
 
 
-def conditional(model: Model, row: list[Cell], j: int, b: Cell) -> float:
+def conditional(model: Forest, row: list[Cell], j: int, b: Cell) -> float:
     """p(column j in b | row), read from the query about column j alone."""
     evidence, column = make_evidence([row]), model.schema.columns[j]
     if column.is_categorical:

@@ -15,6 +15,7 @@ from jointforest.table.regions import Evidence
 from tests import oracle
 from tests.random_cases.evidence import random_evidence
 from tests.random_cases.models import random_model, seeds
+from tests.wrapped import joint_of
 
 
 def one(evidence: Evidence, i: int) -> Evidence:
@@ -75,6 +76,6 @@ def test_a_posterior_weighs_its_evidence_once(monkeypatch) -> None:
 
 
 def test_a_wrong_number_of_threads_is_an_error_for_one_row_too() -> None:
-    joint = jf.Joint(random_model(1, kinds=("continuous", "boolean")))
+    joint = joint_of(random_model(1, kinds=("continuous", "boolean")))
     with pytest.raises(ValueError, match="n_jobs must be"):
         joint.given(c1=True).mean("c0", n_jobs=0)

@@ -9,26 +9,27 @@ import pytest
 from hypothesis import given, settings
 
 import jointforest as jf
+from jointforest.forest import check as _validate
+from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.posterior.tree_density import tree_log_density
 from jointforest.forest.reshape.condition import condition
 from jointforest.forest.reshape.marginalise import keep
 from jointforest.forest.rows.sampling import sample
-from jointforest.model import check as _validate
-from jointforest.model.model import Model
 from tests import oracle
 from tests.random_cases.cells import Cell, Region, make_evidence
 from tests.random_cases.evidence import random_cells
 from tests.random_cases.models import cell_centre, cell_number, random_model, seeds
+from tests.wrapped import joint_of
 
 
-def checked(model: Model) -> Model:
+def checked(model: Forest) -> Forest:
     """The model, once every array of it has been checked."""
     _validate.check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     return model
 
 
-def lies_in(model: Model, j: int, x: float, region: Region) -> bool:
+def lies_in(model: Forest, j: int, x: float, region: Region) -> bool:
     """Whether a value (on a grid: the centre of its cell) lies in a region of column j."""
     column = model.schema.columns[j]
     if column.step == 0.0 and x in column.atoms:
@@ -150,21 +151,21 @@ def test_number_without_grid_that_is_known() -> None:
         model.schema.columns[1].atoms[0],
     )
     known: list[Cell] = [x, atom, None, None]
-    joint = jf.Joint(checked(condition(model, make_evidence([known]))))
+    joint = joint_of(checked(condition(model, make_evidence([known]))))
     assert joint.kinds["c0"] == "mixed" and joint.schema["c0"].atoms == (x,) and joint.schema["c1"].atoms == (atom,)
     assert joint.probability({"c0": x, "c1": atom}) == pytest.approx(1.0)
     assert joint.probability({"c0": jf.between(x + 1e-9, None)}) == 0.0
-    again = jf.Joint(checked(condition(joint.model, make_evidence([known]))))
+    again = joint_of(checked(condition(joint.model.forest, make_evidence([known]))))
     assert again.given(c3=True).log_probability == pytest.approx(joint.given(c3=True).log_probability)
 
 
 def test_errors_name_what_is_wrong() -> None:
-    joint = jf.Joint(random_model(4, kinds=("continuous", "categorical", "boolean")))
+    joint = joint_of(random_model(4, kinds=("continuous", "categorical", "boolean")))
     with pytest.raises(ValueError, match="one row"):
         joint.condition(c2=jf.PerRow([True, False]))
     with pytest.raises(ValueError, match="probability 0"):
         joint.condition(c2=[])
-    grid = jf.Joint(random_model(4, kinds=("integer", "boolean"), epsilon=0.1))
+    grid = joint_of(random_model(4, kinds=("integer", "boolean"), epsilon=0.1))
     with pytest.raises(ValueError, match=r"column 'c0': 1e\+20 is too far out"):
         grid.condition(c0=1e20)
     with pytest.raises(ValueError, match="no column 'c9'"):

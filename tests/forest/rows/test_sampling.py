@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from scipy import stats
 
 from jointforest.forest.column.distribution import cdf, quantile
+from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.rows.sampling import sample
-from jointforest.model.model import Model
 from jointforest.table.regions import Evidence
 from tests import oracle
 from tests.random_cases.cells import Cell, Region, make_evidence
@@ -41,7 +41,7 @@ def chi_square_p(observed: np.ndarray, expected: np.ndarray) -> float:
     return float(stats.chi2.sf(np.sum((observed - expected) ** 2 / expected), len(observed) - 1))
 
 
-def cuts_of(model: Model, evidence: Evidence, j: int) -> np.ndarray:
+def cuts_of(model: Forest, evidence: Evidence, j: int) -> np.ndarray:
     """Points that cut a numeric column into bins: some quantiles, and both sides of atoms."""
     column = model.schema.columns[j]
     some = quantile(model, evidence, j, np.array([0.03, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 0.98]))[0].tolist()
@@ -50,7 +50,7 @@ def cuts_of(model: Model, evidence: Evidence, j: int) -> np.ndarray:
     return np.unique(some)
 
 
-def check_column(model: Model, evidence: Evidence, j: int, x: np.ndarray) -> None:
+def check_column(model: Forest, evidence: Evidence, j: int, x: np.ndarray) -> None:
     """Draws x of one column, given one row of evidence, against the oracle's probabilities of bins."""
     column = oracle.given(model, evidence, 0, j)
     if model.columns.is_categorical[j]:
@@ -89,7 +89,7 @@ def test_columns_given_evidence(seed: int) -> None:
                 check_column(model, evidence, j, draws[:, j])
 
 
-def bins_of(model: Model, evidence: Evidence, j: int) -> list[Region]:
+def bins_of(model: Forest, evidence: Evidence, j: int) -> list[Region]:
     """A few disjoint regions that cover a column."""
     column = model.schema.columns[j]
     if column.is_categorical:
@@ -151,7 +151,7 @@ def test_rows_and_draws_are_independent() -> None:
     assert not np.any(draws == other)
 
 
-def holds(model: Model, j: int, known: Cell, x: float) -> bool:
+def holds(model: Forest, j: int, known: Cell, x: float) -> bool:
     """Whether x agrees with what was known of column j."""
     column = model.schema.columns[j]
     if not isinstance(known, Region):

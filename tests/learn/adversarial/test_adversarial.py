@@ -56,7 +56,7 @@ def run_rounds(frame: pd.DataFrame, seed: int = 0, **settings: object) -> tuple[
 def assert_same_joint(one: jf.Joint, two: jf.Joint) -> None:
     """Every array equal, bit by bit."""
     for part in ("columns", "trees", "leaves"):
-        for a, b in zip(getattr(one.model, part), getattr(two.model, part), strict=True):
+        for a, b in zip(getattr(one.model.forest, part), getattr(two.model.forest, part), strict=True):
             assert a.dtype == b.dtype
             assert a.tobytes() == b.tobytes()
 
@@ -245,11 +245,11 @@ def test_threads_change_nothing(frame: pd.DataFrame, forest: jf.AdversarialFores
 
 def test_random_state(frame: pd.DataFrame, forest: jf.AdversarialForest) -> None:
     other = clone(forest).set_params(random_state=4).fit(frame)
-    assert other.joint_.model.trees.feature.tolist() != forest.joint_.model.trees.feature.tolist()
+    assert other.joint_.model.forest.trees.feature.tolist() != forest.joint_.model.forest.trees.feature.tolist()
     legacy = [jf.AdversarialForest(2, random_state=np.random.RandomState(7)).fit(frame).joint_ for _ in range(2)]
     assert_same_joint(*legacy)
     free = [jf.AdversarialForest(2).fit(frame).joint_ for _ in range(2)]
-    assert free[0].model.leaves.a.tobytes() != free[1].model.leaves.a.tobytes()
+    assert free[0].model.forest.leaves.a.tobytes() != free[1].model.forest.leaves.a.tobytes()
 
 
 def test_sklearn_plumbing(forest: jf.AdversarialForest, frame: pd.DataFrame) -> None:
@@ -274,7 +274,7 @@ def test_frames_give_the_same_model(frame: pd.DataFrame) -> None:
 
 
 def test_weights_and_rows_of_leaves(frame: pd.DataFrame, forest: jf.AdversarialForest) -> None:
-    model = forest.joint_.model
+    model = forest.joint_.model.forest
     weight = np.exp(model.leaves.log_weight)
     assert weight.sum() == pytest.approx(1.0)
     assert weight[-1] == pytest.approx(1e-3)
@@ -315,7 +315,7 @@ def test_out_of_bag_density_against_a_slow_computation(frame: pd.DataFrame, monk
     ]
     assert any((drawn == d).all() for d in draws)
     # leaf weights of the in-bag model are shares of the rows drawn
-    model = joint.model
+    model = joint.model.forest
     for t in range(4):
         rows = np.exp(model.leaves.log_weight[model.leaves.tree == t]) * 4 / 0.999 * drawn[t].sum()
         assert rows == pytest.approx(np.rint(rows), abs=1e-6)
@@ -370,7 +370,7 @@ def test_honest_rows_are_disjoint(monkeypatch: pytest.MonkeyPatch) -> None:
     grown_on = np.isin(order, seen["codes"][0])
     assert grown_on.sum() == 50
     assert (grown_on != used[0]).all()
-    rows = np.exp(seen["joint"].model.leaves.log_weight[:-1]) * 4 / 0.999 * 51
+    rows = np.exp(seen["joint"].model.forest.leaves.log_weight[:-1]) * 4 / 0.999 * 51
     assert rows == pytest.approx(np.rint(rows))
 
 
@@ -403,10 +403,10 @@ def test_oob_rows_were_not_drawn(frame: pd.DataFrame, monkeypatch: pytest.Monkey
     ids=str,
 )
 def test_settings_give_models_that_pass_their_checks(frame: pd.DataFrame, settings: dict) -> None:
-    from jointforest.model.check import check
+    from jointforest.forest.check import check
 
     forest = jf.AdversarialForest(**({"n_estimators": 3, "random_state": 0} | settings)).fit(frame)
-    model = forest.joint_.model
+    model = forest.joint_.model.forest
     check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     density = forest.joint_.log_density(frame)
     assert np.isfinite(density).all() or (settings.get("epsilon") == 0 and not np.isnan(density).any())

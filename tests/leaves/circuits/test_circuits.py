@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from scipy import stats
 
+from jointforest.forest.check import check
 from jointforest.forest.column.distribution import cdf, quantile
 from jointforest.forest.column.levels import level_probability
 from jointforest.forest.column.moments import mean_variance
+from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.posterior.posterior import background_weight, chunk_posterior, posterior
 from jointforest.forest.posterior.tree_density import tree_log_density
@@ -25,9 +27,6 @@ from jointforest.forest.rows.sampling import sample
 from jointforest.leaves.circuits.soundness import check_circuits, leaf_of_rows
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import FACTORS, NORMAL, PRODUCT, SUM, UNIFORM, Circuits
-from jointforest.model.check import check
-from jointforest.model.file import load_model, save_model
-from jointforest.model.model import Model
 from jointforest.table.schema import Column, Schema, kernel_columns
 from jointforest.trees.nodes import Trees
 from tests import oracle
@@ -35,11 +34,12 @@ from tests.oracle.quadrature import complete, rule
 from tests.random_cases.cells import Cell, Region, make_evidence
 from tests.random_cases.evidence import random_evidence
 from tests.random_cases.models import random_model, seeds
+from tests.wrapped import load_forest, save_forest
 
 EVERY = 1.0  # all leaves have a circuit
 
 
-def by_hand() -> Model:
+def by_hand() -> Forest:
     """One leaf over x, u, c: 1/4 N(x; 0, 1) c1 | 3/4 N(x; 10, 2) c2, times u uniform on (0, 1].
 
     A product of u with a sum of two products of x with c, where c1 = (0.9, 0.1) and c2 = (0.2, 0.8).
@@ -76,7 +76,7 @@ def by_hand() -> Model:
         np.zeros((1, 3)),
         circuits=circuits,
     )
-    model = Model(schema, layout, trees, leaves, has_background=False)
+    model = Forest(schema, layout, trees, leaves, has_background=False)
     check(schema, layout, trees, leaves, has_background=False)
     return model
 
@@ -281,8 +281,8 @@ def test_rows_of_a_circuit_that_nobody_reads_change_nothing() -> None:
 def test_save_and_load(tmp_path) -> None:
     kinds = ("continuous", "mixed", "integer", "rounded", "boolean")
     model = random_model(7, kinds=kinds, circuits=EVERY)
-    save_model(model, tmp_path / "m.joint")
-    again = load_model(tmp_path / "m.joint")
+    save_forest(model, tmp_path / "m.joint")
+    again = load_forest(tmp_path / "m.joint")
     for name, array in model.leaves._asdict().items():
         np.testing.assert_array_equal(getattr(again.leaves, name), array)
         assert getattr(again.leaves, name).dtype == array.dtype
@@ -381,4 +381,4 @@ def test_unsound_circuits_are_not_loaded(tmp_path) -> None:
     scope[1, 1] = 1
     broken = dataclasses.replace(model, leaves=model.leaves._replace(scope=scope))
     with pytest.raises(ValueError, match="leaf 0, node 2: not smooth"):
-        save_model(broken, tmp_path / "m.joint")
+        save_forest(broken, tmp_path / "m.joint")

@@ -11,18 +11,19 @@ from scipy.optimize import linprog
 
 import jointforest as jf
 from jointforest.face.joint import Joint
+from jointforest.forest.check import check
+from jointforest.forest.forest import Forest
 from jointforest.leaves.fit.fit import Settings as LeafSettings
 from jointforest.leaves.fit.fit import fit_tree, prepare
 from jointforest.leaves.fit.quantile import column_resolution, piecewise_cdf, quantile_circuits
 from jointforest.leaves.join import join
 from jointforest.leaves.table import FACTORS, SUM
-from jointforest.model.check import check
-from jointforest.model.model import Model
 from jointforest.table.frames import encode
 from jointforest.table.infer_schema import infer_schema
 from jointforest.table.schema import kernel_columns
 from jointforest.trees.nodes import Trees
 from jointforest.trees.ranks import snap
+from tests.wrapped import joint_of
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -152,13 +153,15 @@ def one_leaf(frame: pd.DataFrame, epsilon: float = 0.01, kinds: dict[str, str] |
     trees = Trees(none, one, none, np.empty(0, np.uint64), none, none, none + 1, one + 1.0, none + 1)
     leaves = join(columns, [fitted], circuits=[parts])
     check(schema, columns, trees, leaves, has_background=False)
-    return Joint(Model(schema, columns, trees, leaves, has_background=False))
+    return joint_of(Forest(schema, columns, trees, leaves, has_background=False))
 
 
 def knots_of(joint: Joint, slot: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Knots of a column's CDF, read off the parameters."""
-    leaves = joint.model.leaves
-    j = int(np.flatnonzero((joint.model.columns.slot == slot) & (joint.model.columns.is_categorical == 0))[0])
+    leaves = joint.model.forest.leaves
+    j = int(
+        np.flatnonzero((joint.model.forest.columns.slot == slot) & (joint.model.forest.columns.is_categorical == 0))[0]
+    )
     factors = np.flatnonzero(leaves.node_kind == FACTORS)
     own = factors[leaves.scope[:, j] == 1]
     row = leaves.node_row[own]
@@ -249,7 +252,7 @@ def test_densities_integrate_to_one(name: str, kind: str) -> None:
     """Masses of atoms, cells and pieces; and the CDF is that of the data."""
     frame = columns_like_measurements()[[name]]
     joint = one_leaf(frame, kinds=None if kind == "inferred" else {name: "continuous"})
-    column, leaves, columns = joint.schema.columns[0], joint.model.leaves, joint.model.columns
+    column, leaves, columns = joint.schema.columns[0], joint.model.forest.leaves, joint.model.forest.columns
     x = frame[name].to_numpy()
     lo, hi = float(leaves.lo.min()), float(leaves.hi.max())
     if column.step > 0:
@@ -274,7 +277,7 @@ def test_densities_integrate_to_one(name: str, kind: str) -> None:
 def test_pieces_of_a_grid_end_on_cell_edges_and_rows_are_shared() -> None:
     frame = columns_like_measurements()[["petal", "half", "real"]]
     joint = one_leaf(frame)
-    leaves = joint.model.leaves
+    leaves = joint.model.forest.leaves
     petal = joint.schema.columns[0]
     assert petal.step == pytest.approx(0.1)
     cells = (np.concatenate([leaves.lo[:, 0], leaves.hi[:, 0]]) - petal.center) / petal.step - 0.5
@@ -307,7 +310,7 @@ def test_no_row_in_the_span_has_probability_zero() -> None:
     """Without background, over new rows of the same kind: those between the extremes of the column all count."""
     train, test = mixed_table(400, 0), mixed_table(2000, 1)
     forest = jf.AdversarialForest(5, min_samples_leaf=5, leaf="quantile", epsilon=0.0, random_state=0).fit(train)
-    model = forest.joint_.model
+    model = forest.joint_.model.forest
     check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     for name in ("x", "k", "tied"):
         test[name] = test[name].clip(train[name].min(), train[name].max())
@@ -331,7 +334,7 @@ def test_quantile_epsilon_bounds_the_pieces() -> None:
         len(
             jf.AdversarialForest(2, min_samples_leaf=200, leaf="quantile", quantile_epsilon=e, random_state=0)
             .fit(train)
-            .joint_.model.leaves.tree
+            .joint_.model.forest.leaves.tree
         )
         for e in (0.01, 0.2)
     ]

@@ -14,11 +14,11 @@ from scipy import stats
 
 import jointforest as jf
 from jointforest.forest.column.distribution import cdf
+from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.leaves.families.family_kernels import log_norm
 from jointforest.leaves.one_slot.grid_kernels import log_cell_density
 from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM
-from jointforest.model.model import Model
 from jointforest.queries.information import column_distances, integral
 from jointforest.queries.information import measures as information
 from jointforest.queries.information.column_distances import AREA, SUP
@@ -27,6 +27,7 @@ from jointforest.table.evidence import build
 from tests import oracle
 from tests.oracle.quadrature import complete, rule
 from tests.random_cases.models import random_model, seeds
+from tests.wrapped import joint_of
 
 LEVELS = ("boolean", "ordered", "categorical")
 INF = math.inf
@@ -86,7 +87,7 @@ def test_uniform() -> None:
 # ------------------------------------------------------------------------------------------------------- enumeration
 
 
-def table(model: Model) -> np.ndarray:
+def table(model: Forest) -> np.ndarray:
     """Probabilities of every combination of levels, one axis a column, by the definition."""
     sizes = [len(column.levels) for column in model.schema.columns]
     rows = complete(np.array(list(product(*map(range, sizes))), dtype=float))
@@ -99,7 +100,7 @@ def shannon(p: np.ndarray, axes: tuple[int, ...]) -> float:
     return float(-np.sum(p[p > 0] * np.log(p[p > 0])))
 
 
-def small_levels(seed: int, **options: object) -> Model:
+def small_levels(seed: int, **options: object) -> Forest:
     """A random model of levels that can be enumerated: one with few levels, found from the seed on."""
     for k in range(seed, seed + 1000):
         model = random_model(k, kinds=LEVELS, **options)
@@ -112,7 +113,7 @@ def small_levels(seed: int, **options: object) -> Model:
 @settings(max_examples=30, deadline=None)
 def test_levels_by_enumeration(seed: int) -> None:
     model = small_levels(seed, n_trees=1 + seed % 3, background=seed % 2 > 0)
-    joint, p = jf.Joint(model), table(model)
+    joint, p = joint_of(model), table(model)
     for names, axes in ((["c0"], (0,)), (["c2", "c0"], (0, 2)), ([], (0, 1, 2))):
         found = joint.entropy(*names)
         assert found == (pytest.approx(shannon(p, axes), abs=1e-10), 0.0, "exact")
@@ -143,7 +144,7 @@ def divergences(p: np.ndarray, q: np.ndarray, w: np.ndarray | float = 1.0) -> di
     }
 
 
-def moved(model: Model, seed: int) -> Model:
+def moved(model: Forest, seed: int) -> Forest:
     """A model of the same columns with other weights of leaves, and other levels' and atoms' masses."""
     rng = np.random.default_rng(seed)
     leaves = model.leaves
@@ -155,7 +156,7 @@ def moved(model: Model, seed: int) -> Model:
         level[:, first:last] /= np.maximum(level[:, first:last].sum(axis=1, keepdims=True), 1e-300)
     with np.errstate(divide="ignore"):
         new = leaves._replace(log_weight=np.log(weight * share[tree]), level_mass=level, log_level=np.log(level))
-    return Model(model.schema, model.columns, model.trees, new, model.has_background)
+    return Forest(model.schema, model.columns, model.trees, new, model.has_background)
 
 
 @given(seeds)
@@ -165,10 +166,10 @@ def test_divergences_of_levels_by_enumeration(seed: int) -> None:
     other = moved(model, seed)
     p, q = table(model), table(other)
     for measure, want in divergences(p, q).items():
-        found = jf.Joint(model).divergence(jf.Joint(other), measure)
+        found = joint_of(model).divergence(joint_of(other), measure)
         assert found.method == "exact" and found.value == pytest.approx(want, abs=1e-7)
     want = divergences(p.sum(axis=(1, 2)), q.sum(axis=(1, 2)))
-    compared = jf.Joint(model).compare(jf.Joint(other))
+    compared = joint_of(model).compare(joint_of(other))
     assert compared["c0"] == (pytest.approx(want["total-variation"], abs=1e-10), None)
     assert [x.distance for x in compared.values()] == sorted((x.distance for x in compared.values()), reverse=True)
 
@@ -176,7 +177,7 @@ def test_divergences_of_levels_by_enumeration(seed: int) -> None:
 # --------------------------------------------------------------------------------------------------------- quadrature
 
 
-def on_rule(model: Model, other: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def on_rule(model: Forest, other: Forest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Densities of two models with the same supports, and the measure, at points that integrate all columns out."""
     rules = [rule(model, j) for j in range(len(model.schema.columns))]
     points = np.stack([x.ravel() for x in np.meshgrid(*(x for x, _ in rules), indexing="ij")], axis=1)
@@ -191,11 +192,11 @@ def test_numbers_by_quadrature(seed: int, kinds: tuple[str, ...]) -> None:
     model = random_model(seed, n_trees=2, max_depth=2, kinds=kinds)
     other = moved(model, seed)
     p, q, w = on_rule(model, other)
-    joint = jf.Joint(model)
+    joint = joint_of(model)
     want = float(-np.sum(w * p * np.log(np.where(p > 0, p, 1.0))))
     assert joint.entropy() == (pytest.approx(want, abs=2e-6), 0.0, "exact")
     for measure, value in divergences(p, q, w).items():
-        found = joint.divergence(jf.Joint(other), measure)
+        found = joint.divergence(joint_of(other), measure)
         # of the roots of what the rule misses, Hellinger's is the largest
         assert found == (pytest.approx(value, abs=1e-4 if measure == "hellinger" else 5e-6), 0.0, "exact")
 
@@ -212,7 +213,7 @@ def test_a_narrow_peak_is_not_missed() -> None:
     x = np.unique(points)
     p = (1 - 1e-3) * wide.pdf(x) + 1e-3 * narrow.pdf(x)
     want = -np.trapezoid(p * np.log(p), x)
-    assert jf.Joint(model).entropy() == (pytest.approx(want, abs=1e-6), 0.0, "exact")
+    assert joint_of(model).entropy() == (pytest.approx(want, abs=1e-6), 0.0, "exact")
 
 
 # ---------------------------------------------------------------------------------------------------------- one tree
@@ -239,9 +240,9 @@ def test_one_learned_tree(leaf: str) -> None:
     one = jf.JointTree(leaf=leaf, epsilon=0.0, min_samples_leaf=0.6).fit(penguins).joint_
     for name in ("bill_length_mm", "body_mass_g", "species"):
         j = one.schema.index(name)
-        v = information.View(one.model, (j,), (None,), (0.0,), (np.empty(0),))
+        v = information.View(one.model.forest, (j,), (None,), (0.0,), (np.empty(0),))
         by_sum = integral.integral((v,), (0,), information._minus_p_log_p)
-        assert information.tree_entropy(one.model, [j]) == pytest.approx(by_sum, abs=1e-7)
+        assert information.tree_entropy(one.model.forest, [j]) == pytest.approx(by_sum, abs=1e-7)
 
 
 def test_a_tree_that_splits_on_other_columns_is_not_one_of_disjoint_leaves() -> None:
@@ -261,17 +262,17 @@ def test_divergence_of_trees_by_quadrature(seed: int) -> None:
     other = moved(model, seed)
     p, q, w = on_rule(model, other)
     want = divergences(p, q, w)["kl"]
-    v, u = information_views(jf.Joint(model), jf.Joint(other))
+    v, u = information_views(joint_of(model), joint_of(other))
     assert information.tree_divergence(v, u, tuple(range(len(kinds)))) == pytest.approx(want, abs=5e-6)
 
 
-def remade(model: Model) -> Model:
+def remade(model: Forest) -> Forest:
     """A model with its derived fields computed anew."""
     from jointforest.leaves.derived import make_leaves
 
     x = model.leaves
     args = (x.tree, x.log_weight, x.family, x.a, x.b, x.lo, x.hi, x.atom_mass, x.level_mass, x.missing_rate)
-    return Model(model.schema, model.columns, model.trees, make_leaves(model.columns, *args), model.has_background)
+    return Forest(model.schema, model.columns, model.trees, make_leaves(model.columns, *args), model.has_background)
 
 
 @pytest.mark.parametrize("leaf", ["normal", "quantile"])
@@ -320,7 +321,7 @@ def test_sampling_is_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
         },
     }
     models = [random_model(seed, 3, 3, kinds=("mixed", "ordered", "boolean"), epsilon=0.05) for seed in range(30)]
-    pairs = [(jf.Joint(model), jf.Joint(moved(model, seed))) for seed, model in enumerate(models)]
+    pairs = [(joint_of(model), joint_of(moved(model, seed))) for seed, model in enumerate(models)]
     for name, ask in questions.items():
         wanted = [ask(p, q, 0) for p, q in pairs]
         assert all(w.method == "exact" for w in wanted)
@@ -348,7 +349,7 @@ def test_sampling_of_many_columns() -> None:
 
 
 def test_a_joint_is_no_distance_from_itself() -> None:
-    joint = jf.Joint(random_model(5, circuits=0.4))
+    joint = joint_of(random_model(5, circuits=0.4))
     for measure in information.MEASURES:
         found = joint.divergence(joint, measure, n_samples=50, random_state=0)
         assert found.value == pytest.approx(0.0, abs=1e-7) and found.standard_error < 1e-7
@@ -356,7 +357,7 @@ def test_a_joint_is_no_distance_from_itself() -> None:
 
 
 def test_what_the_other_rules_out_is_infinitely_far() -> None:
-    joint = jf.Joint(random_model(4, kinds=("continuous", "mixed", "integer", "boolean")))
+    joint = joint_of(random_model(4, kinds=("continuous", "mixed", "integer", "boolean")))
     low = joint.condition(c0=jf.between(None, joint.schema["c0"].minimum))
     share = joint.probability({"c0": jf.between(None, joint.schema["c0"].minimum)})
     found = joint.divergence(low, random_state=0)
@@ -379,7 +380,7 @@ def test_exact_answers_stay_in_their_range() -> None:
 
 
 def test_atoms_that_one_model_has() -> None:
-    joint = jf.Joint(random_model(4, kinds=("continuous", "boolean")))
+    joint = joint_of(random_model(4, kinds=("continuous", "boolean")))
     x = 0.5 * (joint.schema["c0"].minimum + joint.schema["c0"].maximum)
     at = joint.condition(c0=x)
     assert at.schema["c0"].atoms == (x,)
@@ -399,7 +400,7 @@ def test_atoms_that_one_model_has() -> None:
 def test_distances_of_numbers(seed: int, kind: str) -> None:
     model = random_model(seed, n_trees=2, max_depth=3, kinds=(kind, "boolean"))
     other = moved(model, seed)
-    found = jf.Joint(model).compare(jf.Joint(other))["c0"]
+    found = joint_of(model).compare(joint_of(other))["c0"]
     column = model.schema.columns[0]
     far = 40 * (column.maximum - column.minimum)
     if column.step > 0.0:
@@ -430,7 +431,7 @@ def frame(rng: np.random.Generator, n: int, shift: float, reverse: bool) -> obje
 
 
 def test_names_in_an_array() -> None:
-    joint = jf.Joint(random_model(4, kinds=("ordered", "ordered", "boolean")))
+    joint = joint_of(random_model(4, kinds=("ordered", "ordered", "boolean")))
     assert joint.entropy("c0", given=np.array(["c1", "c2"])) == joint.entropy("c0", given=["c1", "c2"])
 
 
@@ -489,9 +490,9 @@ def information_views(a: jf.Joint, b: jf.Joint) -> tuple[information.View, infor
 
 
 def test_errors_name_what_is_wrong() -> None:
-    joint = jf.Joint(random_model(4, kinds=("continuous", "ordered", "boolean")))
+    joint = joint_of(random_model(4, kinds=("continuous", "ordered", "boolean")))
     others = {
-        kinds: jf.Joint(random_model(7, kinds=kinds))
+        kinds: joint_of(random_model(7, kinds=kinds))
         for kinds in (("continuous",), ("rounded",), ("boolean",), ("datetime",), ("continuous", "ordered"))
     }
     for ask, message in (

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from scipy.stats import norm
 
-import jointforest as jf
 from jointforest.forest.posterior.density import log_density
 from jointforest.leaves.table import NORMAL, UNIFORM
 from jointforest.queries.modes import branch_and_bound as branch
@@ -21,6 +20,7 @@ from tests.oracle import Set, cell, leaf_boxes
 from tests.random_cases.cells import make_evidence
 from tests.random_cases.evidence import random_cells, random_point
 from tests.random_cases.models import cell_centre, cell_number, random_model, seeds
+from tests.wrapped import joint_of
 
 LEVELS = ("boolean", "ordered", "boolean", "categorical")
 
@@ -238,7 +238,7 @@ def test_ties_are_all_there() -> None:
 
 
 def test_mode_of_a_joint() -> None:
-    joint = jf.Joint(random_model(3, 2, 3, kinds=("integer", "continuous", "boolean")))
+    joint = joint_of(random_model(3, 2, 3, kinds=("integer", "continuous", "boolean")))
     best = joint.given(c2=True).mode(2)
     assert best.rows["c2"].all() and len(best.rows) == len(best.log_density) >= 2
     np.testing.assert_allclose(joint.log_density(best.rows), best.log_density, rtol=1e-12)

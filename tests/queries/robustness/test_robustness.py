@@ -16,9 +16,9 @@ from scipy.optimize import minimize_scalar
 import jointforest
 from jointforest.forest.column.levels import level_probability
 from jointforest.forest.column.moments import mean_variance
+from jointforest.forest.forest import Forest
 from jointforest.leaves.families.family_kernels import log_norm
 from jointforest.leaves.table import NORMAL, UNIFORM
-from jointforest.model.model import Model
 from jointforest.queries.robustness.credal_kernels import best_mean, log_density_bound, trend
 from jointforest.queries.robustness.robustness import robustness, worst_margin
 from jointforest.table.evidence import drop
@@ -31,20 +31,20 @@ from tests.random_cases.models import random_model, seeds
 EPSILONS = (0.0, 0.02, 0.2, 0.45, 0.8, 1.0)
 
 
-def values_only(model: Model, seed: int, n: int) -> Evidence:
+def values_only(model: Forest, seed: int, n: int) -> Evidence:
     """Random rows without regions: the first knows nothing, the second everything."""
     rows = random_cells(np.random.default_rng(seed), model, n)
     return make_evidence([[x if isinstance(x, float) else None for x in row] for row in rows])
 
 
-def joint_masses(model: Model, evidence: Evidence, i: int, j: int, choice, c: float, unit=None) -> list[list]:
+def joint_masses(model: Forest, evidence: Evidence, i: int, j: int, choice, c: float, unit=None) -> list[list]:
     """p_t(class, evidence) of each tree and class, under every choice of parameters."""
     classes = range(oracle.n_levels(model, j))
     trees = range(len(model.trees.root))
     return [[oracle.contaminated(model, evidence, i, j, k, choice, t, c, unit) for k in classes] for t in trees]
 
 
-def enumerated_mixture(model: Model, evidence: Evidence, i: int, j: int, y: int, choice, c: float, unit=None):
+def enumerated_mixture(model: Forest, evidence: Evidence, i: int, j: int, y: int, choice, c: float, unit=None):
     """The greatest p(class) - p(y) over all choices, for each class, trees' weights among them."""
     p = joint_masses(model, evidence, i, j, choice, c, unit)
     pi = choice.weights(("trees",), [oracle.leaf_sum(model, int(root)) for root in model.trees.root])
@@ -55,12 +55,12 @@ def enumerated_mixture(model: Model, evidence: Evidence, i: int, j: int, y: int,
     return [choice.combined(np.subtract, total[k], total[y]) for k in range(len(total))]
 
 
-def target_of(model: Model) -> int:
+def target_of(model: Forest) -> int:
     """The last categorical column."""
     return int(np.flatnonzero(model.columns.is_categorical)[-1])
 
 
-def small_model(seed: int, n_trees: int, kinds, circuits: float, background: bool = False) -> Model:
+def small_model(seed: int, n_trees: int, kinds, circuits: float, background: bool = False) -> Forest:
     return random_model(seed, n_trees, max_depth=2, background=background, kinds=kinds, circuits=circuits)
 
 
@@ -221,13 +221,13 @@ def test_generative_forest_identity() -> None:
     clf = jointforest.GenerativeForestClassifier(10, random_state=0, min_samples_leaf=8, combine="trees").fit(X, y)
     evidence = clf._evidence(X)
     for beta in (0.0, 0.4):
-        p = np.sort(level_probability(clf.joint_.model, evidence, 6, beta=beta), axis=1)
+        p = np.sort(level_probability(clf.joint_.model.forest, evidence, 6, beta=beta), axis=1)
         margin = p[:, -1] - p[:, -2]
-        found, _ = robustness(clf.joint_.model, evidence, 6, beta=beta, tol=1e-9)
+        found, _ = robustness(clf.joint_.model.forest, evidence, 6, beta=beta, tol=1e-9)
         np.testing.assert_allclose(found, margin / (1 + margin), atol=2e-9)
 
 
-def class_model(q: list[float], kinds=("boolean", "continuous")) -> Model:
+def class_model(q: list[float], kinds=("boolean", "continuous")) -> Forest:
     """One leaf: classes with these probabilities, and a normal."""
     model = random_model(0, 1, max_depth=0, background=False, kinds=kinds, circuits=0.0)
     level_mass = np.array([q])
@@ -354,7 +354,7 @@ def penguins():
 
 def test_methods_say_what_the_query_says(penguins) -> None:
     X, _, clf = penguins
-    model, j = clf.joint_.model, 6
+    model, j = clf.joint_.model.forest, 6
     for beta in (None, 1.0, 0.0):
         want = robustness(model, clf._evidence(X), j, beta=clf.beta_ if beta is None else beta)[0]
         np.testing.assert_array_equal(clf.robustness(X, beta=beta), want)
@@ -388,7 +388,7 @@ def test_uncertainty(penguins) -> None:
     rows = X.iloc[[0, 100, 300, 3]].reset_index(drop=True)
     rows.loc[1, "body_mass_g"] = 12_000
     found = clf.uncertainty(rows, X, fragile=0.2)
-    p = level_probability(clf.joint_.model, clf._evidence(rows), 6)
+    p = level_probability(clf.joint_.model.forest, clf._evidence(rows), 6)
     assert found.predicted.tolist() == clf.classes_[p.argmax(axis=1)].tolist()
     np.testing.assert_array_equal(found.probability, p.max(axis=1))
     np.testing.assert_array_equal(found.epsilon, clf.robustness(rows, beta=1))

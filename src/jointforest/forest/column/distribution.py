@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...model.model import Model
 from ...table.regions import Evidence
+from ..forest import Forest
 from ..posterior.posterior import LeafPosterior, OneRow, by_chunks
 from .distribution_kernels import cdf_rows, pdf_rows
 from .moments import numeric_slot
@@ -15,13 +15,13 @@ from .quantile_kernels import quantile_rows
 
 
 def cdf(
-    model: Model, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
+    forest: Forest, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
 ) -> np.ndarray:
     """P(column j <= x | evidence) of a numeric column.
 
     Parameters
     ----------
-    model : Model
+    forest : Forest
     evidence : Evidence
         n rows. A cell with a value has all its mass there.
     j : int
@@ -44,11 +44,11 @@ def cdf(
         If column j is not numeric.
     """
     # sums of many weights may end a rounding error above 1
-    return np.minimum(_at_points(cdf_rows, model, evidence, j, x, n_jobs, known), 1.0)
+    return np.minimum(_at_points(cdf_rows, forest, evidence, j, x, n_jobs, known), 1.0)
 
 
 def pdf(
-    model: Model, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
+    forest: Forest, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
 ) -> np.ndarray:
     """Density of a numeric column at x, given the evidence.
 
@@ -57,7 +57,7 @@ def pdf(
 
     Parameters
     ----------
-    model : Model
+    forest : Forest
     evidence : Evidence
         n rows.
     j : int
@@ -79,12 +79,12 @@ def pdf(
     ValueError
         If column j is not numeric.
     """
-    return _at_points(pdf_rows, model, evidence, j, x, n_jobs, known)
+    return _at_points(pdf_rows, forest, evidence, j, x, n_jobs, known)
 
 
 def _at_points(
     kernel: Callable[..., np.ndarray],
-    model: Model,
+    forest: Forest,
     evidence: Evidence,
     j: int,
     x: np.ndarray,
@@ -92,17 +92,17 @@ def _at_points(
     known: OneRow | None,
 ) -> np.ndarray:
     """What the kernel says of column j at the points x, for each row: (n, q)."""
-    numeric_slot(model, j)
+    numeric_slot(forest, j)
     points = np.ascontiguousarray(x, dtype=np.float64)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        return kernel(model.columns, model.leaves, rows, j, post, first, points)
+        return kernel(forest.columns, forest.leaves, rows, j, post, first, points)
 
-    return by_chunks(model, evidence, read, n_jobs, j, known=known)
+    return by_chunks(forest, evidence, read, n_jobs, j, known=known)
 
 
 def quantile(
-    model: Model,
+    forest: Forest,
     evidence: Evidence,
     j: int,
     q: np.ndarray,
@@ -114,7 +114,7 @@ def quantile(
 
     Parameters
     ----------
-    model : Model
+    forest : Forest
     evidence : Evidence
         n rows. A cell with a value has that value (on a grid its cell's centre) as every quantile.
     j : int
@@ -139,17 +139,17 @@ def quantile(
     ValueError
         If column j is not numeric, or a q is not between 0 and 1.
     """
-    numeric_slot(model, j)
+    numeric_slot(forest, j)
     probabilities = np.ascontiguousarray(q, dtype=np.float64)
     if not np.all((probabilities > 0.0) & (probabilities < 1.0)):
         bad = probabilities[~((probabilities > 0.0) & (probabilities < 1.0))][0]
-        name = model.schema.columns[j].name
+        name = forest.schema.columns[j].name
         raise ValueError(f"quantile of column {name!r}: q must be above 0 and below 1, got {bad}")
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        return quantile_rows(model.columns, model.leaves, rows, j, post, first, probabilities)
+        return quantile_rows(forest.columns, forest.leaves, rows, j, post, first, probabilities)
 
-    found = by_chunks(model, evidence, read, n_jobs, j, beta, known)
+    found = by_chunks(forest, evidence, read, n_jobs, j, beta, known)
     rising = np.argsort(
         probabilities, kind="stable"
     )  # each q has its own search: keep their order within its tolerance

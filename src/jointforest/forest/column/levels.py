@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...model.model import Model
 from ...table.regions import Evidence
+from ..forest import Forest
 from ..posterior.posterior import LeafPosterior, OneRow, by_chunks
 from .level_kernels import level_rows
 
 
 def level_probability(
-    model: Model,
+    forest: Forest,
     evidence: Evidence,
     j: int,
     n_jobs: int | None = -1,
@@ -22,7 +22,7 @@ def level_probability(
 
     Parameters
     ----------
-    model : Model
+    forest : Forest
     evidence : Evidence
         n rows. A cell with a value gives that level probability 1; a region leaves 0 to the levels outside it.
     j : int
@@ -44,12 +44,12 @@ def level_probability(
     ValueError
         If column j is not categorical.
     """
-    if not model.columns.is_categorical[j]:
-        column = model.schema.columns[j]
+    if not forest.columns.is_categorical[j]:
+        column = forest.schema.columns[j]
         raise ValueError(f"column {column.name!r} is {column.kind}: it has no levels; ask for mean, cdf or quantile")
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         # sums of many weights may end a rounding error above 1
-        return np.minimum(level_rows(model.columns, model.leaves, rows, j, post, first), 1.0)
+        return np.minimum(level_rows(forest.columns, forest.leaves, rows, j, post, first), 1.0)
 
-    return by_chunks(model, evidence, read, n_jobs, j, beta, known)
+    return by_chunks(forest, evidence, read, n_jobs, j, beta, known)

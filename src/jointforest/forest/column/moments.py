@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...ground.threads import chunks, map_ordered
-from ...model.model import Model
 from ...table.regions import Evidence
+from ..forest import Forest
 from ..posterior.posterior import LeafPosterior, OneRow, by_chunks
 from .moment_kernels import leaf_moments, mean_variance_rows
 
@@ -14,7 +14,7 @@ _FEW_ROWS = 8
 
 
 def mean_variance(
-    model: Model,
+    forest: Forest,
     evidence: Evidence,
     j: int,
     n_jobs: int | None = -1,
@@ -25,7 +25,7 @@ def mean_variance(
 
     Parameters
     ----------
-    model : Model
+    forest : Forest
     evidence : Evidence
         n rows. A cell with a value has it (on a grid its cell's centre) as mean, and variance 0.
     j : int
@@ -48,36 +48,38 @@ def mean_variance(
     ValueError
         If column j is not numeric.
     """
-    table = moments_table(model, evidence, numeric_slot(model, j), n_jobs)
+    table = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        return mean_variance_rows(model.columns, model.leaves, rows, j, post, first, table)
+        return mean_variance_rows(forest.columns, forest.leaves, rows, j, post, first, table)
 
-    both = by_chunks(model, evidence, read, n_jobs, j, beta, known)
+    both = by_chunks(forest, evidence, read, n_jobs, j, beta, known)
     return both[:, 0].copy(), both[:, 1].copy()
 
 
-def moments_table(model: Model, evidence: Evidence, slot: int, n_jobs: int | None, few: int = _FEW_ROWS) -> np.ndarray:
+def moments_table(
+    forest: Forest, evidence: Evidence, slot: int, n_jobs: int | None, few: int = _FEW_ROWS
+) -> np.ndarray:
     """Mean and variance of a numeric slot in every row of the parameter tables, (R, 2); NaN where a row lacks it.
 
     Shared by all rows of evidence; (0, 2) if they are ``few``, too few to pay.
     """
     if len(evidence.value) <= few:
         return np.empty((0, 2))
-    j = int(np.flatnonzero(model.columns.is_categorical == 0)[slot])
-    leaves = model.leaves
+    j = int(np.flatnonzero(forest.columns.is_categorical == 0)[slot])
+    leaves = forest.leaves
     described = np.arange(len(leaves.tree)) < len(leaves.log_weight)
     described[leaves.node_row[leaves.node_scope >= 0][leaves.scope[:, j] == 1]] = True
 
     def work(first: int, stop: int) -> np.ndarray:
-        return leaf_moments(model.columns, leaves, evidence, j, described, first, stop)
+        return leaf_moments(forest.columns, leaves, evidence, j, described, first, stop)
 
-    return np.concatenate(list(map_ordered(work, chunks(len(model.leaves.tree), 4096), n_jobs)))
+    return np.concatenate(list(map_ordered(work, chunks(len(forest.leaves.tree), 4096), n_jobs)))
 
 
-def numeric_slot(model: Model, j: int) -> int:
+def numeric_slot(forest: Forest, j: int) -> int:
     """Slot of numeric column j; a ValueError if it is categorical."""
-    if model.columns.is_categorical[j]:
-        column = model.schema.columns[j]
+    if forest.columns.is_categorical[j]:
+        column = forest.schema.columns[j]
         raise ValueError(f"column {column.name!r} is {column.kind}: this question needs numbers; ask for its levels")
-    return int(model.columns.slot[j])
+    return int(forest.columns.slot[j])

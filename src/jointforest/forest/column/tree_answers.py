@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...model.model import Model
 from ...table.regions import Evidence
+from ..forest import Forest
 from ..posterior.combine_kernels import with_routed
 from ..posterior.posterior import LeafPosterior, by_chunks
 from .moments import moments_table, numeric_slot
 
 
-def tree_answers(model: Model, evidence: Evidence, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+def tree_answers(forest: Forest, evidence: Evidence, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
     """What each tree alone says: how probable the evidence is, and what to expect of column j.
 
     Parameters
     ----------
-    model : Model
+    forest : Forest
     evidence : Evidence
         n rows, in which column j is missing.
     j : int
@@ -32,18 +32,18 @@ def tree_answers(model: Model, evidence: Evidence, j: int, n_jobs: int | None = 
         Probabilities of column j's K levels, or its mean (K = 1), given the evidence in tree t; where that has
         probability 0, by the leaves that it can reach, see `posterior.chunk_posterior`.
     """
-    leaves, n_trees = model.leaves, len(model.trees.root) - model.has_background
+    leaves, n_trees = forest.leaves, len(forest.trees.root) - forest.has_background
     weight_of_tree = np.bincount(leaves.tree[: len(leaves.log_weight)], np.exp(leaves.log_weight))[:n_trees]
-    if model.columns.is_categorical[j]:
-        slot = model.columns.slot[j]
-        of_leaf = model.leaves.level_mass[:, model.columns.level_start[slot] : model.columns.level_start[slot + 1]]
+    if forest.columns.is_categorical[j]:
+        slot = forest.columns.slot[j]
+        of_leaf = forest.leaves.level_mass[:, forest.columns.level_start[slot] : forest.columns.level_start[slot + 1]]
     else:
-        of_leaf = moments_table(model, evidence, numeric_slot(model, j), n_jobs, few=0)[:, :1]
+        of_leaf = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs, few=0)[:, :1]
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         n = len(post.log_evidence)
         start, leaf, log_weight, fallen = with_routed(
-            model.columns, model.trees, leaves, rows, first, post.start, post.leaf, post.log_weight, int(j), n_trees
+            forest.columns, forest.trees, leaves, rows, first, post.start, post.leaf, post.log_weight, int(j), n_trees
         )
         row, tree = np.repeat(np.arange(n), np.diff(start)), leaves.tree[leaf]
         kept = tree < n_trees
@@ -58,5 +58,5 @@ def tree_answers(model: Model, evidence: Evidence, j: int, n_jobs: int | None = 
         log_tree[cell[fallen[kept]]] = -np.inf
         return np.stack([log_tree, *(s / total for s in sums)], axis=-1).reshape(n, n_trees, -1)
 
-    both = by_chunks(model, evidence, read, n_jobs, j)
+    both = by_chunks(forest, evidence, read, n_jobs, j)
     return both[:, :, 0] - np.log(weight_of_tree), both[:, :, 1:]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ...ground.threads import chunks, map_ordered
-from ...model.model import Model
 from ...table.distinct_rows import distinct_rows
 from ...table.regions import Evidence
+from ..forest import Forest
 from .weight_kernels import log_density_rows
 
 _ROWS = 2048
 
 
-def log_density(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+def log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
     """Log-density of each row of evidence; cells of which nothing is known are marginalised.
 
     The log of ``sum_l w_l prod_j D_lj(evidence_j)`` over the leaves that the evidence meets, by a log-sum in fixed
@@ -22,7 +22,7 @@ def log_density(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np
 
     Parameters
     ----------
-    model : Model
+    forest : Forest
     evidence : Evidence
         n rows.
     n_jobs : int or None
@@ -31,13 +31,13 @@ def log_density(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np
     Returns
     -------
     float64 array (n,)
-        Natural logarithm, ``evidence.log_penalty`` added; -inf where the model gives probability 0.
+        Natural logarithm, ``evidence.log_penalty`` added; -inf where the forest gives probability 0.
     """
 
     rows, place = distinct_rows(evidence)
 
     def work(first: int, stop: int) -> np.ndarray:
-        return log_density_rows(model.columns, model.trees, model.leaves, rows, first, stop)
+        return log_density_rows(forest.columns, forest.trees, forest.leaves, rows, first, stop)
 
     parts = list(map_ordered(work, chunks(len(rows.value), _ROWS), n_jobs))
     return np.concatenate([np.empty(0), *parts])[place] + evidence.log_penalty

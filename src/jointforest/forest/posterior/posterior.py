@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ground.threads import chunks, map_ordered, n_threads
-from ...model.model import Model
 from ...table.distinct_rows import distinct_rows
 from ...table.regions import Evidence
+from ..forest import Forest
 from .combine_kernels import routed_rows, weigh_trees, with_routed
 from .one_row_kernels import entries_of_column, weigh_one
 from .weight_kernels import posterior_rows
@@ -44,14 +44,14 @@ class LeafPosterior(NamedTuple):
     log_evidence: np.ndarray
 
 
-def posterior(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> LeafPosterior:
+def posterior(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> LeafPosterior:
     """Leaves that each row of evidence meets, with log p(leaf, evidence).
 
     ``exp(log_weight - log_evidence)`` are the row's posterior weights; they are exact, nothing is cut off.
 
     Parameters
     ----------
-    model : Model
+    forest : Forest
     evidence : Evidence
         n rows.
     n_jobs : int or None
@@ -64,9 +64,9 @@ def posterior(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> Leaf
     """
 
     def work(first: int, stop: int) -> LeafPosterior:
-        return chunk_posterior(model, evidence, first, stop)
+        return chunk_posterior(forest, evidence, first, stop)
 
-    parts = list(map_ordered(work, row_chunks(model, evidence), n_jobs))
+    parts = list(map_ordered(work, row_chunks(forest, evidence), n_jobs))
     ends = np.cumsum([0] + [len(part.leaf) for part in parts])
     return LeafPosterior(
         np.concatenate([np.zeros(1, np.int64), *(p.start[1:] + end for p, end in zip(parts, ends[:-1], strict=True))]),
@@ -81,15 +81,15 @@ class OneRow:
 
     Parameters
     ----------
-    model : Model
+    forest : Forest
     evidence : Evidence
         One row.
     """
 
-    def __init__(self, model: Model, evidence: Evidence) -> None:
-        self._leaves = model.leaves
+    def __init__(self, forest: Forest, evidence: Evidence) -> None:
+        self._leaves = forest.leaves
         self._leaf, self._log_weight, self._node, self._log_evidence = weigh_one(
-            model.columns, model.trees, model.leaves, evidence
+            forest.columns, forest.trees, forest.leaves, evidence
         )
 
     def posterior(self, column: int | None) -> LeafPosterior:
@@ -101,29 +101,29 @@ class OneRow:
 
 
 def background_weight(
-    model: Model, evidence: Evidence, n_jobs: int | None = -1, known: OneRow | None = None
+    forest: Forest, evidence: Evidence, n_jobs: int | None = -1, known: OneRow | None = None
 ) -> np.ndarray:
     """Posterior weight of the background leaf in each row, shape (n,): 0..1, NaN where the evidence has probability 0.
 
-    All zero in a model without background; there rows of probability 0 are NaN too.
+    All zero in a forest without background; there rows of probability 0 are NaN too.
     """
-    return by_chunks(model, evidence, lambda rows, post, first: background_share(model, post), n_jobs, known=known)
+    return by_chunks(forest, evidence, lambda rows, post, first: background_share(forest, post), n_jobs, known=known)
 
 
-def background_share(model: Model, post: LeafPosterior) -> np.ndarray:
+def background_share(forest: Forest, post: LeafPosterior) -> np.ndarray:
     """`background_weight` of the rows of a posterior (over leaves) at hand, shape (n,)."""
     last = np.maximum(post.start[1:] - 1, 0)
     found = post.log_evidence > -np.inf
-    if not model.has_background or not len(post.leaf):
+    if not forest.has_background or not len(post.leaf):
         return np.where(found, 0.0, np.nan)
-    is_background = post.leaf[last] == len(model.leaves.log_weight) - 1  # the last tree is walked last
+    is_background = post.leaf[last] == len(forest.leaves.log_weight) - 1  # the last tree is walked last
     with np.errstate(invalid="ignore"):
         share = np.where(is_background, np.exp(post.log_weight[last] - post.log_evidence), 0.0)
     return np.where(found, share, np.nan)
 
 
 def by_chunks(
-    model: Model,
+    forest: Forest,
     evidence: Evidence,
     read: Callable[[Evidence, LeafPosterior, int], np.ndarray],
     n_jobs: int | None,
@@ -140,35 +140,35 @@ def by_chunks(
         n_threads(n_jobs)  # not used, but a wrong one is an error all the same
         return read(evidence, known.posterior(column), 0)
     rows, place = distinct_rows(evidence)
-    is_routed = beta == 0.0 and _knows_splits(model, rows)
+    is_routed = beta == 0.0 and _knows_splits(forest, rows)
 
     def work(first: int, stop: int) -> np.ndarray:
         if is_routed:
-            return read(rows, _routed(model, rows, first, stop), first)
-        return read(rows, chunk_posterior(model, rows, first, stop, column, beta), first)
+            return read(rows, _routed(forest, rows, first, stop), first)
+        return read(rows, chunk_posterior(forest, rows, first, stop, column, beta), first)
 
-    cut = chunks(len(rows.value), _ROUTED_ROWS) if is_routed else row_chunks(model, rows)
+    cut = chunks(len(rows.value), _ROUTED_ROWS) if is_routed else row_chunks(forest, rows)
     return np.concatenate(list(map_ordered(work, cut, n_jobs)))[place]
 
 
-def _knows_splits(model: Model, evidence: Evidence) -> bool:
+def _knows_splits(forest: Forest, evidence: Evidence) -> bool:
     """Whether every row ends in one leaf of each tree, and leaves are products: then it takes no densities to tell."""
-    if not len(evidence.value) or len(model.leaves.node_kind) or evidence.region.size:
+    if not len(evidence.value) or len(forest.leaves.node_kind) or evidence.region.size:
         return False
-    feature = model.trees.feature
+    feature = forest.trees.feature
     return not np.isnan(evidence.value[:, np.unique(feature[feature >= 0])]).any()
 
 
-def _routed(model: Model, evidence: Evidence, first: int, stop: int) -> LeafPosterior:
+def _routed(forest: Forest, evidence: Evidence, first: int, stop: int) -> LeafPosterior:
     """`chunk_posterior` with ``beta`` 0 of rows that end in one leaf of each tree."""
-    n_trees = len(model.trees.root) - model.has_background
-    leaf = routed_rows(model.trees, evidence.value, first, stop, n_trees)
+    n_trees = len(forest.trees.root) - forest.has_background
+    leaf = routed_rows(forest.trees, evidence.value, first, stop, n_trees)
     start = n_trees * np.arange(stop - first + 1, dtype=np.int64)
     return LeafPosterior(start, leaf, np.full(len(leaf), -np.log(n_trees)), np.zeros(stop - first))
 
 
 def chunk_posterior(
-    model: Model, evidence: Evidence, first: int, stop: int, column: int | None = None, beta: float = 1.0
+    forest: Forest, evidence: Evidence, first: int, stop: int, column: int | None = None, beta: float = 1.0
 ) -> LeafPosterior:
     """The posterior of the rows first..stop-1, over leaves, or over the rows that describe a column.
 
@@ -179,16 +179,16 @@ def chunk_posterior(
     """
     j = -1 if column is None else int(column)
     if beta == 1.0:
-        return LeafPosterior(*posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j))
-    n_trees = len(model.trees.root) - model.has_background
-    start, leaf, log_weight, _ = posterior_rows(model.columns, model.trees, model.leaves, evidence, first, stop, j)
+        return LeafPosterior(*posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, first, stop, j))
+    n_trees = len(forest.trees.root) - forest.has_background
+    start, leaf, log_weight, _ = posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, first, stop, j)
     start, leaf, log_weight, fallen = with_routed(
-        model.columns, model.trees, model.leaves, evidence, first, start, leaf, log_weight, j, n_trees
+        forest.columns, forest.trees, forest.leaves, evidence, first, start, leaf, log_weight, j, n_trees
     )
-    return LeafPosterior(start, leaf, *weigh_trees(start, log_weight, fallen, model.leaves.tree[leaf], n_trees, beta))
+    return LeafPosterior(start, leaf, *weigh_trees(start, log_weight, fallen, forest.leaves.tree[leaf], n_trees, beta))
 
 
-def row_chunks(model: Model, evidence: Evidence, most: int = 1024) -> list[tuple[int, int]]:
+def row_chunks(forest: Forest, evidence: Evidence, most: int = 1024) -> list[tuple[int, int]]:
     """So few rows a chunk that rows without any evidence, which meet every leaf, fit into some 50 MB."""
-    rows = max(1, min(most, _ENTRIES // len(model.leaves.tree)))
+    rows = max(1, min(most, _ENTRIES // len(forest.leaves.tree)))
     return chunks(len(evidence.value), rows) or [(0, 0)]

@@ -1,4 +1,4 @@
-"""A model conditioned on evidence, as a model of its own. See docs/modes.md."""
+"""A forest conditioned on evidence, as a forest of its own. See docs/modes.md."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from ...leaves.derived import make_leaves
 from ...leaves.table import FACTORS, PRODUCT, SUM
-from ...model.model import Model
 from ...table.columns import Columns
 from ...table.regions import Evidence
 from ...table.schema import Schema, kernel_columns
+from ..forest import Forest
 from .condition_kernels import parents, pieces, weigh
 from .rebuild import Nodes, Packed, nodes_of, packed, smaller_trees, without
 
@@ -26,7 +26,7 @@ class _Pieces(NamedTuple):
     log_first: np.ndarray
 
 
-def condition(model: Model, evidence: Evidence) -> Model:
+def condition(forest: Forest, evidence: Evidence) -> Forest:
     """The distribution given evidence, exact: leaves weigh what they weigh in the posterior, and are cut to it.
 
     Supports are cut to the evidence, levels and atoms outside of it get no mass. Where a row has mass in several runs
@@ -36,13 +36,13 @@ def condition(model: Model, evidence: Evidence) -> Model:
 
     Parameters
     ----------
-    model : Model
+    forest : Forest
     evidence : Evidence
         One row; its penalty is no part of the distribution.
 
     Returns
     -------
-    Model
+    Forest
         All columns; those of the evidence are never missing. It has a background if the old one has, the evidence is
         possible in it, and there are other trees left.
 
@@ -61,19 +61,20 @@ def condition(model: Model, evidence: Evidence) -> Model:
     >>> import numpy as np
     >>> import jointforest as jf
     >>> from jointforest.table.evidence import build
-    >>> model = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_.model
-    >>> given = condition(model, build(model.schema, conditions={"island": "Dream"}))
-    >>> len(given.leaves.log_weight) <= len(model.leaves.log_weight)
+    >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
+    >>> forest = learned.joint_.model.forest
+    >>> given = condition(forest, build(forest.schema, conditions={"island": "Dream"}))
+    >>> len(given.leaves.log_weight) <= len(forest.leaves.log_weight)
     True
     """
-    columns, leaves = model.columns, model.leaves
-    evidence = _as_regions(model.schema, columns, evidence)
-    leaf, log_joint, value = weigh(columns, model.trees, leaves, evidence)
+    columns, leaves = forest.columns, forest.leaves
+    evidence = _as_regions(forest.schema, columns, evidence)
+    leaf, log_joint, value = weigh(columns, forest.trees, leaves, evidence)
     if not len(leaf):
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
     log_weight = np.full(len(leaves.log_weight), -np.inf)
     log_weight[leaf] = log_joint
-    small = smaller_trees(columns, model.trees, log_weight, np.ones(len(columns.slot), bool))
+    small = smaller_trees(columns, forest.trees, log_weight, np.ones(len(columns.slot), bool))
     regions = _regions(evidence)
     cut = {
         j: _Pieces(*pieces(columns, leaves, evidence, int(columns.slot[j]), region))
@@ -84,12 +85,12 @@ def condition(model: Model, evidence: Evidence) -> Model:
     new = packed(nodes)
 
     pinned = {j: float(x) for j, x in enumerate(evidence.value[0].tolist()) if x == x}
-    schema = _pin(model.schema, pinned)
+    schema = _pin(forest.schema, pinned)
     layout = kernel_columns(schema)
-    lo, hi, atom_mass = _cut_numbers(model, evidence, cut, pinned, new)
+    lo, hi, atom_mass = _cut_numbers(forest, evidence, cut, pinned, new)
     missing_rate = leaves.missing_rate[small.leaf].copy()
     missing_rate[:, [*regions, *pinned]] = 0.0
-    return Model(
+    return Forest(
         schema=schema,
         columns=layout,
         trees=small.trees,
@@ -103,12 +104,12 @@ def condition(model: Model, evidence: Evidence) -> Model:
             lo,
             hi,
             atom_mass,
-            _cut_levels(model, evidence, regions, new.row),
+            _cut_levels(forest, evidence, regions, new.row),
             missing_rate,
             circuits=new.circuits,
         ),
-        has_background=model.has_background
-        and bool(small.old_tree[-1] == len(model.trees.root) - 1)
+        has_background=forest.has_background
+        and bool(small.old_tree[-1] == len(forest.trees.root) - 1)
         and len(small.old_tree) > 1,
     )
 
@@ -217,10 +218,10 @@ def _pin(schema: Schema, pinned: dict[int, float]) -> Schema:
 
 
 def _cut_numbers(
-    model: Model, evidence: Evidence, cut: dict[int, _Pieces], pinned: dict[int, float], new: Packed
+    forest: Forest, evidence: Evidence, cut: dict[int, _Pieces], pinned: dict[int, float], new: Packed
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Supports (R, p) and masses of atoms (R, A) of the new rows. What a row has no mass in it keeps as it was."""
-    columns, leaves = model.columns, model.leaves
+    columns, leaves = forest.columns, forest.leaves
     lo, hi = leaves.lo[new.row], leaves.hi[new.row]
     masses = []
     for j in np.flatnonzero(columns.is_categorical == 0).tolist():
@@ -245,10 +246,10 @@ def _cut_numbers(
     return lo, hi, np.concatenate([np.zeros((len(new.row), 0)), *masses], axis=1)
 
 
-def _cut_levels(model: Model, evidence: Evidence, regions: dict[int, int], row: np.ndarray) -> np.ndarray:
+def _cut_levels(forest: Forest, evidence: Evidence, regions: dict[int, int], row: np.ndarray) -> np.ndarray:
     """Masses of levels (R, S) of the new rows; a row without mass in a region keeps what it had."""
-    columns = model.columns
-    mass: np.ndarray = model.leaves.level_mass[row]
+    columns = forest.columns
+    mass: np.ndarray = forest.leaves.level_mass[row]
     for j, region in regions.items():
         if columns.is_categorical[j]:
             slot = slice(*columns.level_start[columns.slot[j] : columns.slot[j] + 2])

@@ -1,4 +1,4 @@
-"""The marginal distribution of some columns, as a model of its own. See docs/modes.md."""
+"""The marginal distribution of some columns, as a forest of its own. See docs/modes.md."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import numpy as np
 
 from ...leaves.derived import make_leaves
 from ...leaves.table import FACTORS, SUM
-from ...model.model import Model
 from ...table.schema import Schema, kernel_columns
+from ..forest import Forest
 from .rebuild import Nodes, Smaller, nodes_of, packed, ranges, smaller_trees, without
 
 
-def keep(model: Model, columns: Sequence[int]) -> Model:
-    """The marginal of a model over some of its columns, exact.
+def keep(forest: Forest, columns: Sequence[int]) -> Forest:
+    """The marginal of a forest over some of its columns, exact.
 
     Trees keep their splits down to the first one of a column that goes; all leaves below it become one leaf, the
     mixture (a SUM) of what they say of the columns that stay. So tree t's density is the marginal of what it was.
 
     Parameters
     ----------
-    model : Model
+    forest : Forest
     columns : sequence of int
         Numbers of the columns that stay, at least one; their order stays that of the table.
 
     Returns
     -------
-    Model
+    Forest
         Answers as the old one does where the other columns are missing. A new leaf's missing rates are the means of
         those of its leaves.
 
@@ -39,27 +39,28 @@ def keep(model: Model, columns: Sequence[int]) -> Model:
     Examples
     --------
     >>> import jointforest as jf
-    >>> model = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_.model
-    >>> keep(model, [0, 1]).schema.names
+    >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
+    >>> forest = learned.joint_.model.forest
+    >>> keep(forest, [0, 1]).schema.names
     ('species', 'island')
     """
-    d = len(model.schema.columns)
+    d = len(forest.schema.columns)
     stays = np.zeros(d, bool)
     stays[list(columns)] = True
     if not stays.any():
         raise ValueError("keep: name at least one column")
     kept = np.flatnonzero(stays)
-    leaves = model.leaves
-    small = smaller_trees(model.columns, model.trees, leaves.log_weight, stays)
-    new = packed(_mixed(_narrowed(nodes_of(leaves, small.leaf)[0], kept), small, leaves.log_weight))
+    leaves = forest.leaves
+    small = smaller_trees(forest.columns, forest.trees, leaves.log_weight, stays)
+    new = packed(mixed_nodes(_narrowed(nodes_of(leaves, small.leaf)[0], kept), small, leaves.log_weight))
 
-    schema = Schema(tuple(model.schema.columns[j] for j in kept), model.schema.frame)
-    numeric = model.columns.slot[kept[model.columns.is_categorical[kept] == 0]]
-    categorical = model.columns.slot[kept[model.columns.is_categorical[kept] == 1]]
-    atoms = ranges(model.columns.atom_start[numeric], np.diff(model.columns.atom_start)[numeric])
-    levels = ranges(model.columns.level_start[categorical], np.diff(model.columns.level_start)[categorical])
+    schema = Schema(tuple(forest.schema.columns[j] for j in kept), forest.schema.frame)
+    numeric = forest.columns.slot[kept[forest.columns.is_categorical[kept] == 0]]
+    categorical = forest.columns.slot[kept[forest.columns.is_categorical[kept] == 1]]
+    atoms = ranges(forest.columns.atom_start[numeric], np.diff(forest.columns.atom_start)[numeric])
+    levels = ranges(forest.columns.level_start[categorical], np.diff(forest.columns.level_start)[categorical])
     layout = kernel_columns(schema)
-    return Model(
+    return Forest(
         schema=schema,
         columns=layout,
         trees=small.trees,
@@ -74,10 +75,10 @@ def keep(model: Model, columns: Sequence[int]) -> Model:
             leaves.hi[new.row][:, numeric],
             leaves.atom_mass[new.row][:, atoms],
             leaves.level_mass[new.row][:, levels],
-            _means(leaves.missing_rate[:, kept], small, leaves.log_weight),
+            mean_missing_rates(leaves.missing_rate[:, kept], small, leaves.log_weight),
             circuits=new.circuits,
         ),
-        has_background=model.has_background and bool(small.old_tree[-1] == len(model.trees.root) - 1),
+        has_background=forest.has_background and bool(small.old_tree[-1] == len(forest.trees.root) - 1),
     )
 
 
@@ -96,7 +97,7 @@ def _shares(small: Smaller, log_weight: np.ndarray) -> tuple[np.ndarray, np.ndar
     return group, share - np.logaddexp.reduceat(share, small.start[:-1])[group]
 
 
-def _mixed(nodes: Nodes, small: Smaller, log_weight: np.ndarray) -> Nodes:
+def mixed_nodes(nodes: Nodes, small: Smaller, log_weight: np.ndarray) -> Nodes:
     """A SUM above the circuits of leaves that have become one."""
     group, share = _shares(small, log_weight)
     several = np.diff(small.start) > 1
@@ -118,7 +119,7 @@ def _mixed(nodes: Nodes, small: Smaller, log_weight: np.ndarray) -> Nodes:
     return Nodes(start, kind, end, weight, row, piece, scope)
 
 
-def _means(missing_rate: np.ndarray, small: Smaller, log_weight: np.ndarray) -> np.ndarray:
+def mean_missing_rates(missing_rate: np.ndarray, small: Smaller, log_weight: np.ndarray) -> np.ndarray:
     """Missing rates of the new leaves: means of those of the old, by weight."""
     _, share = _shares(small, log_weight)
     return np.minimum(np.add.reduceat(np.exp(share)[:, None] * missing_rate[small.leaf], small.start[:-1], axis=0), 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...ground.threads import chunks, map_ordered
-from ...model.model import Model
 from ...table.regions import Evidence
+from ..forest import Forest
 from ..posterior.posterior import chunk_posterior, row_chunks
 from .draw_kernels import draw_rows
 
@@ -14,7 +14,7 @@ _DRAWS = 32_768
 
 
 def sample(
-    model: Model, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+    forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
 ) -> np.ndarray:
     """Draw m rows for each row of evidence: a leaf from the row's posterior, then each column given its region.
 
@@ -22,7 +22,7 @@ def sample(
 
     Parameters
     ----------
-    model : Model
+    forest : Forest
     evidence : Evidence
         n rows. Cells with a value keep it.
     m : int
@@ -43,10 +43,10 @@ def sample(
     out = np.empty((n * m, d))
 
     def work(rows: tuple[int, int], draws: tuple[int, int]) -> None:
-        post = chunk_posterior(model, evidence, *rows)
-        draw_rows(model.columns, model.leaves, evidence, post, rows[0], m, *draws, seed, missing, out)
+        post = chunk_posterior(forest, evidence, *rows)
+        draw_rows(forest.columns, forest.leaves, evidence, post, rows[0], m, *draws, seed, missing, out)
 
-    some_rows = row_chunks(model, evidence, max(1, _DRAWS // max(m, 1)))
+    some_rows = row_chunks(forest, evidence, max(1, _DRAWS // max(m, 1)))
     items = [(rows, draws) for rows in some_rows for draws in chunks(m, _DRAWS)]
     for _ in map_ordered(work, items, n_jobs):
         pass

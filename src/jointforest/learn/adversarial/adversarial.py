@@ -10,9 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from ...face.joint import Joint
+from ...forest.forest import Forest as BoxForest
 from ...ground.threads import n_threads
 from ...leaves.fit.fit import Settings, Table, prepare
-from ...model.model import Model
+from ...model.model import of_forest
 from ...table.columns import Columns
 from ...table.frames import encode
 from ...table.infer_schema import infer_schema
@@ -208,9 +209,9 @@ class AdversarialForest(BaseEstimator):
         forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs)
         table = prepare(columns, cells)
         model = self._densities(schema, columns, table, ranks, forest, used)
-        self.joint_ = Joint(model)
+        self.joint_ = Joint(of_forest(model))
         if self.oob_score:
-            in_bag = Joint(self._densities(schema, columns, table, ranks, forest, drawn))
+            in_bag = Joint(of_forest(self._densities(schema, columns, table, ranks, forest, drawn)))
             self.oob_log_density_ = _oob_log_density(in_bag, X, drawn, self.n_jobs)
         return self
 
@@ -280,7 +281,7 @@ class AdversarialForest(BaseEstimator):
 
     def _densities(
         self, schema: Schema, columns: Columns, table: Table, ranks: Ranks, forest: Forest, used: np.ndarray
-    ) -> Model:
+    ) -> BoxForest:
         """The model whose leaf densities are estimated on the rows ``used`` (bool (T, n)) of each tree."""
         counts = [
             np.bincount(node[use], minlength=len(tree.feature))

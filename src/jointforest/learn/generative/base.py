@@ -10,10 +10,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ...face.joint import Joint
-from ...forest.posterior.density import log_density
 from ...ground.threads import n_threads
 from ...leaves.circuits.learnspn import SpnSettings, class_circuits, learn_circuits
 from ...leaves.fit.fit import LIKE_UNIFORM, Settings
+from ...model.model import of_forest
+from ...queries.posterior.density import log_density
 from ...queries.robustness.robustness import robustness
 from ...table.cells import read
 from ...table.evidence import build
@@ -273,7 +274,7 @@ class GenerativeForest(BaseEstimator):
             target,
             circuits=self._circuits(training, seed),
         )
-        self.joint_ = Joint(model)
+        self.joint_ = Joint(of_forest(model))
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
         chosen = choose_beta(model, training, arrival, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
         self.beta_: float = chosen
@@ -382,7 +383,7 @@ class GenerativeForest(BaseEstimator):
         """
         evidence = self._evidence(X)
         beta = float(self.beta_ if beta is None else beta)
-        model, j = self.joint_.model, self._target
+        model, j = self.joint_.model.forest, self._target
         return robustness(model, evidence, j, beta=beta, c=c, shift=shift, n_jobs=self.n_jobs)[0]
 
     @property
@@ -393,7 +394,7 @@ class GenerativeForest(BaseEstimator):
     @property
     def _dial(self) -> float:
         """The dial for queries. Just below 1 trees that give a row probability 0 still answer, so none is NaN."""
-        return self.beta_ if self.joint_.model.has_background else min(self.beta_, float(np.nextafter(1.0, 0.0)))
+        return self.beta_ if self.joint_.model.forest.has_background else min(self.beta_, float(np.nextafter(1.0, 0.0)))
 
     def _evidence(self, X: Any) -> Evidence:
         """Evidence of rows of features; nothing is known of the target."""

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from ...face.uncertainty import Uncertainty, uncertainty
-from ...forest.column.levels import level_probability
+from ...queries.column.levels import level_probability
 from .base import GenerativeForest
 from .supervised import Arrival
 from .targets import Training

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from ...forest.column.distribution import quantile
-from ...forest.column.moments import mean_variance
+from ...queries.column.distribution import quantile
+from ...queries.column.moments import mean_variance
 from ...trees.grow.criterion_kernels import VARIANCE
 from .base import GenerativeForest
 

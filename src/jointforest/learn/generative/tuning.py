@@ -7,13 +7,13 @@ import math
 import numpy as np
 
 from ...forest.column.tree_answers import tree_answers
+from ...forest.forest import Forest
 from ...ground.compile import entry
 from ...ground.threads import map_ordered
 from ...leaves.fit.fit import Settings, background, fit_tree
 from ...leaves.fit.statistics_kernels import rows_by_leaf
 from ...leaves.join import join
 from ...leaves.one_slot.slot_kernels import value_log_density
-from ...model.model import Model
 from ...table.evidence import build
 from ...trees.boxes import leaf_boxes
 from ..densities import TARGET, first_leaves, learn_densities
@@ -185,7 +185,7 @@ def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | Non
 
 
 def choose_beta(
-    model: Model, training: Training, arrival: Arrival, seed: int, n_jobs: int | None
+    model: Forest, training: Training, arrival: Arrival, seed: int, n_jobs: int | None
 ) -> tuple[float, float]:
     """The dial that predicts out-of-bag rows best when some of their cells are hidden, and its loss.
 

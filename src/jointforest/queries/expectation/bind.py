@@ -10,8 +10,8 @@ import numpy as np
 from ...ensembles.evaluate import by_position, level_codes
 from ...ensembles.hashed_levels import HashedLevels
 from ...ensembles.table import Ensemble
+from ...forest.forest import Forest
 from ...ground.records import record
-from ...model.model import Model
 from ...table.schema import Column, near
 from ...trees.adopt.adopt import cell_edges
 from .region_kernels import (
@@ -80,7 +80,7 @@ class Bound:
         Most splits on the way to a leaf.
     masses : Masses
         Without a table, see `expectation.with_table`.
-    model : Model
+    model : Forest
     """
 
     ensemble: Ensemble
@@ -93,16 +93,16 @@ class Bound:
     half: np.ndarray
     depth: int
     masses: Masses
-    model: Model
+    model: Forest
 
 
-def bind(ensemble: Ensemble, model: Model) -> Bound:
+def bind(ensemble: Ensemble, model: Forest) -> Bound:
     """Match an ensemble's features with the columns of a joint, by name, and find its nodes' regions.
 
     Parameters
     ----------
     ensemble : Ensemble
-    model : Model
+    model : Forest
         It may have more columns. Features without names are the first columns.
 
     Returns
@@ -127,7 +127,7 @@ def bind(ensemble: Ensemble, model: Model) -> Bound:
     return Bound(ensemble, column, level_value, splits, marks, components, *_ranges(ensemble), depth, masses, model)
 
 
-def _level_masses(model: Model, components: Components) -> np.ndarray:
+def _level_masses(model: Forest, components: Components) -> np.ndarray:
     """Mass of each level in each component, (C, S)."""
     if not len(model.leaves.node_kind):
         return model.leaves.level_mass
@@ -136,7 +136,7 @@ def _level_masses(model: Model, components: Components) -> np.ndarray:
     return out
 
 
-def _columns(ensemble: Ensemble, model: Model) -> np.ndarray:
+def _columns(ensemble: Ensemble, model: Forest) -> np.ndarray:
     """The joint's column of each feature."""
     names, d = model.schema.names, len(model.schema.names)
     if by_position(ensemble) and not set(ensemble.names) <= set(names):
@@ -190,7 +190,7 @@ def _such_as(levels: tuple) -> str:
     return f" such as {levels[0]!r}" if len(levels) and not isinstance(levels, HashedLevels) else ""
 
 
-def _regions(ensemble: Ensemble, model: Model, column: np.ndarray, level_value: np.ndarray) -> tuple[Splits, Marks]:
+def _regions(ensemble: Ensemble, model: Forest, column: np.ndarray, level_value: np.ndarray) -> tuple[Splits, Marks]:
     is_inner = ensemble.feature >= 0
     at = np.where(is_inner, column[np.maximum(ensemble.feature, 0)], -1).astype(np.int32)
     parent, is_left = parents(ensemble.left, ensemble.right)
@@ -240,7 +240,7 @@ def _regions(ensemble: Ensemble, model: Model, column: np.ndarray, level_value: 
 
 def _edge_marks(
     ensemble: Ensemble,
-    model: Model,
+    model: Forest,
     at: np.ndarray,
     j: int,
     nodes: np.ndarray,

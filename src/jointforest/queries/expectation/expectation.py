@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ensembles.evaluate import raw
+from ...forest.forest import Forest
 from ...forest.posterior.posterior import chunk_posterior, row_chunks
 from ...ground.threads import chunks, map_ordered
-from ...model.model import Model
 from ...table.distinct_rows import distinct_rows
 from ...table.regions import Evidence
 from .bind import Bound
@@ -189,7 +189,7 @@ def distinct(rows: Rows) -> tuple[Rows, np.ndarray | slice]:
     return Rows(evidence, np.ascontiguousarray(value[:, d : d + f]), value[:, d + f :] != 0), place
 
 
-def _nothing_known(model: Model) -> Evidence:
+def _nothing_known(model: Forest) -> Evidence:
     nothing = np.empty(0)
     return Evidence(
         np.full((1, len(model.schema.columns)), np.nan),

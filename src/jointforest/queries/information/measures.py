@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...forest.forest import Forest
 from ...forest.posterior.posterior import LeafPosterior, by_chunks
-from ...model.model import Model
 from ...table.regions import Evidence
 from .cross_entropy import cross_entropy
 from .entropy_kernels import column_entropies, told_of_leaf
@@ -79,7 +79,7 @@ def entropy(v: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) ->
     return told._replace(value=told.value + float(np.exp(v.model.leaves.log_weight) @ of_leaves))
 
 
-def _told_of_leaf(model: Model, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
+def _told_of_leaf(model: Forest, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
     """Divergence of the posterior of the leaves from their weights, (n,): what rows tell of their leaf, at least 0."""
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
@@ -126,7 +126,7 @@ def exact_entropy(v: View, of: Columns, n_jobs: int | None = -1) -> float | None
     return found if found is not None else integral((v,), of, _minus_p_log_p, n_jobs)
 
 
-def tree_entropy(model: Model, columns: list[int]) -> float | None:
+def tree_entropy(model: Forest, columns: list[int]) -> float | None:
     """Entropy of some columns of one tree, sum_l w_l (H_l - log w_l).
 
     None if leaves may overlap in these columns (`is_partition`), or the leaves' own entropies are not known.
@@ -139,7 +139,7 @@ def tree_entropy(model: Model, columns: list[int]) -> float | None:
     return float(np.exp(log_weight) @ of_leaves - np.exp(some) @ some)
 
 
-def leaf_entropies(model: Model, columns: list[int]) -> np.ndarray | None:
+def leaf_entropies(model: Forest, columns: list[int]) -> np.ndarray | None:
     """Entropy (L,) of some columns in each leaf, the sum of the columns' own.
 
     None if a leaf is no product over these columns, or mixes densities of one that overlap.

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...forest.forest import Forest
 from ...forest.posterior.posterior import chunk_posterior
 from ...leaves.circuits.soundness import leaf_of_rows
 from ...leaves.table import FACTORS, SUM
-from ...model.model import Model
 from ...table.evidence import build
 
 
-def is_partition(model: Model, columns: list[int]) -> bool:
+def is_partition(model: Forest, columns: list[int]) -> bool:
     """Whether the leaves are apart in these columns for sure: one tree, no background, no split on another column."""
     feature = model.trees.feature
     return len(model.trees.root) == 1 and set(feature[feature >= 0].tolist()) <= set(columns)
 
 
-def mixes_columns(model: Model, columns: list[int]) -> bool:
+def mixes_columns(model: Forest, columns: list[int]) -> bool:
     """Whether a sum of a circuit mixes distributions of several of these columns, so that its leaf is no product."""
     leaves = model.leaves
     is_sum = np.flatnonzero(leaves.node_kind == SUM)
@@ -28,7 +28,7 @@ def mixes_columns(model: Model, columns: list[int]) -> bool:
     return bool((inside.sum(axis=1) > 1).any())
 
 
-def column_of_leaves(model: Model, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def column_of_leaves(model: Forest, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Column j of every leaf as a mixture of rows of the parameter tables.
 
     Returns

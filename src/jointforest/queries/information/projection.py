@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...forest.forest import Forest
 from ...forest.posterior.density import log_density
 from ...forest.rows.sampling import sample
-from ...model.model import Model
 from ...table.evidence import build
 from ...table.regions import Evidence
 from ...table.schema import Column, Schema, near
@@ -19,7 +19,7 @@ class View(NamedTuple):
 
     Attributes
     ----------
-    model : Model
+    model : Forest
     number : tuple of int
         Number in the model of each of the k columns.
     code : tuple of int64 arrays or None
@@ -30,7 +30,7 @@ class View(NamedTuple):
         Atoms that the other model has here and this one has not: their probability is 0.
     """
 
-    model: Model
+    model: Forest
     number: tuple[int, ...]
     code: tuple[np.ndarray | None, ...]
     shift: tuple[float, ...]
@@ -66,13 +66,13 @@ class View(NamedTuple):
         return drawn
 
 
-def view(model: Model, number: tuple[int, ...]) -> View:
+def view(model: Forest, number: tuple[int, ...]) -> View:
     """Columns of a model in its own numbers."""
     k = len(number)
     return View(model, number, (None,) * k, (0.0,) * k, (np.empty(0),) * k)
 
 
-def views(model: Model, other: Model, number: tuple[int, ...]) -> tuple[View, View]:
+def views(model: Forest, other: Forest, number: tuple[int, ...]) -> tuple[View, View]:
     """Columns of two models, both in the numbers of the first.
 
     Raises

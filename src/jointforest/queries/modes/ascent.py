@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...forest.forest import Forest
 from ...forest.posterior.weight_kernels import posterior_rows
-from ...model.model import Model
 from ...table.regions import Evidence
 from .ascent_kernels import best_level, best_number
 from .mode_kernels import Box
@@ -14,7 +14,7 @@ _GAIN = 1e-12
 _SWEEPS = 100
 
 
-def ascend(model: Model, evidence: Evidence, box: Box, x: np.ndarray) -> np.ndarray:
+def ascend(model: Forest, evidence: Evidence, box: Box, x: np.ndarray) -> np.ndarray:
     """A row at least as probable as x, of which no single column can be changed for the better (as far as tried).
 
     Given the other columns a column's density is a mixture of leaves: of levels the best is taken, of numbers the best
@@ -22,7 +22,7 @@ def ascend(model: Model, evidence: Evidence, box: Box, x: np.ndarray) -> np.ndar
 
     Parameters
     ----------
-    model : Model
+    model : Forest
     evidence : Evidence
         One row; its regions are kept to.
     box : Box

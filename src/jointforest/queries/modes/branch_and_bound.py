@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...model.model import Model
+from ...forest.forest import Forest
 from ...table.regions import Evidence
 from .bound_kernels import bound_halves, choose_cut, halves, log_total, tree_bounds
 from .mode_kernels import Box
@@ -22,7 +22,7 @@ _ROOM = 50_000_000
 
 
 def search(
-    model: Model,
+    model: Forest,
     evidence: Evidence,
     box: Box,
     leaf: np.ndarray,
@@ -38,7 +38,7 @@ def search(
 
     Parameters
     ----------
-    model : Model
+    model : Forest
     evidence : Evidence
         One row.
     box : Box

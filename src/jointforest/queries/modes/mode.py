@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...forest.forest import Forest
 from ...forest.posterior.density import log_density
-from ...model.model import Model
 from ...table.evidence import build
 from ...table.regions import Evidence
 from .ascent import ascend
@@ -43,12 +43,12 @@ class ModePoints(NamedTuple):
     log_bound: float
 
 
-def modes(model: Model, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
+def modes(model: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
     """The best rows under evidence that were found, by the density of the whole model, and a bound.
 
     Parameters
     ----------
-    model : Model
+    model : Forest
     evidence : Evidence
         One row.
     k : int
@@ -77,7 +77,8 @@ def modes(model: Model, evidence: Evidence, k: int, budget: int = BUDGET) -> Mod
     Examples
     --------
     >>> import jointforest as jf
-    >>> model = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_.model
+    >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
+    >>> model = learned.joint_.model.forest
     >>> best = modes(model, build(model.schema, conditions={"species": "Gentoo"}), 1)
     >>> model.schema["island"].from_number(best.X[0, 1]), bool(best.log_bound - best.log_density[0] < 1e-8)
     ('Biscoe', True)
@@ -109,7 +110,7 @@ def modes(model: Model, evidence: Evidence, k: int, budget: int = BUDGET) -> Mod
 class _Rows:
     """Rows that were found so far, and the greatest log density among them."""
 
-    def __init__(self, model: Model, evidence: Evidence, box: Box, rows: list[np.ndarray]) -> None:
+    def __init__(self, model: Forest, evidence: Evidence, box: Box, rows: list[np.ndarray]) -> None:
         self._model, self._evidence, self._box = model, evidence, box
         self.rows = rows
         self.best = float(_density(model, np.array(rows)).max())
@@ -124,6 +125,6 @@ class _Rows:
         return self.best
 
 
-def _density(model: Model, X: np.ndarray) -> np.ndarray:
+def _density(model: Forest, X: np.ndarray) -> np.ndarray:
     """Log density of complete rows (n, d)."""
     return log_density(model, build(model.schema, X), n_jobs=1)

@@ -8,10 +8,10 @@ import numpy as np
 
 from ...forest.column.levels import level_probability
 from ...forest.column.moments import mean_variance
+from ...forest.forest import Forest
 from ...forest.posterior.density import log_density
 from ...ground.threads import chunks, map_ordered
 from ...leaves.table import FACTORS
-from ...model.model import Model
 from ...table.distinct_rows import distinct_rows
 from ...table.evidence import build, drop
 from ...table.regions import Evidence
@@ -24,7 +24,7 @@ _SHIFTS = ("leaf", "column")
 
 
 def robustness(
-    model: Model,
+    model: Forest,
     evidence: Evidence,
     j: int,
     *,
@@ -42,7 +42,7 @@ def robustness(
 
     Parameters
     ----------
-    model : Model
+    model : Forest
     evidence : Evidence
         n rows of values; cells of which nothing is known are summed out. The target's own cells are not looked at.
     j : int
@@ -96,7 +96,7 @@ def robustness(
 
 
 def worst_margin(
-    model: Model,
+    model: Forest,
     evidence: Evidence,
     j: int,
     epsilon: float,
@@ -142,7 +142,7 @@ def worst_margin(
     return np.concatenate([np.empty((0, problem.n_classes)), *parts])
 
 
-def _without_target(model: Model, evidence: Evidence, j: int) -> Evidence:
+def _without_target(model: Forest, evidence: Evidence, j: int) -> Evidence:
     """Evidence on all columns but the target, if robustness can be told of it."""
     if not model.columns.is_categorical[j]:
         column = model.schema.columns[j]
@@ -160,7 +160,7 @@ def _without_target(model: Model, evidence: Evidence, j: int) -> Evidence:
     return evidence._replace(region=np.empty((0, 0), np.int32))
 
 
-def _problem(model: Model, j: int, beta: float, c: float, shift: str, n_jobs: int | None) -> Problem:
+def _problem(model: Forest, j: int, beta: float, c: float, shift: str, n_jobs: int | None) -> Problem:
     """What is asked of every row."""
     if shift not in _SHIFTS:
         raise ValueError(f"shift must be one of {_SHIFTS}, got {shift!r}")
@@ -184,14 +184,14 @@ def _problem(model: Model, j: int, beta: float, c: float, shift: str, n_jobs: in
     )
 
 
-def _half_spreads(model: Model, n_jobs: int | None) -> np.ndarray:
+def _half_spreads(model: Forest, n_jobs: int | None) -> np.ndarray:
     """Half of each numeric column's standard deviation in the model, (p,)."""
     nothing = build(model.schema, n=1)
     numbers = np.flatnonzero(model.columns.is_categorical == 0)
     return np.array([0.5 * math.sqrt(mean_variance(model, nothing, int(k), n_jobs)[1][0]) for k in numbers])
 
 
-def _holding(model: Model, j: int) -> np.ndarray:
+def _holding(model: Forest, j: int) -> np.ndarray:
     """Which nodes of circuits describe column j, uint8 (Q,)."""
     leaves = model.leaves
     own = np.zeros(len(leaves.node_kind), bool)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...forest.posterior.density import log_density
 from ...model.model import Model
 from ...table.evidence import drop
 from ...table.regions import Evidence
+from ..posterior.density import log_density
 
 
 def attribution(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:

@@ -1,0 +1,27 @@
+"""A forest of boxes as its questions see it: schema, columns, trees, leaves. Immutable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..leaves.table import Leaves
+from ..table.columns import Columns
+from ..table.schema import Schema
+from ..trees.nodes import Trees
+
+
+@dataclass(frozen=True)
+class Forest:
+    """P(x) = sum over leaves of exp(log_weight) * 1[x in box] * product of the leaf's distributions.
+
+    A leaf may have a circuit in place of the product, see `leaves.table.Leaves`.
+
+    With ``has_background`` the last tree is the background: one node, one leaf, a wide distribution over everything
+    that carries the weight epsilon.
+    """
+
+    schema: Schema
+    columns: Columns
+    trees: Trees
+    leaves: Leaves
+    has_background: bool

@@ -1,0 +1,71 @@
+"""A forest of boxes as a part of a model: `model.part.Part`, filled by the questions of this room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..table.regions import Evidence
+from ..table.schema import Schema
+from .column import distribution, levels, moments
+from .forest import Forest
+from .posterior.density import log_density
+from .posterior.posterior import OneRow, background_weight
+from .reshape.condition import condition
+from .reshape.marginalise import keep
+from .rows.imputation import impute_and_weigh
+from .rows.sampling import sample
+
+
+@dataclass(frozen=True)
+class ForestPart:
+    """The answers of one forest; shapes are those of `model.part.Part`."""
+
+    forest: Forest
+    kind: str = "forest"
+
+    @property
+    def schema(self) -> Schema:
+        return self.forest.schema
+
+    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        return log_density(self.forest, evidence, n_jobs)
+
+    def weigh(self, evidence: Evidence) -> OneRow:
+        return OneRow(self.forest, evidence)
+
+    def background_share(self, evidence: Evidence, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
+        return background_weight(self.forest, evidence, n_jobs, known)
+
+    def level_probability(self, evidence: Evidence, j: int, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
+        return levels.level_probability(self.forest, evidence, j, n_jobs, known=known)
+
+    def mean_variance(
+        self, evidence: Evidence, j: int, n_jobs: int | None = -1, known: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return moments.mean_variance(self.forest, evidence, j, n_jobs, known=known)
+
+    def cdf(self, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
+        return distribution.cdf(self.forest, evidence, j, x, n_jobs, known)
+
+    def pdf(self, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
+        return distribution.pdf(self.forest, evidence, j, x, n_jobs, known)
+
+    def quantile(
+        self, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, known: Any = None
+    ) -> np.ndarray:
+        return distribution.quantile(self.forest, evidence, j, q, n_jobs, known=known)
+
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+        return sample(self.forest, evidence, m, seed, missing, n_jobs)
+
+    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        return impute_and_weigh(self.forest, evidence, n_jobs)
+
+    def condition(self, evidence: Evidence) -> ForestPart:
+        return ForestPart(condition(self.forest, evidence))
+
+    def keep(self, columns: list[int]) -> ForestPart:
+        return ForestPart(keep(self.forest, columns))

@@ -1,0 +1,102 @@
+"""Evidence weighed by a model: what readers, pictures and explanations of one posterior start from."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...ground.warnings import UnsupportedEvidenceWarning, warn
+from ...model.model import Model
+from ...table.regions import Evidence
+from .density import log_density
+from .mixing import mixed
+
+SUPPORT = 0.5
+"""Evidence is unsupported if backgrounds carry more than this share of the posterior."""
+
+
+class WeighedEvidence:
+    """Rows of evidence and how well they fit a model; each figure is worked out when it is first asked for.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : Evidence
+        n rows.
+    one : bool
+        Whether it is one row that somebody wrote down, not a frame: then probability 0 is an error.
+    text : str
+        The evidence in words, for errors; empty of a frame.
+    background : float64 array (n,), optional
+        `background_share`, where another question has found it on its way.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        evidence: Evidence,
+        one: bool = False,
+        text: str = "",
+        background: np.ndarray | None = None,
+    ) -> None:
+        self.model, self.evidence, self.one, self.text = model, evidence, one, text
+        self._background = background
+
+    def __len__(self) -> int:
+        return len(self.evidence.value)
+
+    @cached_property
+    def log_probability(self) -> np.ndarray:
+        """log p(evidence), (n,)."""
+        return log_density(self.model, self.evidence)
+
+    @cached_property
+    def known(self) -> tuple[Any, ...] | None:
+        """A single row weighed once in each part, whatever is asked; None of several rows."""
+        return tuple(part.weigh(self.evidence) for part in self.model.parts) if len(self) == 1 else None
+
+    @property
+    def background_share(self) -> np.ndarray:
+        """Share of the backgrounds in the posterior, (n,): 0..1, NaN where the evidence has probability 0."""
+        return self._weigh_background(-1)
+
+    def check(self, n_jobs: int | None = -1) -> None:
+        """Warn of rows without support, and of rows of probability 0 in a frame.
+
+        Raises
+        ------
+        ValueError
+            If ``one``, and the evidence has probability 0.
+        """
+        share = self._weigh_background(n_jobs)
+        impossible = np.isnan(share)
+        if self.one and impossible[0]:
+            raise ValueError(f"the evidence has probability 0: {self.text}; drop or widen one of its conditions")
+        weak = int(np.sum(share > SUPPORT))
+        if weak or impossible.any():
+            warn(_unsupported_text(weak, int(impossible.sum()), len(self)), UnsupportedEvidenceWarning)
+
+    def _weigh_background(self, n_jobs: int | None) -> np.ndarray:
+        if self._background is None:
+            self._background = background_share(self.model, self.evidence, n_jobs, self.known)
+        return self._background
+
+
+def background_share(
+    model: Model, evidence: Evidence, n_jobs: int | None = -1, known: tuple[Any, ...] | None = None
+) -> np.ndarray:
+    """Share of the parts' backgrounds in the posterior, (n,): 0..1, NaN where the evidence has probability 0."""
+    return mixed(model, evidence, lambda part, k: part.background_share(evidence, n_jobs, k), n_jobs, known)
+
+
+def _unsupported_text(weak: int, impossible: int, n: int) -> str:
+    said = []
+    if weak:
+        said.append(
+            f"{weak} of {n} rows of evidence are unlike anything learned: their answers are mostly the background's"
+        )
+    if impossible:
+        said.append(f"{impossible} of {n} rows of evidence have probability 0: their answers are missing")
+    return "; ".join(said) + " (see .supported; loosen the evidence, or leave those rows out)"

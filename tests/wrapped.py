@@ -1,0 +1,25 @@
+"""Forests as joints and in files, for tests that make forests by hand."""
+
+from __future__ import annotations
+
+import os
+
+from jointforest.face.joint import Joint
+from jointforest.forest.forest import Forest
+from jointforest.model.file import load_model, save_model
+from jointforest.model.model import of_forest
+
+
+def joint_of(forest: Forest) -> Joint:
+    """The joint whose only part is this forest."""
+    return Joint(of_forest(forest))
+
+
+def save_forest(forest: Forest, path: str | os.PathLike[str]) -> None:
+    """Save the model whose only part is this forest."""
+    save_model(of_forest(forest), path)
+
+
+def load_forest(path: str | os.PathLike[str]) -> Forest:
+    """The forest of a model file."""
+    return load_model(path).forest
