@@ -67,7 +67,7 @@ def assert_same(one: Forest, other: Forest) -> None:
 @given(seeds)
 def test_a_model_comes_back_as_it_was(seed: int) -> None:
     model = random_model(seed, n_trees=1 + seed % 4, max_depth=seed % 5, background=bool(seed % 2))
-    again = store.unpack(pack_model(model))
+    again = store.unpack(pack_model(model)).forest
     assert_same(model, again)
     evidence = random_evidence(model, seed, 5)
     np.testing.assert_array_equal(log_density(model, evidence, 1), log_density(again, evidence, 1))
