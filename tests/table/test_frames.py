@@ -14,9 +14,9 @@ import pytest
 from polars.testing import assert_frame_equal as assert_polars_equal
 
 from jointforest.io.datasets import load_penguins
+from jointforest.table.check_schema import schema_from_dict
 from jointforest.table.frames import decode, encode
 from jointforest.table.infer_schema import infer_schema
-from jointforest.table.schema import Schema
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -121,7 +121,7 @@ ARROW = pa.table(
 
 def there_and_back(frame, **options):
     schema = infer_schema(frame, **options)
-    schema = Schema.from_dict(json.loads(json.dumps(schema.to_dict(), allow_nan=False)))
+    schema = schema_from_dict(json.loads(json.dumps(schema.to_dict(), allow_nan=False)))
     X, unseen = encode(schema, frame)
     assert X.flags.c_contiguous
     assert X.dtype == np.float64

@@ -9,9 +9,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from jointforest.table.check_schema import schema_from_dict
 from jointforest.table.grids import decimal_step, find_atoms
 from jointforest.table.infer_schema import infer_schema
-from jointforest.table.schema import Schema
 
 RNG = np.random.default_rng(1)
 
@@ -93,7 +93,7 @@ def test_atoms_are_cell_centres(noise):
     frame = pd.DataFrame({"x": noise(values)})
     schema = infer_schema(frame)
     assert schema["x"].atoms == (0.3,)
-    assert Schema.from_dict(schema.to_dict()).to_dict() == schema.to_dict()
+    assert schema_from_dict(schema.to_dict()).to_dict() == schema.to_dict()
 
 
 def test_levels():

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from jointforest.table.check_schema import schema_from_dict
 from jointforest.table.schema import Column, Schema, kernel_columns, near
 
 SCHEMA = Schema(
@@ -26,7 +27,7 @@ SCHEMA = Schema(
 
 def test_json_round_trip():
     text = json.dumps(SCHEMA.to_dict(), allow_nan=False)
-    assert Schema.from_dict(json.loads(text)).to_dict() == SCHEMA.to_dict()
+    assert schema_from_dict(json.loads(text)).to_dict() == SCHEMA.to_dict()
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_from_dict_refuses(change):
     else:
         data["columns"][change[0]][change[1]] = change[2]
     with pytest.raises(ValueError, match=r"^schema"):
-        Schema.from_dict(data)
+        schema_from_dict(data)
 
 
 def test_from_dict_refuses_missing_and_unknown_fields():
@@ -95,10 +96,10 @@ def test_from_dict_refuses_missing_and_unknown_fields():
         data = SCHEMA.to_dict()
         spoil(data["columns"][0])
         with pytest.raises(ValueError, match=r"schema.columns\[0\]"):
-            Schema.from_dict(data)
+            schema_from_dict(data)
     for data in (None, [], 3, {"frame": "pandas"}, {"frame": "pandas", "columns": [None]}):
         with pytest.raises(ValueError, match="schema"):
-            Schema.from_dict(data)
+            schema_from_dict(data)
 
 
 def test_kernel_columns():

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..ground.records import record
 from ..ground.threads import chunks, map_ordered
-from ..table.cells import Cells, Table, read
+from ..table.cells import ColumnCells, FrameReader
+from ..table.libraries import read
 from .evaluate_kernels import leaf_rows, raw_rows
 from .hashed_levels import HashedLevels
 from .table import Ensemble
@@ -95,7 +96,7 @@ def encode(ensemble: Ensemble, frame: Any) -> tuple[np.ndarray, np.ndarray]:
     return X, other
 
 
-def _matched(ensemble: Ensemble, table: Table) -> list[tuple[int, str]]:
+def _matched(ensemble: Ensemble, table: FrameReader) -> list[tuple[int, str]]:
     """Pairs of a feature's number and its column's name in the table."""
     if table.frame == "numpy" or (by_position(ensemble) and not set(table.names) <= set(ensemble.names)):
         if len(table.names) != len(ensemble.names):
@@ -109,7 +110,7 @@ def _matched(ensemble: Ensemble, table: Table) -> list[tuple[int, str]]:
     return [(j, name) for j, name in enumerate(ensemble.names) if name in present]
 
 
-def _numbers(cells: Cells, name: str) -> np.ndarray:
+def _numbers(cells: ColumnCells, name: str) -> np.ndarray:
     values = cells.values
     if cells.sort == "datetime":
         raise ValueError(f"column {name!r}: the model splits it as numbers, got dates; give the model's own numbers")
@@ -126,7 +127,7 @@ def _numbers(cells: Cells, name: str) -> np.ndarray:
     return values
 
 
-def _codes(cells: Cells, levels: tuple[Any, ...], name: str) -> tuple[np.ndarray, np.ndarray]:
+def _codes(cells: ColumnCells, levels: tuple[Any, ...], name: str) -> tuple[np.ndarray, np.ndarray]:
     if cells.sort == "datetime":
         raise ValueError(f"column {name!r}: expected one of the model's levels, got dates")
     if cells.codes is None:

@@ -24,6 +24,7 @@ from ..forest.check import LEAF_FIELDS, check, check_columns, check_derived, che
 from ..forest.forest import Forest
 from ..leaves.derived import make_leaves
 from ..leaves.table import Circuits
+from ..table.check_schema import schema_from_dict
 from ..table.schema import Schema, kernel_columns
 from ..trees.check import TREE_FIELDS, check_trees
 from ..trees.nodes import Trees
@@ -134,7 +135,7 @@ def unpack(data: bytes) -> Model:
         raise ValueError("the checksum does not match: the file is damaged or incomplete")
     if type(about["has_background"]) is not bool:
         raise ValueError("has_background: expected true or false")
-    schema = Schema.from_dict(about["schema"])
+    schema = schema_from_dict(about["schema"])
     return _model(schema, about["has_background"], _arrays(data))
 
 

@@ -1,4 +1,4 @@
-"""Columns of any frame as plain arrays: what inference and encoding work on, whatever library the frame came from."""
+"""Columns of any frame as plain arrays: what backends make of a frame, and what inference and encoding read."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from .schema import Frame
 
 
 @dataclass(frozen=True)
-class Cells:
+class ColumnCells:
     """The cells of one column.
 
     Attributes
@@ -49,23 +48,33 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A frame taken apart: n rows, and a function that reads the column of a name."""
+class FrameReader:
+    """A frame of n rows, read column by column.
+
+    Attributes
+    ----------
+    frame : {"pandas", "polars", "pyarrow", "numpy"}
+        The library it came from.
+    names : list of str
+    n : int
+    cells : function
+        Reads the column of a name.
+    """
 
     frame: Frame
     names: list[str]
     n: int
-    cells: Callable[[str], Cells]
+    cells: Callable[[str], ColumnCells]
 
 
-def numbers(sort: str, dtype: str, values: np.ndarray) -> Cells:
+def numbers(sort: str, dtype: str, values: np.ndarray) -> ColumnCells:
     """Cells of a column of numbers (float64 array, NaN where missing)."""
-    return Cells(sort, dtype, values, np.isnan(values))
+    return ColumnCells(sort, dtype, values, np.isnan(values))
 
 
-def empty(dtype: str, n: int) -> Cells:
+def empty(dtype: str, n: int) -> ColumnCells:
     """Cells of a column in which nothing is known."""
-    return Cells("empty", dtype, np.full(n, np.nan), np.ones(n, dtype=bool))
+    return ColumnCells("empty", dtype, np.full(n, np.nan), np.ones(n, dtype=bool))
 
 
 def absent(value: Any) -> bool:
@@ -73,7 +82,9 @@ def absent(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
-def coded(dtype: str, codes: np.ndarray, labels: Sequence[Any], declared: bool = False, ordered: bool = False) -> Cells:
+def coded(
+    dtype: str, codes: np.ndarray, labels: Sequence[Any], declared: bool = False, ordered: bool = False
+) -> ColumnCells:
     """Cells of a column of labels; a label that is None or NaN counts as missing."""
     labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
     gone = [k for k, label in enumerate(labels) if absent(label)]
@@ -85,59 +96,17 @@ def coded(dtype: str, codes: np.ndarray, labels: Sequence[Any], declared: bool =
     missing = codes < 0
     if missing.all() and not declared:
         return empty(dtype, len(codes))
-    return Cells("levels", dtype, np.empty(0), missing, codes, labels, declared, ordered)
+    return ColumnCells("levels", dtype, np.empty(0), missing, codes, labels, declared, ordered)
 
 
-def ticks(dtype: str, values: np.ndarray, missing: np.ndarray, per_second: float) -> Cells:
+def ticks(dtype: str, values: np.ndarray, missing: np.ndarray, per_second: float) -> ColumnCells:
     """Cells of a column of moments: int64 ticks since 1970-01-01 (UTC if there is a time zone)."""
-    return Cells("datetime", dtype, values, missing, per_second=per_second)
+    return ColumnCells("datetime", dtype, values, missing, per_second=per_second)
 
 
 def unsupported(name: str, what: str, hint: str) -> TypeError:
     """Error for a column that cannot be read."""
     return TypeError(f"column {name!r}: {what} is not supported; {hint}")
-
-
-def read(frame: Any) -> Table:
-    """Take apart a pandas, polars or pyarrow table, a 2-D numpy array, or any eager frame that narwhals knows.
-
-    Raises
-    ------
-    TypeError
-        If it is no such frame, or a column has a type that is not supported.
-    ValueError
-        If two columns have the same name, or a name is not text.
-    """
-    if isinstance(frame, np.ndarray):
-        from .backends import numpy as _numpy
-
-        return _numpy.read(frame)
-    if nw.dependencies.is_pandas_dataframe(frame):
-        from .backends import pandas as _pandas
-
-        return _pandas.read(frame)
-    if nw.dependencies.is_polars_dataframe(frame):
-        from .backends import polars as _polars
-
-        return _polars.read(frame)
-    if not nw.dependencies.is_pyarrow_table(frame):
-        frame = _through_narwhals(frame)
-    from .backends import arrow as _arrow
-
-    return _arrow.read(frame)
-
-
-def _through_narwhals(frame: Any) -> Any:
-    what = type(frame).__module__.partition(".")[0] + "." + type(frame).__name__
-    if nw.dependencies.is_polars_lazyframe(frame):
-        raise TypeError("got a polars LazyFrame; call .collect() first")
-    try:
-        return nw.from_native(frame, eager_only=True).to_arrow()
-    except TypeError:
-        raise TypeError(
-            f"expected a pandas, polars or pyarrow table or a 2-D numpy array, got {what}; "
-            "a dict or list of rows can be wrapped by pandas.DataFrame(...)"
-        ) from None
 
 
 def check_names(names: Sequence[Any], hint: str) -> list[str]:

@@ -12,7 +12,7 @@ from .times import TIME_STEPS
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
 
 
-def checked(data: Any) -> Schema:
+def schema_from_dict(data: Any) -> Schema:
     """Schema from the output of `Schema.to_dict`.
 
     Raises

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .cells import Cells, Table, read
+from .cells import ColumnCells, FrameReader
+from .libraries import build, read
 from .schema import Column, Schema, near
 from .times import seconds, zone_of
 
@@ -40,18 +41,18 @@ def encode(schema: Schema, frame: Any) -> tuple[np.ndarray, np.ndarray]:
 
     Examples
     --------
-    >>> from jointforest.table.infer import infer_schema
+    >>> from jointforest.table.infer_schema import infer_schema
     >>> schema = infer_schema(np.array([["a", 1], ["b", 2]], dtype=object))
     >>> encode(schema, np.array([["b", 1], ["c", None]], dtype=object))[0]
     array([[ 1.,  1.],
            [nan, nan]])
     """
-    table = read(frame)
-    X = np.full((table.n, len(schema.columns)), np.nan)
+    reader = read(frame)
+    X = np.full((reader.n, len(schema.columns)), np.nan)
     unseen = np.zeros(X.shape, dtype=bool)
-    for j, name in _matched(schema, table):
+    for j, name in _matched(schema, reader):
         column = schema.columns[j]
-        cells = table.cells(name)
+        cells = reader.cells(name)
         if cells.sort == "empty" or cells.missing.all():
             continue
         if column.is_categorical:
@@ -83,22 +84,7 @@ def decode(schema: Schema, X: np.ndarray) -> Any:
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != len(schema.columns):
         raise ValueError(f"expected an array of shape (n, {len(schema.columns)}), got {X.shape}")
-    X = _columnwise(X)
-    if schema.frame == "pandas":
-        from .backends import pandas as _pandas
-
-        return _pandas.build(schema, X)
-    if schema.frame == "polars":
-        from .backends import polars as _polars
-
-        return _polars.build(schema, X)
-    if schema.frame == "pyarrow":
-        from .backends import arrow as _arrow
-
-        return _arrow.build(schema, X)
-    from .backends import numpy as _numpy
-
-    return _numpy.build(schema, X)
+    return build(schema, _columnwise(X))
 
 
 def _columnwise(X: np.ndarray) -> np.ndarray:
@@ -109,24 +95,24 @@ def _columnwise(X: np.ndarray) -> np.ndarray:
     return out
 
 
-def _matched(schema: Schema, table: Table) -> list[tuple[int, str]]:
-    """Pairs of a column's number and its name in the table."""
-    if table.frame == "numpy":
-        if len(table.names) != len(schema.columns):
+def _matched(schema: Schema, reader: FrameReader) -> list[tuple[int, str]]:
+    """Pairs of a column's number and its name in the frame."""
+    if reader.frame == "numpy":
+        if len(reader.names) != len(schema.columns):
             raise ValueError(
-                f"the array has {len(table.names)} columns, the model {len(schema.columns)}; "
+                f"the array has {len(reader.names)} columns, the model {len(schema.columns)}; "
                 "the columns of an array are matched by position: use NaN for what is not known"
             )
-        return list(enumerate(table.names))
-    extra = [name for name in table.names if name not in schema.names]
+        return list(enumerate(reader.names))
+    extra = [name for name in reader.names if name not in schema.names]
     if extra:
         shown = ", ".join(f"{name!r} ({near(name, schema.names)})" for name in extra[:3])
         more = f" and {len(extra) - 3} more" if len(extra) > 3 else ""
         raise ValueError(f"columns that the model does not have: {shown}{more}; rename or drop them")
-    return [(schema.index(name), name) for name in table.names]
+    return [(schema.index(name), name) for name in reader.names]
 
 
-def _codes(column: Column, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+def _codes(column: Column, cells: ColumnCells) -> tuple[np.ndarray, np.ndarray]:
     if cells.codes is None:
         if cells.sort == "datetime":
             raise ValueError(f"column {column.name!r}: expected one of its levels, got dates")
@@ -156,7 +142,7 @@ def _same_sort(column: Column, labels: list[Any], codes: np.ndarray) -> None:
             raise ValueError(f"column {column.name!r}: expected True or False, got {label!r}")
 
 
-def _numbers(column: Column, cells: Cells) -> np.ndarray:
+def _numbers(column: Column, cells: ColumnCells) -> np.ndarray:
     values = cells.values
     if cells.sort == "datetime":
         raise ValueError(f"column {column.name!r} ({column.kind}): expected numbers, got dates")
@@ -188,7 +174,7 @@ def _no_moment(labels: Sequence[Any]) -> Any:
     return labels[0]
 
 
-def _seconds(column: Column, cells: Cells) -> np.ndarray:
+def _seconds(column: Column, cells: ColumnCells) -> np.ndarray:
     if cells.sort != "datetime":
         got = repr(_no_moment(cells.labels)) if cells.codes is not None else "numbers"
         raise ValueError(f"column {column.name!r}: expected dates or times, got {got}; parse the column as dates first")

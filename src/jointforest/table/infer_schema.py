@@ -11,8 +11,9 @@ import numpy as np
 
 from ..ground.warnings import warn
 from .backends.restore import snapped
-from .cells import Cells, read
+from .cells import ColumnCells
 from .grids import MAX_CELLS, decimal_step, find_atoms, is_tied, time_step
+from .libraries import read
 from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema, near
 from .times import zone, zone_of
 
@@ -51,22 +52,22 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     >>> [column.kind for column in infer_schema(np.array([[1.0, 0.12345678], [2.0, 0.87654321]])).columns]
     ['integer', 'continuous']
     """
-    table = read(frame)
+    reader = read(frame)
     kinds = dict(kinds or {})
-    if not table.names:
+    if not reader.names:
         raise ValueError("the table has no columns")
     for name, kind in kinds.items():
-        if name not in table.names:
-            raise ValueError(f"kinds: there is no column {name!r}; {near(name, table.names)}")
+        if name not in reader.names:
+            raise ValueError(f"kinds: there is no column {name!r}; {near(name, reader.names)}")
         if kind not in KINDS:
             raise ValueError(f"kinds: column {name!r}: {kind!r} is no kind of column; one of {', '.join(KINDS)}")
-    if table.n == 0:
+    if reader.n == 0:
         raise ValueError("the table has no rows; at least one is needed")
-    columns = tuple(_column(name, table.cells(name), kinds.get(name)) for name in table.names)
-    return Schema(columns, table.frame)
+    columns = tuple(_column(name, reader.cells(name), kinds.get(name)) for name in reader.names)
+    return Schema(columns, reader.frame)
 
 
-def _column(name: str, cells: Cells, kind: str | None) -> Column:
+def _column(name: str, cells: ColumnCells, kind: str | None) -> Column:
     n_observed = int(len(cells.missing) - np.count_nonzero(cells.missing))
     if n_observed == 0:
         raise ValueError(f"column {name!r}: all cells are missing, nothing can be learned of it; drop the column")
@@ -78,7 +79,7 @@ def _column(name: str, cells: Cells, kind: str | None) -> Column:
     return _numeric(column, cells)
 
 
-def _datetime(column: Column, cells: Cells) -> Column:
+def _datetime(column: Column, cells: ColumnCells) -> Column:
     if column.kind not in ("", "datetime"):
         raise ValueError(
             f"column {column.name!r}: dates and times are of kind 'datetime', not {column.kind!r}; "
@@ -112,7 +113,7 @@ def _datetime(column: Column, cells: Cells) -> Column:
     )
 
 
-def _categorical(column: Column, cells: Cells) -> Column:
+def _categorical(column: Column, cells: ColumnCells) -> Column:
     kind = column.kind or ("boolean" if cells.sort == "boolean" else "ordered" if cells.ordered else "categorical")
     levels: tuple[Level, ...]
     if cells.codes is None:
@@ -151,7 +152,7 @@ def _categorical(column: Column, cells: Cells) -> Column:
     return replace(column, kind=kind, levels=levels)
 
 
-def _labels(column: Column, cells: Cells) -> tuple[Level, ...]:
+def _labels(column: Column, cells: ColumnCells) -> tuple[Level, ...]:
     """Levels of a column of labels: in the declared order, else sorted."""
     for label in cells.labels:
         if not isinstance(label, str | bool | int | float) or (isinstance(label, float) and math.isinf(label)):
@@ -165,7 +166,7 @@ def _labels(column: Column, cells: Cells) -> tuple[Level, ...]:
     return tuple(cells.labels) if cells.declared else tuple(sorted(cells.labels))
 
 
-def _numeric(column: Column, cells: Cells) -> Column:
+def _numeric(column: Column, cells: ColumnCells) -> Column:
     if cells.codes is None:
         values = cells.values[~cells.missing]
     else:
@@ -200,7 +201,7 @@ def _numeric(column: Column, cells: Cells) -> Column:
     return replace(column, kind=kind, step=step, atoms=atoms)
 
 
-def _step(column: Column, cells: Cells, distinct: np.ndarray, counts: np.ndarray) -> float:
+def _step(column: Column, cells: ColumnCells, distinct: np.ndarray, counts: np.ndarray) -> float:
     """Width of the grid's cells; 0 for no grid."""
     eps = 1.2e-7 if "loat32" in column.dtype or column.dtype in ("float", "float[pyarrow]") else 2.3e-16
     largest = float(np.abs(distinct).max())

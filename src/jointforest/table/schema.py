@@ -191,7 +191,7 @@ class Schema:
         return self.columns[self.index(name)]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain dicts, lists, strings and finite numbers: ready for JSON; `from_dict` reads it."""
+        """As plain dicts, lists, strings and finite numbers: ready for JSON; `schema_from_dict` reads it."""
         columns = [
             {
                 "name": c.name,
@@ -208,19 +208,6 @@ class Schema:
             for c in self.columns
         ]
         return {"frame": self.frame, "columns": columns}
-
-    @staticmethod
-    def from_dict(data: Any) -> Schema:
-        """Schema from `to_dict`'s output, every field checked.
-
-        Raises
-        ------
-        ValueError
-            Naming the field that is not as it must be.
-        """
-        from .check_schema import checked
-
-        return checked(data)
 
 
 def kernel_columns(schema: Schema) -> Columns:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..ground.warnings import UnseenLevelWarning, warn
-from .cells import read
+from .libraries import read
 from .schema import Schema
 
 
@@ -15,11 +15,11 @@ def warn_unseen(schema: Schema, frame: Any, unseen: np.ndarray) -> None:
     """One warning that names the columns and the levels; ``unseen`` (n, d) as `table.frames.encode` marks them."""
     if not unseen.any():
         return
-    table = read(frame)
+    reader = read(frame)
     parts = []
     for j in np.flatnonzero(unseen.any(axis=0)):
-        name = f"x{j}" if table.frame == "numpy" else schema.names[j]
-        cells = table.cells(name)
+        name = f"x{j}" if reader.frame == "numpy" else schema.names[j]
+        cells = reader.cells(name)
         rows = unseen[:, j]
         found = cells.values[rows].tolist() if cells.codes is None else [cells.labels[k] for k in cells.codes[rows]]
         levels = list(dict.fromkeys(found))

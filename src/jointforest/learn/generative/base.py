@@ -16,9 +16,9 @@ from ...leaves.fit.fit import LIKE_UNIFORM, Settings
 from ...model.model import of_forest
 from ...queries.posterior.density import log_density
 from ...queries.robustness.robustness import robustness
-from ...table.cells import read
 from ...table.evidence import build
 from ...table.frames import encode
+from ...table.libraries import read
 from ...table.regions import Evidence
 from ...table.schema import Schema
 from ...table.unseen_levels import warn_unseen

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_array, column_or_1d
 
 from ...leaves.fit.fit import Table, prepare
-from ...table.cells import absent, read
+from ...table.cells import absent
 from ...table.columns import Columns
 from ...table.frames import encode
 from ...table.infer_schema import infer_schema
+from ...table.libraries import read
 from ...table.schema import Column, Schema, kernel_columns
 from ...trees.ranks import snap
 from ..checks import check_cells
@@ -86,7 +87,7 @@ def as_table(X: Any) -> Any:
         If it is sparse, complex, or not 2-D; as scikit-learn says it.
     """
     if isinstance(X, np.ma.MaskedArray) or nw.dependencies.is_polars_lazyframe(X):
-        return X  # `table.cells.read` refuses them, with a hint
+        return X  # `table.libraries.read` refuses them, with a hint
     if nw.dependencies.is_into_dataframe(X):
         nameless = nw.dependencies.is_pandas_dataframe(X) and not any(isinstance(name, str) for name in X.columns)
         if not nameless or not X.shape[1]:

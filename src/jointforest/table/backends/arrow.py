@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..cells import Cells, Table, check_names, coded, empty, numbers, ticks, unsupported
+from ..cells import ColumnCells, FrameReader, check_names, coded, empty, numbers, ticks, unsupported
 from ..schema import Column, Schema
 from ..times import PER_SECOND, unit_of, zone_of
 from . import restore
 
 
-def read(table: pa.Table) -> Table:
+def read(table: pa.Table) -> FrameReader:
     """Take a table apart."""
     names = check_names(table.column_names, "rename the columns")
-    return Table("pyarrow", names, table.num_rows, lambda name: cells(table[name], name, str(table[name].type)))
+    return FrameReader("pyarrow", names, table.num_rows, lambda name: cells(table[name], name, str(table[name].type)))
 
 
 def chunked(array: Any) -> pa.ChunkedArray:
@@ -27,7 +27,7 @@ def chunked(array: Any) -> pa.ChunkedArray:
     return data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
 
 
-def cells(data: pa.ChunkedArray, name: str, dtype: str) -> Cells:
+def cells(data: pa.ChunkedArray, name: str, dtype: str) -> ColumnCells:
     """Cells of one Arrow column."""
     kind = data.type
     if pa.types.is_null(kind):
@@ -60,7 +60,7 @@ def _floats(data: pa.ChunkedArray) -> np.ndarray:
     return np.round(values, data.type.scale) if pa.types.is_decimal(data.type) and data.type.scale < 16 else values
 
 
-def _moments(data: pa.ChunkedArray, dtype: str, per_second: float) -> Cells:
+def _moments(data: pa.ChunkedArray, dtype: str, per_second: float) -> ColumnCells:
     missing = pc.is_null(data).to_numpy()
     return ticks(dtype, pc.fill_null(data.cast(pa.int64()), 0).to_numpy(), missing, per_second)
 

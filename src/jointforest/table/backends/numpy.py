@@ -6,13 +6,13 @@ from collections import Counter
 
 import numpy as np
 
-from ..cells import Cells, Table, absent, coded, empty, numbers, ticks, unsupported
+from ..cells import ColumnCells, FrameReader, absent, coded, empty, numbers, ticks, unsupported
 from ..schema import Schema
 from ..times import PER_SECOND
 from . import restore
 
 
-def read(array: np.ndarray) -> Table:
+def read(array: np.ndarray) -> FrameReader:
     """Take an array apart.
 
     Raises
@@ -27,10 +27,10 @@ def read(array: np.ndarray) -> Table:
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError("masked arrays are not supported; use array.filled(numpy.nan)")
     names = [f"x{j}" for j in range(array.shape[1])]
-    return Table("numpy", names, len(array), lambda name: _cells(array[:, int(name[1:])], name))
+    return FrameReader("numpy", names, len(array), lambda name: _cells(array[:, int(name[1:])], name))
 
 
-def _cells(column: np.ndarray, name: str) -> Cells:
+def _cells(column: np.ndarray, name: str) -> ColumnCells:
     dtype, kind = str(column.dtype), column.dtype.kind
     if kind in "iufb":
         sort = {"b": "boolean", "f": "number"}.get(kind, "integer")
@@ -50,7 +50,7 @@ def _cells(column: np.ndarray, name: str) -> Cells:
     raise unsupported(name, f"a numpy array of type {dtype}", "use numbers, text, booleans or datetime64")
 
 
-def _objects(column: np.ndarray, name: str) -> Cells:
+def _objects(column: np.ndarray, name: str) -> ColumnCells:
     missing = np.array([absent(value) for value in column], dtype=bool)
     known = column[~missing].tolist()
     if not known:

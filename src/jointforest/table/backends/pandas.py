@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..cells import Cells, Table, check_names, coded, empty, numbers, ticks, unsupported
+from ..cells import ColumnCells, FrameReader, check_names, coded, empty, numbers, ticks, unsupported
 from ..schema import Column, Schema
 from ..times import PER_SECOND, is_date
 from . import arrow as _arrow
 from . import restore
 
 
-def read(frame: pd.DataFrame) -> Table:
+def read(frame: pd.DataFrame) -> FrameReader:
     """Take a frame apart; its index is ignored."""
     names = check_names(list(frame.columns), "use df.columns = df.columns.astype(str)")
-    return Table("pandas", names, len(frame), lambda name: _cells(frame[name], name))
+    return FrameReader("pandas", names, len(frame), lambda name: _cells(frame[name], name))
 
 
-def _cells(series: pd.Series, name: str) -> Cells:
+def _cells(series: pd.Series, name: str) -> ColumnCells:
     dtype = series.dtype
     text = str(dtype)
     if isinstance(dtype, pd.CategoricalDtype):
@@ -51,7 +51,7 @@ def _cells(series: pd.Series, name: str) -> Cells:
     raise unsupported(name, text, "turn it into numbers, text or a category")
 
 
-def _objects(series: pd.Series, name: str) -> Cells:
+def _objects(series: pd.Series, name: str) -> ColumnCells:
     inferred = pd.api.types.infer_dtype(series, skipna=True)
     missing = series.isna().to_numpy()
     # the first missing cell tells whether the column writes None or NaN

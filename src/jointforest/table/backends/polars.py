@@ -7,18 +7,18 @@ import re
 import numpy as np
 import polars as pl
 
-from ..cells import Cells, Table, coded, empty, numbers, ticks, unsupported
+from ..cells import ColumnCells, FrameReader, coded, empty, numbers, ticks, unsupported
 from ..schema import Column, Schema
 from ..times import PER_SECOND, unit_of, zone_of
 from . import restore
 
 
-def read(frame: pl.DataFrame) -> Table:
+def read(frame: pl.DataFrame) -> FrameReader:
     """Take a frame apart."""
-    return Table("polars", list(frame.columns), frame.height, lambda name: _cells(frame[name], name))
+    return FrameReader("polars", list(frame.columns), frame.height, lambda name: _cells(frame[name], name))
 
 
-def _cells(series: pl.Series, name: str) -> Cells:
+def _cells(series: pl.Series, name: str) -> ColumnCells:
     dtype = series.dtype
     if dtype == pl.Null:
         return empty("Null", len(series))
