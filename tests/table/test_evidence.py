@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jointforest.table.conditions import AllOf, Not, PerRow, between
-from jointforest.table.evidence import build, drop, intersect
+from jointforest.table.evidence import build, intersect
 from jointforest.table.schema import Column, Schema
 
 SCHEMA = Schema(
@@ -142,9 +142,9 @@ def test_intersect_of_one_row_with_many():
 
 def test_drop():
     evidence = build(SCHEMA, np.array([[1.0, 0.5, NAN]]), conditions={"c": ["red", "blue"]})
-    assert members(drop(evidence, 2), 0, 2) is None
-    assert members(drop(evidence, 0), 0, 0) is None
-    assert members(drop(evidence, 0), 0, 2) == {0, 2}
+    assert members(evidence.without(2), 0, 2) is None
+    assert members(evidence.without(0), 0, 0) is None
+    assert members(evidence.without(0), 0, 2) == {0, 2}
     assert evidence.value[0, 0] == 1.0
 
 

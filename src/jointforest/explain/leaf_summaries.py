@@ -42,7 +42,7 @@ def leaf_answers(model: Forest, evidence: Evidence, leaf: np.ndarray) -> list[di
         interval of equal tails that holds 90 % of it, or ``{"levels": {level: probability}}``, at most three.
     """
     found: list[dict[str, dict[str, Any]]] = [{} for _ in leaf]
-    rows = _repeated(evidence, len(leaf))
+    rows = evidence.repeat(len(leaf))
     tails = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     for j, column in enumerate(model.schema.columns):
         if not len(leaf) or not math.isnan(evidence.value[0, j]):
@@ -75,12 +75,6 @@ def _entries(model: Forest, evidence: Evidence, j: int, leaf: np.ndarray) -> Lea
     start = np.cumsum(np.append(0, stop - first))
     log_weight = post.log_weight[picked]
     return LeafPosterior(start, post.leaf[picked], log_weight, np.logaddexp.reduceat(log_weight, start[:-1]))
-
-
-def _repeated(evidence: Evidence, n: int) -> Evidence:
-    region = np.repeat(evidence.region, n, axis=0) if evidence.region.size else evidence.region
-    value = np.repeat(evidence.value, n, axis=0)
-    return evidence._replace(value=value, region=region, log_penalty=np.repeat(evidence.log_penalty, n))
 
 
 def _likeliest(column: Column, share: np.ndarray) -> dict[Any, float]:

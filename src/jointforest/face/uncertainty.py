@@ -10,7 +10,6 @@ from ..model.model import Model
 from ..queries.column.levels import level_probability
 from ..queries.posterior.density import log_density
 from ..queries.robustness.robustness import robustness
-from ..table.evidence import drop
 from ..table.regions import Evidence
 
 READINGS = ("ordinary", "ambiguous", "unfamiliar", "both")
@@ -78,7 +77,7 @@ def uncertainty(
     Uncertainty
         ``predicted`` are level codes.
     """
-    evidence, reference = drop(evidence, j), drop(reference, j)
+    evidence, reference = evidence.without(j), reference.without(j)
     epsilon, predicted = robustness(
         model.forest_for("robustness"), evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs
     )

@@ -70,11 +70,7 @@ def build(
         for j in np.flatnonzero(unseen.any(axis=0)).tolist():
             value[unseen[:, j], j] = np.nan
             penalty[unseen[:, j]] += schema.columns[j].log_unseen
-    nothing = np.empty(0)
-    start = np.zeros(1, dtype=np.int32)
-    no_region = np.empty((0, 0), dtype=np.int32)
-    evidence = Evidence(value, no_region, start, nothing, nothing, np.empty(0, dtype=np.uint64), penalty)
-    return intersect(schema, evidence, conditions)
+    return intersect(schema, Evidence.of_values(value, penalty), conditions)
 
 
 def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any]) -> Evidence:
@@ -98,11 +94,9 @@ def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any])
     for name, rows in lengths.items():
         if rows != n:
             raise ValueError(f"column {name!r}: the condition speaks of {rows} rows, the evidence has {n}")
-    d = len(schema.columns)
-    value = np.array(np.broadcast_to(evidence.value, (n, d)), order="C")
-    region = np.full((n, d), -1, dtype=np.int32)
-    if evidence.region.size:
-        region[:] = evidence.region
+    if len(evidence.value) != n:
+        evidence = evidence.repeat(n)
+    value, region = evidence.value.copy(), evidence.cell_regions()
     known = _RegionTable(evidence)
     for name, condition in conditions.items():
         j = schema.index(name)
@@ -113,18 +107,7 @@ def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any])
                 value[i, j], region[i, j] = meaning.added(float(value[i, j]), int(region[i, j]))
         else:
             _add(_Meaning(column, condition, known), value[:, j], region[:, j])
-    penalty = np.array(np.broadcast_to(evidence.log_penalty, n))
-    return known.evidence(value, region, penalty)
-
-
-def drop(evidence: Evidence, j: int) -> Evidence:
-    """The evidence with nothing known of column j; penalties of levels never seen stay."""
-    value = evidence.value.copy()
-    value[:, j] = np.nan
-    region = evidence.region.copy()
-    if region.size:
-        region[:, j] = -1
-    return evidence._replace(value=value, region=region)
+    return known.evidence(value, region, evidence.log_penalty.copy())
 
 
 def _says_something(condition: Any) -> bool:

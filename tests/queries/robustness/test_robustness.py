@@ -21,7 +21,6 @@ from jointforest.leaves.families.family_kernels import log_norm
 from jointforest.leaves.table import NORMAL, UNIFORM
 from jointforest.queries.robustness.credal_kernels import best_mean, log_density_bound, trend
 from jointforest.queries.robustness.robustness import robustness, worst_margin
-from jointforest.table.evidence import drop
 from jointforest.table.regions import Evidence
 from tests import oracle
 from tests.random_cases.cells import Region, make_evidence
@@ -84,7 +83,7 @@ def test_mixture_by_enumeration_of_all_vertices(case: str, n_trees: int) -> None
         j = target_of(model)
         if oracle.n_levels(model, j) == 1 or oracle.n_levels(model, j) > 5:
             continue
-        evidence = drop(values_only(model, seed, 4), j)
+        evidence = values_only(model, seed, 4).without(j)
         epsilon = EPSILONS[seed % len(EPSILONS)]
         p = level_probability(model, evidence, j)
         got = worst_margin(model, evidence, j, epsilon, c=1.5)
@@ -115,7 +114,7 @@ def test_average_by_enumeration_of_all_vertices(case: str, beta: float) -> None:
         j = target_of(model)
         if not 1 < oracle.n_levels(model, j) <= 5:
             continue
-        evidence = drop(values_only(model, seed, 4), j)
+        evidence = values_only(model, seed, 4).without(j)
         epsilon = EPSILONS[1 + seed % 4]
         p = level_probability(model, evidence, j, beta=beta)
         got = worst_margin(model, evidence, j, epsilon, beta=beta)
@@ -157,7 +156,7 @@ def test_epsilon_by_enumeration(case: str) -> None:
         j = target_of(model)
         if not 1 < oracle.n_levels(model, j) <= 5:
             continue
-        evidence = drop(values_only(model, seed, 4), j)
+        evidence = values_only(model, seed, 4).without(j)
         found, predicted = robustness(model, evidence, j, tol=1e-7)
         for i in np.flatnonzero((found > 1e-5) & (found < 1 - 1e-5)).tolist():
             y = predicted[i]
@@ -177,7 +176,7 @@ def test_no_point_inside_exceeds_the_bound(seed: int) -> None:
         seed, 3, max_depth=3, kinds=("continuous", "mixed", "integer", "rounded", "boolean", "boolean")
     )
     j = target_of(model)
-    evidence = drop(values_only(model, seed, 6), j)
+    evidence = values_only(model, seed, 6).without(j)
     p = level_probability(model, evidence, j)
     units = {"leaf": None, "column": {}}
     nothing = make_evidence([[None] * len(model.columns.slot)])
@@ -205,7 +204,7 @@ def test_sets_are_nested(seed: int) -> None:
         for less, more in itertools.pairwise(margins):
             assert np.all((more >= less - 1e-9 * np.maximum(1.0, np.abs(less))) | np.isnan(less))
         found, predicted = robustness(model, evidence, j, beta=beta)
-        p = level_probability(model, drop(evidence, j), j, beta=beta)
+        p = level_probability(model, evidence.without(j), j, beta=beta)
         known = ~np.isnan(p[:, 0])
         assert np.array_equal(predicted, np.where(known, p.argmax(axis=1), -1))
         assert np.array_equal(np.isnan(found), ~known)

@@ -153,7 +153,7 @@ def by_chunks(
 
 def _knows_splits(forest: Forest, evidence: Evidence) -> bool:
     """Whether every row ends in one leaf of each tree, and leaves are products: then it takes no densities to tell."""
-    if not len(evidence.value) or len(forest.leaves.node_kind) or evidence.region.size:
+    if not len(evidence.value) or len(forest.leaves.node_kind) or evidence.has_regions:
         return False
     feature = forest.trees.feature
     return not np.isnan(evidence.value[:, np.unique(feature[feature >= 0])]).any()

@@ -116,15 +116,13 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
 
 def _regions(evidence: Evidence) -> dict[int, int]:
     """Number of the region of each column that has one."""
-    if not evidence.region.size:
-        return {}
-    return {j: region for j, region in enumerate(evidence.region[0].tolist()) if region >= 0}
+    return {j: region for j, region in enumerate(evidence.cell_regions()[0].tolist()) if region >= 0}
 
 
 def _as_regions(schema: Schema, columns: Columns, evidence: Evidence) -> Evidence:
     """The evidence with levels, and values on grids, as regions: their cells."""
     value = evidence.value.copy()
-    region = evidence.region.copy() if evidence.region.size else np.full(value.shape, -1, np.int32)
+    region = evidence.cell_regions()
     runs: list[tuple[float, float]] = []
     atoms: list[int] = []
     for j in np.flatnonzero(~np.isnan(value[0])).tolist():

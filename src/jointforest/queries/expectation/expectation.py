@@ -173,8 +173,7 @@ def knows_splits(bound: Bound, rows: Rows) -> np.ndarray:
 
 def take(rows: Rows, index: np.ndarray) -> Rows:
     """The rows of these numbers."""
-    evidence = rows.evidence._replace(value=rows.evidence.value[index], log_penalty=rows.evidence.log_penalty[index])
-    return Rows(evidence, np.ascontiguousarray(rows.X[index]), np.ascontiguousarray(rows.other[index]))
+    return Rows(rows.evidence.take(index), np.ascontiguousarray(rows.X[index]), np.ascontiguousarray(rows.other[index]))
 
 
 def distinct(rows: Rows) -> tuple[Rows, np.ndarray | slice]:
@@ -190,13 +189,4 @@ def distinct(rows: Rows) -> tuple[Rows, np.ndarray | slice]:
 
 
 def _nothing_known(model: Forest) -> Evidence:
-    nothing = np.empty(0)
-    return Evidence(
-        np.full((1, len(model.schema.columns)), np.nan),
-        np.empty((0, 0), dtype=np.int32),
-        np.zeros(1, dtype=np.int32),
-        nothing,
-        nothing,
-        np.empty(0, dtype=np.uint64),
-        np.zeros(1),
-    )
+    return Evidence.of_values(np.full((1, len(model.schema.columns)), np.nan))

@@ -38,7 +38,7 @@ def ascend(model: Forest, evidence: Evidence, box: Box, x: np.ndarray) -> np.nda
     free = np.flatnonzero(np.isnan(evidence.value[0]))
     nowhere = np.full((1, len(x)), -1, np.int32)
     value = np.array(x, ndmin=2)
-    known = evidence._replace(value=value, region=nowhere if evidence.region.size else evidence.region)
+    known = evidence._replace(value=value, region=nowhere if evidence.has_regions else evidence.region)
     last, at_last = -np.inf, -1
     for step in range(_SWEEPS * len(free)):
         j = int(free[step % len(free)])

@@ -13,7 +13,7 @@ from ...forest.posterior.density import log_density
 from ...ground.threads import chunks, map_ordered
 from ...leaves.table import FACTORS
 from ...table.distinct_rows import distinct_rows
-from ...table.evidence import build, drop
+from ...table.evidence import build
 from ...table.regions import Evidence
 from .reach_kernels import allowed_levels, node_weights
 from .robustness_kernels import epsilon_rows, margin_rows
@@ -150,9 +150,10 @@ def _without_target(model: Forest, evidence: Evidence, j: int) -> Evidence:
             f"column {column.name!r} is {column.kind}: robustness is that of a predicted class; "
             "for a number ask for intervals (quantile, predict_interval), or its variance"
         )
-    evidence = drop(evidence, j)
-    if evidence.region.size and (evidence.region >= 0).any():
-        k = int(np.flatnonzero((evidence.region >= 0).any(axis=0))[0])
+    evidence = evidence.without(j)
+    has_region = (evidence.cell_regions() >= 0).any(axis=0)
+    if has_region.any():
+        k = int(np.flatnonzero(has_region)[0])
         raise ValueError(
             f"column {model.schema.columns[k].name!r} has a range or a set as evidence; robustness takes values and "
             "missing cells alone"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...model.model import Model
-from ...table.evidence import drop
 from ...table.regions import Evidence
 from ..posterior.density import log_density
 
@@ -31,23 +30,12 @@ def attribution(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np
         probability 0.
     """
     n, d = evidence.value.shape
-    known = ~np.isnan(evidence.value)
-    if evidence.region.size:
-        known |= evidence.region >= 0
+    known = ~np.isnan(evidence.value) | (evidence.cell_regions() >= 0)
     whole = log_density(model, evidence, n_jobs)
     out = np.full((n, d), np.nan)
     for j in range(d):
         rows = np.flatnonzero(known[:, j])
-        rest = log_density(model, drop(_take(evidence, rows), j), n_jobs)
+        rest = log_density(model, evidence.take(rows).without(j), n_jobs)
         with np.errstate(invalid="ignore"):  # -inf - -inf
             out[rows, j] = whole[rows] - rest
     return out
-
-
-def _take(evidence: Evidence, rows: np.ndarray) -> Evidence:
-    """Some rows of the evidence."""
-    return evidence._replace(
-        value=evidence.value[rows],
-        region=evidence.region[rows] if evidence.region.size else evidence.region,
-        log_penalty=evidence.log_penalty[rows],
-    )
