@@ -20,8 +20,8 @@ from jointforest.explain.rules import box_conditions, levels_condition, rule_tex
 from jointforest.forest.forest import Forest
 from jointforest.language import parse_conditions
 from jointforest.leaves.derived import make_leaves
-from jointforest.table.compile_conditions import Region, compiled, contains
 from jointforest.table.evidence import build
+from jointforest.table.meaning import Region, contains, meaning_of
 from jointforest.table.regions import Evidence
 from jointforest.table.schema import Column, Schema, kernel_columns
 from jointforest.trees.boxes import leaf_boxes
@@ -49,7 +49,7 @@ def read_back(column: Column, text: str) -> object:
     """What a rule on one column means, by the parser."""
     ((name, condition),) = parse_conditions(text, {column.name: column.kind})
     assert name == column.name
-    return compiled(column, jf.AnyOf(condition))
+    return meaning_of(column, jf.AnyOf(condition))
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from jointforest.leaves.one_slot.grid_kernels import cell_centre
 from jointforest.table import interval_unions as runs
-from jointforest.table.compile_conditions import Region, compiled, contains, intersected, region_contains
 from jointforest.table.conditions import AllOf, AnyOf, Interval, Not, PerRow, between
+from jointforest.table.meaning import Region, contains, intersected, meaning_of, region_contains
 from jointforest.table.schema import Column
 from tests.compiled import compiled as callable_kernel
 
@@ -105,7 +105,7 @@ def tenth(x):
 def check_grid(column, tree, order, cells):
     """Every cell (number, its exact value) is in the region, or is the value, exactly if it meets the tree."""
     condition = condition_of(tree, order)
-    meaning = compiled(column, condition)
+    meaning = meaning_of(column, condition)
     for number, exact in cells:
         expected = holds(tree, exact, order)
         assert contains(column, condition, number) == expected
@@ -149,7 +149,7 @@ def test_unordered_levels(tree):
 @settings(max_examples=200)
 def test_atoms_and_density(tree, data):
     # all scalars are atoms, so that every condition is allowed; the points are off all ends, where a density lives
-    meaning = compiled(MIXED, condition_of(tree, float))
+    meaning = meaning_of(MIXED, condition_of(tree, float))
     for x in (-1.0, 0.0, 1.3, 2.5, 7.0):
         expected = holds(tree, x, float)
         inside = region_contains(MIXED, meaning, x) if isinstance(meaning, Region) else meaning == x
@@ -160,7 +160,7 @@ def test_atoms_and_density(tree, data):
 
 @given(trees(st.integers(-5, 5)), trees(st.integers(-5, 5)))
 def test_intersection_of_regions(one, two):
-    a, b = (compiled(INTEGER, AnyOf(condition_of(tree, float), AllOf())) for tree in (one, two))
+    a, b = (meaning_of(INTEGER, AnyOf(condition_of(tree, float), AllOf())) for tree in (one, two))
     assert isinstance(a, Region)
     both = intersected(a, b)
     for k in range(-7, 8):
@@ -168,25 +168,25 @@ def test_intersection_of_regions(one, two):
 
 
 def test_what_is_a_value_and_what_a_region():
-    assert compiled(INTEGER, 4) == 4.0
-    assert compiled(INTEGER, None) is None
-    assert compiled(INTEGER, math.nan) is None
-    assert compiled(INTEGER, [4]) == Region(((3.5, 4.5),), 0)
-    assert compiled(INTEGER, {3, 4}) == Region(((2.5, 4.5),), 0b10)
-    assert compiled(INTEGER, between(4, 4)) == Region(((3.5, 4.5),), 0)
-    assert compiled(INTEGER, between(3.2, 3.9)) == Region((), 0)
-    assert compiled(INTEGER, []) == Region((), 0)
-    assert compiled(MIXED, AllOf(1.0, between(0, 5))) == 1.0
-    assert compiled(MIXED, AllOf(1.0, between(2, 5))) == Region((), 0)
-    assert compiled(MIXED, AllOf(1.0, Not(1.0))) == Region((), 0)
-    assert compiled(MIXED, AllOf(1.0, 2.0)) == Region((), 0)
-    assert compiled(MIXED, between(0, 5, "neither")) == Region(((0.0, 5.0),), 0b10)
-    assert compiled(MIXED, [0.0, 2.5]) == Region((), 0b11)
-    assert compiled(MIXED, Not([0.0, 7.0])) == Region(((-math.inf, math.inf),), 0b10)
-    assert compiled(MIXED, between()) == Region(((-math.inf, math.inf),), 0b11)
-    assert compiled(COLOURS, "blue") == 2.0
-    assert compiled(COLOURS, ["blue", "red"]) == Region(((-0.5, 0.5), (1.5, 2.5)), 0)
-    assert compiled(FIFTHS, between(0.4, 0.6)).runs == pytest.approx(np.array([[0.3, 0.7]]))
+    assert meaning_of(INTEGER, 4) == 4.0
+    assert meaning_of(INTEGER, None) is None
+    assert meaning_of(INTEGER, math.nan) is None
+    assert meaning_of(INTEGER, [4]) == Region(((3.5, 4.5),), 0)
+    assert meaning_of(INTEGER, {3, 4}) == Region(((2.5, 4.5),), 0b10)
+    assert meaning_of(INTEGER, between(4, 4)) == Region(((3.5, 4.5),), 0)
+    assert meaning_of(INTEGER, between(3.2, 3.9)) == Region((), 0)
+    assert meaning_of(INTEGER, []) == Region((), 0)
+    assert meaning_of(MIXED, AllOf(1.0, between(0, 5))) == 1.0
+    assert meaning_of(MIXED, AllOf(1.0, between(2, 5))) == Region((), 0)
+    assert meaning_of(MIXED, AllOf(1.0, Not(1.0))) == Region((), 0)
+    assert meaning_of(MIXED, AllOf(1.0, 2.0)) == Region((), 0)
+    assert meaning_of(MIXED, between(0, 5, "neither")) == Region(((0.0, 5.0),), 0b10)
+    assert meaning_of(MIXED, [0.0, 2.5]) == Region((), 0b11)
+    assert meaning_of(MIXED, Not([0.0, 7.0])) == Region(((-math.inf, math.inf),), 0b10)
+    assert meaning_of(MIXED, between()) == Region(((-math.inf, math.inf),), 0b11)
+    assert meaning_of(COLOURS, "blue") == 2.0
+    assert meaning_of(COLOURS, ["blue", "red"]) == Region(((-0.5, 0.5), (1.5, 2.5)), 0)
+    assert meaning_of(FIFTHS, between(0.4, 0.6)).runs == pytest.approx(np.array([[0.3, 0.7]]))
 
 
 @pytest.mark.parametrize("column", [INTEGER, TENTHS, FIFTHS], ids=lambda column: column.name)
@@ -198,10 +198,10 @@ def test_between_two_cells_conditions_and_densities_agree(column):
 
 
 def test_dates():
-    day = compiled(HOURS, between("2024-01-02", dt.datetime(2024, 1, 2, 23)))
+    day = meaning_of(HOURS, between("2024-01-02", dt.datetime(2024, 1, 2, 23)))
     assert day == Region(((86400 - 1800.0, 2 * 86400 - 1800.0),), 0)
-    assert compiled(HOURS, between("2024-01-02", "2024-01-03", "left")) == day
-    assert compiled(HOURS, np.datetime64("2024-01-01T05:00")) == 5 * 3600.0
+    assert meaning_of(HOURS, between("2024-01-02", "2024-01-03", "left")) == day
+    assert meaning_of(HOURS, np.datetime64("2024-01-01T05:00")) == 5 * 3600.0
 
 
 @pytest.mark.parametrize(
@@ -226,14 +226,14 @@ def test_dates():
 )
 def test_bad_conditions(column, condition, message):
     with pytest.raises(ValueError, match=message):
-        compiled(column, condition)
+        meaning_of(column, condition)
 
 
 def test_bad_forms():
     with pytest.raises(ValueError, match="closed: expected"):
         between(0, 1, "open")
     with pytest.raises(TypeError, match=r"PerRow\(array\)"):
-        compiled(INTEGER, np.array([1, 2]))
+        meaning_of(INTEGER, np.array([1, 2]))
     assert AnyOf(1, 2) == AnyOf([1, 2])
     assert AllOf([between(0, 1), 2]).conditions == (between(0, 1), 2)
     assert AnyOf([1, 2], 3).conditions == (AnyOf(1, 2), 3)

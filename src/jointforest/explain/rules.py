@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..language.render import column_text, condition_text
+from ..table.cell_places import place
 from ..table.columns import Columns
-from ..table.compile_conditions import place
 from ..table.conditions import AnyOf, Interval, Not
 from ..table.schema import Column, Schema
 

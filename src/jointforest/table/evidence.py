@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .compile_conditions import NOWHERE, Region, compiled, contains, intersected, region_contains
 from .conditions import n_rows, of_row
+from .meaning import NOWHERE, Region, contains, intersected, meaning_of, region_contains
 from .regions import Evidence
 from .schema import Column, Schema
 
@@ -44,7 +44,7 @@ def build(
     Raises
     ------
     ValueError
-        Wrong shapes, unknown columns, and conditions that a column cannot have (see `compile.compiled`).
+        Wrong shapes, unknown columns, and conditions that a column cannot have (see `meaning.meaning_of`).
 
     Examples
     --------
@@ -103,10 +103,10 @@ def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any])
         column = schema.columns[j]
         if name in lengths:
             for i in range(n):
-                meaning = _Meaning(column, of_row(condition, i), known)
-                value[i, j], region[i, j] = meaning.added(float(value[i, j]), int(region[i, j]))
+                addition = _Addition(column, of_row(condition, i), known)
+                value[i, j], region[i, j] = addition.to(float(value[i, j]), int(region[i, j]))
         else:
-            _add(_Meaning(column, condition, known), value[:, j], region[:, j])
+            _add(_Addition(column, condition, known), value[:, j], region[:, j])
     return known.evidence(value, region, evidence.log_penalty.copy())
 
 
@@ -154,36 +154,36 @@ class _RegionTable:
         )
 
 
-class _Meaning:
+class _Addition:
     """A condition on a column, and what becomes of a cell to which it is added."""
 
     def __init__(self, column: Column, condition: Any, known: _RegionTable) -> None:
         self.column, self.condition, self.known = column, condition, known
-        self.meaning = compiled(column, condition)
+        self.meaning = meaning_of(column, condition)
 
-    def added(self, value: float, region: int) -> tuple[float, int]:
+    def to(self, value: float, region: int) -> tuple[float, int]:
         """Value and number of the region of a cell that had this value (NaN: none) and region (-1: none)."""
-        meaning = self.meaning
-        if meaning is None:
+        new = self.meaning
+        if new is None:
             return value, region
         if not math.isnan(value):
             fits = contains(self.column, self.condition, value)
             return (value, -1) if fits else (math.nan, self.known.number(NOWHERE))
         old = self.known.regions[region] if region >= 0 else None
-        if isinstance(meaning, Region):
-            return math.nan, self.known.number(meaning if old is None else intersected(old, meaning))
-        if old is None or region_contains(self.column, old, meaning):
-            return meaning, -1
+        if isinstance(new, Region):
+            return math.nan, self.known.number(new if old is None else intersected(old, new))
+        if old is None or region_contains(self.column, old, new):
+            return new, -1
         return math.nan, self.known.number(NOWHERE)
 
 
-def _add(meaning: _Meaning, value: np.ndarray, region: np.ndarray) -> None:
+def _add(addition: _Addition, value: np.ndarray, region: np.ndarray) -> None:
     """Add a condition to all cells of a column, in place; equal cells at once."""
     if len(value) == 0:
         return
     place = np.unique(value, return_inverse=True)[1]
     cells = place * (int(region.max()) + 2) + region + 1
     _, first, same = np.unique(cells, return_index=True, return_inverse=True)
-    added = [meaning.added(float(value[i]), int(region[i])) for i in first.tolist()]
+    added = [addition.to(float(value[i]), int(region[i])) for i in first.tolist()]
     value[:] = np.array([x for x, _ in added])[same]
     region[:] = np.array([number for _, number in added], dtype=np.int32)[same]

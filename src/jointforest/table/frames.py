@@ -88,7 +88,7 @@ def decode(schema: Schema, X: np.ndarray) -> Any:
 
 
 def _columnwise(X: np.ndarray) -> np.ndarray:
-    """The same array with contiguous columns, turned block by block, which the processor's cache likes."""
+    """A copy with contiguous columns, turned block by block, which the processor's cache likes."""
     out = np.empty(X.shape, order="F")
     for start in range(0, len(X), 4096):
         out[start : start + 4096] = X[start : start + 4096]

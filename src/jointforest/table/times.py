@@ -20,7 +20,7 @@ TIME_STEPS = (86400.0, 3600.0, 60.0, 1.0, 1e-3, 1e-6)
 RANGE = (-62135510400.0, 253402214400.0)
 """Seconds since 1970-01-01 that dates can show: the years 1 to 9999, less a day for time zones."""
 RANGE_NS = (-9.2e9, 9.2e9)
-"""The same in nanoseconds of 64 bits: the years 1678 to 2261."""
+"""Seconds since 1970-01-01 that time stamps in nanoseconds of 64 bits can show: the years 1678 to 2261."""
 
 
 def zone_of(dtype: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Conditions on a column as the kernels see them: a value, or runs of cells and a set of atoms."""
+"""What a condition means in a column, as the kernels see it: a value, or runs of cells and a set of atoms."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from . import interval_unions as run_sets
+from .cell_places import center, place
 from .conditions import AllOf, AnyOf, Interval, Not, PerRow, normal
 from .interval_unions import Run, Runs
 from .schema import Column
@@ -22,8 +23,8 @@ class Region(NamedTuple):
 NOWHERE = Region((), 0)
 
 
-def compiled(column: Column, condition: Any) -> float | Region | None:
-    """A condition as a value (number or level code), a region, or None if it says nothing.
+def meaning_of(column: Column, condition: Any) -> float | Region | None:
+    """What a condition means: a value (number or level code), a region, or None if it says nothing.
 
     A scalar is a value, and so is `AllOf` with a scalar that meets its other parts. Everything else is a region. On a
     grid a cell is in the region if its centre meets the condition; atoms are tested one by one.
@@ -37,7 +38,7 @@ def compiled(column: Column, condition: Any) -> float | Region | None:
     Examples
     --------
     >>> age = Column("age", "integer", "int64", step=1.0)
-    >>> compiled(age, Interval(40, 42)), compiled(age, 40)
+    >>> meaning_of(age, Interval(40, 42)), meaning_of(age, 40)
     (Region(runs=((39.5, 42.5),), atoms=0), 40.0)
     """
     condition = normal(condition)
@@ -50,7 +51,7 @@ def contains(column: Column, condition: Any, number: float) -> bool:
     Raises
     ------
     ValueError
-        As `compiled`.
+        If the column cannot have such a condition: see `meaning_of`.
     """
     condition = _known(column, condition)
     if isinstance(condition, AnyOf):
@@ -66,23 +67,6 @@ def contains(column: Column, condition: Any, number: float) -> bool:
         below = at <= hi if condition.closed in ("both", "right") else at < hi
         return (above or lo == -math.inf) and (below or hi == math.inf)
     return center(column, number) == center(column, column.to_number(condition))
-
-
-def place(column: Column, number: float) -> float:
-    """Place of a number on the column's grid, in cells; whole (up to rounding errors) at cell centres."""
-    if column.is_categorical or column.step == 0.0:
-        return number
-    cells = (number - column.center) / column.step
-    if math.isinf(cells):
-        return cells
-    near = float(round(cells))
-    return near if abs(cells - near) <= 1e-6 + 4e-16 * abs(cells) else cells
-
-
-def center(column: Column, number: float) -> float:
-    """Place of the cell of a number (the number itself where there is no grid); between two cells, the lower one."""
-    at = place(column, number)
-    return float(math.ceil(at - 0.5)) if column.step > 0.0 and math.isfinite(at) else at
 
 
 def region_contains(column: Column, region: Region, number: float) -> bool:
@@ -101,8 +85,8 @@ def intersected(a: Region, b: Region) -> Region:
 
 def _meaning(column: Column, condition: Any) -> float | Region:
     if isinstance(condition, AllOf):
-        meanings = [_meaning(column, _known(column, part)) for part in condition.conditions]
-        values = [meaning for meaning in meanings if not isinstance(meaning, Region)]
+        parts = [_meaning(column, _known(column, part)) for part in condition.conditions]
+        values = [part for part in parts if not isinstance(part, Region)]
         if values:
             return values[0] if contains(column, condition, values[0]) else NOWHERE
     elif not isinstance(condition, AnyOf | Not | Interval):
@@ -131,11 +115,11 @@ def _check_points(column: Column, condition: AnyOf) -> None:
     for part in condition.conditions:
         if isinstance(part, AnyOf) or column.is_categorical or column.step > 0.0:
             continue
-        meaning = _meaning(column, _known(column, part))
-        if not isinstance(meaning, Region) and meaning not in column.atoms:
+        value = _meaning(column, _known(column, part))
+        if not isinstance(value, Region) and value not in column.atoms:
             raise ValueError(
-                f"column {column.name!r} has a density, in which the single value {meaning:g} has probability 0; "
-                f"use an interval such as between({meaning:g} - h, {meaning:g} + h) in place of a set of values"
+                f"column {column.name!r} has a density, in which the single value {value:g} has probability 0; "
+                f"use an interval such as between({value:g} - h, {value:g} + h) in place of a set of values"
             )
 
 
