@@ -6,7 +6,6 @@ Heavy packages are imported inside the commands that need them, so that ``--help
 from __future__ import annotations
 
 import json
-import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ except ImportError:
     sys.exit("error: the command line needs click and pyarrow: pip install 'jointforest[cli]'")
 
 from . import __version__
+from .io.answers import about_column, plain, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,12 +120,12 @@ def info(model: str, as_json: bool) -> None:
     """Show the size and the columns of MODEL."""
     about = _load(model).info()
     if as_json:
-        click.echo(json.dumps(_plain(about), indent=2))
+        click.echo(json.dumps(plain(about), indent=2))
         return
     click.echo(f"{about['trees']} trees, {about['leaves']} leaves, background {about['epsilon']:g}")
     width = max(len(column["name"]) for column in about["columns"])
     for column in about["columns"]:
-        click.echo(f"{column['name']:<{width}}  {column['kind']:<11}  {_about_column(column)}")
+        click.echo(f"{column['name']:<{width}}  {column['kind']:<11}  {about_column(column)}")
 
 
 @app.command()
@@ -225,13 +225,13 @@ def query(model: str, question: str, as_json: bool) -> None:
     """
     answer = _load(model).query(question)
     if as_json:
-        click.echo(json.dumps({"query": question, "answer": _plain(answer)}))
+        click.echo(json.dumps({"query": question, "answer": plain(answer)}))
     elif isinstance(answer, dict):
         width = max(len(str(key)) for key in answer)
         for key, value in answer.items():
-            click.echo(f"{key!s:<{width}}  {_shown(value)}")
+            click.echo(f"{key!s:<{width}}  {shown(value)}")
     else:
-        click.echo(_shown(answer))
+        click.echo(shown(answer))
 
 
 @app.command()
@@ -342,40 +342,6 @@ def _kind(text: str) -> tuple[str, str]:
     if not found:
         raise click.UsageError(f"--kinds {text}: expected COLUMN=KIND, such as age=continuous")
     return column, kind
-
-
-def _about_column(column: dict[str, Any]) -> str:
-    """One line on a column's values."""
-    if "levels" in column:
-        levels = [str(level) for level in column["levels"]]
-        return f"{len(levels)} levels: {', '.join(levels[:6])}{', ...' if len(levels) > 6 else ''}"
-    step = f", step {column['step']:g}" if column["step"] else ""
-    atoms = ", ".join(f"{atom:g}" for atom in column["atoms"][:6]) + (", ..." if len(column["atoms"]) > 6 else "")
-    return f"{_shown(column['minimum'])} to {_shown(column['maximum'])}{step}{f', atoms {atoms}' if atoms else ''}"
-
-
-def _shown(value: Any) -> str:
-    if _is_duration(value):
-        value = value.item()
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _is_duration(value: Any) -> bool:
-    """Whether it is a numpy.timedelta64, which writes itself as so many microseconds."""
-    return type(value).__name__ == "timedelta64"
-
-
-def _plain(value: Any) -> Any:
-    """Ready for JSON: text keys, dates as text, durations in seconds, None for what is not a finite number."""
-    if _is_duration(value):
-        value = value.astype("timedelta64[us]").astype(float).item() / 1e6
-    if isinstance(value, dict):
-        return {key if isinstance(key, str) else json.dumps(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int) else str(value)
 
 
 if __name__ == "__main__":
