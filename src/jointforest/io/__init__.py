@@ -1,0 +1,1 @@
+"""Tables in files and pipes, answers as text, and data sets that come with the package."""
