@@ -31,6 +31,7 @@ class ConditionParser(Cursor):
         return merge(clauses)
 
     def clause(self) -> Conditions:
+        """Conditions joined by ``or``, all on one column."""
         start = self.token
         found = [self.all()]
         while self.is_keyword("or"):
@@ -41,6 +42,7 @@ class ConditionParser(Cursor):
         return self.on_one_column(start, found, "or", "P(A or B) = P(A) + P(B) - P(A, B)")
 
     def all(self) -> Conditions:
+        """Conditions joined by ``and``."""
         found = [self.part()]
         while self.is_keyword("and"):
             self.advance()
@@ -48,6 +50,7 @@ class ConditionParser(Cursor):
         return merge(found)
 
     def part(self) -> Conditions:
+        """A condition, its opposite, or conditions in brackets."""
         self.depth += 1
         if self.depth > _DEEPEST:
             raise self.fail(f"brackets and 'not' more than {_DEEPEST} deep")
@@ -68,12 +71,14 @@ class ConditionParser(Cursor):
         return found
 
     def on_one_column(self, start: Token, found: list[Conditions], word: str, answer: str) -> Conditions:
+        """Conditions of which any may hold; an error at ``start`` if they are on several columns."""
         columns = {column for conditions in found for column, _ in conditions}
         if len(columns) > 1:
             raise self.across_columns(start, merge(found), word, answer)
         return ((columns.pop(), any_of([conditions[0][1] for conditions in found])),)
 
     def across_columns(self, start: Token, found: Conditions, word: str, answer: str) -> QuerySyntaxError:
+        """The error that a word joins several columns; ``answer`` is how to ask instead."""
         names = ", ".join(repr(column) for column, _ in found[:4])
         hint = f"ask for the parts and combine them: {answer}"
         return self.fail(f"'{word}' over different columns ({names}) is not a region of one column", start, hint)
@@ -108,6 +113,7 @@ class ConditionParser(Cursor):
         return True
 
     def turned(self) -> tuple[str, Condition]:
+        """A condition that starts with a value: ``40 <= age``, ``40 <= age < 60``."""
         low = self.value()
         if not self.is_symbol(*_TURNED):
             raise self.fail(f"expected a comparison, found {self.found()}", hint="write age >= 40, or 40 <= age < 60")
@@ -125,6 +131,7 @@ class ConditionParser(Cursor):
         return column, _interval(low, high, *closed)
 
     def membership(self) -> Condition:
+        """What follows a column: ``between`` two values, or ``in`` a list of them."""
         if self.is_keyword("between"):
             self.advance()
             low = self.value()
@@ -147,6 +154,7 @@ class ConditionParser(Cursor):
         return any_of(values)
 
     def compared(self, op: str, value: Value) -> Condition:
+        """Condition that a column stands in a relation to a value."""
         if op == "=":
             return value
         if op == "!=":

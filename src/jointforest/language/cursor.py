@@ -22,41 +22,50 @@ class Cursor:
 
     @property
     def token(self) -> Token:
+        """The next token."""
         return self.tokens[self.at]
 
     def advance(self) -> Token:
+        """The next token, and go past it."""
         token = self.token
         self.at += 1
         return token
 
     def fail(self, problem: str, token: Token | None = None, hint: str = "") -> QuerySyntaxError:
+        """The error to raise; at the next token, unless another is given."""
         return QuerySyntaxError(problem, self.text, (token or self.token).start, hint)
 
     def is_symbol(self, *symbols: str, ahead: int = 0) -> bool:
+        """Whether the next token (or one further ahead) is one of the symbols."""
         token = self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
         return token.sort == "symbol" and token.value in symbols
 
     def is_keyword(self, *words: str, ahead: int = 0) -> bool:
+        """Whether the next token (or one further ahead) is one of the words, in any case."""
         token = self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
         return token.sort == "word" and str(token.value).lower() in words
 
     def expect(self, symbol: str, hint: str = "") -> None:
+        """Go past a symbol that must be there."""
         if not self.is_symbol(symbol):
             raise self.fail(f"expected '{symbol}', found {self.found()}", hint=hint)
         self.advance()
 
     def found(self) -> str:
+        """The next token as errors show it."""
         if self.token.sort == "end":
             return "the end of the text"
         return repr(self.text[self.token.start : self.token.stop][:40])
 
     def is_column_name(self) -> bool:
+        """Whether the next token can be a column: a bare word that is no keyword, or a quoted name."""
         token = self.token
         if token.sort == "word":
             return str(token.value).lower() not in KEYWORDS
         return token.sort in ("backtick", "double")
 
     def column(self) -> str:
+        """Read a column's name; an error if the table has no such column."""
         if not self.is_column_name():
             hint = "names are bare words, or in backticks or double quotes"
             raise self.fail(f"expected a column's name, found {self.found()}", hint=hint)
@@ -67,6 +76,7 @@ class Cursor:
         return name
 
     def similar(self, name: str) -> str:
+        """Hint for a name that is no column."""
         names = list(self.kinds or ())
         longer = [other for other in names if other.startswith(name)]
         if longer and not self.is_symbol("=", "<", ">"):
@@ -75,6 +85,7 @@ class Cursor:
         return near(name, names)
 
     def value(self) -> Value:
+        """Read a value: a number with its sign, a text, or a bare word."""
         sign = self.advance() if self.is_symbol("+", "-") else None
         token = self.token
         if token.sort == "number" and not isinstance(token.value, str):
@@ -91,6 +102,7 @@ class Cursor:
         raise self.fail(f"expected a value, found {self.found()}", hint=hint)
 
     def word(self) -> str | bool:
+        """Read a bare word as a value: true and false are booleans, signs of a missing value an error."""
         token = self.advance()
         word = str(token.value)
         if word.lower() in ("true", "false"):
@@ -101,6 +113,7 @@ class Cursor:
         return word
 
     def quoting_hint(self) -> str:
+        """Hint for a token that nothing leads up to: often the rest of a text without quotes."""
         previous = self.tokens[self.at - 1] if self.at else self.token
         if previous.sort in ("word", "number") and self.token.sort != "end":
             return "text with dashes, dots or spaces goes in single quotes: 'Never-married'"

@@ -76,6 +76,7 @@ class QueryParser(ConditionParser):
     """Queries, and conditions that stand alone."""
 
     def query(self) -> Query:
+        """The whole text as a query."""
         function = self.function()
         column: str | None = None
         levels: tuple[float, ...] = ()
@@ -94,6 +95,7 @@ class QueryParser(ConditionParser):
         return Query(function, column, levels, event, evidence)
 
     def function(self) -> str:
+        """Read a function's name and the bracket after it."""
         names = {name.lower(): name for name in FUNCTIONS}
         token = self.token
         if token.sort != "word" or not self.is_symbol("(", ahead=1):
@@ -107,9 +109,11 @@ class QueryParser(ConditionParser):
         return name
 
     def is_lone_column(self) -> bool:
+        """Whether ``P`` is asked of a column (its distribution) rather than of an event."""
         return self.is_column_name() and self.is_symbol("|", ")", ahead=1)
 
     def levels(self) -> tuple[float, ...]:
+        """Read the levels of the quantiles of ``Q``."""
         levels = []
         hint = "write Q(column, 0.05, 0.5, 0.95 | evidence)"
         while self.is_symbol(","):
@@ -124,6 +128,7 @@ class QueryParser(ConditionParser):
         return tuple(levels)
 
     def evidence(self, function: str) -> Conditions:
+        """Read the evidence after the bar, if there is any, and the closing bracket."""
         evidence: Conditions = ()
         if self.is_symbol("|"):
             self.advance()
@@ -139,6 +144,7 @@ class QueryParser(ConditionParser):
         return evidence
 
     def conditions_alone(self) -> Conditions:
+        """The whole text as conditions."""
         conditions = self.conditions("a condition")
         if self.is_symbol("|"):
             raise self.fail("a bar '|' has no place in conditions", hint="it belongs in queries: P(event | evidence)")
