@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..ground.warnings import warn
-from .backends.restore import snapped
 from .cells import ColumnCells
 from .grids import MAX_CELLS, decimal_step, find_atoms, is_tied, time_step
 from .libraries import read
+from .restore import snapped
 from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema, near
 from .times import zone, zone_of
 

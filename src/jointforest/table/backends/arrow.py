@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .. import restore
 from ..cells import ColumnCells, FrameReader, check_names, coded, empty, numbers, ticks, unsupported
 from ..schema import Column, Schema
 from ..times import PER_SECOND, unit_of, zone_of
-from . import restore
 
 
 def read(table: pa.Table) -> FrameReader:

@@ -6,10 +6,10 @@ from collections import Counter
 
 import numpy as np
 
+from .. import restore
 from ..cells import ColumnCells, FrameReader, absent, coded, empty, numbers, ticks, unsupported
 from ..schema import Schema
 from ..times import PER_SECOND
-from . import restore
 
 
 def read(array: np.ndarray) -> FrameReader:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .. import restore
 from ..cells import ColumnCells, FrameReader, check_names, coded, empty, numbers, ticks, unsupported
 from ..schema import Column, Schema
 from ..times import PER_SECOND, is_date
 from . import arrow as _arrow
-from . import restore
 
 
 def read(frame: pd.DataFrame) -> FrameReader:

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import polars as pl
 
+from .. import restore
 from ..cells import ColumnCells, FrameReader, coded, empty, numbers, ticks, unsupported
 from ..schema import Column, Schema
 from ..times import PER_SECOND, unit_of, zone_of
-from . import restore
 
 
 def read(frame: pl.DataFrame) -> FrameReader:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import times
-from ..schema import Column
-from ..times import PER_SECOND, unit_of
+from . import times
+from .schema import Column
+from .times import PER_SECOND, unit_of
 
 
 def codes(x: np.ndarray) -> np.ndarray:
