@@ -28,7 +28,7 @@ from ..queries.rows.imputation import impute
 from ..queries.rows.sampling import sample
 from ..table import values as answers
 from ..table.conditions import AllOf, n_rows, normal
-from ..table.evidence import build
+from ..table.evidence import build, drop
 from ..table.fill import fill
 from ..table.frames import encode
 from ..table.regions import Evidence
@@ -816,7 +816,7 @@ class Joint:
         X, unseen = encode(self.schema, frame)
         unseen[:, j] = False
         warn_unseen(self.schema, frame, unseen)
-        evidence = build(self.schema, X, unseen).without(j)
+        evidence = drop(build(self.schema, X, unseen), j)
         WeighedEvidence(self.model, evidence).check(n_jobs)
         return evidence
 
