@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from numba import njit
+from jointforest.ground.compile import entry
 
 
 @cache
 def compiled(kernel: Any) -> Any:
-    """The kernel as Python can call it."""
-    return njit(error_model="numpy")(kernel.py_func)
+    """The kernel as Python can call it, kept on disk as entries are."""
+    return entry(kernel.py_func)
