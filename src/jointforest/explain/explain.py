@@ -12,6 +12,7 @@ import numpy as np
 from ..forest.forest import Forest
 from ..forest.posterior.density import log_density
 from ..forest.posterior.posterior import posterior
+from ..ground.checks import check_number
 from ..language import conditions_text
 from ..table.conditions import AnyOf, PerRow, n_rows, normal
 from ..table.evidence import build, intersect
@@ -50,7 +51,7 @@ def explain(model: Forest, evidence: Evidence, k: int, n_jobs: int | None = -1) 
     ValueError
         If k is not a positive integer, or the evidence has probability 0.
     """
-    _check_count(k)
+    check_number("k", k, 1, whole=True, text="a positive integer")
     post = posterior(model, evidence, n_jobs)
     log_evidence = float(post.log_evidence[0])
     if log_evidence == -math.inf:
@@ -101,9 +102,8 @@ def reverse(model: Forest, event: Mapping[str, Any], k: int, min_share: float, n
     ValueError
         If a parameter is out of range, the event says nothing, has probability 0, or speaks of several rows.
     """
-    _check_count(k)
-    if isinstance(min_share, bool) or not isinstance(min_share, int | float | np.number) or not 0 <= min_share <= 1:
-        raise ValueError(f"min_share must be a number between 0 and 1, got {min_share!r}")
+    check_number("k", k, 1, whole=True, text="a positive integer")
+    check_number("min_share", min_share, 0, 1)
     schema = model.schema
     if any(n_rows(condition) is not None for condition in event.values()):
         raise ValueError("the event must speak of one row, got a condition with an entry for each of several")
@@ -157,8 +157,3 @@ def _regions(model: Forest, asked: set[str], min_share: float) -> list[dict[str,
         held[rule, int(tree[leaf])] = held.get((rule, int(tree[leaf])), 0.0) + float(share[leaf])
     enough = {rule for (rule, _), total in held.items() if total >= min_share - 1e-12}
     return [box for rule, box in boxes.items() if rule and rule in enough]
-
-
-def _check_count(k: Any) -> None:
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ValueError(f"k must be a positive integer, got {k!r}")

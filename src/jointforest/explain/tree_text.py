@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..forest.forest import Forest
+from ..ground.checks import check_number
 from ..language.render import column_text, condition_text
 from ..table.evidence import build
 from .explain import leaf_kind
@@ -96,8 +97,7 @@ def tree_leaves(model: Forest, tree: int) -> np.ndarray:
 
 def _check_tree(model: Forest, tree: int) -> None:
     n_trees = _n_trees(model)
-    if isinstance(tree, bool) or not isinstance(tree, int | np.integer) or not 0 <= tree < n_trees:
-        raise ValueError(f"tree must be the number of a tree, 0 to {n_trees - 1}, got {tree!r}")
+    check_number("tree", tree, 0, n_trees - 1, whole=True, text=f"the number of a tree, 0 to {n_trees - 1}")
 
 
 def _n_trees(model: Forest) -> int:

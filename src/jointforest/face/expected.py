@@ -8,6 +8,8 @@ import numpy as np
 
 from ..ensembles.evaluate import encode as encode_for
 from ..ensembles.read import read_ensemble
+from ..ground.checks import check_number
+from ..ground.random_state import seed_of
 from ..ground.warnings import UnsupportedEvidenceWarning, warn
 from ..queries.expectation.bind import Bound, bind
 from ..queries.expectation.expectation import Rows, expected, knows_splits, with_table
@@ -16,7 +18,6 @@ from ..queries.refit.refit import refit_values, row_weights, targets
 from ..table.evidence import build
 from ..table.frames import encode
 from ..table.unseen_levels import warn_unseen
-from ..table.values import seed_of
 from .joint import Joint
 
 _ENTRIES_A_ROW = 100_000
@@ -94,10 +95,8 @@ class ExpectedPredictor:
         if not isinstance(joint, Joint):  # a learner, perhaps
             hint = "; give its joint_" if hasattr(joint, "joint_") else ""
             raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
-        if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not 0 <= tolerance < 1:
-            raise ValueError(f"tolerance must be a number from 0 (exact) to below 1, got {tolerance!r}")
-        if isinstance(n_draws, bool) or not isinstance(n_draws, int | np.integer) or n_draws < 2:
-            raise ValueError(f"n_draws must be a whole number of at least 2, got {n_draws!r}")
+        check_number("tolerance", tolerance, 0, 1, without="high", text="a number from 0 (exact) to below 1")
+        check_number("n_draws", n_draws, 2, whole=True, text="a whole number of at least 2")
         self.joint: Joint = joint
         self.tolerance, self.n_draws, self.n_jobs = float(tolerance), int(n_draws), n_jobs
         self.random_state = random_state

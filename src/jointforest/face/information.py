@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..forest.forest import Forest
+from ..ground.checks import check, check_number
+from ..ground.random_state import seed_of
 from ..queries.information import measures
 from ..queries.information.column_distances import ColumnDistance, column_distance
 from ..queries.information.measures import MEASURES, Estimate
 from ..queries.information.projection import view, views
-from ..table import values as answers
 from ..table.schema import Schema
 
 __all__ = ["ColumnDistance", "Estimate", "compare", "divergence", "entropy", "mutual_information"]
@@ -58,8 +59,7 @@ def divergence(
     n_jobs: int | None,
 ) -> Estimate:
     """See `Joint.divergence`."""
-    if not isinstance(measure, str) or measure not in MEASURES:
-        raise ValueError(f"measure must be one of {', '.join(map(repr, MEASURES))}, got {measure!r}")
+    check("measure", measure, tuple(MEASURES))
     p, q = views(model, other, _shared(model.schema, other.schema, columns))
     return MEASURES[measure](p, q, tuple(range(len(p.number))), *_draws(n_samples, random_state), n_jobs)
 
@@ -107,6 +107,5 @@ def _apart(schema: Schema, sets: list[list[int]]) -> list[tuple[int, ...]]:
 
 def _draws(n_samples: Any, random_state: Any) -> tuple[int, int]:
     """Number of draws, and the seed."""
-    if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 4:
-        raise ValueError(f"n_samples must be an integer of at least 4, got {n_samples!r}")
-    return int(n_samples), answers.seed_of(random_state)
+    check_number("n_samples", n_samples, 4, whole=True, text="an integer of at least 4")
+    return int(n_samples), seed_of(random_state)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from ..explain.tree_text import tree_leaves
 from ..face.joint import Joint
+from ..ground.checks import Number
 from .shares import Groups, chosen, forest_of, short
 
 _WIDE = 10
@@ -62,7 +63,7 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
     for j in pixels:
         if schema.columns[j].is_categorical:
             raise ValueError(f"column {schema.names[j]!r} is {schema.columns[j].kind}: a pixel is a number")
-    if np.shape(shape) != (2,) or not all(isinstance(n, int | np.integer) and n > 0 for n in shape):
+    if np.shape(shape) != (2,) or not all(n in Number(1, whole=True) for n in shape):
         raise ValueError(f"shape must be a pair of positive integers, height and width, got {shape!r}")
     if len(pixels) != shape[0] * shape[1]:
         raise ValueError(f"{len(pixels)} columns make no picture of shape {shape}, which has {shape[0] * shape[1]}")

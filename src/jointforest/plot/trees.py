@@ -17,6 +17,7 @@ from ..explain.leaf_summaries import answers_text, leaf_answers
 from ..explain.tree_text import TreeNode, tree_leaves, tree_nodes
 from ..face.joint import Joint
 from ..forest.forest import Forest
+from ..ground.checks import check_number
 from ..language.render import column_text, condition_text
 from ..model.model import of_forest
 from ..table.conditions import AnyOf, Interval, Not
@@ -146,8 +147,7 @@ def tree_dot(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, 
 
 def _shown(model: Forest, tree: int, max_leaves: int) -> _Shown:
     """Nodes of a tree with at most so many ends, opened from the heaviest on."""
-    if isinstance(max_leaves, bool) or not isinstance(max_leaves, int | np.integer) or max_leaves < 1:
-        raise ValueError(f"max_leaves must be a positive integer, got {max_leaves!r}")
+    check_number("max_leaves", max_leaves, 1, whole=True, text="a positive integer")
     nodes = tree_nodes(model, tree)
     live = set(tree_leaves(model, tree).tolist())
     below: list[list[int]] = [[node.leaf] if node.leaf in live else [] for node in nodes]

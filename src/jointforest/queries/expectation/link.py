@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ensembles.evaluate import apply_link
+from ...ground.checks import check
 from .bind import Bound
 from .expectation import Rows, expected, take
 from .second_moments import MOST_CELLS, MOST_PAIRS, Moments, by_cells, by_pairs, completed
@@ -55,8 +56,7 @@ def expected_answer(
         An unknown method; "probit" with another link; "exact" if a row has more than a million combinations of cells.
     """
     link = bound.ensemble.link
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    check("method", method, METHODS)
     if method == "probit" and link not in ("logistic", "identity"):
         raise ValueError(
             f"method='probit' is for the log-odds of two classes; the model's link is {link!r}: use 'auto'"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...ensembles.table import Ensemble
+from ...ground.checks import check, check_number
 from ..expectation.bind import Bound
 from ..expectation.expectation import Rows
 from .log_loss import refit_log_loss
@@ -52,8 +53,7 @@ def refit_values(
     """
     ensemble = bound.ensemble
     link = ensemble.link
-    if method not in ("auto", *METHODS):
-        raise ValueError(f"method must be one of 'auto', {', '.join(map(repr, METHODS))}, got {method!r}")
+    check("method", method, ("auto", *METHODS))
     if link == "exp":
         raise ValueError(
             f"the {ensemble.library} predicts the exponential of a sum, by one of several losses (Poisson, gamma, "
@@ -61,8 +61,7 @@ def refit_values(
         )
     if weight_decay is None:
         weight_decay = 0.0 if link == "identity" else 1.0 / (len(y) if weight is None else float(weight.sum()))
-    if not 0 <= weight_decay < np.inf:
-        raise ValueError(f"weight_decay must be a number of at least 0, got {weight_decay!r}")
+    check_number("weight_decay", weight_decay, 0, np.inf, without="high", text="a number of at least 0")
     if method == "auto":
         method = "bagging" if is_average(ensemble) else "boosting"
     if link == "identity":

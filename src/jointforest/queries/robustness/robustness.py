@@ -10,6 +10,7 @@ from ...forest.column.levels import level_probability
 from ...forest.column.moments import mean_variance
 from ...forest.forest import Forest
 from ...forest.posterior.density import log_density
+from ...ground.checks import check, check_number
 from ...ground.threads import chunks, map_ordered
 from ...leaves.table import FACTORS
 from ...table.distinct_rows import distinct_rows
@@ -77,8 +78,7 @@ def robustness(
     A. Correia, R. Peharz, C. de Campos, "Towards Robust Classification with Deep Generative Forests" (2020), sections 3
     and 4; D. Maua and others, "Robustifying sum-product networks" (IJAR, 2018), Theorem 1. See docs/robustness.md.
     """
-    if not tol > 0:
-        raise ValueError(f"tol must be more than 0, got {tol!r}")
+    check_number("tol", tol, 0, without="low", text="more than 0")
     evidence = _without_target(model, evidence, j)
     problem = _problem(model, j, beta, c, shift, n_jobs)
     rows, place = distinct_rows(evidence)
@@ -127,8 +127,7 @@ def worst_margin(
     ValueError
         See `robustness`; also if epsilon is not in 0..1.
     """
-    if not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon must be between 0 and 1, got {epsilon!r}")
+    check_number("epsilon", epsilon, 0, 1, text="between 0 and 1")
     evidence = _without_target(model, evidence, j)
     problem = _problem(model, j, beta, c, shift, n_jobs)
     predicted, _ = _two_likeliest(level_probability(model, evidence, j, n_jobs, beta))
@@ -163,10 +162,8 @@ def _without_target(model: Forest, evidence: Evidence, j: int) -> Evidence:
 
 def _problem(model: Forest, j: int, beta: float, c: float, shift: str, n_jobs: int | None) -> Problem:
     """What is asked of every row."""
-    if shift not in _SHIFTS:
-        raise ValueError(f"shift must be one of {_SHIFTS}, got {shift!r}")
-    if not 0 <= c < math.inf:
-        raise ValueError(f"c must be a number of at least 0, got {c!r}")
+    check("shift", shift, _SHIFTS)
+    check_number("c", c, 0, math.inf, without="high", text="a number of at least 0")
     columns, trees, leaves = model.columns, model.trees, model.leaves
     slot = columns.slot[j]
     allowed = allowed_levels(columns, trees, j)

@@ -1,0 +1,139 @@
+"""Checks of arguments: which values are allowed, and an error that says what was expected and what was given.
+
+What is allowed is said as a tuple: texts and None stand for themselves, a `Number` for its range. An estimator declares
+one tuple for each parameter, and has them all checked at the start of ``fit``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Number:
+    """A range of numbers; booleans and NaN are in none.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the range.
+    whole : bool
+        Whether only whole numbers (of Python or NumPy) are in it.
+    without : "", "low", "high" or "both"
+        Ends that are not in the range.
+    text : str
+        What errors call it; default: its ends.
+
+    Examples
+    --------
+    >>> 0.5 in Number(0, 1), 1.0 in Number(0, 1, without="high"), True in Number(0), 2.0 in Number(0, whole=True)
+    (True, False, False, False)
+    >>> str(Number(1, whole=True)), str(Number(0, 0.5)), str(Number(0, 0.5, without="low"))
+    ('a whole number at least 1', 'a number between 0 and 0.5', 'a number more than 0 and at most 0.5')
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    whole: bool = False
+    without: str = ""
+    text: str = ""
+
+    def __contains__(self, value: Any) -> bool:
+        if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
+            return False
+        number: Any = value
+        above = self.low < number if self.without in ("low", "both") else self.low <= number
+        below = number < self.high if self.without in ("high", "both") else number <= self.high
+        return bool(above and below)
+
+    def __str__(self) -> str:
+        if self.text:
+            return self.text
+        kind = "a whole number" if self.whole else "a number"
+        if not self.without and -math.inf < self.low and self.high < math.inf:
+            return f"{kind} between {self.low} and {self.high}"
+        above = f"{'more than' if self.without in ('low', 'both') else 'at least'} {self.low}"
+        below = f"{'less than' if self.without in ('high', 'both') else 'at most'} {self.high}"
+        limits = [above] * (self.low > -math.inf) + [below] * (self.high < math.inf)
+        return f"{kind} {' and '.join(limits)}".rstrip()
+
+
+Allowed = tuple[str | Number | None, ...]
+"""Values that an argument may have."""
+
+
+def check(name: str, value: Any, allowed: Allowed) -> None:
+    """Raise ValueError unless the argument ``name`` has one of the values that are allowed.
+
+    Examples
+    --------
+    >>> check("beta", 0.5, ("auto", Number(0, 1)))
+    >>> check("beta", "all", ("auto", Number(0, 1)))
+    Traceback (most recent call last):
+    ValueError: beta must be 'auto' or a number between 0 and 1, got 'all'
+    """
+    for one in allowed:
+        if value in one if isinstance(one, Number) else value is None if one is None else _is_text(value, one):
+            return
+    raise ValueError(f"{name} must be {_in_words(allowed)}, got {value!r}")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    whole: bool = False,
+    without: str = "",
+    text: str = "",
+) -> None:
+    """Raise ValueError unless the argument ``name`` is in the `Number` that the others make."""
+    check(name, value, (Number(low, high, whole, without, text),))
+
+
+def check_shares(name: str, value: Any) -> np.ndarray:
+    """A number, or a sequence of numbers, as a float64 array of 0 or 1 dimensions.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else, or one is not above 0 and below 1.
+    """
+    try:
+        shares = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        shares = np.array(np.nan)
+    if shares.ndim > 1 or not np.all((shares > 0) & (shares < 1)):
+        raise ValueError(f"{name} must be a number, or a sequence of numbers, between 0 and 1, got {value!r}")
+    return shares
+
+
+def check_parameters(allowed: Mapping[str, Allowed], given: Mapping[str, Any]) -> None:
+    """Raise ValueError for the first parameter that is declared in ``allowed`` and has another value.
+
+    Examples
+    --------
+    >>> check_parameters({"leaf": ("normal", "uniform")}, {"leaf": "gamma", "kinds": None})
+    Traceback (most recent call last):
+    ValueError: leaf must be one of 'normal', 'uniform', got 'gamma'
+    """
+    for name, values in allowed.items():
+        check(name, given[name], values)
+
+
+def _is_text(value: Any, text: str) -> bool:
+    return isinstance(value, str) and value == text
+
+
+def _in_words(allowed: Allowed) -> str:
+    words = [repr(one) if one is None or isinstance(one, str) else str(one) for one in allowed]
+    if all(isinstance(one, str) for one in allowed):
+        return f"one of {', '.join(words)}"
+    return " or ".join([*([", ".join(words[:-1])] if words[:-1] else []), words[-1]])
