@@ -20,7 +20,7 @@ from _common import arguments, finish, progress, read, verdict
 from sklearn.ensemble import RandomForestClassifier
 
 from jointforest.ground.threads import map_ordered
-from jointforest.learn.adversarial.rounds import draw_rows
+from jointforest.learn.rows import draw_rows
 from jointforest.table.frames import encode
 from jointforest.table.infer_schema import infer_schema
 from jointforest.table.schema import kernel_columns

@@ -16,7 +16,7 @@ from _common import arguments, finish, progress, read, timed, verdict
 from sklearn.ensemble import RandomForestClassifier
 
 from jointforest import GenerativeForestClassifier
-from jointforest.learn.adversarial.rounds import draw_rows
+from jointforest.learn.rows import draw_rows
 from jointforest.table.frames import encode
 from jointforest.trees.nodes import Trees
 

@@ -16,7 +16,8 @@ from sklearn.base import clone
 
 import jointforest as jf
 from jointforest.forest.check import check
-from jointforest.learn.joint_tree import count_rows, judging
+from jointforest.learn.checks import count_rows
+from jointforest.learn.joint_tree import judging
 from jointforest.table.columns import Columns
 from jointforest.table.frames import encode
 from jointforest.table.infer_schema import infer_schema

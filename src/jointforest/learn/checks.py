@@ -1,14 +1,15 @@
-"""Checks of estimator parameters, with errors that say what was expected."""
+"""Numbers that can be learned, and numbers of columns or rows that parameters stand for."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from ..ground.checks import Number, check, check_number
 from ..leaves.fit.fit import NARROWEST
 
 LARGEST = 1e150
@@ -33,38 +34,39 @@ def check_cells(names: Sequence[str], cells: np.ndarray) -> None:
             )
 
 
-def check_number(
-    name: str, value: Any, *, low: float, high: float = math.inf, whole: bool = False, none: bool = False
-) -> None:
-    """Raise ValueError unless ``low <= value <= high`` (a whole number if ``whole``; None allowed if ``none``)."""
-    if none and value is None:
-        return
-    kind = Integral if whole else Real
-    if isinstance(value, bool) or not isinstance(value, kind) or not low <= float(value) <= high:
-        what = "a whole number" if whole else "a number"
-        limits = f"at least {low}" if high == math.inf else f"between {low} and {high}"
-        raise ValueError(f"{name} must be {what} {limits}{' or None' if none else ''}, got {value!r}")
+def count_features(max_features: Any, d: int) -> int:
+    """Number of columns tried at each node, from scikit-learn's ``max_features``, for d columns.
 
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Raise ValueError unless ``value`` is one of ``choices``."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-
-
-def count_features(max_features: str | int | float | None, d: int) -> int:
-    """Number of columns tried at each node, from scikit-learn's ``max_features``, for d columns."""
+    Examples
+    --------
+    >>> [count_features(given, 17) for given in ("sqrt", "log2", None, 3, 0.5)]
+    [4, 4, 17, 3, 8]
+    """
     if max_features is None:
         return d
     if max_features == "sqrt":
         return max(1, math.isqrt(d))
     if max_features == "log2":
         return max(1, int(math.log2(d)))
-    if not isinstance(max_features, str | bool):
-        if isinstance(max_features, int | np.integer) and max_features >= 1:
-            return min(int(max_features), d)
-        if isinstance(max_features, float) and 0 < max_features <= 1:
-            return max(1, int(max_features * d))
-    raise ValueError(
-        f"max_features must be 'sqrt', 'log2', None, a whole number >= 1 or a share in (0, 1], got {max_features!r}"
-    )
+    return min(int(max_features), d) if isinstance(max_features, Integral) else max(1, int(max_features * d))
+
+
+def count_rows(min_samples_leaf: Any, n: int) -> float:
+    """Fewest rows of a leaf, from a number or a share of n rows.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+
+    Examples
+    --------
+    >>> count_rows(5, 1000), count_rows(0.01, 1000), count_rows(0.01, 20)
+    (5.0, 10.0, 1.0)
+    """
+    if isinstance(min_samples_leaf, Integral):
+        check_number("min_samples_leaf", min_samples_leaf, 1, whole=True)
+        return float(min_samples_leaf)
+    share = Number(0, 1, without="both", text="a whole number >= 1 or a share in (0, 1)")
+    check("min_samples_leaf", min_samples_leaf, (share,))
+    return float(max(1, math.ceil(min_samples_leaf * n - 1e-9)))  # 0.07 * 100 is above 7

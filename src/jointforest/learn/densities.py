@@ -11,13 +11,13 @@ from ..ground.threads import map_ordered
 from ..leaves.circuits.learnspn import TreeCircuits
 from ..leaves.fit.fit import Settings, Table, TreeLeaves, background, fit_tree
 from ..leaves.fit.quantile import quantile_circuits
-from ..leaves.fit.statistics_kernels import rows_by_leaf
 from ..leaves.join import join
 from ..leaves.table import Circuits
 from ..table.columns import Columns
 from ..table.schema import Schema
 from ..trees.boxes import leaf_boxes
-from ..trees.nodes import Trees, add_stump
+from ..trees.nodes import add_stump
+from .arrival import Arrival, first_leaves, rows_in_leaves
 
 TARGET = Settings(leaf="normal", bounds="no", smoothing=0.0, spread_rows=1e-6)
 """Classes are not smoothed and means are the rows' own, so that on complete rows a tree's conditional is its own
@@ -31,9 +31,7 @@ def learn_densities(
     schema: Schema,
     columns: Columns,
     table: Table,
-    trees: Trees,
-    leaf_of: np.ndarray,
-    weight: np.ndarray,
+    arrival: Arrival,
     settings: Settings,
     epsilon: float,
     n_jobs: int | None,
@@ -44,20 +42,19 @@ def learn_densities(
 
     Parameters
     ----------
-    trees : Trees
-        T trees with L leaves, without background.
-    leaf_of : int32 array (T, n)
-        Leaf (0..L-1) of each row in each tree.
-    weight : float64 array (T, n)
-        How much each row counts in each tree; rows of weight 0 are left out.
+    table : Table
+        The n rows.
+    arrival : Arrival
+        The trees, where the rows end in them, and how much they count there.
     epsilon : float
         Weight of the background; 0 leaves it out.
     target : Settings, optional
-        Settings of the last column, the target of the trees, which has others than the rest: see `TARGET`.
+        Settings of the last column, where it is the target of the trees, such as `TARGET`.
     circuits : callable, optional
         Learns circuits for leaves, see `LearnCircuits`; default: every leaf is a product over the columns. Not for
-        quantile leaves (see `leaves.quantile`), which are circuits.
+        quantile leaves (`leaves.fit.quantile`), which are circuits.
     """
+    trees, weight = arrival.trees, arrival.weight
     lo, hi, allowed = leaf_boxes(trees, columns)
     first = first_leaves(trees)
     last = len(columns.slot) - 1
@@ -73,8 +70,7 @@ def learn_densities(
         return _with_column(columns, fitted, fit_tree(columns, table, rows, start, weight, *box, target, [last]), last)
 
     def one(t: int) -> tuple[TreeLeaves, tuple[Circuits, TreeLeaves] | None]:
-        own = np.where(weight[t] > 0, leaf_of[t] - first[t], -1).astype(np.int32)
-        rows, start = rows_by_leaf(own, int(first[t + 1] - first[t]))
+        rows, start = rows_in_leaves(arrival, first, t)
         own_leaves = np.arange(first[t], first[t + 1])
         leaves = fit(rows, start, weight[t], own_leaves)
         if settings.leaf == "quantile":
@@ -93,12 +89,6 @@ def learn_densities(
     learned = [both for _, both in fitted if both is not None] or None
     leaves = join(columns, [tree for tree, _ in fitted], back, epsilon, learned)
     return Forest(schema, columns, trees if back is None else add_stump(trees), leaves, has_background=back is not None)
-
-
-def first_leaves(trees: Trees) -> np.ndarray:
-    """Leaves of tree t are ``first[t]..first[t + 1] - 1``; shape (T + 1,)."""
-    n_leaves = np.add.reduceat(trees.leaf >= 0, trees.root, dtype=np.int64)
-    return np.concatenate([[0], np.cumsum(n_leaves)])
 
 
 def _with_column(columns: Columns, leaves: TreeLeaves, other: TreeLeaves, j: int) -> TreeLeaves:

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
-from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
-from ..face.joint import Joint
-from ..ground.threads import map_ordered, n_threads
+from ..forest.forest import Forest
+from ..ground.checks import Allowed, Number
+from ..ground.threads import map_ordered
 from ..leaves.fit.fit import Settings, prepare
-from ..model.model import of_forest
-from ..table.columns import Columns
-from ..table.frames import encode
-from ..table.infer_schema import infer_schema
-from ..table.schema import Schema, kernel_columns
+from ..table.schema import Schema
 from ..trees.grow.criterion_kernels import ENTROPY, GINI
-from ..trees.grow.grow import RankTree, join
+from ..trees.grow.grow import RankTree
 from ..trees.grow_joint.grow import JointSettings, grow_joint
 from ..trees.grow_joint.row_kernels import joint_rows
-from ..trees.nodes import Trees
-from ..trees.ranks import rank, snap
-from .adversarial.rounds import draw_rows
-from .checks import check_cells, check_choice, check_number, count_features
+from ..trees.ranks import rank
+from .arrival import Arrival, arrive
+from .base import FOREST, LEAVES, Rows, TableLearner
+from .checks import count_features, count_rows
 from .densities import learn_densities
+from .rows import draw_rows
 
-LEAVES = ("quantile", "normal", "normal_moments", "normal_mle", "uniform")
 CRITERIA = {"entropy": ENTROPY, "gini": GINI}
 
 
-class JointTree(BaseEstimator):
+class JointTree(TableLearner):
     """Learn the joint distribution of a table with a joint probability tree.
 
     A tree whose splits are judged on all columns at once: each split lessens the impurity of the other columns,
@@ -69,9 +62,10 @@ class JointTree(BaseEstimator):
         Whether each tree of a forest is grown on rows drawn with replacement. A single tree takes every row once.
     leaf : "quantile", "normal", "normal_moments", "normal_mle" or "uniform"
         Density of numbers in a leaf. "quantile": a piecewise-linear CDF learned from the leaf's rows (paper, section
-        3). The others: see `AdversarialForest`.
+        3). The others, a truncated normal or uniform density: `AdversarialForest` describes them.
     quantile_epsilon : float
-        Largest distance between the CDF of a quantile leaf and that of its rows, see `AdversarialForest`.
+        Largest distance between the CDF of a quantile leaf and that of its rows; of w rows never less than
+        ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
     epsilon : float
         Weight of the background; 0 leaves it out, and rows far from all others may then have density 0.
     kinds : dict or None
@@ -95,6 +89,14 @@ class JointTree(BaseEstimator):
     >>> round(gentoo.mean("flipper_length_mm") / 10), round(gentoo.proba("island")["Biscoe"], 1)
     (22, 1.0)
     """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        **FOREST,
+        "criterion": tuple(CRITERIA),
+        "min_impurity_decrease": ("auto", Number(0, 1)),
+        "leaf": ("quantile", "normal", "normal_moments", "normal_mle", "uniform"),
+        "quantile_epsilon": LEAVES["quantile_epsilon"],
+    }
 
     def __init__(
         self,
@@ -135,44 +137,20 @@ class JointTree(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: None = None) -> JointTree:
-        """Learn from a frame (pandas, polars, pyarrow) or a 2-d array; cells may be missing.
+    def _check(self) -> None:
+        super()._check()
+        count_rows(self.min_samples_leaf, 1)
 
-        Parameters
-        ----------
-        X : frame of n rows
-        y : ignored
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of its range, or the table cannot be used (each message names the column).
-        """
-        self._check()
-        schema = infer_schema(X, self.kinds)
-        judges = judging(schema, self.targets, self.features, self.splitters)
-        columns = kernel_columns(schema)
-        cells = snap(columns, encode(schema, X)[0])
-        check_cells(schema.names, cells)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.feature_names_in_ = np.array(schema.names, dtype=object)
-        self.n_features_in_ = len(schema.names)
-        trees, leaf_of, weight = self._grow(schema, columns, cells, judges, seed)
-        table = prepare(columns, cells)
-        del cells
+    def _learn(self, rows: Rows, frame: Any, seed: int) -> Forest:
+        arrival = self._grow(rows, seed)
         settings = Settings(leaf=self.leaf, quantile_epsilon=self.quantile_epsilon)
-        model = learn_densities(schema, columns, table, trees, leaf_of, weight, settings, self.epsilon, self.n_jobs)
-        self.joint_ = Joint(of_forest(model))
-        return self
+        table = prepare(rows.columns, rows.X)
+        return learn_densities(rows.schema, rows.columns, table, arrival, settings, self.epsilon, self.n_jobs)
 
-    def _grow(
-        self, schema: Schema, columns: Columns, cells: np.ndarray, judges: np.ndarray, seed: int
-    ) -> tuple[Trees, np.ndarray, np.ndarray]:
-        """The forest, the leaf in which each row ends (T, n), and how much it counts there (T, n)."""
+    def _grow(self, rows: Rows, seed: int) -> Arrival:
+        """The forest, and where the rows end in it."""
+        schema, columns, cells = rows
+        judges = judging(schema, self.targets, self.features, self.splitters)
         n = len(cells)
         settings = JointSettings(
             criterion=CRITERIA[self.criterion],
@@ -193,44 +171,7 @@ class JointTree(BaseEstimator):
             return tree, node, weight
 
         grown = list(map_ordered(one, [(t,) for t in range(self.n_estimators)], self.n_jobs))
-        rows_at = [np.bincount(node[w > 0], w[w > 0], minlength=len(tree.feature)) for tree, node, w in grown]
-        trees = join(columns, ranks, [tree for tree, _, _ in grown], rows_at)
-        first = np.cumsum([0] + [len(tree.feature) for tree, _, _ in grown[:-1]])
-        leaf_of = [
-            np.where(node >= 0, trees.leaf[node + at], -1) for (_, node, _), at in zip(grown, first, strict=True)
-        ]
-        return trees, np.array(leaf_of, dtype=np.int32), np.array([w for _, _, w in grown])
-
-    def _check(self) -> None:
-        """Refuse parameters out of range."""
-        check_number("n_estimators", self.n_estimators, low=1, whole=True)
-        check_choice("criterion", self.criterion, tuple(CRITERIA))
-        count_rows(self.min_samples_leaf, 1)
-        check_number("max_depth", self.max_depth, low=1, whole=True, none=True)
-        check_number("max_leaf_nodes", self.max_leaf_nodes, low=2, whole=True, none=True)
-        if self.min_impurity_decrease != "auto":
-            check_number("min_impurity_decrease", self.min_impurity_decrease, low=0, high=1)
-        check_choice("leaf", self.leaf, LEAVES)
-        check_number("quantile_epsilon", self.quantile_epsilon, low=1e-6, high=1)
-        check_number("epsilon", self.epsilon, low=0, high=0.5)
-        n_threads(self.n_jobs)
-
-
-def count_rows(min_samples_leaf: Any, n: int) -> float:
-    """Fewest rows of a leaf, from a number or a share of n rows.
-
-    Examples
-    --------
-    >>> count_rows(5, 1000), count_rows(0.01, 1000), count_rows(0.01, 20)
-    (5.0, 10.0, 1.0)
-    """
-    if isinstance(min_samples_leaf, Integral):
-        check_number("min_samples_leaf", min_samples_leaf, low=1, whole=True)
-        return float(min_samples_leaf)
-    share = float(min_samples_leaf) if isinstance(min_samples_leaf, Real) else math.nan
-    if not 0 < share < 1:
-        raise ValueError(f"min_samples_leaf must be a whole number >= 1 or a share in (0, 1), got {min_samples_leaf!r}")
-    return float(max(1, math.ceil(share * n - 1e-9)))  # 0.07 * 100 is above 7
+        return arrive(columns, ranks, *zip(*grown, strict=True))
 
 
 def judging(
@@ -250,7 +191,7 @@ def judging(
     Examples
     --------
     >>> import numpy as np
-    >>> from jointforest.table.infer import infer_schema
+    >>> from jointforest.table.infer_schema import infer_schema
     >>> schema = infer_schema(np.array([[1.0, 2.0, 3.0]]))
     >>> judging(schema, ["x2"], None, None).astype(int).tolist()
     [[0, 0, 1], [0, 0, 1], [0, 0, 0]]

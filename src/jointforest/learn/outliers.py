@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin, clone, is_classifier, is_regressor
+from sklearn.base import OutlierMixin, clone, is_classifier, is_regressor
 from sklearn.model_selection import KFold
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..ground.threads import n_threads
+from ..ground.checks import Allowed, Number
 from ..queries.posterior.density import log_density
 from ..queries.rows.attribution import attribution
-from ..table.evidence import build
 from ..table.frames import encode
 from ..table.infer_schema import infer_schema
 from ..table.regions import Evidence
-from ..table.schema import Schema
-from ..table.unseen_levels import warn_unseen
 from .adversarial.adversarial import AdversarialForest
-from .checks import check_number
+from .base import Learner
+from .features import feature_schema, read_features
+from .rows import take_rows
 
 FENCE = 1.5
 """contamination="auto": so many interquartile ranges below the lower quartile (Tukey 1977)."""
@@ -29,7 +28,7 @@ FOLDS = 5
 """Folds for learners without out-of-bag densities."""
 
 
-class ForestOutlierDetector(OutlierMixin, BaseEstimator):
+class ForestOutlierDetector(OutlierMixin, Learner):
     """Detect outliers by the log-density log p(x) of a forest; cells may be missing.
 
     The joint distribution of the table is learned; a row is an outlier if its density is lower than that of most
@@ -75,6 +74,8 @@ class ForestOutlierDetector(OutlierMixin, BaseEstimator):
     'body_mass_g'
     """
 
+    _allowed: ClassVar[dict[str, Allowed]] = {"contamination": ("auto", Number(0, 0.5, without="low"))}
+
     def __init__(
         self,
         estimator: Any = None,
@@ -106,9 +107,7 @@ class ForestOutlierDetector(OutlierMixin, BaseEstimator):
         ValueError
             If a parameter is out of its range, or the table cannot be used (each message names the column).
         """
-        if self.contamination != "auto":
-            check_number("contamination", self.contamination, low=np.nextafter(0.0, 1.0), high=0.5)
-        n_threads(self.n_jobs)
+        self._check()
         X = _read(X)
         learner = (
             histogram_forest(X, self.n_jobs, self.random_state) if self.estimator is None else clone(self.estimator)
@@ -118,7 +117,7 @@ class ForestOutlierDetector(OutlierMixin, BaseEstimator):
             learner.set_params(oob_score=True)
         self.estimator_ = _fitted(learner, X, y)
         self.joint_ = self.estimator_.joint_
-        self._features = _feature_schema(self.estimator_)
+        self._features = feature_schema(self.joint_.schema, self.estimator_.n_features_in_)
         self.n_features_in_ = len(self._features.columns)
         if self._features.frame != "numpy":
             self.feature_names_in_ = np.array(self._features.names, dtype=object)
@@ -158,7 +157,8 @@ class ForestOutlierDetector(OutlierMixin, BaseEstimator):
     def attribution(self, X: Any) -> np.ndarray:
         """Which cells make a row unlikely: log p(x_j | the other known cells), float64 (n, d), NaN where missing.
 
-        See `Joint.attribution`.
+        Compare a cell with the same column's cells in other rows: numbers with a density are measured in their units. A
+        level never seen at learning has its penalty.
         """
         X = self._read(X)
         evidence = _evidence(self.estimator_, X)
@@ -173,13 +173,6 @@ class ForestOutlierDetector(OutlierMixin, BaseEstimator):
         if isinstance(X, np.ndarray):
             validate_data(self, X, reset=False, skip_check_array=True)
         return X
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 def histogram_forest(X: Any, n_jobs: int | None = -1, random_state: Any = None) -> AdversarialForest:
@@ -226,19 +219,9 @@ def _fitted(learner: Any, X: Any, y: Any) -> Any:
     return learner.fit(X, y) if is_classifier(learner) or is_regressor(learner) else learner.fit(X)
 
 
-def _feature_schema(learner: Any) -> Schema:
-    """Columns of a fitted learner's joint without the target, which comes last."""
-    schema = learner.joint_.schema
-    return Schema(schema.columns[: learner.n_features_in_], schema.frame)
-
-
 def _evidence(learner: Any, X: Any) -> Evidence:
-    """Evidence of rows of features; nothing is known of a target."""
-    features, schema = _feature_schema(learner), learner.joint_.schema
-    cells, unseen = encode(features, X)
-    warn_unseen(features, X, unseen)
-    more = ((0, 0), (0, len(schema.columns) - len(features.columns)))
-    return build(schema, np.pad(cells, more, constant_values=np.nan), np.pad(unseen, more))
+    """Evidence of rows of a fitted learner's features."""
+    return read_features(learner.joint_.schema, learner.n_features_in_, X)
 
 
 def _held_out_scores(learner: Any, X: Any, y: Any, n_jobs: int | None, random_state: Any) -> np.ndarray:
@@ -247,14 +230,9 @@ def _held_out_scores(learner: Any, X: Any, y: Any, n_jobs: int | None, random_st
     scores = np.empty(n)
     folds = KFold(min(FOLDS, n), shuffle=True, random_state=check_random_state(random_state))
     for learn, rest in folds.split(np.empty(n)):
-        one = _fitted(clone(learner), _rows(X, learn), None if y is None else np.asarray(y)[learn])
-        scores[rest] = log_density(one.joint_.model, _evidence(one, _rows(X, rest)), n_jobs)
+        one = _fitted(clone(learner), take_rows(X, learn), None if y is None else np.asarray(y)[learn])
+        scores[rest] = log_density(one.joint_.model, _evidence(one, take_rows(X, rest)), n_jobs)
     return scores
-
-
-def _rows(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of a frame or array."""
-    return X[rows] if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True)[rows].to_native()
 
 
 def _offset(scores: np.ndarray, contamination: float | str) -> float:

@@ -10,12 +10,16 @@ import pytest
 from sklearn.base import clone
 
 import jointforest as jf
+from jointforest.forest.forest import Forest
 from jointforest.learn.adversarial import adversarial, rounds
 from jointforest.learn.adversarial.generate_kernels import from_leaves, from_marginals
-from jointforest.learn.adversarial.rounds import RoundSettings, draw_rows, prune_forest, run
+from jointforest.learn.adversarial.rounds import RoundSettings, prune_forest, run
 from jointforest.learn.checks import count_features
+from jointforest.learn.rows import draw_rows
+from jointforest.model.model import of_forest
 from jointforest.table.frames import encode
 from jointforest.table.infer_schema import infer_schema
+from jointforest.table.regions import Evidence
 from jointforest.table.schema import Schema, kernel_columns
 from jointforest.trees.grow.grow import find_leaves
 from jointforest.trees.ranks import Ranks, rank, snap
@@ -48,7 +52,7 @@ def ranked(frame: pd.DataFrame) -> tuple[Schema, Ranks]:
     return schema, rank(columns, snap(columns, encode(schema, frame)[0]))
 
 
-def run_rounds(frame: pd.DataFrame, seed: int = 0, **settings: object) -> tuple[rounds.Forest, list[float]]:
+def run_rounds(frame: pd.DataFrame, seed: int = 0, **settings: object) -> tuple[rounds.Discriminator, list[float]]:
     schema, ranks = ranked(frame)
     return run(schema, ranks, SETTINGS._replace(n_draws=2 * len(frame), **settings), seed, lambda turn, accuracy: None)
 
@@ -299,9 +303,9 @@ def test_verbose_prints_a_line_a_round(frame: pd.DataFrame, capsys: pytest.Captu
 def test_out_of_bag_density_against_a_slow_computation(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, np.ndarray] = {}
 
-    def spy(joint: jf.Joint, X: pd.DataFrame, drawn: np.ndarray, n_jobs: int) -> np.ndarray:
-        seen["drawn"], seen["joint"] = drawn, joint
-        return slow(joint, X, drawn, n_jobs)
+    def spy(model: Forest, evidence: Evidence, drawn: np.ndarray, n_jobs: int) -> np.ndarray:
+        seen["drawn"], seen["joint"] = drawn, jf.Joint(of_forest(model))
+        return slow(model, evidence, drawn, n_jobs)
 
     slow = adversarial._oob_log_density
     monkeypatch.setattr(adversarial, "_oob_log_density", spy)
@@ -344,7 +348,7 @@ def fitted_rows(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, **settings
     """The rows that each tree was grown on and that estimated its leaves."""
     seen: dict = {}
 
-    def spy(forest: rounds.Forest, codes: np.ndarray, used: np.ndarray, *rest: object) -> rounds.Forest:
+    def spy(forest: rounds.Discriminator, codes: np.ndarray, used: np.ndarray, *rest: object) -> rounds.Discriminator:
         seen["used"] = np.array(used)
         return prune_forest(forest, codes, used, *rest)
 

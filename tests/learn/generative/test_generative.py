@@ -21,10 +21,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from jointforest.face.joint import Joint
 from jointforest.forest.column.levels import level_probability
 from jointforest.forest.column.tree_answers import tree_answers
-from jointforest.learn.adversarial.rounds import draw_rows
 from jointforest.learn.generative.classifier import GenerativeForestClassifier
 from jointforest.learn.generative.regressor import GenerativeForestRegressor
 from jointforest.learn.generative.tuning import BETA_MISSING, BETAS, _average
+from jointforest.learn.rows import draw_rows
 from jointforest.table.evidence import build
 from tests import oracle
 

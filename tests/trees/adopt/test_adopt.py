@@ -241,7 +241,7 @@ def test_features_are_matched_by_name_or_by_place(library) -> None:
     given_frame = library(reordered.to_numpy()) if library is np.asarray else library(reordered)
     _, arrival = adopted(forest, given_frame, y)
     expected = read_forest(forest).rows[0].max()
-    assert arrival.drawn[0].sum() == expected
+    assert arrival.weight[0].sum() == expected
     leaves = applied(forest, frame)
     for found, wanted in zip(arrival.leaf_of, leaves, strict=True):
         assert len(np.unique(found)) == len(np.unique(wanted)) == len(np.unique(found + 10**6 * wanted))
@@ -310,7 +310,7 @@ def test_a_tree_without_splits_and_one_whose_split_parts_nothing() -> None:
 def shares_of_classes(arrival, y: np.ndarray, n_classes: int) -> np.ndarray:
     """Average over trees of the class shares in each row's leaf, by the weights of the rows."""
     total = np.zeros((len(y), n_classes))
-    for leaf, weight in zip(arrival.leaf_of, arrival.drawn, strict=True):
+    for leaf, weight in zip(arrival.leaf_of, arrival.weight, strict=True):
         held = np.array([np.bincount(leaf, weight * (y == c), minlength=leaf.max() + 1) for c in range(n_classes)])
         total += (held[:, leaf] / held[:, leaf].sum(axis=0)).T
     return total / len(arrival.leaf_of)
@@ -343,7 +343,7 @@ def test_leaves_hold_the_means_that_the_forest_predicts(forest) -> None:
     fitted = forest.fit(frame, score)
     _, arrival = adopted(fitted, frame, score)
     found = np.zeros(len(score))
-    for leaf, weight in zip(arrival.leaf_of, arrival.drawn, strict=True):
+    for leaf, weight in zip(arrival.leaf_of, arrival.weight, strict=True):
         mean = np.bincount(leaf, weight * score) / np.maximum(np.bincount(leaf, weight), 1e-300)
         found += mean[leaf] / len(arrival.leaf_of)
     np.testing.assert_allclose(found, fitted.predict(frame), rtol=1e-12, atol=1e-12)
@@ -390,7 +390,7 @@ def test_missing_cells_at_learning_and_threads() -> None:
     check_trees(training.columns, one.trees, has_background=False)
     assert np.array_equal(one.leaf_of, two.leaf_of)
     assert not np.array_equal(one.leaf_of, other.leaf_of)
-    for leaf, mine, wanted in zip(one.leaf_of, one.drawn, read_forest(forest).samples, strict=True):
+    for leaf, mine, wanted in zip(one.leaf_of, one.weight, read_forest(forest).samples, strict=True):
         assert np.array_equal(mine, np.bincount(wanted, minlength=500))
         assert np.all(np.bincount(leaf - leaf.min(), mine) > 0)
 
@@ -408,7 +408,7 @@ def test_leaves_that_only_missing_cells_lead_to_are_left_out() -> None:
     training = read_training(x, y, "categorical", {})
     arrival = adopt(forest, training, np.ones(400), 0, 1)
     check_trees(training.columns, arrival.trees, has_background=False)
-    for leaf, weight in zip(arrival.leaf_of, arrival.drawn, strict=True):
+    for leaf, weight in zip(arrival.leaf_of, arrival.weight, strict=True):
         assert np.all(np.bincount(leaf - leaf.min(), weight) > 0)
     in_leaf = sum(np.bincount(leaf, w, arrival.trees.leaf.max() + 1) for leaf, w in zip(*arrival[1:], strict=True))
     assert np.all(in_leaf > 0)

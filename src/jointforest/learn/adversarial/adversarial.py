@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
-from ...face.joint import Joint
-from ...forest.forest import Forest as BoxForest
-from ...ground.threads import n_threads
+from ...forest.forest import Forest
+from ...forest.posterior.tree_density import tree_log_density
+from ...ground.checks import Allowed, Number
 from ...leaves.fit.fit import Settings, Table, prepare
-from ...model.model import of_forest
-from ...table.columns import Columns
+from ...table.evidence import build
 from ...table.frames import encode
-from ...table.infer_schema import infer_schema
-from ...table.schema import Schema, kernel_columns
-from ...trees.grow.grow import join as join_trees
-from ...trees.ranks import Ranks, rank, snap
-from ..checks import check_cells, check_choice, check_number, count_features
+from ...table.regions import Evidence
+from ...trees.ranks import Ranks, rank
+from ..arrival import arrive
+from ..base import FOREST, LEAVES, Rows, TableLearner
+from ..checks import count_features
 from ..densities import learn_densities
-from .rounds import Forest, RoundSettings, prune_forest, run
+from .rounds import Discriminator, RoundSettings, prune_forest, run
 
 
-class AdversarialForest(BaseEstimator):
+class AdversarialForest(TableLearner):
     """Learn the joint distribution of a table with an adversarial random forest.
 
     Forests learn to tell real rows from synthetic ones, which are drawn inside the leaves of the forest before,
@@ -112,6 +109,17 @@ class AdversarialForest(BaseEstimator):
     3
     """
 
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        **FOREST,
+        "min_samples_leaf": (Number(1, whole=True),),
+        "max_samples": (Number(0), None),
+        "delta": (Number(0, 0.5),),
+        "max_iters": (Number(0, whole=True),),
+        "leaf": ("normal", "normal_moments", "normal_mle", "uniform", "quantile"),
+        **LEAVES,
+        "leaf_rows": ("all", "oob", "honest"),
+    }
+
     def __init__(
         self,
         n_estimators: int = 30,
@@ -165,81 +173,37 @@ class AdversarialForest(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: None = None) -> AdversarialForest:
-        """Learn from a frame (pandas, polars, pyarrow) or a 2-d array; cells may be missing.
+    def _check(self) -> None:
+        super()._check()
+        if self.oob_score and self.leaf_rows != "all":
+            raise ValueError("oob_score=True needs leaf_rows='all': otherwise no tree is without a part of every row")
 
-        Parameters
-        ----------
-        X : frame of n rows
-        y : ignored
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of its range, or the table cannot be used (each message names the column).
-        """
-        self._check()
-        schema = infer_schema(X, self.kinds)
-        columns = kernel_columns(schema)
-        cells = snap(columns, encode(schema, X)[0])
-        check_cells(schema.names, cells)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.feature_names_in_ = np.array(schema.names, dtype=object)
-        self.n_features_in_ = len(schema.names)
-        grown_on, estimated_on = self._split_rows(len(cells), seed)
-        ranks = rank(columns, cells)
-        growing = (
-            ranks
-            if len(grown_on) == len(cells)
-            else ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, grown_on]))
-        )
-        forest, self.oob_accuracy_ = run(schema, growing, self._round_settings(len(grown_on)), seed, self._report)
-        drawn = np.zeros((self.n_estimators, len(cells)), dtype=bool)
+    def _learn(self, rows: Rows, frame: Any, seed: int) -> Forest:
+        n = len(rows.X)
+        grown_on, estimated_on = self._split_rows(n, seed)
+        ranks = rank(rows.columns, rows.X)
+        growing = ranks if len(grown_on) == n else ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, grown_on]))
+        forest, self.oob_accuracy_ = run(rows.schema, growing, self._round_settings(len(grown_on)), seed, self._report)
+        drawn = np.zeros((self.n_estimators, n), dtype=bool)
         drawn[:, grown_on] = forest.drawn
         used = np.broadcast_to(estimated_on, drawn.shape) if self.leaf_rows != "oob" else ~drawn
         if not used.any(axis=1).all():
             raise ValueError(
-                f"leaf_rows='oob' leaves a tree without rows: only {len(cells)} rows and every one drawn; "
+                f"leaf_rows='oob' leaves a tree without rows: only {n} rows and every one drawn; "
                 "use leaf_rows='all', or max_samples below 1"
             )
         forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs)
-        table = prepare(columns, cells)
-        model = self._densities(schema, columns, table, ranks, forest, used)
-        self.joint_ = Joint(of_forest(model))
+        table = prepare(rows.columns, rows.X)
+        model = self._densities(rows, table, ranks, forest, used)
         if self.oob_score:
-            in_bag = Joint(of_forest(self._densities(schema, columns, table, ranks, forest, drawn)))
-            self.oob_log_density_ = _oob_log_density(in_bag, X, drawn, self.n_jobs)
-        return self
-
-    def _check(self) -> None:
-        """Refuse parameters out of range."""
-        check_number("n_estimators", self.n_estimators, low=1, whole=True)
-        check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True)
-        check_number("max_depth", self.max_depth, low=1, whole=True, none=True)
-        check_number("max_leaf_nodes", self.max_leaf_nodes, low=2, whole=True, none=True)
-        check_number("delta", self.delta, low=0, high=0.5)
-        check_number("max_iters", self.max_iters, low=0, whole=True)
-        check_number("smoothing", self.smoothing, low=0)
-        check_number("spread_rows", self.spread_rows, low=0)
-        check_number("min_spread", self.min_spread, low=1e-9)
-        check_number("quantile_epsilon", self.quantile_epsilon, low=1e-6, high=1)
-        check_number("epsilon", self.epsilon, low=0, high=0.5)
-        check_choice("leaf", self.leaf, ("normal", "normal_moments", "normal_mle", "uniform", "quantile"))
-        check_choice("bounds", self.bounds, ("auto", "no", "local", "global"))
-        check_choice("prior", self.prior, ("marginal", "uniform"))
-        check_choice("leaf_rows", self.leaf_rows, ("all", "oob", "honest"))
-        if self.oob_score and self.leaf_rows != "all":
-            raise ValueError("oob_score=True needs leaf_rows='all': otherwise no tree is without a part of every row")
-        n_threads(self.n_jobs)
+            in_bag = self._densities(rows, table, ranks, forest, drawn)
+            evidence = build(rows.schema, encode(rows.schema, frame)[0])
+            self.oob_log_density_ = _oob_log_density(in_bag, evidence, drawn, self.n_jobs)
+        return model
 
     def _round_settings(self, n: int) -> RoundSettings:
         """Settings of the rounds on n real (and n synthetic) rows."""
         draws = self.max_samples if self.max_samples is not None else (1.0 if self.bootstrap else 0.632)
-        check_number("max_samples", draws, low=0, none=True)
         n_draws = round(draws * 2 * n) if isinstance(draws, float) else int(draws)
         if not 1 <= n_draws <= 2 * n:
             raise ValueError(
@@ -279,23 +243,13 @@ class AdversarialForest(BaseEstimator):
         estimated_on[grown_on] = False
         return grown_on, estimated_on
 
-    def _densities(
-        self, schema: Schema, columns: Columns, table: Table, ranks: Ranks, forest: Forest, used: np.ndarray
-    ) -> BoxForest:
+    def _densities(self, rows: Rows, table: Table, ranks: Ranks, forest: Discriminator, used: np.ndarray) -> Forest:
         """The model whose leaf densities are estimated on the rows ``used`` (bool (T, n)) of each tree."""
-        counts = [
-            np.bincount(node[use], minlength=len(tree.feature))
-            for tree, node, use in zip(forest.trees, forest.leaf_node, used, strict=True)
-        ]
-        trees = join_trees(columns, ranks, forest.trees, counts)
+        arrival = arrive(rows.columns, ranks, forest.trees, forest.leaf_node, used.astype(np.float64))
         settings = Settings(
             self.leaf, self.bounds, self.smoothing, self.prior, self.spread_rows, self.min_spread, self.quantile_epsilon
         )
-        first_node = np.cumsum([0] + [len(tree.feature) for tree in forest.trees[:-1]])
-        leaf_of = trees.leaf[forest.leaf_node + first_node[:, None]]
-        return learn_densities(
-            schema, columns, table, trees, leaf_of, used.astype(np.float64), settings, self.epsilon, self.n_jobs
-        )
+        return learn_densities(rows.schema, rows.columns, table, arrival, settings, self.epsilon, self.n_jobs)
 
     def _report(self, turn: int, accuracy: float) -> None:
         """One line a round."""
@@ -303,9 +257,21 @@ class AdversarialForest(BaseEstimator):
             print(f"round {turn}: out-of-bag accuracy {accuracy:.4f}", file=sys.stderr)
 
 
-def _oob_log_density(joint: Joint, X: Any, drawn: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    """Log-density of each row by the trees that did not draw it and the background; NaN where every tree drew it."""
-    by_tree = joint.tree_log_density(X, n_jobs=n_jobs)
+def _oob_log_density(model: Forest, evidence: Evidence, drawn: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Log-density (n,) of each row by the trees that did not draw it and the background; NaN where every tree drew it.
+
+    Parameters
+    ----------
+    model : Forest
+        Its leaf densities are estimated on the rows that each tree drew.
+    evidence : Evidence
+        The n rows.
+    drawn : bool array (T, n)
+        Which rows each tree drew.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+    """
+    by_tree = tree_log_density(model, evidence, n_jobs)
     n_trees = len(drawn)
     out_of_bag = ~drawn.T
     number = out_of_bag.sum(axis=1)

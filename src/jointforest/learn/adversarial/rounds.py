@@ -10,13 +10,15 @@ import numpy as np
 from ...ground.threads import map_ordered
 from ...leaves.fit.statistics_kernels import rows_by_leaf
 from ...table.schema import Schema
-from ...trees.grow.grow import RankTree, find_leaves, grow, prune, with_shares
+from ...trees.grow.grow import RankTree, find_leaves, grow, with_shares
 from ...trees.ranks import Ranks
+from ..arrival import settle
+from ..rows import draw_rows
 from .generate_kernels import from_leaves, from_marginals
 
 
 class RoundSettings(NamedTuple):
-    """Parameters of the rounds; see `adversarial.AdversarialForest` for their meaning."""
+    """Parameters of the rounds; `AdversarialForest` says what they mean. Each tree draws ``n_draws`` rows."""
 
     n_estimators: int
     min_samples_leaf: int
@@ -31,7 +33,7 @@ class RoundSettings(NamedTuple):
     n_jobs: int | None
 
 
-class Forest(NamedTuple):
+class Discriminator(NamedTuple):
     """A discriminator: its trees on ranks, and where the real rows end.
 
     Attributes
@@ -54,7 +56,7 @@ class Forest(NamedTuple):
 
 def run(
     schema: Schema, ranks: Ranks, settings: RoundSettings, seed: int, report: Callable[[int, float], None]
-) -> tuple[Forest, list[float]]:
+) -> tuple[Discriminator, list[float]]:
     """Run the rounds; return the generator (the last forest that could still tell real from synthetic) and the
     accuracies.
 
@@ -83,7 +85,7 @@ def run(
 
 def _discriminate(
     schema: Schema, ranks: Ranks, synthetic: np.ndarray, settings: RoundSettings, seed: int, turn: int
-) -> tuple[Forest, float]:
+) -> tuple[Discriminator, float]:
     """Grow a forest that tells real rows (class 1) from synthetic ones; its out-of-bag accuracy.
 
     Rows that every tree drew do not count; without any other row the accuracy is 0.5. Real rows with missing cells are
@@ -135,20 +137,10 @@ def _discriminate(
         judged |= ~in_bag
     right = np.where(votes == 0, 0.5, (votes > 0) == (y == 1))[judged]
     accuracy = float(right.mean()) if len(right) else 0.5
-    return Forest(trees, np.array(nodes), np.array(drawn), seed, first), accuracy
+    return Discriminator(trees, np.array(nodes), np.array(drawn), seed, first), accuracy
 
 
-def draw_rows(n: int, n_draws: int, bootstrap: bool, seed: int, number: int) -> np.ndarray:
-    """Weight (float64, n) of each row in one tree: how often it was drawn; 0 is out of bag."""
-    rng = np.random.default_rng([seed, number])
-    if bootstrap:
-        return np.bincount(rng.integers(0, n, n_draws), minlength=n).astype(np.float64)
-    weight = np.zeros(n)
-    weight[rng.permutation(n)[:n_draws]] = 1.0
-    return weight
-
-
-def _generate(forest: Forest, ranks: Ranks, seed: int, out: np.ndarray) -> None:
+def _generate(forest: Discriminator, ranks: Ranks, seed: int, out: np.ndarray) -> None:
     """Fill ``out`` (d, n) with rows drawn inside the leaves of the forest."""
     sizes = [len(t.feature) for t in forest.trees]
     rows = np.empty_like(forest.leaf_node)
@@ -158,22 +150,16 @@ def _generate(forest: Forest, ranks: Ranks, seed: int, out: np.ndarray) -> None:
     from_leaves(ranks.codes, forest.leaf_node, rows, start, seed, out)
 
 
-def prune_forest(forest: Forest, codes: np.ndarray, keep: np.ndarray, min_rows: int, n_jobs: int | None) -> Forest:
+def prune_forest(
+    forest: Discriminator, codes: np.ndarray, keep: np.ndarray, min_rows: int, n_jobs: int | None
+) -> Discriminator:
     """Prune every tree until at least ``min_rows`` of the real rows in ``keep`` (bool (T, n)) end in each leaf.
 
     Returns the forest with all rows of ``codes`` (d, n) sent down the pruned trees.
     """
 
     def one(t: int) -> tuple[RankTree, np.ndarray]:
-        tree, number = forest.trees[t], forest.number + t
-        node = find_leaves(tree, codes, forest.seed, number)
-        while True:
-            count = np.bincount(node[keep[t]], minlength=len(tree.feature))
-            pruned = prune(tree, count, min_rows)
-            if len(pruned.feature) == len(tree.feature):
-                return tree, node
-            tree = pruned
-            node = find_leaves(tree, codes, forest.seed, number)
+        return settle(forest.trees[t], codes, keep[t], min_rows, forest.seed, forest.number + t)
 
     done = list(map_ordered(one, [(t,) for t in range(len(forest.trees))], n_jobs))
     return forest._replace(trees=[t for t, _ in done], leaf_node=np.array([node for _, node in done]))

@@ -5,38 +5,49 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ...face.joint import Joint
-from ...ground.threads import n_threads
+from ...ground.checks import Allowed, Number
 from ...leaves.circuits.learnspn import SpnSettings, class_circuits, learn_circuits
 from ...leaves.fit.fit import LIKE_UNIFORM, Settings
 from ...model.model import of_forest
 from ...queries.posterior.density import log_density
 from ...queries.robustness.robustness import robustness
-from ...table.evidence import build
-from ...table.frames import encode
 from ...table.libraries import read
 from ...table.regions import Evidence
-from ...table.schema import Schema
-from ...table.unseen_levels import warn_unseen
 from ...trees.grow.criterion_kernels import ENTROPY, GINI
-from ..checks import check_choice, check_number, count_features
+from ..arrival import Arrival
+from ..base import FOREST, LEAVES, Learner
+from ..checks import count_features
 from ..densities import TARGET, LearnCircuits, learn_densities
-from .supervised import Arrival, GrowSettings, grow_forest
+from ..features import read_features
+from .spreads import choose_spreads, choose_target_spread
+from .supervised import GrowSettings, grow_forest
 from .targets import Training, as_table, check_weights, read_training
-from .tuning import SMOOTHINGS, choose_beta, choose_leaf_size, choose_smoothing, choose_spreads, choose_target_spread
-
-LEAVES = ("normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn")
+from .tuning import SMOOTHINGS, choose_beta, choose_leaf_size, choose_smoothing
 
 
-class GenerativeForest(BaseEstimator):
+class GenerativeForest(Learner):
     """What the classifier and the regressor share: parameters, learning, and the joint's own questions."""
 
     _target_kind = "categorical"
     _criteria: ClassVar[dict[str, int]] = {"gini": GINI, "entropy": ENTROPY}
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        **FOREST,
+        "criterion": tuple(_criteria),
+        "min_samples_split": (Number(2, whole=True),),
+        "min_samples_leaf": ("auto", Number(1, whole=True)),
+        "max_samples": (Number(0), None),
+        "leaf": ("normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn"),
+        "target_in_leaf": ("factorised", "full"),
+        "min_spn_samples": (Number(2, whole=True),),
+        **{name: LEAVES[name] for name in ("bounds", "prior", "spread_rows")},
+        "smoothing": ("auto", *LEAVES["smoothing"]),
+        "min_spread": ("auto", *LEAVES["min_spread"]),
+        "combine": ("weighted", "trees", "mixture"),
+        "beta": ("auto", Number(0, 1)),
+    }
 
     def __init__(
         self,
@@ -192,31 +203,9 @@ class GenerativeForest(BaseEstimator):
         return self._learn(training, adopt(forest, training, weight, seed, self.n_jobs), seed)
 
     def _check(self) -> None:
-        """Refuse parameters out of range."""
-        check_number("n_estimators", self.n_estimators, low=1, whole=True)
-        check_choice("criterion", self.criterion, tuple(self._criteria))
-        check_number("max_depth", self.max_depth, low=1, whole=True, none=True)
-        check_number("max_leaf_nodes", self.max_leaf_nodes, low=2, whole=True, none=True)
-        check_number("min_samples_split", self.min_samples_split, low=2, whole=True)
-        if self.min_samples_leaf != "auto":
-            check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True)
-        check_choice("leaf", self.leaf, LEAVES)
-        check_choice("target_in_leaf", self.target_in_leaf, ("factorised", "full"))
+        super()._check()
         if self.target_in_leaf == "full" and self.leaf == "quantile":
             raise ValueError("target_in_leaf='full' needs another leaf than 'quantile', such as 'normal' or 'spn'")
-        check_number("min_spn_samples", self.min_spn_samples, low=2, whole=True)
-        check_choice("bounds", self.bounds, ("auto", "no", "local", "global"))
-        if self.smoothing != "auto":
-            check_number("smoothing", self.smoothing, low=0)
-        check_choice("prior", self.prior, ("marginal", "uniform"))
-        check_number("spread_rows", self.spread_rows, low=0)
-        if self.min_spread != "auto":
-            check_number("min_spread", self.min_spread, low=1e-9)
-        check_number("epsilon", self.epsilon, low=0, high=0.5)
-        check_choice("combine", self.combine, ("weighted", "trees", "mixture"))
-        if self.beta != "auto":
-            check_number("beta", self.beta, low=0, high=1)
-        n_threads(self.n_jobs)
 
     def _read(self, X: Any, y: Any, rows: np.ndarray | None = None) -> Training:
         """Encode the table, or some of its rows, and set what scikit-learn wants set."""
@@ -224,16 +213,12 @@ class GenerativeForest(BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         return training
 
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
     def _count_draws(self, n: int) -> int:
         """Rows that a bootstrap draws."""
         if self.max_samples is None:
             return n
         if not self.bootstrap:
             raise ValueError(f"max_samples={self.max_samples!r} needs bootstrap=True; without, trees grow on all rows")
-        check_number("max_samples", self.max_samples, low=0)
         draws = round(self.max_samples * n) if isinstance(self.max_samples, float) else int(self.max_samples)
         if not 1 <= draws <= n:
             raise ValueError(f"max_samples={self.max_samples!r} draws {draws} rows a tree; expected 1 to {n}")
@@ -265,9 +250,7 @@ class GenerativeForest(BaseEstimator):
             training.schema,
             training.columns,
             training.table,
-            arrival.trees,
-            arrival.leaf_of,
-            arrival.drawn,
+            arrival,
             settings,
             self.epsilon,
             self.n_jobs,
@@ -293,13 +276,6 @@ class GenerativeForest(BaseEstimator):
         if is_full:
             return lambda rows, start, weight, t: class_circuits(columns, table, rows, start, weight, target)
         return None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
     # -- what the joint says of features alone
 
@@ -354,8 +330,10 @@ class GenerativeForest(BaseEstimator):
             Robustness of the prediction with this dial; default: the forest's own, ``beta_``. Below 1 the weights of
             the trees are precise, and epsilon of a complete row is m / (1 + m) for factorised leaves, m being the
             margin of the probabilities; 1 tells more than that.
-        c, shift
-            How far the means of normal leaves move, see `queries.robustness.robustness`.
+        c : float
+            How far the means of normal leaves move, at epsilon 1, in units of ``shift``; 0: not at all.
+        shift : {"leaf", "column"}
+            The unit: the leaf's own standard deviation, or half of the column's.
 
         Returns
         -------
@@ -402,14 +380,4 @@ class GenerativeForest(BaseEstimator):
         X = as_table(X)
         if isinstance(X, np.ndarray):
             validate_data(self, X, reset=False, skip_check_array=True)
-        schema = Schema(self.joint_.schema.columns[:-1], self.joint_.schema.frame)
-        cells, unseen = encode(schema, X)
-        warn_unseen(schema, X, unseen)
-        return self._complete(cells, unseen)
-
-    def _complete(self, cells: np.ndarray, unseen: np.ndarray | None = None) -> Evidence:
-        """Evidence of encoded features, with an unknown target."""
-        target = np.full((len(cells), 1), np.nan)
-        if unseen is not None:
-            unseen = np.hstack([unseen, np.zeros((len(cells), 1), dtype=bool)])
-        return build(self.joint_.schema, np.hstack([cells, target]), unseen)
+        return read_features(self.joint_.schema, self._target, X)

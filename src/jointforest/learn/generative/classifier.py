@@ -9,8 +9,9 @@ from sklearn.base import ClassifierMixin
 
 from ...face.uncertainty import Uncertainty, uncertainty
 from ...queries.column.levels import level_probability
+from ..arrival import Arrival
+from ..features import know_features
 from .base import GenerativeForest
-from .supervised import Arrival
 from .targets import Training
 
 _REFERENCE_ROWS = 500
@@ -45,24 +46,34 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
     max_samples : int, float or None
         Number (or share) of the rows that a bootstrap draws; None: as many as there are.
     leaf : {"normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn"}
-        Density of numbers in a leaf, see `AdversarialForest`; all are truncated to the leaf's box, so that the whole
-        integrates to 1. "spn": leaves of at least ``min_spn_samples`` rows are small circuits, learned with LearnSPN,
-        the others as "normal".
+        Density of numbers in a leaf, truncated to the leaf's box, so that the whole integrates to 1. "normal": a
+        truncated normal with the mean of the leaf's values, whose untruncated parent has their standard deviation.
+        "normal_moments": the parent has their mean as well. "normal_mle": a truncated normal of maximum likelihood.
+        "quantile": a piecewise-linear CDF. "spn": leaves of at least ``min_spn_samples`` rows are small circuits,
+        learned with LearnSPN, the others as "normal".
     target_in_leaf : {"factorised", "full"}
         Whether a leaf takes the target as independent of the features, p(x) p(y), or models them together: in the
         circuit with ``leaf="spn"``, else as one product for each class.
     min_spn_samples : int
         Fewest rows of a leaf that becomes a circuit.
-    bounds, prior, spread_rows
-        How leaf densities are estimated, see `AdversarialForest`. The target's levels are not smoothed.
+    bounds : {"no", "auto", "local", "global"}
+        Support of a leaf's density: its box ("no"); the box with its open sides cut at the column's span ("global"),
+        or only where the leaves would put the mass of more than five rows beyond all data ("auto"); the span of the
+        leaf's own values ("local").
     smoothing : float or "auto"
-        Pseudo-rows added to a leaf's levels, see `AdversarialForest`; "auto" takes 0.3 in all, shared out like the
-        column, or one for each level, whichever predicts out-of-bag rows better when 30 % of their cells are hidden.
+        Pseudo-rows added to a leaf's levels, in all with the prior "marginal", for each level with "uniform"; "auto"
+        takes 0.3 in all, shared out like the column, or one for each level, whichever predicts out-of-bag rows better
+        when 30 % of their cells are hidden. The target's levels are not smoothed.
+    prior : {"marginal", "uniform"}
+        Where pseudo-rows come from: the column's own frequencies, or all levels alike.
+    spread_rows : float
+        Pseudo-rows with which the variance in a leaf is drawn to the column's pooled within-leaf variance.
     min_spread : float or "auto"
         Smallest standard deviation in a leaf, in units of the column's; "auto" chooses it for each column, so that
         out-of-bag cells are most probable (0.1 with ``bootstrap=False``).
     epsilon : float
-        Weight of the background, see `AdversarialForest`.
+        Weight of the background, a wide distribution of the whole table; 0 leaves it out, and rows far from all others
+        may then have density 0.
     combine : {"weighted", "trees", "mixture"}
         How predictions combine the trees. "trees" (GeF): the average of each tree's p_t(y | x_o). "mixture" (GeF+): the
         conditional of the whole, in which trees weigh as their p_t(x_o). "weighted": weights p_t(x_o)^beta.
@@ -157,7 +168,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         Parameters
         ----------
         X : frame, array or lists of n rows
-        reference : the same, of m rows, optional
+        reference : frame, array or lists of m rows, optional
             Rows to compare densities with, such as some that were not learned from; default: ``reference_``.
         beta : float in 0..1
             How trees are combined; by default as the mixture, whose robustness tells more, see `robustness`.
@@ -182,7 +193,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         True
         """
         evidence = self._evidence(X)
-        others = self._complete(self.reference_) if reference is None else self._evidence(reference)
+        others = know_features(self.joint_.schema, self.reference_) if reference is None else self._evidence(reference)
         found = uncertainty(
             self.joint_.model,
             evidence,

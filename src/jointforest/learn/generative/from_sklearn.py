@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...table.schema import Column, Schema, near
 from ...trees.adopt.adopt import SplitTree, find_leaf, to_trees, with_weights, without_leaves
 from ...trees.nodes import Trees
-from ..densities import first_leaves
-from .supervised import Arrival
+from ..arrival import Arrival, first_leaves
 from .targets import Training
 
 _TREES = (DecisionTreeClassifier, DecisionTreeRegressor)  # ExtraTree* are subclasses
@@ -141,7 +140,7 @@ def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int,
     Returns
     -------
     Arrival
-        ``drawn`` is how often the forest's own bootstrap drew each row, by the weights of rows and classes.
+        ``weight`` is how often the forest's own bootstrap drew each row, by the weights of rows and classes.
 
     Raises
     ------

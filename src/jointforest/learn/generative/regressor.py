@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from ...ground.checks import Allowed, check_number, check_shares
 from ...queries.column.distribution import quantile
 from ...queries.column.moments import mean_variance
 from ...trees.grow.criterion_kernels import VARIANCE
@@ -21,18 +22,76 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
 
     Parameters
     ----------
+    n_estimators : int
+        Number of trees.
     criterion : {"squared_error"}
     max_features : "sqrt", "log2", None, int or float
         Columns tried at each split (None: all; a float: that share).
+    max_depth, max_leaf_nodes : int or None
+        Limits of each tree; with ``max_leaf_nodes`` the best splits are made first.
+    min_samples_split : int
+        Fewest rows of a node that is split.
+    min_samples_leaf : int or "auto"
+        Fewest rows of a leaf; "auto" tries 1, 4 and 12 with a few trees each, and takes what predicts out-of-bag rows
+        best when 30 % of their cells are hidden (1 with ``bootstrap=False``).
+    bootstrap : bool
+        Whether each tree is grown on rows drawn with replacement, or on all.
+    max_samples : int, float or None
+        Number (or share) of the rows that a bootstrap draws; None: as many as there are.
+    leaf : {"normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn"}
+        Density of numbers in a leaf, truncated to the leaf's box, so that the whole integrates to 1. "normal": a
+        truncated normal with the mean of the leaf's values, whose untruncated parent has their standard deviation.
+        "normal_moments": the parent has their mean as well. "normal_mle": a truncated normal of maximum likelihood.
+        "quantile": a piecewise-linear CDF. "spn": leaves of at least ``min_spn_samples`` rows are small circuits,
+        learned with LearnSPN, the others as "normal".
     target_in_leaf : {"factorised", "full"}
-        "full" needs ``leaf="spn"``: there are no classes to part a leaf by.
-    all others
-        As of `GenerativeForestClassifier`.
+        Whether a leaf takes the target as independent of the features, or models them together, in its circuit: "full"
+        needs ``leaf="spn"``, for there are no classes to part a leaf by.
+    min_spn_samples : int
+        Fewest rows of a leaf that becomes a circuit.
+    bounds : {"no", "auto", "local", "global"}
+        Support of a leaf's density: its box ("no"); the box with its open sides cut at the column's span ("global"),
+        or only where the leaves would put the mass of more than five rows beyond all data ("auto"); the span of the
+        leaf's own values ("local").
+    smoothing : float or "auto"
+        Pseudo-rows added to a leaf's levels, in all with the prior "marginal", for each level with "uniform"; "auto"
+        takes 0.3 in all, shared out like the column, or one for each level, whichever predicts out-of-bag rows better
+        when 30 % of their cells are hidden.
+    prior : {"marginal", "uniform"}
+        Where pseudo-rows come from: the column's own frequencies, or all levels alike.
+    spread_rows : float
+        Pseudo-rows with which the variance in a leaf is drawn to the column's pooled within-leaf variance.
+    min_spread : float or "auto"
+        Smallest standard deviation in a leaf, in units of the column's; "auto" chooses it for each column, so that
+        out-of-bag cells are most probable (0.1 with ``bootstrap=False``).
+    epsilon : float
+        Weight of the background, a wide distribution of the whole table; 0 leaves it out, and rows far from all others
+        may then have density 0.
+    combine : {"weighted", "trees", "mixture"}
+        How predictions combine the trees. "trees" (GeF): the average of each tree's p_t(y | x_o). "mixture" (GeF+): the
+        conditional of the whole, in which trees weigh as their p_t(x_o). "weighted": weights p_t(x_o)^beta.
+    beta : float in 0..1 or "auto"
+        The dial of "weighted"; "auto" takes the one that predicts out-of-bag rows best when 30 % of their cells are
+        hidden (0 with ``bootstrap=False``).
+    kinds : dict or None
+        Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
+    n_jobs : int or None
+        Threads (-1: all cores). The result does not depend on it.
+    random_state : int, RandomState or None
 
     Attributes
     ----------
-    joint_, beta_, min_samples_leaf_, min_spread_, n_features_in_, feature_names_in_
-        As of `GenerativeForestClassifier`.
+    joint_ : Joint
+        The distribution of features and target (the last column).
+    beta_ : float
+        The dial in use.
+    min_samples_leaf_ : int
+        Fewest rows of a leaf.
+    min_spread_ : float or float64 array (p,)
+        Smallest spread of each numeric column, in units of the column's.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if fitted on a frame.
 
     References
     ----------
@@ -51,6 +110,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
 
     _target_kind = "continuous"
     _criteria: ClassVar[dict[str, int]] = {"squared_error": VARIANCE}
+    _allowed: ClassVar[dict[str, Allowed]] = {**GenerativeForest._allowed, "criterion": tuple(_criteria)}
 
     def __init__(
         self,
@@ -147,9 +207,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         >>> quartiles.shape, bool((quartiles[:, 0] < quartiles[:, 2]).all())
         ((2, 3), True)
         """
-        levels = np.asarray(q, dtype=np.float64)
-        if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
-            raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}")
+        levels = check_shares("q", q)
         evidence = self._evidence(X)
         points = np.atleast_1d(levels)
         found = quantile(self.joint_.model, evidence, self._target, points, self.n_jobs, self._dial)
@@ -184,7 +242,6 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         >>> bool(((low < y) & (y < high)).mean() > 0.85)
         True
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level must be between 0 and 1, got {level!r}")
+        check_number("level", level, 0, 1, without="both", text="between 0 and 1")
         both = self.predict_quantiles(X, [(1 - level) / 2, (1 + level) / 2])
         return both[:, 0], both[:, 1]

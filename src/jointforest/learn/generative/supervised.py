@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ground.threads import map_ordered
-from ...trees.grow.grow import RankTree, find_leaves, grow, join, prune
-from ...trees.nodes import Trees
+from ...trees.grow.grow import RankTree, grow
 from ...trees.ranks import rank
-from ..adversarial.rounds import draw_rows
+from ..arrival import Arrival, arrive, settle
+from ..rows import draw_rows
 from .targets import Training
 
 
 class GrowSettings(NamedTuple):
-    """Parameters of the trees; see `generative.GenerativeForestClassifier` for their meaning."""
+    """Parameters of the trees; `GenerativeForestClassifier` says what they mean. A bootstrap draws ``n_draws``."""
 
     n_estimators: int
     criterion: int
@@ -29,26 +29,8 @@ class GrowSettings(NamedTuple):
     n_jobs: int | None
 
 
-class Arrival(NamedTuple):
-    """A forest, and where the training rows end in it.
-
-    Attributes
-    ----------
-    trees : Trees
-        T trees with L leaves, without background; the target's column is never split.
-    leaf_of : int32 array (T, n)
-        Leaf (0..L-1) in which each row ends, in each tree.
-    drawn : float64 array (T, n)
-        How much each row counted in growing each tree; 0 is out of bag.
-    """
-
-    trees: Trees
-    leaf_of: np.ndarray
-    drawn: np.ndarray
-
-
 def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, seed: int) -> Arrival:
-    """Grow trees that tell the target from the features.
+    """Grow trees that tell the target, whose column is never split, from the features.
 
     Rows count ``weight`` (n,), in a bootstrap as often as they are drawn.
     """
@@ -79,18 +61,8 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
             seed=seed,
             number=t,
         )
-        node = find_leaves(tree, of_features.codes, seed, t)
-        while True:  # rows missing a split value may take other sides than they did in growing, and leave a leaf empty
-            count = np.bincount(node[drawn > 0], minlength=len(tree.feature))
-            pruned = prune(tree, count, 1)
-            if len(pruned.feature) == len(tree.feature):
-                return tree, node, drawn
-            tree = pruned
-            node = find_leaves(tree, of_features.codes, seed, t)
+        # rows missing a split value may take other sides than they did in growing, and leave a leaf empty
+        return *settle(tree, of_features.codes, drawn > 0, 1, seed, t), drawn
 
     grown = list(map_ordered(one, [(t,) for t in range(settings.n_estimators)], settings.n_jobs))
-    rows_at = [np.bincount(node, drawn, minlength=len(tree.feature)) for tree, node, drawn in grown]
-    trees = join(training.columns, ranks, [tree for tree, _, _ in grown], rows_at)
-    first_node = np.cumsum([0] + [len(tree.feature) for tree, _, _ in grown[:-1]])
-    leaf_of = [trees.leaf[node + first] for (_, node, _), first in zip(grown, first_node, strict=True)]
-    return Arrival(trees, np.array(leaf_of, dtype=np.int32), np.array([drawn for _, _, drawn in grown]))
+    return arrive(training.columns, ranks, *zip(*grown, strict=True))

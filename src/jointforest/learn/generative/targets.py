@@ -18,6 +18,7 @@ from ...table.libraries import read
 from ...table.schema import Column, Schema, kernel_columns
 from ...trees.ranks import snap
 from ..checks import check_cells
+from ..rows import take_rows
 
 
 class Training(NamedTuple):
@@ -31,7 +32,7 @@ class Training(NamedTuple):
     X : float64 array (n, d + 1)
         Cells and level codes, grid columns snapped; the target is the last column. NaN where missing.
     table : Table
-        The same, ready for leaf densities.
+        The cells, ready for leaf densities.
     label_dtype : numpy dtype
         Of the target's entries as they came.
     """
@@ -97,11 +98,6 @@ def as_table(X: Any) -> Any:
         as_text = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0).dtype.kind == "U"
         return check_array(X, dtype=object if as_text else None, ensure_all_finite=False, ensure_min_samples=0)
     return check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
-
-
-def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Some rows (numbers, (m,)) of a frame or array."""
-    return X[rows] if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True)[rows].to_native()
 
 
 def _check_labels(cells: np.ndarray) -> None:

@@ -1,0 +1,128 @@
+"""What the learners share: declared parameters, the table they read, and the joint they end in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from ..face.joint import Joint
+from ..forest.forest import Forest
+from ..ground.checks import Allowed, Number, check_parameters
+from ..ground.threads import n_threads
+from ..model.model import of_forest
+from ..table.columns import Columns
+from ..table.frames import encode
+from ..table.infer_schema import infer_schema
+from ..table.schema import Schema, kernel_columns
+from ..trees.ranks import snap
+from .checks import check_cells
+
+FOREST: dict[str, Allowed] = {
+    "n_estimators": (Number(1, whole=True),),
+    "max_features": (
+        "sqrt",
+        "log2",
+        None,
+        Number(1, whole=True, text="a whole number >= 1"),
+        Number(0, 1, without="low", text="a share in (0, 1]"),
+    ),
+    "max_depth": (Number(1, whole=True), None),
+    "max_leaf_nodes": (Number(2, whole=True), None),
+    "epsilon": (Number(0, 0.5),),
+}
+"""Values of the parameters that all forests have."""
+LEAVES: dict[str, Allowed] = {
+    "bounds": ("auto", "no", "local", "global"),
+    "smoothing": (Number(0),),
+    "prior": ("marginal", "uniform"),
+    "spread_rows": (Number(0),),
+    "min_spread": (Number(1e-9),),
+    "quantile_epsilon": (Number(1e-6, 1),),
+}
+"""Values of the parameters of leaf densities."""
+
+
+class Learner(BaseEstimator):
+    """A learner whose ``fit`` ends in ``joint_``; cells may be missing, columns may hold numbers or levels.
+
+    The parameters of a learner are those of its ``__init__``, where scikit-learn looks for them.
+    """
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {}
+    """Values that its parameters may have, of those that are not free."""
+
+    n_jobs: int | None
+    random_state: Any
+    joint_: Joint
+
+    def _check(self) -> None:
+        """Refuse parameters out of range, and those that do not go together."""
+        check_parameters(self._allowed, self.get_params(deep=False))
+        n_threads(self.n_jobs)
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class Rows(NamedTuple):
+    """A table of n rows to learn from.
+
+    Attributes
+    ----------
+    schema : Schema
+    columns : Columns
+    X : float64 array (n, d)
+        Cells and level codes, grid columns snapped; NaN where missing.
+    """
+
+    schema: Schema
+    columns: Columns
+    X: np.ndarray
+
+
+class TableLearner(Learner):
+    """A learner to which all columns are alike: there is no target."""
+
+    kinds: dict[str, str] | None
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Learn from a frame (pandas, polars, pyarrow) or a 2-d array; cells may be missing.
+
+        Parameters
+        ----------
+        X : frame of n rows
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, or the table cannot be used (each message names the column).
+        """
+        self._check()
+        schema = infer_schema(X, self.kinds)
+        columns = kernel_columns(schema)
+        rows = Rows(schema, columns, snap(columns, encode(schema, X)[0]))
+        check_cells(schema.names, rows.X)
+        self.feature_names_in_ = np.array(schema.names, dtype=object)
+        self.n_features_in_ = len(schema.names)
+        self.joint_ = Joint(of_forest(self._learn(rows, X, self._draw_seed())))
+        return self
+
+    def _learn(self, rows: Rows, frame: Any, seed: int) -> Forest:
+        """The forest of the rows, which were read from ``frame``."""
+        raise NotImplementedError

@@ -1,0 +1,34 @@
+"""Evidence of features alone: the first columns of a joint, whose target comes after them and is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..table.evidence import build
+from ..table.frames import encode
+from ..table.regions import Evidence
+from ..table.schema import Schema
+from ..table.unseen_levels import warn_unseen
+
+
+def feature_schema(schema: Schema, d: int) -> Schema:
+    """The first d columns."""
+    return Schema(schema.columns[:d], schema.frame)
+
+
+def read_features(schema: Schema, d: int, X: Any) -> Evidence:
+    """Evidence of the rows of a frame or array X of the first d columns; warns of levels never seen at learning."""
+    features = feature_schema(schema, d)
+    cells, unseen = encode(features, X)
+    warn_unseen(features, X, unseen)
+    return know_features(schema, cells, unseen)
+
+
+def know_features(schema: Schema, cells: np.ndarray, unseen: np.ndarray | None = None) -> Evidence:
+    """Evidence of encoded features (n, d); ``unseen`` (bool (n, d)) are cells with a level never seen at learning."""
+    others = ((0, 0), (0, len(schema.columns) - cells.shape[1]))
+    return build(
+        schema, np.pad(cells, others, constant_values=np.nan), None if unseen is None else np.pad(unseen, others)
+    )

@@ -1,0 +1,23 @@
+"""Some rows of a table: those of a bootstrap, and those that are picked by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+
+def draw_rows(n: int, n_draws: int, bootstrap: bool, seed: int, number: int) -> np.ndarray:
+    """Weight (float64, n) of each row in tree ``number``: how often it was drawn; 0 is out of bag."""
+    rng = np.random.default_rng([seed, number])
+    if bootstrap:
+        return np.bincount(rng.integers(0, n, n_draws), minlength=n).astype(np.float64)
+    weight = np.zeros(n)
+    weight[rng.permutation(n)[:n_draws]] = 1.0
+    return weight
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Some rows (numbers, (m,)) of a frame or array."""
+    return X[rows] if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True)[rows].to_native()
