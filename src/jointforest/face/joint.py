@@ -13,7 +13,6 @@ from ..explain.tree_text import outline
 from ..forest.forest import Forest
 from ..forest.part import ForestPart
 from ..forest.posterior.tree_density import tree_log_density
-from ..language import conditions_text
 from ..model.file import save_model
 from ..model.model import Model
 from ..queries.column.levels import level_probability
@@ -27,16 +26,17 @@ from ..queries.rows.attribution import attribution
 from ..queries.rows.imputation import impute
 from ..queries.rows.sampling import sample
 from ..table import values as answers
-from ..table.conditions import AllOf, n_rows, normal
+from ..table.conditions import AllOf
 from ..table.evidence import build, drop
 from ..table.fill import fill
 from ..table.frames import encode
 from ..table.regions import Evidence
 from ..table.schema import Schema
 from ..table.unseen_levels import warn_unseen
+from .ask import ask
 from .information import ColumnDistance, Estimate, compare, divergence, entropy, mutual_information
 from .marginal import Marginal
-from .posterior import Posterior, conditions_of
+from .posterior import Posterior, conditions_of, posterior_of
 from .uncertainty import Uncertainty, uncertainty
 
 
@@ -213,10 +213,7 @@ class Joint:
         known = {} if evidence is None else conditions_of(self.schema, evidence)
         for name, condition in conditions.items():
             known[name] = AllOf(known[name], condition) if name in known else condition
-        one = all(n_rows(condition) is None for condition in known.values())
-        said = {name: normal(condition) for name, condition in known.items()} if one else {}
-        text = conditions_text({name: condition for name, condition in said.items() if condition is not None})
-        return Posterior(self.model, build(self.schema, conditions=known), one, text)
+        return posterior_of(self.model, known)
 
     def condition(self, evidence: Any = None, /, **conditions: Any) -> Joint:
         """The joint distribution given evidence, as a joint of its own that can be saved, sampled and asked.
@@ -323,9 +320,7 @@ class Joint:
         -------
         float, date or level; a dict of level to probability for ``P(column)``, of level to quantile for ``Q``
         """
-        from .ask import ask
-
-        return ask(self, text)
+        return ask(self.model, text)
 
     # -- explanations
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..queries.column import distribution
+from ..queries.column.levels import level_probability
+from ..queries.column.moments import mean_variance
+from ..queries.posterior.weighed import WeighedEvidence
 from ..table import values as answers
-from ..table.schema import Column
-
-if TYPE_CHECKING:
-    from .posterior import Posterior
+from .draws import draw
 
 
 class Marginal:
@@ -31,11 +31,14 @@ class Marginal:
     True
     """
 
-    def __init__(self, posterior: Posterior, column: Column) -> None:
-        self._posterior, self._column = posterior, column
+    def __init__(self, weighed: WeighedEvidence, column: str) -> None:
+        self._weighed, self._j = weighed, weighed.model.schema.index(column)
+        self._column = weighed.model.schema.columns[self._j]
 
     def __repr__(self) -> str:
-        return f"Marginal({self._column.name!r}, {self._column.kind}, {self._posterior!r})"
+        return f"Marginal({self._column.name!r}, {self._column.kind}, Posterior({self._weighed}))"
+
+    # -- the distribution
 
     def pdf(self, x: Any, n_jobs: int | None = -1) -> Any:
         """Density at x; on a grid the mass of x's cell over its width, at an atom of a mixed column the atom's mass."""
@@ -46,44 +49,137 @@ class Marginal:
         return self._at(distribution.cdf, "CDF", x, n_jobs)
 
     def ppf(self, q: float | Sequence[float], n_jobs: int | None = -1) -> Any:
-        """Quantiles, see `Posterior.quantile`."""
-        return self._posterior.quantile(self._column.name, q, n_jobs)
+        """Quantiles inf{x: P(column <= x) >= q}, for a level q or a sequence of k levels between 0 and 1.
+
+        Returns
+        -------
+        scalar, or array (k,) for a sequence; of a frame (n,) or (n, k)
+        """
+        try:
+            levels = np.asarray(q, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}") from None
+        if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
+            raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}")
+        numbers = self._quantiles(np.atleast_1d(levels), n_jobs)
+        if levels.ndim == 0:
+            return self._values(numbers[:, 0])
+        return answers.values(self._column, numbers[0] if self._weighed.one else numbers)
+
+    def interval(self, level: float = 0.9, n_jobs: int | None = -1) -> tuple[Any, Any]:
+        """Bounds (lo, hi) of the interval with equal tails that holds this share of the distribution."""
+        if not isinstance(level, int | float | np.number) or not (level > 0 and (1 + level) / 2 < 1):
+            raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
+        numbers = self._quantiles(np.array([(1 - level) / 2, (1 + level) / 2]), n_jobs)
+        return self._values(numbers[:, 0]), self._values(numbers[:, 1])
 
     def pmf(self, level: Any, n_jobs: int | None = -1) -> Any:
         """Probability of a level, or of each of several levels."""
-        share = self._posterior._proba(self._column.name, n_jobs)
+        share = self._level_shares(n_jobs)
         code = answers.numbers(self._column, level).astype(np.int64)
         return self._shaped(share[:, code.ravel()], code.shape)
 
+    def proba(self, n_jobs: int | None = -1) -> Any:
+        """Probability of every level: a dict, or of a frame float64 array (n, K) in the order of ``Joint.levels``."""
+        share = self._level_shares(n_jobs)
+        return dict(zip(self._column.levels, share[0].tolist(), strict=True)) if self._weighed.one else share
+
+    def likeliest(self, n_jobs: int | None = -1) -> Any:
+        """Most probable level, the first of equals."""
+        share = self._level_shares(n_jobs)
+        code = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
+        level = answers.values(self._column, code)
+        return level[0] if self._weighed.one else level
+
+    # -- numbers
+
     def mean(self, n_jobs: int | None = -1) -> Any:
-        """Mean, see `Posterior.mean`."""
-        return self._posterior.mean(self._column.name, n_jobs)
+        """Mean of a numeric or date-time column; P(True) of a boolean one."""
+        self._need_numbers("mean", n_jobs)
+        if self._column.kind == "boolean":
+            return self._weighed.give(self._true(n_jobs))
+        return self._values(self._in_range(self._moments(n_jobs)[0]))
 
     def var(self, n_jobs: int | None = -1) -> Any:
-        """Variance, see `Posterior.var`."""
-        return self._posterior.var(self._column.name, n_jobs)
+        """Variance; of a date-time column in seconds squared."""
+        self._need_numbers("variance", n_jobs)
+        return self._weighed.give(self._variance(n_jobs))
 
     def std(self, n_jobs: int | None = -1) -> Any:
-        """Standard deviation, see `Posterior.std`."""
-        return self._posterior.std(self._column.name, n_jobs)
+        """Standard deviation; of a date-time column a timedelta64."""
+        self._need_numbers("standard deviation", n_jobs)
+        deviation = answers.spread(self._column, np.sqrt(self._variance(n_jobs)))
+        is_time = self._weighed.one and self._column.kind == "datetime"
+        return deviation[0] if is_time else self._weighed.give(deviation)
 
     def sample(self, n: int = 1, random_state: Any = None, n_jobs: int | None = -1) -> np.ndarray:
         """Draw n values, shape (n,); of a frame of m rows shape (m, n)."""
-        drawn = self._posterior._draw(n, random_state, n_jobs=n_jobs)
-        drawn = answers.values(self._column, drawn[:, self._posterior._number(self._column.name)])
-        return np.asarray(self._shaped(drawn.reshape(len(self._posterior), n), (n,)))
+        drawn = answers.values(self._column, draw(self._weighed, n, random_state, n_jobs=n_jobs)[:, self._j])
+        return np.asarray(self._shaped(drawn.reshape(len(self._weighed), n), (n,)))
 
-    def _at(self, question: Any, what: str, x: Any, n_jobs: int | None) -> Any:
-        found = self._posterior._begin(self._column.name, what, n_jobs, boolean=False)
-        points = answers.numbers(found, x)
-        model, evidence = self._posterior.weighed.model, self._posterior.weighed.evidence
-        j, known = self._posterior._number(found.name), self._posterior.weighed.known
-        answer = question(model, evidence, j, points.ravel(), n_jobs, known)
-        return self._shaped(answer, points.shape)
+    # -- helpers
+
+    def _need_numbers(self, what: str, n_jobs: int | None, boolean: bool = True) -> None:
+        """See that the question makes sense of the column, and check the evidence."""
+        column = self._column
+        if column.is_categorical and not (boolean and column.kind == "boolean"):
+            raise ValueError(f"column {column.name!r} is {column.kind}: it has no {what}; use proba({column.name!r})")
+        self._weighed.check(n_jobs)
+
+    def _moments(self, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+        w = self._weighed
+        return mean_variance(w.model, w.evidence, self._j, n_jobs, known=w.known)
+
+    def _variance(self, n_jobs: int | None) -> np.ndarray:
+        if self._column.kind == "boolean":
+            true = self._true(n_jobs)
+            return true * (1.0 - true)
+        return self._in_range(self._moments(n_jobs)[1])
+
+    def _quantiles(self, levels: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        self._need_numbers("quantiles", n_jobs, boolean=False)
+        w = self._weighed
+        return self._in_range(distribution.quantile(w.model, w.evidence, self._j, levels, n_jobs, known=w.known))
+
+    def _level_shares(self, n_jobs: int | None) -> np.ndarray:
+        """Probabilities of the levels, shape (n, K)."""
+        if not self._column.is_categorical:
+            hint = "use quantile or interval, or probability of an event"
+            raise ValueError(f"column {self._column.name!r} is {self._column.kind}: it has no levels; {hint}")
+        self._weighed.check(n_jobs)
+        return self._shares(n_jobs)
+
+    def _shares(self, n_jobs: int | None) -> np.ndarray:
+        w = self._weighed
+        return level_probability(w.model, w.evidence, self._j, n_jobs, known=w.known)
+
+    def _true(self, n_jobs: int | None) -> np.ndarray:
+        """Probability of True in a boolean column, shape (n,)."""
+        share, codes = self._shares(n_jobs), self._column.codes
+        return share[:, codes[True]] if True in codes else share[:, 0] * 0.0
+
+    def _at(self, question: Callable[..., np.ndarray], what: str, x: Any, n_jobs: int | None) -> Any:
+        self._need_numbers(what, n_jobs, boolean=False)
+        points, w = answers.numbers(self._column, x), self._weighed
+        return self._shaped(question(w.model, w.evidence, self._j, points.ravel(), n_jobs, w.known), points.shape)
+
+    def _in_range(self, numbers: np.ndarray) -> np.ndarray:
+        """The numbers (n,) or (n, k), NaN of impossible evidence alone; a ValueError where float64 does not do."""
+        if np.isnan(numbers[~np.isnan(self._weighed.background_share)]).any():
+            raise ValueError(
+                f"column {self._column.name!r}: given this evidence it lies too far out to be computed, beyond 1e150 "
+                "or so; loosen the evidence"
+            )
+        return numbers
+
+    def _values(self, number: np.ndarray) -> Any:
+        """A scalar of one row of evidence, an array of a frame."""
+        if self._weighed.one:
+            return answers.scalar(self._column, float(number[0]))
+        return answers.values(self._column, number)
 
     def _shaped(self, answer: np.ndarray, shape: tuple[int, ...]) -> Any:
         """One row: the argument's shape. A frame: (n, q), or (n,) for a single point."""
         if len(shape) == 0:
-            answer = answer[:, 0]
-            return answer[0].item() if self._posterior.weighed.one else answer
-        return answer[0].reshape(shape) if self._posterior.weighed.one else answer
+            return self._weighed.give(answer[:, 0])
+        return answer[0].reshape(shape) if self._weighed.one else answer

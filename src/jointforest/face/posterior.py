@@ -9,21 +9,17 @@ import numpy as np
 
 from ..explain.explain import Explanation, explain
 from ..forest.posterior.posterior import LeafPosterior, posterior
-from ..language import parse_conditions
+from ..language import conditions_text, parse_conditions
 from ..model.model import Model
-from ..queries.column.distribution import quantile
-from ..queries.column.levels import level_probability
-from ..queries.column.moments import mean_variance
 from ..queries.modes.mode import BUDGET, modes
 from ..queries.posterior.density import log_density
 from ..queries.posterior.weighed import SUPPORT, WeighedEvidence
-from ..queries.rows.sampling import sample
-from ..table import values as answers
-from ..table.conditions import AnyOf
-from ..table.evidence import intersect
+from ..table.conditions import AnyOf, n_rows, normal
+from ..table.evidence import build, intersect
 from ..table.frames import decode
 from ..table.regions import Evidence
-from ..table.schema import Column, Schema
+from ..table.schema import Schema
+from .draws import draw
 from .marginal import Marginal
 
 
@@ -77,7 +73,7 @@ class Posterior:
         self.weighed = WeighedEvidence(model, evidence, one, text)
 
     def __repr__(self) -> str:
-        return f"Posterior({self.weighed.text})" if self.weighed.one else f"Posterior({len(self)} rows of evidence)"
+        return f"Posterior({self.weighed})"
 
     def __len__(self) -> int:
         return len(self.weighed.evidence.value)
@@ -86,11 +82,11 @@ class Posterior:
 
     @property
     def log_probability(self) -> Any:
-        return self._give(self.weighed.log_probability)
+        return self.weighed.give(self.weighed.log_probability)
 
     @property
     def background_weight(self) -> Any:
-        return self._give(self.weighed.background_share)
+        return self.weighed.give(self.weighed.background_share)
 
     @property
     def supported(self) -> Any:
@@ -155,24 +151,15 @@ class Posterior:
         ValueError
             If the column is unknown, or categorical, or one row's evidence has probability 0.
         """
-        found = self._begin(column, "mean", n_jobs)
-        if found.kind == "boolean":
-            return self._give(self._true(found, n_jobs))
-        mean = mean_variance(
-            self.weighed.model, self.weighed.evidence, self._number(column), n_jobs, known=self.weighed.known
-        )[0]
-        return self._values(found, self._known_numbers(found, mean))
+        return self.marginal(column).mean(n_jobs)
 
     def var(self, column: str, n_jobs: int | None = -1) -> Any:
         """Variance, like `mean`; of a date-time column in seconds squared."""
-        found = self._begin(column, "variance", n_jobs)
-        return self._give(self._variance(found, n_jobs))
+        return self.marginal(column).var(n_jobs)
 
     def std(self, column: str, n_jobs: int | None = -1) -> Any:
         """Standard deviation, like `mean`; of a date-time column a timedelta64."""
-        found = self._begin(column, "standard deviation", n_jobs)
-        deviation = answers.spread(found, np.sqrt(self._variance(found, n_jobs)))
-        return deviation[0] if self.weighed.one and found.kind == "datetime" else self._give(deviation)
+        return self.marginal(column).std(n_jobs)
 
     def quantile(self, column: str, q: float | Sequence[float], n_jobs: int | None = -1) -> Any:
         """Quantiles inf{x: P(column <= x) >= q} of a numeric or date-time column.
@@ -189,23 +176,11 @@ class Posterior:
         -------
         scalar, or array (k,) for a sequence; of a frame (n,) or (n, k)
         """
-        try:
-            levels = np.asarray(q, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}") from None
-        if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
-            raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}")
-        found, numbers = self._quantiles(column, np.atleast_1d(levels), n_jobs)
-        if levels.ndim == 0:
-            return self._values(found, numbers[:, 0])
-        return answers.values(found, numbers[0] if self.weighed.one else numbers)
+        return self.marginal(column).ppf(q, n_jobs)
 
     def interval(self, column: str, level: float = 0.9, n_jobs: int | None = -1) -> tuple[Any, Any]:
         """Bounds (lo, hi) of the interval with equal tails that holds this share of the distribution."""
-        if not isinstance(level, int | float | np.number) or not (level > 0 and (1 + level) / 2 < 1):
-            raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
-        found, numbers = self._quantiles(column, np.array([(1 - level) / 2, (1 + level) / 2]), n_jobs)
-        return self._values(found, numbers[:, 0]), self._values(found, numbers[:, 1])
+        return self.marginal(column).interval(level, n_jobs)
 
     # -- probabilities
 
@@ -216,10 +191,7 @@ class Posterior:
         -------
         dict of level to probability, or of a frame float64 array (n, K) in the order of ``Joint.levels(column)``
         """
-        share = self._proba(column, n_jobs)
-        if not self.weighed.one:
-            return share
-        return dict(zip(self.weighed.model.schema[column].levels, share[0].tolist(), strict=True))
+        return self.marginal(column).proba(n_jobs)
 
     def probability(self, event: str | Mapping[str, Any], n_jobs: int | None = -1) -> Any:
         """Probability of an event given the evidence.
@@ -238,11 +210,11 @@ class Posterior:
         log_both = log_density(self.weighed.model, both, n_jobs)
         with np.errstate(invalid="ignore"):
             share = np.exp(np.minimum(log_both - self.weighed.log_probability, 0.0))
-        return self._give(share) if len(share) == 1 else share
+        return self.weighed.give(share) if len(share) == 1 else share
 
     def marginal(self, column: str) -> Marginal:
         """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``mean``, ``var``, ``std``, ``sample``."""
-        return Marginal(self, self.weighed.model.schema[column])
+        return Marginal(self.weighed, column)
 
     def marginals(self) -> dict[str, Marginal]:
         """`marginal` of every column, in the table's order.
@@ -255,7 +227,7 @@ class Posterior:
         >>> bool(found["body_mass_g"].mean() > 4500), found["island"].pmf("Biscoe") > 0.9
         (True, True)
         """
-        return {column.name: Marginal(self, column) for column in self.weighed.model.schema.columns}
+        return {name: Marginal(self.weighed, name) for name in self.weighed.model.schema.names}
 
     def mode(self, k: int = 1, budget: int = BUDGET) -> Modes:
         """Most probable complete rows that agree with one row of evidence (MPE), with a certified bound.
@@ -320,89 +292,15 @@ class Posterior:
         -------
         frame of n rows, or n rows for each row of evidence, one after the other
         """
-        return decode(self.weighed.model.schema, self._draw(n, random_state, missing, n_jobs))
+        return decode(self.weighed.model.schema, draw(self.weighed, n, random_state, missing, n_jobs))
 
-    def _draw(self, n: int, random_state: Any, missing: bool = False, n_jobs: int | None = -1) -> np.ndarray:
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise ValueError(f"n must be a non-negative integer, got {n!r}")
-        self.weighed.check(n_jobs)
-        return sample(self.weighed.model, self.weighed.evidence, int(n), answers.seed_of(random_state), missing, n_jobs)
 
-    def _likeliest(self, column: str, n_jobs: int | None = -1) -> Any:
-        """Most probable level of a categorical column, the first of equals."""
-        share = self._proba(column, n_jobs)
-        code = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
-        likeliest = answers.values(self.weighed.model.schema[column], code)
-        return likeliest[0] if self.weighed.one else likeliest
-
-    # -- helpers
-
-    def _proba(self, column: str, n_jobs: int | None) -> np.ndarray:
-        """Probabilities of the levels, shape (n, K)."""
-        found = self.weighed.model.schema[column]
-        if not found.is_categorical:
-            hint = "use quantile or interval, or probability of an event"
-            raise ValueError(f"column {column!r} is {found.kind}: it has no levels; {hint}")
-        self.weighed.check(n_jobs)
-        return level_probability(
-            self.weighed.model, self.weighed.evidence, self._number(column), n_jobs, known=self.weighed.known
-        )
-
-    def _moments(self, column: str, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-        w = self.weighed
-        return mean_variance(w.model, w.evidence, self._number(column), n_jobs, known=w.known)
-
-    def _levels(self, column: str, n_jobs: int | None) -> np.ndarray:
-        w = self.weighed
-        return level_probability(w.model, w.evidence, self._number(column), n_jobs, known=w.known)
-
-    def _number(self, column: str) -> int:
-        return self.weighed.model.schema.index(column)
-
-    def _quantiles(self, column: str, levels: np.ndarray, n_jobs: int | None) -> tuple[Column, np.ndarray]:
-        found = self._begin(column, "quantiles", n_jobs, boolean=False)
-        numbers = quantile(
-            self.weighed.model, self.weighed.evidence, self._number(column), levels, n_jobs, known=self.weighed.known
-        )
-        return found, self._known_numbers(found, numbers)
-
-    def _begin(self, column: str, what: str, n_jobs: int | None, boolean: bool = True) -> Column:
-        """Look up the column, see that the question makes sense of it, and check the evidence."""
-        found = self.weighed.model.schema[column]
-        if found.is_categorical and not (boolean and found.kind == "boolean"):
-            raise ValueError(f"column {column!r} is {found.kind}: it has no {what}; use proba({column!r})")
-        self.weighed.check(n_jobs)
-        return found
-
-    def _variance(self, found: Column, n_jobs: int | None) -> np.ndarray:
-        if found.kind == "boolean":
-            true = self._true(found, n_jobs)
-            return true * (1.0 - true)
-        both = mean_variance(
-            self.weighed.model, self.weighed.evidence, self._number(found.name), n_jobs, known=self.weighed.known
-        )
-        return self._known_numbers(found, both[1])
-
-    def _true(self, found: Column, n_jobs: int | None) -> np.ndarray:
-        share = level_probability(
-            self.weighed.model, self.weighed.evidence, self._number(found.name), n_jobs, known=self.weighed.known
-        )
-        return share[:, found.codes[True]] if True in found.codes else share[:, 0] * 0.0
-
-    def _known_numbers(self, found: Column, numbers: np.ndarray) -> np.ndarray:
-        """The numbers (n,) or (n, k), NaN of impossible evidence alone; a ValueError where float64 does not do."""
-        if np.isnan(numbers[~np.isnan(self.weighed.background_share)]).any():
-            raise ValueError(
-                f"column {found.name!r}: given this evidence it lies too far out to be computed, beyond 1e150 or so; "
-                "loosen the evidence"
-            )
-        return numbers
-
-    def _give(self, array: np.ndarray) -> Any:
-        return array[0].item() if self.weighed.one else array
-
-    def _values(self, found: Column, number: np.ndarray) -> Any:
-        return answers.scalar(found, float(number[0])) if self.weighed.one else answers.values(found, number)
+def posterior_of(model: Model, known: dict[str, Any]) -> Posterior:
+    """The posterior of one row of conditions by column, or of one row a value where a condition has one a row."""
+    one = all(n_rows(condition) is None for condition in known.values())
+    said = {name: normal(condition) for name, condition in known.items()} if one else {}
+    text = conditions_text({name: condition for name, condition in said.items() if condition is not None})
+    return Posterior(model, build(model.schema, conditions=known), one, text)
 
 
 def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:

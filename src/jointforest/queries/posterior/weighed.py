@@ -47,6 +47,13 @@ class WeighedEvidence:
     def __len__(self) -> int:
         return len(self.evidence.value)
 
+    def __str__(self) -> str:
+        return self.text if self.one else f"{len(self)} rows of evidence"
+
+    def give(self, answers: np.ndarray) -> Any:
+        """Answers (n,) as users get them: a scalar of one row that somebody wrote down, an array of a frame."""
+        return answers[0].item() if self.one else answers
+
     @cached_property
     def log_probability(self) -> np.ndarray:
         """log p(evidence), (n,)."""
