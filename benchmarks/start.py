@@ -1,6 +1,7 @@
-"""Quick to start: `import jointforest`, a warm `jointforest query`, `make demo` from a cold cache of compiled kernels.
+"""Quick to start: import, a warm `jointforest query`, compilation by verb, `make demo` from an empty cache of kernels.
 
-Every figure is the wall time of a fresh process.
+Figures are wall times of fresh processes; those of compilation are processor seconds. With ``--base REV`` compilation
+and the demo are measured for that revision, too, in the same run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from _common import HERE, arguments, finish, median_seconds, progress, read, timed, verdict
@@ -69,23 +72,73 @@ def querying(data: Path, repeats: int, quick: bool, seed: int) -> dict:
     )
 
 
-def demo() -> dict:
-    """Seconds of `make demo` with an empty cache of compiled kernels, everything installed."""
+def demo(base: Path | None) -> dict:
+    """Seconds of `make demo` with an empty cache of compiled kernels, everything installed; and of the base's demo."""
     command = ["make", "-C", HERE.parent, f"VENV={sys.prefix}", "demo"]
     run(command)  # installs what the demo needs
+    row: dict = {"what": "make demo, empty cache"}
     with tempfile.TemporaryDirectory() as cache:
-        seconds, _ = timed(lambda: run(command, env={**os.environ, "NUMBA_CACHE_DIR": cache}))
-    return {"what": "make demo, cold cache", "seconds": seconds} | verdict(seconds, 60.0)
+        row["seconds"], _ = timed(lambda: run(command, env={**os.environ, "NUMBA_CACHE_DIR": cache}))
+    if base is not None:
+        with tempfile.TemporaryDirectory() as cache:
+            env = {**os.environ, "NUMBA_CACHE_DIR": cache, "PYTHONPATH": str(base / "src")}
+            seconds, _ = timed(lambda: run([sys.executable, base / "examples" / "demo.py"], env=env, cwd=base))
+        row["note"] = f"base {seconds:.1f} s, ratio {row['seconds'] / seconds:.2f}"
+    return row | verdict(row["seconds"], 60.0)
+
+
+def compiling(source: Path) -> dict[str, dict]:
+    """Processor seconds and functions compiled by verb, for the package of a working tree and an empty cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        env = {**os.environ, "PYTHONPATH": str(source / "src"), "NUMBA_CACHE_DIR": cache}
+        found = json.loads(run([sys.executable, HERE / "_compile_worker.py"], env=env))
+    return found | {"all": {key: sum(verb[key] for verb in found.values()) for key in ("seconds", "functions", "wall")}}
+
+
+def compilation(base: Path | None) -> list[dict]:
+    """What each verb compiles, in their order in one process; beside the base's, if there is one."""
+    mine = compiling(HERE.parent)
+    if base is None:
+        return [{"verb": verb, "seconds": of["seconds"], "functions": of["functions"]} for verb, of in mine.items()]
+    its = compiling(base)
+    rows = [
+        {"verb": verb, "seconds": of["seconds"], "functions": of["functions"], "base: seconds": its[verb]["seconds"],
+         "base: functions": its[verb]["functions"], "ratio": of["seconds"] / max(its[verb]["seconds"], 1e-9)}
+        for verb, of in mine.items()
+    ]  # fmt: skip
+    rows[-1] |= verdict(rows[-1]["ratio"], 1 / 3)
+    return rows
+
+
+@contextmanager
+def worktree(revision: str | None) -> Iterator[Path | None]:
+    """A checkout of a revision in a temporary folder."""
+    if revision is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "base"
+        run(["git", "-C", HERE.parent, "worktree", "add", "--detach", "--quiet", tree, revision])
+        try:
+            yield tree
+        finally:
+            run(["git", "-C", HERE.parent, "worktree", "remove", "--force", tree])
 
 
 def main() -> None:
-    options = arguments(__doc__, repeats=dict(type=int, default=10))
+    options = arguments(__doc__, repeats=dict(type=int, default=10), base=dict(help="revision to compare with"))
     repeats = 3 if options.quick else options.repeats
     table = importing(repeats)
     table.append(querying(options.data, repeats, options.quick, options.seed))
-    table.append(demo())
-    settings = {"repeats": repeats, "query": QUERY}
-    finish("start", {"From a standing start, median seconds": table}, settings, options.quick)
+    with worktree(options.base) as base:
+        compiled = compilation(base)
+        table.append(demo(base))
+    settings = {"repeats": repeats, "query": QUERY, "base": options.base}
+    tables = {
+        "From a standing start, median seconds": table,
+        "Compilation on an empty cache, processor seconds, penguins": compiled,
+    }
+    finish("start", tables, settings, options.quick)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,81 @@
+"""Processor seconds of compiling kernels by verb, on the penguins, in a process with an empty cache: prints JSON.
+
+Uses public names alone, so that it runs on any revision of the package on the path.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import event
+from sklearn.ensemble import RandomForestRegressor
+
+import jointforest as jf
+
+NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]
+
+
+class Compilations(event.Listener):
+    """Thread seconds of the outermost compilations, and how many functions were compiled."""
+
+    def __init__(self) -> None:
+        self.seconds, self.count = 0.0, 0
+        self._own, self._lock = threading.local(), threading.Lock()
+
+    def on_start(self, what: event.Event) -> None:
+        self._own.depth = getattr(self._own, "depth", 0) + 1
+        if self._own.depth == 1:
+            self._own.start = time.thread_time()
+
+    def on_end(self, what: event.Event) -> None:
+        self._own.depth -= 1
+        with self._lock:
+            self.count += 1
+            if self._own.depth == 0:
+                self.seconds += time.thread_time() - self._own.start
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    seen, found = Compilations(), {}
+    event.register("numba:compile", seen)
+
+    def verb(name: str, work: Callable[[], Any]) -> Any:
+        seconds, count, start = seen.seconds, seen.count, time.perf_counter()
+        answer = work()
+        spent = time.perf_counter() - start
+        found[name] = {"seconds": seen.seconds - seconds, "functions": seen.count - count, "wall": spent}
+        print(f"{name}: {found[name]['seconds']:.1f} s", file=sys.stderr, flush=True)
+        return answer
+
+    penguins = jf.datasets.load_penguins()
+    joint = verb("fit", lambda: jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_)
+    verb("log_density", lambda: joint.log_density(penguins))
+    verb("query", lambda: joint.query("P(species = 'Gentoo' | body_mass_g >= 4000, sex = 'MALE')"))
+    heavy = joint.given("body_mass_g > 4000")
+    verb("mean", lambda: heavy.mean("bill_depth_mm"))
+    verb("interval", lambda: heavy.interval("bill_depth_mm"))
+    verb("sample", lambda: heavy.sample(10, random_state=0))
+    verb("impute", lambda: joint.impute(penguins))
+    verb("mode", heavy.mode)
+    X, y = penguins.drop(columns="species"), penguins["species"]
+    forest = jf.GenerativeForestClassifier(n_estimators=5, random_state=0)
+    verb("generative forest: fit", lambda: forest.fit(X, y))
+    verb("generative forest: predict_proba", lambda: forest.predict_proba(X))
+    verb("joint tree: fit", lambda: jf.JointTree(random_state=0).fit(penguins))
+    verb("robustness", lambda: forest.robustness(X))
+    whole = penguins.dropna()
+    trained = RandomForestRegressor(5, max_depth=4, random_state=0).fit(whole[NUMBERS], whole["body_mass_g"])
+    numbers = joint.keep(*NUMBERS)
+    verb("expected prediction", lambda: jf.ExpectedPredictor(trained, numbers).predict(penguins[NUMBERS]))
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
