@@ -1,0 +1,78 @@
+"""Seconds of each verb, warm, on rows of Adult, in a process of its own: prints JSON.
+
+Uses public names alone, so that it runs on any revision of the package on the path.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _common import hide, read
+from sklearn.ensemble import RandomForestRegressor
+
+import jointforest as jf
+
+TARGET, NUMBERS = "income", ["age", "education_num", "capital_gain", "hours_per_week"]
+
+
+def verbs(frame: Any, rows: int) -> dict[str, Callable[[], Any]]:
+    """What is timed: names of verbs and work on this many rows."""
+    some = frame.iloc[:rows].reset_index(drop=True)
+    masked, _ = hide(some, 0.3, 0)
+    X, y = some.drop(columns=TARGET), some[TARGET]
+    joint = jf.AdversarialForest(n_estimators=10, random_state=0).fit(some).joint_
+    heavy = [joint.given(f"age >= {age}") for age in range(30, 50)]
+    forest = jf.GenerativeForestClassifier(n_estimators=20, random_state=0, smoothing=0.1).fit(X, y)
+    missing = masked.drop(columns=TARGET)
+    numbers, trained = joint.keep(*NUMBERS), RandomForestRegressor(30, max_depth=6, random_state=0)
+    trained.fit(some[NUMBERS].to_numpy(float), some["age"] + some["hours_per_week"])
+    predictor = jf.ExpectedPredictor(trained, numbers)
+    few = masked[NUMBERS].iloc[: rows // 20]
+    return {
+        "fit": lambda: jf.AdversarialForest(n_estimators=10, random_state=0).fit(some),
+        "log_density": lambda: joint.log_density(some),
+        "log_density, 30 % missing": lambda: joint.log_density(masked),
+        "query": lambda: [joint.query(f"P(income = '>50K' | age >= {age}, sex = 'Female')") for age in range(30, 50)],
+        "mean": lambda: [known.mean("hours_per_week") for known in heavy],
+        "interval": lambda: [known.interval("hours_per_week") for known in heavy],
+        "sample": lambda: joint.sample(50_000, random_state=0),
+        "impute": lambda: joint.impute(masked),
+        "mode": lambda: heavy[0].mode(budget=200),
+        "generative forest: fit": lambda: jf.GenerativeForestClassifier(
+            n_estimators=20, random_state=0, smoothing=0.1
+        ).fit(X, y),
+        "generative forest: predict_proba": lambda: forest.predict_proba(missing),
+        "joint tree: fit": lambda: jf.JointTree(random_state=0).fit(some),
+        "robustness": lambda: forest.robustness(X.iloc[: rows // 10]),
+        "expected prediction": lambda: predictor.predict(few),
+    }
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    data, rows, repeats = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    frame = read(data, "adult_train")
+    frame = frame[[*frame.columns.drop(TARGET), TARGET]]
+    for work in verbs(frame, 300).values():
+        work()  # kernels come from the cache, or are compiled
+    found = {}
+    for name, work in verbs(frame, rows).items():
+        spent = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            work()
+            spent.append(time.perf_counter() - start)
+        found[name] = float(np.min(spent))
+        print(f"{name}: {found[name]:.3f} s", file=sys.stderr, flush=True)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
