@@ -146,6 +146,7 @@ def of_table(frame: pd.DataFrame, number: str, level: str, evidence: dict[str, A
     """All questions to one table; learners are part of what is compared."""
 
     def named(name: str, asked: Asked) -> Asked:
+        print(f"{name}: {time.process_time():,.0f} s of the processor so far", file=sys.stderr, flush=True)
         for what, answer in asked:
             yield f"{name}: {what}", answer
 

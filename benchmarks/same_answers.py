@@ -21,13 +21,6 @@ LIMIT = 1e-12
 Answer = tuple[np.ndarray, list[str]]
 
 
-def start(source: Path, out: Path, data: Path | None) -> subprocess.Popen:
-    """A process that asks the package of a working tree everything; its kernels are compiled anew."""
-    command = [sys.executable, str(HERE / "_answers.py"), str(out), *([str(data)] if data else [])]
-    environment = {**os.environ, "PYTHONPATH": str(source / "src"), "NUMBA_CACHE_DIR": str(out.with_suffix(".cache"))}
-    return subprocess.Popen(command, cwd=out.parent, env=environment)
-
-
 def difference(a: Answer, b: Answer) -> float:
     """Largest relative difference of the numbers; infinite where texts, lengths or what is finite differ."""
     (x, texts), (y, others) = a, b
@@ -53,28 +46,41 @@ def what(a: Answer, b: Answer) -> str:
     return f"{int(np.sum(~((a[0] == b[0]) | (np.isnan(a[0]) & np.isnan(b[0])))))} of {len(a[0])} numbers"
 
 
-def answers(base: str, data: Path | None) -> tuple[dict[str, Answer], dict[str, Answer]]:
-    """All answers of the base revision and of the working tree."""
+def ask(source: Path, data: Path | None) -> dict[str, Answer]:
+    """All answers of the package of a working tree, from a process of its own that compiles its kernels anew."""
     with tempfile.TemporaryDirectory() as folder:
-        tree, found = Path(folder) / "base", []
+        out = Path(folder) / "answers.pickle"
+        command = [sys.executable, str(HERE / "_answers.py"), str(out), *([str(data)] if data else [])]
+        environment = {**os.environ, "PYTHONPATH": str(source / "src"), "NUMBA_CACHE_DIR": str(Path(folder) / "cache")}
+        subprocess.run(command, cwd=folder, env=environment, check=True)
+        return pickle.loads(out.read_bytes())
+
+
+def ask_revision(base: str, data: Path | None) -> dict[str, Answer]:
+    """All answers of a revision, checked out for as long as it takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "base"
         subprocess.run(["git", "worktree", "add", "--detach", "--quiet", str(tree), base], cwd=ROOT, check=True)
         try:
-            for source, name in ((tree, "base.pickle"), (ROOT, "this.pickle")):
-                out = Path(folder) / name
-                if start(source, out, data).wait():
-                    raise SystemExit(f"the process of {name.removesuffix('.pickle')} failed")
-                found.append(pickle.loads(out.read_bytes()))
+            return ask(tree, data)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
-    return found[0], found[1]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--base", default="161fda1", help="revision to compare with (default 161fda1)")
     parser.add_argument("--data", type=Path, help="folder of the tables: 2,000 rows of adult are asked, too")
+    parser.add_argument("--kept", type=Path, help="file of the base revision's answers: read, or written if absent")
     options = parser.parse_args()
-    old, new = answers(options.base, options.data and options.data.resolve())
+    data = options.data and options.data.resolve()
+    if options.kept and options.kept.exists():
+        old = pickle.loads(options.kept.read_bytes())
+    else:
+        old = ask_revision(options.base, data)
+        if options.kept:
+            options.kept.write_bytes(pickle.dumps(old))
+    new = ask(ROOT, data)
     rows = []
     for name in old.keys() | new.keys():
         missing = np.empty(0), ["raised nothing: it was not asked"]
