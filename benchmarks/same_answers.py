@@ -36,9 +36,8 @@ def difference(a: Answer, b: Answer) -> float:
 def what(a: Answer, b: Answer) -> str:
     """A word on how two answers differ."""
     if a[1] != b[1]:
-        return next((f"{one!r} became {two!r}" for one, two in zip(a[1], b[1], strict=False) if one != two), "texts")[
-            :90
-        ]
+        changed = (f"{x!r} became {y!r}" for x, y in zip(a[1], b[1], strict=False) if x != y)
+        return next(changed, "texts")[:90]
     if a[1] and a[1][0].startswith("raised "):
         return a[1][0][:90]
     if a[0].shape != b[0].shape:
