@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import jointforest as jf
 from jointforest.explain.explain import explain
-from jointforest.explain.leaf_summaries import answers_text, leaf_answers
+from jointforest.explain.leaf_summaries import leaf_summaries, summary_text
 from jointforest.explain.rules import box_conditions, levels_condition, rule_text, side_condition, split_conditions
 from jointforest.forest.forest import Forest
 from jointforest.language import parse_conditions
@@ -200,7 +200,7 @@ def test_what_a_leaf_says_is_its_own_posterior(seed: int) -> None:
     model = random_model(seed, n_trees=2)
     evidence = mixed_evidence(model, seed)
     leaves = np.flatnonzero(oracle.log_joint(model, evidence, 0) > -600)
-    for leaf, says in zip(leaves.tolist(), leaf_answers(model, evidence, leaves), strict=True):
+    for leaf, says in zip(leaves.tolist(), leaf_summaries(model, evidence, leaves), strict=True):
         known = {c.name for c, x in zip(model.schema.columns, evidence.value[0], strict=True) if not np.isnan(x)}
         assert set(says) == set(model.schema.names) - known
         start = model.leaves.node_start
@@ -243,7 +243,7 @@ def test_what_leaves_say_is_short() -> None:
         "sex": {"levels": {"a": 0.99, "e": 0.006, "c d": 0.004}},
         "smoker": {"levels": {True: 1.0}},
     }
-    assert answers_text(schema, says) == (
+    assert summary_text(schema, says) == (
         "age 41 (20 to 60); size 0.51 (0.25 to 0.75); h w 1235 (0 to 3000); day 2024-02-01 (2024-01-01 to 2024-03-01); "
         "date 2024-02-01; sex a 99 %, e 1 %; smoker True 100 %"
     )

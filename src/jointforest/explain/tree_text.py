@@ -1,21 +1,15 @@
-"""A whole tree as indented text; its nodes as people see them."""
+"""A whole tree as indented text."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
-
 from ..forest.forest import Forest
-from ..ground.checks import check_number
 from ..language.render import column_text, condition_text
 from ..table.evidence import build
-from .explain import leaf_kind
-from .leaf_summaries import answers_text, leaf_answers
-from .rules import side_condition, split_conditions
+from .leaf_summaries import leaf_kind, leaf_summaries, summary_text
+from .tree_nodes import n_trees, tree_leaves, tree_nodes
 
 
-def outline(model: Forest, tree: int) -> str:
+def tree_text(forest: Forest, tree: int) -> str:
     """Every node of a tree, one line each, and under each leaf what it says: see `Joint.rules`.
 
     Raises
@@ -23,107 +17,14 @@ def outline(model: Forest, tree: int) -> str:
     ValueError
         If there is no such tree.
     """
-    nodes = tree_nodes(model, tree)
-    mine = tree_leaves(model, tree)
-    says = dict(zip(mine.tolist(), leaf_answers(model, build(model.schema), mine), strict=True))
-    lines = [f"tree {tree} of {_n_trees(model)}: {len(mine)} leaves; shares are of the tree's rows"]
+    nodes = tree_nodes(forest, tree)
+    mine = tree_leaves(forest, tree)
+    says = dict(zip(mine.tolist(), leaf_summaries(forest, build(forest.schema), mine), strict=True))
+    lines = [f"tree {tree} of {n_trees(forest)}: {len(mine)} leaves; shares are of the tree's rows"]
     for node in nodes:
         text = "(all rows)" if node.parent < 0 else condition_text(column_text(node.column), node.test)
-        at = "" if node.leaf < 0 else f"  [{leaf_kind(model, node.leaf)} {node.leaf}]"
+        at = "" if node.leaf < 0 else f"  [{leaf_kind(forest, node.leaf)} {node.leaf}]"
         lines.append(f"{'  ' * node.depth}{text}  {100 * node.share:.1f} %{at}")
         if node.leaf in says:
-            lines.append(f"{'  ' * node.depth}    {answers_text(model.schema, says[node.leaf])}")
+            lines.append(f"{'  ' * node.depth}    {summary_text(forest.schema, says[node.leaf])}")
     return "\n".join(lines)
-
-
-class TreeNode(NamedTuple):
-    """A node of a tree as people see it.
-
-    Attributes
-    ----------
-    depth : int
-    parent : int
-        Its place in the list of nodes; -1 of the root.
-    column : str
-        Column that the test to come here is on; '' of the root.
-    test : condition
-    share : float
-        Of the tree's rows.
-    leaf : int
-        Number of the leaf, -1 of inner nodes.
-    """
-
-    depth: int
-    parent: int
-    column: str
-    test: Any
-    share: float
-    leaf: int
-
-
-def tree_nodes(model: Forest, tree: int) -> list[TreeNode]:
-    """Nodes of a tree, parents before their children, left before right; those that no test leads to are left out.
-
-    Raises
-    ------
-    ValueError
-        If there is no such tree.
-    """
-    _check_tree(model, tree)
-    found: list[TreeNode] = []
-    # A stack, since trees may be deeper than Python's calls.
-    start = np.ones(int(model.columns.level_start[-1]), dtype=bool)
-    todo: list[tuple[int, int, int, str, Any, np.ndarray]] = [(int(model.trees.root[tree]), 0, -1, "", None, start)]
-    while todo:
-        node, depth, parent, column, test, allowed = todo.pop()
-        leaf = int(model.trees.leaf[node])
-        if leaf < 0:
-            sides = _sides(model, node, allowed)
-            if len(sides) == 1:  # all levels that come here go one way: no test to show
-                todo.append((sides[0][0], depth, parent, column, test, allowed))
-                continue
-            split = model.schema.names[int(model.trees.feature[node])]
-            todo += [(child, depth + 1, len(found), split, test, reach) for child, test, reach in reversed(sides)]
-        found.append(TreeNode(depth, parent, column, test, float(model.trees.weight[node]), leaf))
-    return found
-
-
-def tree_leaves(model: Forest, tree: int) -> np.ndarray:
-    """Numbers of a tree's leaves, those without weight left out; a ValueError if there is no such tree."""
-    _check_tree(model, tree)
-    mine = model.leaves.tree[: len(model.leaves.log_weight)] == tree
-    return np.flatnonzero(mine & (model.leaves.log_weight > -np.inf))
-
-
-def _check_tree(model: Forest, tree: int) -> None:
-    n_trees = _n_trees(model)
-    check_number("tree", tree, 0, n_trees - 1, whole=True, text=f"the number of a tree, 0 to {n_trees - 1}")
-
-
-def _n_trees(model: Forest) -> int:
-    return len(model.trees.root) - model.has_background
-
-
-def _sides(model: Forest, node: int, allowed: np.ndarray) -> list[tuple[int, Any, np.ndarray]]:
-    """Children that some row can reach, each with its test and the levels (bool (S,)) that are possible below."""
-    trees, columns = model.trees, model.columns
-    j = int(trees.feature[node])
-    column, slot = model.schema.columns[j], columns.slot[j]
-    children = int(trees.left[node]), int(trees.right[node])
-    if trees.levels_at[node] < 0:
-        cut = float(trees.threshold[node])
-        tests: tuple[Any, Any] = side_condition(column, -np.inf, cut), side_condition(column, cut, np.inf)
-        reach = [allowed, allowed]
-    else:
-        first, end = int(columns.level_start[slot]), int(columns.level_start[slot + 1])
-        k = np.arange(end - first)
-        words = trees.left_levels[trees.levels_at[node] + k // 64]
-        goes_left = (words >> (k % 64).astype(np.uint64)) & np.uint64(1) == 1
-        reach = [allowed.copy(), allowed.copy()]
-        reach[0][first:end] &= goes_left
-        reach[1][first:end] &= ~goes_left
-        left, right = (np.flatnonzero(side[first:end]) for side in reach)
-        if not len(left) or not len(right):
-            return [(children[0 if len(left) else 1], None, allowed)]
-        tests = split_conditions(column, left, right)
-    return [(children[i], tests[i], reach[i]) for i in (0, 1)]

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..explain.explain import Explanation, reverse
-from ..explain.tree_text import outline
+from ..explain.explanation import Explanation
+from ..explain.reverse import reverse
+from ..explain.tree_text import tree_text
 from ..forest.forest import Forest
 from ..forest.part import ForestPart
 from ..forest.posterior.tree_density import tree_log_density
@@ -27,7 +28,7 @@ from ..queries.rows.imputation import impute
 from ..queries.rows.sampling import sample
 from ..table import values as answers
 from ..table.conditions import AllOf
-from ..table.evidence import build, drop
+from ..table.evidence import build
 from ..table.fill import fill
 from ..table.frames import encode
 from ..table.regions import Evidence
@@ -346,7 +347,7 @@ class Joint:
         >>> joint.rules().splitlines()[:2]
         ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0 %']
         """
-        return outline(self.model.forest_for("rules"), tree)
+        return tree_text(self.model.forest_for("rules"), tree)
 
     def reverse(
         self, event: str | Mapping[str, Any], k: int = 10, min_share: float = 0.01, n_jobs: int | None = -1
@@ -811,7 +812,7 @@ class Joint:
         X, unseen = encode(self.schema, frame)
         unseen[:, j] = False
         warn_unseen(self.schema, frame, unseen)
-        evidence = drop(build(self.schema, X, unseen), j)
+        evidence = build(self.schema, X, unseen).without(j)
         WeighedEvidence(self.model, evidence).check(n_jobs)
         return evidence
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..explain.explain import Explanation, explain
+from ..explain.explain import explain
+from ..explain.explanation import Explanation
 from ..forest.posterior.posterior import LeafPosterior, posterior
 from ..language import conditions_text, parse_conditions
 from ..model.model import Model

@@ -8,10 +8,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..explain.tree_text import tree_leaves
+from ..explain.leaf_groups import column_in_groups
+from ..explain.tree_nodes import tree_leaves
 from ..face.joint import Joint
 from ..ground.checks import Number
-from .shares import Groups, chosen, forest_of, short
+from ..table.evidence import build
+from .shares import chosen, forest_of, short
 
 _WIDE = 10
 
@@ -57,7 +59,7 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
     >>> len(figure.axes) == joint.n_leaves
     True
     """
-    model, schema = forest_of(joint), joint.schema
+    forest, schema = forest_of(joint), joint.schema
     numeric = [column.name for column in schema.columns if not column.is_categorical]
     pixels = chosen(schema, numeric if columns is None else columns, 0)
     for j in pixels:
@@ -67,14 +69,15 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
         raise ValueError(f"shape must be a pair of positive integers, height and width, got {shape!r}")
     if len(pixels) != shape[0] * shape[1]:
         raise ValueError(f"{len(pixels)} columns make no picture of shape {shape}, which has {shape[0] * shape[1]}")
-    leaves = tree_leaves(model, tree)
-    leaves = leaves[np.argsort(-model.leaves.log_weight[leaves], kind="stable")]
-    groups = Groups(model, leaves[:, None])
-    image = np.column_stack([groups.mean(j) for j in pixels])
+    leaves = tree_leaves(forest, tree)
+    leaves = leaves[np.argsort(-forest.leaves.log_weight[leaves], kind="stable")]
+    nothing = build(schema)
+    image = np.column_stack([column_in_groups(forest, nothing, leaves[:, None], j).mean() for j in pixels])
     labels = [f"{100 * share:.1f} %" for share in _shares(joint, leaves)]
     for j, column in enumerate(schema.columns):
         if column.is_categorical:
-            best = groups.proba(j).argmax(axis=1).tolist()
+            share = column_in_groups(forest, nothing, leaves[:, None], j).level_probability()
+            best = share.argmax(axis=1).tolist()
             labels = [f"{label}\n{short(column.levels[code], 10)}" for label, code in zip(labels, best, strict=True)]
     high = -(-len(leaves) // _WIDE)
     lines = labels[0].count("\n") + 1

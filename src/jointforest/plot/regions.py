@@ -10,13 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
-from ..explain.tree_text import tree_leaves
+from ..explain.leaf_groups import column_in_groups
+from ..explain.tree_nodes import tree_leaves
 from ..face.joint import Joint
 from ..queries.posterior.density import log_density
 from ..table.evidence import build
 from ..table.frames import encode
 from ..trees.boxes import leaf_boxes
-from .shares import Groups, forest_of, short, span
+from .shares import forest_of, short, span
 
 _PIXELS = 150
 
@@ -66,7 +67,7 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
     >>> len(ax.patches) == joint.n_leaves, [dots.get_label() for dots in ax.collections]
     (True, ['Adelie', 'Chinstrap', 'Gentoo'])
     """
-    model, schema = forest_of(joint), joint.schema
+    forest, schema = forest_of(joint), joint.schema
     axes = [schema.index(x), schema.index(y)]
     if x == y:
         raise ValueError(f"x and y are both column {x!r}: regions are of two columns; plot.cdf shows one")
@@ -83,13 +84,14 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
         np.sqrt(_density(joint, axes, (left, right), (low, high))),
         extent=(left, right, low, high), origin="lower", aspect="auto", cmap="Greys", alpha=0.7,
     )  # fmt: skip
-    leaves = tree_leaves(model, 0)
+    leaves = tree_leaves(forest, 0)
     tint: list[Any] = ["none"] * len(leaves)
     if target is not None:
-        best = Groups(model, leaves[:, None]).proba(schema.index(target)).argmax(axis=1)
+        classes = column_in_groups(forest, build(schema), leaves[:, None], schema.index(target))
+        best = classes.level_probability().argmax(axis=1)
         tint = [to_rgba(_colour(code), 0.15) for code in best.tolist()]
-    lo, hi, _ = leaf_boxes(model.trees, model.columns)
-    slots = [model.columns.slot[j] for j in axes]
+    lo, hi, _ = leaf_boxes(forest.trees, forest.columns)
+    slots = [forest.columns.slot[j] for j in axes]
     corner = np.clip(lo[leaves][:, slots], (left, low), (right, high))
     end = np.clip(hi[leaves][:, slots], (left, low), (right, high))
     for (a, b), (width, height), face in zip(corner, end - corner, tint, strict=True):

@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..explain.leaf_summaries import answers_text, leaf_answers
-from ..explain.tree_text import TreeNode, tree_leaves, tree_nodes
+from ..explain.leaf_groups import column_in_groups
+from ..explain.leaf_summaries import leaf_summaries, summary_text
+from ..explain.tree_nodes import TreeNode, tree_leaves, tree_nodes
 from ..face.joint import Joint
 from ..forest.forest import Forest
 from ..ground.checks import check_number
@@ -22,7 +23,7 @@ from ..language.render import column_text, condition_text
 from ..model.model import of_forest
 from ..table.conditions import AnyOf, Interval, Not
 from ..table.evidence import build
-from .shares import MOST_LEVELS, Groups, bin_edges, chosen, draw_bins, forest_of, places, short, span
+from .shares import MOST_LEVELS, bin_edges, chosen, draw_bins, forest_of, places, short, span
 
 _MOST_COLUMNS = 6
 _LABEL = 26
@@ -77,19 +78,19 @@ def tree(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, max_
     7
     >>> figure.savefig("tree.svg")  # or .pdf, .png
     """
-    model = forest_of(joint)
-    shown = _shown(model, tree, max_leaves)
-    names = chosen(model.schema, columns, _MOST_COLUMNS)
+    forest = forest_of(joint)
+    shown = _shown(forest, tree, max_leaves)
+    names = chosen(forest.schema, columns, _MOST_COLUMNS)
     ends = [number for number, leaves in enumerate(shown.leaves) if len(leaves)]
     depth = 1 + max(node.depth for node in shown.nodes)
     wide, high = 1.75 * depth + 1.3 * len(names), 0.6 * max(len(ends), 2) + 0.6
     figure = plt.figure(figsize=(wide, high), layout="constrained")
     grid = figure.add_gridspec(len(ends), 1 + len(names), width_ratios=[1.75 * depth, *([1.3] * len(names))])
-    _draw_branches(figure.add_subplot(grid[:, 0]), model, shown, ends, depth)
+    _draw_branches(figure.add_subplot(grid[:, 0]), shown, ends, depth)
     panels = [[figure.add_subplot(grid[line, 1 + place]) for place in range(len(names))] for line in range(len(ends))]
-    groups = Groups(model, [shown.leaves[end] for end in ends])
+    groups = [shown.leaves[end] for end in ends]
     for place, j in enumerate(names):
-        _draw_column(model, j, groups, [line[place] for line in panels])
+        _draw_column(forest, j, groups, [line[place] for line in panels])
     return figure
 
 
@@ -127,17 +128,17 @@ def tree_dot(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, 
       n0 -> n2 [label="..."];
     }
     """
-    model = forest_of(joint)
-    shown = _shown(model, tree, max_leaves)
-    names = [model.schema.names[j] for j in chosen(model.schema, columns, _MOST_COLUMNS)]
+    forest = forest_of(joint)
+    shown = _shown(forest, tree, max_leaves)
+    names = [forest.schema.names[j] for j in chosen(forest.schema, columns, _MOST_COLUMNS)]
     own = np.array([node.leaf for node in shown.nodes if node.leaf >= 0], dtype=np.int64)
-    own = own[np.isin(own, tree_leaves(model, tree))]
-    says = dict(zip(own.tolist(), leaf_answers(model, build(model.schema), own), strict=True))
+    own = own[np.isin(own, tree_leaves(forest, tree))]
+    says = dict(zip(own.tolist(), leaf_summaries(forest, build(forest.schema), own), strict=True))
     lines = ["digraph tree {", '  node [shape=box, fontname="sans-serif"];', '  edge [fontname="sans-serif"];']
     for number, node in enumerate(shown.nodes):
         text = [_share_text(node, shown.leaves[number])]
         for name in names if node.leaf in says else []:
-            text.append(answers_text(model.schema, {name: says[node.leaf][name]}))
+            text.append(summary_text(forest.schema, {name: says[node.leaf][name]}))
         lines.append(f"  n{number} [label={_quoted(text)}];")
         if node.parent >= 0:
             test = condition_text(column_text(node.column), node.test)
@@ -145,12 +146,12 @@ def tree_dot(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, 
     return "\n".join([*lines, "}"])
 
 
-def _shown(model: Forest, tree: int, max_leaves: int) -> _Shown:
+def _shown(forest: Forest, tree: int, max_leaves: int) -> _Shown:
     """Nodes of a tree with at most so many ends, opened from the heaviest on."""
     check_number("max_leaves", max_leaves, 1, whole=True, text="a positive integer")
-    nodes = tree_nodes(model, tree)
-    live = set(tree_leaves(model, tree).tolist())
-    below: list[list[int]] = [[node.leaf] if node.leaf in live else [] for node in nodes]
+    nodes = tree_nodes(forest, tree)
+    weighted = set(tree_leaves(forest, tree).tolist())
+    below: list[list[int]] = [[node.leaf] if node.leaf in weighted else [] for node in nodes]
     children: list[list[int]] = [[] for _ in nodes]
     for number in range(len(nodes) - 1, 0, -1):
         below[nodes[number].parent] += below[number]
@@ -178,7 +179,7 @@ def _shown(model: Forest, tree: int, max_leaves: int) -> _Shown:
     return found
 
 
-def _draw_branches(ax: Axes, model: Forest, shown: _Shown, ends: list[int], depth: int) -> None:
+def _draw_branches(ax: Axes, shown: _Shown, ends: list[int], depth: int) -> None:
     """Branches with their tests; ends stand in the middle of their lines of panels."""
     height = [math.nan] * len(shown.nodes)
     for line, end in enumerate(ends):
@@ -204,11 +205,12 @@ def _draw_branches(ax: Axes, model: Forest, shown: _Shown, ends: list[int], dept
     ax.set_axis_off()
 
 
-def _draw_column(model: Forest, j: int, groups: Groups, panels: list[Axes]) -> None:
+def _draw_column(forest: Forest, j: int, groups: list[np.ndarray], panels: list[Axes]) -> None:
     """One column's panels from top to bottom."""
-    column = model.schema.columns[j]
+    column = forest.schema.columns[j]
+    in_groups = column_in_groups(forest, build(forest.schema), groups, j)
     if column.is_categorical:
-        share = groups.proba(j)
+        share = in_groups.level_probability()
         order = np.argsort(-share.max(axis=0), kind="stable")[:MOST_LEVELS]
         order = np.sort(order)
         for ax, bars in zip(panels, share[:, order], strict=True):
@@ -218,9 +220,9 @@ def _draw_column(model: Forest, j: int, groups: Groups, panels: list[Axes]) -> N
             np.arange(len(order)), [short(column.levels[code], 12) for code in order], rotation=60, fontsize=6
         )
     else:
-        edges = bin_edges(column, *span(of_forest(model), build(model.schema), j))
-        cdf = groups.cdf(j, edges)
-        mean = groups.mean(j)
+        edges = bin_edges(column, *span(of_forest(forest), build(forest.schema), j))
+        cdf = in_groups.cdf(edges)
+        mean = in_groups.mean()
         for ax, up_to, middle in zip(panels, cdf, mean, strict=True):
             draw_bins(ax, column, edges, np.diff(up_to), fill=True, color="tab:blue", alpha=0.8)
             if edges[0] <= middle <= edges[-1]:

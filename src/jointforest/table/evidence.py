@@ -110,11 +110,6 @@ def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any])
     return known.evidence(value, region, evidence.log_penalty.copy())
 
 
-def drop(evidence: Evidence, j: int) -> Evidence:
-    """The evidence with nothing known of column j."""
-    return evidence.without(j)
-
-
 def _says_something(condition: Any) -> bool:
     if n_rows(condition) is not None:
         return True

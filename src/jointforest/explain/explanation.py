@@ -1,0 +1,27 @@
+"""What every explanation is: rules as plain data, and as a table to print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Rules with what belongs to them; made by `Posterior.explain` and `Joint.reverse`, which say what is in it.
+
+    Attributes
+    ----------
+    rules : list of dict
+        Plain data, the most important rule first.
+    text : str
+        The rules as a table; ``print(explanation)`` shows it.
+    """
+
+    rules: list[dict[str, Any]]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__

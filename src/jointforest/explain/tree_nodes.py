@@ -1,0 +1,105 @@
+"""Nodes and leaves of one tree as people see them: tests as conditions, shares of the tree's rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..forest.forest import Forest
+from ..ground.checks import check_number
+from .rules import side_condition, split_conditions
+
+
+class TreeNode(NamedTuple):
+    """A node of a tree as people see it.
+
+    Attributes
+    ----------
+    depth : int
+    parent : int
+        Its place in the list of nodes; -1 of the root.
+    column : str
+        Column that the test to come here is on; '' of the root.
+    test : condition
+    share : float
+        Of the tree's rows.
+    leaf : int
+        Number of the leaf, -1 of inner nodes.
+    """
+
+    depth: int
+    parent: int
+    column: str
+    test: Any
+    share: float
+    leaf: int
+
+
+def tree_nodes(forest: Forest, tree: int) -> list[TreeNode]:
+    """Nodes of a tree, parents before their children, left before right; those that no test leads to are left out.
+
+    Raises
+    ------
+    ValueError
+        If there is no such tree.
+    """
+    _check_tree(forest, tree)
+    found: list[TreeNode] = []
+    # A stack, since trees may be deeper than Python's calls.
+    start = np.ones(int(forest.columns.level_start[-1]), dtype=bool)
+    todo: list[tuple[int, int, int, str, Any, np.ndarray]] = [(int(forest.trees.root[tree]), 0, -1, "", None, start)]
+    while todo:
+        node, depth, parent, column, test, allowed = todo.pop()
+        leaf = int(forest.trees.leaf[node])
+        if leaf < 0:
+            sides = _sides(forest, node, allowed)
+            if len(sides) == 1:  # all levels that come here go one way: no test to show
+                todo.append((sides[0][0], depth, parent, column, test, allowed))
+                continue
+            split = forest.schema.names[int(forest.trees.feature[node])]
+            todo += [(child, depth + 1, len(found), split, test, reach) for child, test, reach in reversed(sides)]
+        found.append(TreeNode(depth, parent, column, test, float(forest.trees.weight[node]), leaf))
+    return found
+
+
+def tree_leaves(forest: Forest, tree: int) -> np.ndarray:
+    """Numbers of a tree's leaves, those without weight left out; a ValueError if there is no such tree."""
+    _check_tree(forest, tree)
+    mine = forest.leaves.tree[: len(forest.leaves.log_weight)] == tree
+    return np.flatnonzero(mine & (forest.leaves.log_weight > -np.inf))
+
+
+def n_trees(forest: Forest) -> int:
+    """Number of trees, the background left out."""
+    return len(forest.trees.root) - forest.has_background
+
+
+def _check_tree(forest: Forest, tree: int) -> None:
+    n = n_trees(forest)
+    check_number("tree", tree, 0, n - 1, whole=True, text=f"the number of a tree, 0 to {n - 1}")
+
+
+def _sides(forest: Forest, node: int, allowed: np.ndarray) -> list[tuple[int, Any, np.ndarray]]:
+    """Children that some row can reach, each with its test and the levels (bool (S,)) that are possible below."""
+    trees, columns = forest.trees, forest.columns
+    j = int(trees.feature[node])
+    column, slot = forest.schema.columns[j], columns.slot[j]
+    children = int(trees.left[node]), int(trees.right[node])
+    if trees.levels_at[node] < 0:
+        cut = float(trees.threshold[node])
+        tests: tuple[Any, Any] = side_condition(column, -np.inf, cut), side_condition(column, cut, np.inf)
+        reach = [allowed, allowed]
+    else:
+        first, end = int(columns.level_start[slot]), int(columns.level_start[slot + 1])
+        k = np.arange(end - first)
+        words = trees.left_levels[trees.levels_at[node] + k // 64]
+        goes_left = (words >> (k % 64).astype(np.uint64)) & np.uint64(1) == 1
+        reach = [allowed.copy(), allowed.copy()]
+        reach[0][first:end] &= goes_left
+        reach[1][first:end] &= ~goes_left
+        left, right = (np.flatnonzero(side[first:end]) for side in reach)
+        if not len(left) or not len(right):
+            return [(children[0 if len(left) else 1], None, allowed)]
+        tests = split_conditions(column, left, right)
+    return [(children[i], tests[i], reach[i]) for i in (0, 1)]
