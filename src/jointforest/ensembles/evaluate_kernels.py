@@ -37,7 +37,8 @@ def leaf_rows(ensemble, X, other, start, stop, out):
 def raw_rows(ensemble, X, other, start, stop, out):
     """Sums of rows start..stop-1, into ``out`` (float64, (n, K)); tree by tree, which the processor's cache likes."""
     for i in range(start, stop):
-        out[i] = ensemble.base
+        for k in range(out.shape[1]):
+            out[i, k] = ensemble.base[k]
     for tree in range(len(ensemble.root)):
         for i in range(start, stop):
             leaf = find_leaf(ensemble, ensemble.root[tree], X, other, i)

@@ -11,9 +11,9 @@ from ..ensembles.read import read_ensemble
 from ..ground.checks import check_number
 from ..ground.random_state import seed_of
 from ..ground.warnings import UnsupportedEvidenceWarning, warn
-from ..queries.expectation.bind import Bound, bind
 from ..queries.expectation.expectation import Rows, expected, knows_splits, with_table
-from ..queries.expectation.link import expected_answer, spread
+from ..queries.expectation.match import MatchedEnsemble, match_ensemble
+from ..queries.expectation.predictions import expected_answer, spread
 from ..queries.refit.refit import refit_values, row_weights, targets
 from ..table.evidence import build
 from ..table.frames import encode
@@ -100,9 +100,9 @@ class ExpectedPredictor:
         self.joint: Joint = joint
         self.tolerance, self.n_draws, self.n_jobs = float(tolerance), int(n_draws), n_jobs
         self.random_state = random_state
-        self._bound = bind(read_ensemble(model), joint.model.forest_for("an expected prediction"))
-        names = tuple(joint.schema.names[j] for j in self._bound.column)
-        self._ensemble = self._bound.ensemble._replace(names=names)
+        self._matched = match_ensemble(read_ensemble(model), joint.model.forest_for("an expected prediction"))
+        names = tuple(joint.schema.names[j] for j in self._matched.column)
+        self._ensemble = self._matched.ensemble._replace(names=names)
         self.feature_names_in_ = np.array(names, dtype=object)
         if self._ensemble.classes is not None:
             self.classes_ = np.asarray(self._ensemble.classes)
@@ -314,7 +314,7 @@ class ExpectedPredictor:
             self.n_jobs,
         )
         return ExpectedPredictor(
-            self._bound.ensemble._replace(value=value),
+            self._matched.ensemble._replace(value=value),
             self.joint,
             self.tolerance,
             n_draws=self.n_draws,
@@ -338,7 +338,7 @@ class ExpectedPredictor:
         schema = self.joint.schema
         if isinstance(X, np.ndarray) and X.ndim == 2:
             X = self._whole(X)
-            features = X[:, self._bound.column]
+            features = X[:, self._matched.column]
         else:
             features = X
         values, unseen = encode(schema, X)
@@ -347,7 +347,7 @@ class ExpectedPredictor:
 
     def _whole(self, X: np.ndarray) -> np.ndarray:
         """An array of the model's features, or of all columns, as one of all columns."""
-        d, column = len(self.joint.schema.names), self._bound.column
+        d, column = len(self.joint.schema.names), self._matched.column
         if X.shape[1] == d:
             return X
         if X.shape[1] != len(column):
@@ -359,14 +359,14 @@ class ExpectedPredictor:
         whole[:, column] = X
         return whole
 
-    def _ready(self, rows: Rows) -> Bound:
-        """The bound ensemble, with a table of masses once enough rows ask for it."""
-        bound = self._bound
-        if not bound.masses.table.size:
-            n = int((~knows_splits(bound, rows)).sum())
-            if n * _ENTRIES_A_ROW > len(bound.components.leaf) * len(bound.marks.column):
-                self._bound = bound = with_table(bound, n_jobs=self.n_jobs)
-        return bound
+    def _ready(self, rows: Rows) -> MatchedEnsemble:
+        """The ensemble, with a table of masses once enough rows ask for it."""
+        matched = self._matched
+        if not matched.masses.table.size:
+            n = int((~knows_splits(matched, rows)).sum())
+            if n * _ENTRIES_A_ROW > len(matched.components.leaf) * len(matched.regions.column):
+                self._matched = matched = with_table(matched, n_jobs=self.n_jobs)
+        return matched
 
 
 def _flat(x: np.ndarray) -> np.ndarray:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointforest.queries.expectation.bind import bind
 from jointforest.queries.expectation.expectation import Rows, expected, leaf_probability, with_table
+from jointforest.queries.expectation.match import match_ensemble
 from tests import oracle
 from tests.random_cases.cells import make_evidence
 from tests.random_cases.ensembles import random_ensemble, random_rows
@@ -30,9 +30,9 @@ def case(seed, n=6, **options):
 @given(seeds)
 def test_mean_and_leaves_by_regions(seed):
     model, ensemble, cells, rows, given_rows = case(seed)
-    bound = bind(ensemble, model)
-    mean, error = expected(bound, given_rows, n_jobs=1)
-    leaves = leaf_probability(bound, given_rows, n_jobs=1)
+    matched = match_ensemble(ensemble, model)
+    mean, error = expected(matched, given_rows, n_jobs=1)
+    leaves = leaf_probability(matched, given_rows, n_jobs=1)
     assert (error == 0).all()
     for i, (row, known) in enumerate(zip(rows, cells, strict=True)):
         p = oracle.expectation.leaf_probability(model, ensemble, row, known)
@@ -47,7 +47,7 @@ def test_mean_and_leaves_by_regions(seed):
 @given(seeds)
 def test_mean_by_completions(seed):
     model, ensemble, cells, rows, given_rows = case(seed, n=4, kinds=LEVELS[: 2 + seed % 2])
-    mean, _ = expected(bind(ensemble, model), given_rows, n_jobs=1)
+    mean, _ = expected(match_ensemble(ensemble, model), given_rows, n_jobs=1)
     for i in range(len(rows)):
         direct = oracle.expectation.enumerated(model, ensemble, rows[i], cells[i], lambda total: total)
         np.testing.assert_allclose(mean[i], direct, atol=1e-10)
@@ -57,24 +57,24 @@ def test_mean_by_completions(seed):
 @given(seeds, st.sampled_from([1e-3, 1e-2, 0.1, 0.5]))
 def test_errors_stay_below_their_bound(seed, tolerance):
     model, ensemble, _, _, rows = case(seed, n=20)
-    bound = bind(ensemble, model)
-    exact, _ = expected(bound, rows, n_jobs=1)
-    mean, error = expected(bound, rows, tolerance, n_jobs=1)
+    matched = match_ensemble(ensemble, model)
+    exact, _ = expected(matched, rows, n_jobs=1)
+    mean, error = expected(matched, rows, tolerance, n_jobs=1)
     assert (np.abs(mean - exact) <= error + 1e-12).all()
-    half = sum(bound.half[root] for root in ensemble.root).max()
-    assert error.max() <= tolerance * half * bound.half.shape[1] + 1e-12
+    half = sum(matched.half[root] for root in ensemble.root).max()
+    assert error.max() <= tolerance * half * matched.half.shape[1] + 1e-12
 
 
 def test_table_threads_and_repeated_rows_change_nothing():
     model, ensemble, _, _, rows = case(5, n=40)
-    bound = bind(ensemble, model)
-    mean, error = expected(bound, rows, 1e-3, n_jobs=1)
+    matched = match_ensemble(ensemble, model)
+    mean, error = expected(matched, rows, 1e-3, n_jobs=1)
     again = Rows(
         rows.evidence._replace(value=np.tile(rows.evidence.value, (3, 1)), log_penalty=np.zeros(120)),
         np.tile(rows.X, (3, 1)),
         np.tile(rows.other, (3, 1)),
     )
-    for other in (bound, with_table(bound), with_table(bound, most_bytes=8 * len(bound.components.leaf))):
+    for other in (matched, with_table(matched), with_table(matched, most_bytes=8 * len(matched.components.leaf))):
         for n_jobs in (1, 2):
             got = expected(other, again, 1e-3, n_jobs=n_jobs)
             np.testing.assert_array_equal(got[0], np.tile(mean, (3, 1)))
@@ -89,6 +89,6 @@ def test_rows_of_probability_zero_are_not_predicted(seed, circuits):
     ensemble = random_ensemble(np.random.default_rng(0), model, n_trees=20)
     X = np.array([[1e9 if name == "c0" else np.nan for name in ensemble.names]])
     rows = Rows(evidence, X, np.zeros(X.shape, dtype=bool))
-    mean, error = expected(bind(ensemble, model), rows, n_jobs=1)
+    mean, error = expected(match_ensemble(ensemble, model), rows, n_jobs=1)
     assert np.isnan(mean).all() and np.isnan(error).all()
-    assert len(leaf_probability(bind(ensemble, model), rows, n_jobs=1).leaf) == 0
+    assert len(leaf_probability(match_ensemble(ensemble, model), rows, n_jobs=1).leaf) == 0

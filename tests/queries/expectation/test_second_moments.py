@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from jointforest.ensembles.evaluate import apply_link
-from jointforest.queries.expectation.bind import bind
 from jointforest.queries.expectation.expectation import Rows, expected
+from jointforest.queries.expectation.match import match_ensemble
 from jointforest.queries.expectation.second_moments import by_cells, by_pairs, completed
 from tests import oracle
 from tests.random_cases.cells import make_evidence
@@ -19,21 +19,21 @@ LEVELS = ("categorical", "boolean", "ordered", "categorical")
 
 
 def case(seed, link="identity", n=4, n_trees=2, **options):
-    """A random model, an ensemble bound to it, and rows for both."""
+    """A random model, an ensemble matched with it, and rows for both."""
     rng = np.random.default_rng(seed)
     model = random_model(seed, **{"max_depth": 2, "n_trees": 2, **options})
     n_outputs = {"logistic": 1, "exp": 1, "softmax": 3}.get(link, 1 + seed % 2)
     ensemble = random_ensemble(rng, model, n_trees=n_trees, max_depth=2, n_outputs=n_outputs, link=link)
     cells, rows, X, other = random_rows(rng, model, ensemble, n)
-    return model, ensemble, bind(ensemble, model), cells, rows, Rows(make_evidence(cells), X, other)
+    return model, ensemble, match_ensemble(ensemble, model), cells, rows, Rows(make_evidence(cells), X, other)
 
 
 @settings(max_examples=8, deadline=None)
 @given(seeds)
 def test_second_moments_by_regions(seed):
-    model, ensemble, bound, cells, rows, given_rows = case(seed)
-    _, moments = by_cells(bound, given_rows, most=10**6, n_jobs=1)
-    pairs = by_pairs(bound, given_rows, n_jobs=1)
+    model, ensemble, matched, cells, rows, given_rows = case(seed)
+    _, moments = by_cells(matched, given_rows, most=10**6, n_jobs=1)
+    pairs = by_pairs(matched, given_rows, n_jobs=1)
     assert moments.is_exact.all()
     for i, (row, known) in enumerate(zip(rows, cells, strict=True)):
         second = oracle.expectation.second_moment(model, ensemble, row, known)
@@ -46,20 +46,20 @@ def test_second_moments_by_regions(seed):
 
 def test_pairs_answer_all_rows_of_leaves_that_are_products():
     for seed in range(12):
-        _, _, bound, _, _, rows = case(seed, circuits=0.0, n=10, n_trees=4)
-        linked, moments = by_cells(bound, rows, most=10**6, n_jobs=1)
-        pairs = by_pairs(bound, rows, n_jobs=1)
+        _, _, matched, _, _, rows = case(seed, circuits=0.0, n=10, n_trees=4)
+        linked, moments = by_cells(matched, rows, most=10**6, n_jobs=1)
+        pairs = by_pairs(matched, rows, n_jobs=1)
         assert pairs.is_exact.all()
         np.testing.assert_allclose(pairs.second, moments.second, atol=1e-10)
-        np.testing.assert_allclose(linked, expected(bound, rows, n_jobs=1)[0], atol=1e-10)
+        np.testing.assert_allclose(linked, expected(matched, rows, n_jobs=1)[0], atol=1e-10)
 
 
 @settings(max_examples=20, deadline=None)
 @given(seeds)
 @pytest.mark.parametrize("link", ["logistic", "softmax", "exp"])
 def test_links_by_completions(link, seed):
-    model, ensemble, bound, cells, rows, given_rows = case(seed, link, kinds=LEVELS[: 2 + seed % 2])
-    linked, _ = by_cells(bound, given_rows, n_jobs=1)
+    model, ensemble, matched, cells, rows, given_rows = case(seed, link, kinds=LEVELS[: 2 + seed % 2])
+    linked, _ = by_cells(matched, given_rows, n_jobs=1)
     for i in range(len(rows)):
         direct = oracle.expectation.enumerated(
             model, ensemble, rows[i], cells[i], lambda total: apply_link(link, total[None])[0]
@@ -68,8 +68,8 @@ def test_links_by_completions(link, seed):
 
 
 def test_rows_with_too_many_cells_are_left():
-    _, _, bound, _, _, rows = case(3, n_trees=4)
-    linked, moments = by_cells(bound, rows, most=1, n_jobs=1)
+    _, _, matched, _, _, rows = case(3, n_trees=4)
+    linked, moments = by_cells(matched, rows, most=1, n_jobs=1)
     missing = np.isnan(rows.X).any(axis=1)
     assert not moments.is_exact[0] and moments.is_exact[1]  # nothing known; everything known
     np.testing.assert_array_equal(np.isnan(linked).any(axis=1), ~moments.is_exact)
@@ -79,9 +79,9 @@ def test_rows_with_too_many_cells_are_left():
 @pytest.mark.parametrize("circuits", [0.0, 0.7])
 def test_completions_are_as_probable_as_they_should(circuits):
     for seed in range(6):
-        _, _, bound, _, _, rows = case(seed, circuits=circuits, n=8, n_trees=3)
-        _, moments = by_cells(bound, rows, most=10**6, n_jobs=1)
-        total = completed(bound, rows, 2000, seed, n_jobs=1)
+        _, _, matched, _, _, rows = case(seed, circuits=circuits, n=8, n_trees=3)
+        _, moments = by_cells(matched, rows, most=10**6, n_jobs=1)
+        total = completed(matched, rows, 2000, seed, n_jobs=1)
         variance = np.einsum("nkk->nk", moments.second) - moments.mean**2
         error = np.abs(total.mean(axis=1) - moments.mean)
         assert (error <= 5 * np.sqrt(np.maximum(variance, 0) / 2000) + 1e-9).all()
@@ -89,5 +89,5 @@ def test_completions_are_as_probable_as_they_should(circuits):
 
 
 def test_completions_do_not_depend_on_threads():
-    _, _, bound, _, _, rows = case(1, n=40)
-    np.testing.assert_array_equal(completed(bound, rows, 7, 3, n_jobs=1), completed(bound, rows, 7, 3, n_jobs=2))
+    _, _, matched, _, _, rows = case(1, n=40)
+    np.testing.assert_array_equal(completed(matched, rows, 7, 3, n_jobs=1), completed(matched, rows, 7, 3, n_jobs=2))

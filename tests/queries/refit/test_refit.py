@@ -18,8 +18,8 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import jointforest as jf
-from jointforest.queries.expectation.bind import bind
 from jointforest.queries.expectation.expectation import Rows
+from jointforest.queries.expectation.match import match_ensemble
 from jointforest.queries.refit.completions import complete
 from jointforest.queries.refit.log_loss import refit_log_loss
 from jointforest.queries.refit.squared_loss import refit_squared
@@ -44,7 +44,7 @@ class Case:
         self.ensemble = random_ensemble(rng, self.model, n_trees=n_trees, n_outputs=n_outputs, link=link)
         cells, rows, X, other = random_rows(rng, self.model, self.ensemble, n)
         self.rows = Rows(make_evidence(cells), X, other)
-        self.bound = bind(self.ensemble, self.model)
+        self.matched = match_ensemble(self.ensemble, self.model)
         self.y = rng.normal(size=(n, n_outputs))
         if link != "identity":
             self.y = np.eye(max(n_outputs, 2))[rng.integers(0, max(n_outputs, 2), n)][:, -n_outputs:]
@@ -56,7 +56,7 @@ class Case:
         self.has_mass = self.mass > 1e-10 * self.weight.sum()
 
     def refit(self, method, decay=0.0, **options):
-        return refit_squared(self.bound, self.rows, self.y, method, decay, self.weight, n_jobs=1, **options)
+        return refit_squared(self.matched, self.rows, self.y, method, decay, self.weight, n_jobs=1, **options)
 
     def loss(self, value):
         return oracle.refit.squared_loss(self.design, self.target, self.share, value)
@@ -79,7 +79,7 @@ def test_forest_is_least_squares_of_all_trees(seed, decay):
     case = Case(seed)
     omega = 1 / 3 if seed % 3 else 1.0
     if seed % 3:
-        case.bound = bind(case.ensemble._replace(library="test RandomForestRegressor"), case.model)
+        case.matched = match_ensemble(case.ensemble._replace(library="test RandomForestRegressor"), case.model)
     value = case.refit("forest", decay)
     theta = oracle.refit.least_squares(case.design * omega, case.target, case.share, decay)
     kept = case.has_mass[:, None]
@@ -111,12 +111,14 @@ def test_boosting_is_least_squares_of_one_tree_after_the_other(seed, decay):
 @pytest.mark.parametrize("circuits", [0.0, 1.0])
 def test_pairs(circuits, seed):
     case = Case(seed, circuits=circuits)
-    sample = gather(case.bound, case.rows, case.y, case.weight, n_jobs=1)
+    sample = gather(case.matched, case.rows, case.y, case.weight, n_jobs=1)
     pairs = case.design.T @ (case.share[:, None] * case.design)
-    np.testing.assert_allclose(pair_matrix(case.bound, sample, n_jobs=1), pairs, atol=1e-10)
-    np.testing.assert_array_equal(pair_matrix(case.bound, sample, n_jobs=1), pair_matrix(case.bound, sample, n_jobs=2))
+    np.testing.assert_allclose(pair_matrix(case.matched, sample, n_jobs=1), pairs, atol=1e-10)
+    np.testing.assert_array_equal(
+        pair_matrix(case.matched, sample, n_jobs=1), pair_matrix(case.matched, sample, n_jobs=2)
+    )
     value = np.random.default_rng(seed).normal(size=case.ensemble.value.shape)
-    np.testing.assert_allclose(pair_product(case.bound, sample, value, n_jobs=1), pairs @ value, atol=1e-10)
+    np.testing.assert_allclose(pair_product(case.matched, sample, value, n_jobs=1), pairs @ value, atol=1e-10)
 
 
 @settings(max_examples=15)
@@ -135,15 +137,15 @@ def test_pairs_by_regions(seed):
     model = random_model(seed, max_depth=2, n_trees=2)
     ensemble = random_ensemble(rng, model, n_trees=2, max_depth=2)
     cells, rows, X, other = random_rows(rng, model, ensemble, 3)
-    n, bound = len(ensemble.value), bind(ensemble, model)
-    sample = gather(bound, Rows(make_evidence(cells), X, other), np.zeros((3, 1)), np.ones(3), n_jobs=1)
+    n, matched = len(ensemble.value), match_ensemble(ensemble, model)
+    sample = gather(matched, Rows(make_evidence(cells), X, other), np.zeros((3, 1)), np.ones(3), n_jobs=1)
     pairs = np.zeros((n, n))
     for row, known in zip(rows, cells, strict=True):
         tests = [leaf for root in ensemble.root for leaf in oracle.expectation.leaf_tests(ensemble, root, row)]
         for a, to_a in tests:
             for b, to_b in tests:
                 pairs[a, b] += oracle.expectation.probability(model, ensemble, to_a + to_b, known)
-    np.testing.assert_allclose(pair_matrix(bound, sample, n_jobs=1), pairs, atol=1e-10)
+    np.testing.assert_allclose(pair_matrix(matched, sample, n_jobs=1), pairs, atol=1e-10)
 
 
 def one_per_class(ensemble):
@@ -180,8 +182,8 @@ def test_forest_has_the_least_log_loss(link, seed, decay):
     case = Case(seed, link=link, n_trees=3)
     if seed % 4 > 1:
         case.ensemble = one_per_class(case.ensemble)
-        case.bound = bind(case.ensemble, case.model)
-    value = refit_log_loss(case.bound, case.rows, case.y, "forest", decay, case.weight, n_jobs=1)
+        case.matched = match_ensemble(case.ensemble, case.model)
+    value = refit_log_loss(case.matched, case.rows, case.y, "forest", decay, case.weight, n_jobs=1)
     value = np.where(case.has_mass[:, None], value, 0.0)
     free = (case.ensemble.value != 0) & case.has_mass[:, None]
     assert (value[~free] == 0).all()
@@ -196,8 +198,8 @@ def test_forest_has_the_least_log_loss(link, seed, decay):
 def test_boosting_takes_newton_steps(link, seed, decay):
     case = Case(seed, link=link, n_trees=3)
     case.ensemble = one_per_class(case.ensemble)
-    case.bound = bind(case.ensemble, case.model)
-    value = refit_log_loss(case.bound, case.rows, case.y, "boosting", decay, case.weight, n_jobs=1)
+    case.matched = match_ensemble(case.ensemble, case.model)
+    value = refit_log_loss(case.matched, case.rows, case.y, "boosting", decay, case.weight, n_jobs=1)
     seen, before = np.zeros(value.shape), log_loss(case, np.zeros(value.shape), 0.0)
     for t, leaves in enumerate(oracle.refit.tree_of_leaves(case.ensemble)):
         k = t % value.shape[1]
@@ -218,9 +220,9 @@ def test_boosting_takes_newton_steps(link, seed, decay):
 def test_completions_are_all_or_as_probable_as_they_should(circuits):
     for seed in range(4):
         case = Case(seed, link="logistic", circuits=circuits)
-        sample = gather(case.bound, case.rows, case.y, case.weight, n_jobs=1)
-        exact = complete(case.bound, sample, 128, 0, n_jobs=1)
-        drawn = complete(case.bound, sample, 1, 0, n_jobs=1)  # a single one each
+        sample = gather(case.matched, case.rows, case.y, case.weight, n_jobs=1)
+        exact = complete(case.matched, sample, 128, 0, n_jobs=1)
+        drawn = complete(case.matched, sample, 1, 0, n_jobs=1)  # a single one each
         n = len(case.ensemble.value)
         for got, target in ((exact.weight, case.share), (exact.target[:, 0], case.share * case.y[case.of, 0])):
             mass = oracle.refit.design(exact.leaf, n).T @ got
@@ -228,7 +230,7 @@ def test_completions_are_all_or_as_probable_as_they_should(circuits):
         np.testing.assert_allclose(drawn.weight.sum(), case.weight.sum())
         total = np.zeros(n)
         for draw in range(400):
-            some = complete(case.bound, sample, 1, 1000 * draw, n_jobs=1)
+            some = complete(case.matched, sample, 1, 1000 * draw, n_jobs=1)
             total += oracle.refit.design(some.leaf, n).T @ some.weight / 400
         np.testing.assert_allclose(total, case.mass, atol=0.2 * np.sqrt(case.weight.sum()))
 
@@ -313,7 +315,7 @@ def test_rows_of_probability_zero_are_refused():
     X = np.array([[1e9 if name == "c0" else np.nan for name in ensemble.names]])
     rows = Rows(make_evidence([[1e9, None]]), X, np.zeros(X.shape, dtype=bool))
     with pytest.raises(ValueError, match="probability 0"):
-        refit_squared(bind(ensemble, model), rows, np.zeros((1, 1)), "bagging", n_jobs=1)
-    log_odds = bind(ensemble._replace(link="logistic"), model)
+        refit_squared(match_ensemble(ensemble, model), rows, np.zeros((1, 1)), "bagging", n_jobs=1)
+    log_odds = match_ensemble(ensemble._replace(link="logistic"), model)
     with pytest.raises(ValueError, match="probability 0"):
         refit_log_loss(log_odds, rows, np.zeros((1, 1)), "boosting", 0.1, n_jobs=1)

@@ -1,95 +1,71 @@
 """Kernels: expectations of functions of an ensemble, over the cells into which its splits cut the missing columns.
 
-Within a cell the ensemble is constant, so that E[g(F)] is a sum over cells for any g. Cells of a number lie between
-neighbouring edges; levels that no split tells apart are one cell.
+Within a combination of cells the ensemble is constant, so that E[g(F)] is a sum over combinations for any g.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ground.compile import array_kernel, entry, kernel
+from ...ground.compile import entry, kernel
 from ...ground.random_kernels import mix
-from ...ground.records import record
 from ...leaves.table import FACTORS
+from .active_kernels import BLOCK
 from .circuit_kernels import circuit_fit, circuit_shares
-from .component_kernels import BLOCK, STRIDE
+from .component_kernels import row_mass
 from .descent_kernels import row_sum
-from .leaf_probability_kernels import load, scratch, start_row, with_room
-from .region_kernels import ONE, ZERO, row_mass
+from .leaf_probability_kernels import load, start_row
+from .split_regions import ONE, ZERO
 
 IDENTITY, LOGISTIC, SOFTMAX, EXP = 0, 1, 2, 3
 
 
-@record
-class Cells(NamedTuple):
-    """The cells of one row: those of its D missing columns that are split, and all their combinations.
-
-    Attributes
-    ----------
-    column : int32 array (D,)
-    first, size : int32 arrays (D,)
-        The cells of column c are ``first[c]:first[c] + size[c]``.
-    mark : int32 array (D,)
-        Place of the column's first mark among the used ones.
-    level_cell : int32 array (S,)
-        Which of its column's cells a level is in.
-    place : int32 array (d,)
-        Where a column is among the D; -1 if it is not.
-    member : uint8 array (marks, levels)
-        Whether a set of levels has the cell of this number.
-    """
-
-    column: Any
-    first: Any
-    size: Any
-    mark: Any
-    level_cell: Any
-    place: Any
-    member: Any
-
-
-@array_kernel
-def find_cells(columns, marks, used, n_used, most):
-    """The cells that the used marks make, and how many combinations there are; -1 if more than ``most``."""
-    d, n_levels = columns.slot.shape[0], columns.level_start[-1]
-    column, first, size = np.empty(d, np.int32), np.empty(d, np.int32), np.empty(d, np.int32)
-    mark, place = np.empty(d, np.int32), np.full(d, -1, np.int32)
-    level_cell, key = np.zeros(n_levels, np.int32), np.zeros(n_levels, np.uint64)
-    n, total, end, widest, u = 0, 1, 0, 1, 2
+@kernel
+def find_cells(columns, regions, used, n_used, most, cells):
+    """Write the cells that the used split regions make; return how many combinations, -1 if more than ``most``."""
+    for j in range(columns.slot.shape[0]):
+        cells.place[j] = -1
+    n, total, end, u = 0, 1, 0, 2
     while u < n_used:
-        j, stop = marks.column[used[u]], u
-        while stop < n_used and marks.column[used[stop]] == j:
+        j, stop = regions.column[used[u]], u
+        while stop < n_used and regions.column[used[stop]] == j:
             stop += 1
-        column[n], first[n], mark[n], place[j] = j, end, u, n
+        cells.column[n], cells.first[n], cells.region[n], cells.place[j] = j, end, u, n
+        size = stop - u + 1
         if columns.is_categorical[j]:
-            start, end_level = columns.level_start[columns.slot[j]], columns.level_start[columns.slot[j] + 1]
-            for v in range(u, stop):
-                for at in range(marks.level_start[used[v]], marks.level_start[used[v] + 1]):
-                    key[start + marks.level[at]] += mix(np.uint64(v + 1))
-            size[n] = number_keys(key, start, end_level, level_cell, most)
-            widest = max(widest, size[n])
-        else:
-            size[n] = stop - u + 1
-        total *= size[n]
-        end += size[n]
+            size = level_cells(columns, regions, used, u, stop, most, cells)
+        cells.size[n] = size
+        total *= size
+        end += size
         n += 1
         u = stop
         if total > most:
-            total = -1
-            break
-    member = np.zeros((n_used if total > 0 else 0, widest), np.uint8)
-    if total > 0:
-        for v in range(2, n_used):
-            j = marks.column[used[v]]
-            if columns.is_categorical[j]:
-                start = columns.level_start[columns.slot[j]]
-                for at in range(marks.level_start[used[v]], marks.level_start[used[v] + 1]):
-                    member[v, level_cell[start + marks.level[at]]] = 1
-    return Cells(column[:n], first[:n], size[:n], mark[:n], level_cell, place, member), total
+            return -1
+    cells.n[0] = n
+    for v in range(2, n_used):
+        j = regions.column[used[v]]
+        if columns.is_categorical[j]:
+            start = columns.level_start[columns.slot[j]]
+            for k in range(cells.size[cells.place[j]]):
+                cells.member[v, k] = 0
+            for at in range(regions.level_start[used[v]], regions.level_start[used[v] + 1]):
+                cells.member[v, cells.level_cell[start + regions.level[at]]] = 1
+    return total
+
+
+@kernel
+def level_cells(columns, regions, used, u, stop, most, cells):
+    """Number the cells of the column of levels that the used split regions u..stop-1 are of; return how many."""
+    slot, key = columns.slot[regions.column[used[u]]], cells.level_key
+    start, end = columns.level_start[slot], columns.level_start[slot + 1]
+    for k in range(start, end):
+        key[k] = 0
+    for v in range(u, stop):
+        for at in range(regions.level_start[used[v]], regions.level_start[used[v] + 1]):
+            key[start + regions.level[at]] += mix(np.uint64(v + 1))
+    return number_keys(key, start, end, cells.level_cell, most)
 
 
 @kernel
@@ -111,10 +87,10 @@ def number_keys(key, start, end, number, most):
 
 
 @kernel
-def cell_masses(columns, cells, n, mass, level_row, out):
+def cell_masses(columns, cells, n, mass, level_mass, out):
     """Masses of each column's cells in the block's first n components, into ``out`` (cells, STRIDE)."""
-    for c in range(cells.column.shape[0]):
-        j, first, size, u = cells.column[c], cells.first[c], cells.size[c], cells.mark[c]
+    for c in range(cells.n[0]):
+        j, first, size, u = cells.column[c], cells.first[c], cells.size[c], cells.region[c]
         if not columns.is_categorical[j]:
             for k in range(size):
                 for i in range(n):
@@ -128,7 +104,7 @@ def cell_masses(columns, cells, n, mass, level_row, out):
         for level in range(columns.level_start[columns.slot[j]], columns.level_start[columns.slot[j] + 1]):
             at = first + cells.level_cell[level]
             for i in range(n):
-                out[at, i] += level_row[level, i]
+                out[at, i] += level_mass[level, i]
 
 
 @kernel
@@ -139,9 +115,16 @@ def scale(vector, source, mass, m, n, target):
 
 
 @kernel
+def start_combinations(cells, index):
+    """Set ``index`` to the first combination."""
+    for c in range(cells.n[0]):
+        index[c] = 0
+
+
+@kernel
 def advance(cells, index):
     """Go on to the next combination, the last column's cells first; return the first column that changes."""
-    c = cells.column.shape[0] - 1
+    c = cells.n[0] - 1
     while c >= 0:
         index[c] += 1
         if index[c] < cells.size[c]:
@@ -152,85 +135,103 @@ def advance(cells, index):
 
 
 @kernel
-def add_block(cells, total, n, mass, vector, index, probability):
-    """Add a block's probabilities of all combinations; row 0 of ``vector`` has the components' weights."""
-    index[:] = 0
-    changed, last = 0, cells.column.shape[0]
-    for cell in range(total):
+def add_block(total, n, weight, grid):
+    """Add a block's probabilities of all combinations; ``weight`` (STRIDE,) are those of its n components."""
+    cells, index, vector, mass = grid.cells, grid.combination, grid.vector, grid.mass
+    for i in range(n):
+        vector[0, i] = weight[i]
+    start_combinations(cells, index)
+    changed, last = 0, cells.n[0]
+    for combination in range(total):
         for c in range(changed, last):
             scale(vector, c, mass, cells.first[c] + index[c], n, c + 1)
-        probability[cell] += row_sum(vector, last, n)
+        grid.probability[combination] += row_sum(vector, last, n)
         changed = advance(cells, index)
 
 
-@array_kernel
-def add_circuit(bound, evidence, cells, total, used, c, weight, value, region, index, probability):
-    """Add the probabilities of all combinations in a component whose columns depend on each other."""
-    columns, leaves, marks = bound.columns, bound.leaves, bound.marks
-    first = bound.components.node[c]
-    size = leaves.node_end[first] - first
-    n_columns = cells.column.shape[0]
-    n_cells = cells.first[n_columns - 1] + cells.size[n_columns - 1] if n_columns > 0 else 0
-    below = np.zeros((size, n_cells + n_columns), np.float64)  # mass of a column's cells before each
-    share, fit = np.zeros(size, np.float64), np.empty(size, np.float64)
-    circuit_shares(leaves, first, size, value, share)
-    for q in range(first, first + size):
+@kernel
+def circuit_cell_masses(arrays, evidence, used, first, cells, out):
+    """At each node of the circuit below ``first``, for each column 0 and the masses of its cells up to each."""
+    columns, leaves = arrays.columns, arrays.leaves
+    for q in range(first, leaves.node_end[first]):
         if leaves.node_kind[q] != FACTORS:
             continue
         row = leaves.node_row[q]
-        for d in range(n_columns):
-            j, at, k = cells.column[d], cells.first[d] + d, cells.size[d]
+        for c in range(cells.n[0]):
+            j, at, size = cells.column[c], cells.first[c] + c, cells.size[c]
             if not leaves.scope[leaves.node_scope[q], j]:
                 continue
+            for i in range(size + 1):
+                out[q - first, at + i] = 0.0
             if columns.is_categorical[j]:
                 for level in range(columns.level_start[columns.slot[j]], columns.level_start[columns.slot[j] + 1]):
-                    below[q - first, at + 1 + cells.level_cell[level]] += leaves.level_mass[row, level]
-                for i in range(k):
-                    below[q - first, at + i + 1] += below[q - first, at + i]
+                    out[q - first, at + 1 + cells.level_cell[level]] += leaves.level_mass[row, level]
+                for i in range(size):
+                    out[q - first, at + i + 1] += out[q - first, at + i]
                 continue
-            for i in range(1, k):
-                mark = used[cells.mark[d] + i - 1]
-                below[q - first, at + i] = row_mass(columns, leaves, evidence, marks, row, mark)
-            below[q - first, at + k] = 1.0
-    index[:] = 0
-    for cell in range(total):
-        for d in range(n_columns):
+            for i in range(1, size):
+                region = used[cells.region[c] + i - 1]
+                out[q - first, at + i] = row_mass(columns, leaves, evidence, arrays.regions, row, region)
+            out[q - first, at + size] = 1.0
+
+
+@kernel
+def add_circuit(arrays, evidence, total, c, weight, scratch, grid):
+    """Add the probabilities of all combinations in a component whose columns depend on each other."""
+    leaves, cells, index, box = arrays.leaves, grid.cells, grid.combination, scratch.box
+    first = arrays.components.node[c]
+    circuit_cell_masses(arrays, evidence, scratch.residual.used, first, cells, grid.node_mass)
+    circuit_shares(leaves, first, scratch.value, scratch.circuit.share)
+    start_combinations(cells, index)
+    for combination in range(total):
+        for d in range(cells.n[0]):
             at = cells.first[d] + d + index[d]
-            region[cells.column[d], 0], region[cells.column[d], 1] = at, at + 1
-        fitting = circuit_fit(leaves, first, size, below, share, fit, region, cells.column, n_columns)
-        probability[cell] += weight * fitting
+            box[cells.column[d], 0], box[cells.column[d], 1] = at, at + 1
+        fit = circuit_fit(leaves, first, grid.node_mass, scratch.circuit, box, cells.column, cells.n[0])
+        grid.probability[combination] += weight * fit
         advance(cells, index)
 
 
 @kernel
-def end_node(splits, left, cells, index, tree):
-    """The leaf (a node of the ensemble) that a combination of cells ends in, in what is left of a tree."""
-    k = left.start[tree]
-    while left.right[k] >= 0:
-        node = left.node[k]
-        mid = left.local[splits.mid[node]]
+def weigh_combinations(arrays, rows, row, post, at, most, scratch, grid):
+    """Write the probabilities of a row's combinations of cells; return how many there are, -1 if above ``most``."""
+    _, n_used = start_row(arrays, rows, row, post, at, scratch)
+    active, cells, used = scratch.active, grid.cells, scratch.residual.used
+    total = find_cells(arrays.columns, arrays.regions, used, n_used, most, cells)
+    for combination in range(total):
+        grid.probability[combination] = 0.0
+    if total < 0:
+        return total
+    for block in range(0, active.n_products[0], BLOCK):
+        n, _ = load(arrays, rows.evidence, n_used, block, scratch)
+        cell_masses(arrays.columns, cells, n, scratch.mass, scratch.level_mass, grid.mass)
+        add_block(total, n, scratch.vector[0], grid)
+    for i in range(active.n_products[0], active.n[0]):
+        add_circuit(arrays, rows.evidence, total, active.component[i], active.weight[i], scratch, grid)
+    start_combinations(cells, grid.combination)
+    return total
+
+
+@kernel
+def end_node(splits, residual, cells, index, tree):
+    """The leaf (a node of the ensemble) that a combination of cells ends in, in a residual tree."""
+    k = int(residual.start[tree])
+    while residual.right[k] >= 0:
+        node = residual.node[k]
+        mid = residual.local[splits.mid[node]]
         if mid == ZERO:
             goes_left = False
         elif mid == ONE:
             goes_left = True
         else:
             c = cells.place[splits.column[node]]
-            goes_left = cells.member[mid, index[c]] != 0 if splits.is_set[node] else index[c] <= mid - cells.mark[c]
-        k = k + 1 if goes_left else left.right[k]
-    return left.node[k]
+            goes_left = cells.member[mid, index[c]] != 0 if splits.is_set[node] else index[c] <= mid - cells.region[c]
+        k = k + 1 if goes_left else int(residual.right[k])
+    return residual.node[k]
 
 
 @kernel
-def add_values(bound, left, cells, index, value, out):
-    """Add what the trees say of a combination of cells to ``out`` (K,); ``value`` (N, K) has the leaves' values."""
-    for tree in range(left.start.shape[0] - 1):
-        node = end_node(bound.splits, left, cells, index, tree)
-        for o in range(out.shape[0]):
-            out[o] += value[node, o]
-
-
-@kernel
-def apply(link, total, out):
+def apply_link(link, total, out):
     """The link of sums (K,), into ``out`` (K,)."""
     n = total.shape[0]
     if link == SOFTMAX:
@@ -252,50 +253,35 @@ def apply(link, total, out):
 
 
 @entry
-def cell_rows(bound, evidence, X, other, first, post, most, link, base, linked, mean, second, n_cells):
-    """Expectations of the link of F (n, K), of F, and of its products (n, K, K), and the number of cells, by row.
+def cell_rows(arrays, rows, first, post, most, link, base, scratch, grid, out):
+    """Expectations of the link of F, of F, and of its products, and the number of combinations, by row: `CellMoments`.
 
-    A row with more than ``most`` cells has -1 of them, and nothing is written for it.
+    A row with more than ``most`` combinations has -1 of them, and nothing else is written for it.
     """
-    room = scratch(bound)
-    n_outputs, d = base.shape[0], bound.columns.slot.shape[0]
-    mass, cell_mass = np.empty((256, STRIDE), np.float64), np.empty((256, STRIDE), np.float64)
-    vector, index = np.empty((d + 1, STRIDE), np.float64), np.zeros(d, np.int64)
-    total, answer = np.empty(n_outputs, np.float64), np.empty(n_outputs, np.float64)
+    linked, mean, second, total, answer = out.linked, out.mean, out.second, grid.total, grid.answer
+    n_outputs, splits, value = base.shape[0], arrays.splits, arrays.middle
     for at in range(post.log_evidence.shape[0]):
         row = first + at
-        linked[row], mean[row], second[row], n_cells[row] = math.nan, math.nan, math.nan, 0
+        linked[row], mean[row], second[row], out.n_combinations[row] = math.nan, math.nan, math.nan, 0
         if post.log_evidence[at] == -math.inf:
             continue
-        _, n_used = start_row(bound, evidence, X, other, row, post, at, 0.0, room)
-        cells, n_cells[row] = find_cells(bound.columns, bound.marks, room.left.used, n_used, most)
-        if n_cells[row] < 0:
+        out.n_combinations[row] = weigh_combinations(arrays, rows, row, post, at, most, scratch, grid)
+        if out.n_combinations[row] < 0:
             continue
-        mass = with_room(mass, n_used)
-        probability = np.zeros(n_cells[row], np.float64)
-        last = cells.column.shape[0] - 1
-        cell_mass = with_room(cell_mass, cells.first[last] + cells.size[last] if last >= 0 else 1)
-        for block in range(0, room.live.n_products[0], BLOCK):
-            end, _ = load(bound, evidence, n_used, block, room, mass)
-            cell_masses(bound.columns, cells, end, mass, room.level_row, cell_mass)
-            vector[0] = room.vector[0]
-            add_block(cells, n_cells[row], end, cell_mass, vector, index, probability)
-        for i in range(room.live.n_products[0], room.live.n[0]):
-            add_circuit(
-                bound, evidence, cells, n_cells[row], room.left.used, room.live.component[i], room.live.weight[i],
-                room.value, room.region, index, probability,
-            )  # fmt: skip
         linked[row], mean[row], second[row] = 0.0, 0.0, 0.0
-        index[:] = 0
-        for cell in range(n_cells[row]):
-            p = probability[cell]
+        for combination in range(out.n_combinations[row]):
+            p = grid.probability[combination]
             if p != 0.0:
-                total[:] = base
-                add_values(bound, room.left, cells, index, bound.middle, total)
-                apply(link, total, answer)
+                for o in range(n_outputs):
+                    total[o] = base[o]
+                for tree in range(splits.root.shape[0]):
+                    node = end_node(splits, scratch.residual, grid.cells, grid.combination, tree)
+                    for o in range(n_outputs):
+                        total[o] += value[node, o]
+                apply_link(link, total, answer)
                 for a in range(n_outputs):
                     linked[row, a] += p * answer[a]
                     mean[row, a] += p * total[a]
                     for b in range(n_outputs):
                         second[row, a, b] += p * total[a] * total[b]
-            advance(cells, index)
+            advance(grid.cells, grid.combination)

@@ -4,74 +4,94 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from ...ground.compile import array_kernel, kernel
+from ...ground.compile import kernel
 from ...leaves.table import FACTORS, PRODUCT, SUM
-from .region_kernels import row_mass
-
-
-@array_kernel
-def descend_circuit(columns, leaves, evidence, marks, components, splits, left, n_used, c, weight, value, region):
-    """Add the mass of a component with dependent columns that arrives at each leaf, leaf by leaf, up its circuit.
-
-    ``value`` is what `find_live` says of the nodes; ``region`` (d, 2) is scratch.
-    """
-    first = components.node[c]
-    size = leaves.node_end[first] - first
-    mass = np.zeros((size, n_used), np.float64)
-    share, fit = np.zeros(size, np.float64), np.empty(size, np.float64)
-    for q in range(first, first + size):
-        if leaves.node_kind[q] == FACTORS:
-            for u in range(n_used):
-                j = marks.column[left.used[u]]
-                if j < 0 or leaves.scope[leaves.node_scope[q], j]:
-                    mass[q - first, u] = row_mass(columns, leaves, evidence, marks, leaves.node_row[q], left.used[u])
-    circuit_shares(leaves, first, size, value, share)
-    split_columns = np.empty(region.shape[0], np.int32)
-    for tree in range(left.start.shape[0] - 1):
-        for k in range(left.start[tree], left.start[tree + 1]):
-            if left.right[k] >= 0:
-                continue
-            n_split = 0
-            region[:, 1] = -1
-            below, k_above = k, left.above[k]
-            while k_above >= 0:  # the nearest split of a column tells its region
-                node = left.node[k_above]
-                j = splits.column[node]
-                if region[j, 1] < 0:
-                    is_left = below == k_above + 1
-                    region[j, 0] = left.local[splits.lo[node] if is_left else splits.mid[node]]
-                    region[j, 1] = left.local[splits.mid[node] if is_left else splits.hi[node]]
-                    split_columns[n_split] = j
-                    n_split += 1
-                below, k_above = k_above, left.above[k_above]
-            left.mass[k] += weight * circuit_fit(leaves, first, size, mass, share, fit, region, split_columns, n_split)
+from .component_kernels import row_mass
 
 
 @kernel
-def circuit_shares(leaves, first, size, value, share):
-    """Write the part of each child of a SUM node in its sum, given the evidence, into ``share`` (size,)."""
-    for q in range(first, first + size):
-        if leaves.node_kind[q] == SUM and value[q] > -math.inf:
+def leaf_box(splits, residual, k, box, column):
+    """Write the box of the leaf at place k; return how many columns it has.
+
+    ``column`` (d,) gets the columns that are split above, ``box`` (d, 2) the places, among the used split regions, of
+    those between which the leaf lies in each.
+    """
+    n = 0
+    below, parent = k, residual.parent[k]
+    while parent >= 0:  # the nearest split of a column tells its region
+        node = residual.node[parent]
+        j = splits.column[node]
+        is_known = False
+        for i in range(n):
+            is_known = is_known or column[i] == j
+        if not is_known:
+            is_left = below == parent + 1
+            box[j, 0] = residual.local[splits.lo[node] if is_left else splits.mid[node]]
+            box[j, 1] = residual.local[splits.mid[node] if is_left else splits.hi[node]]
+            column[n] = j
+            n += 1
+        below, parent = parent, residual.parent[parent]
+    return n
+
+
+@kernel
+def descend_circuit(arrays, evidence, n_used, c, weight, scratch):
+    """Add the mass of a component with dependent columns that arrives at each leaf, leaf by leaf, up its circuit.
+
+    ``scratch.value`` is what `find_active` says of the nodes.
+    """
+    leaves, residual, circuit, column = arrays.leaves, scratch.residual, scratch.circuit, scratch.box_column
+    first = arrays.components.node[c]
+    circuit_masses(arrays, evidence, first, residual.used, n_used, circuit.mass)
+    circuit_shares(leaves, first, scratch.value, circuit.share)
+    for k in range(residual.start[0], residual.start[residual.start.shape[0] - 1]):
+        if residual.right[k] < 0:
+            n = leaf_box(arrays.splits, residual, k, scratch.box, column)
+            fit = circuit_fit(leaves, first, circuit.mass, circuit, scratch.box, column, n)
+            residual.mass[k] += weight * fit
+
+
+@kernel
+def circuit_masses(arrays, evidence, first, used, n_used, mass):
+    """Masses of the used split regions at the FACTORS nodes of the circuit below node ``first``."""
+    leaves, regions = arrays.leaves, arrays.regions
+    for q in range(first, leaves.node_end[first]):
+        if leaves.node_kind[q] == FACTORS:
+            for u in range(n_used):
+                j = regions.column[used[u]]
+                if j < 0 or leaves.scope[leaves.node_scope[q], j]:
+                    row = leaves.node_row[q]
+                    mass[q - first, u] = row_mass(arrays.columns, leaves, evidence, regions, row, used[u])
+
+
+@kernel
+def circuit_shares(leaves, first, value, share):
+    """Write the part of each child of a SUM node below ``first`` in its sum, given the evidence."""
+    for q in range(first, leaves.node_end[first]):
+        if leaves.node_kind[q] == SUM:
             child = q + 1
             while child < leaves.node_end[q]:
-                share[child - first] = math.exp(leaves.node_log_weight[child] + value[child] - value[q])
+                share[child - first] = 0.0
+                if value[q] > -math.inf:
+                    share[child - first] = math.exp(leaves.node_log_weight[child] + value[child] - value[q])
                 child = leaves.node_end[child]
 
 
 @kernel
-def circuit_fit(leaves, first, size, mass, share, fit, region, split_columns, n_split):
-    """P(regions | evidence) of a circuit's node ``first``; ``fit`` gets that of each node below."""
-    for at in range(size - 1, -1, -1):
-        q = first + at
-        child, end = q + 1, leaves.node_end[q]
+def circuit_fit(leaves, first, mass, circuit, box, column, n):
+    """P(box | evidence) of a circuit's node ``first``; ``circuit.fit`` gets that of each node below.
+
+    The box has n columns, and ``mass`` the masses of the regions to which it refers.
+    """
+    share, fit = circuit.share, circuit.fit
+    for q in range(leaves.node_end[first] - 1, first - 1, -1):
+        child, end, at = q + 1, leaves.node_end[q], q - first
         if leaves.node_kind[q] == FACTORS:
             total = 1.0
-            for i in range(n_split):
-                j = split_columns[i]
+            for i in range(n):
+                j = column[i]
                 if leaves.scope[leaves.node_scope[q], j]:
-                    total *= max(mass[at, region[j, 1]] - mass[at, region[j, 0]], 0.0)
+                    total *= max(mass[at, box[j, 1]] - mass[at, box[j, 0]], 0.0)
         elif leaves.node_kind[q] == PRODUCT:
             total = 1.0
             while child < end:

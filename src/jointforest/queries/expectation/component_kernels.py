@@ -1,191 +1,141 @@
-"""Kernels: the components of a joint that count for a row, and the masses that they give to marks."""
+"""Kernels: the components of circuits, and the masses that components give to split regions."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from ...forest.posterior.circuit_kernels import circuit_log_density, find_atoms, has_circuit, share_out
-from ...ground.compile import array_kernel, kernel
-from ...ground.records import record
-from .region_kernels import ONE, ZERO, component_mass
-
-BLOCK = 128
-"""Components a block."""
-STRIDE = BLOCK + 8
-"""Entries a row of a block: no power of two, whose rows would fall into the same few cache lines."""
-_BUCKETS = 128
-_TILE = 32  # components whose masses are fetched at once: their cache lines stay for the next marks
-
-# divisions by 0 are seen to; without Python's check of them loops become vector instructions
+from ...ground.compile import entry, kernel
+from ...leaves.one_slot.slot_kernels import slot_cdf
+from ...leaves.table import FACTORS, PRODUCT, SUM
+from .split_regions import ONE
 
 
-@record
-class Live(NamedTuple):
-    """The components that count for one row.
-
-    Attributes
-    ----------
-    component : int32 array (C,)
-    weight : float64 array (C,)
-        Sums to 1 over the row's components.
-    n, n_products : int64 arrays (1,)
-        How many; components whose columns are independent come first.
-    dropped : float64 array (1,)
-        Share of the posterior weight of components that were left out.
-    """
-
-    component: np.ndarray
-    weight: np.ndarray
-    n: np.ndarray
-    n_products: np.ndarray
-    dropped: np.ndarray
-
-
-@array_kernel
-def scratch_live(n_components):
-    """Scratch for `find_live`."""
-    return Live(
-        np.empty(n_components, np.int32), np.empty(n_components, np.float64), np.zeros(1, np.int64),
-        np.zeros(1, np.int64), np.zeros(1, np.float64),
+@entry
+def circuit_components(leaves):
+    """The fields of `Components` of a joint some of whose leaves have circuits."""
+    n_leaves, n_nodes = leaves.log_weight.shape[0], leaves.node_kind.shape[0]
+    width, is_product = np.zeros(n_nodes, np.int32), np.ones(n_nodes, np.uint8)
+    find_products(leaves, width, is_product)
+    most = n_leaves + n_nodes
+    start, part_start = np.zeros(n_leaves + 1, np.int32), np.zeros(most + 1, np.int32)
+    leaf_of, node_of, simple = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.uint8)
+    part_row, part_scope, part_weight = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.float64)
+    log_weight = np.zeros(n_nodes, np.float64)
+    n, n_parts = 0, 0
+    for leaf in range(n_leaves):
+        q, stop = leaves.node_start[leaf], leaves.node_start[leaf + 1]
+        if q == stop:
+            leaf_of[n], node_of[n], simple[n] = leaf, -1, 1
+            part_row[n_parts], part_scope[n_parts], part_weight[n_parts] = leaf, -1, 1.0
+            n_parts += 1
+            n += 1
+            part_start[n] = n_parts
+        while q < stop:
+            if leaves.node_kind[q] == SUM and width[q] > 1:
+                q += 1
+                continue
+            leaf_of[n], node_of[n], simple[n] = leaf, q, is_product[q]
+            if is_product[q]:
+                n_parts = add_parts(leaves, q, log_weight, n_parts, part_row, part_scope, part_weight)
+            n += 1
+            part_start[n] = n_parts
+            q = leaves.node_end[q]
+        start[leaf + 1] = n
+    return (
+        start, leaf_of[:n].copy(), node_of[:n].copy(), simple[:n].copy(), part_start[: n + 1].copy(),
+        part_row[:n_parts].copy(), part_scope[:n_parts].copy(), part_weight[:n_parts].copy(),
     )  # fmt: skip
 
 
 @kernel
-def find_live(columns, leaves, evidence, components, row, post, at, most, atom, value, weight, live):
-    """Write the components of row ``at`` of the posterior, but for light ones of at most ``most`` weight together.
+def find_products(leaves, width, is_product):
+    """Write how many columns each node of the circuits has, and whether these are independent below it."""
+    for q in range(width.shape[0] - 1, -1, -1):  # children come after their parent
+        if leaves.node_kind[q] == FACTORS:
+            k = leaves.node_scope[q]
+            width[q] = leaves.scope_start[k + 1] - leaves.scope_start[k]
+            continue
+        child = q + 1
+        while child < leaves.node_end[q]:
+            if leaves.node_kind[q] == PRODUCT:
+                width[q] += width[child]
+            else:
+                width[q] = width[child]
+            is_product[q] &= is_product[child]
+            child = leaves.node_end[child]
+        if leaves.node_kind[q] == SUM and width[q] > 1:
+            is_product[q] = 0
 
-    ``value`` and ``weight`` (Q,) get log p(evidence) and log p(node takes part, evidence) of the circuits' nodes;
-    ``atom`` is scratch.
-    """
-    n = 0
-    n_nodes = leaves.node_kind.shape[0]
-    if n_nodes > 0:
-        find_atoms(columns, evidence, row, atom)
-    for k in range(post.start[at], post.start[at + 1]):
-        leaf = post.leaf[k]
-        log_weight = post.log_weight[k] - post.log_evidence[at]
-        if not has_circuit(leaves, leaf):
-            live.component[n], live.weight[n] = components.start[leaf], math.exp(log_weight)
+
+@kernel
+def add_parts(leaves, q, log_weight, n, part_row, part_scope, part_weight):
+    """Write the parts of node q from place n on; return the place after them. ``log_weight`` (Q,) is scratch."""
+    log_weight[q] = 0.0
+    for r in range(q, leaves.node_end[q]):
+        if leaves.node_kind[r] == FACTORS:
+            part_row[n], part_scope[n] = leaves.node_row[r], leaves.node_scope[r]
+            part_weight[n] = math.exp(log_weight[r])
             n += 1
+        child = r + 1
+        while child < leaves.node_end[r]:
+            log_weight[child] = log_weight[r] + leaves.node_log_weight[child]
+            child = leaves.node_end[child]
+    return n
+
+
+@kernel
+def row_mass(columns, leaves, evidence, regions, row, m):
+    """Mass of a split region under a parameter row."""
+    j = regions.column[m]
+    if j < 0:
+        return 1.0 if m == ONE else 0.0
+    slot = columns.slot[j]
+    if not columns.is_categorical[j]:
+        return slot_cdf(columns, leaves, evidence, row, slot, -1, regions.edge[m])
+    first, total = columns.level_start[slot], 0.0
+    for k in range(regions.level_start[m], regions.level_start[m + 1]):
+        total += leaves.level_mass[row, first + regions.level[k]]
+    return min(total, 1.0)
+
+
+@kernel
+def component_mass(columns, leaves, evidence, regions, components, c, m):
+    """Mass of a split region in a component whose columns are independent."""
+    first, stop = components.part_start[c], components.part_start[c + 1]
+    if stop - first == 1:
+        return row_mass(columns, leaves, evidence, regions, components.part_row[first], m)
+    if m <= ONE:
+        return 1.0 if m == ONE else 0.0
+    total = 0.0
+    for k in range(first, stop):
+        if leaves.scope[components.part_scope[k], regions.column[m]]:
+            mass = row_mass(columns, leaves, evidence, regions, components.part_row[k], m)
+            total += components.part_weight[k] * mass
+    return min(total, 1.0)
+
+
+@entry
+def fill_level_masses(leaves, columns, components, first, stop, out):
+    """Masses of all levels in the components first..stop-1, into ``out`` (C, S)."""
+    for c in range(first, stop):
+        out[c] = 0.0
+        for k in range(components.part_start[c], components.part_start[c + 1]):
+            row, scope, weight = components.part_row[k], components.part_scope[k], components.part_weight[k]
+            for j in range(columns.slot.shape[0]):
+                if columns.is_categorical[j] and (scope < 0 or leaves.scope[scope, j]):
+                    slot = columns.slot[j]
+                    for level in range(columns.level_start[slot], columns.level_start[slot + 1]):
+                        out[c, level] += weight * leaves.level_mass[row, level]
+
+
+@entry
+def fill_region_masses(columns, leaves, evidence, regions, components, region, first, stop, out):
+    """Masses of the split regions ``region`` (m,) in the components first..stop-1, into ``out`` (C, m)."""
+    for c in range(first, stop):
+        if not components.is_product[c]:
+            out[c] = 0.0
             continue
-        circuit_log_density(columns, leaves, evidence, row, atom, leaf, value)
-        share_out(leaves, leaf, log_weight, value, weight)
-        for c in range(components.start[leaf], components.start[leaf + 1]):
-            share = math.exp(weight[components.node[c]])
-            if share > 0.0:
-                live.component[n], live.weight[n] = c, share
-                n += 1
-    limit = 0.0 if most <= 0.0 else light_weight(live.weight, n, most)
-    kept, total, dropped = 0, 0.0, 0.0
-    for i in range(n):
-        if live.weight[i] < limit:
-            dropped += live.weight[i]
-        else:
-            live.component[kept], live.weight[kept] = live.component[i], live.weight[i]
-            total += live.weight[i]
-            kept += 1
-    for i in range(kept):
-        live.weight[i] /= total
-    live.n[0], live.dropped[0] = kept, dropped
-    first = kept  # products first
-    if n_nodes > 0:
-        first = 0
-        for i in range(kept):
-            if components.is_product[live.component[i]]:
-                c, w = live.component[i], live.weight[i]
-                live.component[i], live.weight[i] = live.component[first], live.weight[first]
-                live.component[first], live.weight[first] = c, w
-                first += 1
-    live.n_products[0] = first
-
-
-@kernel
-def light_weight(weight, n, most):
-    """The largest power of 1/2 such that the weights below it sum to at most ``most``."""
-    limit, top = 1.0, 0.0
-    for i in range(n):
-        top = max(top, weight[i])
-    while limit > top:  # the heaviest stays
-        limit *= 0.5
-    for _ in range(_BUCKETS):
-        total = 0.0
-        for i in range(n):
-            if weight[i] < limit:
-                total += weight[i]
-        if total <= most:
-            return limit
-        limit *= 0.5
-    return 0.0
-
-
-@kernel
-def gather(columns, leaves, evidence, marks, components, masses, used, n_used, live, first, n, level_row, out):
-    """Masses of the used marks in the live components first..first+n-1 into ``out`` (marks, STRIDE), 0 beyond n.
-
-    ``level_row`` (S, STRIDE) gets the masses of the levels of the marks' columns.
-    """
-    end = (n + 7) // 8 * 8
-    for i in range(end):
-        out[ZERO, i], out[ONE, i] = 0.0, 1.0
-    u = 2
-    while u < n_used:
-        j = marks.column[used[u]]
-        stop = u
-        while stop < n_used and marks.column[used[stop]] == j:
-            stop += 1
-        if columns.is_categorical[j]:
-            slot = columns.slot[j]
-            start, n_levels = columns.level_start[slot], columns.level_start[slot + 1] - columns.level_start[slot]
-            for tile in range(0, n, _TILE):
-                for k in range(start, start + n_levels):
-                    for i in range(tile, min(tile + _TILE, n)):
-                        level_row[k, i] = masses.level[live.component[first + i], k]
-            for k in range(n_levels):
-                for i in range(n, end):
-                    level_row[start + k, i] = 0.0
-            for v in range(u, stop):
-                add_levels(marks, used[v], start, n_levels, n, level_row, v, out)
-        else:
-            for tile in range(0, n, _TILE):
-                for v in range(u, stop):
-                    place = masses.place[used[v]]
-                    for i in range(tile, min(tile + _TILE, n)):
-                        c = live.component[first + i]
-                        if place >= 0:
-                            out[v, i] = masses.table[c, place]
-                        else:
-                            out[v, i] = component_mass(columns, leaves, evidence, marks, components, c, used[v])
-        for v in range(u, stop):
-            for i in range(n, end):
-                out[v, i] = 0.0
-        u = stop
-
-
-@kernel
-def add_levels(marks, m, start, n_levels, n, level_row, v, out):
-    """Write the mass of a set of levels, the sum of rows of ``level_row`` from ``start`` on, into row v of ``out``."""
-    first, stop = marks.level_start[m], marks.level_start[m + 1]
-    if 2 * (stop - first) <= n_levels:
-        for i in range(n):
-            out[v, i] = 0.0
-        for at in range(first, stop):
-            k = start + marks.level[at]
-            for i in range(n):
-                out[v, i] += level_row[k, i]
-        for i in range(n):
-            out[v, i] = min(out[v, i], 1.0)
-        return
-    for i in range(n):
-        out[v, i] = 1.0
-    at = first
-    for k in range(n_levels):
-        if at < stop and marks.level[at] == k:
-            at += 1
-            continue
-        for i in range(n):
-            out[v, i] -= level_row[start + k, i]
-    for i in range(n):
-        out[v, i] = max(out[v, i], 0.0)
+        for k in range(region.shape[0]):
+            out[c, k] = component_mass(columns, leaves, evidence, regions, components, c, region[k])

@@ -1,4 +1,4 @@
-"""Kernels: the masses of a block of components on their way down what is left of a tree.
+"""Kernels: the masses of a block of components on their way down a residual tree.
 
 The vector of weights is multiplied, at a node, by each component's mass of the left part; the rest goes right. Below
 the last column that is split it takes sums of products alone, as the masses of regions of one column are differences.
@@ -7,7 +7,7 @@ the last column that is split it takes sums of products alone, as the masses of 
 from __future__ import annotations
 
 from ...ground.compile import kernel
-from .region_kernels import ONE, ZERO
+from .split_regions import ONE, ZERO
 
 
 @kernel
@@ -50,7 +50,7 @@ def row_sum(vector, row, n):
 
 @kernel
 def dot(vector, row, mass, m, n):
-    """Sum over the first n components (a multiple of 8) of a row's weight times the mass of a mark."""
+    """Sum over the first n components (a multiple of 8) of a row's weight times the mass of a region."""
     a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(n >> 3):
         x, y = vector[row, 8 * k : 8 * k + 8], mass[m, 8 * k : 8 * k + 8]
@@ -61,7 +61,7 @@ def dot(vector, row, mass, m, n):
 
 @kernel
 def without_region(vector, mass, lo, hi, n, source, target):
-    """Divide the weights in row ``source`` by the masses of the region between two marks, into row ``target``."""
+    """Divide the weights in row ``source`` by the masses of the region between two others, into row ``target``."""
     for i in range(n):
         whole = mass[hi, i] - mass[lo, i]
         weight = vector[source, i] / whole
@@ -69,77 +69,78 @@ def without_region(vector, mass, lo, hi, n, source, target):
 
 
 @kernel
-def descend(splits, reach, left, tree, vector, mass, base, n, total, budget, stack, stack_mass):
-    """Add the mass of row 0 of ``vector`` that arrives at each leaf of the tree to ``left.mass``.
+def descend(arrays, tree, mass, n, total, budget, scratch):
+    """Add the part of the weights in row 0 of ``scratch.vector`` that arrives at each leaf of a tree to its mass.
 
-    Subtrees are not told apart (their mass stays at their root) as long as the sum of mass times ``reach`` (N,) of
-    these is at most ``budget``. ``base`` (marks,) keeps the marks' masses under the weights in row 0, NaN if unknown.
+    Subtrees are not told apart (their mass stays at their root) as long as the sum of mass times ``arrays.half_most``
+    of these is at most ``budget``. ``mass`` are those of the used split regions, ``total`` is the sum of the weights.
     """
-    depth = 0
-    k, row, here, spent = left.start[tree], 0, total, 0.0
+    splits, half_most, residual = arrays.splits, arrays.half_most, scratch.residual
+    local, vector, stack, stack_mass = residual.local, scratch.vector, scratch.stack, scratch.stack_mass
+    depth, row, here, spent = 0, 0, total, 0.0
+    k = int(residual.start[tree])
     while True:
-        node, right = left.node[k], left.right[k]
-        cost = here * reach[node]
+        node, right = residual.node[k], residual.right[k]
+        cost = here * half_most[node]
         is_split = right >= 0 and here > 0.0 and spent + cost > budget
-        if is_split and not left.is_single[k]:
-            lo, mid, hi = left.local[splits.lo[node]], left.local[splits.mid[node]], left.local[splits.hi[node]]
+        if is_split and not residual.one_column[k]:
+            lo, mid, hi = local[splits.lo[node]], local[splits.mid[node]], local[splits.hi[node]]
             keep = max(row, 1)
             part = split(vector, mass, lo, mid, hi, n, row, keep + 1, keep)
             stack[2 * depth], stack[2 * depth + 1] = right, keep
-            stack_mass[2 * depth] = max(here - part, 0.0)
+            stack_mass[depth] = max(here - part, 0.0)
             depth += 1
             k, row, here = k + 1, keep + 1, part
             continue
         if is_split:
-            lo, hi = left.local[splits.lo[node]], left.local[splits.hi[node]]
+            lo, hi = local[splits.lo[node]], local[splits.hi[node]]
             if lo != ZERO or hi != ONE:
                 without_region(vector, mass, lo, hi, n, row, row + 1)
                 row += 1
-            spent = descend_single(
-                splits, reach, left, k, here, lo, vector, row, mass, base, n, spent, budget, stack, stack_mass, depth
-            )
+            spent = descend_one_column(arrays, k, row, here, mass, n, spent, budget, scratch)
         else:
-            left.mass[k] += here
+            residual.mass[k] += here
             if right >= 0 and here > 0.0:
                 spent += cost
         if depth == 0:
             break
         depth -= 1
-        k, row, here = stack[2 * depth], stack[2 * depth + 1], stack_mass[2 * depth]
+        k, row, here = int(stack[2 * depth]), int(stack[2 * depth + 1]), stack_mass[depth]
 
 
 @kernel
-def descend_single(
-    splits, reach, left, k, here, lo, vector, row, mass, base, n, spent, budget, stack, stack_mass, first
-):
-    """`descend` where all splits from node k on are of one column: masses of regions are differences of marks' masses.
+def descend_one_column(arrays, k, row, here, mass, n, spent, budget, scratch):
+    """`descend` where all splits from node k on are of one column: masses of regions are differences of two others'.
 
-    Row ``row`` of ``vector`` has the weights without the region of the column at node k. Returns what is spent.
+    Row ``row`` of ``scratch.vector`` has the weights without the region of the column at node k. Returns what is spent.
     """
+    splits, half_most, residual = arrays.splits, arrays.half_most, scratch.residual
+    vector, root_mass, stack, stack_mass = scratch.vector, scratch.root_mass, scratch.one_stack, scratch.one_stack_mass
+    lo = residual.local[splits.lo[residual.node[k]]]
     low = 0.0 if lo == ZERO else dot(vector, row, mass, lo, n)
-    depth = first
+    depth = 0
     while True:
-        node, right = left.node[k], left.right[k]
-        cost = here * reach[node]
+        node, right = residual.node[k], residual.right[k]
+        cost = here * half_most[node]
         if right >= 0 and here > 0.0 and spent + cost > budget:
-            m = left.local[splits.mid[node]]
+            m = residual.local[splits.mid[node]]
             if row > 0:
                 up_to = dot(vector, row, mass, m, n)
             else:
-                if base[m] != base[m]:
-                    base[m] = dot(vector, row, mass, m, n)
-                up_to = base[m]
+                if root_mass[m] != root_mass[m]:
+                    root_mass[m] = dot(vector, row, mass, m, n)
+                up_to = root_mass[m]
             part = min(max(up_to - low, 0.0), here)
-            stack[2 * depth] = right
+            stack[depth] = right
             stack_mass[2 * depth] = here - part
             stack_mass[2 * depth + 1] = 0.0 if splits.is_set[node] else up_to
             depth += 1
             k, here = k + 1, part
             continue
-        left.mass[k] += here
+        residual.mass[k] += here
         if right >= 0 and here > 0.0:
             spent += cost
-        if depth == first:
+        if depth == 0:
             return spent
         depth -= 1
-        k, here, low = stack[2 * depth], stack_mass[2 * depth], stack_mass[2 * depth + 1]
+        k, here, low = int(stack[depth]), stack_mass[2 * depth], stack_mass[2 * depth + 1]

@@ -10,12 +10,14 @@ import numpy as np
 from ...ensembles.evaluate import raw
 from ...forest.forest import Forest
 from ...forest.posterior.posterior import chunk_posterior, row_chunks
+from ...ground.records import record
 from ...ground.threads import chunks, map_ordered
 from ...table.distinct_rows import distinct_rows
 from ...table.regions import Evidence
-from .bind import Bound
-from .leaf_probability_kernels import Binding, expected_rows, leaf_rows
-from .region_kernels import fill_masses
+from .component_kernels import fill_region_masses
+from .leaf_probability_kernels import expected_rows, leaf_rows
+from .match import MatchedEnsemble
+from .scratch import row_scratch
 
 _ROWS = 128
 _TABLE_BYTES = 2**29
@@ -38,6 +40,7 @@ class LeafProbabilities(NamedTuple):
     probability: np.ndarray
 
 
+@record
 class Rows(NamedTuple):
     """n rows as the joint and as the ensemble see them.
 
@@ -56,29 +59,31 @@ class Rows(NamedTuple):
     other: np.ndarray
 
 
-def with_table(bound: Bound, most_bytes: int = _TABLE_BYTES, n_jobs: int | None = -1) -> Bound:
-    """The same, with the masses of numeric marks computed beforehand, as many as fit into so many bytes.
+def with_table(matched: MatchedEnsemble, most_bytes: int = _TABLE_BYTES, n_jobs: int | None = -1) -> MatchedEnsemble:
+    """The ensemble with the masses of its numeric regions computed beforehand, as many as fit into so many bytes.
 
-    Worth its time, some 50 ns a mark and component, where thousands of rows are to be answered; answers do not depend
-    on it.
+    Worth its time, some 50 ns a region and component, where thousands of rows are to be answered; answers do not
+    depend on it.
     """
-    n, model = len(bound.components.leaf), bound.model
-    is_number = (bound.marks.column >= 0) & (model.columns.is_categorical[bound.marks.column] == 0)
-    mark = np.flatnonzero(is_number)[: most_bytes // (8 * n)]
-    place = np.full(len(bound.marks.column), -1, dtype=np.int32)
-    place[mark] = np.arange(len(mark))
-    table = np.empty((n, len(mark)))
+    n, model, regions = len(matched.components.leaf), matched.model, matched.regions
+    is_number = (regions.column >= 0) & (model.columns.is_categorical[regions.column] == 0)
+    region = np.flatnonzero(is_number)[: most_bytes // (8 * n)]
+    place = np.full(len(regions.column), -1, dtype=np.int32)
+    place[region] = np.arange(len(region))
+    table = np.empty((n, len(region)))
     evidence = _nothing_known(model)
 
     def work(first: int, stop: int) -> None:
-        fill_masses(model.columns, model.leaves, evidence, bound.marks, bound.components, mark, first, stop, table)
+        fill_region_masses(
+            model.columns, model.leaves, evidence, regions, matched.components, region, first, stop, table
+        )
 
     list(map_ordered(work, chunks(n, 1024), n_jobs))
-    return replace(bound, masses=bound.masses._replace(table=table, place=place))
+    return replace(matched, masses=matched.masses._replace(table=table, place=place))
 
 
 def expected(
-    bound: Bound,
+    matched: MatchedEnsemble,
     rows: Rows,
     tolerance: float = 0.0,
     n_jobs: int | None = -1,
@@ -90,7 +95,7 @@ def expected(
 
     Parameters
     ----------
-    bound : Bound
+    matched : MatchedEnsemble
     rows : Rows
         n rows.
     tolerance : float
@@ -105,34 +110,34 @@ def expected(
         NaN where the joint gives the known cells probability 0. Rows that know all features that are split have their
         plain sums, whatever the joint says of them.
     """
-    n_outputs = bound.middle.shape[1]
+    n_outputs = matched.middle.shape[1]
     mean, error = np.empty((len(rows.X), n_outputs)), np.zeros((len(rows.X), n_outputs))
-    complete = knows_splits(bound, rows)
+    complete = knows_splits(matched, rows)
     whole = np.flatnonzero(complete)
-    mean[whole] = raw(bound.ensemble, rows.X[whole], rows.other[whole], n_jobs)
+    mean[whole] = raw(matched.ensemble, rows.X[whole], rows.other[whole], n_jobs)
     part = np.flatnonzero(~complete)
     if not len(part):
         return mean, error
     few, place = distinct(take(rows, part))
     found, bounds = np.empty((len(few.X), n_outputs)), np.empty((len(few.X), n_outputs))
 
-    arrays = binding(bound)
+    arrays = matched.arrays()
 
     def work(first: int, stop: int) -> None:
-        post = chunk_posterior(bound.model, few.evidence, first, stop)
-        expected_rows(arrays, few.evidence, few.X, few.other, first, post, float(tolerance), found, bounds)
+        post = chunk_posterior(matched.model, few.evidence, first, stop)
+        expected_rows(arrays, few, first, post, float(tolerance), row_scratch(arrays), found, bounds)
 
-    list(map_ordered(work, row_chunks(bound.model, few.evidence, _ROWS), n_jobs))
-    mean[part], error[part] = (found + bound.ensemble.base)[place], bounds[place]
+    list(map_ordered(work, row_chunks(matched.model, few.evidence, _ROWS), n_jobs))
+    mean[part], error[part] = (found + matched.ensemble.base)[place], bounds[place]
     return mean, error
 
 
-def leaf_probability(bound: Bound, rows: Rows, n_jobs: int | None = -1) -> LeafProbabilities:
+def leaf_probability(matched: MatchedEnsemble, rows: Rows, n_jobs: int | None = -1) -> LeafProbabilities:
     """P(X in box of the leaf | known cells) of every leaf of every tree, exactly.
 
     Parameters
     ----------
-    bound, rows, n_jobs
+    matched, rows, n_jobs
         As of `expected`.
 
     Returns
@@ -141,13 +146,13 @@ def leaf_probability(bound: Bound, rows: Rows, n_jobs: int | None = -1) -> LeafP
         Of all rows, complete ones too.
     """
     # every leaf counts, also beside one of the same value
-    arrays = binding(bound)._replace(reach=np.ones(len(bound.half)))
+    arrays = matched.arrays()._replace(half_most=np.ones(len(matched.half)))
 
     def work(first: int, stop: int) -> Any:
-        post = chunk_posterior(bound.model, rows.evidence, first, stop)
-        return leaf_rows(arrays, rows.evidence, rows.X, rows.other, first, post)
+        post = chunk_posterior(matched.model, rows.evidence, first, stop)
+        return leaf_rows(arrays, rows, first, post, row_scratch(arrays))
 
-    parts = list(map_ordered(work, row_chunks(bound.model, rows.evidence, _ROWS), n_jobs))
+    parts = list(map_ordered(work, row_chunks(matched.model, rows.evidence, _ROWS), n_jobs))
     ends = np.cumsum([0] + [len(leaf) for _, leaf, _ in parts])
     starts = [start[1:] + end for (start, _, _), end in zip(parts, ends[:-1], strict=True)]
     return LeafProbabilities(
@@ -157,17 +162,9 @@ def leaf_probability(bound: Bound, rows: Rows, n_jobs: int | None = -1) -> LeafP
     )
 
 
-def binding(bound: Bound) -> Binding:
-    """What kernels read of a bound ensemble."""
-    return Binding(
-        bound.model.columns, bound.model.leaves, bound.marks, bound.components, bound.splits, bound.masses,
-        bound.middle, bound.half, bound.half.max(axis=1), bound.depth,
-    )  # fmt: skip
-
-
-def knows_splits(bound: Bound, rows: Rows) -> np.ndarray:
+def knows_splits(matched: MatchedEnsemble, rows: Rows) -> np.ndarray:
     """Whether each row knows every feature that is split, bool (n,)."""
-    features = np.unique(bound.splits.feature[bound.splits.feature >= 0])
+    features = np.unique(matched.splits.feature[matched.splits.feature >= 0])
     return np.asarray((~np.isnan(rows.X[:, features]) | rows.other[:, features]).all(axis=1))
 
 
@@ -177,7 +174,7 @@ def take(rows: Rows, index: np.ndarray) -> Rows:
 
 
 def distinct(rows: Rows) -> tuple[Rows, np.ndarray | slice]:
-    """Rows without repetition, and which of them each row is; see `distinct.distinct_rows`."""
+    """Rows without repetition, and which of them each row is; see `table.distinct_rows`."""
     d, f = rows.evidence.value.shape[1], rows.X.shape[1]
     both = np.ascontiguousarray(np.hstack([rows.evidence.value, rows.X, rows.other]))
     few, place = distinct_rows(rows.evidence._replace(value=both))

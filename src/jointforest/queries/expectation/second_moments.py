@@ -9,12 +9,15 @@ import numpy as np
 
 from ...ensembles.evaluate import apply_link, raw
 from ...forest.posterior.posterior import chunk_posterior, row_chunks
+from ...ground.records import record
 from ...ground.threads import map_ordered
-from .bind import Bound
+from .active_kernels import STRIDE
 from .cell_kernels import EXP, IDENTITY, LOGISTIC, SOFTMAX, cell_rows
 from .completion_kernels import complete_rows
-from .expectation import Rows, binding, distinct, knows_splits, take
+from .expectation import Rows, distinct, knows_splits, take
+from .match import MatchedEnsemble
 from .pair_kernels import pair_rows
+from .scratch import cell_scratch, row_scratch
 
 _LINKS = {"identity": IDENTITY, "logistic": LOGISTIC, "softmax": SOFTMAX, "exp": EXP}
 _ROWS = 32
@@ -25,6 +28,7 @@ MOST_PAIRS = 2e7
 """Numbers up to which a row is answered by pairs of leaves: some 40 ms."""
 
 
+@record
 class Moments(NamedTuple):
     """Moments of n rows' sums F before the link.
 
@@ -43,7 +47,29 @@ class Moments(NamedTuple):
     is_exact: np.ndarray
 
 
-def by_cells(bound: Bound, rows: Rows, most: int = MOST_CELLS, n_jobs: int | None = -1) -> tuple[np.ndarray, Moments]:
+@record
+class CellMoments(NamedTuple):
+    """What `cell_rows` writes of n rows.
+
+    Attributes
+    ----------
+    linked : float64 array (n, K)
+        E[link(F)]
+    mean : float64 array (n, K)
+    second : float64 array (n, K, K)
+    n_combinations : int64 array (n,)
+        -1 if there are too many, then the others are NaN.
+    """
+
+    linked: np.ndarray
+    mean: np.ndarray
+    second: np.ndarray
+    n_combinations: np.ndarray
+
+
+def by_cells(
+    matched: MatchedEnsemble, rows: Rows, most: int = MOST_CELLS, n_jobs: int | None = -1
+) -> tuple[np.ndarray, Moments]:
     """E[link(F) | known cells] and moments of F, by all combinations of cells of the missing columns.
 
     The ensemble's splits cut each column into cells (levels that no split tells apart are one); in a combination of
@@ -51,7 +77,7 @@ def by_cells(bound: Bound, rows: Rows, most: int = MOST_CELLS, n_jobs: int | Non
 
     Parameters
     ----------
-    bound : Bound
+    matched : MatchedEnsemble
     rows : Rows
         n rows.
     most : int
@@ -65,28 +91,24 @@ def by_cells(bound: Bound, rows: Rows, most: int = MOST_CELLS, n_jobs: int | Non
         NaN where it is not answered.
     moments : Moments
     """
-    k = len(bound.ensemble.base)
+    k, base = len(matched.ensemble.base), matched.ensemble.base
 
     def one(few: Rows) -> tuple[np.ndarray, ...]:
-        n = len(few.X)
-        linked, mean, second = np.empty((n, k)), np.empty((n, k)), np.empty((n, k, k))
-        count, arrays, link = np.empty(n, dtype=np.int64), binding(bound), _LINKS[bound.ensemble.link]
+        n, arrays, link = len(few.X), matched.arrays(), _LINKS[matched.ensemble.link]
+        out = CellMoments(np.empty((n, k)), np.empty((n, k)), np.empty((n, k, k)), np.empty(n, dtype=np.int64))
 
         def work(first: int, stop: int) -> None:
-            post = chunk_posterior(bound.model, few.evidence, first, stop)
-            cell_rows(
-                arrays, few.evidence, few.X, few.other, first, post, most, link, bound.ensemble.base, linked, mean,
-                second, count,
-            )  # fmt: skip
+            post = chunk_posterior(matched.model, few.evidence, first, stop)
+            cell_rows(arrays, few, first, post, most, link, base, row_scratch(arrays), cell_scratch(arrays, most), out)
 
-        list(map_ordered(work, row_chunks(bound.model, few.evidence, _ROWS), n_jobs))
-        return linked, mean, second, count >= 0
+        list(map_ordered(work, row_chunks(matched.model, few.evidence, _ROWS), n_jobs))
+        return out.linked, out.mean, out.second, out.n_combinations >= 0
 
-    linked, mean, second, is_exact = _incomplete(bound, rows, one, n_jobs)
+    linked, mean, second, is_exact = _incomplete(matched, rows, one, n_jobs)
     return linked, Moments(mean, second, is_exact)
 
 
-def by_pairs(bound: Bound, rows: Rows, most: float = MOST_PAIRS, n_jobs: int | None = -1) -> Moments:
+def by_pairs(matched: MatchedEnsemble, rows: Rows, most: float = MOST_PAIRS, n_jobs: int | None = -1) -> Moments:
     """Moments of F by pairs of leaves: Lemma 2 of Khosravi and others.
 
     E[f g] of two trees is the sum over pairs of their leaves of both values times P(in both leaves | known cells);
@@ -95,7 +117,7 @@ def by_pairs(bound: Bound, rows: Rows, most: float = MOST_PAIRS, n_jobs: int | N
 
     Parameters
     ----------
-    bound, rows, n_jobs
+    matched, rows, n_jobs
         As of `by_cells`.
     most : float
         Rows that take more steps (pairs of leaves times components of the joint) are not answered, nor are those that
@@ -105,27 +127,27 @@ def by_pairs(bound: Bound, rows: Rows, most: float = MOST_PAIRS, n_jobs: int | N
     -------
     Moments
     """
-    base = bound.ensemble.base
+    base = matched.ensemble.base
 
     def one(few: Rows) -> tuple[np.ndarray, ...]:
-        n, k = len(few.X), len(base)
-        mean, second, is_exact = np.empty((n, k)), np.empty((n, k, k)), np.empty(n, dtype=bool)
-        arrays = binding(bound)
+        n, k, arrays = len(few.X), len(base), matched.arrays()
+        out = Moments(np.empty((n, k)), np.empty((n, k, k)), np.empty(n, dtype=bool))
 
         def work(first: int, stop: int) -> None:
-            post = chunk_posterior(bound.model, few.evidence, first, stop)
-            pair_rows(arrays, few.evidence, few.X, few.other, first, post, float(most), mean, second, is_exact)
+            post = chunk_posterior(matched.model, few.evidence, first, stop)
+            narrow = np.empty((len(arrays.regions.column), STRIDE))
+            pair_rows(arrays, few, first, post, float(most), row_scratch(arrays), narrow, np.empty(k), out)
 
-        list(map_ordered(work, row_chunks(bound.model, few.evidence, _ROWS), n_jobs))
-        cross = mean[:, :, None] * base
-        second += cross + cross.transpose(0, 2, 1) + np.outer(base, base)
-        return mean, mean + base, second, is_exact  # the first is not read
+        list(map_ordered(work, row_chunks(matched.model, few.evidence, _ROWS), n_jobs))
+        cross = out.mean[:, :, None] * base
+        out.second[:] += cross + cross.transpose(0, 2, 1) + np.outer(base, base)
+        return out.mean, out.mean + base, out.second, out.is_exact  # the first is not read
 
-    _, mean, second, is_exact = _incomplete(bound, rows, one, n_jobs)
+    _, mean, second, is_exact = _incomplete(matched, rows, one, n_jobs)
     return Moments(mean, second, is_exact)
 
 
-def completed(bound: Bound, rows: Rows, m: int, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+def completed(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, n_jobs: int | None = -1) -> np.ndarray:
     """F of m random completions of each row, float64 (n, m, K); NaN where the known cells have probability 0.
 
     Stratified: among a row's completions, those from each leaf of the joint are as many as its posterior weight says,
@@ -133,7 +155,7 @@ def completed(bound: Bound, rows: Rows, m: int, seed: int, n_jobs: int | None = 
 
     Parameters
     ----------
-    bound : Bound
+    matched : MatchedEnsemble
     rows : Rows
         n rows.
     m : int
@@ -142,9 +164,9 @@ def completed(bound: Bound, rows: Rows, m: int, seed: int, n_jobs: int | None = 
     n_jobs : int or None
         Threads; the answer does not depend on it.
     """
-    model = bound.model
+    model = matched.model
     n, d = rows.evidence.value.shape
-    k = len(bound.ensemble.base)
+    k = len(matched.ensemble.base)
     out = np.empty((n, m, k))
 
     def work(first: int, stop: int) -> None:
@@ -152,8 +174,8 @@ def completed(bound: Bound, rows: Rows, m: int, seed: int, n_jobs: int | None = 
         post = chunk_posterior(model, part.evidence, 0, stop - first)
         drawn = np.empty(((stop - first) * m, d))
         complete_rows(model.columns, model.leaves, part.evidence, post, m, seed, first, drawn)
-        X, other = filled(bound, np.repeat(part.X, m, axis=0), np.repeat(part.other, m, axis=0), drawn)
-        total = raw(bound.ensemble, X, other, 1)
+        X, other = filled(matched, np.repeat(part.X, m, axis=0), np.repeat(part.other, m, axis=0), drawn)
+        total = raw(matched.ensemble, X, other, 1)
         total[np.isnan(drawn).all(axis=1)] = np.nan
         out[first:stop] = total.reshape(stop - first, m, k)
 
@@ -161,16 +183,18 @@ def completed(bound: Bound, rows: Rows, m: int, seed: int, n_jobs: int | None = 
     return out
 
 
-def filled(bound: Bound, X: np.ndarray, other: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def filled(
+    matched: MatchedEnsemble, X: np.ndarray, other: np.ndarray, drawn: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """X and other with the missing cells from rows of the joint, ``drawn`` (n, d); both are changed in place."""
-    columns = bound.model.columns
-    for f, j in enumerate(bound.column.tolist()):
+    columns = matched.model.columns
+    for f, j in enumerate(matched.column.tolist()):
         lacks = np.flatnonzero(np.isnan(X[:, f]) & ~other[:, f])
         cells = drawn[lacks, j]
         if columns.is_categorical[j]:
             first = columns.level_start[columns.slot[j]]
             known = ~np.isnan(cells)
-            value = bound.level_value[first + np.where(known, cells, 0).astype(np.int64)]
+            value = matched.level_value[first + np.where(known, cells, 0).astype(np.int64)]
             other[lacks, f] = known & np.isnan(value)
             cells = np.where(known, value, np.nan)
         X[lacks, f] = cells
@@ -178,17 +202,17 @@ def filled(bound: Bound, X: np.ndarray, other: np.ndarray, drawn: np.ndarray) ->
 
 
 def _incomplete(
-    bound: Bound, rows: Rows, one: Callable[[Rows], tuple[np.ndarray, ...]], n_jobs: int | None
+    matched: MatchedEnsemble, rows: Rows, one: Callable[[Rows], tuple[np.ndarray, ...]], n_jobs: int | None
 ) -> tuple[np.ndarray, ...]:
     """Link, mean, second moments and exactness of all rows: plain ones of complete rows, by ``one`` of the others."""
-    total = raw(bound.ensemble, rows.X, rows.other, n_jobs)
+    total = raw(matched.ensemble, rows.X, rows.other, n_jobs)
     answers = [
-        apply_link(bound.ensemble.link, total),
+        apply_link(matched.ensemble.link, total),
         total,
         total[:, :, None] * total[:, None, :],
         np.ones(len(total), dtype=bool),
     ]
-    part = np.flatnonzero(~knows_splits(bound, rows))
+    part = np.flatnonzero(~knows_splits(matched, rows))
     if len(part):
         few, place = distinct(take(rows, part))
         for answer, found in zip(answers, one(few), strict=True):

@@ -9,9 +9,10 @@ import numpy as np
 from ...ensembles.evaluate import leaves
 from ...forest.posterior.posterior import chunk_posterior, row_chunks
 from ...ground.threads import map_ordered
-from ..expectation.bind import Bound
 from ..expectation.completion_kernels import complete_rows
-from ..expectation.expectation import binding, take
+from ..expectation.expectation import take
+from ..expectation.match import MatchedEnsemble
+from ..expectation.scratch import cell_scratch, row_scratch
 from ..expectation.second_moments import filled
 from .completion_kernels import cell_leaves
 from .sums import Sample
@@ -35,7 +36,7 @@ class Completions(NamedTuple):
     target: np.ndarray
 
 
-def complete(bound: Bound, sample: Sample, m: int, seed: int, n_jobs: int | None = -1) -> Completions:
+def complete(matched: MatchedEnsemble, sample: Sample, m: int, seed: int, n_jobs: int | None = -1) -> Completions:
     """Rows of a sample completed: those of at most ``m`` combinations of cells to all of these, the others to m draws.
 
     Raises
@@ -44,16 +45,18 @@ def complete(bound: Bound, sample: Sample, m: int, seed: int, n_jobs: int | None
         If the joint gives a row's known cells probability 0.
     """
     part = sample.part
-    arrays = binding(bound)
+    arrays = matched.arrays()
 
     def work(first: int, stop: int) -> tuple[np.ndarray, ...]:
-        post = chunk_posterior(bound.model, part.evidence, first, stop)
-        count, probability, leaf = cell_leaves(arrays, part.evidence, part.X, part.other, first, post, m)
+        post = chunk_posterior(matched.model, part.evidence, first, stop)
+        count, probability, leaf = cell_leaves(
+            arrays, part, first, post, m, row_scratch(arrays), cell_scratch(arrays, m)
+        )
         row = np.repeat(np.arange(first, stop), np.maximum(count, 0))
         if not (count < 0).any():
             return count, row, probability, leaf
         many = np.flatnonzero(count < 0)
-        drawn = _draw(bound, sample, first + many, m, seed)
+        drawn = _draw(matched, sample, first + many, m, seed)
         return (
             count,
             np.concatenate([row, np.repeat(first + many, m)]),
@@ -62,7 +65,7 @@ def complete(bound: Bound, sample: Sample, m: int, seed: int, n_jobs: int | None
         )
 
     size = max(1, min(256, _DRAWN // m))
-    cut = row_chunks(bound.model, part.evidence, size) if len(sample.part_weight) else []
+    cut = row_chunks(matched.model, part.evidence, size) if len(sample.part_weight) else []
     parts: list[Any] = list(map_ordered(work, cut, n_jobs))
     lost = sum(int((count == 0).sum()) for count, *_ in parts)
     if lost:
@@ -79,11 +82,11 @@ def complete(bound: Bound, sample: Sample, m: int, seed: int, n_jobs: int | None
     )
 
 
-def _draw(bound: Bound, sample: Sample, row: np.ndarray, m: int, seed: int) -> np.ndarray:
+def _draw(matched: MatchedEnsemble, sample: Sample, row: np.ndarray, m: int, seed: int) -> np.ndarray:
     """Leaves of m completions of each of some rows, (m * rows, T)."""
-    model, some = bound.model, take(sample.part, row)
+    model, some = matched.model, take(sample.part, row)
     drawn = np.empty((m * len(row), some.evidence.value.shape[1]))
     post = chunk_posterior(model, some.evidence, 0, len(row))
     complete_rows(model.columns, model.leaves, some.evidence, post, m, seed, int(row[0]), drawn)
-    X, other = filled(bound, np.repeat(some.X, m, axis=0), np.repeat(some.other, m, axis=0), drawn)
-    return leaves(bound.ensemble, X, other, 1)
+    X, other = filled(matched, np.repeat(some.X, m, axis=0), np.repeat(some.other, m, axis=0), drawn)
+    return leaves(matched.ensemble, X, other, 1)

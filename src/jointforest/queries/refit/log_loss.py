@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...ensembles.evaluate import apply_link
-from ..expectation.bind import Bound
 from ..expectation.expectation import Rows
+from ..expectation.match import MatchedEnsemble
 from .completion_kernels import curvature
 from .completions import Completions, complete
 from .squared_loss import NO_MASS, tree_leaves, with_means
@@ -18,7 +18,7 @@ _SMALL = 1e-10
 
 
 def refit_log_loss(
-    bound: Bound,
+    matched: MatchedEnsemble,
     rows: Rows,
     y: np.ndarray,
     method: str,
@@ -37,7 +37,7 @@ def refit_log_loss(
 
     Parameters
     ----------
-    bound : Bound
+    matched : MatchedEnsemble
         Its link is "logistic" or "softmax".
     rows : Rows
         n rows.
@@ -59,7 +59,7 @@ def refit_log_loss(
     Returns
     -------
     float64 array (L, K)
-        A tree has values for those outputs for which it had some. Leaves without mass as of `refit.refit_squared`.
+        A tree has values for those outputs for which it had some. Leaves without mass as of `refit_squared`.
 
     Raises
     ------
@@ -67,15 +67,15 @@ def refit_log_loss(
         If the joint gives a row's known cells probability 0.
     """
     weight = np.ones(len(y)) if weight is None else weight
-    data = complete(bound, gather(bound, rows, y, weight, n_jobs), m, seed, n_jobs)
+    data = complete(matched, gather(matched, rows, y, weight, n_jobs), m, seed, n_jobs)
     decay = weight_decay * float(weight.sum())
-    n_leaves = len(bound.ensemble.value)
+    n_leaves = len(matched.ensemble.value)
     mass = np.zeros(n_leaves)
     for leaf in data.leaf.T:
         mass += np.bincount(leaf, data.weight, n_leaves)
     mass[mass <= NO_MASS * data.weight.sum()] = 0.0
-    value = _boosting(bound, data, decay) if method == "boosting" else _forest(bound, data, decay)
-    return with_means(bound.ensemble, mass, np.where(mass[:, None] > 0, value, 0.0))
+    value = _boosting(matched, data, decay) if method == "boosting" else _forest(matched, data, decay)
+    return with_means(matched.ensemble, mass, np.where(mass[:, None] > 0, value, 0.0))
 
 
 def log_loss(link: str, total: np.ndarray, weight: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -85,20 +85,20 @@ def log_loss(link: str, total: np.ndarray, weight: np.ndarray, target: np.ndarra
     return weight * np.logaddexp.reduce(total, axis=1) - (target * total).sum(axis=1)
 
 
-def outputs_of_trees(bound: Bound) -> np.ndarray:
+def outputs_of_trees(matched: MatchedEnsemble) -> np.ndarray:
     """Which outputs each tree adds to, bool (T, K); all of them if there is one."""
-    ensemble = bound.ensemble
+    ensemble = matched.ensemble
     out = np.zeros((len(ensemble.root), len(ensemble.base)), dtype=bool)
     np.logical_or.at(out, tree_leaves(ensemble), ensemble.value != 0)
     return out | (len(ensemble.base) == 1)
 
 
-def _boosting(bound: Bound, data: Completions, decay: float) -> np.ndarray:
-    ensemble = bound.ensemble
+def _boosting(matched: MatchedEnsemble, data: Completions, decay: float) -> np.ndarray:
+    ensemble = matched.ensemble
     n = len(ensemble.value)
     value = np.zeros(ensemble.value.shape)
     total = np.tile(ensemble.base, (len(data.leaf), 1))
-    for t, active in enumerate(outputs_of_trees(bound)):
+    for t, active in enumerate(outputs_of_trees(matched)):
         leaf = data.leaf[:, t]
         share = apply_link(ensemble.link, total)
         step = np.zeros(value.shape)
@@ -119,19 +119,19 @@ def _boosting(bound: Bound, data: Completions, decay: float) -> np.ndarray:
     return value
 
 
-def _forest(bound: Bound, data: Completions, decay: float) -> np.ndarray:
+def _forest(matched: MatchedEnsemble, data: Completions, decay: float) -> np.ndarray:
     """Newton steps for all numbers at once: of leaves, and of the outputs that their trees add to."""
-    ensemble = bound.ensemble
+    ensemble = matched.ensemble
     n, n_outputs = ensemble.value.shape
-    tree, output = np.nonzero(outputs_of_trees(bound))
+    tree, output = np.nonzero(outputs_of_trees(matched))
     shift = n * output
     used = np.zeros(n * n_outputs, dtype=bool)
     for t, s in zip(tree, shift, strict=True):
         used[data.leaf[:, t] + s] = True
     at = np.flatnonzero(used)
     theta = np.zeros(n * n_outputs)
-    total = _sums(bound, data, theta, tree, output)
-    loss = _penalised(bound, data, total, theta, decay)
+    total = _sums(matched, data, theta, tree, output)
+    loss = _penalised(matched, data, total, theta, decay)
     for _ in range(_MOST_STEPS):
         share = apply_link(ensemble.link, total)
         slope, bend = np.zeros(len(theta)), np.zeros((len(theta), len(theta)))
@@ -146,8 +146,8 @@ def _forest(bound: Bound, data: Completions, decay: float) -> np.ndarray:
         gain = -0.5 * float(slope @ step)
         for _ in range(_MOST_HALVINGS):
             new = theta + step
-            total = _sums(bound, data, new, tree, output)
-            now = _penalised(bound, data, total, new, decay)
+            total = _sums(matched, data, new, tree, output)
+            now = _penalised(matched, data, total, new, decay)
             if now <= loss + _SMALL * 1e-3 * abs(loss):  # rounding is no rise
                 break
             step *= 0.5
@@ -157,14 +157,18 @@ def _forest(bound: Bound, data: Completions, decay: float) -> np.ndarray:
     return theta.reshape(n_outputs, n).T
 
 
-def _sums(bound: Bound, data: Completions, theta: np.ndarray, tree: np.ndarray, output: np.ndarray) -> np.ndarray:
-    total = np.tile(bound.ensemble.base, (len(data.leaf), 1))
-    value = theta.reshape(len(bound.ensemble.base), -1)
+def _sums(
+    matched: MatchedEnsemble, data: Completions, theta: np.ndarray, tree: np.ndarray, output: np.ndarray
+) -> np.ndarray:
+    total = np.tile(matched.ensemble.base, (len(data.leaf), 1))
+    value = theta.reshape(len(matched.ensemble.base), -1)
     for t, k in zip(tree, output, strict=True):
         total[:, k] += value[k, data.leaf[:, t]]
     return total
 
 
-def _penalised(bound: Bound, data: Completions, total: np.ndarray, theta: np.ndarray, decay: float) -> float:
-    loss = log_loss(bound.ensemble.link, total, data.weight, data.target).sum()
+def _penalised(
+    matched: MatchedEnsemble, data: Completions, total: np.ndarray, theta: np.ndarray, decay: float
+) -> float:
+    loss = log_loss(matched.ensemble.link, total, data.weight, data.target).sum()
     return float(loss + 0.5 * decay * (theta**2).sum())

@@ -7,85 +7,69 @@ import math
 import numpy as np
 
 from ...ground.compile import entry, kernel
-from ..expectation.component_kernels import BLOCK, STRIDE
+from ..expectation.active_kernels import BLOCK
 from ..expectation.descent_kernels import descend, row_sum
-from ..expectation.leaf_probability_kernels import load, scratch, start_row, with_room
-from ..expectation.pair_kernels import copy_column, leaf_region, restrict
+from ..expectation.leaf_probability_kernels import load, start_row
+from ..expectation.pair_kernels import copy_masses, lift_restriction, restrict_to_leaf
 from .circuit_kernels import add_pair, circuit_pairs
 
 
 @entry
-def pair_rows(bound, evidence, X, other, first, post, weight, tree, stop, value, matrix, product):
+def pair_rows(arrays, rows, first, post, weight, sums, scratch, pairs):
     """Add weight times P(in leaf a and in leaf b | known cells) of the rows of a posterior (rows first.. of all).
 
-    To ``matrix`` (L, L) at [a, b], each pair once, and pairs of a leaf and itself; if it is empty, times ``value``
-    (L, K) of leaf b to ``product`` (L, K) of leaf a, and the other way round. Of all trees if ``tree`` is -1; else only
-    of leaves a of this tree and b of the trees before ``stop``, itself left out, to the ``product`` of a.
+    To ``sums.matrix`` (L, L) at [a, b], each pair once, and pairs of a leaf and itself; if it is empty, times
+    ``sums.value`` (L, K) of leaf b to ``sums.product`` (L, K) of leaf a, and the other way round. Of all trees if
+    ``sums.tree`` is -1; else only of leaves a of this tree and b of the trees before ``sums.stop``, itself left out,
+    to the ``product`` of a.
     """
-    room = scratch(bound)
-    left, splits = room.left, bound.splits
-    n_trees = splits.root.shape[0]
-    mass, narrow = np.empty((256, STRIDE), np.float64), np.empty((256, STRIDE), np.float64)
-    split = np.empty(bound.columns.slot.shape[0], np.int32)
-    begin, end = (0, n_trees) if tree < 0 else (tree, tree + 1)
+    residual, active, narrow = scratch.residual, scratch.active, pairs.narrow
+    begin, end = (0, residual.start.shape[0] - 1) if sums.tree < 0 else (sums.tree, sums.tree + 1)
     for at in range(post.log_evidence.shape[0]):
         row = first + at
         if post.log_evidence[at] == -math.inf or weight[row] == 0.0:
             continue
-        _, n_used = start_row(bound, evidence, X, other, row, post, at, 0.0, room)
-        mass, narrow = with_room(mass, n_used), with_room(narrow, n_used)
-        n_products = room.live.n_products[0]
+        _, n_used = start_row(arrays, rows, row, post, at, scratch)
+        n_products = active.n_products[0]
         for block in range(0, n_products, BLOCK):
-            n, _ = load(bound, evidence, n_used, block, room, mass)
-            copy_column(bound.marks, left.used, n_used, -1, n, mass, narrow)
-            size = min(BLOCK, n_products - block)
+            n, _ = load(arrays, rows.evidence, n_used, block, scratch)
+            copy_masses(arrays.regions, residual.used, n_used, -1, n, scratch.mass, narrow)
             for t in range(begin, end):
-                for k in range(left.start[t], left.start[t + 1]):
-                    if left.right[k] >= 0:
+                for k in range(residual.start[t], residual.start[t + 1]):
+                    if residual.right[k] >= 0:
                         continue
-                    n_split = leaf_region(splits, left, k, room.region, split)
-                    for i in range(n):
-                        room.vector[0, i] = weight[row] * room.live.weight[block + i] if i < size else 0.0
-                    for c in range(n_split):
-                        restrict(
-                            bound.columns, bound.marks, left.used, n_used, split[c], room.region[split[c], 0],
-                            room.region[split[c], 1], n, mass, room.level_row, room.vector, narrow,
-                        )  # fmt: skip
-                    total = row_sum(room.vector, 0, n)
+                    n_box = restrict_to_leaf(arrays, k, block, n, n_used, weight[row], scratch, narrow)
+                    total = row_sum(scratch.vector, 0, n)
                     if total > 0.0:
-                        others = n_trees if tree < 0 else stop
-                        add_leaf(bound, room, narrow, n_used, t, k, n, total, tree, others, value, matrix, product)
-                    for c in range(n_split):
-                        copy_column(bound.marks, left.used, n_used, split[c], n, mass, narrow)
-        for i in range(n_products, room.live.n[0]):
-            share = weight[row] * room.live.weight[i]
-            circuit_pairs(
-                bound, evidence, room, n_used, room.live.component[i], share, tree, stop, value, matrix, product
-            )
+                        add_leaf(arrays, n_used, t, k, n, total, sums, scratch, narrow)
+                    lift_restriction(arrays, n_box, n, n_used, scratch, narrow)
+        for i in range(n_products, active.n[0]):
+            share = weight[row] * active.weight[i]
+            circuit_pairs(arrays, rows.evidence, n_used, active.component[i], share, sums, scratch, pairs)
 
 
 @kernel
-def add_leaf(bound, room, mass, n_used, t, k, n, total, tree, stop, value, matrix, product):
+def add_leaf(arrays, n_used, t, k, n, total, sums, scratch, narrow):
     """Add the leaf at place k of tree t, of probability ``total``, with itself and with the leaves of other trees."""
-    left, splits = room.left, bound.splits
-    a = splits.leaf[left.node[k]]
-    if tree < 0:
-        add_pair(a, a, total, False, value, matrix, product)
+    residual, leaf_of, is_mutual = scratch.residual, arrays.splits.leaf, sums.tree < 0
+    a = leaf_of[residual.node[k]]
+    if is_mutual:
+        add_pair(a, a, total, False, sums)
     for u in range(n_used):
-        room.base[u] = math.nan
-    for s in range(t + 1 if tree < 0 else 0, stop):
-        first, end = left.start[s], left.start[s + 1]
+        scratch.root_mass[u] = math.nan
+    for s in range(t + 1 if is_mutual else 0, residual.start.shape[0] - 1 if is_mutual else sums.stop):
+        first, end = residual.start[s], residual.start[s + 1]
         if s == t:
             continue
-        if left.right[first] < 0:
-            add_pair(a, splits.leaf[left.node[first]], total, tree < 0, value, matrix, product)
+        if residual.right[first] < 0:
+            add_pair(a, leaf_of[residual.node[first]], total, is_mutual, sums)
             continue
         for p in range(first, end):
-            left.mass[p] = 0.0
-        descend(splits, bound.reach, left, s, room.vector, mass, room.base, n, total, 0.0, room.stack, room.stack_mass)
+            residual.mass[p] = 0.0
+        descend(arrays, s, narrow, n, total, 0.0, scratch)
         for p in range(first, end):
-            if left.right[p] < 0 and left.mass[p] > 0.0:
-                add_pair(a, splits.leaf[left.node[p]], left.mass[p], tree < 0, value, matrix, product)
+            if residual.right[p] < 0 and residual.mass[p] > 0.0:
+                add_pair(a, leaf_of[residual.node[p]], residual.mass[p], is_mutual, sums)
 
 
 @entry
@@ -108,7 +92,8 @@ def means_above(left, right, leaf, mass, value):
     for node in range(n_nodes - 1, -1, -1):  # children come after their parent
         if leaf[node] >= 0:
             here[node] = mass[leaf[node]]
-            mean[node] = value[leaf[node]]
+            for k in range(n_outputs):
+                mean[node, k] = value[leaf[node], k]
             continue
         a, b = left[node], right[node]
         here[node] = here[a] + here[b]
@@ -122,5 +107,6 @@ def means_above(left, right, leaf, mass, value):
         if leaf[node] < 0:
             for child in (left[node], right[node]):
                 if here[child] == 0.0:
-                    mean[child] = mean[node]
+                    for k in range(n_outputs):
+                        mean[child, k] = mean[node, k]
     return mean

@@ -8,14 +8,14 @@ import numpy as np
 
 from ...ensembles.table import Ensemble
 from ...ground.checks import check, check_number
-from ..expectation.bind import Bound
 from ..expectation.expectation import Rows
+from ..expectation.match import MatchedEnsemble
 from .log_loss import refit_log_loss
 from .squared_loss import METHODS, is_average, refit_squared
 
 
 def refit_values(
-    bound: Bound,
+    matched: MatchedEnsemble,
     rows: Rows,
     y: np.ndarray,
     method: str = "auto",
@@ -25,11 +25,11 @@ def refit_values(
     seed: int = 0,
     n_jobs: int | None = -1,
 ) -> np.ndarray:
-    """Leaf values by the expected squared loss (`refit.refit_squared`) or log-loss (`refit_log_loss.refit_log_loss`).
+    """Leaf values by the expected squared loss (`refit_squared`) or log-loss (`refit_log_loss`).
 
     Parameters
     ----------
-    bound : Bound
+    matched : MatchedEnsemble
     rows : Rows
         n rows.
     y : float64 array (n, K)
@@ -51,7 +51,7 @@ def refit_values(
         A method that there is not, or that does not fit the link; a link with no loss of its own; a negative or no
         weight decay where there has to be some; rows of probability 0.
     """
-    ensemble = bound.ensemble
+    ensemble = matched.ensemble
     link = ensemble.link
     check("method", method, ("auto", *METHODS))
     if link == "exp":
@@ -65,7 +65,7 @@ def refit_values(
     if method == "auto":
         method = "bagging" if is_average(ensemble) else "boosting"
     if link == "identity":
-        return refit_squared(bound, rows, y, method, weight_decay, weight, n_jobs=n_jobs)
+        return refit_squared(matched, rows, y, method, weight_decay, weight, n_jobs=n_jobs)
     if method == "bagging":
         raise ValueError(
             f"method='bagging': the {ensemble.library} adds up log-odds, its trees are no predictions of their own; "
@@ -75,7 +75,7 @@ def refit_values(
         raise ValueError(
             "method='forest': log-loss has no minimum where rows of a leaf are of one class; give a weight_decay"
         )
-    return refit_log_loss(bound, rows, y, method, weight_decay, weight, m, seed, n_jobs)
+    return refit_log_loss(matched, rows, y, method, weight_decay, weight, m, seed, n_jobs)
 
 
 def targets(ensemble: Ensemble, y: Any, n: int) -> np.ndarray:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...ensembles.table import Ensemble
-from ..expectation.bind import Bound
 from ..expectation.expectation import Rows
+from ..expectation.match import MatchedEnsemble
 from .conjugate_gradients import conjugate_gradients
 from .pair_kernels import means_above
 from .sums import Sample, gather, leaf_sums, pair_matrix, pair_product
@@ -22,7 +22,7 @@ NO_MASS = 1e-12
 
 
 def refit_squared(
-    bound: Bound,
+    matched: MatchedEnsemble,
     rows: Rows,
     y: np.ndarray,
     method: str,
@@ -38,7 +38,7 @@ def refit_squared(
 
     Parameters
     ----------
-    bound : Bound
+    matched : MatchedEnsemble
     rows : Rows
         n rows.
     y : float64 array (n, K)
@@ -67,10 +67,10 @@ def refit_squared(
     ValueError
         If the joint gives a row's known cells probability 0.
     """
-    ensemble = bound.ensemble
+    ensemble = matched.ensemble
     weight = np.ones(len(y)) if weight is None else weight
-    sample = gather(bound, rows, y - ensemble.base, weight, n_jobs)
-    mass, target = leaf_sums(bound, sample, n_jobs)
+    sample = gather(matched, rows, y - ensemble.base, weight, n_jobs)
+    mass, target = leaf_sums(matched, sample, n_jobs)
     total = float(weight.sum())
     is_known = mass > NO_MASS * total
     mass, target = np.where(is_known, mass, 0.0), np.where(is_known[:, None], target, 0.0)
@@ -78,9 +78,9 @@ def refit_squared(
     if method == "bagging":
         value = _ratio(target, mass + decay) / len(ensemble.root)
     elif method == "forest":
-        value = _forest(bound, sample, mass, target, decay, most_leaves, n_jobs)
+        value = _forest(matched, sample, mass, target, decay, most_leaves, n_jobs)
     else:
-        value = _boosting(bound, sample, mass, target, decay, most_leaves, n_jobs)
+        value = _boosting(matched, sample, mass, target, decay, most_leaves, n_jobs)
     return with_means(ensemble, mass, value)
 
 
@@ -116,7 +116,7 @@ def _ratio(target: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 
 def _forest(
-    bound: Bound,
+    matched: MatchedEnsemble,
     sample: Sample,
     mass: np.ndarray,
     target: np.ndarray,
@@ -125,13 +125,13 @@ def _forest(
     n_jobs: int | None,
 ) -> np.ndarray:
     """Proposition 3. In units in which the equations have a diagonal of 1, which makes them as well posed as may be."""
-    omega = 1.0 / len(bound.ensemble.root) if is_average(bound.ensemble) else 1.0
+    omega = 1.0 / len(matched.ensemble.root) if is_average(matched.ensemble) else 1.0
     unit = np.zeros(len(mass))
     unit[mass > 0] = (omega**2 * mass[mass > 0] + decay) ** -0.5
     right = unit[:, None] * omega * target
     if len(mass) <= most_leaves:
         at = np.flatnonzero(mass)
-        matrix = omega**2 * pair_matrix(bound, sample, n_jobs)[np.ix_(at, at)] * np.outer(unit[at], unit[at])
+        matrix = omega**2 * pair_matrix(matched, sample, n_jobs)[np.ix_(at, at)] * np.outer(unit[at], unit[at])
         theta = np.zeros(target.shape)
         if decay > 0:
             matrix[np.diag_indices(len(at))] += decay * unit[at] ** 2
@@ -141,7 +141,7 @@ def _forest(
     else:
 
         def times(x: np.ndarray) -> np.ndarray:
-            found = omega**2 * pair_product(bound, sample, unit[:, None] * x, n_jobs=n_jobs)
+            found = omega**2 * pair_product(matched, sample, unit[:, None] * x, n_jobs=n_jobs)
             return unit[:, None] * found + decay * unit[:, None] ** 2 * x
 
         theta = conjugate_gradients(times, right)
@@ -157,7 +157,7 @@ def _least_norm(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _boosting(
-    bound: Bound,
+    matched: MatchedEnsemble,
     sample: Sample,
     mass: np.ndarray,
     target: np.ndarray,
@@ -166,13 +166,13 @@ def _boosting(
     n_jobs: int | None,
 ) -> np.ndarray:
     """Proposition 4, tree after tree."""
-    matrix = pair_matrix(bound, sample, n_jobs) if len(mass) <= most_leaves else None
-    tree = tree_leaves(bound.ensemble)
+    matrix = pair_matrix(matched, sample, n_jobs) if len(mass) <= most_leaves else None
+    tree = tree_leaves(matched.ensemble)
     value = np.zeros(target.shape)
-    for t in range(len(bound.ensemble.root)):
+    for t in range(len(matched.ensemble.root)):
         own = np.flatnonzero(tree == t)
         # values of later trees are 0 yet
-        before = pair_product(bound, sample, value, t, t, n_jobs)[own] if matrix is None else matrix[own] @ value
+        before = pair_product(matched, sample, value, t, t, n_jobs)[own] if matrix is None else matrix[own] @ value
         value[own] = _ratio(target[own] - before, mass[own] + decay)
         value[own[mass[own] == 0]] = 0.0
     return value

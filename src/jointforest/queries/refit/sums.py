@@ -9,9 +9,12 @@ import numpy as np
 
 from ...ensembles.evaluate import leaves
 from ...forest.posterior.posterior import chunk_posterior, row_chunks
+from ...ground.records import record
 from ...ground.threads import map_ordered
-from ..expectation.bind import Bound
-from ..expectation.expectation import Rows, binding, distinct, knows_splits, leaf_probability, take
+from ..expectation.active_kernels import STRIDE
+from ..expectation.expectation import Rows, distinct, knows_splits, leaf_probability, take
+from ..expectation.match import MatchedArrays, MatchedEnsemble
+from ..expectation.scratch import row_scratch
 from .pair_kernels import pair_leaves, pair_rows
 
 _ROWS = 32
@@ -44,12 +47,62 @@ class Sample(NamedTuple):
     part_target: np.ndarray
 
 
-def gather(bound: Bound, rows: Rows, y: np.ndarray, weight: np.ndarray, n_jobs: int | None = -1) -> Sample:
+@record
+class PairSums(NamedTuple):
+    """What pairs of leaves are added to, see `pair_kernels.pair_rows`.
+
+    Attributes
+    ----------
+    tree, stop : int
+    value, matrix, product : float64 arrays
+    """
+
+    tree: int
+    stop: int
+    value: np.ndarray
+    matrix: np.ndarray
+    product: np.ndarray
+
+
+@record
+class PairScratch(NamedTuple):
+    """Scratch for the pairs of leaves of one row.
+
+    Attributes
+    ----------
+    narrow : float64 array (M, STRIDE)
+        Masses of the split regions within the first leaf.
+    mass, narrow_mass : float64 arrays (q, M + d)
+        Masses of the split regions at each node of a circuit, all and within the first leaf. After the split regions
+        each column has a place for the mass of its region in the first leaf.
+    box, both_box : int32 arrays (d, 2), column : int32 array (d,), both_column : int32 array (2 d,)
+        The box of the first leaf, and of both: its columns, and the split regions between which they lie.
+    """
+
+    narrow: np.ndarray
+    mass: np.ndarray
+    narrow_mass: np.ndarray
+    box: np.ndarray
+    both_box: np.ndarray
+    column: np.ndarray
+    both_column: np.ndarray
+
+
+def pair_scratch(arrays: MatchedArrays) -> PairScratch:
+    """Scratch for the pairs of one thread."""
+    n_regions, d, size = len(arrays.regions.column), len(arrays.columns.slot), arrays.dependent_size
+    box, both_box = np.empty((2, d, 2), dtype=np.int32)
+    column, both_column = np.empty(d, dtype=np.int32), np.empty(2 * d, dtype=np.int32)
+    mass, narrow_mass = np.empty((2, size, n_regions + d))
+    return PairScratch(np.empty((n_regions, STRIDE)), mass, narrow_mass, box, both_box, column, both_column)
+
+
+def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarray, n_jobs: int | None = -1) -> Sample:
     """n rows with targets (n, K) and weights (n,)."""
     counts = weight > 0
-    complete = knows_splits(bound, rows) & counts
+    complete = knows_splits(matched, rows) & counts
     whole, some = np.flatnonzero(complete), np.flatnonzero(~complete & counts)
-    leaf = leaves(bound.ensemble, rows.X[whole], rows.other[whole], n_jobs)
+    leaf = leaves(matched.ensemble, rows.X[whole], rows.other[whole], n_jobs)
     part, place = take(rows, some), np.arange(len(some))
     if len(some):
         part, same = distinct(part)
@@ -65,7 +118,7 @@ def gather(bound: Bound, rows: Rows, y: np.ndarray, weight: np.ndarray, n_jobs: 
     )
 
 
-def leaf_sums(bound: Bound, sample: Sample, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+def leaf_sums(matched: MatchedEnsemble, sample: Sample, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
     """Sums over rows of weight times P(in the leaf | known cells), (L,), and of this times the target, (L, K).
 
     Raises
@@ -73,7 +126,7 @@ def leaf_sums(bound: Bound, sample: Sample, n_jobs: int | None = -1) -> tuple[np
     ValueError
         If the joint gives a row's known cells probability 0.
     """
-    n_leaves, n_outputs = bound.ensemble.value.shape
+    n_leaves, n_outputs = matched.ensemble.value.shape
     mass, target = np.zeros(n_leaves), np.zeros((n_leaves, n_outputs))
     for leaf in sample.leaf.T:
         mass += np.bincount(leaf, sample.leaf_weight, n_leaves)
@@ -81,7 +134,7 @@ def leaf_sums(bound: Bound, sample: Sample, n_jobs: int | None = -1) -> tuple[np
             target[:, k] += np.bincount(leaf, sample.leaf_target[:, k], n_leaves)
     for first in range(0, len(sample.part_weight), _AT_ONCE):
         here = np.arange(first, min(first + _AT_ONCE, len(sample.part_weight)))
-        found = leaf_probability(bound, take(sample.part, here), n_jobs)
+        found = leaf_probability(matched, take(sample.part, here), n_jobs)
         size = np.diff(found.start)
         if not size.all():
             raise ValueError(
@@ -95,30 +148,30 @@ def leaf_sums(bound: Bound, sample: Sample, n_jobs: int | None = -1) -> tuple[np
     return mass, target
 
 
-def pair_matrix(bound: Bound, sample: Sample, n_jobs: int | None = -1) -> np.ndarray:
+def pair_matrix(matched: MatchedEnsemble, sample: Sample, n_jobs: int | None = -1) -> np.ndarray:
     """Sums over rows of weight times P(in leaf a and in leaf b | known cells), (L, L)."""
-    n_leaves, n_outputs = bound.ensemble.value.shape
+    n_leaves, n_outputs = matched.ensemble.value.shape
     nothing = np.empty((0, n_outputs))
 
     def add(first: int, stop: int, rows: list[tuple[int, int]]) -> np.ndarray:
         out = np.zeros((n_leaves, n_leaves))
         pair_leaves(sample.leaf, sample.leaf_weight, first, stop, out)
-        _add_rows(bound, sample, rows, -1, 0, nothing, out, nothing)
+        _add_rows(matched, sample, rows, PairSums(-1, 0, nothing, out, nothing))
         return out
 
-    out = _sum_parts(bound, sample, n_leaves**2, add, n_jobs)
+    out = _sum_parts(matched, sample, n_leaves**2, add, n_jobs)
     out += out.T - np.diag(np.diagonal(out))
     return out
 
 
 def pair_product(
-    bound: Bound, sample: Sample, value: np.ndarray, tree: int = -1, stop: int = 0, n_jobs: int | None = -1
+    matched: MatchedEnsemble, sample: Sample, value: np.ndarray, tree: int = -1, stop: int = 0, n_jobs: int | None = -1
 ) -> np.ndarray:
     """`pair_matrix` times value (L, K), without the matrix; (L, K).
 
     If ``tree`` is given, only for its leaves, and without its own values and those of the trees from ``stop`` on.
     """
-    ensemble = bound.ensemble
+    ensemble = matched.ensemble
     nothing = np.empty((0, 0))
 
     def add(first: int, end: int, rows: list[tuple[int, int]]) -> np.ndarray:
@@ -132,39 +185,29 @@ def pair_product(
         for s in trees if tree < 0 else [tree]:
             for k in range(value.shape[1]):
                 out[:, k] += np.bincount(leaf[:, s], total[:, k], len(value))
-        _add_rows(bound, sample, rows, tree, stop, value, nothing, out)
+        _add_rows(matched, sample, rows, PairSums(tree, stop, value, nothing, out))
         return out
 
-    return _sum_parts(bound, sample, value.size, add, n_jobs)
+    return _sum_parts(matched, sample, value.size, add, n_jobs)
 
 
-def _add_rows(
-    bound: Bound,
-    sample: Sample,
-    rows: list[tuple[int, int]],
-    tree: int,
-    stop: int,
-    value: np.ndarray,
-    matrix: np.ndarray,
-    product: np.ndarray,
-) -> None:
-    """What these chunks of the rows with missing cells have, see `_refit.pair_rows`."""
+def _add_rows(matched: MatchedEnsemble, sample: Sample, rows: list[tuple[int, int]], sums: PairSums) -> None:
+    """Add the pairs of leaves of these chunks of the rows with missing cells."""
     part = sample.part
-    arrays = binding(bound)._replace(reach=np.ones(len(bound.half)))  # every leaf counts, also beside one of its value
+    # every leaf counts, also beside one of its value
+    arrays = matched.arrays()._replace(half_most=np.ones(len(matched.half)))
+    scratch, pairs = row_scratch(arrays), pair_scratch(arrays)
     for first, end in rows:
-        post = chunk_posterior(bound.model, part.evidence, first, end)
-        pair_rows(
-            arrays, part.evidence, part.X, part.other, first, post, sample.part_weight, tree, stop, value, matrix,
-            product,
-        )  # fmt: skip
+        post = chunk_posterior(matched.model, part.evidence, first, end)
+        pair_rows(arrays, part, first, post, sample.part_weight, sums, scratch, pairs)
 
 
 def _sum_parts(
-    bound: Bound, sample: Sample, size: int, add: Callable[..., np.ndarray], n_jobs: int | None
+    matched: MatchedEnsemble, sample: Sample, size: int, add: Callable[..., np.ndarray], n_jobs: int | None
 ) -> np.ndarray:
     """Sum of what some parts of the rows have: parts that do not depend on the number of threads, few if large."""
     n = max(1, min(_MOST_PARTS, _PART_BYTES // (8 * size)))
-    chunks = row_chunks(bound.model, sample.part.evidence, _ROWS) if len(sample.part_weight) else []
+    chunks = row_chunks(matched.model, sample.part.evidence, _ROWS) if len(sample.part_weight) else []
     whole = np.linspace(0, len(sample.leaf), n + 1).astype(int)
     some = np.linspace(0, len(chunks), n + 1).astype(int)
     parts = [(int(whole[i]), int(whole[i + 1]), chunks[some[i] : some[i + 1]]) for i in range(n)]

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...ensembles.evaluate import apply_link
 from ...ground.checks import check
-from .bind import Bound
 from .expectation import Rows, expected, take
+from .match import MatchedEnsemble
 from .second_moments import MOST_CELLS, MOST_PAIRS, Moments, by_cells, by_pairs, completed
 
 METHODS = ("auto", "exact", "probit", "sample")
@@ -16,7 +16,7 @@ _AT_ONCE = 4096
 
 
 def expected_answer(
-    bound: Bound,
+    matched: MatchedEnsemble,
     rows: Rows,
     method: str = "auto",
     m: int = 128,
@@ -30,7 +30,7 @@ def expected_answer(
 
     Parameters
     ----------
-    bound : Bound
+    matched : MatchedEnsemble
     rows : Rows
         n rows.
     method : {"auto", "exact", "probit", "sample"}
@@ -55,59 +55,59 @@ def expected_answer(
     ValueError
         An unknown method; "probit" with another link; "exact" if a row has more than a million combinations of cells.
     """
-    link = bound.ensemble.link
+    link = matched.ensemble.link
     check("method", method, METHODS)
     if method == "probit" and link not in ("logistic", "identity"):
         raise ValueError(
             f"method='probit' is for the log-odds of two classes; the model's link is {link!r}: use 'auto'"
         )
     if link == "identity":
-        return expected(bound, rows, tolerance, n_jobs)[0]
+        return expected(matched, rows, tolerance, n_jobs)[0]
     if method == "probit":
-        mean, variance = spread(bound, rows, m, seed, n_jobs)
+        mean, variance = spread(matched, rows, m, seed, n_jobs)
         # MacKay, "The evidence framework applied to classification networks" (1992): a normal F, its tail a probit
         return apply_link(link, mean / np.sqrt(1.0 + np.pi / 8.0 * variance))
     if method == "sample":
-        return _by_completions(bound, rows, m, seed, tolerance, n_jobs)
-    answer, moments = by_cells(bound, rows, _EXACT_CELLS if method == "exact" else MOST_CELLS, n_jobs)
+        return _by_completions(matched, rows, m, seed, tolerance, n_jobs)
+    answer, moments = by_cells(matched, rows, _EXACT_CELLS if method == "exact" else MOST_CELLS, n_jobs)
     many = np.flatnonzero(~moments.is_exact)
     if method == "exact" and len(many):
         raise ValueError(
             f"row {many[0]}: its missing columns are cut into more than {_EXACT_CELLS} combinations of cells; "
             "use method='auto'"
         )
-    answer[many] = _by_completions(bound, take(rows, many), m, seed, tolerance, n_jobs)
+    answer[many] = _by_completions(matched, take(rows, many), m, seed, tolerance, n_jobs)
     return answer
 
 
 def spread(
-    bound: Bound, rows: Rows, m: int = 128, seed: int = 0, n_jobs: int | None = -1
+    matched: MatchedEnsemble, rows: Rows, m: int = 128, seed: int = 0, n_jobs: int | None = -1
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of F over the completions of each row.
 
-    Exact where a row has few combinations of cells, or few pairs of leaves (`expectation_moments`); else the variance
+    Exact where a row has few combinations of cells, or few pairs of leaves (`second_moments`); else the variance
     is that of ``m`` completions around the exact mean.
 
     Parameters
     ----------
-    bound, rows, m, seed, n_jobs
+    matched, rows, m, seed, n_jobs
         As of `expected_answer`.
 
     Returns
     -------
     mean, variance : float64 arrays (n, K)
     """
-    _, moments = by_cells(bound, rows, MOST_CELLS, n_jobs)
+    _, moments = by_cells(matched, rows, MOST_CELLS, n_jobs)
     mean, variance = moments.mean, _variance(moments)
     many = np.flatnonzero(~moments.is_exact)
     if len(many):
-        pairs = by_pairs(bound, take(rows, many), MOST_PAIRS, n_jobs)
+        pairs = by_pairs(matched, take(rows, many), MOST_PAIRS, n_jobs)
         mean[many], variance[many] = pairs.mean, _variance(pairs)
         many = many[~pairs.is_exact]
     for first in range(0, len(many), _AT_ONCE):
         part = many[first : first + _AT_ONCE]
-        mean[part] = expected(bound, take(rows, part), 0.0, n_jobs)[0]
-        total = completed(bound, take(rows, part), m, seed, n_jobs)
+        mean[part] = expected(matched, take(rows, part), 0.0, n_jobs)[0]
+        total = completed(matched, take(rows, part), m, seed, n_jobs)
         variance[part] = ((total - mean[part][:, None]) ** 2).mean(axis=1)
     return mean, variance
 
@@ -117,16 +117,18 @@ def _variance(moments: Moments) -> np.ndarray:
     return variance
 
 
-def _by_completions(bound: Bound, rows: Rows, m: int, seed: int, tolerance: float, n_jobs: int | None) -> np.ndarray:
+def _by_completions(
+    matched: MatchedEnsemble, rows: Rows, m: int, seed: int, tolerance: float, n_jobs: int | None
+) -> np.ndarray:
     """Mean of the link over completions, corrected by how far the completions' mean of F is from the exact one.
 
     The regression estimator (a control variate): W. G. Cochran, "Sampling Techniques" (1977), chapter 7.
     """
-    link, out = bound.ensemble.link, np.empty((len(rows.X), len(bound.ensemble.base)))
-    exact, _ = expected(bound, rows, tolerance, n_jobs)
+    link, out = matched.ensemble.link, np.empty((len(rows.X), len(matched.ensemble.base)))
+    exact, _ = expected(matched, rows, tolerance, n_jobs)
     for first in range(0, len(out), _AT_ONCE):
         here = slice(first, first + _AT_ONCE)
-        total = completed(bound, take(rows, np.arange(len(out))[here]), m, seed, n_jobs)
+        total = completed(matched, take(rows, np.arange(len(out))[here]), m, seed, n_jobs)
         answer = apply_link(link, total.reshape(-1, total.shape[2])).reshape(total.shape)
         mean = total.mean(axis=1)
         off = total - mean[:, None]
