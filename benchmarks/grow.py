@@ -25,7 +25,7 @@ from jointforest.table.frames import encode
 from jointforest.table.infer_schema import infer_schema
 from jointforest.table.schema import kernel_columns
 from jointforest.trees.grow.criterion_kernels import ENTROPY, GINI
-from jointforest.trees.grow.grow import grow
+from jointforest.trees.grow.grow import GrowthSettings, grow
 from jointforest.trees.ranks import rank, snap
 
 TABLES = ("segment", "robot", "texture", "wine", "gesture", "electricity")
@@ -54,7 +54,7 @@ def compare(data: Path, name: str, target: str, criterion: str, n_trees: int, re
         def one(t: int) -> int:
             weight = draw_rows(n, n, True, seed, t)
             tree = grow(ranks, columns.is_categorical, is_ordered, y, int(y.max()) + 1, weight,
-                        criterion=CRITERIA[criterion], max_features=max_features, seed=seed, number=t)  # fmt: skip
+                        GrowthSettings(max_features, CRITERIA[criterion]), seed=seed, number=t)  # fmt: skip
             return len(tree.feature)
 
         return list(map_ordered(one, [(t,) for t in range(n_trees)], 2))

@@ -22,12 +22,14 @@ from jointforest.table.columns import Columns
 from jointforest.table.frames import encode
 from jointforest.table.infer_schema import infer_schema
 from jointforest.trees.grow.criterion_kernels import ENTROPY, GINI
-from jointforest.trees.grow.grow import RankTree, thresholds
-from jointforest.trees.grow_joint.group_kernels import MOST_EXACT, _counted, _listed, describe, groups_of
+from jointforest.trees.grow.node_table import thresholds
+from jointforest.trees.grow.rank_tree import RankTree
+from jointforest.trees.grow_joint.groups import MOST_EXACT, counted, groups_of, listed, split_column
 from jointforest.trees.grow_joint.grow import JointSettings, grow_joint
-from jointforest.trees.grow_joint.row_kernels import JointRows, joint_rows, partition
-from jointforest.trees.grow_joint.significance_kernels import log_chance
-from jointforest.trees.grow_joint.split_kernels import best_split
+from jointforest.trees.grow_joint.joint_rows import JointRows, joint_rows
+from jointforest.trees.grow_joint.partition_kernels import partition
+from jointforest.trees.grow_joint.significance import log_chance
+from jointforest.trees.grow_joint.split import best_split, node_statistics
 from jointforest.trees.ranks import Ranks, rank
 
 CRITERIA = {"entropy": ENTROPY, "gini": GINI}
@@ -100,11 +102,10 @@ def cuts_of(X: np.ndarray, w: np.ndarray, j: int, levels: list[int], ordered: tu
 def split_of(data: JointRows, w: np.ndarray, j: int, targets: list[int], criterion: str, least: float) -> tuple:
     """The kernel's best split by column j: improvement, and which rows of the table go left."""
     rows = np.arange(len(w), dtype=np.int32)
-    total, impurity = describe(data, rows, w, np.array(targets), CRITERIA[criterion])
+    node = node_statistics(data, rows, w, np.array(targets), CRITERIA[criterion])
     others = np.array([k for k in targets if k != j])
-    improvement, _, below, above, goes_left = best_split(
-        data, rows, w, j, others, total, impurity, CRITERIA[criterion], len(others), least
-    )
+    by = split_column(data, j, others, len(others))
+    improvement, _, below, above, goes_left, _ = best_split(data, rows, w, by, node, CRITERIA[criterion], least)
     codes = data.ranks[j]
     is_left = codes <= below if below >= 0 else (goes_left[codes] == 1 if len(goes_left) else np.zeros(len(w), bool))
     assert (below < 0) == (above < 0)
@@ -204,13 +205,13 @@ def test_counted_and_listed_groups_are_the_same(j: int) -> None:
     data, _ = prepare(X, [0, 70, 2, 0], bins=1000)  # bins are ranks
     rows = np.sort(rng.permutation(400)[:300]).astype(np.int32)
     targets = np.array([k for k in range(4) if k != j])
-    cells = int(np.diff(data.first)[targets].sum())
     weight = rng.integers(1, 4, 400).astype(float)
-    counted = as_table(_counted(data, rows, weight, j, targets, cells), data)
-    listed = as_table(_listed(data, rows, weight, j, targets), data)
-    assert counted.keys() == listed.keys()
-    for code, stats in counted.items():
-        assert stats == pytest.approx(listed[code], abs=1e-12)
+    by = split_column(data, j, targets, len(targets))
+    from_table = as_table(counted(data, rows, weight, by), data)
+    from_list = as_table(listed(data, rows, weight, by), data)
+    assert from_table.keys() == from_list.keys()
+    for code, stats in from_table.items():
+        assert stats == pytest.approx(from_list[code], abs=1e-12)
 
 
 def test_large_nodes_are_cut_at_the_edges_of_bins() -> None:
@@ -232,7 +233,7 @@ def test_large_nodes_are_cut_at_the_edges_of_bins() -> None:
         values = [improvement_of(X, np.ones(n), [0, 0, 2], [0, 1, 2], j, s, "entropy") for s in cuts]
         assert found == pytest.approx(max(values), rel=1e-9)
         assert (cuts[int(np.argmax(values))] == is_left).all()
-        groups = groups_of(data, np.arange(n, dtype=np.int32), np.ones(n), j, np.array([2]))
+        groups = groups_of(data, np.arange(n, dtype=np.int32), np.ones(n), split_column(data, j, np.array([2]), 1))
         assert groups.is_binned
 
 
@@ -242,7 +243,7 @@ def test_many_levels_by_many_levels_need_no_table() -> None:
     code = rng.integers(0, 4000, n)
     X = np.column_stack([code, (code + rng.integers(0, 3, n)) % 4000]).astype(float)
     data, _ = prepare(X, [4000, 4000])
-    groups = groups_of(data, np.arange(n, dtype=np.int32), np.ones(n), 0, np.array([1]))
+    groups = groups_of(data, np.arange(n, dtype=np.int32), np.ones(n), split_column(data, 0, np.array([1]), 1))
     assert len(groups.stat) == n
     assert groups.size.tolist() == np.bincount(code, minlength=4000)[np.unique(code)].tolist()
 
@@ -442,16 +443,16 @@ def test_missing_cells_go_with_the_known_ones() -> None:
     n = 4000
     codes = (np.arange(n) >= 1000).astype(np.int32)
     codes[rng.permutation(n)[:2000]] = -1
-    rows, share = np.arange(n, dtype=np.int32), np.zeros(1)
-    left = partition(codes, rows, np.empty_like(rows), np.ones(n), 0, np.zeros(0, np.uint8), share, 0, 1, 0)
+    rows = np.arange(n, dtype=np.int32)
+    left, share = partition(codes, rows, np.empty_like(rows), np.ones(n), 0, np.zeros(0, np.uint8), 0, 1, 0)
     known = codes >= 0
-    assert share[0] == pytest.approx((codes[known] == 0).mean())
+    assert share == pytest.approx((codes[known] == 0).mean())
     assert (codes[rows[:left]] <= 0).all()
     assert (codes[rows[left:]] != 0).all()
     assert (np.diff(rows[:left]) > 0).all()
-    assert (codes[rows[:left]] < 0).sum() / 2000 == pytest.approx(share[0], abs=0.05)
+    assert (codes[rows[:left]] < 0).sum() / 2000 == pytest.approx(share, abs=0.05)
     again = np.arange(n, dtype=np.int32)
-    partition(codes, again, np.empty_like(rows), np.ones(n), 0, np.zeros(0, np.uint8), share, 0, 2, 0)
+    partition(codes, again, np.empty_like(rows), np.ones(n), 0, np.zeros(0, np.uint8), 0, 2, 0)
     assert again.tolist() != rows.tolist()  # another seed
 
 

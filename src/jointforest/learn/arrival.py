@@ -9,7 +9,8 @@ import numpy as np
 
 from ..leaves.fit.statistics_kernels import rows_by_leaf
 from ..table.columns import Columns
-from ..trees.grow.grow import RankTree, find_leaves, join, prune
+from ..trees.grow.node_table import join
+from ..trees.grow.rank_tree import RankTree, find_leaves, prune
 from ..trees.nodes import Trees
 from ..trees.ranks import Ranks
 

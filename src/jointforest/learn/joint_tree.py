@@ -13,9 +13,9 @@ from ..ground.threads import map_ordered
 from ..leaves.fit.fit import Settings, prepare
 from ..table.schema import Schema
 from ..trees.grow.criterion_kernels import ENTROPY, GINI
-from ..trees.grow.grow import RankTree
+from ..trees.grow.rank_tree import RankTree
 from ..trees.grow_joint.grow import JointSettings, grow_joint
-from ..trees.grow_joint.row_kernels import joint_rows
+from ..trees.grow_joint.joint_rows import joint_rows
 from ..trees.ranks import rank
 from .arrival import Arrival, arrive
 from .base import FOREST, LEAVES, Rows, TableLearner

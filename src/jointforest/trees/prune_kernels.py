@@ -1,41 +1,37 @@
-"""Kernels: remove leaves with too few rows, and count rows below nodes."""
+"""Kernels: remove leaves with too few rows, and count rows below nodes; children come after their parent."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from ..ground.compile import entry
 
 
 @entry
-def pruned(left, right, rows_at, min_rows):
-    """Children of the pruned tree, depth first and parents before children, and which old node each new one is.
+def replace_small(left, right, rows_at, min_rows, stands_for):
+    """Take leaves with fewer than ``min_rows`` rows out of a tree; arrays are int64 (N,).
 
-    See `grow.prune` for the rule. ``left``, ``right`` are int32 (N,), ``rows_at`` int64 (N,).
+    ``left`` and ``right`` become the children of what is kept, ``stands_for[node]`` (at first the node itself) the
+    node that takes its place.
     """
-    n_nodes = left.shape[0]
-    stands_for = np.arange(n_nodes)  # the node that takes this place
-    new_left = left.astype(np.int64)
-    new_right = right.astype(np.int64)
-    for node in range(n_nodes - 1, -1, -1):
+    for node in range(left.shape[0] - 1, -1, -1):
         if left[node] < 0:
             continue
         a = stands_for[left[node]]
         b = stands_for[right[node]]
-        small_a = new_left[a] < 0 and rows_at[a] < min_rows
-        small_b = new_left[b] < 0 and rows_at[b] < min_rows
+        small_a = left[a] < 0 and rows_at[a] < min_rows
+        small_b = left[b] < 0 and rows_at[b] < min_rows
         if small_a and small_b:  # so is the node: no row ends there, its own sibling takes its place
-            new_left[node] = -1
-            new_right[node] = -1
+            left[node] = -1
+            right[node] = -1
         elif small_a or small_b:
             stands_for[node] = b if small_a else a
         else:
-            new_left[node] = a
-            new_right[node] = b
-    order = np.empty(n_nodes, np.int64)
-    number = np.full(n_nodes, -1, np.int32)
-    stack = np.empty(n_nodes, np.int64)
-    stack[0] = stands_for[0]
+            left[node] = a
+            right[node] = b
+
+
+@entry
+def number_nodes(left, right, stack, order, number):
+    """Number the nodes below the root ``stack[0]``, depth first: ``order[number[node]] = node``; returns how many."""
     height = 1
     kept = 0
     while height > 0:
@@ -44,25 +40,16 @@ def pruned(left, right, rows_at, min_rows):
         order[kept] = node
         number[node] = kept
         kept += 1
-        if new_left[node] >= 0:
-            stack[height] = new_right[node]
-            stack[height + 1] = new_left[node]
+        if left[node] >= 0:
+            stack[height] = right[node]
+            stack[height + 1] = left[node]
             height += 2
-    out_left = np.full(kept, -1, np.int32)
-    out_right = np.full(kept, -1, np.int32)
-    for k in range(kept):
-        node = order[k]
-        if new_left[node] >= 0:
-            out_left[k] = number[new_left[node]]
-            out_right[k] = number[new_right[node]]
-    return out_left, out_right, order[:kept].copy()
+    return kept
 
 
 @entry
-def rows_below(left, right, rows_at):
-    """Rows below each node (float64, N), from those that end in each leaf; children come after their parent."""
-    rows = rows_at.copy()
+def add_rows(left, right, rows):
+    """Rows that end in each leaf (float64, N) become the rows below each node."""
     for node in range(left.shape[0] - 1, -1, -1):
         if left[node] >= 0:
             rows[node] = rows[left[node]] + rows[right[node]]
-    return rows

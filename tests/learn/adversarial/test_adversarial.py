@@ -21,7 +21,7 @@ from jointforest.table.frames import encode
 from jointforest.table.infer_schema import infer_schema
 from jointforest.table.regions import Evidence
 from jointforest.table.schema import Schema, kernel_columns
-from jointforest.trees.grow.grow import find_leaves
+from jointforest.trees.grow.rank_tree import find_leaves
 from jointforest.trees.ranks import Ranks, rank, snap
 
 SETTINGS = RoundSettings(

@@ -14,14 +14,18 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from jointforest.table.columns import Columns
 from jointforest.trees.boxes import leaf_boxes
+from jointforest.trees.grow.best_levels_kernels import best_levels
+from jointforest.trees.grow.best_threshold_kernels import best_threshold
 from jointforest.trees.grow.criterion_kernels import ENTROPY, GINI, VARIANCE, Limits
-from jointforest.trees.grow.grow import RankTree, find_leaves, grow, join, node_weights, prune, with_shares
-from jointforest.trees.grow.level_set_kernels import best_levels
-from jointforest.trees.grow.node_rows_kernels import Work, work_space
-from jointforest.trees.grow.threshold_kernels import best_threshold
-from jointforest.trees.grow.tree_kernels import cut_ranks, describe
+from jointforest.trees.grow.grow import GrowthSettings, grow
+from jointforest.trees.grow.grow_tree_kernels import describe
+from jointforest.trees.grow.growing import GrowthRows, Scratch, scratch_for
+from jointforest.trees.grow.node_table import join, node_weights
+from jointforest.trees.grow.rank_tree import RankTree, find_leaves, prune, with_shares
+from jointforest.trees.grow.route_kernels import cut_ranks
 from jointforest.trees.nodes import Trees, add_stump
 from jointforest.trees.ranks import Ranks, rank, snap
+from tests.compiled import compiled
 
 
 def make_columns(levels: list[int], step: list[float] | None = None) -> Columns:
@@ -77,7 +81,7 @@ class Node(NamedTuple):
     codes: np.ndarray
     rows: np.ndarray
     limits: Limits
-    work: Work
+    scratch: Scratch
     c: np.ndarray
     t: np.ndarray
     w: np.ndarray
@@ -93,10 +97,12 @@ def make_node(
     codes: np.ndarray, y: np.ndarray, weight: np.ndarray, rows: np.ndarray, limits: Limits, n_codes: int, n_classes: int
 ) -> Node:
     criterion = VARIANCE if n_classes == 0 else GINI
-    work = work_space(len(rows), n_classes or 2, n_codes, n_codes)
-    describe(criterion, y.astype(float), weight, rows, 0, len(rows), work)
+    target, both = y.astype(float), np.full(2, n_codes, np.int32)  # scratch for either kind of column
+    table = GrowthRows(codes[None], both, np.array([0, 1], np.uint8), np.zeros(2, np.uint8), target, weight)
+    scratch = scratch_for(table, rows, n_classes or 2, 0, 0)
+    compiled(describe)(criterion, target, weight, rows, scratch)
     known = rows[codes[rows] >= 0]
-    return Node(codes, rows, limits, work, codes[known], y[known], weight[known])
+    return Node(codes, rows, limits, scratch, codes[known], y[known], weight[known])
 
 
 @st.composite
@@ -122,8 +128,8 @@ def test_best_threshold(data: st.DataObject, n_codes: int, criterion: int, n_cla
     node = data.draw(nodes(n_codes, n_classes))
     cuts = np.unique(node.c)[:-1]
     gains = dict(zip(cuts.tolist(), node.gains([node.c <= k for k in cuts], criterion), strict=True))
-    for _ in range(2):  # the work space is as it was
-        gain, below, above = best_threshold(criterion, node.codes, node.rows, 0, len(node.rows), node.work, node.limits)
+    for _ in range(2):  # the scratch is as it was
+        gain, below, above = compiled(best_threshold)(criterion, node.codes, node.rows, node.scratch, node.limits)
         if not gains:
             assert (gain, below, above) == (-np.inf, -1, -1)
         elif max(gains.values()) == -np.inf:
@@ -135,11 +141,9 @@ def test_best_threshold(data: st.DataObject, n_codes: int, criterion: int, n_cla
 
 
 def run_best_levels(node: Node, n_levels: int, ordered: bool, criterion: int) -> tuple[float, np.ndarray]:
-    goes_left = np.zeros(n_levels, np.uint8)
-    gain = best_levels(
-        criterion, node.codes, n_levels, ordered, node.rows, 0, len(node.rows), goes_left, node.work, node.limits
-    )
-    return gain, goes_left.astype(bool)
+    node.scratch.trial[:] = 0
+    gain = compiled(best_levels)(criterion, node.codes, n_levels, ordered, node.rows, node.scratch, node.limits)
+    return gain, node.scratch.trial.astype(bool)
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -241,10 +245,11 @@ class Table:
         self.n_classes = n_classes
 
     def grow(self, is_ordered: tuple[int, ...] = (0, 0, 0, 0, 0), **settings: object) -> RankTree:
-        settings = {"max_features": 5, "seed": 7, "number": 3} | settings
+        stream = {"seed": settings.pop("seed", 7), "number": settings.pop("number", 3)}
+        how = GrowthSettings(**({"max_features": 5} | settings))
         return grow(
             self.ranks, self.columns.is_categorical, np.array(is_ordered, np.uint8), self.y, self.n_classes,
-            self.weight, **settings,
+            self.weight, how, **stream,
         )  # fmt: skip
 
     def node_table(self, trees: list[RankTree], leaf_nodes: list[np.ndarray]) -> Trees:
@@ -340,7 +345,8 @@ def test_cuts_separate_any_two_values(values: list[float], data: st.DataObject) 
     low = data.draw(st.integers(0, len(x) - 2))
     high = data.draw(st.integers(low + 1, len(x) - 1))
     one = np.zeros(1, np.int32)
-    cut = cut_ranks(one, np.array([low], np.int32), np.array([high], np.int32), np.array([0, len(x)]), x)
+    cut = np.array([low], np.int32)
+    cut_ranks(one, cut, np.array([high], np.int32), np.array([0, len(x)]), x)
     middle = x[low] / 2 + x[high] / 2
     between = np.arange(low + 1, high)
     assert cut[0] == low + (x[between] <= middle).sum()
@@ -411,13 +417,14 @@ def test_constant_columns_count_as_tried_unless_told_to_keep_looking() -> None:
     split, drawn = {True: 0, False: 0}, np.r_[np.ones(64), 0.0]
     for keep_looking in split:
         for t in range(200):
-            tree = grow(ranks, no, no, y, 2, drawn, max_features=3, keep_looking=keep_looking, seed=0, number=t)
+            tree = grow(ranks, no, no, y, 2, drawn, GrowthSettings(3, keep_looking=keep_looking), seed=0, number=t)
             split[keep_looking] += len(tree.left) > 1
     assert split[True] == 200
     assert split[False] == pytest.approx(0.3 * 200, abs=5 * np.sqrt(0.21 * 200))
     ranks = rank(make_columns([0] * 10), X[:64])  # columns constant in the table never count
     for t in range(20):
-        tree = grow(ranks, no, no, y[:64], 2, np.ones(64), max_features=1, keep_looking=False, seed=0, number=t)
+        how = GrowthSettings(1, keep_looking=False)
+        tree = grow(ranks, no, no, y[:64], 2, np.ones(64), how, seed=0, number=t)
         assert len(tree.left) > 1
 
 
@@ -480,7 +487,7 @@ def test_missing_cells_are_sent_by_the_share_of_known_ones() -> None:
     columns = make_columns([0])
     ranks = rank(columns, x)
     no = np.zeros(1, np.uint8)
-    tree = grow(ranks, no, no, y, 2, np.ones(n), max_features=1, max_depth=1, seed=0, number=0)
+    tree = grow(ranks, no, no, y, 2, np.ones(n), GrowthSettings(1, max_depth=1), seed=0, number=0)
     known_left = (x[n // 2 :, 0] <= 0.3).mean()
     assert tree.share_left[0] == pytest.approx(known_left)
     leaf = find_leaves(tree, ranks.codes, 0, 0)
@@ -523,7 +530,7 @@ def test_nothing_to_split(X: np.ndarray) -> None:
     columns = make_columns([0, 0])
     y = np.arange(len(X), dtype=np.int32) % 2
     no = np.zeros(2, np.uint8)
-    tree = grow(rank(columns, X), no, no, y, 2, np.ones(len(X)), max_features=2, seed=0, number=0)
+    tree = grow(rank(columns, X), no, no, y, 2, np.ones(len(X)), GrowthSettings(2), seed=0, number=0)
     assert tree.left.tolist() == [-1]
 
 
@@ -534,7 +541,7 @@ def test_deep_trees_and_their_boxes() -> None:
     ranks = rank(columns, X)
     y = (np.arange(n) % 2).astype(np.int32)
     no = np.zeros(1, np.uint8)
-    tree = grow(ranks, no, no, y, 2, np.ones(n), max_features=1, seed=0, number=0)
+    tree = grow(ranks, no, no, y, 2, np.ones(n), GrowthSettings(1), seed=0, number=0)
     assert (tree.left < 0).sum() == n
     assert depths(tree).max() > 64
     leaf = find_leaves(tree, ranks.codes, 0, 0)
@@ -571,9 +578,8 @@ def both_trees(criterion: int, weighted: bool, **settings: float) -> tuple[RankT
     theirs = make(criterion=NAMES[criterion], random_state=0, **settings).fit(X, y, weight)
     columns, no = make_columns([0] * X.shape[1]), np.zeros(X.shape[1], np.uint8)
     ranks = rank(columns, X)
-    ours = grow(
-        ranks, no, no, y, 4, weight, criterion=criterion, max_features=X.shape[1], seed=0, number=0, **settings
-    )  # fmt: skip
+    how = GrowthSettings(X.shape[1], criterion, **settings)
+    ours = grow(ranks, no, no, y, 4, weight, how, seed=0, number=0)
     drawn = weight > 0
     return ours, theirs, (X[drawn], y[drawn], weight[drawn], find_leaves(ours, ranks.codes, 0, 0)[drawn])
 
@@ -623,7 +629,7 @@ def test_numbers_of_any_size_give_the_same_tree() -> None:
     y = np.round(y, 3)
     y[7] = 1e4  # one far-off number does not hide what the others have to say
     trees = [
-        grow(ranks, no, no, z, 0, weight, criterion=VARIANCE, max_features=2, seed=0, number=0)
+        grow(ranks, no, no, z, 0, weight, GrowthSettings(2, VARIANCE), seed=0, number=0)
         for z in (y, 1e3 * y, 1e-9 * y, y + 1e6)
     ]
     assert (trees[0].left < 0).sum() >= 0.9 * (weight > 0).sum()
@@ -636,7 +642,7 @@ def test_equal_numbers_are_a_leaf() -> None:
     X, _, weight = continuous_rows(VARIANCE)
     ranks, no = rank(make_columns([0] * 4), X), np.zeros(4, np.uint8)
     for y in (np.full(len(X), 0.1), np.where(X[:, 0] > 0, 0.1, 0.7)):
-        tree = grow(ranks, no, no, y, 0, weight, criterion=VARIANCE, max_features=4, seed=0, number=0)
+        tree = grow(ranks, no, no, y, 0, weight, GrowthSettings(4, VARIANCE), seed=0, number=0)
         assert (tree.left < 0).sum() == len(np.unique(y))
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from ...ground.threads import map_ordered
 from ...leaves.fit.statistics_kernels import rows_by_leaf
 from ...table.schema import Schema
-from ...trees.grow.grow import RankTree, find_leaves, grow, with_shares
+from ...trees.grow.grow import GrowthSettings, grow
+from ...trees.grow.rank_tree import RankTree, find_leaves, with_shares
 from ...trees.ranks import Ranks
 from ..arrival import settle
 from ..rows import draw_rows
@@ -98,24 +99,17 @@ def _discriminate(
     is_ordered = np.array([c.kind == "ordered" for c in schema.columns], dtype=np.uint8)
     first = turn * settings.n_estimators
     is_complete = bool((ranks.codes >= 0).all())
+    growth = GrowthSettings(
+        max_features=settings.max_features,
+        keep_looking=False,  # as in the forests that the paper used
+        min_samples_split=2 * settings.min_samples_leaf + 1,
+        max_depth=settings.max_depth,
+        max_leaf_nodes=settings.max_leaf_nodes,
+    )
 
     def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray, np.ndarray]:
         weight = draw_rows(2 * n, settings.n_draws, settings.bootstrap, seed, first + t)
-        tree = grow(
-            both,
-            is_categorical,
-            is_ordered,
-            y,
-            2,
-            weight,
-            max_features=settings.max_features,
-            keep_looking=False,  # as in the forests that the paper used
-            min_samples_split=2 * settings.min_samples_leaf + 1,
-            max_depth=settings.max_depth,
-            max_leaf_nodes=settings.max_leaf_nodes,
-            seed=seed,
-            number=first + t,
-        )
+        tree = grow(both, is_categorical, is_ordered, y, 2, weight, growth, seed=seed, number=first + t)
         node = find_leaves(tree, both.codes, seed, first + t)
         of_class = [np.bincount(node[y == c], weight[y == c], len(tree.feature)) for c in (0, 1)]
         total = of_class[0] + of_class[1]

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ground.threads import map_ordered
-from ...trees.grow.grow import RankTree, grow
+from ...trees.grow.grow import GrowthSettings, grow
+from ...trees.grow.rank_tree import RankTree
 from ...trees.ranks import rank
 from ..arrival import Arrival, arrive, settle
 from ..rows import draw_rows
@@ -42,25 +43,19 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
     is_ordered = np.array([c.kind == "ordered" for c in features], dtype=np.uint8)
     target = training.schema.columns[-1]
     y = training.X[:, -1].astype(np.int32) if target.is_categorical else training.X[:, -1].copy()
+    n_classes = max(len(target.levels), 2)
+    growth = GrowthSettings(
+        max_features=settings.max_features,
+        criterion=settings.criterion,
+        min_samples_split=settings.min_samples_split,
+        min_samples_leaf=settings.min_samples_leaf,
+        max_depth=settings.max_depth,
+        max_leaf_nodes=settings.max_leaf_nodes,
+    )
 
     def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:
         drawn = weight * draw_rows(n, settings.n_draws, True, seed, t) if settings.bootstrap else weight.copy()
-        tree = grow(
-            of_features,
-            is_categorical,
-            is_ordered,
-            y,
-            max(len(target.levels), 2),
-            drawn,
-            criterion=settings.criterion,
-            max_features=settings.max_features,
-            min_samples_split=settings.min_samples_split,
-            min_samples_leaf=settings.min_samples_leaf,
-            max_depth=settings.max_depth,
-            max_leaf_nodes=settings.max_leaf_nodes,
-            seed=seed,
-            number=t,
-        )
+        tree = grow(of_features, is_categorical, is_ordered, y, n_classes, drawn, growth, seed=seed, number=t)
         # rows missing a split value may take other sides than they did in growing, and leave a leaf empty
         return *settle(tree, of_features.codes, drawn > 0, 1, seed, t), drawn
 

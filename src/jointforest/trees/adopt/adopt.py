@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ground.random_kernels import stream
+from ...ground.records import record
 from ...ground.threads import map_ordered
 from ...table.columns import Columns
 from ..boxes import leaf_boxes
 from ..nodes import Trees
-from ..prune_kernels import pruned, rows_below
+from ..prune import pruned, rows_below
 from .arrival_kernels import arrive
 
 _MOST_CELLS = 2.0**51  # beyond it half a cell is no longer exact in float64
@@ -36,6 +38,27 @@ class SplitTree(NamedTuple):
     threshold: np.ndarray
     left: np.ndarray
     right: np.ndarray
+
+
+@record
+class ArrivalScratch(NamedTuple):
+    """Where the rows of one tree's nodes are while they go down.
+
+    Attributes
+    ----------
+    first : int
+        First node of the tree, which has N.
+    begin, end : int64 arrays (N,)
+        The rows of node k of the tree are ``rows[begin[k]:end[k]]``; known of the root.
+    rows, spare : int32 arrays (n,)
+        Numbers of rows; scratch.
+    """
+
+    first: int
+    begin: np.ndarray
+    end: np.ndarray
+    rows: np.ndarray
+    spare: np.ndarray
 
 
 def to_trees(
@@ -266,7 +289,12 @@ def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int, n_jobs
     bounds = np.append(trees.root, len(trees.feature))
 
     def one(t: int) -> None:
-        arrive(trees, bounds[t], bounds[t + 1], values, weight[t], seed, t, out[t])
+        n_nodes = bounds[t + 1] - bounds[t]
+        begin, end = np.zeros((2, n_nodes), dtype=np.int64)
+        end[0] = len(X)
+        rows = np.arange(len(X), dtype=np.int32)
+        scratch = ArrivalScratch(int(bounds[t]), begin, end, rows, np.empty_like(rows))
+        arrive(trees, values, weight[t], stream(seed, t), scratch, out[t])
 
     list(map_ordered(one, [(t,) for t in range(len(out))], n_jobs))
     return out

@@ -5,45 +5,51 @@ from __future__ import annotations
 import numpy as np
 
 from ...ground.compile import entry, kernel
-from ...ground.random_kernels import stream, uniform
+from ...ground.random_kernels import uniform
+from ..level_bits_kernels import has_level
 
 
 @entry
-def arrive(trees, first, stop, values, weight, seed, number, out):
-    """Leaf of every row of ``values`` (d, n) in the tree of nodes first..stop-1, into ``out`` (int32, n).
+def arrive(trees, values, weight, state, scratch, out):
+    """Leaf of every row of ``values`` (d, n) in one tree, into ``out`` (int32, n).
 
     A row without the split's value goes left by a draw, as often as the node's rows with value do by ``weight`` (n,).
+
+    Parameters
+    ----------
+    trees : Trees
+    state : uint64 array (1,)
+        Stream of random numbers.
+    scratch : ArrivalScratch
+        Knows the tree's first node.
     """
-    n = values.shape[1]
-    rows = np.arange(n).astype(np.int32)
-    spare = np.empty(n, np.int32)
-    begin = np.zeros(stop - first, np.int64)
-    end = np.zeros(stop - first, np.int64)
-    end[0] = n
-    state = stream(seed, number)
-    for node in range(first, stop):
-        a, b = begin[node - first], end[node - first]
+    first, spare = scratch.first, scratch.spare
+    for k in range(scratch.begin.shape[0]):
+        node = first + k
+        begin, end = scratch.begin[k], scratch.end[k]
+        rows = scratch.rows[begin:end]
         left, right = trees.left[node], trees.right[node]
         if left < 0:
-            for i in rows[a:b]:
+            for i in rows:
                 out[i] = trees.leaf[node]
             continue
         x = values[trees.feature[node]]
-        share = share_left(trees, node, x, rows[a:b], weight)
-        middle = a
+        share = share_left(trees, node, x, rows, weight)
+        n_left = 0
         n_right = 0
-        for k in range(a, b):
-            i = rows[k]
+        for i in rows:
             is_left = uniform(state) < share if np.isnan(x[i]) else goes_left(trees, node, x[i])
             if is_left:
-                rows[middle] = i
-                middle += 1
+                rows[n_left] = i
+                n_left += 1
             else:
                 spare[n_right] = i
                 n_right += 1
-        rows[middle:b] = spare[:n_right]
-        begin[left - first], end[left - first] = a, middle
-        begin[right - first], end[right - first] = middle, b
+        for at in range(n_right):
+            rows[n_left + at] = spare[at]
+        middle = begin + n_left
+        scratch.begin[left - first], scratch.end[left - first] = begin, middle
+        scratch.begin[right - first], scratch.end[right - first] = middle, end
 
 
 @kernel
@@ -62,8 +68,7 @@ def share_left(trees, node, x, rows, weight):
 @kernel
 def goes_left(trees, node, x):
     """Whether a value, or a level's code, goes left."""
-    at = trees.levels_at[node]
+    at = np.int64(trees.levels_at[node])
     if at < 0:
         return x <= trees.threshold[node]
-    code = np.int64(x)
-    return (trees.left_levels[at + code // 64] >> np.uint64(code % 64)) & np.uint64(1) == np.uint64(1)
+    return has_level(trees.left_levels, at, np.int64(x))

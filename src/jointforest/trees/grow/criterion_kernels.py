@@ -17,8 +17,6 @@ ENTROPY = 1
 VARIANCE = 2
 """Criterion: weighted squared deviation of a number from its mean."""
 
-# Most of these make no arrays, so they count no references, which would cost more than the split of a small node.
-
 
 @record
 class Limits(NamedTuple):
@@ -104,32 +102,33 @@ def allowed(left, total, weight_left, weight, limits):
 
 
 @kernel
-def present_groups(criterion, n_groups, work):
-    """Put those of ``work.table[:n_groups]`` that have rows into ``work.order``, ascending; return their number."""
+def present_groups(criterion, n_groups, scratch):
+    """Put the groups ``scratch.table[:n_groups]`` that have rows into ``scratch.order``, ascending; return how many."""
     present = 0
     for k in range(n_groups):
-        weight = work.table[k, 0]
+        weight = scratch.table[k, 0]
         if criterion != VARIANCE:
-            for c in range(1, work.table.shape[1]):
-                weight += work.table[k, c]
+            for c in range(1, scratch.table.shape[1]):
+                weight += scratch.table[k, c]
         if weight > 0.0:
-            work.order[present] = k
+            scratch.order[present] = k
             present += 1
     return present
 
 
 @kernel
-def cut_groups(criterion, work, n_order, limits):
-    """Best cut of the groups ``work.order[:n_order]`` of ``work.table``: (score, number of groups on the left)."""
-    left, right, total = work.left, work.right, work.total
+def cut_groups(criterion, scratch, n_order, limits):
+    """Best cut of the groups ``scratch.order[:n_order]`` of ``scratch.table``: (score, groups on the left)."""
+    left, right, total = scratch.left, scratch.right, scratch.total
     weight, _ = weight_and_power(criterion, total)
     best = -np.inf
     cut = 0
-    left[:] = 0.0
+    for c in range(left.shape[0]):
+        left[c] = 0.0
     for k in range(n_order - 1):
-        group = work.order[k]
+        group = scratch.order[k]
         for c in range(left.shape[0]):
-            left[c] += work.table[group, c]
+            left[c] += scratch.table[group, c]
             right[c] = total[c] - left[c]
         weight_left, power_left = weight_and_power(criterion, left)
         if allowed(left, total, weight_left, weight, limits):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import heapq
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from ...ground.threads import map_ordered
-from ..grow.grow import RankTree
-from ..grow.tree_kernels import cut_ranks
+from ..grow.rank_tree import RankTree
+from ..grow.route_kernels import cut_ranks
 from ..ranks import Ranks
-from .group_kernels import describe
-from .row_kernels import JointRows, partition
-from .significance_kernels import log_chance
-from .split_kernels import best_split
+from .groups import SplitColumn, split_column
+from .joint_rows import JointRows
+from .partition_kernels import partition
+from .significance import log_chance
+from .split import Split, best_split, node_statistics
 
 NOISE_LEVEL = 0.05
 """Chance at most with which a node of independent columns is split, with ``min_impurity_decrease=None``."""
@@ -43,15 +45,38 @@ class JointSettings(NamedTuple):
     max_features: int
 
 
-class _Split(NamedTuple):
-    """A split of a node; numeric if ``below`` >= 0."""
+class _Task(NamedTuple):
+    """What one tree is grown on, and how.
 
-    improvement: float
-    column: int
-    below: int
-    above: int
-    goes_left: np.ndarray
-    log_cuts: float
+    Attributes
+    ----------
+    columns : list of SplitColumn
+        Those that may split nodes.
+    targets : int64 array
+        Columns that judge any split.
+    """
+
+    data: JointRows
+    weight: np.ndarray
+    columns: list[SplitColumn]
+    targets: np.ndarray
+    settings: JointSettings
+    seed: int
+    number: int
+    n_jobs: int | None
+
+
+@dataclass
+class _Node:
+    """A node with the rows ``start..stop-1`` of the tree's, and its split: once it is made, or is the next to make."""
+
+    start: int
+    stop: int
+    depth: int
+    split: Split | None
+    left: int = -1
+    right: int = -1
+    share_left: float = 0.0
 
 
 def grow_joint(
@@ -82,105 +107,93 @@ def grow_joint(
     n, d = data.bins.shape
     rows = np.flatnonzero(weight > 0).astype(np.int32)
     spare = np.empty_like(rows)
-    targets = [np.flatnonzero(row) for row in judges]
-    splitters = np.array([j for j in range(d) if len(targets[j]) and data.n_bins[j] > 1], dtype=np.int64)
     is_target = np.asarray(judges.any(axis=0))
-    all_targets = np.flatnonzero(is_target)
     n_others = [max(int(is_target.sum()) - int(is_target[j]), 1) for j in range(d)]
-
-    def examine(node: int, start: int, stop: int, depth: int) -> _Split | None:
-        """The split of a node, or None: of those by each column, the most improving one that is allowed."""
-        here = rows[start:stop]
-        size = float(weight[here].sum())
-        if size < 2 * settings.min_weight or (settings.max_depth is not None and depth >= settings.max_depth):
-            return None
-        tried = splitters
-        if settings.max_features < len(splitters):
-            picked = np.random.default_rng([seed, number, node]).permutation(len(splitters))
-            tried = splitters[np.sort(picked[: settings.max_features])]
-        total, impurity = describe(data, here, weight, all_targets, settings.criterion)
-        if not impurity.any():
-            return None
-
-        def by(j: int) -> _Split:
-            improvement, log_cuts, below, above, goes_left = best_split(
-                data, here, weight, j, targets[j], total, impurity, settings.criterion, n_others[j],
-                settings.min_weight,
-            )  # fmt: skip
-            return _Split(improvement, j, below, above, goes_left, log_cuts)
-
-        work = len(here) * len(tried) * int(is_target.sum())
-        found = list(map_ordered(by, [(j,) for j in tried], n_jobs if work >= _THREADS_FROM else 1))
-        for split in sorted((s for s in found if s.improvement > 0), key=lambda s: (-s.improvement, s.column)):
-            if settings.min_impurity_decrease is not None:
-                return split if split.improvement >= settings.min_impurity_decrease else None
-            chance = log_chance(data, here, split.column, split.below, split.goes_left, targets[split.column])
-            if chance + split.log_cuts + math.log(len(tried)) <= math.log(NOISE_LEVEL):
-                return split
-        return None
-
-    split_of: list[_Split | None] = []
-    span: list[tuple[int, int, int]] = []
-    children: list[tuple[int, int]] = []
-    share_left: list[float] = []
+    columns = [
+        split_column(data, j, np.flatnonzero(judges[j]), n_others[j])
+        for j in range(d)
+        if judges[j].any() and data.n_bins[j] > 1
+    ]
+    task = _Task(data, weight, columns, np.flatnonzero(is_target), settings, seed, number, n_jobs)
+    nodes: list[_Node] = []
     heap: list[tuple[float, int]] = []
 
     def add(start: int, stop: int, depth: int) -> None:
-        node = len(span)
-        span.append((start, stop, depth))
-        children.append((-1, -1))
-        share_left.append(0.0)
-        split = examine(node, start, stop, depth)
-        split_of.append(split)
+        here = rows[start:stop]
+        split = _examine(task, here, len(nodes), depth)
         if split is not None:
-            heapq.heappush(heap, (-split.improvement * float(weight[rows[start:stop]].sum()), node))
+            heapq.heappush(heap, (-split.improvement * float(weight[here].sum()), len(nodes)))
+        nodes.append(_Node(start, stop, depth, split))
 
     add(0, len(rows), 0)
-    n_leaves = 1
-    while heap and n_leaves != settings.max_leaf_nodes:
-        node = heapq.heappop(heap)[1]
-        start, stop, depth = span[node]
-        split = split_of[node]
+    while heap and (len(nodes) + 1) // 2 != settings.max_leaf_nodes:
+        node = nodes[heapq.heappop(heap)[1]]
+        split = node.split
         assert split is not None
-        share = np.zeros(1)
-        middle = start + partition(
-            data.ranks[split.column], rows[start:stop], spare[start:stop], weight, split.below, split.goes_left,
-            share, depth, seed, number * n,
+        n_left, node.share_left = partition(
+            data.ranks[split.column], rows[node.start : node.stop], spare[node.start : node.stop], weight, split.below,
+            split.goes_left, node.depth, seed, number * n,
         )  # fmt: skip
-        share_left[node] = float(share[0])
-        children[node] = len(span), len(span) + 1
-        add(start, middle, depth + 1)
-        add(middle, stop, depth + 1)
-        n_leaves += 1
+        node.left, node.right = len(nodes), len(nodes) + 1
+        add(node.start, node.start + n_left, node.depth + 1)
+        add(node.start + n_left, node.stop, node.depth + 1)
     leaf_node = np.full(n, -1, dtype=np.int32)
-    for node, (start, stop, _) in enumerate(span):
-        if children[node][0] < 0:
-            leaf_node[rows[start:stop]] = node
-            split_of[node] = None
-    return _rank_tree(split_of, children, share_left, ranks), leaf_node
+    for k, node in enumerate(nodes):
+        if node.left < 0:
+            leaf_node[rows[node.start : node.stop]] = k
+            node.split = None
+    return _rank_tree(nodes, ranks), leaf_node
 
 
-def _rank_tree(
-    split_of: list[_Split | None], children: list[tuple[int, int]], share_left: list[float], ranks: Ranks
-) -> RankTree:
+def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> Split | None:
+    """The split of a node with these rows, or None: of those by each column, the most improving one that is allowed."""
+    data, weight, settings = task.data, task.weight, task.settings
+    size = float(weight[rows].sum())
+    if size < 2 * settings.min_weight or (settings.max_depth is not None and depth >= settings.max_depth):
+        return None
+    tried = task.columns
+    if settings.max_features < len(tried):
+        picked = np.random.default_rng([task.seed, task.number, node]).permutation(len(tried))
+        tried = [tried[k] for k in np.sort(picked[: settings.max_features])]
+    statistics = node_statistics(data, rows, weight, task.targets, settings.criterion)
+    if not statistics.impurity.any():
+        return None
+
+    def split_by(by: SplitColumn) -> Split:
+        return best_split(data, rows, weight, by, statistics, settings.criterion, settings.min_weight)
+
+    work = len(rows) * len(tried) * len(task.targets)
+    found = list(map_ordered(split_by, [(by,) for by in tried], task.n_jobs if work >= _THREADS_FROM else 1))
+    targets = {by.column: by.targets for by in tried}
+    for split in sorted((s for s in found if s.improvement > 0), key=lambda s: (-s.improvement, s.column)):
+        if settings.min_impurity_decrease is not None:
+            return split if split.improvement >= settings.min_impurity_decrease else None
+        chance = log_chance(data, rows, split.column, split.below, split.goes_left, targets[split.column])
+        if chance + split.log_cuts + math.log(len(tried)) <= math.log(NOISE_LEVEL):
+            return split
+    return None
+
+
+def _rank_tree(nodes: list[_Node], ranks: Ranks) -> RankTree:
     """The tree as arrays; each numeric split is cut halfway between its two neighbours in the node."""
-    feature = np.array([-1 if s is None else s.column for s in split_of], dtype=np.int32)
-    low = np.array([-1 if s is None else s.below for s in split_of], dtype=np.int32)
-    high = np.array([-1 if s is None else s.above for s in split_of], dtype=np.int32)
-    levels_at = np.full(len(split_of), -1, dtype=np.int32)
+    splits = [node.split for node in nodes]
+    feature = np.array([-1 if s is None else s.column for s in splits], dtype=np.int32)
+    below_rank = np.array([-1 if s is None else s.below for s in splits], dtype=np.int32)
+    above_rank = np.array([-1 if s is None else s.above for s in splits], dtype=np.int32)
+    cut_ranks(feature, below_rank, above_rank, ranks.value_start, ranks.values)
+    levels_at = np.full(len(nodes), -1, dtype=np.int32)
     words: list[int] = []
-    for node, split in enumerate(split_of):
+    for node, split in enumerate(splits):
         if split is not None and split.below < 0:
             levels_at[node] = len(words)
             for at in range(0, len(split.goes_left), 64):
                 words.append(sum(1 << k for k, bit in enumerate(split.goes_left[at : at + 64].tolist()) if bit))
-    left, right = np.array(children, dtype=np.int32).T.copy()
     return RankTree(
         feature,
-        cut_ranks(feature, low, high, ranks.value_start, ranks.values),
+        below_rank,
         levels_at,
-        left,
-        right,
+        np.array([node.left for node in nodes], dtype=np.int32),
+        np.array([node.right for node in nodes], dtype=np.int32),
         np.array(words, dtype=np.uint64),
-        np.array(share_left),
+        np.array([node.share_left for node in nodes]),
     )

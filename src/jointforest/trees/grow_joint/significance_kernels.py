@@ -9,26 +9,28 @@ import math
 
 import numpy as np
 
-from ...ground.compile import array_kernel, entry, kernel
+from ...ground.compile import entry, kernel
 
 _STEPS = 30
 
 
 @entry
-def log_chance(data, rows, j, below_rank, goes_left, targets):
-    """Logarithm of a bound on the chance that a fixed split by column j, independent of the targets, separates any of
-    them as far; rows count 1 each, so that a bootstrap's repeats are no evidence.
+def log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, at, count):
+    """The bound of `significance.log_chance`.
 
-    Returns
-    -------
-    float
-        At most 0; with the correction for the number of targets, not for the number of splits.
+    Parameters
+    ----------
+    data : JointRows
+    rows : int32 array (m,)
+    below_rank : int
+        Largest rank that goes left; -1 if the split is categorical.
+    goes_left : uint8 array (K,)
+        Whether a level goes left.
+    targets : int64 array (k,)
+    at : int64 array (k + 1,), count : float64 array (at[-1], 2)
+        Zeros: the table of target t, (bins or levels, 2), is ``count[at[t]:at[t + 1]]``.
     """
     ranks = data.ranks[j]
-    at = np.zeros(targets.shape[0] + 1, np.int64)
-    for t in range(targets.shape[0]):
-        at[t + 1] = at[t] + data.n_bins[targets[t]]
-    count = np.zeros((at[-1], 2))
     for i in rows:
         code = ranks[i]
         if code >= 0:
@@ -43,17 +45,18 @@ def log_chance(data, rows, j, below_rank, goes_left, targets):
     return min(lowest + math.log(targets.shape[0]), 0.0)
 
 
-@array_kernel
+@kernel
 def _log_chance_of(count, is_categorical):
     """Bound for one target, from its table ``count`` (bins or levels, 2): rows that went right, and left."""
-    right, left = count[:, 0].sum(), count[:, 1].sum()
+    right, left, present = 0.0, 0.0, 0
+    for b in range(count.shape[0]):
+        right += count[b, 0]
+        left += count[b, 1]
+        if count[b, 0] + count[b, 1] > 0.0:
+            present += 1
     n = left + right
     if left == 0.0 or right == 0.0:
         return 0.0
-    present = 0
-    for b in range(count.shape[0]):
-        if count[b, 0] + count[b, 1] > 0.0:
-            present += 1
     log_given = (  # chance that a draw row by row puts as many rows left as there are
         math.lgamma(n + 1.0) - math.lgamma(left + 1.0) - math.lgamma(right + 1.0)
         + left * math.log(left / n) + right * math.log(right / n)
@@ -79,7 +82,7 @@ def _divergence(count, left, right):
     return total
 
 
-@array_kernel
+@kernel
 def _logistic(count, left, right):
     """Half the likelihood ratio statistic of a logistic regression of the side on the number of the bin."""
     n_bins = count.shape[0]
@@ -94,7 +97,6 @@ def _logistic(count, left, right):
     if square <= 0.0:
         return 0.0
     unit = math.sqrt(square)
-    x = (np.arange(n_bins) - mean) / unit
     a, c, best = 0.0, 0.0, -np.inf
     step_a, step_c, scale = 0.0, 0.0, 1.0
     for _ in range(_STEPS):
@@ -103,17 +105,18 @@ def _logistic(count, left, right):
         for b in range(n_bins):
             m = count[b, 0] + count[b, 1]
             if m > 0.0:
-                eta = a + scale * step_a + (c + scale * step_c) * x[b]
+                x = (b - mean) / unit
+                eta = a + scale * step_a + (c + scale * step_c) * x
                 # log(1 - share + share * exp(eta)), without overflow
                 high = max(eta, 0.0)
                 log_sum = high + math.log((1.0 - share) * math.exp(-high) + share * math.exp(eta - high))
                 p = share * math.exp(eta - log_sum)
                 likelihood += count[b, 1] * eta - m * log_sum
                 g0 += count[b, 1] - m * p
-                g1 += (count[b, 1] - m * p) * x[b]
+                g1 += (count[b, 1] - m * p) * x
                 h00 += m * p * (1.0 - p)
-                h01 += m * p * (1.0 - p) * x[b]
-                h11 += m * p * (1.0 - p) * x[b] * x[b]
+                h01 += m * p * (1.0 - p) * x
+                h11 += m * p * (1.0 - p) * x * x
         if likelihood < best:  # too far: half the step
             scale *= 0.5
             continue

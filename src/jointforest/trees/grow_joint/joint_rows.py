@@ -1,4 +1,4 @@
-"""The rows of a table as joint trees want them, row by row; and kernels that divide them between two children."""
+"""The rows of a table as joint trees want them, row by row."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ground.compile import entry
-from ...ground.random_kernels import stream, uniform
 from ...ground.records import record
 from ...table.columns import Columns
 from ..ranks import Ranks
@@ -104,53 +102,3 @@ def _standard(x: np.ndarray) -> np.ndarray:
     centred /= np.nanmax(np.abs(centred)) or 1.0
     centred -= np.nanmean(centred)
     return centred / (np.nanstd(centred) or 1.0)
-
-
-@entry
-def partition(codes, rows, spare, weight, below_rank, goes_left, share_left, depth, seed, first_stream):
-    """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
-
-    Parameters
-    ----------
-    codes : int32 array (n,)
-        Ranks or levels of the split column.
-    rows, spare : int32 arrays (m,)
-        The rows of the node; work space.
-    below_rank : int
-        Largest rank that goes left; -1 if the split is categorical.
-    goes_left : uint8 array (K,)
-        Whether a level goes left.
-    share_left : float64 array (1,)
-        Receives the share of the known rows' weight that goes left; rows with missing value draw with it.
-    depth, seed, first_stream : int
-        The draw of row i is by ``depth`` and number ``first_stream + i``, whatever the order in which nodes are split.
-    """
-    known = 0.0
-    left = 0.0
-    for i in rows:
-        code = codes[i]
-        if code >= 0:
-            known += weight[i]
-            if (code <= below_rank) if below_rank >= 0 else (goes_left[code] == 1):
-                left += weight[i]
-    share = left / known
-    share_left[0] = share
-    n_left = 0
-    n_right = 0
-    for k in range(rows.shape[0]):
-        i = rows[k]
-        code = codes[i]
-        if code < 0:
-            is_left = uniform(stream(seed + 1 + depth, first_stream + i)) < share
-        elif below_rank >= 0:
-            is_left = code <= below_rank
-        else:
-            is_left = goes_left[code] == 1
-        if is_left:
-            rows[n_left] = i
-            n_left += 1
-        else:
-            spare[n_right] = i
-            n_right += 1
-    rows[n_left:] = spare[:n_right]
-    return n_left

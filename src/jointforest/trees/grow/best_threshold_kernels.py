@@ -21,8 +21,8 @@ _ONE = np.uint64(1)
 
 
 @kernel
-def best_threshold(criterion, codes, rows, start, stop, work, limits):
-    """Best cut of a numeric column over the node ``rows[start:stop]``, which ``work`` describes.
+def best_threshold(criterion, codes, rows, scratch, limits):
+    """Best cut of a numeric column over a node's ``rows``, which ``scratch`` describes.
 
     ``codes`` (n,) are the column's ranks. Rows whose value is missing do not count.
 
@@ -33,76 +33,77 @@ def best_threshold(criterion, codes, rows, start, stop, work, limits):
     below, above : int
         Largest rank that goes left and smallest that goes right, both of rows in the node; -1 without a cut.
     """
-    m = stop - start
+    m = rows.shape[0]
     lowest = np.int64(2147483647)
     highest = np.int64(-1)
     known = 0
     for k in range(m):
-        code = codes[rows[start + k]]
-        work.code[k] = code
+        code = codes[rows[k]]
+        scratch.code[k] = code
         if code >= 0:
             known += 1
             lowest = min(lowest, np.int64(code))
             highest = max(highest, np.int64(code))
     if highest <= lowest:
         return -np.inf, np.int64(-1), np.int64(-1)
-    for c in range(work.total.shape[0]):
-        work.total[c] = work.node[c]
+    for c in range(scratch.total.shape[0]):
+        scratch.total[c] = scratch.node[c]
     if known < m:
-        work.total[:] = 0.0
+        for c in range(scratch.total.shape[0]):
+            scratch.total[c] = 0.0
         for k in range(m):
-            if work.code[k] >= 0:
-                add(criterion, work.total, work.target[k], work.weight[k])
-    weight, power = weight_and_power(criterion, work.total)
-    if (highest - lowest + 1) * work.total.shape[0] <= known:  # few values
-        best, below, above = _cut_of_counts(criterion, m, lowest, highest, work, limits)
+            if scratch.code[k] >= 0:
+                add(criterion, scratch.total, scratch.target[k], scratch.weight[k])
+    weight, power = weight_and_power(criterion, scratch.total)
+    if (highest - lowest + 1) * scratch.total.shape[0] <= known:  # few values
+        best, below, above = _cut_of_counts(criterion, m, lowest, highest, scratch, limits)
     else:
-        best, below, above = _cut_of_lists(criterion, m, lowest, highest, weight, power, work, limits)
+        best, below, above = _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits)
     if below < 0:
         return 0.0, below, above
     return best - purity(criterion, weight, power), below, above
 
 
 @kernel
-def _cut_of_counts(criterion, m, lowest, highest, work, limits):
+def _cut_of_counts(criterion, m, lowest, highest, scratch, limits):
     """Best cut by statistics of each rank from ``lowest`` to ``highest``: (score, below, above)."""
-    table, order = work.table, work.order
+    table, order = scratch.table, scratch.order
     n_statistics = table.shape[1]
     for k in range(highest - lowest + 1):
         for c in range(n_statistics):
             table[k, c] = 0.0
     for k in range(m):
-        if work.code[k] >= 0:
-            add(criterion, table[work.code[k] - lowest], work.target[k], work.weight[k])
-    present = present_groups(criterion, highest - lowest + 1, work)
-    best, cut = cut_groups(criterion, work, present, limits)
+        if scratch.code[k] >= 0:
+            add(criterion, table[scratch.code[k] - lowest], scratch.target[k], scratch.weight[k])
+    present = present_groups(criterion, highest - lowest + 1, scratch)
+    best, cut = cut_groups(criterion, scratch, present, limits)
     if cut == 0:
         return best, np.int64(-1), np.int64(-1)
     return best, order[cut - 1] + lowest, order[cut] + lowest
 
 
 @kernel
-def _cut_of_lists(criterion, m, lowest, highest, weight, power, work, limits):
+def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits):
     """Best cut by going through the rows by rank: (score, below, above).
 
     Rows are not sorted: each is put on the list of its rank, and the ranks in use are bits of a set, read in order.
     """
-    first, after, words, groups, left, total = work.first, work.after, work.words, work.groups, work.left, work.total
+    first, after, words, groups = scratch.first, scratch.after, scratch.words, scratch.groups
+    left, total = scratch.left, scratch.total
     for k in range(m):
-        code = np.int64(work.code[k])
+        code = np.int64(scratch.code[k])
         if code >= 0:
             after[k] = first[code]
             first[code] = k
             words[code >> 6] |= _ONE << np.uint64(code & 63)
             groups[code >> 12] |= _ONE << np.uint64((code >> 6) & 63)
-    left[:] = 0.0
+    for c in range(left.shape[0]):
+        left[c] = 0.0
     weight_left = 0.0
     power_left = 0.0
     power_right = power
     best = -np.inf
-    below = -1
-    above = -1
-    last = -1
+    below = above = last = np.int64(-1)
     for g in range(lowest >> 12, (highest >> 12) + 1):
         group = groups[g]
         groups[g] = np.uint64(0)
@@ -123,13 +124,13 @@ def _cut_of_lists(criterion, m, lowest, highest, weight, power, work, limits):
                 row = np.int64(first[code])
                 first[code] = -1
                 while row >= 0:
-                    w = work.weight[row]
+                    w = scratch.weight[row]
                     weight_left += w
                     if criterion == VARIANCE:
-                        power_left += w * work.target[row]
+                        power_left += w * scratch.target[row]
                         power_right = power - power_left
                     else:
-                        c = np.int64(work.target[row])
+                        c = np.int64(scratch.target[row])
                         here = left[c]
                         there = total[c] - here
                         left[c] = here + w

@@ -1,0 +1,89 @@
+"""One tree on ranks: where rows end in it, and what it is without its small leaves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ground.random_kernels import stream
+from ...ground.records import record
+from ..prune import pruned
+from .route_kernels import route, set_shares
+
+
+@record
+class RankTree(NamedTuple):
+    """One tree of N nodes on ranks, children after their parent.
+
+    Attributes
+    ----------
+    feature : int32 array (N,)
+        Column of the split; -1 at leaves.
+    below_rank : int32 array (N,)
+        Largest rank that goes left; -1 unless the split is numeric. Rows up to it go left, whether the tree was grown
+        on them or not: the threshold lies between the column's values of that rank and the next.
+    levels_at : int32 array (N,)
+        First word of the node's set in ``level_words``; -1 unless the split is categorical.
+    left, right : int32 arrays (N,)
+        Children; -1 at leaves.
+    level_words : uint64 array
+        Level sets that go left, see `nodes.Trees.left_levels`.
+    share_left : float64 array (N,)
+        Share of the node's rows with known value that went left: rows with the value missing are sent left by a
+        draw with this probability, at learning. Nothing is imputed, and nothing is learned from a missing cell.
+    """
+
+    feature: np.ndarray
+    below_rank: np.ndarray
+    levels_at: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    level_words: np.ndarray
+    share_left: np.ndarray
+
+
+def find_leaves(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> np.ndarray:
+    """Leaf node (int32, n) of each row of ``codes`` (d, n); rows missing a split value take a side by a seeded draw."""
+    out = np.empty(codes.shape[1], dtype=np.int32)
+    route(codes, tree, seed, number, out)
+    return out
+
+
+def with_shares(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> RankTree:
+    """The tree, but rows missing a split value take sides as often as the rows of ``codes`` (d, n) do.
+
+    The rows that a tree was grown on are those of all classes; the rows of one class may split otherwise. Nodes that
+    no row reaches keep their shares.
+    """
+    n = codes.shape[1]
+    changed = tree._replace(share_left=tree.share_left.copy())
+    start, stop = np.zeros((2, len(tree.feature)), dtype=np.int64)
+    stop[0] = n
+    rows = np.arange(n, dtype=np.int32)
+    set_shares(codes, changed, rows, np.empty_like(rows), np.ones(n), start, stop, stream(seed, number))
+    return changed
+
+
+def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> RankTree:
+    """Remove leaves that fewer than ``min_rows`` rows reach (Watson et al. 2023, Algorithm 1).
+
+    The sibling of such a leaf takes the place of their parent, so its box grows to hold both. Where both children
+    are too small, so is their parent.
+
+    Parameters
+    ----------
+    rows_at : int array (N,)
+        Number of rows that end in each node, as leaves of ``tree``.
+    """
+    left, right, order = pruned(tree.left, tree.right, rows_at, min_rows)
+    inner = left >= 0
+    return RankTree(
+        feature=np.where(inner, tree.feature[order], -1).astype(np.int32),
+        below_rank=np.where(inner, tree.below_rank[order], -1).astype(np.int32),
+        levels_at=np.where(inner, tree.levels_at[order], -1).astype(np.int32),
+        left=left,
+        right=right,
+        level_words=tree.level_words,
+        share_left=tree.share_left[order],
+    )

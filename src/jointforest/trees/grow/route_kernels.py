@@ -1,0 +1,111 @@
+"""Kernels: the side that a row takes in a tree on ranks, and the leaf where it ends."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ground.compile import entry, kernel
+from ...ground.random_kernels import stream, uniform
+from ..level_bits_kernels import has_level
+
+
+@kernel
+def goes_left(code, below_rank, levels_at, words):
+    """Whether a known rank or level goes left."""
+    if levels_at < 0:
+        return code <= below_rank
+    return has_level(words, np.int64(levels_at), np.int64(code))
+
+
+@kernel
+def partition(tree, node, codes, rows, spare, weight, state):
+    """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
+
+    ``codes`` (n,) are those of the split's column, ``rows`` (int32) the node's rows and ``spare`` as long at least.
+    Sets the node's ``share_left``, unless no row has a known value, and sends rows without one left by it.
+    """
+    below_rank, levels_at, words = tree.below_rank[node], tree.levels_at[node], tree.level_words
+    known_left = 0.0
+    known = 0.0
+    for i in rows:
+        if codes[i] >= 0:
+            known += weight[i]
+            if goes_left(codes[i], below_rank, levels_at, words):
+                known_left += weight[i]
+    if known > 0.0:
+        tree.share_left[node] = known_left / known
+    share = tree.share_left[node]
+    n_left = 0
+    n_right = 0
+    for i in rows:
+        is_left = goes_left(codes[i], below_rank, levels_at, words) if codes[i] >= 0 else uniform(state) < share
+        if is_left:
+            rows[n_left] = i
+            n_left += 1
+        else:
+            spare[n_right] = i
+            n_right += 1
+    for k in range(n_right):
+        rows[n_left + k] = spare[k]
+    return n_left
+
+
+@entry
+def set_shares(codes, tree, rows, spare, weight, start, stop, state):
+    """Set ``tree.share_left`` to what the rows of ``codes`` (d, n) have; nodes that none reaches keep theirs.
+
+    ``rows``, ``spare`` (int32, n) are the rows' numbers and scratch; ``start``, ``stop`` (int64, N) receive where the
+    rows of each node are, and know it of the root.
+    """
+    for node in range(tree.left.shape[0]):
+        a, b = tree.left[node], tree.right[node]
+        if a >= 0:
+            first, last = start[node], stop[node]
+            middle = first + partition(tree, node, codes[tree.feature[node]], rows[first:last], spare, weight, state)
+            start[a], stop[a], start[b], stop[b] = first, middle, middle, last
+
+
+@entry
+def route(codes, tree, seed, number, out):
+    """Leaf node of every row of ``codes`` (d, n) in one tree, into ``out`` (int32, n).
+
+    A row with a missing split value goes left with probability ``share_left``, by a draw of its own.
+    """
+    feature, left, right, words = tree.feature, tree.left, tree.right, tree.level_words
+    state = stream(seed, number)
+    for i in range(codes.shape[1]):
+        node = 0
+        drawn = False
+        while left[node] >= 0:
+            code = codes[feature[node], i]
+            if code >= 0:
+                is_left = goes_left(code, tree.below_rank[node], tree.levels_at[node], words)
+            else:
+                if not drawn:
+                    state = stream(seed + 1, number * codes.shape[1] + i)
+                    drawn = True
+                is_left = uniform(state) < tree.share_left[node]
+            node = left[node] if is_left else right[node]
+        out[i] = node
+
+
+@entry
+def cut_ranks(feature, below_rank, above_rank, value_start, values):
+    """Largest rank that goes left, into ``below_rank`` (int32, N), if each split is cut halfway between its two
+    neighbours in the node; these are given as ``below_rank`` and ``above_rank``.
+
+    Rows that the tree was not grown on may have values in between: they go to the nearer side.
+    """
+    for node in range(feature.shape[0]):
+        if below_rank[node] < 0:
+            continue
+        first = value_start[feature[node]]
+        low, high = first + below_rank[node], first + above_rank[node]
+        middle = values[low] / 2 + values[high] / 2
+        while high - low > 1:
+            k = (low + high) // 2
+            if values[k] <= middle:
+                low = k
+            else:
+                high = k
+        below_rank[node] = low - first
