@@ -97,8 +97,8 @@ def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits)
             first[code] = k
             words[code >> 6] |= _ONE << np.uint64(code & 63)
             groups[code >> 12] |= _ONE << np.uint64((code >> 6) & 63)
-    for c in range(left.shape[0]):
-        left[c] = 0.0
+    for k in range(left.shape[0]):
+        left[k] = 0.0
     weight_left = 0.0
     power_left = 0.0
     power_right = power

@@ -71,7 +71,8 @@ def route(codes, tree, seed, number, out):
 
     A row with a missing split value goes left with probability ``share_left``, by a draw of its own.
     """
-    feature, left, right, words = tree.feature, tree.left, tree.right, tree.level_words
+    feature, left, right, share_left = tree.feature, tree.left, tree.right, tree.share_left
+    below_rank, levels_at, words = tree.below_rank, tree.levels_at, tree.level_words
     state = stream(seed, number)
     for i in range(codes.shape[1]):
         node = 0
@@ -79,12 +80,12 @@ def route(codes, tree, seed, number, out):
         while left[node] >= 0:
             code = codes[feature[node], i]
             if code >= 0:
-                is_left = goes_left(code, tree.below_rank[node], tree.levels_at[node], words)
+                is_left = goes_left(code, below_rank[node], levels_at[node], words)
             else:
                 if not drawn:
                     state = stream(seed + 1, number * codes.shape[1] + i)
                     drawn = True
-                is_left = uniform(state) < tree.share_left[node]
+                is_left = uniform(state) < share_left[node]
             node = left[node] if is_left else right[node]
         out[i] = node
 
