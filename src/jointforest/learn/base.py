@@ -61,7 +61,7 @@ class Learner(BaseEstimator):
 
     def _check(self) -> None:
         """Refuse parameters out of range, and those that do not go together."""
-        check_parameters(self._allowed, self.get_params(deep=False))
+        check_parameters(self._allowed, vars(self))
         n_threads(self.n_jobs)
 
     def _draw_seed(self) -> int:
