@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from ..ground.checks import check_number
+from ..ground.random_state import seed_of
 from ..queries.posterior.weighed import WeighedEvidence
 from ..queries.rows.sampling import sample
-from ..table import values as answers
 
 
 def draw(
     weighed: WeighedEvidence, n: int, random_state: Any, missing: bool = False, n_jobs: int | None = -1
 ) -> np.ndarray:
     """n rows for each row of evidence, contiguous, float64 (len(weighed) * n, d); n is checked, and the evidence."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-        raise ValueError(f"n must be a non-negative integer, got {n!r}")
+    check_number("n", n, 0, whole=True, text="a non-negative integer")
     weighed.check(n_jobs)
-    return sample(weighed.model, weighed.evidence, int(n), answers.seed_of(random_state), missing, n_jobs)
+    return sample(weighed.model, weighed.evidence, int(n), seed_of(random_state), missing, n_jobs)

@@ -14,6 +14,8 @@ from ..explain.tree_text import tree_text
 from ..forest.forest import Forest
 from ..forest.part import ForestPart
 from ..forest.posterior.tree_density import tree_log_density
+from ..ground.checks import Number, check_number
+from ..ground.random_state import seed_of
 from ..model.file import save_model
 from ..model.model import Model
 from ..queries.column.levels import level_probability
@@ -23,6 +25,7 @@ from ..queries.posterior.weighed import WeighedEvidence
 from ..queries.reshape.condition import condition as conditioned
 from ..queries.reshape.marginalise import keep
 from ..queries.robustness.robustness import robustness
+from ..queries.robustness.uncertainty import Uncertainty, uncertainty
 from ..queries.rows.attribution import attribution
 from ..queries.rows.imputation import impute
 from ..queries.rows.sampling import sample
@@ -38,7 +41,6 @@ from .ask import ask
 from .information import ColumnDistance, Estimate, compare, divergence, entropy, mutual_information
 from .marginal import Marginal
 from .posterior import Posterior, conditions_of, posterior_of
-from .uncertainty import Uncertainty, uncertainty
 
 
 class Joint:
@@ -614,7 +616,7 @@ class Joint:
         """
         if method not in ("mean", "sample"):
             raise ValueError(f"method must be 'mean' or 'sample', got {method!r}")
-        if m is not None and (method == "mean" or isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1):
+        if m is not None and (method == "mean" or m not in Number(1, whole=True)):
             raise ValueError(f"m must be a positive integer, and goes with method='sample'; got m={m!r}, {method!r}")
         X, unseen = self._encode(frame)
         evidence = build(self.schema, X, unseen)
@@ -623,7 +625,7 @@ class Joint:
             WeighedEvidence(self.model, evidence, background=background).check(n_jobs)
             return fill(self.schema, frame, X, unseen, filled)
         WeighedEvidence(self.model, evidence).check(n_jobs)
-        draws = sample(self.model, evidence, m or 1, answers.seed_of(random_state), False, n_jobs)
+        draws = sample(self.model, evidence, m or 1, seed_of(random_state), False, n_jobs)
         each = draws.reshape(len(X), m or 1, X.shape[1])
         frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]
         return frames if m is not None else frames[0]
@@ -806,8 +808,7 @@ class Joint:
 
     def _without(self, frame: Any, target: str, n_jobs: int | None, beta: float) -> Evidence:
         """Evidence of a frame without its target's cells; rows without support are warned of."""
-        if isinstance(beta, bool) or not isinstance(beta, int | float | np.number) or not 0 <= beta <= 1:
-            raise ValueError(f"beta must be a number between 0 (average of trees) and 1 (mixture), got {beta!r}")
+        check_number("beta", beta, 0, 1, text="a number between 0 (average of trees) and 1 (mixture)")
         j = self.schema.index(target)
         X, unseen = encode(self.schema, frame)
         unseen[:, j] = False

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ground.checks import check_number, check_shares
 from ..queries.column import distribution
 from ..queries.column.levels import level_probability
 from ..queries.column.moments import mean_variance
@@ -55,12 +56,7 @@ class Marginal:
         -------
         scalar, or array (k,) for a sequence; of a frame (n,) or (n, k)
         """
-        try:
-            levels = np.asarray(q, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}") from None
-        if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
-            raise ValueError(f"q must be a number, or a sequence of numbers, between 0 and 1, got {q!r}")
+        levels = check_shares("q", q)
         numbers = self._quantiles(np.atleast_1d(levels), n_jobs)
         if levels.ndim == 0:
             return self._values(numbers[:, 0])
@@ -68,8 +64,8 @@ class Marginal:
 
     def interval(self, level: float = 0.9, n_jobs: int | None = -1) -> tuple[Any, Any]:
         """Bounds (lo, hi) of the interval with equal tails that holds this share of the distribution."""
-        if not isinstance(level, int | float | np.number) or not (level > 0 and (1 + level) / 2 < 1):
-            raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
+        highest = 1 - 2.0**-52  # beyond, half of what is left is 0
+        check_number("level", level, 0, highest, without="low", text="a number between 0 and 1")
         numbers = self._quantiles(np.array([(1 - level) / 2, (1 + level) / 2]), n_jobs)
         return self._values(numbers[:, 0]), self._values(numbers[:, 1])
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..explain.explain import explain
 from ..explain.explanation import Explanation
 from ..forest.posterior.posterior import LeafPosterior, posterior
+from ..ground.checks import check_number
 from ..language import conditions_text, parse_conditions
 from ..model.model import Model
 from ..queries.modes.mode import BUDGET, modes
@@ -265,10 +266,8 @@ class Posterior:
         >>> best.rows["island"].iloc[0], bool(best.log_density[0] <= best.log_bound)
         ('Biscoe', True)
         """
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise ValueError(f"k must be a positive integer, got {k!r}")
-        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 0:
-            raise ValueError(f"budget must be an integer of 0 or more, got {budget!r}")
+        check_number("k", k, 1, whole=True, text="a positive integer")
+        check_number("budget", budget, 0, whole=True, text="an integer of 0 or more")
         if len(self) != 1:
             raise ValueError(f"mode: expected evidence of one row, got {len(self)} rows")
         self.weighed.check()

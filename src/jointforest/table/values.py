@@ -65,25 +65,3 @@ def numbers(column: Column, given: Any) -> np.ndarray:
         return array.astype(np.float64)
     flat = [column.to_number(value) for value in array.astype(object).ravel()]
     return np.array(flat, dtype=np.float64).reshape(array.shape)
-
-
-def seed_of(random_state: Any) -> int:
-    """One non-negative integer for scikit-learn's ``random_state``: None, int, Generator or RandomState.
-
-    Raises
-    ------
-    ValueError
-        For anything else, and negative integers.
-    """
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**63))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    is_integer = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
-    if not is_integer or not 0 <= random_state < 2**63:
-        raise ValueError(
-            f"random_state must be None, a non-negative integer, a Generator or a RandomState, got {random_state!r}"
-        )
-    return int(random_state)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from ...face.uncertainty import Uncertainty, uncertainty
 from ...queries.column.levels import level_probability
+from ...queries.robustness.uncertainty import Uncertainty, uncertainty
 from ..arrival import Arrival
 from ..features import know_features
 from .base import GenerativeForest

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..model.model import Model
-from ..queries.column.levels import level_probability
-from ..queries.posterior.density import log_density
-from ..queries.robustness.robustness import robustness
-from ..table.regions import Evidence
+from ...model.model import Model
+from ...table.regions import Evidence
+from ..column.levels import level_probability
+from ..posterior.density import log_density
+from .robustness import robustness
 
 READINGS = ("ordinary", "ambiguous", "unfamiliar", "both")
 
