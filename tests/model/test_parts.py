@@ -1,0 +1,212 @@
+"""Models of several parts: a forest and a toy kind of part, every question against enumeration of all rows."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jointforest as jf
+from jointforest.face.joint import Joint
+from jointforest.model.model import Model
+from jointforest.table.evidence import build
+from jointforest.table.frames import encode
+from tests.random_cases.table_part import TablePart
+
+PLACES, SIZES, FLAGS = ("here", "there", "nowhere"), range(10), (False, True)
+ALL = pd.DataFrame(list(itertools.product(PLACES, SIZES, FLAGS)), columns=["place", "size", "flag"])
+INSIDE = {"size": jf.between(0, 9)}
+WEIGHTS = np.array([0.6, 0.4])
+
+
+def table(seed: int, n: int = 300) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    size = rng.binomial(9, rng.choice([0.2, 0.7], n))
+    place = np.array(PLACES)[np.minimum(rng.poisson(size / 4), 2)]
+    return pd.DataFrame({"place": place, "size": size, "flag": rng.random(n) < size / 10})
+
+
+@cache
+def mixture() -> Joint:
+    forest = jf.AdversarialForest(n_estimators=3, random_state=0).fit(table(0)).joint_
+    rng = np.random.default_rng(1)
+    rows = encode(forest.schema, ALL.sample(25, random_state=1))[0]
+    toy = TablePart(forest.schema, rows, rng.dirichlet(np.ones(len(rows))))
+    return Joint(Model(forest.schema, (forest.model.parts[0], toy), np.log(WEIGHTS)))
+
+
+@cache
+def mass() -> np.ndarray:
+    """p(x, size in 0..9) of every row of `ALL`: from each part's own density of complete rows."""
+    model = mixture().model
+    evidence = build(model.schema, *encode(model.schema, ALL))
+    return sum(w * np.exp(part.log_density(evidence)) for w, part in zip(WEIGHTS, model.parts, strict=True))
+
+
+EVIDENCE = [
+    {},
+    {"place": "here"},
+    {"place": ["here", "nowhere"]},
+    {"flag": True, "size": jf.between(2, 6)},
+    {"size": 3},
+]
+
+
+def agrees(known: dict) -> np.ndarray:
+    """Rows of `ALL` that agree with the evidence."""
+    holds = np.ones(len(ALL), bool)
+    for name, said in known.items():
+        if isinstance(said, jf.Interval):
+            holds &= ALL[name].between(said.lo, said.hi).to_numpy()
+        else:
+            holds &= ALL[name].isin(said if isinstance(said, list) else [said]).to_numpy()
+    return holds
+
+
+@pytest.mark.parametrize("known", EVIDENCE, ids=str)
+def test_every_mixed_answer_is_what_enumeration_gives(known: dict) -> None:
+    p = mass() * agrees(known)
+    share = p / p.sum()
+    given = mixture().given({**INSIDE, **known})
+    assert given.log_probability == pytest.approx(np.log(p.sum()), abs=1e-12)
+    for level, found in given.proba("place").items():
+        assert found == pytest.approx(share[ALL["place"] == level].sum(), abs=1e-12)
+    size = ALL["size"].to_numpy()
+    mean = share @ size
+    assert given.mean("flag") == pytest.approx(share @ ALL["flag"], abs=1e-12)
+    assert given.mean("size") == pytest.approx(mean, abs=1e-10)
+    assert given.var("size") == pytest.approx(share @ (size - mean) ** 2, abs=1e-10)
+    below = np.array([share[size <= k].sum() for k in SIZES])
+    np.testing.assert_allclose(given.marginal("size").cdf(np.arange(10.0)), below, atol=1e-12)
+    np.testing.assert_allclose(given.marginal("size").pdf(np.arange(10.0)), np.diff(below, prepend=0.0), atol=1e-12)
+    q = np.array([0.013, 0.21, 0.5, 0.77, 0.99])
+    np.testing.assert_allclose(given.quantile("size", q), [np.argmax(below >= level) for level in q], atol=1e-9)
+    event = share[agrees({"place": "there", "size": jf.between(0, 4)})].sum()
+    assert given.probability("place = there and size <= 4") == pytest.approx(event, abs=1e-12)
+
+
+@pytest.mark.parametrize("known", EVIDENCE, ids=str)
+def test_conditioned_and_marginal_models_are_mixtures_again(known: dict) -> None:
+    p = mass() * agrees(known)
+    conditioned = mixture().condition({**INSIDE, **known})
+    assert len(conditioned.model.parts) == 2
+    np.testing.assert_allclose(np.exp(conditioned.log_density(ALL)), p / p.sum(), atol=1e-12)
+    kept = mixture().condition(INSIDE).keep("place", "flag")
+    whole = mass() / mass().sum()
+    for place, flag in itertools.product(PLACES, FLAGS):
+        rows = (ALL["place"] == place) & (ALL["flag"] == flag)
+        frame = pd.DataFrame({"place": [place], "flag": [flag]})
+        assert np.exp(kept.log_density(frame)[0]) == pytest.approx(whole[rows].sum(), abs=1e-12)
+
+
+def test_frames_are_answered_row_by_row_and_imputed() -> None:
+    joint = mixture()
+    frame = pd.DataFrame({"place": ["here", None, "there"], "size": [3, 4, None], "flag": [None, True, False]})
+    frame = frame.astype({"size": "Float64", "flag": "boolean"})
+    filled = joint.impute(frame)
+    for i, known in enumerate(
+        ({"place": "here", "size": 3}, {"size": 4, "flag": True}, {"place": "there", "flag": False})
+    ):
+        given = joint.given(known)
+        assert joint.given(frame).proba("place")[i].tolist() == pytest.approx(list(given.proba("place").values()))
+        assert joint.given(frame).quantile("size", 0.3)[i] == given.quantile("size", 0.3)
+        if i == 0:
+            assert bool(filled["flag"].iloc[0]) == (given.mean("flag") > 0.5)
+        elif i == 1:
+            assert filled["place"].iloc[1] == max(given.proba("place"), key=given.proba("place").get)
+        else:
+            assert filled["size"].iloc[2] == round(given.mean("size"))
+    cells = joint.attribution(ALL.iloc[:4])
+    alone = joint.log_density(ALL.iloc[:4]) - joint.log_density(ALL.iloc[:4].drop(columns="size"))
+    np.testing.assert_allclose(cells[:, 1], alone, atol=1e-12)
+
+
+def test_draws_follow_the_mixture() -> None:
+    joint, n = mixture().condition(INSIDE), 20_000
+    drawn = joint.sample(n, random_state=3)
+    pd.testing.assert_frame_equal(drawn, joint.sample(n, random_state=3, n_jobs=1))
+    counts = drawn.groupby(["place", "size", "flag"], observed=False).size()
+    expected = n * mass() / mass().sum()
+    found = np.array([counts.get((place, size, flag), 0) for place, size, flag in ALL.itertuples(index=False)])
+    often = expected > 5
+    statistic = (((found - expected) ** 2 / expected)[often]).sum()
+    assert statistic < 2.0 * often.sum()  # about the 1e-6 quantile for some 50 degrees of freedom
+    given = mixture().given(place="here", size=jf.between(2, 6)).sample(500, random_state=0)
+    assert set(given["place"]) == {"here"} and given["size"].between(2, 6).all()
+
+
+def test_evidence_that_one_part_rules_out_is_the_other_parts() -> None:
+    joint = mixture()
+    forest = Joint(Model(joint.schema, joint.model.parts[:1], np.zeros(1)))
+    far = {"size": jf.between(15, 30)}  # the table has no such row
+    assert joint.given(far).mean("size") == pytest.approx(forest.given(far).mean("size"), rel=1e-12)
+    assert joint.given(far).quantile("size", 0.5) == forest.given(far).quantile("size", 0.5)
+    assert len(joint.condition(far).model.parts) == 1
+    assert joint.given(far).background_weight == pytest.approx(forest.given(far).background_weight, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ask", "name"),
+    [
+        (lambda joint: joint.given(place="here").mode(), "certified mode"),
+        (lambda joint: joint.given(place="here").explain(), "explanation"),
+        (lambda joint: joint.rules(), "rules"),
+        (lambda joint: joint.reverse("place = here"), "reverse"),
+        (lambda joint: joint.robustness(ALL, "place"), "robustness"),
+        (lambda joint: joint.entropy("place"), "entropy"),
+        (lambda joint: joint.predict(ALL, "place", beta=0.5), "beta"),
+        (lambda joint: joint.save("never.joint"), "model file"),
+    ],
+)
+def test_what_a_kind_of_part_cannot_answer_it_says_by_name(ask, name: str) -> None:
+    with pytest.raises(ValueError, match=rf"{name}.* one forest of boxes; this one has the parts: forest, table"):
+        ask(mixture())
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_a_mixture_of_forests_is_a_forest(background: bool, tmp_path) -> None:
+    penguins = jf.datasets.load_penguins()
+    epsilon = 0.01 if background else 0.0
+    joints = [
+        jf.AdversarialForest(n_estimators=2, leaf="quantile", random_state=0, epsilon=epsilon).fit(penguins).joint_,
+        jf.AdversarialForest(n_estimators=3, random_state=1, epsilon=0.001).fit(penguins).joint_,
+    ]
+    both = jf.mix(joints, [3, 1])
+    each = np.array([joint.log_density(penguins) for joint in joints])
+    np.testing.assert_allclose(both.log_density(penguins), np.logaddexp(*(each + np.log([[0.75], [0.25]]))), rtol=1e-12)
+    assert both.n_trees == 5 and both.n_leaves == sum(joint.n_leaves for joint in joints)
+    assert both.epsilon == pytest.approx(0.75 * epsilon + 0.25 * 0.001)
+    parts = Joint(Model(both.schema, tuple(joint.model.parts[0] for joint in joints), np.log([0.75, 0.25])))
+    a, b = both.given(species="Gentoo"), parts.given(species="Gentoo")
+    assert a.mean("body_mass_g") == pytest.approx(b.mean("body_mass_g"), rel=1e-12)
+    assert a.quantile("bill_depth_mm", [0.1, 0.5]).tolist() == pytest.approx(
+        b.quantile("bill_depth_mm", [0.1, 0.5]).tolist()
+    )
+    assert a.background_weight == pytest.approx(b.background_weight, rel=1e-9)
+    assert a.mode(budget=10).log_bound >= both.log_density(a.mode(budget=10).rows)[0] - 1e-9
+    assert both.robustness(penguins.head(5), "species").shape == (5,)
+    assert both.entropy("species").value == pytest.approx(
+        -sum(p * np.log(p) for p in both.given().proba("species").values()), abs=1e-9
+    )
+    both.save(tmp_path / "both.joint")
+    np.testing.assert_array_equal(jf.load(tmp_path / "both.joint").log_density(penguins), both.log_density(penguins))
+
+
+def test_mix_refuses_what_is_not_of_one_schema() -> None:
+    one = jf.AdversarialForest(n_estimators=1, random_state=0).fit(table(0)).joint_
+    other = jf.AdversarialForest(n_estimators=1, random_state=0).fit(table(2)).joint_
+    with pytest.raises(ValueError, match=r"column '\w+' has another \w+ in joint 1"):
+        jf.mix([one, other])
+    with pytest.raises(ValueError, match="has the columns"):
+        jf.mix([one, one.keep("place", "size")])
+    with pytest.raises(ValueError, match="2 positive numbers"):
+        jf.mix([one, one], [1.0])
+    with pytest.raises(ValueError, match="2 positive numbers"):
+        jf.mix([one, one], [1.0, 0.0])
+    with pytest.raises(ValueError, match="at least one joint"):
+        jf.mix([])
+    with pytest.raises(TypeError, match="AdversarialForest at place 1; give its joint_"):
+        jf.mix([one, jf.AdversarialForest()])

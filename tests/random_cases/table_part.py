@@ -1,0 +1,93 @@
+"""A toy kind of part: a table of weighted rows, which answers every question by counting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jointforest.table.regions import Evidence
+from jointforest.table.schema import Schema
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """P(x) = weight of the rows that are x; of columns with levels, or a grid of step 1, so that mass is density."""
+
+    schema: Schema
+    rows: np.ndarray  # (r, d)
+    weight: np.ndarray  # (r,)
+    kind: str = "table"
+
+    def posterior(self, evidence: Evidence) -> np.ndarray:
+        """Weight of each row of the table that agrees with each row of evidence, (n, r)."""
+        fits = np.ones((len(evidence.value), len(self.rows)), bool)
+        for i, known in enumerate(evidence.value):
+            for j, x in enumerate(known.tolist()):
+                cells = self.rows[:, j]
+                region = int(evidence.region[i, j]) if evidence.region.size else -1
+                if x == x:
+                    fits[i] &= cells == x
+                elif region >= 0:
+                    runs = slice(evidence.run_start[region], evidence.run_start[region + 1])
+                    lo, hi = evidence.run_lo[runs], evidence.run_hi[runs]
+                    fits[i] &= ((lo < cells[:, None]) & (cells[:, None] <= hi)).any(axis=1)
+        return fits * self.weight
+
+    def shares(self, evidence: Evidence) -> np.ndarray:
+        post = self.posterior(evidence)
+        with np.errstate(invalid="ignore"):
+            return post / post.sum(axis=1, keepdims=True)
+
+    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(self.posterior(evidence).sum(axis=1)) + evidence.log_penalty
+
+    def weigh(self, evidence: Evidence) -> None:
+        return None
+
+    def background_share(self, evidence: Evidence, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
+        return np.where(self.posterior(evidence).sum(axis=1) > 0, 0.0, np.nan)
+
+    def level_probability(self, evidence: Evidence, j: int, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
+        levels = np.arange(len(self.schema.columns[j].levels))
+        return self.shares(evidence) @ (self.rows[:, [j]] == levels)
+
+    def mean_variance(
+        self, evidence: Evidence, j: int, n_jobs: int | None = -1, known: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        share, x = self.shares(evidence), self.rows[:, j]
+        mean = share @ x
+        return mean, share @ x**2 - mean**2
+
+    def cdf(self, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
+        return self.shares(evidence) @ (self.rows[:, [j]] <= np.asarray(x))
+
+    def pdf(self, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
+        return self.shares(evidence) @ (self.rows[:, [j]] == np.round(x))
+
+    def quantile(
+        self, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, known: Any = None
+    ) -> np.ndarray:
+        order = np.argsort(self.rows[:, j], kind="stable")
+        below = np.cumsum(self.shares(evidence)[:, order], axis=1)
+        at = (below[:, None, :] < np.asarray(q)[None, :, None] - 1e-15).sum(axis=2)
+        found = self.rows[order, j][np.minimum(at, len(order) - 1)]
+        return np.where(np.isnan(below[:, :1]), np.nan, found)
+
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+        rng = np.random.default_rng(seed)
+        drawn = [rng.choice(len(self.rows), m, p=share) for share in self.shares(evidence)]
+        return self.rows[np.concatenate([np.empty(0, int), *drawn])]
+
+    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        raise AssertionError("a model of several parts imputes from levels and means")
+
+    def condition(self, evidence: Evidence) -> TablePart:
+        post = self.posterior(evidence)[0]
+        return TablePart(self.schema, self.rows, post / post.sum())
+
+    def keep(self, columns: list[int]) -> TablePart:
+        schema = Schema(tuple(self.schema.columns[j] for j in columns), self.schema.frame)
+        return TablePart(schema, self.rows[:, columns], self.weight)
