@@ -10,9 +10,10 @@ import numpy as np
 from ..forest.forest import Forest
 from ..ground.checks import check, check_number
 from ..ground.random_state import seed_of
-from ..queries.information import measures
+from ..queries.information import entropy as entropies
 from ..queries.information.column_distances import ColumnDistance, column_distance
-from ..queries.information.measures import MEASURES, Estimate
+from ..queries.information.divergence import MEASURES
+from ..queries.information.estimate import Estimate
 from ..queries.information.projection import view, views
 from ..table.schema import Schema
 
@@ -32,8 +33,8 @@ def entropy(
     if not asked:
         raise ValueError("entropy: every column is given; name at least one that is not")
     if not known:
-        return measures.entropy(v, first, *draws, n_jobs)
-    return measures.conditional_entropy(v, first, last, *draws, n_jobs)
+        return entropies.entropy(v, first, *draws, n_jobs)
+    return entropies.conditional_entropy(v, first, last, *draws, n_jobs)
 
 
 def mutual_information(
@@ -46,7 +47,7 @@ def mutual_information(
         raise ValueError("mutual_information: name at least one column on either side")
     first, second, last = _apart(model.schema, sets)
     v = view(model, tuple(j for numbers in sets for j in numbers))
-    return measures.mutual_information(v, first, second, last, *_draws(n_samples, random_state), n_jobs)
+    return entropies.mutual_information(v, first, second, last, *_draws(n_samples, random_state), n_jobs)
 
 
 def divergence(

@@ -24,6 +24,7 @@ from ..queries.posterior.density import log_density
 from ..queries.posterior.weighed import WeighedEvidence
 from ..queries.reshape.condition import condition as conditioned
 from ..queries.reshape.marginalise import keep
+from ..queries.robustness.problem import check_target
 from ..queries.robustness.robustness import robustness
 from ..queries.robustness.uncertainty import Uncertainty, uncertainty
 from ..queries.rows.attribution import attribution
@@ -733,9 +734,9 @@ class Joint:
         >>> bool(whole.mean() > part.mean())
         True
         """
-        j, forest = self.schema.index(target), self.model.forest_for("robustness")
-        if not self.schema[target].is_categorical:
-            return robustness(forest, build(self.schema, n=1), j)[0]  # complains
+        j = self.schema.index(target)
+        check_target(self.schema, j)
+        forest = self.model.forest_for("robustness")
         evidence = self._without(frame, target, n_jobs, beta)
         return robustness(forest, evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs)[0]
 
@@ -793,8 +794,7 @@ class Joint:
         True
         """
         j, column = self.schema.index(target), self.schema[target]
-        if not column.is_categorical:
-            robustness(self.model.forest_for("robustness"), build(self.schema, n=1), j)  # complains
+        check_target(self.schema, j)
         rows, others = (self._without(table, target, n_jobs, beta) for table in (frame, reference))
         found = uncertainty(self.model, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely, n_jobs=n_jobs)
         codes = np.where(found.predicted < 0, np.nan, found.predicted)

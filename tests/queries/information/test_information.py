@@ -16,21 +16,26 @@ import jointforest as jf
 from jointforest.forest.column.distribution import cdf
 from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
-from jointforest.leaves.families.family_kernels import log_norm
-from jointforest.leaves.one_slot.grid_kernels import log_cell_density
+from jointforest.leaves.families import family_kernels
+from jointforest.leaves.one_slot import grid_kernels
 from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM
-from jointforest.queries.information import column_distances, integral
-from jointforest.queries.information import measures as information
+from jointforest.queries.information import column_distances, divergence, entropy, integral
 from jointforest.queries.information.column_distances import AREA, SUP
-from jointforest.queries.information.entropy_kernels import family_entropy
+from jointforest.queries.information.entropy_kernels import family_entropy as family_entropy_kernel
+from jointforest.queries.information.estimate import Estimate
+from jointforest.queries.information.projection import View, views
 from jointforest.table.evidence import build
 from tests import oracle
+from tests.compiled import compiled
 from tests.oracle.quadrature import complete, rule
 from tests.random_cases.models import random_model, seeds
 from tests.wrapped import joint_of
 
 LEVELS = ("boolean", "ordered", "categorical")
 INF = math.inf
+
+family_entropy = compiled(family_entropy_kernel)
+log_cell_density, log_norm = compiled(grid_kernels.log_cell_density), compiled(family_kernels.log_norm)
 
 
 # ----------------------------------------------------------------------------------------------------------- families
@@ -225,7 +230,7 @@ def test_one_tree_by_quadrature(seed: int) -> None:
     model = random_model(seed, n_trees=1, max_depth=3, background=False, kinds=kinds, circuits=0.0)
     p, _, w = on_rule(model, model)
     want = float(-np.sum(w * p * np.log(np.where(p > 0, p, 1.0))))
-    assert information.tree_entropy(model, [0, 1]) == pytest.approx(want, abs=2e-6)
+    assert entropy.tree_entropy(model, [0, 1]) == pytest.approx(want, abs=2e-6)
 
 
 @pytest.mark.parametrize("leaf", ["normal", "quantile"])
@@ -240,17 +245,17 @@ def test_one_learned_tree(leaf: str) -> None:
     one = jf.JointTree(leaf=leaf, epsilon=0.0, min_samples_leaf=0.6).fit(penguins).joint_
     for name in ("bill_length_mm", "body_mass_g", "species"):
         j = one.schema.index(name)
-        v = information.View(one.model.forest, (j,), (None,), (0.0,), (np.empty(0),))
-        by_sum = integral.integral((v,), (0,), information._minus_p_log_p)
-        assert information.tree_entropy(one.model.forest, [j]) == pytest.approx(by_sum, abs=1e-7)
+        v = View(one.model.forest, (j,), (None,), (0.0,), (np.empty(0),))
+        by_sum = integral.integral((v,), (0,), entropy.minus_p_log_p)
+        assert entropy.tree_entropy(one.model.forest, [j]) == pytest.approx(by_sum, abs=1e-7)
 
 
 def test_a_tree_that_splits_on_other_columns_is_not_one_of_disjoint_leaves() -> None:
     model = random_model(1, n_trees=1, max_depth=3, background=False, kinds=("boolean", "integer"), circuits=0.0)
     split = set(model.trees.feature[model.trees.feature >= 0].tolist())
     assert split == {0, 1}
-    assert information.tree_entropy(model, [0]) is None and information.tree_entropy(model, [0, 1]) is not None
-    assert information.tree_entropy(random_model(1, n_trees=2, background=False), list(range(8))) is None
+    assert entropy.tree_entropy(model, [0]) is None and entropy.tree_entropy(model, [0, 1]) is not None
+    assert entropy.tree_entropy(random_model(1, n_trees=2, background=False), list(range(8))) is None
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -263,7 +268,7 @@ def test_divergence_of_trees_by_quadrature(seed: int) -> None:
     p, q, w = on_rule(model, other)
     want = divergences(p, q, w)["kl"]
     v, u = information_views(joint_of(model), joint_of(other))
-    assert information.tree_divergence(v, u, tuple(range(len(kinds)))) == pytest.approx(want, abs=5e-6)
+    assert divergence.tree_divergence(v, u, tuple(range(len(kinds)))) == pytest.approx(want, abs=5e-6)
 
 
 def remade(model: Forest) -> Forest:
@@ -297,7 +302,7 @@ def test_divergence_of_learned_trees(leaf: str, kinds: dict[str, str] | None) ->
 # ----------------------------------------------------------------------------------------------------------- sampling
 
 
-def chi(found: list[information.Estimate], wanted: list[float]) -> float:
+def chi(found: list[Estimate], wanted: list[float]) -> float:
     """P-value of the squares of the deviations, in standard errors; those without noise are exact."""
     z = []
     for f, w in zip(found, wanted, strict=True):
@@ -317,7 +322,7 @@ def test_sampling_is_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
         "mutual": lambda p, q, seed: p.mutual_information("c0", "c1", random_state=seed, n_samples=2000),
         **{
             m: lambda p, q, seed, m=m: p.divergence(q, m, random_state=seed, n_samples=2000)
-            for m in information.MEASURES
+            for m in divergence.MEASURES
         },
     }
     models = [random_model(seed, 3, 3, kinds=("mixed", "ordered", "boolean"), epsilon=0.05) for seed in range(30)]
@@ -350,7 +355,7 @@ def test_sampling_of_many_columns() -> None:
 
 def test_a_joint_is_no_distance_from_itself() -> None:
     joint = joint_of(random_model(5, circuits=0.4))
-    for measure in information.MEASURES:
+    for measure in divergence.MEASURES:
         found = joint.divergence(joint, measure, n_samples=50, random_state=0)
         assert found.value == pytest.approx(0.0, abs=1e-7) and found.standard_error < 1e-7
     assert all(x.distance == 0.0 for x in joint.compare(joint).values())
@@ -480,10 +485,8 @@ def test_models_whose_columns_are_written_differently() -> None:
     np.testing.assert_allclose(v.log_density(Y, (0, 1, 2)), a.log_density(there), rtol=1e-12)
 
 
-def information_views(a: jf.Joint, b: jf.Joint) -> tuple[information.View, information.View]:
-    from jointforest.queries.information.projection import views
-
-    return views(a.model, b.model, tuple(range(len(a.columns))))
+def information_views(a: jf.Joint, b: jf.Joint) -> tuple[View, View]:
+    return views(a.model.forest, b.model.forest, tuple(range(len(a.columns))))
 
 
 # ------------------------------------------------------------------------------------------------------------- errors

@@ -17,12 +17,12 @@ import jointforest
 from jointforest.forest.column.levels import level_probability
 from jointforest.forest.column.moments import mean_variance
 from jointforest.forest.forest import Forest
-from jointforest.leaves.families.family_kernels import log_norm
-from jointforest.leaves.table import NORMAL, UNIFORM
-from jointforest.queries.robustness.credal_kernels import best_mean, log_density_bound, trend
+from jointforest.leaves.table import UNIFORM
+from jointforest.queries.robustness.density_bound_kernels import best_mean, normal_density_bound, trend
 from jointforest.queries.robustness.robustness import robustness, worst_margin
 from jointforest.table.regions import Evidence
 from tests import oracle
+from tests.compiled import compiled
 from tests.random_cases.cells import Region, make_evidence
 from tests.random_cases.evidence import random_cells
 from tests.random_cases.models import random_model, seeds
@@ -215,7 +215,7 @@ def test_sets_are_nested(seed: int) -> None:
 
 def test_generative_forest_identity() -> None:
     """Complete rows, factorised leaves, precise trees' weights: epsilon is m / (1 + m), m the margin."""
-    penguins = jointforest.io.datasets.load_penguins().dropna()
+    penguins = jointforest.datasets.load_penguins().dropna()
     X, y = penguins.drop(columns="species"), penguins["species"]
     clf = jointforest.GenerativeForestClassifier(10, random_state=0, min_samples_leaf=8, combine="trees").fit(X, y)
     evidence = clf._evidence(X)
@@ -321,12 +321,12 @@ def test_extremes_over_the_mean(normal, reach: float) -> None:
     """Against 50 digits at the ends, on a fine grid, and at the best mean that scipy finds."""
     a, b, lo, hi, step, x = normal
     reach *= b
-    norm = log_norm(NORMAL, a, b, lo, hi)
-    rises = trend(a, b, lo, hi, step, x, reach)
-    best = best_mean(a, b, lo, hi, step, x, reach)
-    low, high = (
-        log_density_bound(NORMAL, a, b, lo, hi, norm, step, x, reach, rises, best, upper) for upper in (False, True)
+    rises = compiled(trend)(a, b, lo, hi, step, x, reach)
+    best = compiled(best_mean)(a, b, lo, hi, step, x, reach)
+    bounds = (
+        compiled(normal_density_bound)(a, b, lo, hi, step, x, reach, rises, best, upper) for upper in (False, True)
     )
+    low, high = (log + math.log(factor) for log, factor in bounds)
     means = np.linspace(a - reach, a + reach, 101)
     values = [float(exact_log_density(m, b, lo, hi, step, x)) for m in means]
     assert low == pytest.approx(min(values), rel=1e-11, abs=1e-11)
@@ -346,7 +346,7 @@ def test_extremes_over_the_mean(normal, reach: float) -> None:
 
 @pytest.fixture(scope="module")
 def penguins():
-    frame = jointforest.io.datasets.load_penguins()
+    frame = jointforest.datasets.load_penguins()
     X, y = frame.drop(columns="species"), frame["species"]
     return X, y, jointforest.GenerativeForestClassifier(10, random_state=0, min_samples_leaf=4).fit(X, y)
 

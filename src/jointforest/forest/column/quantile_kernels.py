@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from ...ground.compile import array_kernel, entry, kernel
+from ...ground.root_kernels import chandrupatla
 from ...leaves.one_slot.slot_kernels import cell_end, find_atom, line_cdf, slot_cdf
 from ...leaves.table import UNIFORM
 from ..posterior.region_kernels import cell_region, known_number
@@ -73,21 +74,13 @@ def excess(columns, leaves, evidence, slot, region, leaf, weight, q, part, u):
 
 
 @kernel
-def chandrupatla(low, f_low, high, f_high, old, f_old, newest_high):
-    """Fraction of the way from low to high: inverse quadratic where that is safe, else the middle.
-
-    T. R. Chandrupatla, "A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function
-    without using derivatives", Advances in Engineering Software 28 (1997). ``old`` is the end replaced last.
-    """
-    a, fa, b, fb = (high, f_high, low, f_low) if newest_high else (low, f_low, high, f_high)
+def next_fraction(low, f_low, high, f_high, old, f_old, newest_high):
+    """Fraction of the way from low to high at which to look next; ``old`` is the end replaced last, NaN if none."""
     if old != old:
         return -f_low / (f_high - f_low)
-    xi, phi = (a - b) / (old - b), (fa - fb) / (f_old - fb)
-    if not (phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi):
-        return 0.5
-    t = fa / (fb - fa) * f_old / (fb - f_old) + (old - a) / (b - a) * fa / (f_old - fa) * fb / (f_old - fb)
-    t = min(max(t, 0.0), 1.0)
-    return 1.0 - t if newest_high else t
+    if newest_high:
+        return 1.0 - min(max(chandrupatla(high, f_high, low, f_low, old, f_old), 0.0), 1.0)
+    return min(max(chandrupatla(low, f_low, high, f_high, old, f_old), 0.0), 1.0)
 
 
 @array_kernel
@@ -149,7 +142,7 @@ def lowest(columns, leaves, evidence, slot, region, leaf, weight, q, low, high, 
             return high
         t = 0.5
         if waited < 3:  # otherwise three steps have not halved the bracket
-            t = chandrupatla(low, f_low, high, f_high, old, f_old, newest_high)
+            t = next_fraction(low, f_low, high, f_high, old, f_old, newest_high)
         u = low + t * (high - low)
         if grid:
             u = np.ceil(u)

@@ -9,7 +9,7 @@ from ...trees.boxes import leaf_boxes
 from .entropy_kernels import column_log_densities
 from .integral import breaks, cell_range
 from .partition import column_of_leaves, is_partition, mixes_columns
-from .projection import View
+from .projection import Columns, View
 
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(10)
 _SPANS = np.array([-8, -4, -2, -1, 0, 1, 2, 4, 8])
@@ -18,7 +18,7 @@ _WORK = 5e7
 """Most points times rows of the parameter tables to visit for a column."""
 
 
-def cross_entropy(p: View, q: View, of: tuple[int, ...]) -> float | None:
+def cross_entropy(p: View, q: View, of: Columns) -> float | None:
     """-E_p log q, where both are one tree whose leaves are apart in the columns; None otherwise, or if it is costly.
 
     With M the mass of a column of p's leaf l in the box of q's leaf m, and C the mean there of log of q's density,

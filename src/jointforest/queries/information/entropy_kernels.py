@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...forest.posterior.weight_kernels import log_sum
-from ...ground.compile import array_kernel, entry, kernel
+from ...ground.compile import entry, kernel
 from ...leaves.families import normal_kernels as normal
 from ...leaves.families import student_kernels as student
 from ...leaves.families.family_kernels import log_mass
@@ -45,7 +45,10 @@ def _normal_entropy(a, b, lo, hi):
 
 @kernel
 def _student_entropy(a, b, lo, hi):
-    """As `_normal_entropy`, of a truncated Student t: in y = asinh(z / 2) its density is as cosh(y)^-4."""
+    """Entropy of a truncated Student t, and the mean of the square of its log density's slope.
+
+    In y = asinh(z / 2) its density is as cosh(y)^-4.
+    """
     ya, yb = math.asinh(0.5 * (lo - a) / b), math.asinh(0.5 * (hi - a) / b)
     if ya + yb < 0.0:
         ya, yb = -yb, -ya
@@ -70,7 +73,7 @@ def _student_entropy(a, b, lo, hi):
 
 
 @kernel
-def _smooth(family, a, b, lo, hi, step):
+def _density_entropy(family, a, b, lo, hi, step):
     """Entropy of the density on (lo, hi]; on a grid of fine cells, that of the cells.
 
     Summing -c log c over cells of density c = f + step^2 f''/24 + ... by the midpoint rule, the terms at the ends
@@ -86,7 +89,7 @@ def _smooth(family, a, b, lo, hi, step):
 
 
 @kernel
-def _cells(family, a, b, lo, hi, log_norm, first, last, step, origin):
+def _cells_entropy(family, a, b, lo, hi, log_norm, first, last, step, origin):
     """Sum of -p log(p / step) over the cells first..last, outwards from the mode."""
     at = min(max(cell_centre(step, origin, a), first), last)
     total = 0.0
@@ -105,37 +108,37 @@ def _cells(family, a, b, lo, hi, log_norm, first, last, step, origin):
 
 
 @kernel
-def _part(family, a, b, lo, hi, log_norm, u, v, step):
+def _fine_cells_entropy(family, a, b, lo, hi, log_norm, u, v, step):
     """Sum of -p log(p / step) over the fine cells in (u, v]."""
     if v - u <= 0.5 * step:
         return 0.0
     log_m = log_mass(family, a, b, lo, hi, log_norm, u, v)
-    return math.exp(log_m) * (_smooth(family, a, b, u, v, step) - log_m) if log_m > -math.inf else 0.0
+    return math.exp(log_m) * (_density_entropy(family, a, b, u, v, step) - log_m) if log_m > -math.inf else 0.0
 
 
 @kernel
 def family_entropy(family, a, b, lo, hi, step, origin):
     """Entropy of a truncated family against the length on the line; on a grid of its cells' density, mass over step."""
     if step == 0.0 or family == UNIFORM:
-        return _smooth(family, a, b, lo, hi, 0.0)
+        return _density_entropy(family, a, b, lo, hi, 0.0)
     # a density changes over b / z at z if normal, over b hypot(2, z) / 5 if Student t
     nearest = max((lo - a) / b, (a - hi) / b, 0.0)
     steepest = nearest + 2.0 if family == NORMAL else 3.0
     if step * steepest <= _FINE * b:
-        return _smooth(family, a, b, lo, hi, step)
+        return _density_entropy(family, a, b, lo, hi, step)
     log_norm = log_parent_mass(family, a, b, lo, hi)
     first = cell_centre(step, origin, lo + 0.5 * step) if lo > -math.inf else -math.inf
     last = cell_centre(step, origin, hi - 0.5 * step) if hi < math.inf else math.inf
     if family == NORMAL:
-        return _cells(family, a, b, lo, hi, log_norm, first, last, step, origin)
+        return _cells_entropy(family, a, b, lo, hi, log_norm, first, last, step, origin)
     middle = cell_centre(step, origin, a)
     left, right = middle - _CORE * step, middle + _CORE * step
     total = 0.0
     low, high = max(first, left), min(last, right)
     if low <= high + 0.5 * step:
-        total = _cells(family, a, b, lo, hi, log_norm, low, high, step, origin)
-    total += _part(family, a, b, lo, hi, log_norm, lo, min(hi, left - 0.5 * step), step)
-    return total + _part(family, a, b, lo, hi, log_norm, max(lo, right + 0.5 * step), hi, step)
+        total = _cells_entropy(family, a, b, lo, hi, log_norm, low, high, step, origin)
+    total += _fine_cells_entropy(family, a, b, lo, hi, log_norm, lo, min(hi, left - 0.5 * step), step)
+    return total + _fine_cells_entropy(family, a, b, lo, hi, log_norm, max(lo, right + 0.5 * step), hi, step)
 
 
 @kernel
@@ -143,15 +146,17 @@ def _plogp(p):
     return p * math.log(p) if p > 0.0 else 0.0
 
 
-@array_kernel
-def _numeric_entropy(columns, leaves, s, row, weight):
-    """Entropy of numeric slot s in a mixture of rows; NaN if the supports of two densities overlap."""
+@kernel
+def _numeric_entropy(columns, leaves, s, row, weight, order, first, stop):
+    """Entropy of numeric slot s in the mixture first..stop-1; NaN if the supports of two densities overlap.
+
+    ``order[first:stop]`` are its entries in the order of their supports.
+    """
     step, origin = columns.step[s], columns.origin[s]
-    order = np.argsort(leaves.lo[row, s])
     total, end = 0.0, -math.inf
-    for i in order:
-        r = row[i]
-        mass = weight[i] * math.exp(leaves.log_rest[r, s])
+    for k in range(first, stop):
+        r = row[order[k]]
+        mass = weight[order[k]] * math.exp(leaves.log_rest[r, s])
         if mass == 0.0:
             continue
         lo, hi = leaves.lo[r, s], leaves.hi[r, s]
@@ -162,7 +167,7 @@ def _numeric_entropy(columns, leaves, s, row, weight):
         total += mass * entropy - _plogp(mass)
     for k in range(columns.atom_start[s], columns.atom_start[s + 1]):
         atom = 0.0
-        for i in range(row.shape[0]):
+        for i in range(first, stop):
             atom += weight[i] * leaves.atom_mass[row[i], k]
         if atom == 0.0:
             continue
@@ -171,7 +176,7 @@ def _numeric_entropy(columns, leaves, s, row, weight):
             continue
         # on a grid the atom's cell has some of the rest, too
         rest, x = 0.0, columns.atom_value[k]
-        for i in range(row.shape[0]):
+        for i in range(first, stop):
             r = row[i]
             f, a, b, lo, hi = leaves.family[r, s], leaves.a[r, s], leaves.b[r, s], leaves.lo[r, s], leaves.hi[r, s]
             log_density = log_cell_density(f, a, b, lo, hi, leaves.log_norm[r, s], x, step)
@@ -181,28 +186,30 @@ def _numeric_entropy(columns, leaves, s, row, weight):
 
 
 @kernel
-def _level_entropy(columns, leaves, s, row, weight):
-    """Entropy of categorical slot s in a mixture of rows."""
+def _level_entropy(columns, leaves, s, row, weight, first, stop):
+    """Entropy of categorical slot s in the mixture first..stop-1."""
     total = 0.0
     for k in range(columns.level_start[s], columns.level_start[s + 1]):
         mass = 0.0
-        for i in range(row.shape[0]):
+        for i in range(first, stop):
             mass += weight[i] * leaves.level_mass[row[i], k]
         total -= _plogp(mass)
     return total
 
 
 @entry
-def column_entropies(columns, leaves, j, start, row, weight):
-    """Entropy of column j in the mixtures ``row[start[k]:start[k + 1]]``; NaN where it is not exact."""
+def column_entropies(columns, leaves, j, start, row, weight, order):
+    """Entropy of column j in the mixtures of parameter rows ``row[start[k]:start[k + 1]]``; NaN where it is not exact.
+
+    ``order[start[k]:start[k + 1]]`` are the mixture's entries; those of a number in the order of their supports.
+    """
     s = columns.slot[j]
     out = np.empty(start.shape[0] - 1, np.float64)
     for k in range(out.shape[0]):
-        r, w = row[start[k] : start[k + 1]], weight[start[k] : start[k + 1]]
         if columns.is_categorical[j]:
-            out[k] = _level_entropy(columns, leaves, s, r, w)
+            out[k] = _level_entropy(columns, leaves, s, row, weight, start[k], start[k + 1])
         else:
-            out[k] = _numeric_entropy(columns, leaves, s, r, w)
+            out[k] = _numeric_entropy(columns, leaves, s, row, weight, order, start[k], start[k + 1])
     return out
 
 
@@ -228,7 +235,7 @@ def column_log_densities(columns, leaves, j, start, row, weight, x):
 
 
 @entry
-def told_of_leaf(leaves, post):
+def leaf_divergence(leaves, post):
     """Divergence of each row's posterior of the leaves from their weights, (rows,)."""
     out = np.zeros(post.log_evidence.shape[0], np.float64)
     for i in range(out.shape[0]):

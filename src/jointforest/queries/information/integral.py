@@ -9,7 +9,7 @@ import numpy as np
 
 from ...forest.column.distribution import cdf, quantile
 from ...table.evidence import build
-from .projection import View
+from .projection import Columns, View
 
 # the rule of Gauss and Kronrod with 15 points, and the 7 points of Gauss inside (Piessens et al., QUADPACK, 1983)
 _HALF_NODE = [
@@ -43,14 +43,14 @@ Function = Callable[..., np.ndarray]
 """Of the log-densities (n,) of every view: what is summed, (n,)."""
 
 
-class _Cells(NamedTuple):
-    """All rows of the columns that are summed, and the measure of each; the column that is not stays 0."""
+class _Combinations(NamedTuple):
+    """All rows (m, k) of values of the columns that are summed, and the measure (m,) of each; other columns stay 0."""
 
     rows: np.ndarray
     weight: np.ndarray
 
 
-def integral(views: tuple[View, ...], of: tuple[int, ...], function: Function, n_jobs: int | None = -1) -> float | None:
+def integral(views: tuple[View, ...], of: Columns, function: Function, n_jobs: int | None = -1) -> float | None:
     """Integral of a function of densities over some columns, to about 1e-6; None where that takes too much work.
 
     The measure is that of `log_density`: levels and atoms count 1, cells of a grid their width, numbers their length.
@@ -74,8 +74,8 @@ def integral(views: tuple[View, ...], of: tuple[int, ...], function: Function, n
     columns = views[0].columns
     free = [k for k in of if not columns[k].is_categorical and columns[k].step == 0.0]
     budget = WORK / sum(len(v.model.leaves.tree) for v in views)
-    cells = _cells(views, tuple(k for k in of if k not in free), len(columns), budget)
-    if len(free) > 1 or cells is None:
+    combinations = _combinations(views, tuple(k for k in of if k not in free), len(columns), budget)
+    if len(free) > 1 or combinations is None:
         return None
 
     def at(X: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -84,21 +84,21 @@ def integral(views: tuple[View, ...], of: tuple[int, ...], function: Function, n
         return function(*logs), [np.exp(x) for x in logs]
 
     if not free:
-        parts = [slice(i, i + _ROWS) for i in range(0, len(cells.rows), _ROWS)]
-        return float(sum(np.dot(cells.weight[part], at(cells.rows[part])[0]) for part in parts))
-    k, n = free[0], len(cells.rows)
+        parts = [slice(i, i + _ROWS) for i in range(0, len(combinations.rows), _ROWS)]
+        return float(sum(np.dot(combinations.weight[part], at(combinations.rows[part])[0]) for part in parts))
+    k, n, weight = free[0], len(combinations.rows), combinations.weight
 
     def on_line(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The function, (q,), and the densities, (views, q), at points of the free column, summed over the others."""
-        rows = np.tile(cells.rows, (len(x), 1))
+        rows = np.tile(combinations.rows, (len(x), 1))
         rows[:, k] = np.repeat(x, n)
         found, densities = at(rows)
-        return found.reshape(-1, n) @ cells.weight, np.array([p.reshape(-1, n) @ cells.weight for p in densities])
+        return found.reshape(-1, n) @ weight, np.array([p.reshape(-1, n) @ weight for p in densities])
 
     return _line(views, k, on_line, budget / n, max(_ROWS // (15 * n), 1), n_jobs)
 
 
-def _cells(views: tuple[View, ...], of: tuple[int, ...], width: int, budget: float) -> _Cells | None:
+def _combinations(views: tuple[View, ...], of: Columns, width: int, budget: float) -> _Combinations | None:
     """All combinations of levels and cells of these columns; None if they are more than ``budget``."""
     axes, weight, size = [], 1.0, 1
     for k in of:
@@ -116,7 +116,7 @@ def _cells(views: tuple[View, ...], of: tuple[int, ...], width: int, budget: flo
     rows = np.zeros((size, width))
     for k, grid in zip(of, np.meshgrid(*axes, indexing="ij"), strict=True):
         rows[:, k] = grid.ravel()
-    return _Cells(rows, np.full(size, weight))
+    return _Combinations(rows, np.full(size, weight))
 
 
 def cell_range(views: tuple[View, ...], k: int) -> tuple[int, int]:

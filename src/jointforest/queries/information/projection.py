@@ -13,6 +13,9 @@ from ...table.evidence import build
 from ...table.regions import Evidence
 from ...table.schema import Column, Schema, near
 
+Columns = tuple[int, ...]
+"""Numbers of a view's columns."""
+
 
 class View(NamedTuple):
     """k columns of a model, in the numbers of a reference schema (its own, or another model's).
@@ -41,7 +44,7 @@ class View(NamedTuple):
         """The model's own k columns."""
         return [self.model.schema.columns[j] for j in self.number]
 
-    def evidence(self, X: np.ndarray, of: tuple[int, ...]) -> Evidence:
+    def evidence(self, X: np.ndarray, of: Columns) -> Evidence:
         """Some of the k columns of rows (n, k) in the reference's numbers, as evidence for the model."""
         own = np.full((len(X), len(self.model.schema.columns)), np.nan)
         for k in of:
@@ -49,7 +52,7 @@ class View(NamedTuple):
             own[:, self.number[k]] = X[:, k] + self.shift[k] if code is None else code[X[:, k].astype(np.int64)]
         return build(self.model.schema, own)
 
-    def log_density(self, X: np.ndarray, of: tuple[int, ...], n_jobs: int | None = -1) -> np.ndarray:
+    def log_density(self, X: np.ndarray, of: Columns, n_jobs: int | None = -1) -> np.ndarray:
         """Log-density (n,) of some of the k columns of rows (n, k) in the reference's numbers."""
         found = log_density(self.model, self.evidence(X, of), n_jobs)
         for k in of:
@@ -67,13 +70,13 @@ class View(NamedTuple):
 
 
 def view(model: Forest, number: tuple[int, ...]) -> View:
-    """Columns of a model in its own numbers."""
+    """Columns of a model, by number, in its own numbers."""
     k = len(number)
     return View(model, number, (None,) * k, (0.0,) * k, (np.empty(0),) * k)
 
 
 def views(model: Forest, other: Forest, number: tuple[int, ...]) -> tuple[View, View]:
-    """Columns of two models, both in the numbers of the first.
+    """Columns, by number in the first model, of two models, both in the first one's numbers.
 
     Raises
     ------

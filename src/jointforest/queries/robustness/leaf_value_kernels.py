@@ -1,4 +1,4 @@
-"""Kernels: the worst case of a prediction within the leaves that a row reaches. See `_robustness`."""
+"""Kernels: value and mass, as `tree_value_kernels` defines them, of the leaves that a row reaches."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def _class_value(q_y, q_z, z_allowed, others_allowed, u, epsilon):
 
 
 @kernel
-def value_classes(leaves, problem, row, leaf, y, z, u, epsilon):
-    """`_class_value` of a row of the tables that belongs to the leaf."""
+def value_classes(problem, row, leaf, y, z, u, epsilon):
+    """Value and mass of a parameter row of the leaf whose only contaminated distribution is that of the target."""
+    leaves = problem.leaves
     q_y, q_z = leaves.level_mass[row, problem.first_level + y], leaves.level_mass[row, problem.first_level + z]
     z_allowed, others = problem.allowed[leaf, z] != 0, problem.n_allowed[leaf] > problem.allowed[leaf, y]
     return _class_value(q_y, q_z, z_allowed, others, u, epsilon)
@@ -57,9 +58,9 @@ def _sum_value(leaves, worst, q, epsilon):
 
 
 @kernel
-def _value_circuit(leaves, problem, worst, leaf, y, z, u, epsilon):
+def _value_circuit(problem, worst, leaf, y, z, u, epsilon):
     """Write value, mass and scale of a circuit's nodes that hold the target, its root among them."""
-    end = leaves.node_end
+    leaves, end = problem.leaves, problem.leaves.node_end
     for q in range(leaves.node_start[leaf + 1] - 1, leaves.node_start[leaf] - 1, -1):
         if not problem.holds_target[q]:
             continue
@@ -67,7 +68,7 @@ def _value_circuit(leaves, problem, worst, leaf, y, z, u, epsilon):
             _sum_value(leaves, worst, q, epsilon)
             continue
         if leaves.node_kind[q] == FACTORS:
-            value, mass = value_classes(leaves, problem, leaves.node_row[q], leaf, y, z, u, epsilon)
+            value, mass = value_classes(problem, leaves.node_row[q], leaf, y, z, u, epsilon)
             scale = worst.q_upper[q] if value > 0.0 else worst.q_lower[q]
         else:
             child = q + 1
@@ -83,9 +84,9 @@ def _value_circuit(leaves, problem, worst, leaf, y, z, u, epsilon):
 
 
 @kernel
-def _value_products(leaves, problem, reached, worst, first, stop, y, z, u, epsilon):
+def _value_products(problem, reached, worst, first, stop, y, z, u, epsilon):
     """Write value and mass of those reached leaves that are one product; the scale is still to come."""
-    level_mass, allowed = leaves.level_mass, problem.allowed
+    level_mass, allowed = problem.leaves.level_mass, problem.allowed
     at_y, at_z = problem.first_level + y, problem.first_level + z
     for i in range(first, stop):
         leaf = reached.leaf[i]
@@ -95,23 +96,23 @@ def _value_products(leaves, problem, reached, worst, first, stop, y, z, u, epsil
 
 
 @kernel
-def value_leaves(columns, leaves, problem, reached, worst, first, stop, y, z, u, epsilon):
+def value_leaves(problem, reached, worst, first, stop, y, z, u, epsilon):
     """Write value, mass and scale of the reached leaves first..stop-1; returns the largest scale."""
+    leaves = problem.leaves
     if worst.epsilon[0] != epsilon:
-        for i in range(reached.leaf_start[reached.leaf_start.shape[0] - 1]):
+        for i in range(reached.leaf_start[problem.trees.root.shape[0]]):
             worst.lower[i], worst.upper[i] = math.nan, math.nan
         worst.epsilon[0] = epsilon
-    _value_products(leaves, problem, reached, worst, first, stop, y, z, u, epsilon)
-    bound_products(columns, leaves, problem, reached, worst, first, stop, epsilon)
+    _value_products(problem, reached, worst, first, stop, y, z, u, epsilon)
+    bound_products(problem, reached, worst, first, stop, epsilon)
     top = -math.inf
     for i in range(first, stop):
         leaf = reached.leaf[i]
         if leaves.node_start[leaf] < leaves.node_start[leaf + 1]:
             if worst.upper[i] != worst.upper[i]:
-                is_blank = worst.is_blank[leaves.tree[leaf]] != 0
-                bound_circuit(columns, leaves, problem, reached, worst, leaf, epsilon, is_blank)
+                bound_circuit(problem, reached, worst, leaf, epsilon)
                 worst.upper[i] = 0.0  # no bound, only a mark that those of the nodes are there
-            _value_circuit(leaves, problem, worst, leaf, y, z, u, epsilon)
+            _value_circuit(problem, worst, leaf, y, z, u, epsilon)
             root = leaves.node_start[leaf]
             worst.value[i], worst.mass[i] = worst.q_value[root], worst.q_mass[root]
             worst.log_scale[i] = worst.q_scale[root]

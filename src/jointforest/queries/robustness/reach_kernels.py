@@ -3,96 +3,43 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
 
 from ...forest.posterior.reach_kernels import level_goes_left
 from ...ground.compile import entry, kernel
-from ...ground.records import record
 from ...leaves.one_slot.grid_kernels import cell_centre
 from ...leaves.one_slot.slot_kernels import find_atom
 
 
-@record
-class Reached(NamedTuple):
-    """What one row reaches: scratch for trees of N nodes and L leaves over d columns, written by `reach`.
-
-    Nodes are in preorder. Those of tree t are ``node_start[t]:node_start[t + 1]``, its leaves
-    ``leaf_start[t]:leaf_start[t + 1]``.
-
-    Attributes
-    ----------
-    node_start, leaf_start : int32 arrays (T + 1,)
-    leaf : int32 array (L,)
-        Leaves that are reached.
-    leaf_at : int32 array (N,)
-        Which of the reached leaves the node is; -1 of inner nodes.
-    child, other : int32 arrays (N,)
-        The node's children; ``other`` is -1 if the row reaches only one.
-    share : float64 array (N,)
-        Weight of ``child`` at the node; that of the other child is the rest.
-    n_levels, n_numbers : int64 arrays (1,)
-        Known categorical cells that can be contaminated, and known numbers.
-    level_at : int32 array (d,)
-        Place of each such level in the tables of levels.
-    number : int32 array (d,)
-        Columns of the known numbers.
-    x : float64 array (d,)
-        By column: the number, on a grid the centre of its cell, or the level's place; NaN where nothing is known.
-    atom : int32 array (d,)
-        By column: number of x's atom within the slot, -1 if none.
-    """
-
-    node_start: np.ndarray
-    leaf_start: np.ndarray
-    leaf: np.ndarray
-    leaf_at: np.ndarray
-    child: np.ndarray
-    other: np.ndarray
-    share: np.ndarray
-    n_levels: np.ndarray
-    n_numbers: np.ndarray
-    level_at: np.ndarray
-    number: np.ndarray
-    x: np.ndarray
-    atom: np.ndarray
-
-
 @entry
-def node_weights(trees, leaves):
-    """Weight of each node, (N,): the sum of the leaves' below it; of a root, that of its tree."""
-    weight = np.empty(trees.feature.shape[0], np.float64)
+def node_weights(trees, leaves, weight):
+    """Write the weight of each node, (N,): the sum of the leaves' below it; of a root, that of its tree."""
     for node in range(weight.shape[0] - 1, -1, -1):  # children come after their parent
         if trees.leaf[node] >= 0:
             weight[node] = math.exp(leaves.log_weight[trees.leaf[node]])
         else:
             weight[node] = weight[trees.left[node]] + weight[trees.right[node]]
-    return weight
 
 
 @entry
-def allowed_levels(columns, trees, j):
-    """Which levels of categorical column j the box of each leaf admits; uint8 (L, K)."""
-    slot = columns.slot[j]
-    n_levels = columns.level_start[slot + 1] - columns.level_start[slot]
-    at_node = np.ones((trees.feature.shape[0], n_levels), np.uint8)
-    out = np.ones((np.max(trees.leaf) + 1, n_levels), np.uint8)
-    for node in range(trees.feature.shape[0]):
-        if trees.leaf[node] >= 0:
-            out[trees.leaf[node]] = at_node[node]
-            continue
-        for k in range(n_levels):
-            left, right = at_node[node, k], at_node[node, k]
+def allowed_levels(trees, j, at_node, allowed):
+    """Write which levels of categorical column j the box of each leaf admits, uint8 (L, K).
+
+    ``at_node`` (N, K) is scratch; 1 in the rows of roots.
+    """
+    for node in range(at_node.shape[0]):
+        leaf, left, right = trees.leaf[node], trees.left[node], trees.right[node]
+        for k in range(at_node.shape[1]):
+            if leaf >= 0:
+                allowed[leaf, k] = at_node[node, k]
+                continue
+            at_node[left, k], at_node[right, k] = at_node[node, k], at_node[node, k]
             if trees.feature[node] == j:
-                goes_left = level_goes_left(trees.left_levels, trees.levels_at[node], k)
-                left, right = left & goes_left, right & (not goes_left)
-            at_node[trees.left[node], k], at_node[trees.right[node], k] = left, right
-    return out
+                other = right if level_goes_left(trees.left_levels, trees.levels_at[node], k) else left
+                at_node[other, k] = 0
 
 
 @kernel
-def know(columns, evidence, row, reached):
+def known_cells(columns, evidence, row, reached):
     """Write what is known of the row's cells."""
     n_levels, n_numbers = 0, 0
     for j in range(columns.slot.shape[0]):
@@ -116,11 +63,9 @@ def know(columns, evidence, row, reached):
 
 
 @kernel
-def reach(columns, trees, weight, evidence, row, stack, reached):
-    """Write the nodes that the row reaches; both ways where the split column is not known.
-
-    ``weight`` is from `node_weights`; ``stack`` (N,) is scratch.
-    """
+def reached_nodes(problem, evidence, row, reached):
+    """Write the nodes that the row reaches; both ways where the split column is not known."""
+    trees, weight, stack = problem.trees, problem.weight, reached.stack
     n_nodes, n_leaves = 0, 0
     for tree in range(trees.root.shape[0]):
         reached.node_start[tree], reached.leaf_start[tree] = n_nodes, n_leaves

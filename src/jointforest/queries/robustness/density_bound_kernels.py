@@ -1,6 +1,6 @@
-"""Kernels: how improbable and how probable one number can become when a leaf's parameters are contaminated.
+"""Kernels: how improbable and how probable one number can become when its distribution is contaminated.
 
-The mean of a normal may move by ``reach``. Its density at x is log-concave in the mean: the derivative of the logarithm
+The mean of a normal may move by ``reach``. The density at x is log-concave in the mean: the derivative of the logarithm
 is (E[X | cell of x] - E[X]) / b^2, and that of the expectations the difference of two variances, of which that of the
 cell is the smaller one.
 """
@@ -33,7 +33,7 @@ def is_cut(lo, hi):
 
 
 @kernel
-def _log_density(family, a, b, lo, hi, norm, step, x):
+def log_density(family, a, b, lo, hi, norm, step, x):
     """Log density of the value, or of its cell, whose centre is x."""
     if step > 0.0:
         return log_cell_density(family, a, b, lo, hi, norm, x, step)
@@ -42,9 +42,9 @@ def _log_density(family, a, b, lo, hi, norm, step, x):
 
 @kernel
 def _log_density_at(mean, b, lo, hi, step, x):
-    """The same if the normal had this mean."""
+    """Log density of the value, or of its cell, if the normal had this mean."""
     norm = log_norm(NORMAL, mean, b, lo, hi) if is_cut(lo, hi) else 0.0
-    return _log_density(NORMAL, mean, b, lo, hi, norm, step, x)
+    return log_density(NORMAL, mean, b, lo, hi, norm, step, x)
 
 
 @kernel
@@ -124,13 +124,12 @@ def _density_at(mean, b, lo, hi, step, x):
 
 
 @kernel
-def density_bound(family, a, b, lo, hi, norm, step, x, reach, rises, best, upper):
-    """Bound of the density of the part without atoms, as a log and a factor.
+def normal_density_bound(a, b, lo, hi, step, x, reach, rises, best, upper):
+    """Bound of the density of a normal, cut or not, whose mean may move by ``reach``, as a log and a factor.
 
-    ``rises`` is from `trend`. Where it is 0, upper bounds need ``best`` from `best_mean`.
+    ``rises`` is from `trend`. Where it is 0, upper bounds of a cut normal need ``best`` from `best_mean`, those of
+    a whole one x.
     """
-    if family != NORMAL or reach == 0.0:
-        return _log_density(family, a, b, lo, hi, norm, step, x), 1.0
     if rises != 0:
         return _density_at(a + reach if (rises > 0) == upper else a - reach, b, lo, hi, step, x)
     if upper:
@@ -140,13 +139,6 @@ def density_bound(family, a, b, lo, hi, norm, step, x, reach, rises, best, upper
     log_1, factor_1 = _density_at(a - reach, b, lo, hi, step, x)
     log_2, factor_2 = _density_at(a + reach, b, lo, hi, step, x)  # the farther end need not be the worse one
     return (log_1, factor_1) if log_1 - log_2 < math.log(factor_2 / factor_1) else (log_2, factor_2)
-
-
-@kernel
-def log_density_bound(family, a, b, lo, hi, norm, step, x, reach, rises, best, upper):
-    """`density_bound` as a log alone."""
-    log, factor = density_bound(family, a, b, lo, hi, norm, step, x, reach, rises, best, upper)
-    return log + math.log(factor)
 
 
 @kernel

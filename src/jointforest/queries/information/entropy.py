@@ -1,0 +1,127 @@
+"""Entropies and mutual information of columns of one model. The mathematics is in docs/information.md."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...forest.forest import Forest
+from ...forest.posterior.posterior import LeafPosterior, by_chunks
+from ...table.regions import Evidence
+from .entropy_kernels import column_entropies, leaf_divergence
+from .estimate import Estimate, averaged, exact
+from .integral import integral
+from .partition import column_of_leaves, is_partition, mixes_columns
+from .projection import Columns, View
+
+
+def entropy(v: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+    """Entropy of some columns against the measure of `log_density`: -E log p.
+
+    Parameters
+    ----------
+    v : View
+    of : tuple of int
+    n : int
+        Rows to draw if it is not exact.
+    seed : int
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+    """
+    found = exact_entropy(v, of, n_jobs)
+    if found is not None:
+        return exact(found)
+    X, columns = v.draw(n, seed, n_jobs), [v.number[k] for k in of]
+    of_leaves = leaf_entropies(v.model, columns)
+    if of_leaves is None:
+        return averaged(-v.log_density(X, of, n_jobs))
+    divergence = averaged(_leaf_divergence(v.model, v.evidence(X, of), n_jobs))
+    return divergence._replace(value=divergence.value + float(np.exp(v.model.leaves.log_weight) @ of_leaves))
+
+
+def _leaf_divergence(model: Forest, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
+    """Divergence of the posterior of the leaves from their weights, (n,): what rows tell of their leaf, at least 0."""
+
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        return leaf_divergence(model.leaves, post)
+
+    return by_chunks(model, evidence, read, n_jobs)
+
+
+def conditional_entropy(v: View, of: Columns, given: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+    """Entropy of some columns given others, H(of, given) - H(given); ``n`` rows are drawn if it is not exact."""
+    return _signed(v, [(1.0, of + given), (-1.0, given)], n, seed, n_jobs)
+
+
+def mutual_information(
+    v: View, a: Columns, b: Columns, given: Columns, n: int, seed: int, n_jobs: int | None = -1
+) -> Estimate:
+    """Mutual information of columns a and b given others: H(a, c) + H(b, c) - H(a, b, c) - H(c).
+
+    a, b and ``given`` have no column in common; ``n`` rows are drawn if it is not exact.
+    """
+    terms = [(1.0, a + given), (1.0, b + given), (-1.0, a + b + given), (-1.0, given)]
+    found = _signed(v, terms, n, seed, n_jobs)
+    return exact(max(found.value, 0.0)) if found.method == "exact" else found
+
+
+def _signed(v: View, terms: list[tuple[float, Columns]], n: int, seed: int, n_jobs: int | None) -> Estimate:
+    """A sum of entropies with signs: exact if all are, else all from the same draws, so that much noise cancels."""
+    terms = [(sign, of) for sign, of in terms if of]
+    total = 0.0
+    for sign, of in sorted(terms, key=lambda term: -len(term[1])):  # the largest is the least likely to be exact
+        found = exact_entropy(v, of, n_jobs)
+        if found is None:
+            break
+        total += sign * found
+    else:
+        return exact(total)
+    X = v.draw(n, seed, n_jobs)
+    return averaged(np.sum([-sign * v.log_density(X, of, n_jobs) for sign, of in terms], axis=0))
+
+
+def exact_entropy(v: View, of: Columns, n_jobs: int | None = -1) -> float | None:
+    """Entropy of some columns where one tree gives it in closed form, or else by quadrature; None if neither can."""
+    found = tree_entropy(v.model, [v.number[k] for k in of])
+    return found if found is not None else integral((v,), of, minus_p_log_p, n_jobs)
+
+
+def tree_entropy(model: Forest, columns: list[int]) -> float | None:
+    """Entropy of some columns of one tree, sum_l w_l (H_l - log w_l).
+
+    None if leaves may overlap in these columns (`is_partition`), or the leaves' own entropies are not known.
+    """
+    of_leaves = leaf_entropies(model, columns) if is_partition(model, columns) else None
+    if of_leaves is None:
+        return None
+    log_weight = model.leaves.log_weight
+    some = log_weight[log_weight > -np.inf]
+    return float(np.exp(log_weight) @ of_leaves - np.exp(some) @ some)
+
+
+def leaf_entropies(model: Forest, columns: list[int]) -> np.ndarray | None:
+    """Entropy (L,) of some columns in each leaf, the sum of the columns' own.
+
+    None if a leaf is no product over these columns, or mixes densities of one that overlap.
+    """
+    if mixes_columns(model, columns):
+        return None
+    total = np.zeros(len(model.leaves.log_weight))
+    for j in columns:
+        total += _leaf_column_entropies(model, j)
+    return None if np.isnan(total).any() else total
+
+
+def _leaf_column_entropies(model: Forest, j: int) -> np.ndarray:
+    """Entropy (L,) of column j in each leaf; NaN where densities that overlap are mixed."""
+    start, row, share = column_of_leaves(model, j)
+    order = np.arange(len(row))
+    if not model.columns.is_categorical[j]:  # by lower ends of supports, so that overlaps are between neighbours
+        order = np.lexsort(
+            (model.leaves.lo[row, model.columns.slot[j]], np.repeat(np.arange(len(start) - 1), np.diff(start)))
+        )
+    return column_entropies(model.columns, model.leaves, j, start, row, share, order)
+
+
+def minus_p_log_p(log_p: np.ndarray) -> np.ndarray:
+    """-p log p, 0 where p is 0."""
+    return -np.exp(log_p) * np.where(log_p > -np.inf, log_p, 0.0)
