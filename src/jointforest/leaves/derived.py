@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from ..ground.compile import entry
 from ..ground.threads import chunks, map_ordered
 from ..table.columns import Columns
 from .circuits.soundness import no_circuits, node_scopes, scope_columns
-from .families.family_kernels import log_norm
+from .derived_kernels import derive
 from .table import Circuits, Leaves
 
 _CHUNK = 4096
-_NOTHING_LEFT = 1e-13
-"""What rounding leaves of 1 minus the atoms' masses."""
 
 
 def make_leaves(
@@ -74,18 +69,11 @@ def make_leaves(
 
     family = byte(family)
     a, b, lo, hi, atom_mass, level_mass = (real(x) for x in (a, b, lo, hi, atom_mass, level_mass))
-    norm, rest, level = np.empty_like(a), np.empty_like(a), np.empty_like(level_mass)
-    work = [
-        (columns.atom_start, family, a, b, lo, hi, atom_mass, level_mass, norm, rest, level, start, stop)
-        for start, stop in chunks(len(a), _CHUNK)
-    ]
-    for _ in map_ordered(_derive, work):
-        pass
     if circuits is None:
         circuits = no_circuits(len(log_weight), len(columns.slot))
     node_kind, scope = byte(circuits.node_kind), byte(circuits.scope)
     scope_start, scope_column = scope_columns(scope)
-    return Leaves(
+    leaves = Leaves(
         tree=whole(tree),
         log_weight=real(log_weight),
         family=family,
@@ -93,11 +81,11 @@ def make_leaves(
         b=b,
         lo=lo,
         hi=hi,
-        log_norm=norm,
+        log_norm=np.empty_like(a),
         atom_mass=atom_mass,
-        log_rest=rest,
+        log_rest=np.empty_like(a),
         level_mass=level_mass,
-        log_level=level,
+        log_level=np.empty_like(level_mass),
         missing_rate=real(missing_rate),
         node_start=whole(circuits.node_start),
         node_kind=node_kind,
@@ -109,16 +97,6 @@ def make_leaves(
         scope_start=scope_start,
         scope_column=scope_column,
     )
-
-
-@entry
-def _derive(atom_start, family, a, b, lo, hi, atom_mass, level_mass, norm, rest, level, start, stop):
-    for leaf in range(start, stop):
-        for s in range(a.shape[1]):
-            norm[leaf, s] = log_norm(family[leaf, s], a[leaf, s], b[leaf, s], lo[leaf, s], hi[leaf, s])
-            left = 1.0
-            for k in range(atom_start[s], atom_start[s + 1]):
-                left -= atom_mass[leaf, k]
-            rest[leaf, s] = math.log(min(left, 1.0)) if left > _NOTHING_LEFT else -math.inf
-        for k in range(level_mass.shape[1]):
-            level[leaf, k] = math.log(level_mass[leaf, k]) if level_mass[leaf, k] > 0.0 else -math.inf
+    for _ in map_ordered(derive, [(columns, leaves, start, stop) for start, stop in chunks(len(a), _CHUNK)]):
+        pass
+    return leaves

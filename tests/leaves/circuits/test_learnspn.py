@@ -159,9 +159,11 @@ def test_components(seed: int, missing: float) -> None:
             graph[a, b] = pair_p_value(X, n_levels, a, b) < significance / (d * (d - 1) / 2)
     _, expected = connected_components(graph, directed=False)
     rows, columns = rng.permutation(n).astype(np.int32), np.arange(d, dtype=np.int32)
-    got = components(
-        prepared.values, prepared.codes, layout(n_levels).is_categorical, rows, columns, significance
-    )  # fmt: skip
+    none = np.empty(0)
+    cells = learnspn_kernels.Cells(
+        prepared.values, prepared.codes, layout(n_levels).is_categorical, none, none, none, np.empty(0, np.int32)
+    )
+    got = components(cells, rows, columns, significance, learnspn_kernels.make_views(d, n))
     np.testing.assert_array_equal(got[:, None] == got, expected[:, None] == expected)
 
 

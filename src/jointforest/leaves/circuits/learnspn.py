@@ -11,7 +11,7 @@ from ...table.columns import Columns
 from ..fit.fit import Table
 from ..fit.statistics_kernels import rows_by_leaf
 from ..table import FACTORS, SUM, Circuits
-from .learnspn_kernels import learn_leaf
+from .learnspn_kernels import Cells, learn_leaf, make_nodes, make_views
 from .soundness import node_scopes
 
 
@@ -84,7 +84,7 @@ def learn_circuits(
     table : leaves.fit.Table
         The rows to learn from.
     rows : int32 array (m,), start : int64 array (l + 1,)
-        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `_fit.rows_by_leaf`.
+        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `statistics_kernels.rows_by_leaf`.
     weight : float64 array (n,)
         How much each row of the table counts; positive for ``rows``.
     spn : SpnSettings
@@ -135,14 +135,16 @@ def learn_circuits(
     state = stream(seed, number)
     parts: list[tuple[np.ndarray, ...]] = []
     leaves: list[int] = []
+    cells = Cells(table.values, table.codes, columns.is_categorical, weight, centre, unit, n_levels)
+    views = make_views(d, int(np.diff(start).max(initial=0)))
     for leaf in np.flatnonzero(np.diff(start) >= spn.min_samples).tolist():
-        parts.append(
-            learn_leaf(
-                table.values, table.codes, columns.is_categorical, centre, unit, n_levels,
-                rows[start[leaf] : start[leaf + 1]].copy(), weight, n_apart, order.copy(),
-                spn.min_rows, spn.significance, state,
-            )
-        )  # fmt: skip
+        here = rows[start[leaf] : start[leaf + 1]].copy()
+        nodes = make_nodes(d, len(here), spn.min_rows)
+        q, f = learn_leaf(cells, here, order.copy(), n_apart, spn.min_rows, spn.significance, views, nodes, state)
+        parts.append((
+            nodes.kind[:q], nodes.end[:q], nodes.log_weight[:q],
+            nodes.scope[:f], nodes.group_rows[: nodes.group_start[f]], nodes.group_start[: f + 1],
+        ))  # fmt: skip
         leaves.append(leaf)
     return _join(parts, leaves, n_leaves, d)
 
@@ -201,7 +203,10 @@ def class_circuits(
 
 
 def _join(parts: list[tuple[np.ndarray, ...]], leaves: list[int], n_leaves: int, d: int) -> TreeCircuits:
-    """Circuits of some leaves, each numbered from 0, as those of a tree; the arrays of a part are `learn_leaf`'s."""
+    """Circuits of some leaves, each numbered from 0, as those of a tree.
+
+    A part has kinds, ends and log weights of the nodes, and scopes, rows and row starts of the FACTORS nodes.
+    """
     none = np.empty(0)
     first = (none, none, none, np.empty((0, d)), none, np.zeros(1))  # so that there is something to join
     kind, end, log_weight, scope, rows, start = zip(first, *parts, strict=True)

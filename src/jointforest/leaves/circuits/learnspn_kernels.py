@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from ...ground.compile import array_kernel, entry, kernel
 from ...ground.random_kernels import below, uniform
+from ...ground.records import record
 from ..table import FACTORS, PRODUCT, SUM
 from .independence_kernels import mixed_p_value, numeric_p_value, rank_scores, table_p_value
 
@@ -18,6 +20,113 @@ _RESTARTS = 3
 _MAX_ITERATIONS = 50
 _OPEN, _CONNECTED, _REST = 0, 1, 2
 """What is known of a node to come: nothing, that its columns do not split, that it takes what a product has left."""
+_RUN = 12
+"""Runs of so many values are sorted by insertion, before they are merged."""
+
+
+@record
+class Cells(NamedTuple):
+    """The n rows to learn from, of d columns.
+
+    Attributes
+    ----------
+    values : float64 array (d, n), codes : int32 array (d, n), is_categorical : uint8 array (d,)
+    weight : float64 array (n,)
+        How much each row counts in the weights of the sums.
+    centre, unit : float64 arrays (d,), n_levels : int32 array (d,)
+        What makes columns comparable in the clustering.
+    """
+
+    values: np.ndarray
+    codes: np.ndarray
+    is_categorical: np.ndarray
+    weight: np.ndarray
+    centre: np.ndarray
+    unit: np.ndarray
+    n_levels: np.ndarray
+
+
+@record
+class Views(NamedTuple):
+    """Scratch: how the tests of independence see the columns (d,) on some rows (n,); and pairs of columns."""
+
+    kind: np.ndarray
+    values: np.ndarray
+    level: np.ndarray
+    n_levels: np.ndarray
+    order: np.ndarray
+    n_known: np.ndarray
+    linear: np.ndarray
+    bent: np.ndarray
+    n_scores: np.ndarray
+    everywhere: np.ndarray
+    common: np.ndarray
+    common_level: np.ndarray
+    common_scores: np.ndarray
+    spare: np.ndarray
+
+
+@record
+class Nodes(NamedTuple):
+    """The nodes of one leaf's circuit (q,) in preorder, its FACTORS nodes (f,), and a stack of nodes to come.
+
+    A line of ``stack`` is a range of rows, one of columns, what is known, and the parent; ranges are reordered inside,
+    so that each keeps its content. ``in_rest`` (d,) are the columns of the FACTORS node that comes last under the
+    product at work.
+    """
+
+    kind: np.ndarray
+    end: np.ndarray
+    log_weight: np.ndarray
+    n_children: np.ndarray
+    scope: np.ndarray
+    group_rows: np.ndarray
+    group_start: np.ndarray
+    stack: np.ndarray
+    stack_log_weight: np.ndarray
+    in_rest: np.ndarray
+
+
+def make_views(d: int, n: int) -> Views:
+    """Scratch for d columns and at most n rows."""
+
+    def whole(*shape: int) -> np.ndarray:
+        return np.empty(shape, np.int32)
+
+    return Views(
+        kind=np.empty(d, np.uint8),
+        values=np.empty((d, n)),
+        level=whole(d, n),
+        n_levels=whole(d),
+        order=np.empty((d, n), np.int64),
+        n_known=whole(d),
+        linear=np.empty((d, n)),
+        bent=np.empty((d, n)),
+        n_scores=whole(d),
+        everywhere=np.ones(n, bool),
+        common=np.empty(n, bool),
+        common_level=whole(n),
+        common_scores=np.empty((4, n)),
+        spare=np.empty(n, np.int64),
+    )
+
+
+def make_nodes(d: int, n: int, min_rows: int) -> Nodes:
+    """Room for the circuit of a leaf of n rows."""
+    # The FACTORS nodes are disjoint in the table, each of at least min_rows rows (or all) and a column.
+    most = max(n // min_rows, 1) * d
+    return Nodes(
+        kind=np.empty(2 * most, np.uint8),
+        end=np.empty(2 * most, np.int32),
+        log_weight=np.zeros(2 * most),
+        n_children=np.zeros(2 * most, np.int64),
+        scope=np.zeros((most, d), np.uint8),
+        group_rows=np.empty(n * d, np.int32),
+        group_start=np.zeros(most + 1, np.int64),
+        stack=np.empty((2 * most, 6), np.int64),
+        stack_log_weight=np.zeros(2 * most),
+        in_rest=np.zeros(d, bool),
+    )
 
 
 @array_kernel
@@ -61,17 +170,118 @@ def _root(parent, a):
     return a
 
 
+@kernel
+def _sort_known(x, order, spare):
+    """Numbers of the known values of x (n,) in ascending order into ``order``; how many. Insertion, then merging."""
+    m = 0
+    for i in range(x.shape[0]):
+        if not math.isnan(x[i]):
+            order[m] = i
+            m += 1
+    for first in range(0, m, _RUN):
+        for k in range(first + 1, min(first + _RUN, m)):
+            at, i = k, order[k]
+            while at > first and x[order[at - 1]] > x[i]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = i
+    width = _RUN
+    while width < m:
+        for first in range(0, m - width, 2 * width):
+            middle, end = first + width, min(first + 2 * width, m)
+            for k in range(first, middle):
+                spare[k] = order[k]
+            a, b = first, middle
+            for k in range(first, end):
+                if a == middle:
+                    break
+                if b < end and x[order[b]] < x[spare[a]]:
+                    order[k] = order[b]
+                    b += 1
+                else:
+                    order[k] = spare[a]
+                    a += 1
+        width *= 2
+    return m
+
+
 @array_kernel
-def components(values, codes, is_categorical, rows, columns, significance):
-    """Connected components of the graph whose edges are the pairs of columns that are found dependent.
+def _view_column(cells, rows, column, views, c):
+    """How the tests see a column on these rows, into place c of ``views``."""
+    n = rows.shape[0]
+    level = views.level[c][:n]
+    views.n_levels[c], views.n_scores[c] = 0, 0
+    if cells.is_categorical[column]:
+        views.n_levels[c] = _level_view(cells.codes[column], rows, level)
+        n_known = 0
+        for i in range(n):
+            n_known += level[i] >= 0
+        views.n_known[c] = n_known
+        views.kind[c] = _LEVELS if views.n_levels[c] > 1 else _CONSTANT
+        return
+    x = views.values[c][:n]
+    for i in range(n):
+        x[i] = cells.values[column, rows[i]]
+    n_known = _sort_known(x, views.order[c], views.spare)
+    views.n_known[c] = n_known
+    order = views.order[c][:n_known]
+    longest = _numeric_view(x, order, level)
+    if longest == n_known:
+        views.kind[c] = _CONSTANT
+    elif longest > _HEAVY * n_known:
+        views.kind[c], views.n_levels[c] = _LEVELS, 2
+    else:
+        views.kind[c] = _NUMERIC
+        _, n_scores = rank_scores(x, order, views.everywhere, views.linear[c][:n], views.bent[c][:n])
+        views.n_scores[c] = n_scores
+
+
+@array_kernel
+def _levels_p_value(views, n, a, b):
+    """Independence of two columns of levels."""
+    counts = np.zeros((views.n_levels[a], views.n_levels[b]))
+    for i in range(n):
+        if views.level[a, i] >= 0 and views.level[b, i] >= 0:
+            counts[views.level[a, i], views.level[b, i]] += 1.0
+    return table_p_value(counts)
+
+
+@array_kernel
+def _common_p_value(views, n, x, y):
+    """Independence of a numeric column x and a column y, of which cells are missing, on the rows that have both."""
+    common, common_level, scores = views.common[:n], views.common_level[:n], views.common_scores
+    for i in range(n):
+        known_y = views.level[y, i] >= 0  # of numeric columns, too
+        common[i] = views.level[x, i] >= 0 and known_y
+        common_level[i] = views.level[y, i] if common[i] else -1
+    linear_x, bent_x = scores[0][:n], scores[1][:n]
+    m, n_x = rank_scores(views.values[x][:n], views.order[x][: views.n_known[x]], common, linear_x, bent_x)
+    if views.kind[y] == _LEVELS:
+        return mixed_p_value(m, linear_x, bent_x, n_x, common_level, views.n_levels[y])
+    linear_y, bent_y = scores[2][:n], scores[3][:n]
+    _, n_y = rank_scores(views.values[y][:n], views.order[y][: views.n_known[y]], common, linear_y, bent_y)
+    return numeric_p_value(m, linear_x, bent_x, n_x, linear_y, bent_y, n_y)
+
+
+@array_kernel
+def _pair_p_value(views, n, a, b):
+    """Independence of two columns that vary on the n rows in view."""
+    if views.kind[a] == _LEVELS and views.kind[b] == _LEVELS:
+        return _levels_p_value(views, n, a, b)
+    x, y = (a, b) if views.kind[a] == _NUMERIC else (b, a)
+    if views.n_known[a] < n or views.n_known[b] < n:
+        return _common_p_value(views, n, x, y)
+    linear_x, bent_x, n_x = views.linear[x][:n], views.bent[x][:n], views.n_scores[x]
+    if views.kind[y] == _LEVELS:
+        return mixed_p_value(n, linear_x, bent_x, n_x, views.level[y][:n], views.n_levels[y])
+    return numeric_p_value(n, linear_x, bent_x, n_x, views.linear[y][:n], views.bent[y][:n], views.n_scores[y])
+
+
+@array_kernel
+def components(cells, rows, columns, significance, views):
+    """Connected components of the graph whose edges are the pairs of columns that are found dependent on these rows.
 
     Bonferroni: a pair is dependent if its p-value is below ``significance`` / number of pairs of columns that vary.
-
-    Parameters
-    ----------
-    values : float64 array (d, n_all), codes : int32 array (d, n_all), is_categorical : uint8 array (d,)
-    rows : int32 array (n,), columns : int32 array (k,)
-        The cells to look at.
 
     Returns
     -------
@@ -79,65 +289,17 @@ def components(values, codes, is_categorical, rows, columns, significance):
         The number of the component's first column, among the k.
     """
     n, k = rows.shape[0], columns.shape[0]
-    kind = np.zeros(k, np.uint8)
-    level, n_levels = np.empty((k, n), np.int32), np.zeros(k, np.int32)
-    order, n_known = np.empty((k, n), np.int64), np.zeros(k, np.int32)
-    linear, bent, n_scores = np.empty((k, n)), np.empty((k, n)), np.zeros(k, np.int32)
-    cells = np.empty((k, n))
-    everywhere = np.ones(n, np.bool_)
     n_varying = 0
     for c in range(k):
-        if is_categorical[columns[c]]:
-            n_levels[c] = _level_view(codes[columns[c]], rows, level[c])
-            n_known[c] = np.sum(level[c] >= 0)
-            kind[c] = _LEVELS if n_levels[c] > 1 else _CONSTANT
-        else:
-            for i in range(n):
-                cells[c, i] = values[columns[c], rows[i]]
-                n_known[c] += not math.isnan(cells[c, i])
-            order[c] = np.argsort(cells[c])  # missing cells come last
-            longest = _numeric_view(cells[c], order[c, : n_known[c]], level[c])
-            if longest == n_known[c]:
-                kind[c] = _CONSTANT
-            elif longest > _HEAVY * n_known[c]:
-                kind[c], n_levels[c] = _LEVELS, 2
-            else:
-                kind[c] = _NUMERIC
-                _, n_scores[c] = rank_scores(cells[c], order[c, : n_known[c]], everywhere, linear[c], bent[c])
-        n_varying += kind[c] != _CONSTANT
+        _view_column(cells, rows, columns[c], views, c)
+        n_varying += views.kind[c] != _CONSTANT
     threshold = significance / max(n_varying * (n_varying - 1) // 2, 1)
     parent = np.arange(k).astype(np.int32)
-    common, common_level = np.empty(n, np.bool_), np.empty(n, np.int32)
-    scores = np.empty((4, n))
     for a in range(k):
         for b in range(a + 1, k):
-            if kind[a] == _CONSTANT or kind[b] == _CONSTANT or _root(parent, a) == _root(parent, b):
+            if views.kind[a] == _CONSTANT or views.kind[b] == _CONSTANT or _root(parent, a) == _root(parent, b):
                 continue
-            complete = n_known[a] == n and n_known[b] == n
-            if kind[a] == _LEVELS and kind[b] == _LEVELS:
-                counts = np.zeros((n_levels[a], n_levels[b]))
-                for i in range(n):
-                    if level[a, i] >= 0 and level[b, i] >= 0:
-                        counts[level[a, i], level[b, i]] += 1.0
-                p = table_p_value(counts)
-            elif complete and kind[a] == kind[b]:
-                p = numeric_p_value(n, linear[a], bent[a], n_scores[a], linear[b], bent[b], n_scores[b])
-            else:
-                x, y = (a, b) if kind[a] == _NUMERIC else (b, a)
-                for i in range(n):
-                    known_y = level[y, i] >= 0  # of numeric columns, too
-                    common[i] = level[x, i] >= 0 and known_y
-                    common_level[i] = level[y, i] if common[i] else -1
-                if complete:
-                    p = mixed_p_value(n, linear[x], bent[x], n_scores[x], level[y], n_levels[y])
-                else:
-                    m, n_x = rank_scores(cells[x], order[x, : n_known[x]], common, scores[0], scores[1])
-                    if kind[y] == _LEVELS:
-                        p = mixed_p_value(m, scores[0], scores[1], n_x, common_level, n_levels[y])
-                    else:
-                        _, n_y = rank_scores(cells[y], order[y, : n_known[y]], common, scores[2], scores[3])
-                        p = numeric_p_value(m, scores[0], scores[1], n_x, scores[2], scores[3], n_y)
-            if p < threshold:
+            if _pair_p_value(views, n, a, b) < threshold:
                 a_root, b_root = _root(parent, a), _root(parent, b)
                 parent[max(a_root, b_root)] = min(a_root, b_root)
     for c in range(k):
@@ -146,8 +308,10 @@ def components(values, codes, is_categorical, rows, columns, significance):
 
 
 @array_kernel
-def _points(values, codes, is_categorical, centre, unit, n_levels, rows, columns):
+def _points(cells, rows, columns):
     """Cells as points (n, D): numbers in units, levels as indicators in units, about their means, missing ones at 0."""
+    values, codes, is_categorical = cells.values, cells.codes, cells.is_categorical
+    centre, unit, n_levels = cells.centre, cells.unit, cells.n_levels
     n = rows.shape[0]
     width = 0
     for j in columns:
@@ -279,102 +443,127 @@ def _part_rows(rows, side, weight):
     return np.log(share / share.sum())
 
 
+@kernel
+def _push(nodes, waiting, r0, r1, c0, c1, known, parent, log_weight):
+    """Put a node to come on top of ``waiting`` others; how many wait."""
+    task = nodes.stack[waiting]
+    task[0], task[1], task[2], task[3], task[4], task[5] = r0, r1, c0, c1, known, parent
+    nodes.stack_log_weight[waiting] = log_weight
+    return waiting + 1
+
+
+@kernel
+def _begin_product(nodes, waiting, q, r0, r1, c0, columns, end):
+    """Node q is the product of groups of columns, which end at ``end``; how many nodes wait.
+
+    The first group, of columns that are alone, is for the FACTORS node that comes last.
+    """
+    n_groups = end.shape[0]
+    nodes.kind[q] = PRODUCT
+    nodes.n_children[q] = n_groups
+    for k in range(c0, end[0]):
+        nodes.in_rest[columns[k]] = True
+    waiting = _push(nodes, waiting, r0, r1, c0, end[n_groups - 1], _REST, q, 0.0)
+    for g in range(n_groups - 1, 0, -1):
+        waiting = _push(nodes, waiting, r0, r1, end[g - 1], end[g], _CONNECTED, q, 0.0)
+    return waiting
+
+
+@kernel
+def _count_rest(nodes, columns):
+    n = 0
+    for j in columns:
+        n += nodes.in_rest[j]
+    return n
+
+
+@kernel
+def _add_factors(nodes, q, f, rows, columns, is_rest):
+    """Node q is FACTORS node f, of these rows and columns, or of those of the columns that are in the rest."""
+    for j in columns:
+        nodes.scope[f, j] = nodes.in_rest[j] or not is_rest
+        nodes.in_rest[j] = False
+    nodes.kind[q] = FACTORS
+    first = nodes.group_start[f]
+    for i in range(rows.shape[0]):
+        nodes.group_rows[first + i] = rows[i]
+    nodes.group_start[f + 1] = first + rows.shape[0]
+
+
+@kernel
+def _find_ends(nodes, q):
+    """Ends of the subtrees of the q nodes, from how many children each has."""
+    for node in range(q - 1, -1, -1):
+        last = node + 1
+        for _ in range(nodes.n_children[node]):
+            last = nodes.end[last]
+        nodes.end[node] = last
+
+
 @entry
-def learn_leaf(
-    values, codes, is_categorical, centre, unit, n_levels, rows, weight, n_apart, columns, min_rows, significance, state
-):
-    """Circuit over all d columns of the rows of one leaf.
+def learn_leaf(cells, rows, columns, n_apart, min_rows, significance, views, nodes, state):
+    """Circuit over all d columns of the rows of one leaf, into ``nodes``.
 
     Parameters
     ----------
-    values : float64 array (d, n_all), codes : int32 array (d, n_all), is_categorical : uint8 array (d,)
-    centre, unit : float64 arrays (d,), n_levels : int32 array (d,)
-        What makes columns comparable in the clustering.
+    cells : Cells
     rows : int32 array (n,), columns : int32 array (d,)
         Rows of the leaf; all columns, of which the first ``n_apart`` are left out of the structure. Both are
         reordered.
-    weight : float64 array (n_all,)
+    views : Views, out
+        Scratch for n rows.
+    nodes : Nodes, out
 
     Returns
     -------
-    node_kind, node_end, node_log_weight : arrays (q,)
-        In preorder; no node if there is no sum among them, so that the leaf is one product.
-    scope : uint8 array (f, d), group_rows : int32 array (m,), group_start : int64 array (f + 1,)
-        Columns, and rows, of the FACTORS nodes.
+    q, f : int
+        How many nodes, and FACTORS nodes, there are; none if there is no sum among them, so that the leaf is one
+        product.
     """
-    n, d = rows.shape[0], columns.shape[0]
-    # The FACTORS nodes are disjoint in the table, each of at least min_rows rows (or all) and a column.
-    most = max(n // min_rows, 1) * d
-    kind, n_children, log_weight = np.empty(2 * most, np.uint8), np.zeros(2 * most, np.int64), np.zeros(2 * most)
-    scope = np.zeros((most, d), np.uint8)
-    group_rows, group_start = np.empty(n * d, np.int32), np.zeros(most + 1, np.int64)
-    # Nodes to come: row and column ranges, state, parent. Ranges are reordered inside, so each keeps its content.
-    stack, stack_log_weight = np.empty((2 * most, 6), np.int64), np.zeros(2 * most)
-    stack[0] = np.array([0, n, 0, d, _OPEN, -1])
-    in_rest = np.zeros(d, np.bool_)  # columns of the FACTORS node that comes last under the product at work
-    waiting, q, f, n_sums = 1, 0, 0, 0
+    waiting = _push(nodes, 0, 0, rows.shape[0], 0, columns.shape[0], _OPEN, -1, 0.0)
+    q, f, n_sums = 0, 0, 0
     while waiting > 0:
         waiting -= 1
-        r0, r1, c0, c1, known, parent = stack[waiting]
-        log_weight[q] = stack_log_weight[waiting]
-        n_children[q] = 0
+        task = nodes.stack[waiting]
+        r0, r1, c0, c1, known, parent = task[0], task[1], task[2], task[3], task[4], task[5]
+        nodes.log_weight[q] = nodes.stack_log_weight[waiting]
+        nodes.n_children[q] = 0
+        here = rows[r0:r1]
         if known == _OPEN and r1 - r0 >= 2 * min_rows:
             inside = columns[c0 + n_apart : c1] if q == 0 else columns[c0:c1]
-            label = components(values, codes, is_categorical, rows[r0:r1], inside, significance)
-            end = _sort_columns(inside, label) + (c1 - inside.shape[0])
+            end = _sort_columns(inside, components(cells, here, inside, significance, views)) + (c1 - inside.shape[0])
             if end[0] == c0 and len(end) == 2:
                 known = _CONNECTED
             elif len(end) > 1:
-                kind[q] = PRODUCT
-                n_children[q] = len(end)
-                in_rest[columns[c0 : end[0]]] = True
-                stack[waiting] = np.array([r0, r1, c0, c1, _REST, q])
-                for g in range(1, len(end)):
-                    stack[waiting + len(end) - g] = np.array([r0, r1, end[g - 1], end[g], _CONNECTED, q])
-                stack_log_weight[waiting : waiting + len(end)] = 0.0
-                waiting += len(end)
+                waiting = _begin_product(nodes, waiting, q, r0, r1, c0, columns, end)
                 q += 1
                 continue
         if known == _CONNECTED:
-            inside = columns[c0:c1]
-            points = _points(values, codes, is_categorical, centre, unit, n_levels, rows[r0:r1], inside)
-            side = two_means(points, min_rows, state)
+            side = two_means(_points(cells, here, columns[c0:c1]), min_rows, state)
             middle = r1 - np.sum(side)
             if middle < r1:
-                kind[q] = SUM
+                nodes.kind[q] = SUM
+                nodes.n_children[q] = 2
                 n_sums += 1
-                n_children[q] = 2
-                log_share = _part_rows(rows[r0:r1], side, weight)
-                stack[waiting] = np.array([middle, r1, c0, c1, _OPEN, q])
-                stack[waiting + 1] = np.array([r0, middle, c0, c1, _OPEN, q])
-                stack_log_weight[waiting], stack_log_weight[waiting + 1] = log_share[1], log_share[0]
-                waiting += 2
+                log_share = _part_rows(here, side, cells.weight)
+                waiting = _push(nodes, waiting, middle, r1, c0, c1, _OPEN, q, log_share[1])
+                waiting = _push(nodes, waiting, r0, middle, c0, c1, _OPEN, q, log_share[0])
                 q += 1
                 continue
-            if parent >= 0 and kind[parent] == PRODUCT:  # no clusters: to the columns that are alone
-                in_rest[columns[c0:c1]] = True
-                n_children[parent] -= 1
+            if parent >= 0 and nodes.kind[parent] == PRODUCT:  # no clusters: to the columns that are alone
+                for j in columns[c0:c1]:
+                    nodes.in_rest[j] = True
+                nodes.n_children[parent] -= 1
                 continue
         if known == _REST:
-            if not np.any(in_rest[columns[c0:c1]]):
-                n_children[parent] -= 1
+            if _count_rest(nodes, columns[c0:c1]) == 0:
+                nodes.n_children[parent] -= 1
                 continue
             if parent == q - 1:  # no other child
-                q, n_children[parent] = parent, 0
-        for j in columns[c0:c1]:
-            scope[f, j] = in_rest[j] or known != _REST
-            in_rest[j] = False
-        kind[q] = FACTORS
-        group_start[f + 1] = group_start[f] + r1 - r0
-        group_rows[group_start[f] : group_start[f + 1]] = rows[r0:r1]
-        f += 1
-        q += 1
+                q, nodes.n_children[parent] = parent, 0
+        _add_factors(nodes, q, f, here, columns[c0:c1], known == _REST)
+        q, f = q + 1, f + 1
     if n_sums == 0:
-        q, f = 0, 0
-    node_end = np.empty(q, np.int32)
-    for node in range(q - 1, -1, -1):
-        last = node + 1
-        for _ in range(n_children[node]):
-            last = node_end[last]
-        node_end[node] = last
-    return kind[:q], node_end, log_weight[:q], scope[:f], group_rows[: group_start[f]], group_start[: f + 1]
+        return 0, 0
+    _find_ends(nodes, q)
+    return q, f

@@ -10,6 +10,7 @@ from ...table.columns import Columns
 from ..table import FACTORS, PRODUCT, SUM, Circuits
 from .fit import Table, TreeLeaves
 from .quantile_kernels import Samples, cdf_knots, make_scratch
+from .statistics_kernels import rows_by_leaf
 
 NOISE = 0.25
 """A leaf of w rows is not followed closer than this over sqrt(w): its own CDF is not that close to the truth."""
@@ -187,16 +188,17 @@ def _samples(
     mass is beyond its values. ``place`` are the fields of `Samples` that say where the CDF lies.
     """
     n_leaves = len(start) - 1
-    leaf = np.repeat(np.arange(n_leaves), np.diff(start))
+    leaf = np.repeat(np.arange(n_leaves, dtype=np.int32), np.diff(start))
     known = (atom[rows] < 0) & ~np.isnan(values[rows])
     rows, leaf = rows[known], leaf[known]
     total = np.bincount(leaf, weight[rows], n_leaves)
-    order = np.lexsort((values[rows], leaf))
+    order = np.argsort(values[rows])
+    by_leaf, first = rows_by_leaf(leaf[order], n_leaves)
+    order = order[by_leaf]
     rows, leaf = rows[order], leaf[order]
     with np.errstate(divide="ignore"):  # leaves without values
         close = np.minimum(np.maximum(np.maximum(epsilon, NOISE / np.sqrt(total)), 1 / total), 1.0)
         outside = np.minimum(1 / total, 1.0)
-    first = np.concatenate([[0], np.cumsum(np.bincount(leaf, minlength=n_leaves))])
     return Samples(values[rows], weight[rows] / total[leaf], first, epsilon=close, outside=outside, **place)
 
 

@@ -161,12 +161,18 @@ def _is_smooth(family, a, b, log_m, u, v, step):
 
 
 @kernel
+def _centres_inside(u, v, step, origin):
+    """The first and last cell centre in (u, v], whose ends are on cell edges up to rounding; infinite ends stay."""
+    first = origin + np.floor((u - origin) / step + 1.0) * step if u > -math.inf else u
+    last = origin + np.ceil((v - origin) / step - 1.0) * step if v < math.inf else v
+    return first, last
+
+
+@kernel
 def grid_mean_variance(family, a, b, lo, hi, log_norm, u, v, step, origin):
     """Mean and variance of the centres of the cells in (u, v] within the support, which lies on cell edges."""
     u, v = max(u, lo), min(v, hi)
-    # the first and last centre inside; ends are on cell edges up to rounding
-    first = origin + np.floor((u - origin) / step + 1.0) * step if u > -math.inf else u
-    last = origin + np.ceil((v - origin) / step - 1.0) * step if v < math.inf else v
+    first, last = _centres_inside(u, v, step, origin)
     if family == UNIFORM:
         n = (v - u) / step
         return 0.5 * (first + last), (n * n - 1.0) / 12.0 * step * step if n > 1.5 else 0.0
@@ -180,12 +186,13 @@ def grid_mean_variance(family, a, b, lo, hi, log_norm, u, v, step, origin):
         return min(max(mean, first), last), var
     if family == NORMAL:
         return _few(family, a, b, lo, hi, log_norm, first, last, step, origin)
-    return _core_and_tails(family, a, b, lo, hi, log_norm, u, v, first, last, step, origin)
+    return _core_and_tails(family, a, b, lo, hi, log_norm, u, v, step, origin)
 
 
 @kernel
-def _core_and_tails(family, a, b, lo, hi, log_norm, u, v, first, last, step, origin):
+def _core_and_tails(family, a, b, lo, hi, log_norm, u, v, step, origin):
     """A coarse Student t: cell by cell near its centre, by the smooth expansion further out."""
+    first, last = _centres_inside(u, v, step, origin)
     middle = cell_centre(step, origin, a)
     left, right = middle - _CORE * step, middle + _CORE * step
     log_w, mean, var = -math.inf, 0.0, 0.0
