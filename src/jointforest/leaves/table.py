@@ -8,11 +8,11 @@ import numpy as np
 
 from ..ground.records import record
 
-NORMAL = 0
+NORMAL = np.uint8(0)
 """Family code: normal(a = mean, b = standard deviation of the untruncated parent) truncated to (lo, hi]."""
-UNIFORM = 1
+UNIFORM = np.uint8(1)
 """Family code: uniform on (lo, hi], both finite; a and b unused (0)."""
-STUDENT = 2
+STUDENT = np.uint8(2)
 """Family code: Student t with 4 degrees of freedom, a = location, b = scale, truncated to (lo, hi]."""
 
 

@@ -194,9 +194,11 @@ def fit_tree(
             level_mass[:, at], missing_rate[:, j] = mass, missing
             continue
         at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
-        atoms, rest, missing_rate[:, j] = numeric_statistics(
-            table.values[j], table.codes[j], rows, start, weight, at.stop - at.start, table.spread[slot]
-        )
+        atoms, rest, missing = np.zeros((n_leaves, at.stop - at.start)), np.zeros((n_leaves, 5)), np.zeros(n_leaves)
+        numeric_statistics(
+            table.values[j], table.codes[j], rows, start, weight, table.spread[slot], atoms, rest, missing
+        )  # fmt: skip
+        missing_rate[:, j] = missing
         if at.stop > at.start:
             value, share = columns.atom_value[at], table.atom_share[at]
             atom_masses(value, share, atoms, rest, lo[:, slot], hi[:, slot], settings.smoothing, atom_mass[:, at])

@@ -32,30 +32,29 @@ def rows_by_leaf(leaf_of, n_leaves):
 
 
 @entry
-def numeric_statistics(x, atom, rows, start, weight, n_atoms, unit):
-    """Per leaf, of one numeric column ``x`` (n,) whose cells lie on atom ``atom`` (n,; -1: none); row i counts
+def numeric_statistics(x, atom, rows, start, weight, unit, atoms, rest, missing):
+    """Add up, per leaf, one numeric column ``x`` (n,) whose cells lie on atom ``atom`` (n,; -1: none); row i counts
     ``weight[i]``.
 
-    Returns
-    -------
-    atoms : float64 array (n_leaves, n_atoms)
+    Parameters
+    ----------
+    unit : float
+        What deviations are measured in.
+    atoms : float64 array (n_leaves, n_atoms), out
         Weight of the rows on each atom.
-    rest : float64 array (n_leaves, 5)
+    rest : float64 array (n_leaves, 5), out
         Of the other rows: weight, mean, sum of squared deviations over ``unit`` squared, smallest, largest.
-    missing : float64 array (n_leaves,)
-        Share of missing cells.
+    missing : float64 array (n_leaves,), out
+        Share of missing cells. All three come as zeros.
     """
-    n_leaves = start.shape[0] - 1
-    atoms = np.zeros((n_leaves, n_atoms))
-    rest = np.zeros((n_leaves, 5))
-    missing = np.zeros(n_leaves)
-    for leaf in range(n_leaves):
+    for leaf in range(start.shape[0] - 1):
         n = 0.0
         size = 0.0
         shift = 0.0
         smallest = math.inf
         largest = -math.inf
-        for r in rows[start[leaf] : start[leaf + 1]]:
+        for i in range(start[leaf], start[leaf + 1]):
+            r = rows[i]
             v = x[r]
             size += weight[r]
             if math.isnan(v):
@@ -70,12 +69,14 @@ def numeric_statistics(x, atom, rows, start, weight, n_atoms, unit):
         rest[leaf, 0] = n
         if n > 0.0:
             total = 0.0  # about a value of the leaf, so that a narrow spread far from 0 is not lost
-            for r in rows[start[leaf] : start[leaf + 1]]:
+            for i in range(start[leaf], start[leaf + 1]):
+                r = rows[i]
                 if atom[r] < 0 and not math.isnan(x[r]):
                     total += weight[r] * ((x[r] - shift) / unit)
             mean = shift + unit * (total / n)
             squares = 0.0
-            for r in rows[start[leaf] : start[leaf + 1]]:
+            for i in range(start[leaf], start[leaf + 1]):
+                r = rows[i]
                 if atom[r] < 0 and not math.isnan(x[r]):
                     squares += weight[r] * ((x[r] - mean) / unit) ** 2
             rest[leaf, 1] = mean
@@ -84,7 +85,6 @@ def numeric_statistics(x, atom, rows, start, weight, n_atoms, unit):
             rest[leaf, 4] = largest
         if size > 0.0:
             missing[leaf] /= size
-    return atoms, rest, missing
 
 
 @entry
@@ -152,10 +152,12 @@ def level_masses(codes, rows, start, weight, pseudo, prior, allowed, mass, missi
     n_leaves = start.shape[0] - 1
     n_levels = prior.shape[0]
     for leaf in range(n_leaves):
-        mass[leaf] = 0.0
+        for k in range(n_levels):
+            mass[leaf, k] = 0.0
         absent = 0.0
         size = 0.0
-        for r in rows[start[leaf] : start[leaf + 1]]:
+        for i in range(start[leaf], start[leaf + 1]):
+            r = rows[i]
             size += weight[r]
             if codes[r] < 0:
                 absent += weight[r]
