@@ -165,6 +165,8 @@ class _Notice(event.Listener):
         self._lock, self._told = threading.Lock(), False
 
     def on_start(self, what: event.Event) -> None:
+        if self._told or not what.data["dispatcher"].py_func.__module__.startswith("jointforest."):
+            return
         with self._lock:
             told, self._told = self._told, True
         if not told and sys.stderr is not None and sys.stderr.isatty():
