@@ -94,7 +94,7 @@ class Leaves(NamedTuple):
     node_row : int32 array (Q,)
         Row (L..R - 1) of a FACTORS node, -1 of others. Each of these rows is of one leaf's nodes, at least one.
     scope : uint8 array (F, d)
-        One row a FACTORS node, in node order: 1 where the node describes the column, else 0. What a row of the tables
+        One line a FACTORS node, in node order: 1 where the node describes the column, else 0. What a row of the tables
         says of columns that no node of it describes are valid parameters that no query uses.
     node_scope : int32 array (Q,)
         Row of ``scope`` of a FACTORS node, -1 of others; derived.

@@ -81,7 +81,7 @@ def learn_circuits(
     Parameters
     ----------
     columns : Columns
-    table : leaves.fit.Table
+    table : leaves.fit.fit.Table
         The rows to learn from.
     rows : int32 array (m,), start : int64 array (l + 1,)
         The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `statistics_kernels.rows_by_leaf`.
@@ -91,7 +91,7 @@ def learn_circuits(
     scope_columns : bool array (d,)
         Columns that take part. The others are held to be independent of all.
     seed, number : int
-        The stream of random numbers, see `rng`.
+        The stream of random numbers, see `ground.random_kernels.stream`.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def learn_circuits(
     Two columns that rise together, so that a leaf of all rows is a sum over clusters along the line:
 
     >>> import numpy as np
-    >>> from jointforest.leaves.fit import prepare
+    >>> from jointforest.leaves.fit.fit import prepare
     >>> start = np.zeros(3, np.int32)
     >>> columns = Columns(
     ...     np.zeros(2, np.uint8), np.array([0, 1], np.int32), np.zeros(2), np.zeros(2), start, np.empty(0), start[:1]
@@ -156,8 +156,13 @@ def class_circuits(
 
     Parameters
     ----------
-    columns, table, rows, start, weight
-        As in `learn_circuits`.
+    columns : Columns
+    table : leaves.fit.fit.Table
+        The rows to learn from.
+    rows : int32 array (m,), start : int64 array (l + 1,)
+        The rows of leaf k are ``rows[start[k]:start[k + 1]]``.
+    weight : float64 array (n,)
+        How much each row of the table counts; positive for ``rows``.
     target : int
         The categorical column of the class. Rows in which it is missing take part in no class.
 
@@ -171,7 +176,7 @@ def class_circuits(
     A leaf of three rows of class 0 and one of class 1, and a leaf of one class:
 
     >>> import numpy as np
-    >>> from jointforest.leaves.fit import prepare
+    >>> from jointforest.leaves.fit.fit import prepare
     >>> start, zero = np.array([0, 2], np.int32), np.zeros(1, np.int32)
     >>> columns = Columns(np.ones(1, np.uint8), zero, np.empty(0), np.empty(0), zero, np.empty(0), start)
     >>> table = prepare(columns, np.array([[0.0, 0, 0, 1, 1]]).T)

@@ -116,7 +116,7 @@ def quantile_circuits(
     Parameters
     ----------
     columns : Columns
-    table : leaves.fit.Table
+    table : leaves.fit.fit.Table
         The rows to learn from.
     rows : int32 array (m,), start : int64 array (l + 1,)
         The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `statistics_kernels.rows_by_leaf`.
