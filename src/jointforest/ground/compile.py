@@ -245,7 +245,8 @@ def _by_reference(cls: type) -> None:
         for name, field in zip(cls._fields, fields, strict=True):  # type: ignore[attr-defined]
             if not isinstance(field, types.Array | types.Number | types.Boolean | Record):
                 raise TypeError(f"{cls.__name__}.{name}: a record holds arrays, numbers and records, not {field}")
-        return Record(cls, fields)
+        # No kernel writes to what may be read-only, such as a model in a mapped file: one compilation serves both.
+        return Record(cls, tuple(f.copy(readonly=False) if isinstance(f, types.Array) else f for f in fields))
 
 
 follow(_by_reference)

@@ -33,7 +33,7 @@ def fit(
 ) -> TreeLeaves:  # fmt: skip
     """`fit_tree`, rows given by their leaf, each counting once."""
     weight = np.ones(len(leaf_of)) if weight is None else weight
-    return fit_tree(columns, table, *rows_by_leaf(leaf_of, len(lo)), weight, lo, hi, allowed, settings)
+    return fit_tree(columns, table, *rows_by_leaf(leaf_of.astype(np.int32), len(lo)), weight, lo, hi, allowed, settings)
 
 
 class Case:

@@ -185,7 +185,7 @@ def fit_tree(
             n_levels = at.stop - at.start
             is_uniform = settings.prior == "uniform"
             prior = np.full(n_levels, 1 / n_levels) if is_uniform else table.level_share[at]
-            pseudo = settings.smoothing * (n_levels if is_uniform else 1)
+            pseudo = float(settings.smoothing * (n_levels if is_uniform else 1))
             mass, missing = np.empty((n_leaves, n_levels)), np.empty(n_leaves)
             level_masses(
                 table.codes[j], rows, start, weight, pseudo, prior,
@@ -201,7 +201,9 @@ def fit_tree(
         missing_rate[:, j] = missing
         if at.stop > at.start:
             value, share = columns.atom_value[at], table.atom_share[at]
-            atom_masses(value, share, atoms, rest, lo[:, slot], hi[:, slot], settings.smoothing, atom_mass[:, at])
+            box, mass = (np.ascontiguousarray(lo[:, slot]), np.ascontiguousarray(hi[:, slot])), np.empty(atoms.shape)
+            atom_masses(value, share, atoms, rest, *box, float(settings.smoothing), mass)
+            atom_mass[:, at] = mass
         step = float(columns.step[slot])
         lo[:, slot], hi[:, slot] = _support(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
         if settings.leaf not in LIKE_UNIFORM:
@@ -257,7 +259,7 @@ def _edges(
     weight = rest[:, 0] / max(rest[:, 0].sum(), 1.0)
     pad = step / 2 if step > 0 else 1e-9 * abs(table.high[slot] - table.low[slot])
     low, high = float(_lower(table.low[slot], pad)), float(_higher(table.high[slot], pad))
-    below, above = mass_beyond(weight, a, b, lo, hi, low, high)
+    below, above = mass_beyond(weight, *(np.ascontiguousarray(x) for x in (a, b, lo, hi)), low, high)
     most = EDGE_ROWS / max(rest[:, 0].sum(), 1.0)
     return (low if below > most else -np.inf), (high if above > most else np.inf)
 
@@ -280,7 +282,8 @@ def _normal(
     floor = max(_min_spread(settings, slot) * unit, 0.3 * step)
     pooled = rest[:, 2].sum() / max(np.maximum(rest[:, 0] - 1, 0).sum(), 1.0)
     span = table.low[slot], table.high[slot]
-    mean, spread = means_and_spreads(rest, lo, hi, unit, centre, *span, floor, pooled, settings.spread_rows)
+    lo, hi = np.ascontiguousarray(lo), np.ascontiguousarray(hi)
+    mean, spread = means_and_spreads(rest, lo, hi, unit, centre, *span, floor, pooled, float(settings.spread_rows))
     if settings.leaf == "normal_moments":
         return mean, spread
     standard = (mean - centre) / unit, spread / unit, (lo - centre) / unit, (hi - centre) / unit  # no square overflows
