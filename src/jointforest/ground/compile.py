@@ -96,17 +96,32 @@ _BOTH = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _INNER = {**_BOTH, "no_cpython_wrapper": True, "pipeline_class": _InnerCompiler}
 
 
+def _one_signature(compiled: Any) -> Any:
+    """The inner kernel, compiled once for whole numbers of all widths, and for constants: else each is a type."""
+    template = compiled.get_call_template
+    compiled.get_call_template = lambda args, kws: template([_plain(x) for x in args], kws)
+    return compiled
+
+
+def _plain(argument: types.Type) -> types.Type:
+    argument = types.unliteral(argument)
+    return types.int64 if argument in _NARROW else argument
+
+
+_NARROW = {types.int8, types.int16, types.int32, types.uint8, types.uint16, types.uint32}
+
+
 def kernel(function: Callable) -> Any:
     """A function that only kernels call, and that makes no arrays.
 
     So nothing of it needs its references counted: counting those of some twenty arrays takes 0.4 us a call.
     """
-    return njit(_nrt=False, **_INNER)(function)  # type: ignore[call-overload]  # absent from numba's annotations
+    return _one_signature(njit(_nrt=False, **_INNER)(function))  # type: ignore[call-overload]  # not in annotations
 
 
 def array_kernel(function: Callable) -> Any:
     """A function that only kernels call, and that makes arrays."""
-    return njit(_nrt=True, **_INNER)(function)  # type: ignore[call-overload]
+    return _one_signature(njit(_nrt=True, **_INNER)(function))  # type: ignore[call-overload]
 
 
 # -- entries: what Python calls
