@@ -7,6 +7,8 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 TESTS = Path(__file__).parents[1]
 ORACLE = [path for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("test_")]
 
@@ -40,7 +42,7 @@ def with_helpers(paths: list[Path]) -> set[Path]:
 def is_data(thing: Any) -> bool:
     """A class that only holds fields, or a number."""
     fields = hasattr(thing, "_fields") or hasattr(thing, "__dataclass_fields__")
-    return isinstance(thing, int) or (isinstance(thing, type) and fields)
+    return isinstance(thing, int | np.integer) or (isinstance(thing, type) and fields)
 
 
 def test_the_oracle_imports_only_data_classes() -> None:
