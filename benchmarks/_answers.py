@@ -173,7 +173,7 @@ def of_table(frame: pd.DataFrame, number: str, level: str, evidence: dict[str, A
         made = jf.GenerativeForestClassifier(8, min_samples_leaf=5, random_state=0, **options).fit(X, y)
         yield from named(name, of_classifier(made, X))
     adopted = RandomForestClassifier(8, min_samples_leaf=5, random_state=0).fit(whole[numbers], whole[level])
-    taken = jf.GenerativeForestClassifier.from_forest(adopted, whole[numbers], whole[level])
+    taken = jf.GenerativeForestClassifier.from_forest(adopted, whole[numbers], whole[level], random_state=0)
     yield from named("from_forest", of_classifier(taken, whole[numbers]))
     known = frame[number].notna()
     regressor = jf.GenerativeForestRegressor(8, min_samples_leaf=5, random_state=0)
