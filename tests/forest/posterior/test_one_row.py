@@ -64,8 +64,8 @@ def test_a_posterior_weighs_its_evidence_once(monkeypatch) -> None:
 
     joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
     calls = []
-    weigh = module.weigh_one
-    monkeypatch.setattr(module, "weigh_one", lambda *given: calls.append(1) or weigh(*given))
+    weigh = module.posterior_rows
+    monkeypatch.setattr(module, "posterior_rows", lambda *given: calls.append(1) or weigh(*given))
     known = joint.given("body_mass_g > 5000")
     for name, marginal in known.marginals().items():
         if joint.levels(name):

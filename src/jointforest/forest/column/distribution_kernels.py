@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...ground.compile import entry, kernel
+from ...ground.compile import array_kernel, entry, kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
 from ...leaves.one_slot.slot_kernels import find_atom, region_log_mass, slot_cdf, value_log_density
 from ..posterior.region_kernels import cell_region, in_region, known_number
@@ -14,8 +14,9 @@ from .mixture_kernels import row_mixture
 
 
 @kernel
-def mixed_cdf(columns, leaves, evidence, slot, region, leaf, weight, x):
+def mixed_cdf(columns, leaves, evidence, slot, region, mixture, x):
     """P(X <= x) in a mixture of leaves."""
+    leaf, weight = mixture
     total = 0.0
     for i in range(leaf.shape[0]):
         if weight[i] > 0.0:
@@ -24,11 +25,12 @@ def mixed_cdf(columns, leaves, evidence, slot, region, leaf, weight, x):
 
 
 @kernel
-def mixed_pdf(columns, leaves, evidence, slot, region, leaf, weight, x):
+def mixed_pdf(columns, leaves, evidence, slot, region, mixture, x):
     """Density (atoms of slots without grid: mass) of x in a mixture of leaves."""
     if math.isinf(x) or (region >= 0 and not in_region(columns, evidence, slot, region, x)):
         return 0.0
     atom = find_atom(columns, slot, x)
+    leaf, weight = mixture
     total = 0.0
     for i in range(leaf.shape[0]):
         if weight[i] > 0.0:
@@ -55,39 +57,35 @@ def known_pdf(columns, slot, value, x):
     return 1.0 if find_atom(columns, slot, x) >= 0 else math.inf
 
 
-@entry
-def cdf_rows(columns, leaves, evidence, j, post, first, x):
-    """P(column j <= x) in each row of the posterior (of the rows first..); shape (rows, len(x))."""
-    n = post.log_evidence.shape[0]
+@array_kernel
+def rows_at_points(columns, leaves, evidence, j, post, first, x, is_density):
+    """CDF or density of column j at the points x in each row of the posterior (of the rows first..)."""
+    n, slot = post.log_evidence.shape[0], columns.slot[j]
     out = np.empty((n, x.shape[0]), np.float64)
     for i in range(n):
         value = evidence.value[first + i, j]
         region = cell_region(evidence, first + i, j)
-        leaf, weight = row_mixture(post, i)
+        mixture = row_mixture(post, i)
         for k in range(x.shape[0]):
             if post.log_evidence[i] == -math.inf or math.isnan(x[k]):
                 out[i, k] = math.nan
             elif value == value:
-                out[i, k] = known_cdf(columns, columns.slot[j], value, x[k])
+                at = known_pdf(columns, slot, value, x[k]) if is_density else known_cdf(columns, slot, value, x[k])
+                out[i, k] = at
+            elif is_density:
+                out[i, k] = mixed_pdf(columns, leaves, evidence, slot, region, mixture, x[k])
             else:
-                out[i, k] = mixed_cdf(columns, leaves, evidence, columns.slot[j], region, leaf, weight, x[k])
+                out[i, k] = mixed_cdf(columns, leaves, evidence, slot, region, mixture, x[k])
     return out
+
+
+@entry
+def cdf_rows(columns, leaves, evidence, j, post, first, x):
+    """P(column j <= x) in each row of the posterior (of the rows first..); shape (rows, len(x))."""
+    return rows_at_points(columns, leaves, evidence, j, post, first, x, False)
 
 
 @entry
 def pdf_rows(columns, leaves, evidence, j, post, first, x):
     """Density of column j at x in each row of the posterior (of the rows first..); shape (rows, len(x))."""
-    n = post.log_evidence.shape[0]
-    out = np.empty((n, x.shape[0]), np.float64)
-    for i in range(n):
-        value = evidence.value[first + i, j]
-        region = cell_region(evidence, first + i, j)
-        leaf, weight = row_mixture(post, i)
-        for k in range(x.shape[0]):
-            if post.log_evidence[i] == -math.inf or math.isnan(x[k]):
-                out[i, k] = math.nan
-            elif value == value:
-                out[i, k] = known_pdf(columns, columns.slot[j], value, x[k])
-            else:
-                out[i, k] = mixed_pdf(columns, leaves, evidence, columns.slot[j], region, leaf, weight, x[k])
-    return out
+    return rows_at_points(columns, leaves, evidence, j, post, first, x, True)

@@ -13,8 +13,9 @@ from .mixture_kernels import row_mixture
 
 
 @array_kernel
-def mixed_levels(columns, leaves, evidence, slot, region, leaf, weight):
-    """Level probabilities of a slot, given the region, in the mixture of these leaves with these weights; (K,)."""
+def mixed_levels(columns, leaves, evidence, slot, region, mixture):
+    """Level probabilities of a slot, given the region, in a mixture; (K,)."""
+    leaf, weight = mixture
     start = columns.level_start[slot]
     out = np.zeros(columns.level_start[slot + 1] - start, np.float64)
     level_mass, log_level = leaves.level_mass, leaves.log_level
@@ -44,6 +45,6 @@ def level_rows(columns, leaves, evidence, j, post, first):
         elif x == x:
             out[i, int(x)] = 1.0
         else:
-            leaf, weight = row_mixture(post, i)
-            out[i] = mixed_levels(columns, leaves, evidence, slot, cell_region(evidence, first + i, j), leaf, weight)
+            region = cell_region(evidence, first + i, j)
+            out[i] = mixed_levels(columns, leaves, evidence, slot, region, row_mixture(post, i))
     return out

@@ -14,23 +14,25 @@ from .mixture_kernels import row_mixture
 
 @entry
 def leaf_moments(columns, leaves, evidence, j, described, first, stop):
-    """Mean and variance of column j in the rows first..stop-1 of the tables, nothing known of it; (stop - first, 2).
+    """Mean and variance of column j in the parameter rows first..stop-1, nothing known of it; (stop - first, 2).
 
     NaN in rows that are not ``described`` (bool (R,)): those of circuits that say nothing of the column.
     """
     out = np.full((stop - first, 2), math.nan)
     for row in range(first, stop):
         if described[row]:
-            out[row - first] = slot_mean_variance(columns, leaves, evidence, row, columns.slot[j], -1)
+            both = slot_mean_variance(columns, leaves, evidence, np.int32(row), columns.slot[j], np.int64(-1))
+            out[row - first] = both
     return out
 
 
 @array_kernel
-def mixed_moments(columns, leaves, evidence, slot, region, leaf, weight, table):
+def mixed_moments(columns, leaves, evidence, slot, region, mixture, table):
     """Mean and variance of a slot in a mixture of leaves, by the law of total variance around the mixture's mean.
 
     ``table`` holds the leaves' unconditional moments; if it is empty they are computed here.
     """
+    leaf, weight = mixture
     moments = np.zeros((leaf.shape[0], 2), np.float64)
     mean, variance = 0.0, 0.0
     for i in range(leaf.shape[0]):
@@ -58,6 +60,5 @@ def mean_variance_rows(columns, leaves, evidence, j, post, first, table):
             out[i, 0], out[i, 1] = known_number(columns, columns.slot[j], x), 0.0
         else:
             region = cell_region(evidence, first + i, j)
-            leaf, weight = row_mixture(post, i)
-            out[i] = mixed_moments(columns, leaves, evidence, columns.slot[j], region, leaf, weight, table)
+            out[i] = mixed_moments(columns, leaves, evidence, columns.slot[j], region, row_mixture(post, i), table)
     return out

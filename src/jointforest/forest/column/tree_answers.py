@@ -8,6 +8,7 @@ from ...table.regions import Evidence
 from ..forest import Forest
 from ..posterior.combine_kernels import with_routed
 from ..posterior.posterior import LeafPosterior, by_chunks
+from ..posterior.weight_kernels import row_scratch
 from .moments import moments_table, numeric_slot
 
 
@@ -42,8 +43,9 @@ def tree_answers(forest: Forest, evidence: Evidence, j: int, n_jobs: int | None 
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         n = len(post.log_evidence)
+        scratch = row_scratch(forest)
         start, leaf, log_weight, fallen = with_routed(
-            forest.columns, forest.trees, leaves, rows, first, post.start, post.leaf, post.log_weight, int(j), n_trees
+            forest.columns, forest.trees, leaves, rows, first, post, int(j), n_trees, scratch
         )
         row, tree = np.repeat(np.arange(n), np.diff(start)), leaves.tree[leaf]
         kept = tree < n_trees

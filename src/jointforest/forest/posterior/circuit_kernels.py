@@ -52,7 +52,7 @@ def factors_log_density(columns, leaves, evidence, row, atom, q):
             elif region >= 0:
                 total += level_region_log_mass(columns, leaves, evidence, of, slot, region)
         elif x == x:
-            total += value_log_density(columns, leaves, of, slot, x, atom[j])
+            total += value_log_density(columns, leaves, of, slot, x, np.int64(atom[j]))
         elif region >= 0:
             total += region_log_mass(columns, leaves, evidence, of, slot, region)
         if total == -math.inf:
@@ -196,7 +196,7 @@ def draw_parts(leaves, leaf, value, active, state, of):
         of[:] = leaf
         return
     end = leaves.node_end
-    q = leaves.node_start[leaf]
+    q = np.int64(leaves.node_start[leaf])
     active[q] = 1
     while q < leaves.node_start[leaf + 1]:
         if not active[q]:

@@ -78,63 +78,64 @@ def routed_rows(trees, value, first, stop, n_trees):
 
 
 @entry
-def with_routed(columns, trees, leaves, evidence, first, start, leaf, log_weight, column, n_trees):
-    """The entries, and those of the trees that give a row's evidence probability 0: the leaves that it can reach.
+def with_routed(columns, trees, leaves, evidence, first, post, wanted, n_trees, scratch):
+    """The entries of a posterior, and those of the trees that give a row's evidence probability 0: what it can reach.
 
-    Their boxes still tell something, though their densities exclude the evidence, as uniform or cut ones do. Each
-    weighs as its share of rows. The last array marks these entries.
+    The boxes of these leaves still tell something, though their densities exclude the evidence, as uniform or cut
+    ones do. Each weighs as its share of rows. ``wanted`` is a column, or -1 for leaves; ``scratch`` is of
+    `weight_kernels.row_scratch`. Returns start, leaf, log weight, and a mark at these entries.
     """
-    n = start.shape[0] - 1
-    stack = np.empty(trees.feature.shape[0], np.int32)
-    reached = np.empty(leaves.log_weight.shape[0], np.int32)
-    reached_weight = np.empty(leaves.log_weight.shape[0], np.float64)
-    zero, weight = np.zeros(leaves.node_kind.shape[0]), np.empty(leaves.node_kind.shape[0])
-    row_leaf, row_weight = np.empty(leaves.tree.shape[0], np.int32), np.empty(leaves.tree.shape[0], np.float64)
+    n = post.log_evidence.shape[0]
     met = np.empty(n_trees, np.bool_)
-    new_start = np.zeros(n + 1, np.int64)
-    new_leaf, new_weight = np.empty(leaf.shape[0], np.int32), np.empty(leaf.shape[0], np.float64)
-    is_fallen = np.empty(leaf.shape[0], np.bool_)
-    end = 0
+    start = np.zeros(n + 1, np.int64)
+    leaf, log_weight = np.empty(post.leaf.shape[0], np.int32), np.empty(post.leaf.shape[0], np.float64)
+    is_fallen = np.empty(post.leaf.shape[0], np.bool_)
+    scratch.value[:] = 0.0
+    end = np.int64(0)
     for i in range(n):
         met[:] = False
-        for k in range(start[i], start[i + 1]):
-            if leaves.tree[leaf[k]] < n_trees:
-                met[leaves.tree[leaf[k]]] = True
-        fallen = 0
+        for k in range(post.start[i], post.start[i + 1]):
+            if leaves.tree[post.leaf[k]] < n_trees:
+                met[leaves.tree[post.leaf[k]]] = True
+        fallen = np.int64(0)
         if not met.all():
-            m = reachable(columns, trees, evidence, first + i, stack, reached)
-            kept = 0
-            for k in range(m):
-                at = reached[k]
-                if leaves.tree[at] < n_trees and not met[leaves.tree[at]]:
-                    reached[kept], reached_weight[kept] = at, leaves.log_weight[at]
-                    if column >= 0 and has_circuit(leaves, at):
-                        share_out(leaves, at, reached_weight[kept], zero, weight)
-                    kept += 1
-            if column >= 0:
-                fallen = rows_of_column(leaves, column, reached, reached_weight, kept, weight, row_leaf, row_weight)
-                region = cell_region(evidence, first + i, column)
-                if region >= 0:
-                    fallen = rows_that_meet(columns, leaves, evidence, column, region, row_leaf, row_weight, fallen)
-            else:
-                fallen = kept
-                row_leaf[:kept], row_weight[:kept] = reached[:kept], reached_weight[:kept]
-        size = fallen + start[i + 1] - start[i]
-        if end + size > new_leaf.shape[0]:
-            room = max(2 * new_leaf.shape[0], end + size)
-            new_leaf, new_weight = widened(new_leaf, end, room), widened(new_weight, end, room)
-            is_fallen = widened(is_fallen, end, room)
-        a, b = start[i], 0
+            fallen = entries_of_others(columns, trees, leaves, evidence, first + i, wanted, met, scratch)
+        size = fallen + post.start[i + 1] - post.start[i]
+        if end + size > leaf.shape[0]:
+            longer = max(2 * leaf.shape[0], end + size)
+            leaf, log_weight = widened(leaf, end, longer), widened(log_weight, end, longer)
+            is_fallen = widened(is_fallen, end, longer)
+        a, b = post.start[i], 0
         for k in range(end, end + size):  # both are in the order of trees
-            if b == fallen or (a < start[i + 1] and leaves.tree[leaf[a]] < leaves.tree[row_leaf[b]]):
-                new_leaf[k], new_weight[k], is_fallen[k] = leaf[a], log_weight[a], False
+            if b == fallen or (a < post.start[i + 1] and leaves.tree[post.leaf[a]] < leaves.tree[scratch.entry[b]]):
+                leaf[k], log_weight[k], is_fallen[k] = post.leaf[a], post.log_weight[a], False
                 a += 1
             else:
-                new_leaf[k], new_weight[k], is_fallen[k] = row_leaf[b], row_weight[b], True
+                leaf[k], log_weight[k], is_fallen[k] = scratch.entry[b], scratch.log_entry[b], True
                 b += 1
         end += size
-        new_start[i + 1] = end
-    return new_start, new_leaf[:end], new_weight[:end], is_fallen[:end]
+        start[i + 1] = end
+    return start, leaf[:end], log_weight[:end], is_fallen[:end]
+
+
+@kernel
+def entries_of_others(columns, trees, leaves, evidence, row, wanted, met, scratch):
+    """Write what a row can reach of the trees that are not ``met``, as entries with their share of rows; how many."""
+    leaf, log_weight, entry, log_entry = scratch.leaf, scratch.log_weight, scratch.entry, scratch.log_entry
+    kept = 0
+    for k in range(reachable(columns, trees, evidence, row, scratch.stack, leaf)):
+        at = leaf[k]
+        if leaves.tree[at] < met.shape[0] and not met[leaves.tree[at]]:
+            leaf[kept], log_weight[kept] = at, leaves.log_weight[at]
+            if wanted >= 0 and has_circuit(leaves, at):
+                share_out(leaves, at, log_weight[kept], scratch.value, scratch.share)
+            kept += 1
+    if wanted < 0:
+        entry[:kept], log_entry[:kept] = leaf[:kept], log_weight[:kept]
+        return kept
+    n = rows_of_column(leaves, wanted, leaf, log_weight, kept, scratch.share, entry, log_entry)
+    region = cell_region(evidence, row, wanted)
+    return rows_that_meet(columns, leaves, evidence, wanted, region, entry, log_entry, n) if region >= 0 else n
 
 
 @kernel

@@ -8,7 +8,7 @@ from ...ground.threads import chunks, map_ordered
 from ...table.distinct_rows import distinct_rows
 from ...table.regions import Evidence
 from ..forest import Forest
-from .weight_kernels import log_density_rows
+from .weight_kernels import LOG_EVIDENCE, posterior_rows, row_scratch
 
 _ROWS = 2048
 
@@ -37,7 +37,8 @@ def log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> 
     rows, place = distinct_rows(evidence)
 
     def work(first: int, stop: int) -> np.ndarray:
-        return log_density_rows(forest.columns, forest.trees, forest.leaves, rows, first, stop)
+        scratch = row_scratch(forest)
+        return posterior_rows(forest.columns, forest.trees, forest.leaves, rows, first, stop, LOG_EVIDENCE, scratch)[3]
 
     parts = list(map_ordered(work, chunks(len(rows.value), _ROWS), n_jobs))
     return np.concatenate([np.empty(0), *parts])[place] + evidence.log_penalty

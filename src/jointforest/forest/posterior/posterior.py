@@ -7,18 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ground.records import record
 from ...ground.threads import chunks, map_ordered, n_threads
 from ...table.distinct_rows import distinct_rows
 from ...table.regions import Evidence
 from ..forest import Forest
 from .combine_kernels import routed_rows, weigh_trees, with_routed
-from .one_row_kernels import entries_of_column, weigh_one
-from .weight_kernels import posterior_rows
+from .one_row_kernels import entries_of_column
+from .weight_kernels import LEAVES, LEAVES_AND_SHARES, posterior_rows, row_scratch
 
 _ENTRIES = 2_000_000
 _ROUTED_ROWS = 2048
 
 
+@record
 class LeafPosterior(NamedTuple):
     """Leaves of n rows of evidence, sparse: row i has the entries ``start[i]:start[i + 1]``.
 
@@ -88,15 +90,18 @@ class OneRow:
 
     def __init__(self, forest: Forest, evidence: Evidence) -> None:
         self._leaves = forest.leaves
-        self._leaf, self._log_weight, self._node, self._log_evidence = weigh_one(
-            forest.columns, forest.trees, forest.leaves, evidence
+        scratch = row_scratch(forest)
+        self._share = scratch.share
+        self._post = LeafPosterior(
+            *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, 0, 1, LEAVES_AND_SHARES, scratch)
         )
 
     def posterior(self, column: int | None) -> LeafPosterior:
         """`chunk_posterior` of the row."""
-        entry, log_weight, log_evidence = self._leaf, self._log_weight, self._log_evidence
-        if column is not None and len(self._node):
-            entry, log_weight, log_evidence = entries_of_column(self._leaves, column, entry, log_weight, self._node)
+        if column is None or not len(self._share):
+            return self._post
+        of_leaf = self._post.leaf, self._post.log_weight
+        entry, log_weight, log_evidence = entries_of_column(self._leaves, column, *of_leaf, self._share)
         return LeafPosterior(np.array([0, len(entry)]), entry, log_weight, np.array([log_evidence]))
 
 
@@ -177,13 +182,16 @@ def chunk_posterior(
     tree that gives the evidence probability 0 has a say only for ``beta`` = 0, or where all do: it answers by the
     leaves that the evidence can reach. The background does not count.
     """
-    j = -1 if column is None else int(column)
+    j = LEAVES if column is None else int(column)
+    scratch = row_scratch(forest)
+    post = LeafPosterior(
+        *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, first, stop, j, scratch)
+    )
     if beta == 1.0:
-        return LeafPosterior(*posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, first, stop, j))
+        return post
     n_trees = len(forest.trees.root) - forest.has_background
-    start, leaf, log_weight, _ = posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, first, stop, j)
     start, leaf, log_weight, fallen = with_routed(
-        forest.columns, forest.trees, forest.leaves, evidence, first, start, leaf, log_weight, j, n_trees
+        forest.columns, forest.trees, forest.leaves, evidence, first, post, j, n_trees, scratch
     )
     return LeafPosterior(start, leaf, *weigh_trees(start, log_weight, fallen, forest.leaves.tree[leaf], n_trees, beta))
 

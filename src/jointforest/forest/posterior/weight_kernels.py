@@ -1,26 +1,31 @@
 """How well a row of evidence fits each leaf: the kernels behind every query.
 
 Columns are the outer loop and a block of leaves the inner one: what belongs to the cell is computed once a block, the
-inner loops hold plain arrays, and a block's parameters stay in the processor's cache from column to column. Kernels
-that make no arrays count no references (``kernel``, see `leaves._slots`).
+inner loops hold plain arrays, and a block's parameters stay in the processor's cache from column to column.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from ...ground.compile import array_kernel, entry, kernel
+from ...ground.records import record
 from ...leaves.families.family_kernels import log_pdf
 from ...leaves.one_slot.grid_kernels import cell_centre, log_cell_density
 from ...leaves.one_slot.slot_kernels import find_atom, level_region_log_mass, region_log_mass
+from ..forest import Forest
 from .circuit_kernels import circuit_log_density, find_atoms, has_circuit, rows_of_column, share_out
 from .reach_kernels import reachable
 from .region_kernels import cell_region
 
 BLOCK = 256
 """Leaves a block."""
+LEAVES, LEAVES_AND_SHARES, LOG_EVIDENCE = -1, -2, -3
+"""What `posterior_rows` is wanted for beside a column: leaves; these and, of one row, the shares of their circuits'
+nodes; log p(evidence) alone."""
 
 
 @kernel
@@ -32,7 +37,7 @@ def add_level(log_level, level, leaf, first, end, total):
 
 @kernel
 def add_value(columns, leaves, slot, x, leaf, first, end, total):
-    """Add the log density of a number (`leaves._slots.value_log_density`) to the totals of the leaves first..end-1."""
+    """Add the log density of a number (`slot_kernels.value_log_density`) to the totals of the leaves first..end-1."""
     family, a, b, lo, hi = leaves.family, leaves.a, leaves.b, leaves.lo, leaves.hi
     log_norm, log_rest, atom_mass = leaves.log_norm, leaves.log_rest, leaves.atom_mass
     step = columns.step[slot]
@@ -97,13 +102,58 @@ def add_cells(columns, leaves, evidence, row, leaf, first, end, log_weight):
                 add_region(columns, leaves, evidence, j, region, leaf, first, end, log_weight)
 
 
-@kernel
-def weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, atom, value):
-    """Write the leaves that the row's evidence meets and their log p(leaf, evidence); return how many.
+@record
+class RowScratch(NamedTuple):
+    """What weighing a row of evidence writes to, used again from row to row; see `row_scratch`.
 
-    Leaves that give the evidence probability 0 are left out. ``value`` gets log p(evidence) of the circuits' nodes,
-    where a leaf is listed; ``atom`` is scratch.
+    Attributes
+    ----------
+    stack : int32 array, as long as all trees have nodes
+        Nodes still to be visited.
+    leaf : int32 array (L,), log_weight : float64 array (L,)
+        Leaves that the row meets, and their log p(leaf, evidence).
+    atom : int32 array (d,)
+        The atom that each number of the row is, see `circuit_kernels.find_atoms`.
+    value, share : float64 arrays (Q,)
+        Of the nodes of leaves with circuits: log p(evidence), and log p(node takes part, evidence).
+    entry : int32 array (R,), log_entry : float64 array (R,)
+        Parameter rows that describe a column, and their log p(row describes it, evidence).
     """
+
+    stack: np.ndarray
+    leaf: np.ndarray
+    log_weight: np.ndarray
+    atom: np.ndarray
+    value: np.ndarray
+    share: np.ndarray
+    entry: np.ndarray
+    log_entry: np.ndarray
+
+
+def row_scratch(forest: Forest) -> RowScratch:
+    """Scratch for weighing rows under this forest."""
+    leaves = forest.leaves
+    n_leaves, n_nodes, n_entries = len(leaves.log_weight), len(leaves.node_kind), len(leaves.tree)
+    return RowScratch(
+        stack=np.empty(len(forest.trees.feature), np.int32),
+        leaf=np.empty(n_leaves, np.int32),
+        log_weight=np.empty(n_leaves),
+        atom=np.empty(len(forest.columns.slot), np.int32),
+        value=np.zeros(n_nodes),
+        share=np.empty(n_nodes),
+        entry=np.empty(n_entries, np.int32),
+        log_entry=np.empty(n_entries),
+    )
+
+
+@kernel
+def weigh_row(columns, trees, leaves, evidence, row, scratch):
+    """Write the leaves that the row's evidence meets and their log p(leaf, evidence) to the scratch; return how many.
+
+    Leaves that give the evidence probability 0 are left out. The scratch also gets log p(evidence) of the circuits'
+    nodes, where a leaf is listed.
+    """
+    leaf, log_weight, value = scratch.leaf, scratch.log_weight, scratch.value
     if knows_nothing(evidence, row):
         n = leaves.log_weight.shape[0]
         for i in range(n):
@@ -111,7 +161,7 @@ def weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, at
             log_weight[i] = leaves.log_weight[i]
         value[:] = 0.0
         return n
-    n = reachable(columns, trees, evidence, row, stack, leaf)
+    n = reachable(columns, trees, evidence, row, scratch.stack, leaf)
     for i in range(n):
         log_weight[i] = leaves.log_weight[leaf[i]]
     if value.shape[0] > 0:
@@ -121,10 +171,10 @@ def weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, at
     for first in range(0, n, BLOCK):
         add_cells(columns, leaves, evidence, row, leaf, first, min(first + BLOCK, n), log_weight)
     if value.shape[0] > 0:
-        find_atoms(columns, evidence, row, atom)
+        find_atoms(columns, evidence, row, scratch.atom)
         for i in range(n):
             if has_circuit(leaves, leaf[i]):
-                log_weight[i] = circuit_log_density(columns, leaves, evidence, row, atom, leaf[i], value)
+                log_weight[i] = circuit_log_density(columns, leaves, evidence, row, scratch.atom, leaf[i], value)
                 log_weight[i] += leaves.log_weight[leaf[i]]
     kept = 0
     for i in range(n):
@@ -149,61 +199,44 @@ def log_sum(x, n):
 
 
 @entry
-def log_density_rows(columns, trees, leaves, evidence, first, stop):
-    """log p(evidence) of the rows first..stop-1, without the penalty; nothing is stored."""
-    stack = np.empty(trees.feature.shape[0], np.int32)
-    leaf = np.empty(leaves.log_weight.shape[0], np.int32)
-    log_weight = np.empty(leaves.log_weight.shape[0], np.float64)
-    atom, value = np.empty(columns.slot.shape[0], np.int32), np.empty(leaves.node_kind.shape[0], np.float64)
-    out = np.empty(stop - first, np.float64)
-    for row in range(first, stop):
-        n = weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, atom, value)
-        out[row - first] = log_sum(log_weight, n)
-    return out
-
-
-@entry
-def posterior_rows(columns, trees, leaves, evidence, first, stop, column):
+def posterior_rows(columns, trees, leaves, evidence, first, stop, wanted, scratch):
     """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of the rows first..stop-1.
 
-    With ``column`` >= 0 the entries are not leaves but rows of the parameter tables that describe the column.
+    If a column is ``wanted`` the entries are not leaves but the parameter rows that describe the column. One kernel
+    answers whatever is wanted, because weighing rows takes long to compile.
     """
-    stack = np.empty(trees.feature.shape[0], np.int32)
-    leaf = np.empty(leaves.log_weight.shape[0], np.int32)
-    log_weight = np.empty(leaves.log_weight.shape[0], np.float64)
-    n_nodes = leaves.node_kind.shape[0]
-    atom, value = np.empty(columns.slot.shape[0], np.int32), np.empty(n_nodes, np.float64)
-    n_entries = leaves.tree.shape[0] if column >= 0 and n_nodes > 0 else 0
-    weight = np.empty(n_nodes if n_entries > 0 else 0, np.float64)
-    entry, log_entry = np.empty(n_entries, np.int32), np.empty(n_entries, np.float64)
-    if n_entries == 0:
-        entry, log_entry = leaf, log_weight
+    several = wanted >= 0 and leaves.node_kind.shape[0] > 0  # a leaf may have several entries
     start = np.zeros(stop - first + 1, np.int64)
-    all_leaf = np.empty(1024, np.int32)
-    all_log_weight = np.empty(1024, np.float64)
+    all_leaf = np.empty(1024 if wanted != LOG_EVIDENCE else 0, np.int32)
+    all_log_weight = np.empty(all_leaf.shape[0], np.float64)
     log_evidence = np.empty(stop - first, np.float64)
-    end = 0
+    end = np.int64(0)
     for row in range(first, stop):
-        n = weigh_row(columns, trees, leaves, evidence, row, stack, leaf, log_weight, atom, value)
-        if n_entries > 0:
+        n = weigh_row(columns, trees, leaves, evidence, row, scratch)
+        if several or wanted == LEAVES_AND_SHARES:
             for i in range(n):
-                if has_circuit(leaves, leaf[i]):
-                    share_out(leaves, leaf[i], log_weight[i], value, weight)
-            n = rows_of_column(leaves, column, leaf, log_weight, n, weight, entry, log_entry)
+                if has_circuit(leaves, scratch.leaf[i]):
+                    share_out(leaves, scratch.leaf[i], scratch.log_weight[i], scratch.value, scratch.share)
+        leaf, log_weight = scratch.leaf, scratch.log_weight
+        if several:
+            n = rows_of_column(leaves, wanted, leaf, log_weight, n, scratch.share, scratch.entry, scratch.log_entry)
+            leaf, log_weight = scratch.entry, scratch.log_entry
+        log_evidence[row - first] = log_sum(log_weight, n)
+        if wanted == LOG_EVIDENCE:
+            continue
         if end + n > all_leaf.shape[0]:
-            room = max(2 * all_leaf.shape[0], end + n)
-            all_leaf, all_log_weight = widened(all_leaf, end, room), widened(all_log_weight, end, room)
-        all_leaf[end : end + n] = entry[:n]
-        all_log_weight[end : end + n] = log_entry[:n]
+            size = max(2 * all_leaf.shape[0], end + n)
+            all_leaf, all_log_weight = widened(all_leaf, end, size), widened(all_log_weight, end, size)
+        all_leaf[end : end + n] = leaf[:n]
+        all_log_weight[end : end + n] = log_weight[:n]
         end += n
         start[row - first + 1] = end
-        log_evidence[row - first] = log_sum(log_entry, n)
     return start, all_leaf[:end], all_log_weight[:end], log_evidence
 
 
 @array_kernel
-def widened(x, n, room):
-    """A longer array that starts with the first n entries of x."""
-    wider = np.empty(room, x.dtype)
+def widened(x, n, size):
+    """An array of this size that starts with the first n entries of x."""
+    wider = np.empty(size, x.dtype)
     wider[:n] = x[:n]
     return wider

@@ -13,12 +13,13 @@ from ...table.columns import Columns
 from ...table.regions import Evidence
 from ...table.schema import Schema, kernel_columns
 from ..forest import Forest
-from .condition_kernels import parents, pieces, weigh
+from ..posterior.weight_kernels import LEAVES, posterior_rows, row_scratch
+from .condition_kernels import parents, pieces
 from .rebuild import Nodes, Packed, nodes_of, packed, smaller_trees, without
 
 
 class _Pieces(NamedTuple):
-    """What `_condition.pieces` returns, of one column."""
+    """What `condition_kernels.pieces` returns, of one column."""
 
     start: np.ndarray
     run: np.ndarray
@@ -69,7 +70,8 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
     """
     columns, leaves = forest.columns, forest.leaves
     evidence = _as_regions(forest.schema, columns, evidence)
-    leaf, log_joint, value = weigh(columns, forest.trees, leaves, evidence)
+    scratch = row_scratch(forest)
+    _, leaf, log_joint, _ = posterior_rows(columns, forest.trees, leaves, evidence, 0, 1, LEAVES, scratch)
     if not len(leaf):
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
     log_weight = np.full(len(leaves.log_weight), -np.inf)
@@ -81,7 +83,7 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
         for j, region in regions.items()
         if not columns.is_categorical[j]
     }
-    nodes = _split(_reweighed(*nodes_of(leaves, small.leaf), value), cut)
+    nodes = _split(_reweighed(*nodes_of(leaves, small.leaf), scratch.value), cut)
     new = packed(nodes)
 
     pinned = {j: float(x) for j, x in enumerate(evidence.value[0].tolist()) if x == x}
@@ -160,7 +162,7 @@ def _as_regions(schema: Schema, columns: Columns, evidence: Evidence) -> Evidenc
 def _reweighed(nodes: Nodes, old: np.ndarray, value: np.ndarray) -> Nodes:
     """Circuits whose sums have their posterior weights; children of weight 0 go.
 
-    ``old`` and ``value`` are as of `nodes_of` and `_condition.weigh`.
+    ``old`` and ``value`` are as of `nodes_of` and `RowScratch`.
     """
     if not len(value):
         return nodes

@@ -1,4 +1,4 @@
-"""Kernels of conditioning: what leaves and circuit nodes weigh, and which runs of a region a row has mass in."""
+"""Kernels of conditioning: parents of circuit nodes, and which runs of a region a row has mass in."""
 
 from __future__ import annotations
 
@@ -8,18 +8,6 @@ import numpy as np
 
 from ...ground.compile import entry
 from ...leaves.one_slot.slot_kernels import has_atom, log_add, log_run_mass, safe_log
-from ..posterior.weight_kernels import weigh_row
-
-
-@entry
-def weigh(columns, trees, leaves, evidence):
-    """Leaves that row 0 meets, their log p(leaf, evidence), and log p(evidence) of each of their circuits' nodes."""
-    n_leaves, d = leaves.log_weight.shape[0], columns.slot.shape[0]
-    stack, leaf = np.empty(trees.feature.shape[0], np.int32), np.empty(n_leaves, np.int32)
-    log_weight, atom = np.empty(n_leaves, np.float64), np.empty(d, np.int32)
-    value = np.zeros(leaves.node_kind.shape[0], np.float64)
-    n = weigh_row(columns, trees, leaves, evidence, 0, stack, leaf, log_weight, atom, value)
-    return leaf[:n].copy(), log_weight[:n].copy(), value
 
 
 @entry

@@ -1,15 +1,17 @@
-"""Kernel that draws rows."""
+"""Kernels that draw rows."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from ...ground.compile import entry, kernel
+from ...ground.compile import array_kernel, entry, kernel
 from ...ground.random_kernels import stream, uniform
+from ...ground.records import record
 from ...leaves.one_slot.slot_kernels import level_draw, slot_draw
-from ..column.mixture_kernels import row_mixture
+from ...leaves.table import Leaves
 from ..posterior.circuit_kernels import circuit_log_density, draw_parts, find_atoms, has_circuit
 from ..posterior.region_kernels import cell_region
 
@@ -35,37 +37,120 @@ def draw_row(columns, leaves, evidence, row, leaf, of, missing, state, out):
                 out[j] = math.nan
 
 
+@record
+class Draws(NamedTuple):
+    """Which draws are made of each row: ``first`` .. ``stop - 1`` of ``m``.
+
+    Attributes
+    ----------
+    m, first, stop : int
+    seed : int
+        Draw k of row i has the random stream of number ``i * m + k`` under this seed.
+    missing : bool
+        Whether cells of which nothing is known are blanked as often as they are missing in the leaf's rows.
+    """
+
+    m: int
+    first: int
+    stop: int
+    seed: int
+    missing: bool
+
+
+@record
+class DrawScratch(NamedTuple):
+    """What drawing writes to, used again from row to row; see `draw_scratch`.
+
+    Attributes
+    ----------
+    weight : float64 array, as long as a row of the posterior may be
+        Cumulated weights of the row's leaves.
+    newest : int64 array, as long
+        The last draw of each of these leaves, -1 if it has none.
+    before : int64 array (draws of a row,)
+        The draw of the same leaf before this one, -1 if it is the first.
+    atom : int32 array (d,)
+    of : int32 array (d,)
+        Parameter row that describes each column.
+    value : float64 array (Q,), active : uint8 array (Q,)
+        Log p(evidence) of circuit nodes, and whether a node takes part in a draw.
+    """
+
+    weight: np.ndarray
+    newest: np.ndarray
+    before: np.ndarray
+    atom: np.ndarray
+    of: np.ndarray
+    value: np.ndarray
+    active: np.ndarray
+
+
+def draw_scratch(leaves: Leaves, most: int, draws: int) -> DrawScratch:
+    """Scratch for rows of a posterior with at most ``most`` leaves, of each of which some draws are made."""
+    d, n_nodes = leaves.missing_rate.shape[1], len(leaves.node_kind)
+    return DrawScratch(
+        weight=np.empty(most),
+        newest=np.empty(most, np.int64),
+        before=np.empty(draws, np.int64),
+        atom=np.empty(d, np.int32),
+        of=np.empty(d, np.int32),
+        value=np.empty(n_nodes),
+        active=np.empty(n_nodes, np.uint8),
+    )
+
+
+@kernel
+def first_at_least(ascending, n, target):
+    """The first of the n numbers, which ascend, that is at least the target; n if none is."""
+    low, high = np.int64(0), np.int64(n)
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < target:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@array_kernel
+def choose_leaves(post, i, draws, number, scratch):
+    """Choose the leaf of each draw of row i of the posterior; lists by leaf go to ``newest`` and ``before``.
+
+    ``number`` is the stream of draw 0. Returns how many leaves the row has.
+    """
+    n, total = post.start[i + 1] - post.start[i], 0.0
+    for k in range(n):
+        total += math.exp(post.log_weight[post.start[i] + k] - post.log_evidence[i])
+        scratch.weight[k], scratch.newest[k] = total, -1
+    for k in range(draws.first, draws.stop):
+        state = stream(draws.seed, number + k)
+        at = first_at_least(scratch.weight, n, uniform(state) * total)
+        scratch.before[k - draws.first], scratch.newest[at] = scratch.newest[at], k - draws.first
+    return n
+
+
 @entry
-def draw_rows(columns, leaves, evidence, post, first, m, begin, end, seed, missing, out):
-    """Draws begin..end-1 of the m of each row of the posterior (of the rows first..), into ``out`` (n * m, d).
+def draw_rows(columns, leaves, evidence, post, first, draws, scratch, out):
+    """Draws of each row of the posterior (of the rows first..), into ``out`` (n * m, d).
 
     Draws of a row are made leaf by leaf, so that the leaves' parameters are read in order; every draw has its own
     random stream, so that the order changes nothing.
     """
-    n_nodes = leaves.node_kind.shape[0]
-    atom, of = np.empty(out.shape[1], np.int32), np.empty(out.shape[1], np.int64)
-    value, active = np.empty(n_nodes, np.float64), np.empty(n_nodes, np.uint8)
     for i in range(post.log_evidence.shape[0]):
-        at = (first + i) * m
+        row, at = first + i, (first + i) * draws.m
         if post.log_evidence[i] == -math.inf:
-            out[at + begin : at + end] = math.nan
+            out[at + draws.first : at + draws.stop] = math.nan
             continue
-        leaf, weight = row_mixture(post, i)
-        cumulative = np.cumsum(weight)
-        total = cumulative[-1]
-        entry = np.empty(end - begin, np.int64)
-        for k in range(begin, end):
-            state = stream(seed, at + k)
-            entry[k - begin] = np.searchsorted(cumulative, uniform(state) * total)
-        if n_nodes > 0:
-            find_atoms(columns, evidence, first + i, atom)
-        last = -1
-        for k in np.argsort(entry):
-            state = stream(seed, at + begin + k)
-            uniform(state)  # chose the leaf
-            this = leaf[entry[k]]
-            if this != last and has_circuit(leaves, this):
-                circuit_log_density(columns, leaves, evidence, first + i, atom, this, value)
-            last = this
-            draw_parts(leaves, this, value, active, state, of)
-            draw_row(columns, leaves, evidence, first + i, this, of, missing, state, out[at + begin + k])
+        if scratch.value.shape[0] > 0:
+            find_atoms(columns, evidence, row, scratch.atom)
+        for number in range(choose_leaves(post, i, draws, at, scratch)):
+            leaf, k = post.leaf[post.start[i] + number], scratch.newest[number]
+            if k >= 0 and has_circuit(leaves, leaf):
+                circuit_log_density(columns, leaves, evidence, row, scratch.atom, leaf, scratch.value)
+            while k >= 0:
+                to = at + draws.first + k
+                state = stream(draws.seed, to)
+                uniform(state)  # chose the leaf
+                draw_parts(leaves, leaf, scratch.value, scratch.active, state, scratch.of)
+                draw_row(columns, leaves, evidence, row, leaf, scratch.of, draws.missing, state, out[to])
+                k = scratch.before[k]

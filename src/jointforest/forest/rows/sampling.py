@@ -8,7 +8,7 @@ from ...ground.threads import chunks, map_ordered
 from ...table.regions import Evidence
 from ..forest import Forest
 from ..posterior.posterior import chunk_posterior, row_chunks
-from .draw_kernels import draw_rows
+from .draw_kernels import Draws, draw_rows, draw_scratch
 
 _DRAWS = 32_768
 
@@ -44,7 +44,9 @@ def sample(
 
     def work(rows: tuple[int, int], draws: tuple[int, int]) -> None:
         post = chunk_posterior(forest, evidence, *rows)
-        draw_rows(forest.columns, forest.leaves, evidence, post, rows[0], m, *draws, seed, missing, out)
+        scratch = draw_scratch(forest.leaves, int(np.diff(post.start).max(initial=0)), draws[1] - draws[0])
+        wanted = Draws(m, *draws, seed, missing)
+        draw_rows(forest.columns, forest.leaves, evidence, post, rows[0], wanted, scratch, out)
 
     some_rows = row_chunks(forest, evidence, max(1, _DRAWS // max(m, 1)))
     items = [(rows, draws) for rows in some_rows for draws in chunks(m, _DRAWS)]

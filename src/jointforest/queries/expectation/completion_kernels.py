@@ -22,7 +22,7 @@ def complete_rows(columns, leaves, evidence, post, m, seed, offset, out):
     draw, rows counted from ``offset`` on.
     """
     n_nodes = leaves.node_kind.shape[0]
-    atom, of = np.empty(out.shape[1], np.int32), np.empty(out.shape[1], np.int64)
+    atom, of = np.empty(out.shape[1], np.int32), np.empty(out.shape[1], np.int32)
     value, active = np.empty(n_nodes, np.float64), np.empty(n_nodes, np.uint8)
     for i in range(post.log_evidence.shape[0]):
         at = i * m

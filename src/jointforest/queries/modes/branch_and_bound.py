@@ -8,22 +8,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...forest.forest import Forest
-from ...table.regions import Evidence
-from .bound_kernels import bound_halves, choose_cut, halves, log_total, tree_bounds
-from .mode_kernels import Box
+from .bound_kernels import bound_halves, choose_cut, mixture_bound
+from .box import Box, halves
+from .problem import Problem
 
 TOLERANCE = 1e-9
 """A box is done with when its log bound is no more than this above the best row's log density."""
 _NEGLIGIBLE = math.log(0.1 * TOLERANCE)
 """Leaves that add less than this to the best row's density, all trees together, need not be followed."""
-_ROOM = 50_000_000
+_MOST_HELD = 50_000_000
 """The search also ends when open boxes hold this many leaves in all (12 bytes each)."""
 
 
 def search(
-    model: Forest,
-    evidence: Evidence,
+    problem: Problem,
     box: Box,
     leaf: np.ndarray,
     log_bound: np.ndarray,
@@ -38,9 +36,8 @@ def search(
 
     Parameters
     ----------
-    model : Forest
-    evidence : Evidence
-        One row.
+    problem : Problem
+        A model and one row of evidence.
     box : Box
         All that agrees with the evidence.
     leaf : int32 array (n,)
@@ -52,7 +49,7 @@ def search(
     visit : function
         Called with a likely point (d,) of each box that is cut; returns the best log density known then.
     budget : int
-        Boxes to cut at most. Fewer are cut if open boxes would hold too many leaves, see `_ROOM`.
+        Boxes to cut at most. Fewer are cut if open boxes would hold too many leaves, see `_MOST_HELD`.
 
     Returns
     -------
@@ -62,24 +59,23 @@ def search(
     -----
     A. H. Land and A. G. Doig, "An automatic method of solving discrete programming problems" (Econometrica, 1960).
     """
-    columns, leaves, n_trees = model.columns, model.leaves, len(model.trees.root)
-    at_least = math.log(n_trees)
-    total = log_total(tree_bounds(leaves, n_trees, leaf, log_bound)[0], -math.inf)
+    at_least = math.log(len(problem.trees.root))
+    total = mixture_bound(problem, leaf, log_bound, -math.inf)
     open_boxes, n, held, done = [(-total, 0, box, leaf, log_bound)], 0, len(leaf), -math.inf
-    while open_boxes and n < budget and held < _ROOM and -open_boxes[0][0] > best + TOLERANCE:
+    while open_boxes and n < budget and held < _MOST_HELD and -open_boxes[0][0] > best + TOLERANCE:
         total, _, box, leaf, log_bound = heapq.heappop(open_boxes)
         held -= len(leaf)
-        x, j, cut, goes_left = choose_cut(columns, leaves, evidence, box, leaf, log_bound, n_trees)
-        best = visit(x)
+        j, cut, goes_left = choose_cut(problem, box, leaf, log_bound)
+        best = visit(problem.point.copy())
         if j < 0:
             done = max(done, -total)
             continue
         n += 1
         floor = best - at_least + _NEGLIGIBLE
-        left, right = halves(columns, box, j, cut, goes_left)
-        parts = bound_halves(columns, leaves, evidence, box, left, right, j, leaf, log_bound, floor)
+        left, right = halves(problem.columns, box, j, cut, goes_left)
+        parts = bound_halves(problem, box, left, right, j, leaf, log_bound, floor)
         for i, (side, kept, bound) in enumerate(((left, *parts[:2]), (right, *parts[2:]))):
-            total_here = min(log_total(tree_bounds(leaves, n_trees, kept, bound)[0], floor), -total)
+            total_here = min(mixture_bound(problem, kept, bound, floor), -total)
             if total_here <= best + TOLERANCE:
                 done = max(done, total_here)
             else:

@@ -11,9 +11,11 @@ from ...forest.posterior.density import log_density
 from ...table.evidence import build
 from ...table.regions import Evidence
 from .ascent import ascend
-from .bound_kernels import log_total, tree_bounds
+from .bound_kernels import mixture_bound
+from .box import Box, whole
 from .branch_and_bound import TOLERANCE, search
-from .mode_kernels import Box, leaf_modes, leaves_of_rows, whole
+from .mode_kernels import leaf_modes, leaves_of_rows
+from .problem import Problem, problem_of
 
 CANDIDATES = 256
 """Modes of leaves that are compared by the density of the whole mixture, at least."""
@@ -26,14 +28,14 @@ _EQUAL = 1e-12
 
 
 class ModePoints(NamedTuple):
-    """Modes of a model, best first.
+    """Modes of a forest, best first.
 
     Attributes
     ----------
     X : float64 array (m, d)
         Complete rows, each of another cell: no two are of the same leaf in every tree.
     log_density : float64 array (m,)
-        Of the whole model.
+        Of the whole forest.
     log_bound : float
         No row that agrees with the evidence has a greater log density.
     """
@@ -43,12 +45,12 @@ class ModePoints(NamedTuple):
     log_bound: float
 
 
-def modes(model: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
-    """The best rows under evidence that were found, by the density of the whole model, and a bound.
+def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
+    """The best rows under evidence that were found, by the density of the whole forest, and a bound.
 
     Parameters
     ----------
-    model : Forest
+    forest : Forest
     evidence : Evidence
         One row.
     k : int
@@ -72,35 +74,35 @@ def modes(model: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> Mo
     -----
     MPE in selective models, and by maximising parts in others: D. Nyga and others, "Joint probability trees" (2023),
     section 3. Within a tree leaves do not overlap, so a mixture of trees is nowhere greater than the sum of the trees'
-    maxima, also in a box: `branch.search`.
+    maxima, also in a box: `branch_and_bound.search`.
 
     Examples
     --------
     >>> import jointforest as jf
     >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
-    >>> model = learned.joint_.model.forest
-    >>> best = modes(model, build(model.schema, conditions={"species": "Gentoo"}), 1)
-    >>> model.schema["island"].from_number(best.X[0, 1]), bool(best.log_bound - best.log_density[0] < 1e-8)
+    >>> forest = learned.joint_.model.forest
+    >>> best = modes(forest, build(forest.schema, conditions={"species": "Gentoo"}), 1)
+    >>> forest.schema["island"].from_number(best.X[0, 1]), bool(best.log_bound - best.log_density[0] < 1e-8)
     ('Biscoe', True)
     """
-    box = whole(model.columns, evidence)
-    leaf, points, log_bound = leaf_modes(model.columns, model.trees, model.leaves, evidence, box)
+    problem, box = problem_of(forest, evidence), whole(forest.columns, evidence)
+    leaf, points, log_bound = leaf_modes(problem, box)
     if not len(leaf):
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
-    bound = float(log_total(tree_bounds(model.leaves, len(model.trees.root), leaf, log_bound)[0], -np.inf))
+    bound = mixture_bound(problem, leaf, log_bound, -np.inf)
     order = np.argsort(-log_bound, kind="stable")
     least = log_bound[order[min(max(k, CANDIDATES), len(order)) - 1]] - _EQUAL
     X = points[np.sort(order[log_bound[order] >= least])]
-    density = _density(model, X)
+    density = _density(forest, X)
     if bound > density.max() + TOLERANCE:
         starts = X[np.argsort(-density, kind="stable")[:STARTS]]
-        found = _Rows(model, evidence, box, [*X, *(ascend(model, evidence, box, x) for x in starts)])
+        found = _Rows(forest, problem, box, [*X, *(ascend(forest, problem, box, x) for x in starts)])
         if budget > 0 and bound > found.best + TOLERANCE:
-            bound = min(bound, search(model, evidence, box, leaf, log_bound, found.best, found.visit, budget))
+            bound = min(bound, search(problem, box, leaf, log_bound, found.best, found.visit, budget))
         X = np.array(found.rows)
-        density = _density(model, X)
+        density = _density(forest, X)
     order = np.argsort(-density, kind="stable")
-    cell = leaves_of_rows(model.columns, model.trees, build(model.schema, X[order]))
+    cell = leaves_of_rows(forest.columns, forest.trees, build(forest.schema, X[order]), problem.stack)
     order = order[np.sort(np.unique(cell, axis=0, return_index=True)[1])]
     last = density[order[min(k, len(order)) - 1]] - _EQUAL
     order = order[density[order] >= last]
@@ -110,21 +112,21 @@ def modes(model: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> Mo
 class _Rows:
     """Rows that were found so far, and the greatest log density among them."""
 
-    def __init__(self, model: Forest, evidence: Evidence, box: Box, rows: list[np.ndarray]) -> None:
-        self._model, self._evidence, self._box = model, evidence, box
+    def __init__(self, forest: Forest, problem: Problem, box: Box, rows: list[np.ndarray]) -> None:
+        self._forest, self._problem, self._box = forest, problem, box
         self.rows = rows
-        self.best = float(_density(model, np.array(rows)).max())
+        self.best = float(_density(forest, np.array(rows)).max())
 
     def visit(self, x: np.ndarray) -> float:
         """Keep the row, and a better one near it if it is the best so far; the best log density of all."""
         self.rows.append(x)
-        density = float(_density(self._model, x[None])[0])
+        density = float(_density(self._forest, x[None])[0])
         if density > self.best + _EQUAL:
-            self.rows.append(ascend(self._model, self._evidence, self._box, x))
-            self.best = max(density, float(_density(self._model, self.rows[-1][None])[0]))
+            self.rows.append(ascend(self._forest, self._problem, self._box, x))
+            self.best = max(density, float(_density(self._forest, self.rows[-1][None])[0]))
         return self.best
 
 
-def _density(model: Forest, X: np.ndarray) -> np.ndarray:
+def _density(forest: Forest, X: np.ndarray) -> np.ndarray:
     """Log density of complete rows (n, d)."""
-    return log_density(model, build(model.schema, X), n_jobs=1)
+    return log_density(forest, build(forest.schema, X), n_jobs=1)

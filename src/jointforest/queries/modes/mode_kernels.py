@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,36 +13,6 @@ from ...ground.compile import entry, kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
 from ...leaves.one_slot.slot_kernels import cut_to_support, find_atom, has_atom, value_log_density
 from ...leaves.table import FACTORS, SUM, UNIFORM
-
-
-class Box(NamedTuple):
-    """A set of rows: intervals, and levels.
-
-    Attributes
-    ----------
-    lo, hi : float64 arrays (p,)
-        ``(lo, hi]`` of the numeric slots; on cell edges of grids.
-    allowed : uint8 array (S,)
-        1 for the levels in it.
-    """
-
-    lo: np.ndarray
-    hi: np.ndarray
-    allowed: np.ndarray
-
-
-def whole(columns, evidence):
-    """The box of everything, with just those levels that the one row of evidence admits."""
-    p, allowed = len(columns.step), np.ones(columns.level_start[-1], np.uint8)
-    for j in np.flatnonzero(columns.is_categorical):
-        slot, x = columns.slot[j], evidence.value[0, j]
-        region = evidence.region[0, j] if evidence.region.size else -1
-        level = np.arange(columns.level_start[slot + 1] - columns.level_start[slot])
-        held = level == x if x == x else np.full(len(level), region < 0)
-        for run in range(evidence.run_start[region], evidence.run_start[region + 1]) if region >= 0 else ():
-            held |= (evidence.run_lo[run] < level) & (level <= evidence.run_hi[run])
-        allowed[columns.level_start[slot] + level] = held
-    return Box(np.full(p, -np.inf), np.full(p, np.inf), allowed)
 
 
 @kernel
@@ -83,7 +52,7 @@ def slot_mode(columns, leaves, evidence, l, s, region, lo, hi):  # noqa: E741
     for k in range(columns.atom_start[s + 1] - start):
         x = columns.atom_value[start + k]
         if lo < x <= hi and has_atom(evidence, region, k):
-            density = value_log_density(columns, leaves, l, s, x, k)
+            density = value_log_density(columns, leaves, l, s, x, np.int64(k))
             if density > best:
                 best, mode = density, x
     return mode, best
@@ -105,7 +74,7 @@ def cell_mode(columns, leaves, evidence, box, j, l):  # noqa: E741
     if x == x:
         return x, cell_density(columns, leaves, j, l, x)
     if not columns.is_categorical[j]:
-        region = cell_region(evidence, 0, j)
+        region = cell_region(evidence, np.int64(0), j)
         return slot_mode(columns, leaves, evidence, l, slot, region, box.lo[slot], box.hi[slot])
     best, mode = -math.inf, math.nan
     for k in range(columns.level_start[slot], columns.level_start[slot + 1]):
@@ -115,18 +84,29 @@ def cell_mode(columns, leaves, evidence, box, j, l):  # noqa: E741
 
 
 @kernel
-def circuit_mode(columns, leaves, evidence, box, leaf, greatest, bound, active, x):
-    """Write a likely point of a circuit leaf, by its likeliest parts; an upper bound of the leaf's log density.
+def factors_mode(problem, box, q, x):
+    """Write the likeliest values of the columns of the FACTORS node q into x; return its log density there."""
+    columns, leaves, evidence = problem.columns, problem.leaves, problem.evidence
+    total, of, k = 0.0, leaves.node_row[q], leaves.node_scope[q]
+    for i in range(leaves.scope_start[k], leaves.scope_start[k + 1]):
+        j = np.int64(leaves.scope_column[i])
+        x[j], density = cell_mode(columns, leaves, evidence, box, j, of)
+        total += density
+    return total
 
-    ``greatest``, ``bound`` and ``active`` are scratch over nodes.
+
+@kernel
+def bound_circuit(problem, box, leaf, x):
+    """Write what each node of a circuit leaf reaches in the box to ``greatest``, and what it never passes to ``bound``.
+
+    ``greatest`` follows, in sums, the child that is greatest when weighed; x is scratch.
     """
+    leaves, greatest, bound = problem.leaves, problem.greatest, problem.bound
     first, end, kind = leaves.node_start[leaf], leaves.node_end, leaves.node_kind
-    for q in range(leaves.node_start[leaf + 1] - 1, first - 1, -1):
+    for q in range(np.int64(leaves.node_start[leaf + 1]) - 1, first - 1, -1):
         best, total = (-math.inf, -math.inf) if kind[q] == SUM else (0.0, 0.0)
         if kind[q] == FACTORS:
-            k = leaves.node_scope[q]
-            for i in range(leaves.scope_start[k], leaves.scope_start[k + 1]):
-                best += cell_mode(columns, leaves, evidence, box, leaves.scope_column[i], leaves.node_row[q])[1]
+            best = factors_mode(problem, box, q, x)
             total = best
         child = q + 1
         while child < end[q]:
@@ -137,15 +117,20 @@ def circuit_mode(columns, leaves, evidence, box, leaf, greatest, bound, active, 
                 best += greatest[child]
                 total += bound[child]
             child = end[child]
-        greatest[q], bound[q], active[q] = best, total, q == first
-    for q in range(first, leaves.node_start[leaf + 1]):
+        greatest[q], bound[q], problem.active[q] = best, total, q == first
+
+
+@kernel
+def circuit_mode(problem, box, leaf, x):
+    """Write a likely point of a circuit leaf, by its likeliest parts; an upper bound of the leaf's log density."""
+    bound_circuit(problem, box, leaf, x)
+    leaves, greatest, active = problem.leaves, problem.greatest, problem.active
+    first, end, kind = leaves.node_start[leaf], leaves.node_end, leaves.node_kind
+    for q in range(np.int64(first), leaves.node_start[leaf + 1]):
         if not active[q]:
             continue
         if kind[q] == FACTORS:
-            k = leaves.node_scope[q]
-            for i in range(leaves.scope_start[k], leaves.scope_start[k + 1]):
-                j = leaves.scope_column[i]
-                x[j] = cell_mode(columns, leaves, evidence, box, j, leaves.node_row[q])[0]
+            factors_mode(problem, box, q, x)
         child = q + 1
         while child < end[q]:
             if kind[q] != SUM:
@@ -154,42 +139,47 @@ def circuit_mode(columns, leaves, evidence, box, leaf, greatest, bound, active, 
                 active[child] = 1
                 break
             child = end[child]
-    return bound[first]
+    return problem.bound[first]
+
+
+@kernel
+def leaf_mode(problem, box, leaf, x):
+    """Write the point of greatest density of a leaf in the box into x; return its log density, weight included.
+
+    Of circuit leaves the point is a likely one, and the density an upper bound.
+    """
+    columns, leaves, evidence = problem.columns, problem.leaves, problem.evidence
+    total = leaves.log_weight[leaf]
+    if has_circuit(leaves, leaf):
+        return total + circuit_mode(problem, box, leaf, x)
+    for j in range(x.shape[0]):
+        x[j], log_density = cell_mode(columns, leaves, evidence, box, j, leaf)
+        total += log_density
+    return total
 
 
 @entry
-def leaf_modes(columns, trees, leaves, evidence, box):
+def leaf_modes(problem, box):
     """Leaves with density, int32 (n,); a point of greatest density of each, (n, d); the log density there, (n,).
 
     Of circuit leaves the point is a likely one, and the density an upper bound.
     """
-    stack, leaf = np.empty(trees.feature.shape[0], np.int32), np.empty(leaves.log_weight.shape[0], np.int32)
-    n = reachable(columns, trees, evidence, 0, stack, leaf)
-    d, n_nodes = columns.slot.shape[0], leaves.node_kind.shape[0]
-    greatest, bound = np.empty(n_nodes, np.float64), np.empty(n_nodes, np.float64)
-    active = np.zeros(n_nodes, np.uint8)
-    point, log_bound = np.empty((n, d), np.float64), np.empty(n, np.float64)
+    leaf = problem.reached
+    n = reachable(problem.columns, problem.trees, problem.evidence, np.int64(0), problem.stack, leaf)
+    point, log_bound = np.empty((n, problem.point.shape[0]), np.float64), np.empty(n, np.float64)
     kept = 0
     for i in range(n):
-        total = leaves.log_weight[leaf[i]]
-        if has_circuit(leaves, leaf[i]):
-            total += circuit_mode(columns, leaves, evidence, box, leaf[i], greatest, bound, active, point[kept])
-        else:
-            for j in range(d):
-                point[kept, j], log_density = cell_mode(columns, leaves, evidence, box, j, leaf[i])
-                total += log_density
-        if total > -math.inf:
-            leaf[kept], log_bound[kept] = leaf[i], total
+        log_bound[kept] = leaf_mode(problem, box, leaf[i], point[kept])
+        if log_bound[kept] > -math.inf:
+            leaf[kept] = leaf[i]
             kept += 1
     return leaf[:kept].copy(), point[:kept].copy(), log_bound[:kept].copy()
 
 
 @entry
-def leaves_of_rows(columns, trees, evidence):
-    """The leaf of each tree that each complete row is in, int32 (n, T)."""
-    stack, leaf = np.empty(trees.feature.shape[0], np.int32), np.empty(trees.root.shape[0], np.int32)
+def leaves_of_rows(columns, trees, evidence, stack):
+    """The leaf of each tree that each complete row is in, int32 (n, T); ``stack`` is scratch of `reachable`."""
     result = np.empty((evidence.value.shape[0], trees.root.shape[0]), np.int32)
     for i in range(result.shape[0]):
-        reachable(columns, trees, evidence, i, stack, leaf)
-        result[i] = leaf
+        reachable(columns, trees, evidence, i, stack, result[i])
     return result
