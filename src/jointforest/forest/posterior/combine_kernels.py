@@ -131,7 +131,8 @@ def entries_of_others(columns, trees, leaves, evidence, row, wanted, met, scratc
                 share_out(leaves, at, log_weight[kept], scratch.value, scratch.share)
             kept += 1
     if wanted < 0:
-        entry[:kept], log_entry[:kept] = leaf[:kept], log_weight[:kept]
+        for k in range(kept):
+            entry[k], log_entry[k] = leaf[k], log_weight[k]
         return kept
     n = rows_of_column(leaves, wanted, leaf, log_weight, kept, scratch.share, entry, log_entry)
     region = cell_region(evidence, row, wanted)

@@ -227,8 +227,8 @@ def posterior_rows(columns, trees, leaves, evidence, first, stop, wanted, scratc
         if end + n > all_leaf.shape[0]:
             size = max(2 * all_leaf.shape[0], end + n)
             all_leaf, all_log_weight = widened(all_leaf, end, size), widened(all_log_weight, end, size)
-        all_leaf[end : end + n] = leaf[:n]
-        all_log_weight[end : end + n] = log_weight[:n]
+        for i in range(n):
+            all_leaf[end + i], all_log_weight[end + i] = leaf[i], log_weight[i]
         end += n
         start[row - first + 1] = end
     return start, all_leaf[:end], all_log_weight[:end], log_evidence
@@ -238,5 +238,6 @@ def posterior_rows(columns, trees, leaves, evidence, first, stop, wanted, scratc
 def widened(x, n, size):
     """An array of this size that starts with the first n entries of x."""
     wider = np.empty(size, x.dtype)
-    wider[:n] = x[:n]
+    for i in range(n):
+        wider[i] = x[i]
     return wider

@@ -15,7 +15,7 @@ from ...table.schema import Schema, kernel_columns
 from ..forest import Forest
 from ..posterior.weight_kernels import LEAVES, posterior_rows, row_scratch
 from .condition_kernels import parents, pieces
-from .rebuild import Nodes, Packed, nodes_of, packed, smaller_trees, without
+from .rebuild import Nodes, Packed, nodes_of, packed, restricted_trees, without
 
 
 class _Pieces(NamedTuple):
@@ -76,7 +76,7 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
     log_weight = np.full(len(leaves.log_weight), -np.inf)
     log_weight[leaf] = log_joint
-    small = smaller_trees(columns, forest.trees, log_weight, np.ones(len(columns.slot), bool))
+    small = restricted_trees(columns, forest.trees, log_weight, np.ones(len(columns.slot), bool))
     regions = _regions(evidence)
     cut = {
         j: _Pieces(*pieces(columns, leaves, evidence, int(columns.slot[j]), region))

@@ -10,7 +10,7 @@ from ...leaves.derived import make_leaves
 from ...leaves.table import FACTORS, SUM
 from ...table.schema import Schema, kernel_columns
 from ..forest import Forest
-from .rebuild import Nodes, Smaller, nodes_of, packed, ranges, smaller_trees, without
+from .rebuild import Nodes, Restricted, nodes_of, packed, ranges, restricted_trees, without
 
 
 def keep(forest: Forest, columns: Sequence[int]) -> Forest:
@@ -51,7 +51,7 @@ def keep(forest: Forest, columns: Sequence[int]) -> Forest:
         raise ValueError("keep: name at least one column")
     kept = np.flatnonzero(stays)
     leaves = forest.leaves
-    small = smaller_trees(forest.columns, forest.trees, leaves.log_weight, stays)
+    small = restricted_trees(forest.columns, forest.trees, leaves.log_weight, stays)
     new = packed(mixed_nodes(_narrowed(nodes_of(leaves, small.leaf)[0], kept), small, leaves.log_weight))
 
     schema = Schema(tuple(forest.schema.columns[j] for j in kept), forest.schema.frame)
@@ -90,14 +90,14 @@ def _narrowed(nodes: Nodes, kept: np.ndarray) -> Nodes:
     return without(nodes._replace(scope=scope), gone)
 
 
-def _shares(small: Smaller, log_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _shares(small: Restricted, log_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The new leaf of each old one, (m,), and the log of its share in it."""
     group = np.repeat(np.arange(len(small.start) - 1), np.diff(small.start))
     share = log_weight[small.leaf]
     return group, share - np.logaddexp.reduceat(share, small.start[:-1])[group]
 
 
-def mixed_nodes(nodes: Nodes, small: Smaller, log_weight: np.ndarray) -> Nodes:
+def mixed_nodes(nodes: Nodes, small: Restricted, log_weight: np.ndarray) -> Nodes:
     """A SUM above the circuits of leaves that have become one."""
     group, share = _shares(small, log_weight)
     several = np.diff(small.start) > 1
@@ -119,7 +119,7 @@ def mixed_nodes(nodes: Nodes, small: Smaller, log_weight: np.ndarray) -> Nodes:
     return Nodes(start, kind, end, weight, row, piece, scope)
 
 
-def mean_missing_rates(missing_rate: np.ndarray, small: Smaller, log_weight: np.ndarray) -> np.ndarray:
+def mean_missing_rates(missing_rate: np.ndarray, small: Restricted, log_weight: np.ndarray) -> np.ndarray:
     """Missing rates of the new leaves: means of those of the old, by weight."""
     _, share = _shares(small, log_weight)
     return np.minimum(np.add.reduceat(np.exp(share)[:, None] * missing_rate[small.leaf], small.start[:-1], axis=0), 1)

@@ -10,7 +10,7 @@ from ...leaves.derived import make_leaves
 from ...trees.nodes import Trees, add_stump
 from ..forest import Forest
 from .marginalise import mean_missing_rates, mixed_nodes
-from .rebuild import Nodes, Smaller, nodes_of, packed
+from .rebuild import Nodes, Restricted, nodes_of, packed
 
 
 def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
@@ -43,7 +43,7 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
     tree = np.repeat(np.arange(len(trees.root)), np.diff(np.append(_first_leaves(trees), n_own)))
     if len(of_leaf) > n_own:
         trees, start, tree = add_stump(trees), np.append(start, len(of_leaf)), np.append(tree, len(trees.root))
-    groups = Smaller(trees, np.logaddexp.reduceat(of_leaf, start[:-1]), tree, tree, start, np.arange(len(of_leaf)))
+    groups = Restricted(trees, np.logaddexp.reduceat(of_leaf, start[:-1]), tree, tree, start, np.arange(len(of_leaf)))
 
     nodes = _joined([nodes_of(forest.leaves, leaf)[0] for forest, leaf, _ in taken], first_row)
     new = packed(mixed_nodes(nodes, groups, of_leaf))

@@ -10,7 +10,7 @@ from ...ground.records import record
 from ...leaves.table import FACTORS, Circuits, Leaves
 from ...table.columns import Columns
 from ...trees.nodes import Trees
-from .smaller_kernels import smaller, weights_below
+from .restrict_kernels import new_nodes, restrict, weights_below
 
 
 @record
@@ -56,7 +56,7 @@ class Packed(NamedTuple):
     circuits: Circuits
 
 
-class Smaller(NamedTuple):
+class Restricted(NamedTuple):
     """Trees whose leaf k stands for the old leaves ``leaf[start[k]:start[k + 1]]``.
 
     Attributes
@@ -82,13 +82,17 @@ def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
     return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
 
 
-def smaller_trees(columns: Columns, trees: Trees, log_weight: np.ndarray, stays: np.ndarray) -> Smaller:
+def restricted_trees(columns: Columns, trees: Trees, log_weight: np.ndarray, stays: np.ndarray) -> Restricted:
     """Trees of the leaves with weight, without the splits of columns that do not stay (bool (d,)).
 
-    Columns are numbered anew; see `_smaller.smaller`.
+    Columns are numbered anew; see `restrict_kernels.restrict`.
     """
     alive = (log_weight > -np.inf).astype(np.uint8)
-    node, left, right, number, root, old_tree, start, leaf = smaller(trees, alive, stays.astype(np.uint8))
+    made = new_nodes(len(trees.feature), len(alive), len(trees.root))
+    n, n_trees, n_new, n_old = restrict(trees, alive, stays.astype(np.uint8), made)
+    node, left, right, number = (field[:n].copy() for field in made[:4])
+    root, old_tree = made.root[:n_trees].copy(), made.old_tree[:n_trees].copy()
+    start, leaf = made.start[: n_new + 1].copy(), made.leaf[:n_old].copy()
     of_group = np.logaddexp.reduceat(log_weight[leaf], start[:-1])
     of_group -= np.logaddexp.reduce(of_group)
     weight, _ = weights_below(left, right, number, root, of_group)
@@ -112,7 +116,7 @@ def smaller_trees(columns: Columns, trees: Trees, log_weight: np.ndarray, stays:
         root=root,
     )
     tree_of_node = np.searchsorted(root, np.arange(len(node)), side="right") - 1
-    return Smaller(new, of_group, tree_of_node[is_leaf], old_tree, start, leaf)
+    return Restricted(new, of_group, tree_of_node[is_leaf], old_tree, start, leaf)
 
 
 def nodes_of(leaves: Leaves, leaf: np.ndarray) -> tuple[Nodes, np.ndarray]:
