@@ -12,9 +12,11 @@ from scipy.stats import norm
 from jointforest.forest.posterior.density import log_density
 from jointforest.leaves.table import NORMAL, UNIFORM
 from jointforest.queries.modes import branch_and_bound as branch
+from jointforest.queries.modes.box import whole
 from jointforest.queries.modes.branch_and_bound import search
 from jointforest.queries.modes.mode import ModePoints, modes
-from jointforest.queries.modes.mode_kernels import leaf_modes, whole
+from jointforest.queries.modes.mode_kernels import leaf_modes
+from jointforest.queries.modes.problem import problem_of
 from jointforest.table.evidence import build
 from tests.oracle import Set, cell, leaf_boxes
 from tests.random_cases.cells import make_evidence
@@ -132,9 +134,9 @@ def test_no_row_is_above_the_bound(seed: int) -> None:
 
 def bound_alone(model, evidence, best: float, budget: int) -> float:
     """What branch and bound says if it is told of a row of this log density, and never of a better one."""
-    box = whole(model.columns, evidence)
-    leaf, _, log_bound = leaf_modes(model.columns, model.trees, model.leaves, evidence, box)
-    return search(model, evidence, box, leaf, log_bound, best, lambda x: best, budget)
+    problem, box = problem_of(model, evidence), whole(model.columns, evidence)
+    leaf, _, log_bound = leaf_modes(problem, box)
+    return search(problem, box, leaf, log_bound, best, lambda x: best, budget)
 
 
 @given(seeds)
@@ -172,7 +174,7 @@ def test_a_search_without_room_ends_with_a_bound(monkeypatch: pytest.MonkeyPatch
     model = random_model(7, 3, 3, kinds=("continuous", "mixed"), circuits=0.0)
     nothing = make_evidence([[None, None]])
     loose, tight = modes(model, nothing, 1, 0), modes(model, nothing, 1)
-    monkeypatch.setattr(branch, "_ROOM", 2 * len(model.leaves.log_weight))
+    monkeypatch.setattr(branch, "_MOST_HELD", 2 * len(model.leaves.log_weight))
     short = modes(model, nothing, 1)
     assert tight.log_bound < short.log_bound < loose.log_bound
 
