@@ -49,7 +49,7 @@ class Trees(NamedTuple):
 
 
 def add_stump(trees: Trees) -> Trees:
-    """The same trees and one more: a single node, the last leaf (the background)."""
+    """These trees and one more: a single node, the last leaf (the background)."""
 
     def append(array: np.ndarray, value: float) -> np.ndarray:
         return np.append(array, np.array([value], dtype=array.dtype))

@@ -171,7 +171,7 @@ def growing_tree(capacity: int, n_words: int, n_rows: int) -> GrowingTree:
 
 
 def with_more_room(growing: GrowingTree) -> GrowingTree:
-    """The same tree, with room for twice the nodes and words."""
+    """The tree with room for twice the nodes and words."""
     old = growing.tree
     larger = growing_tree(2 * len(old.feature), 2 * len(old.level_words), 0)
     for new, array in zip((*larger.tree, *larger[1:]), (*old, *growing[1:]), strict=True):

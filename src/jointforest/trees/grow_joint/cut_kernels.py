@@ -7,14 +7,14 @@ from ..grow.criterion_kernels import class_growth, class_power, purity
 
 
 @entry
-def best_cut(data, groups, order, targets, impurity, criterion, min_weight, scratch):
+def best_cut(data, groups, order, targets, impurity, criterion, min_weight, sums, powers):
     """Best cut of the groups in this order: (sum of the targets' relative reductions, groups on the left or 0).
 
-    ``scratch`` is a `CutScratch` of zeros; ``impurity`` and ``criterion`` are those of `NodeStatistics`.
+    ``impurity`` and ``criterion`` are those of `NodeStatistics`. Scratch, of zeros: ``sums`` (2, S), statistics of
+    either side; ``powers`` (5, d), by target the weight and power of either side and the purity of both.
     """
-    left, right = scratch.left, scratch.right
-    known_left, known_right, whole = scratch.known_left, scratch.known_right, scratch.whole
-    power_left, power_right = scratch.power_left, scratch.power_right
+    left, right = sums[0], sums[1]
+    known_left, known_right, power_left, power_right, whole = powers[0], powers[1], powers[2], powers[3], powers[4]
     for e in range(groups.stat.shape[0]):
         right[groups.stat[e]] += groups.value[e]
     size, size_left = 0.0, 0.0

@@ -117,9 +117,9 @@ def counted(data: JointRows, rows: np.ndarray, weight: np.ndarray, by: SplitColu
 
 def listed(data: JointRows, rows: np.ndarray, weight: np.ndarray, by: SplitColumn) -> Groups:
     """Groups of equal values, each row's statistics listed: for nodes with few rows, and tables too large to make."""
-    ranks = data.ranks[by.column]
-    known = rows[ranks[rows] >= 0]
-    known = known[np.argsort(ranks[known], kind="stable")]
+    ranks = data.ranks[by.column][rows]
+    n_missing = np.count_nonzero(ranks < 0)  # the first, once sorted
+    known = rows[ranks.argsort(kind="stable")[n_missing:]]
     groups = _room(len(known), len(known) * by.n_entries, False)
     return _used(groups, list_groups(data, known, weight, by, groups))
 

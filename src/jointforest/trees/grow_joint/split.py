@@ -36,19 +36,6 @@ class NodeStatistics(NamedTuple):
 
 
 @record
-class CutScratch(NamedTuple):
-    """Scratch for `best_cut`: statistics of either side (S,); weight and power of either, and purity of both (d,)."""
-
-    left: np.ndarray
-    right: np.ndarray
-    known_left: np.ndarray
-    known_right: np.ndarray
-    power_left: np.ndarray
-    power_right: np.ndarray
-    whole: np.ndarray
-
-
-@record
 class LevelScratch(NamedTuple):
     """Scratch for `place_levels`, by statistic (S,); ``place`` (G,) is the answer."""
 
@@ -124,8 +111,8 @@ def best_split(
     if is_set and not is_ordered and n_groups > 2:
         order = level_order(data, groups, by.targets, node, criterion)
         log_cuts = (n_groups - 1) * math.log(2.0) + math.log1p(-(2.0 ** (1.0 - n_groups)))
-    scratch = CutScratch(*np.zeros((2, len(data.owner))), *np.zeros((5, len(node.impurity))))
-    score, cut = best_cut(data, groups, order, by.targets, node.impurity, criterion, float(min_weight), scratch)
+    sums, powers = np.zeros((2, len(data.owner))), np.zeros((5, len(node.impurity)))
+    score, cut = best_cut(data, groups, order, by.targets, node.impurity, criterion, float(min_weight), sums, powers)
     if cut == 0:
         return Split(0.0, j, -1, -1, goes_left, log_cuts)
     improvement = score / by.n_others
