@@ -67,7 +67,7 @@ def with_table(matched: MatchedEnsemble, most_bytes: int = _TABLE_BYTES, n_jobs:
     """
     n, model, regions = len(matched.components.leaf), matched.model, matched.regions
     is_number = (regions.column >= 0) & (model.columns.is_categorical[regions.column] == 0)
-    region = np.flatnonzero(is_number)[: most_bytes // (8 * n)]
+    region = np.flatnonzero(is_number)[: most_bytes // (8 * n)].astype(np.int32)
     place = np.full(len(regions.column), -1, dtype=np.int32)
     place[region] = np.arange(len(region))
     table = np.empty((n, len(region)))
