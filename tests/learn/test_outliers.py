@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import jointforest as jf
 from jointforest.learn.generative.classifier import GenerativeForestClassifier
 from jointforest.learn.outliers import ForestOutlierDetector, histogram_forest
+from jointforest.model.model import of_forest
 from jointforest.queries.rows.attribution import attribution
 from tests import oracle
 from tests.random_cases.evidence import random_evidence
@@ -30,7 +31,7 @@ from tests.random_cases.models import random_model, seeds
 def test_attribution_is_the_conditional_of_each_known_cell(seed: int) -> None:
     model = random_model(seed, n_trees=1 + seed % 3, max_depth=1 + seed % 4, background=seed % 3 > 0)
     evidence = random_evidence(model, seed, 8)
-    found = attribution(model, evidence)
+    found = attribution(of_forest(model), evidence)
     for i, j in np.ndindex(found.shape):
         if oracle.cell(evidence, i, j) is None:
             assert math.isnan(found[i, j])
