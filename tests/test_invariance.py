@@ -17,6 +17,7 @@ from jointforest.forest.posterior.posterior import background_weight, posterior
 from jointforest.forest.rows.imputation import impute
 from jointforest.forest.rows.sampling import sample
 from jointforest.leaves.derived import make_leaves
+from jointforest.leaves.table import ParameterTables
 from jointforest.table.regions import Evidence
 from jointforest.table.schema import kernel_columns
 from tests.random_cases.evidence import random_evidence
@@ -118,7 +119,9 @@ def with_columns_in_order(model: Forest, order: list[int]) -> Forest:
     place = np.append(np.argsort(order), -1).astype(np.int32)  # the last entry is for leaves, which have feature -1
     parameters = (array[:, slots] for array in (v.family, v.a, v.b, v.lo, v.hi))
     tables = (v.atom_mass[:, atoms], v.level_mass[:, levels], v.missing_rate[:, order])
-    leaves = make_leaves(columns, v.tree, v.log_weight, *map(np.ascontiguousarray, (*parameters, *tables)))
+    leaves = make_leaves(
+        columns, ParameterTables(v.tree, v.log_weight, *map(np.ascontiguousarray, (*parameters, *tables)))
+    )
     return Forest(schema, columns, model.trees._replace(feature=place[model.trees.feature]), leaves, True)
 
 

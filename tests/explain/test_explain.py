@@ -20,6 +20,7 @@ from jointforest.explain.rules import box_conditions, levels_condition, rule_tex
 from jointforest.forest.forest import Forest
 from jointforest.language import parse_conditions
 from jointforest.leaves.derived import make_leaves
+from jointforest.leaves.table import ParameterTables
 from jointforest.table.evidence import build
 from jointforest.table.meaning import Region, contains, meaning_of
 from jointforest.table.regions import Evidence
@@ -338,11 +339,13 @@ def test_the_whole_tree_as_text() -> None:
     )
     leaves = make_leaves(
         columns,
-        tree=np.zeros(3, np.int32),
-        log_weight=np.log([0.5, 0.3, 0.2]),
-        **{name: np.empty((3, 0)) for name in ("family", "a", "b", "lo", "hi", "atom_mass")},
-        level_mass=np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 0.75, 0.25]]),
-        missing_rate=np.zeros((3, 1)),
+        ParameterTables(
+            tree=np.zeros(3, np.int32),
+            log_weight=np.log([0.5, 0.3, 0.2]),
+            **{name: np.empty((3, 0)) for name in ("family", "a", "b", "lo", "hi", "atom_mass")},
+            level_mass=np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 0.75, 0.25]]),
+            missing_rate=np.zeros((3, 1)),
+        ),
     )
     expected = """\
 tree 0 of 1: 3 leaves; shares are of the tree's rows

@@ -19,7 +19,7 @@ import jointforest as jf
 from jointforest.face.joint import Joint
 from jointforest.forest.forest import Forest
 from jointforest.leaves.derived import make_leaves
-from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM
+from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM, ParameterTables
 from jointforest.table.infer_schema import infer_schema
 from jointforest.table.schema import kernel_columns
 from jointforest.trees.nodes import Trees
@@ -64,16 +64,18 @@ def make(frame: object = TABLE, epsilon: float = 0.0) -> Joint:
     cut = first + 19.5 * day
     leaves = make_leaves(
         columns,
-        tree=np.array([0, 0, 1][:n], np.int32),
-        log_weight=np.log(np.array([0.6 * (1 - epsilon), 0.4 * (1 - epsilon), epsilon][:n])),
-        family=np.array([[UNIFORM, NORMAL, UNIFORM]] * 2 + [[STUDENT] * 3], np.uint8)[:n],
-        a=np.array([[0, 170.0, 0], [0, 180.0, 0], [40.0, 174.0, first + 20 * day]])[:n],
-        b=np.array([[0, 10.0, 0], [0, 5.0, 0], [15.0, 10.0, 10 * day]])[:n],
-        lo=np.array([[19.5, -inf, first - 0.5 * day], [39.5, -inf, cut], [-inf] * 3])[:n],
-        hi=np.array([[39.5, inf, cut], [59.5, inf, first + 39.5 * day], [inf] * 3])[:n],
-        atom_mass=np.empty((n, 0)),
-        level_mass=np.array([[0.7, 0.3, 0.9, 0.1], [0.2, 0.8, 0.5, 0.5], [0.5] * 4])[:n],
-        missing_rate=np.full((n, 5), 0.25),
+        ParameterTables(
+            tree=np.array([0, 0, 1][:n], np.int32),
+            log_weight=np.log(np.array([0.6 * (1 - epsilon), 0.4 * (1 - epsilon), epsilon][:n])),
+            family=np.array([[UNIFORM, NORMAL, UNIFORM]] * 2 + [[STUDENT] * 3], np.uint8)[:n],
+            a=np.array([[0, 170.0, 0], [0, 180.0, 0], [40.0, 174.0, first + 20 * day]])[:n],
+            b=np.array([[0, 10.0, 0], [0, 5.0, 0], [15.0, 10.0, 10 * day]])[:n],
+            lo=np.array([[19.5, -inf, first - 0.5 * day], [39.5, -inf, cut], [-inf] * 3])[:n],
+            hi=np.array([[39.5, inf, cut], [59.5, inf, first + 39.5 * day], [inf] * 3])[:n],
+            atom_mass=np.empty((n, 0)),
+            level_mass=np.array([[0.7, 0.3, 0.9, 0.1], [0.2, 0.8, 0.5, 0.5], [0.5] * 4])[:n],
+            missing_rate=np.full((n, 5), 0.25),
+        ),
     )
     return joint_of(Forest(schema, columns, trees, leaves, has_background=bool(epsilon)))
 

@@ -10,6 +10,7 @@ from scipy import stats
 
 from jointforest.forest.forest import Forest
 from jointforest.leaves.derived import make_leaves
+from jointforest.leaves.table import ParameterTables
 from jointforest.table.schema import Column, Schema, kernel_columns
 from jointforest.trees.nodes import Trees
 from tests import oracle
@@ -40,16 +41,18 @@ def by_hand() -> Forest:
     layout = kernel_columns(schema)
     leaves = make_leaves(
         layout,
-        np.zeros(2, dtype=np.int32),
-        np.log([0.25, 0.75]),
-        np.array([[oracle.UNIFORM, oracle.UNIFORM], [oracle.NORMAL, oracle.STUDENT]], dtype=np.uint8),
-        np.array([[0.0, 0.0], [1.0, 2.0]]),
-        np.array([[1.0, 1.0], [2.0, 3.0]]),
-        np.array([[-4.0, -0.5], [0.0, -np.inf]]),
-        np.array([[0.0, 3.5], [np.inf, np.inf]]),
-        np.array([[0.5], [0.0]]),
-        np.array([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]]),
-        np.zeros((2, 3)),
+        ParameterTables(
+            np.zeros(2, dtype=np.int32),
+            np.log([0.25, 0.75]),
+            np.array([[oracle.UNIFORM, oracle.UNIFORM], [oracle.NORMAL, oracle.STUDENT]], dtype=np.uint8),
+            np.array([[0.0, 0.0], [1.0, 2.0]]),
+            np.array([[1.0, 1.0], [2.0, 3.0]]),
+            np.array([[-4.0, -0.5], [0.0, -np.inf]]),
+            np.array([[0.0, 3.5], [np.inf, np.inf]]),
+            np.array([[0.5], [0.0]]),
+            np.array([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]]),
+            np.zeros((2, 3)),
+        ),
     )
     return Forest(schema, layout, trees, leaves, has_background=False)
 

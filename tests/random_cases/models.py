@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from jointforest.forest.forest import Forest
 from jointforest.leaves.derived import make_leaves
-from jointforest.leaves.table import FACTORS, NORMAL, PRODUCT, STUDENT, SUM, UNIFORM, Circuits
+from jointforest.leaves.table import FACTORS, NORMAL, PRODUCT, STUDENT, SUM, UNIFORM, Circuits, ParameterTables
 from jointforest.table.schema import CATEGORICAL_KINDS, KINDS, Column, Schema, kernel_columns
 from jointforest.trees.nodes import Trees
 
@@ -421,6 +421,8 @@ def finish_model(
     table = table._replace(missing_rate=table.missing_rate[:n_leaves].copy())
     log_weight = np.log([share[t] * nodes.weight[node] for node, t in leaf_nodes])
     leaves = make_leaves(
-        layout, np.array(tree), log_weight, *table, circuits=circuit_arrays(circuits, len(schema.columns))
+        layout,
+        ParameterTables(np.array(tree), log_weight, *table),
+        circuits=circuit_arrays(circuits, len(schema.columns)),
     )
     return Forest(schema, layout, trees, leaves, background)

@@ -7,7 +7,7 @@ import numpy as np
 from ..table.columns import Columns
 from .derived import make_leaves
 from .fit.fit import TreeLeaves
-from .table import NORMAL, STUDENT, UNIFORM, Circuits, Leaves
+from .table import NORMAL, STUDENT, UNIFORM, Circuits, Leaves, ParameterTables
 
 
 def join(
@@ -44,11 +44,13 @@ def join(
     }
     return make_leaves(
         columns,
-        tree=np.concatenate([np.full(len(p.rows), t) for t, p in zip(number, all_parts, strict=True)]),
-        log_weight=log_weight,
-        family=np.concatenate(family),
-        **table,
-        missing_rate=np.concatenate([p.missing_rate for p in parts]),
+        ParameterTables(
+            tree=np.concatenate([np.full(len(p.rows), t) for t, p in zip(number, all_parts, strict=True)]),
+            log_weight=log_weight,
+            family=np.concatenate(family),
+            **table,
+            missing_rate=np.concatenate([p.missing_rate for p in parts]),
+        ),
         circuits=None if circuits is None else _joined(circuits, len(log_weight), back is not None),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,27 @@ class Circuits(NamedTuple):
     node_log_weight: np.ndarray
     node_row: np.ndarray
     scope: np.ndarray
+
+
+class ParameterTables(NamedTuple):
+    """The fields of `Leaves` that say what the leaves are, but for circuits; `derived.make_leaves` adds the rest.
+
+    Attributes
+    ----------
+    tree, log_weight, family, a, b, lo, hi, atom_mass, level_mass, missing_rate : array-like
+        As in `Leaves`.
+    """
+
+    tree: Any
+    log_weight: Any
+    family: Any
+    a: Any
+    b: Any
+    lo: Any
+    hi: Any
+    atom_mass: Any
+    level_mass: Any
+    missing_rate: Any
 
 
 @record

@@ -23,7 +23,7 @@ from .. import __version__
 from ..forest.check import LEAF_FIELDS, check, check_columns, check_derived, check_leaves
 from ..forest.forest import Forest
 from ..leaves.derived import make_leaves
-from ..leaves.table import Circuits
+from ..leaves.table import Circuits, ParameterTables
 from ..table.check_schema import schema_from_dict
 from ..table.schema import Schema, kernel_columns
 from ..trees.check import TREE_FIELDS, check_trees
@@ -175,7 +175,7 @@ def _model(schema: Schema, has_background: bool, arrays: dict[str, np.ndarray]) 
     check_trees(columns, trees, has_background)
     check_leaves(columns, trees, fields)
     circuits = Circuits(**{name: fields.pop(name) for name in Circuits._fields})
-    leaves = make_leaves(columns, **fields, circuits=circuits)
+    leaves = make_leaves(columns, ParameterTables(**fields), circuits=circuits)
     check_derived(columns, leaves)
     return of_forest(Forest(schema, columns, trees, leaves, has_background))
 

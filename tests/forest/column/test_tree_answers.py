@@ -15,7 +15,7 @@ from jointforest.forest.column.tree_answers import tree_answers
 from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.posterior import chunk_posterior
 from jointforest.leaves.derived import make_leaves
-from jointforest.leaves.table import NORMAL, UNIFORM
+from jointforest.leaves.table import NORMAL, UNIFORM, ParameterTables
 from jointforest.table.evidence import build
 from jointforest.table.regions import Evidence
 from tests import oracle
@@ -128,16 +128,18 @@ def two_stumps(family: list[int]) -> Forest:
     model = random_model(0, n_trees=2, max_depth=0, background=False, kinds=("continuous", "boolean"), circuits=0.0)
     leaves = make_leaves(
         model.columns,
-        np.array([0, 1]),
-        np.log([0.5, 0.5]),
-        np.array(family, dtype=np.uint8)[:, None],
-        a=np.zeros((2, 1)),
-        b=np.ones((2, 1)),
-        lo=np.where(np.array(family) == UNIFORM, 0.0, -math.inf)[:, None],
-        hi=np.where(np.array(family) == UNIFORM, 1.0, math.inf)[:, None],
-        atom_mass=np.zeros((2, 0)),
-        level_mass=np.array([[0.9, 0.1], [0.2, 0.8]]),
-        missing_rate=np.zeros((2, 2)),
+        ParameterTables(
+            np.array([0, 1]),
+            np.log([0.5, 0.5]),
+            np.array(family, dtype=np.uint8)[:, None],
+            a=np.zeros((2, 1)),
+            b=np.ones((2, 1)),
+            lo=np.where(np.array(family) == UNIFORM, 0.0, -math.inf)[:, None],
+            hi=np.where(np.array(family) == UNIFORM, 1.0, math.inf)[:, None],
+            atom_mass=np.zeros((2, 0)),
+            level_mass=np.array([[0.9, 0.1], [0.2, 0.8]]),
+            missing_rate=np.zeros((2, 2)),
+        ),
     )
     return Forest(model.schema, model.columns, model.trees, leaves, has_background=False)
 

@@ -16,7 +16,7 @@ from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.posterior.posterior import posterior
 from jointforest.leaves.derived import make_leaves
-from jointforest.leaves.table import UNIFORM
+from jointforest.leaves.table import UNIFORM, ParameterTables
 from tests import oracle
 from tests.oracle.quadrature import complete, integrand, rule
 from tests.random_cases.cells import Cell, Region, make_evidence
@@ -251,7 +251,7 @@ def test_outside_every_box_without_a_background() -> None:
     family = np.full((1, 1), UNIFORM, dtype=np.uint8)
     bounds = (0 * one, 0 * one, -2 * one, 2 * one)
     leaves = make_leaves(
-        model.columns, v.tree, v.log_weight, family, *bounds, v.atom_mass, v.level_mass, v.missing_rate
+        model.columns, ParameterTables(v.tree, v.log_weight, family, *bounds, v.atom_mass, v.level_mass, v.missing_rate)
     )
     model = replace(model, leaves=leaves)
     inside, outside = -math.log(4.0), -math.inf

@@ -26,7 +26,7 @@ from jointforest.forest.rows.imputation import impute
 from jointforest.forest.rows.sampling import sample
 from jointforest.leaves.circuits.soundness import check_circuits, leaf_of_rows
 from jointforest.leaves.derived import make_leaves
-from jointforest.leaves.table import FACTORS, NORMAL, PRODUCT, SUM, UNIFORM, Circuits
+from jointforest.leaves.table import FACTORS, NORMAL, PRODUCT, SUM, UNIFORM, Circuits, ParameterTables
 from jointforest.table.schema import Column, Schema, kernel_columns
 from jointforest.trees.nodes import Trees
 from tests import oracle
@@ -64,16 +64,18 @@ def by_hand() -> Forest:
     )
     leaves = make_leaves(
         layout,
-        np.zeros(5),
-        [0.0],
-        np.tile([NORMAL, UNIFORM], (5, 1)),
-        a,
-        b,
-        lo,
-        hi,
-        np.empty((5, 0)),
-        level_mass,
-        np.zeros((1, 3)),
+        ParameterTables(
+            np.zeros(5),
+            [0.0],
+            np.tile([NORMAL, UNIFORM], (5, 1)),
+            a,
+            b,
+            lo,
+            hi,
+            np.empty((5, 0)),
+            level_mass,
+            np.zeros((1, 3)),
+        ),
         circuits=circuits,
     )
     model = Forest(schema, layout, trees, leaves, has_background=False)

@@ -10,6 +10,7 @@ from scipy.stats import chisquare, kstest, norm, t, uniform
 
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.one_slot import slot_kernels
+from jointforest.leaves.table import ParameterTables
 from jointforest.table.columns import Columns
 from jointforest.table.regions import Evidence
 from tests.compiled import compiled
@@ -38,16 +39,18 @@ COLUMNS = Columns(
 )
 LEAVES = make_leaves(
     COLUMNS,
-    tree=[0, 0],
-    log_weight=np.log([0.5, 0.5]),
-    family=[[0, 0, 0, 0, 2], [1, 2, 1, 2, 0]],
-    a=[[0, 1, 4, 1, 5], [0, 0.3, 0, 2, 1e3]],
-    b=[[1, 2, 2.5, 0.4, 1], [0, 1, 0, 1, 300]],
-    lo=[[-1, -INF, -0.5, -1, -INF], [-2, -3, -0.5, -1, -INF]],
-    hi=[[INF, INF, 9.5, 4, INF], [3, 3, 9.5, 4, INF]],
-    atom_mass=[[0.2, 0.3, 0.1, 0.4], [0.0, 1.0, 0.0, 0.25]],
-    level_mass=[[0.1, 0.2, 0.3, 0.4], [0.0, 0.5, 0.0, 0.5]],
-    missing_rate=np.zeros((2, 6)),
+    ParameterTables(
+        tree=[0, 0],
+        log_weight=np.log([0.5, 0.5]),
+        family=[[0, 0, 0, 0, 2], [1, 2, 1, 2, 0]],
+        a=[[0, 1, 4, 1, 5], [0, 0.3, 0, 2, 1e3]],
+        b=[[1, 2, 2.5, 0.4, 1], [0, 1, 0, 1, 300]],
+        lo=[[-1, -INF, -0.5, -1, -INF], [-2, -3, -0.5, -1, -INF]],
+        hi=[[INF, INF, 9.5, 4, INF], [3, 3, 9.5, 4, INF]],
+        atom_mass=[[0.2, 0.3, 0.1, 0.4], [0.0, 1.0, 0.0, 0.25]],
+        level_mass=[[0.1, 0.2, 0.3, 0.4], [0.0, 0.5, 0.0, 0.5]],
+        missing_rate=np.zeros((2, 6)),
+    ),
 )
 
 
@@ -88,7 +91,9 @@ def test_derived_fields_of_many_leaves():
     columns = Columns(*(x[:1] for x in COLUMNS[:4]), np.zeros(2, np.int32), np.empty(0), np.zeros(1, np.int32))
     one, none = np.ones((n, 1)), np.zeros((n, 0))
     lo = np.linspace(-5, 5, n)[:, None]
-    leaves = make_leaves(columns, np.zeros(n), np.zeros(n), 0 * one, 0 * one, one, lo, INF * one, none, none, one)
+    leaves = make_leaves(
+        columns, ParameterTables(np.zeros(n), np.zeros(n), 0 * one, 0 * one, one, lo, INF * one, none, none, one)
+    )
 
     np.testing.assert_allclose(leaves.log_norm, log_ndtr(-lo), rtol=1e-12)
 

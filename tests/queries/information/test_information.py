@@ -18,7 +18,7 @@ from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.leaves.families import family_kernels
 from jointforest.leaves.one_slot import grid_kernels
-from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM
+from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM, ParameterTables
 from jointforest.queries.information import column_distances, divergence, entropy, integral
 from jointforest.queries.information.column_distances import AREA, SUP
 from jointforest.queries.information.entropy_kernels import family_entropy as family_entropy_kernel
@@ -277,7 +277,13 @@ def remade(model: Forest) -> Forest:
 
     x = model.leaves
     args = (x.tree, x.log_weight, x.family, x.a, x.b, x.lo, x.hi, x.atom_mass, x.level_mass, x.missing_rate)
-    return Forest(model.schema, model.columns, model.trees, make_leaves(model.columns, *args), model.has_background)
+    return Forest(
+        model.schema,
+        model.columns,
+        model.trees,
+        make_leaves(model.columns, ParameterTables(*args)),
+        model.has_background,
+    )
 
 
 @pytest.mark.parametrize("leaf", ["normal", "quantile"])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...leaves.derived import make_leaves
-from ...leaves.table import FACTORS, PRODUCT, SUM
+from ...leaves.table import FACTORS, PRODUCT, SUM, ParameterTables
 from ...table.columns import Columns
 from ...table.regions import Evidence
 from ...table.schema import Schema, kernel_columns
@@ -98,16 +98,18 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
         trees=small.trees,
         leaves=make_leaves(
             layout,
-            small.tree[new.leaf],
-            small.log_weight,
-            leaves.family[new.row],
-            leaves.a[new.row],
-            leaves.b[new.row],
-            lo,
-            hi,
-            atom_mass,
-            _cut_levels(forest, evidence, regions, new.row),
-            missing_rate,
+            ParameterTables(
+                small.tree[new.leaf],
+                small.log_weight,
+                leaves.family[new.row],
+                leaves.a[new.row],
+                leaves.b[new.row],
+                lo,
+                hi,
+                atom_mass,
+                _cut_levels(forest, evidence, regions, new.row),
+                missing_rate,
+            ),
             circuits=new.circuits,
         ),
         has_background=forest.has_background

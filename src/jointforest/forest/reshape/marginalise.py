@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...leaves.derived import make_leaves
-from ...leaves.table import FACTORS, SUM
+from ...leaves.table import FACTORS, SUM, ParameterTables
 from ...table.schema import Schema, kernel_columns
 from ..forest import Forest
 from .rebuild import Nodes, Restricted, nodes_of, packed, ranges, restricted_trees, without
@@ -66,16 +66,18 @@ def keep(forest: Forest, columns: Sequence[int]) -> Forest:
         trees=small.trees,
         leaves=make_leaves(
             layout,
-            small.tree[new.leaf],
-            small.log_weight,
-            leaves.family[new.row][:, numeric],
-            leaves.a[new.row][:, numeric],
-            leaves.b[new.row][:, numeric],
-            leaves.lo[new.row][:, numeric],
-            leaves.hi[new.row][:, numeric],
-            leaves.atom_mass[new.row][:, atoms],
-            leaves.level_mass[new.row][:, levels],
-            mean_missing_rates(leaves.missing_rate[:, kept], small, leaves.log_weight),
+            ParameterTables(
+                small.tree[new.leaf],
+                small.log_weight,
+                leaves.family[new.row][:, numeric],
+                leaves.a[new.row][:, numeric],
+                leaves.b[new.row][:, numeric],
+                leaves.lo[new.row][:, numeric],
+                leaves.hi[new.row][:, numeric],
+                leaves.atom_mass[new.row][:, atoms],
+                leaves.level_mass[new.row][:, levels],
+                mean_missing_rates(leaves.missing_rate[:, kept], small, leaves.log_weight),
+            ),
             circuits=new.circuits,
         ),
         has_background=forest.has_background and bool(small.old_tree[-1] == len(forest.trees.root) - 1),

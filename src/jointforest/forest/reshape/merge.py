@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...leaves.derived import make_leaves
+from ...leaves.table import ParameterTables
 from ...trees.nodes import Trees, add_stump
 from ..forest import Forest
 from .marginalise import mean_missing_rates, mixed_nodes
@@ -58,10 +59,12 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
         trees=trees,
         leaves=make_leaves(
             forests[0].columns,
-            tree=groups.tree[new.leaf],
-            log_weight=groups.log_weight,
-            **table,
-            missing_rate=mean_missing_rates(missing_rate, groups, of_leaf),
+            ParameterTables(
+                tree=groups.tree[new.leaf],
+                log_weight=groups.log_weight,
+                **table,
+                missing_rate=mean_missing_rates(missing_rate, groups, of_leaf),
+            ),
             circuits=new.circuits,
         ),
         has_background=len(of_leaf) > n_own,
