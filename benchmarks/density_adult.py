@@ -12,9 +12,9 @@ from _common import adult_split, arguments, finish, mean_and_error, progress, ti
 
 from jointforest import AdversarialForest
 from jointforest.forest.posterior.density import log_density
-from jointforest.table.evidence import build
+from jointforest.table.build_evidence import build
+from jointforest.table.evidence import Evidence
 from jointforest.table.frames import encode
-from jointforest.table.regions import Evidence
 
 TARGET = 39.4
 # The paper's leaves and stopping rule: no atoms, no background, alpha = 0.1.

@@ -18,7 +18,7 @@ from jointforest.forest.rows.imputation import impute
 from jointforest.forest.rows.sampling import sample
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import ParameterTables
-from jointforest.table.regions import Evidence
+from jointforest.table.evidence import Evidence
 from jointforest.table.schema import kernel_columns
 from tests.random_cases.evidence import random_evidence
 from tests.random_cases.models import random_model

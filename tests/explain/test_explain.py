@@ -21,9 +21,9 @@ from jointforest.forest.forest import Forest
 from jointforest.language import parse_conditions
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import ParameterTables
-from jointforest.table.evidence import build
+from jointforest.table.build_evidence import build
+from jointforest.table.evidence import Evidence
 from jointforest.table.meaning import Region, contains, meaning_of
-from jointforest.table.regions import Evidence
 from jointforest.table.schema import Column, Schema, kernel_columns
 from jointforest.trees.boxes import leaf_boxes
 from jointforest.trees.nodes import Trees

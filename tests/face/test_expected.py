@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeRegressor
 import jointforest as jf
 from jointforest.forest.posterior.combine_kernels import routed_rows
 from jointforest.forest.posterior.posterior import posterior
-from jointforest.table.evidence import build
+from jointforest.table.build_evidence import build
 from jointforest.table.frames import encode
 
 PENGUINS = jf.datasets.load_penguins().dropna().reset_index(drop=True)

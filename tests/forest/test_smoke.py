@@ -24,7 +24,7 @@ from jointforest.leaves.one_slot.slot_kernels import (
     slot_mean_variance,
     value_log_density,
 )
-from jointforest.table.regions import Evidence
+from jointforest.table.evidence import Evidence
 from tests.random_cases.cells import Region, make_evidence
 from tests.random_cases.evidence import random_evidence
 from tests.random_cases.models import random_model

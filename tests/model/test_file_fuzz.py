@@ -23,7 +23,7 @@ from jointforest.forest.rows.imputation import impute
 from jointforest.forest.rows.sampling import sample
 from jointforest.model import file as store
 from jointforest.model.file import ModelFileError
-from jointforest.table.evidence import build
+from jointforest.table.build_evidence import build
 from tests.model.test_file import random_model
 from tests.random_cases.evidence import random_evidence
 from tests.wrapped import load_forest

@@ -12,7 +12,7 @@ import pytest
 import jointforest as jf
 from jointforest.face.joint import Joint
 from jointforest.model.model import Model
-from jointforest.table.evidence import build
+from jointforest.table.build_evidence import build
 from jointforest.table.frames import encode
 from tests.random_cases.table_part import TablePart
 

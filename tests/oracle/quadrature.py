@@ -6,7 +6,7 @@ import numpy as np
 
 from jointforest.forest.forest import Forest
 from jointforest.leaves.table import STUDENT, UNIFORM
-from jointforest.table.regions import Evidence
+from jointforest.table.evidence import Evidence
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jointforest.table.regions import Evidence
+from jointforest.table.evidence import Evidence
 
 
 class Region(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 
 from jointforest.forest.forest import Forest
 from jointforest.leaves.table import FACTORS, SUM
-from jointforest.table.regions import Evidence
+from jointforest.table.evidence import Evidence
 from jointforest.table.schema import Column
 from tests.random_cases.cells import Cell, Region, make_evidence
 from tests.random_cases.models import cell_centre, finite_part, random_cut, random_number

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jointforest.table.regions import Evidence
+from jointforest.table.evidence import Evidence
 from jointforest.table.schema import Schema
 
 

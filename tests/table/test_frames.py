@@ -345,7 +345,7 @@ def test_penguins_are_the_same_in_every_library():
 def test_no_frame_library_is_imported_for_an_array():
     code = (
         "import sys, numpy as np; from jointforest.table.infer_schema import infer_schema; "
-        "from jointforest.table.frames import encode, decode; from jointforest.table.evidence import build; "
+        "from jointforest.table.frames import encode, decode; from jointforest.table.build_evidence import build; "
         "a = np.random.rand(9, 2); s = infer_schema(a); decode(s, encode(s, a)[0]); "
         "assert not {'pandas', 'polars', 'pyarrow'} & set(sys.modules)"
     )

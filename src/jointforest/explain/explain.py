@@ -9,7 +9,7 @@ import numpy as np
 from ..forest.forest import Forest
 from ..forest.posterior.posterior import posterior
 from ..ground.checks import check_number
-from ..table.regions import Evidence
+from ..table.evidence import Evidence
 from ..trees.boxes import leaf_boxes
 from .explanation import Explanation
 from .leaf_summaries import leaf_kind, leaf_summaries, summary_text

@@ -15,7 +15,7 @@ from ..forest.column.quantile_kernels import quantile_rows
 from ..forest.forest import Forest
 from ..forest.posterior.posterior import LeafPosterior, chunk_posterior
 from ..leaves.circuits.soundness import leaf_of_rows
-from ..table.regions import Evidence
+from ..table.evidence import Evidence
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..forest.forest import Forest
-from ..table.regions import Evidence
+from ..table.evidence import Evidence
 from ..table.schema import Column, Schema
 from ..table.values import scalar
 from .leaf_groups import column_in_groups

@@ -12,8 +12,8 @@ from ..forest.forest import Forest
 from ..forest.posterior.density import log_density
 from ..ground.checks import check_number
 from ..language import conditions_text
+from ..table.build_evidence import build, intersect
 from ..table.conditions import AnyOf, PerRow, n_rows, normal
-from ..table.evidence import build, intersect
 from ..trees.boxes import leaf_boxes
 from .explanation import Explanation
 from .rules import box_conditions, rule_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..forest.forest import Forest
 from ..language.render import column_text, condition_text
-from ..table.evidence import build
+from ..table.build_evidence import build
 from .leaf_summaries import leaf_kind, leaf_summaries, summary_text
 from .tree_nodes import n_trees, tree_leaves, tree_nodes
 

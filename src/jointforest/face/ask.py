@@ -9,7 +9,7 @@ import numpy as np
 from ..language import Query, parse_query
 from ..model.model import Model
 from ..queries.posterior.density import log_density
-from ..table.evidence import intersect
+from ..table.build_evidence import intersect
 from .posterior import Posterior, posterior_of
 
 

@@ -15,7 +15,7 @@ from ..queries.expectation.expectation import Rows, expected, knows_splits, with
 from ..queries.expectation.match import MatchedEnsemble, match_ensemble
 from ..queries.expectation.predictions import expected_answer, spread
 from ..queries.refit.refit import refit_values, row_weights, targets
-from ..table.evidence import build
+from ..table.build_evidence import build
 from ..table.frames import encode
 from ..table.unseen_levels import warn_unseen
 from .joint import Joint

@@ -31,11 +31,11 @@ from ..queries.rows.attribution import attribution
 from ..queries.rows.imputation import impute
 from ..queries.rows.sampling import sample
 from ..table import values as answers
+from ..table.build_evidence import build
 from ..table.conditions import AllOf
-from ..table.evidence import build
+from ..table.evidence import Evidence
 from ..table.fill import fill
 from ..table.frames import encode
-from ..table.regions import Evidence
 from ..table.schema import Schema
 from ..table.unseen_levels import warn_unseen
 from .ask import ask

@@ -16,10 +16,10 @@ from ..model.model import Model
 from ..queries.modes.mode import BUDGET, modes
 from ..queries.posterior.density import log_density
 from ..queries.posterior.weighed import SUPPORT, WeighedEvidence
+from ..table.build_evidence import build, intersect
 from ..table.conditions import AnyOf, n_rows, normal
-from ..table.evidence import build, intersect
+from ..table.evidence import Evidence
 from ..table.frames import decode
-from ..table.regions import Evidence
 from ..table.schema import Schema
 from .draws import draw
 from .marginal import Marginal

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..table.regions import Evidence
+from ..table.evidence import Evidence
 from ..table.schema import Schema
 from .column import distribution, levels, moments
 from .forest import Forest

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..table.evidence import build
+from ..table.build_evidence import build
+from ..table.evidence import Evidence
 from ..table.frames import encode
-from ..table.regions import Evidence
 from ..table.schema import Schema
 from ..table.unseen_levels import warn_unseen
 

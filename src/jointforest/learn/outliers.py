@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..ground.checks import Allowed, Number
 from ..queries.posterior.density import log_density
 from ..queries.rows.attribution import attribution
+from ..table.evidence import Evidence
 from ..table.frames import encode
 from ..table.infer_schema import infer_schema
-from ..table.regions import Evidence
 from .adversarial.adversarial import AdversarialForest
 from .base import Learner
 from .features import feature_schema, read_features

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..table.regions import Evidence
+from ..table.evidence import Evidence
 from ..table.schema import Schema
 
 

@@ -18,9 +18,9 @@ from ..queries.column.distribution import cdf as cdf_at
 from ..queries.column.distribution import quantile
 from ..queries.column.levels import level_probability
 from ..queries.column.moments import mean_variance
-from ..table.evidence import build
+from ..table.build_evidence import build
+from ..table.evidence import Evidence
 from ..table.frames import encode
-from ..table.regions import Evidence
 from .shares import MOST_LEVELS, bin_edges, chosen, draw_bins, places, short, span
 
 _POINTS = 400

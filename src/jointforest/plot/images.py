@@ -12,7 +12,7 @@ from ..explain.leaf_groups import column_in_groups
 from ..explain.tree_nodes import tree_leaves
 from ..face.joint import Joint
 from ..ground.checks import Number
-from ..table.evidence import build
+from ..table.build_evidence import build
 from .shares import chosen, forest_of, short
 
 _WIDE = 10

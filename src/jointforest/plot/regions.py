@@ -14,7 +14,7 @@ from ..explain.leaf_groups import column_in_groups
 from ..explain.tree_nodes import tree_leaves
 from ..face.joint import Joint
 from ..queries.posterior.density import log_density
-from ..table.evidence import build
+from ..table.build_evidence import build
 from ..table.frames import encode
 from ..trees.boxes import leaf_boxes
 from .shares import forest_of, short, span

@@ -13,7 +13,7 @@ from ..face.joint import Joint
 from ..forest.forest import Forest
 from ..model.model import Model
 from ..queries.column.distribution import quantile
-from ..table.regions import Evidence
+from ..table.evidence import Evidence
 from ..table.schema import Column, Schema
 from ..table.values import scalar, values
 

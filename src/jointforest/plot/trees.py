@@ -21,8 +21,8 @@ from ..forest.forest import Forest
 from ..ground.checks import check_number
 from ..language.render import column_text, condition_text
 from ..model.model import of_forest
+from ..table.build_evidence import build
 from ..table.conditions import AnyOf, Interval, Not
-from ..table.evidence import build
 from .shares import MOST_LEVELS, bin_edges, chosen, draw_bins, forest_of, places, short, span
 
 _MOST_COLUMNS = 6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .regions import Evidence
+from .evidence import Evidence
 
 
 def distinct_rows(evidence: Evidence) -> tuple[Evidence, np.ndarray | slice]:

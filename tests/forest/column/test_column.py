@@ -17,9 +17,9 @@ from jointforest.forest.posterior.density import log_density
 from jointforest.forest.posterior.posterior import background_weight
 from jointforest.forest.posterior.tree_density import tree_log_density
 from jointforest.forest.rows.imputation import impute
+from jointforest.table.build_evidence import build
 from jointforest.table.distinct_rows import distinct_rows
-from jointforest.table.evidence import build
-from jointforest.table.regions import Evidence
+from jointforest.table.evidence import Evidence
 from tests import oracle
 from tests.random_cases.cells import Region, make_evidence
 from tests.random_cases.evidence import random_evidence

@@ -16,8 +16,8 @@ from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.posterior import chunk_posterior
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import NORMAL, UNIFORM, ParameterTables
-from jointforest.table.evidence import build
-from jointforest.table.regions import Evidence
+from jointforest.table.build_evidence import build
+from jointforest.table.evidence import Evidence
 from tests import oracle
 from tests.random_cases.evidence import random_evidence
 from tests.random_cases.models import random_model, seeds

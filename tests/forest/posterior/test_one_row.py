@@ -11,7 +11,7 @@ from jointforest.forest.column.distribution import cdf, pdf, quantile
 from jointforest.forest.column.levels import level_probability
 from jointforest.forest.column.moments import mean_variance
 from jointforest.forest.posterior.posterior import OneRow, background_weight, chunk_posterior
-from jointforest.table.regions import Evidence
+from jointforest.table.evidence import Evidence
 from tests import oracle
 from tests.random_cases.evidence import random_evidence
 from tests.random_cases.models import random_model, seeds

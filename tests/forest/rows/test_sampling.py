@@ -18,7 +18,7 @@ from jointforest.forest.column.distribution import cdf, quantile
 from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.rows.sampling import sample
-from jointforest.table.regions import Evidence
+from jointforest.table.evidence import Evidence
 from tests import oracle
 from tests.random_cases.cells import Cell, Region, make_evidence
 from tests.random_cases.evidence import random_cells, random_evidence

@@ -28,7 +28,7 @@ import jointforest as jf
 from jointforest.forest.check import check
 from jointforest.forest.column.distribution import cdf
 from jointforest.forest.column.tree_answers import tree_answers
-from jointforest.table.evidence import build
+from jointforest.table.build_evidence import build
 from jointforest.table.frames import encode
 
 Classifier, Regressor = jf.GenerativeForestClassifier, jf.GenerativeForestRegressor

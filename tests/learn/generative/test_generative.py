@@ -25,7 +25,7 @@ from jointforest.learn.generative.classifier import GenerativeForestClassifier
 from jointforest.learn.generative.regressor import GenerativeForestRegressor
 from jointforest.learn.generative.tuning import BETA_MISSING, BETAS, _average
 from jointforest.learn.rows import draw_rows
-from jointforest.table.evidence import build
+from jointforest.table.build_evidence import build
 from tests import oracle
 
 SEED = int(np.random.RandomState(0).randint(2**31 - 1))  # what an estimator with random_state=0 draws its rows by

@@ -12,7 +12,7 @@ from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.one_slot import slot_kernels
 from jointforest.leaves.table import ParameterTables
 from jointforest.table.columns import Columns
-from jointforest.table.regions import Evidence
+from jointforest.table.evidence import Evidence
 from tests.compiled import compiled
 
 slots = SimpleNamespace(

@@ -24,7 +24,7 @@ from jointforest.queries.information.column_distances import AREA, SUP
 from jointforest.queries.information.entropy_kernels import family_entropy as family_entropy_kernel
 from jointforest.queries.information.estimate import Estimate
 from jointforest.queries.information.projection import View, views
-from jointforest.table.evidence import build
+from jointforest.table.build_evidence import build
 from tests import oracle
 from tests.compiled import compiled
 from tests.oracle.quadrature import complete, rule

@@ -17,7 +17,7 @@ from jointforest.queries.modes.branch_and_bound import search
 from jointforest.queries.modes.mode import ModePoints, modes
 from jointforest.queries.modes.mode_kernels import leaf_modes
 from jointforest.queries.modes.problem import problem_of
-from jointforest.table.evidence import build
+from jointforest.table.build_evidence import build
 from tests.oracle import Set, cell, leaf_boxes
 from tests.random_cases.cells import make_evidence
 from tests.random_cases.evidence import random_cells, random_point

@@ -20,7 +20,7 @@ from jointforest.forest.forest import Forest
 from jointforest.leaves.table import UNIFORM
 from jointforest.queries.robustness.density_bound_kernels import best_mean, normal_density_bound, trend
 from jointforest.queries.robustness.robustness import robustness, worst_margin
-from jointforest.table.regions import Evidence
+from jointforest.table.evidence import Evidence
 from tests import oracle
 from tests.compiled import compiled
 from tests.random_cases.cells import Region, make_evidence

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ..forest import Forest
 from ..posterior.posterior import LeafPosterior, OneRow, by_chunks
 from .distribution_kernels import cdf_rows, pdf_rows

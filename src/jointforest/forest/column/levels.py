@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ..forest import Forest
 from ..posterior.posterior import LeafPosterior, OneRow, by_chunks
 from .level_kernels import level_rows

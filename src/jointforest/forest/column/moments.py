@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ground.threads import chunks, map_ordered
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ..forest import Forest
 from ..posterior.posterior import LeafPosterior, OneRow, by_chunks
 from .moment_kernels import leaf_moments, mean_variance_rows

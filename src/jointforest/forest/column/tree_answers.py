@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ..forest import Forest
 from ..posterior.combine_kernels import with_routed
 from ..posterior.posterior import LeafPosterior, by_chunks

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...ground.threads import chunks, map_ordered
 from ...table.distinct_rows import distinct_rows
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ..forest import Forest
 from .weight_kernels import LOG_EVIDENCE, posterior_rows, row_scratch
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...ground.records import record
 from ...ground.threads import chunks, map_ordered, n_threads
 from ...table.distinct_rows import distinct_rows
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ..forest import Forest
 from .combine_kernels import routed_rows, weigh_trees, with_routed
 from .one_row_kernels import entries_of_column

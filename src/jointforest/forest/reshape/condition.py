@@ -10,7 +10,7 @@ import numpy as np
 from ...leaves.derived import make_leaves
 from ...leaves.table import FACTORS, PRODUCT, SUM, ParameterTables
 from ...table.columns import Columns
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ...table.schema import Schema, kernel_columns
 from ..forest import Forest
 from ..posterior.weight_kernels import LEAVES, posterior_rows, row_scratch
@@ -61,7 +61,7 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
     --------
     >>> import numpy as np
     >>> import jointforest as jf
-    >>> from jointforest.table.evidence import build
+    >>> from jointforest.table.build_evidence import build
     >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
     >>> forest = learned.joint_.model.forest
     >>> given = condition(forest, build(forest.schema, conditions={"island": "Dream"}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ..column.moments import moments_table
 from ..forest import Forest
 from ..posterior.posterior import LeafPosterior, background_share, by_chunks

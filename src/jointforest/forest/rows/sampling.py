@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ground.threads import chunks, map_ordered
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ..forest import Forest
 from ..posterior.posterior import chunk_posterior, row_chunks
 from .draw_kernels import Draws, draw_rows, draw_scratch

@@ -11,9 +11,9 @@ from ...forest.forest import Forest
 from ...forest.posterior.tree_density import tree_log_density
 from ...ground.checks import Allowed, Number
 from ...leaves.fit.fit import Settings, Table, prepare
-from ...table.evidence import build
+from ...table.build_evidence import build
+from ...table.evidence import Evidence
 from ...table.frames import encode
-from ...table.regions import Evidence
 from ...trees.ranks import Ranks, rank
 from ..arrival import arrive
 from ..base import FOREST, LEAVES, Rows, TableLearner

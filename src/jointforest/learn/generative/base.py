@@ -14,8 +14,8 @@ from ...leaves.fit.fit import LIKE_UNIFORM, Settings
 from ...model.model import of_forest
 from ...queries.posterior.density import log_density
 from ...queries.robustness.robustness import robustness
+from ...table.evidence import Evidence
 from ...table.libraries import read
-from ...table.regions import Evidence
 from ...trees.grow.criterion_kernels import ENTROPY, GINI
 from ..arrival import Arrival
 from ..base import FOREST, LEAVES, Learner

@@ -7,7 +7,7 @@ import numpy as np
 from ...forest.column.tree_answers import tree_answers
 from ...forest.forest import Forest
 from ...leaves.fit.fit import Settings
-from ...table.evidence import build
+from ...table.build_evidence import build
 from ..arrival import Arrival
 from ..densities import TARGET, learn_densities
 from .supervised import GrowSettings, grow_forest

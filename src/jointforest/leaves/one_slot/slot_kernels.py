@@ -1,7 +1,7 @@
 """One numeric or categorical slot of one leaf as queries see it: the density with grid and atoms, levels, regions.
 
 Formulas: "Densities of one column in one leaf" in docs/design.md. l is the leaf, s the slot; region -1 means no
-restriction. Regions are of `table.regions.Evidence`.
+restriction. Regions are of `table.evidence.Evidence`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...forest.column import distribution as forest_distribution
 from ...model.model import Model
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ...table.schema import Column
 from ..posterior.mixing import mixed, shares, weighted
 from .sorts import need_numbers

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...forest.column import levels as forest_levels
 from ...model.model import Model
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ..posterior.mixing import mixed
 from .sorts import need_levels
 

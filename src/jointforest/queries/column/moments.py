@@ -8,7 +8,7 @@ import numpy as np
 
 from ...forest.column import moments as forest_moments
 from ...model.model import Model
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ..posterior.mixing import shares, weighted
 from .sorts import need_numbers
 

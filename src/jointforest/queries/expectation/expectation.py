@@ -13,7 +13,7 @@ from ...forest.posterior.posterior import chunk_posterior, row_chunks
 from ...ground.records import record
 from ...ground.threads import chunks, map_ordered
 from ...table.distinct_rows import distinct_rows
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from .component_kernels import fill_region_masses
 from .leaf_probability_kernels import expected_rows, leaf_rows
 from .match import MatchedEnsemble

@@ -9,7 +9,7 @@ import numpy as np
 from ...forest.column.distribution import cdf, quantile
 from ...forest.column.levels import level_probability
 from ...ground.threads import chunks, map_ordered
-from ...table.evidence import build
+from ...table.build_evidence import build
 from .integral import cell_range, ends
 from .projection import View
 

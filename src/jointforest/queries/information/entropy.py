@@ -6,7 +6,7 @@ import numpy as np
 
 from ...forest.forest import Forest
 from ...forest.posterior.posterior import LeafPosterior, by_chunks
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from .entropy_kernels import column_entropies, leaf_divergence
 from .estimate import Estimate, averaged, exact
 from .integral import integral

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...forest.column.distribution import cdf, quantile
-from ...table.evidence import build
+from ...table.build_evidence import build
 from .projection import Columns, View
 
 # the rule of Gauss and Kronrod with 15 points, and the 7 points of Gauss inside (Piessens et al., QUADPACK, 1983)

@@ -8,7 +8,7 @@ from ...forest.forest import Forest
 from ...forest.posterior.posterior import chunk_posterior
 from ...leaves.circuits.soundness import leaf_of_rows
 from ...leaves.table import FACTORS, SUM
-from ...table.evidence import build
+from ...table.build_evidence import build
 
 
 def is_partition(model: Forest, columns: list[int]) -> bool:

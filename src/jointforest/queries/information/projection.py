@@ -9,8 +9,8 @@ import numpy as np
 from ...forest.forest import Forest
 from ...forest.posterior.density import log_density
 from ...forest.rows.sampling import sample
-from ...table.evidence import build
-from ...table.regions import Evidence
+from ...table.build_evidence import build
+from ...table.evidence import Evidence
 from ...table.schema import Column, Schema, near
 
 Columns = tuple[int, ...]

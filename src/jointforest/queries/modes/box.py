@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ground.records import record
 from ...table.columns import Columns
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 
 
 @record

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...forest.forest import Forest
 from ...forest.posterior.density import log_density
-from ...table.evidence import build
-from ...table.regions import Evidence
+from ...table.build_evidence import build
+from ...table.evidence import Evidence
 from .ascent import ascend
 from .bound_kernels import mixture_bound
 from .box import Box, whole

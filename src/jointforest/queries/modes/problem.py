@@ -10,7 +10,7 @@ from ...forest.forest import Forest
 from ...ground.records import record
 from ...leaves.table import Leaves
 from ...table.columns import Columns
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ...trees.nodes import Trees
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...model.model import Model
 from ...model.part import Part
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 
 
 def log_joint(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:

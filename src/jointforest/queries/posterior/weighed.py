@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ground.warnings import UnsupportedEvidenceWarning, warn
 from ...model.model import Model
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from .density import log_density
 from .mixing import mixed
 

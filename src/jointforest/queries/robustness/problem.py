@@ -12,9 +12,9 @@ from ...forest.forest import Forest
 from ...ground.checks import check, check_number
 from ...ground.records import record
 from ...leaves.table import FACTORS, Leaves
+from ...table.build_evidence import build
 from ...table.columns import Columns
-from ...table.evidence import build
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ...table.schema import Schema
 from ...trees.nodes import Trees
 from .reach_kernels import allowed_levels, node_weights

@@ -12,7 +12,7 @@ from ...forest.posterior.density import log_density
 from ...ground.checks import check_number
 from ...ground.threads import chunks, map_ordered
 from ...table.distinct_rows import distinct_rows
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from .problem import make_problem, without_target
 from .robustness_kernels import epsilon_rows, margin_rows
 from .scratch import make_scratch

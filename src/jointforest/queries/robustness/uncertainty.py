@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...model.model import Model
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ..column.levels import level_probability
 from ..posterior.density import log_density
 from .robustness import robustness

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...model.model import Model
-from ...table.regions import Evidence
+from ...table.evidence import Evidence
 from ..column.levels import level_probability
 from ..column.moments import mean_variance
 from ..posterior.weighed import background_share

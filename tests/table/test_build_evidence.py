@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jointforest.table.build_evidence import build, intersect
 from jointforest.table.conditions import AllOf, Not, PerRow, between
-from jointforest.table.evidence import build, intersect
 from jointforest.table.schema import Column, Schema
 
 SCHEMA = Schema(

@@ -1,0 +1,189 @@
+"""Evidence from frames and conditions: per cell nothing, a value, or a region."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .conditions import n_rows, of_row
+from .evidence import Evidence
+from .meaning import NOWHERE, Region, contains, intersected, meaning_of, region_contains
+from .schema import Column, Schema
+
+
+def build(
+    schema: Schema,
+    X: np.ndarray | None = None,
+    unseen: np.ndarray | None = None,
+    conditions: Mapping[str, Any] | None = None,
+    n: int | None = None,
+) -> Evidence:
+    """Evidence of n rows.
+
+    Parameters
+    ----------
+    schema : Schema
+    X : float64 array (n, d), optional
+        Values and level codes, NaN where nothing is known, from `frames.encode`. Default: nothing is known.
+    unseen : bool array (n, d), optional
+        Cells that hold a level never seen at learning; they count as missing, with a penalty.
+    conditions : dict of column name to condition, optional
+        A scalar, a list (any of its entries), or what `conditions` offers; it holds for every row, unless its ends are
+        arrays with one entry a row, or it is a `PerRow`. A cell that has a value too must meet both; one with a level
+        never seen counts as missing, so that the condition alone holds for it.
+    n : int, optional
+        Number of rows if there is no X; default: that of the conditions' arrays, else 1.
+
+    Returns
+    -------
+    Evidence
+
+    Raises
+    ------
+    ValueError
+        Wrong shapes, unknown columns, and conditions that a column cannot have (see `meaning.meaning_of`).
+
+    Examples
+    --------
+    >>> age = Column("age", "integer", "int64", step=1.0)
+    >>> evidence = build(Schema((age,), "pandas"), conditions={"age": [1, 2, 7]})
+    >>> evidence.run_lo, evidence.run_hi
+    (array([0.5, 6.5]), array([2.5, 7.5]))
+    """
+    conditions = dict(conditions or {})
+    d = len(schema.columns)
+    if X is None:
+        lengths = {name: rows for name, condition in conditions.items() if (rows := n_rows(condition)) is not None}
+        n = n if n is not None else next(iter(lengths.values()), 1)
+        value = np.full((n, d), np.nan)
+    else:
+        value = np.array(X, dtype=np.float64, order="C", ndmin=2)
+        if value.shape[1] != d or (n is not None and len(value) != n):
+            raise ValueError(f"X: expected shape ({'n' if n is None else n}, {d}), got {value.shape}")
+    penalty = np.zeros(len(value))
+    if unseen is not None:
+        if unseen.shape != value.shape:
+            raise ValueError(f"unseen: expected shape {value.shape}, got {unseen.shape}")
+        for j in np.flatnonzero(unseen.any(axis=0)).tolist():
+            value[unseen[:, j], j] = np.nan
+            penalty[unseen[:, j]] += schema.columns[j].log_unseen
+    return intersect(schema, Evidence.of_values(value, penalty), conditions)
+
+
+def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any]) -> Evidence:
+    """The evidence, and the conditions besides; the evidence given is left as it is.
+
+    Where a column has both, the result is what meets both: a value if there was one and it meets the condition, the
+    empty region if it does not, the common part of two regions. Evidence of one row is repeated for conditions of n.
+
+    Raises
+    ------
+    ValueError
+        As `build`.
+    """
+    conditions = {name: condition for name, condition in conditions.items() if _says_something(condition)}
+    if not conditions:
+        return evidence
+    n = len(evidence.value)
+    lengths = {name: rows for name, condition in conditions.items() if (rows := n_rows(condition)) is not None}
+    if n == 1 and lengths:
+        n = next(iter(lengths.values()))
+    for name, rows in lengths.items():
+        if rows != n:
+            raise ValueError(f"column {name!r}: the condition speaks of {rows} rows, the evidence has {n}")
+    if len(evidence.value) != n:
+        evidence = evidence.repeat(n)
+    value, region = evidence.value.copy(), evidence.cell_regions()
+    known = _RegionTable(evidence)
+    for name, condition in conditions.items():
+        j = schema.index(name)
+        column = schema.columns[j]
+        if name in lengths:
+            for i in range(n):
+                addition = _Addition(column, of_row(condition, i), known)
+                value[i, j], region[i, j] = addition.to(float(value[i, j]), int(region[i, j]))
+        else:
+            _add(_Addition(column, condition, known), value[:, j], region[:, j])
+    return known.evidence(value, region, evidence.log_penalty.copy())
+
+
+def _says_something(condition: Any) -> bool:
+    if n_rows(condition) is not None:
+        return True
+    return not (condition is None or (isinstance(condition, float) and math.isnan(condition)))
+
+
+class _RegionTable:
+    """Regions by number, each once."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        bounds = list(zip(evidence.run_lo.tolist(), evidence.run_hi.tolist(), strict=True))
+        start = evidence.run_start.tolist()
+        self.regions = [
+            Region(tuple(bounds[a:b]), int(atoms))
+            for a, b, atoms in zip(start[:-1], start[1:], evidence.atoms.tolist(), strict=True)
+        ]
+        self._number = {region: number for number, region in enumerate(self.regions)}
+
+    def number(self, region: Region) -> int:
+        number = self._number.setdefault(region, len(self.regions))
+        if number == len(self.regions):
+            self.regions.append(region)
+        return number
+
+    def evidence(self, value: np.ndarray, region: np.ndarray, penalty: np.ndarray) -> Evidence:
+        """Evidence with the regions that are in use."""
+        used, numbers = np.unique(region, return_inverse=True)
+        regions = [self.regions[number] for number in used.tolist() if number >= 0]
+        if not regions:
+            region = np.empty((0, 0), dtype=np.int32)
+        else:
+            region = np.ascontiguousarray((numbers.reshape(region.shape) - (used[0] < 0)).astype(np.int32))
+        runs = [run for found in regions for run in found.runs]
+        return Evidence(
+            value=value,
+            region=region,
+            run_start=np.cumsum([0] + [len(found.runs) for found in regions]).astype(np.int32),
+            run_lo=np.array([lo for lo, _ in runs], dtype=np.float64),
+            run_hi=np.array([hi for _, hi in runs], dtype=np.float64),
+            atoms=np.array([found.atoms for found in regions], dtype=np.uint64),
+            log_penalty=penalty,
+        )
+
+
+class _Addition:
+    """A condition on a column, and what becomes of a cell to which it is added."""
+
+    def __init__(self, column: Column, condition: Any, known: _RegionTable) -> None:
+        self.column, self.condition, self.known = column, condition, known
+        self.meaning = meaning_of(column, condition)
+
+    def to(self, value: float, region: int) -> tuple[float, int]:
+        """Value and number of the region of a cell that had this value (NaN: none) and region (-1: none)."""
+        new = self.meaning
+        if new is None:
+            return value, region
+        if not math.isnan(value):
+            fits = contains(self.column, self.condition, value)
+            return (value, -1) if fits else (math.nan, self.known.number(NOWHERE))
+        old = self.known.regions[region] if region >= 0 else None
+        if isinstance(new, Region):
+            return math.nan, self.known.number(new if old is None else intersected(old, new))
+        if old is None or region_contains(self.column, old, new):
+            return new, -1
+        return math.nan, self.known.number(NOWHERE)
+
+
+def _add(addition: _Addition, value: np.ndarray, region: np.ndarray) -> None:
+    """Add a condition to all cells of a column, in place; equal cells at once."""
+    if len(value) == 0:
+        return
+    place = np.unique(value, return_inverse=True)[1]
+    cells = place * (int(region.max()) + 2) + region + 1
+    _, first, same = np.unique(cells, return_index=True, return_inverse=True)
+    added = [addition.to(float(value[i]), int(region[i])) for i in first.tolist()]
+    value[:] = np.array([x for x, _ in added])[same]
+    region[:] = np.array([number for _, number in added], dtype=np.int32)[same]
