@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ground.compile import entry, kernel
+from ..trees.level_bits_kernels import has_level
 
 
 @kernel
@@ -19,8 +20,7 @@ def find_leaf(ensemble, node, X, other, i):
         elif at < 0:
             left = x <= ensemble.threshold[node]
         else:
-            level = np.int64(x)
-            left = (ensemble.left_levels[at + (level >> 6)] >> np.uint64(level & 63)) & np.uint64(1) != np.uint64(0)
+            left = has_level(ensemble.left_levels, at, np.int64(x))
         node = ensemble.left[node] if left else ensemble.right[node]
     return ensemble.leaf[node]
 

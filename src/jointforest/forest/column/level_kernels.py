@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from ...ground.compile import array_kernel, entry
-from ...leaves.one_slot.slot_kernels import level_region_log_mass
-from ..posterior.region_kernels import cell_region, run_levels
+from ...leaves.one_slot.slot_kernels import level_region_log_mass, run_levels
+from ..posterior.region_kernels import cell_region
 from .mixture_kernels import row_mixture
 
 

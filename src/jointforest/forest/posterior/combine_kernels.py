@@ -8,8 +8,9 @@ import numpy as np
 
 from ...ground.compile import entry, kernel
 from ...leaves.one_slot.slot_kernels import level_region_log_mass, region_log_mass
+from ...trees.level_bits_kernels import has_level
 from .circuit_kernels import has_circuit, rows_of_column, share_out
-from .reach_kernels import level_goes_left, reachable
+from .reach_kernels import reachable
 from .region_kernels import cell_region
 from .weight_kernels import widened
 
@@ -71,7 +72,7 @@ def routed_rows(trees, value, first, stop, n_trees):
                 if trees.levels_at[node] < 0:
                     left = x <= trees.threshold[node]
                 else:
-                    left = level_goes_left(trees.left_levels, trees.levels_at[node], int(x))
+                    left = has_level(trees.left_levels, trees.levels_at[node], int(x))
                 node = trees.left[node] if left else trees.right[node]
             out[row - first, t] = trees.leaf[node]
     return out.ravel()

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from ...ground.compile import kernel
-from .region_kernels import cell_region, run_levels
-
-
-@kernel
-def level_goes_left(left_levels, first_word, level):
-    """Whether the bit of this level is set in the node's words."""
-    return (left_levels[first_word + (level >> 6)] >> (level & 63)) & 1 != 0
+from ...leaves.one_slot.slot_kernels import run_levels
+from ...trees.level_bits_kernels import has_level
+from .region_kernels import cell_region
 
 
 @kernel
@@ -39,7 +35,7 @@ def level_sides(trees, evidence, node, region, n_levels):
     for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
         first, end = run_levels(evidence, run, n_levels)
         for level in range(first, end):
-            if level_goes_left(trees.left_levels, trees.levels_at[node], level):
+            if has_level(trees.left_levels, trees.levels_at[node], level):
                 left = True
             else:
                 right = True
@@ -71,7 +67,7 @@ def reachable(columns, trees, evidence, row, stack, leaf):
                     if trees.levels_at[node] < 0:
                         left = x <= trees.threshold[node]
                     else:
-                        left = level_goes_left(trees.left_levels, trees.levels_at[node], int(x))
+                        left = has_level(trees.left_levels, trees.levels_at[node], int(x))
                     right = not left
                 else:
                     region, s = cell_region(evidence, row, j), columns.slot[j]

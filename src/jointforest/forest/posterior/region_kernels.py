@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from ...ground.compile import kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
 from ...leaves.one_slot.slot_kernels import find_atom
@@ -28,14 +26,6 @@ def known_number(columns, slot, x):
         return x
     centre = cell_centre(step, columns.origin[slot], x)
     return x if abs(x - centre) <= _NEAR * step else centre
-
-
-@kernel
-def run_levels(evidence, run, n_levels):
-    """Levels (first, end) of a run of a categorical column's region: those k with lo < k <= hi."""
-    first = math.floor(max(evidence.run_lo[run], -0.5)) + 1
-    end = math.floor(min(evidence.run_hi[run], n_levels - 0.5)) + 1
-    return int(first), int(end)
 
 
 @kernel

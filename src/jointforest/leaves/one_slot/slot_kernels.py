@@ -283,11 +283,10 @@ def slot_draw(columns, leaves, evidence, l, s, region, u1, u2):  # noqa: E741
 
 
 @kernel
-def _levels_of_run(columns, evidence, s, run):
-    """Levels first..end-1 of the run: those k with lo < k <= hi."""
-    n = columns.level_start[s + 1] - columns.level_start[s]
-    first = math.floor(min(max(evidence.run_lo[run], -0.5), n)) + 1
-    end = math.floor(max(min(evidence.run_hi[run], n - 0.5), -1.0)) + 1
+def run_levels(evidence, run, n_levels):
+    """Levels (first, end) of a run of a categorical column's region: those k with lo < k <= hi."""
+    first = math.floor(min(max(evidence.run_lo[run], -0.5), n_levels)) + 1
+    end = math.floor(max(min(evidence.run_hi[run], n_levels - 0.5), -1.0)) + 1
     return int(first), int(end)
 
 
@@ -296,7 +295,7 @@ def _level_mass(columns, leaves, evidence, l, s, region):  # noqa: E741
     first = columns.level_start[s]
     total = 0.0
     for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
-        start, end = _levels_of_run(columns, evidence, s, run)
+        start, end = run_levels(evidence, run, columns.level_start[s + 1] - first)
         for k in range(start, end):
             total += leaves.level_mass[l, first + k]
     return total
@@ -328,7 +327,7 @@ def level_draw(columns, leaves, evidence, l, s, region, u):  # noqa: E741
     target = u * _level_mass(columns, leaves, evidence, l, s, region)
     total = 0.0
     for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
-        start, end = _levels_of_run(columns, evidence, s, run)
+        start, end = run_levels(evidence, run, columns.level_start[s + 1] - first)
         for k in range(start, end):
             mass = leaves.level_mass[l, first + k]
             if mass > 0.0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...ground.compile import kernel
+from ...trees.level_bits_kernels import has_level
 from .split_regions import ONE, ZERO
 
 
@@ -19,8 +20,7 @@ def next_open(splits, rows, row, node):
         elif splits.levels_at[node] < 0:
             left = x <= splits.threshold[node]
         else:
-            level = int(x)
-            left = (splits.left_levels[splits.levels_at[node] + (level >> 6)] >> (level & 63)) & 1 != 0
+            left = has_level(splits.left_levels, splits.levels_at[node], int(x))
         node = splits.left[node] if left else splits.right[node]
     return node
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ...forest.posterior.reach_kernels import level_goes_left
 from ...ground.compile import entry, kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
 from ...leaves.one_slot.slot_kernels import find_atom
+from ...trees.level_bits_kernels import has_level
 
 
 @entry
@@ -34,7 +34,7 @@ def allowed_levels(trees, j, at_node, allowed):
                 continue
             at_node[left, k], at_node[right, k] = at_node[node, k], at_node[node, k]
             if trees.feature[node] == j:
-                other = right if level_goes_left(trees.left_levels, trees.levels_at[node], k) else left
+                other = right if has_level(trees.left_levels, trees.levels_at[node], k) else left
                 at_node[other, k] = 0
 
 
@@ -96,7 +96,7 @@ def reached_nodes(problem, evidence, row, reached):
                 if trees.levels_at[node] < 0:
                     left = x <= trees.threshold[node]
                 else:
-                    left = level_goes_left(trees.left_levels, trees.levels_at[node], int(x))
+                    left = has_level(trees.left_levels, trees.levels_at[node], int(x))
                 down = trees.left[node] if left else trees.right[node]
                 reached.child[n_nodes] = n_nodes + 1
             # nodes that no row of learning reached have no shares of their own
