@@ -10,8 +10,9 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 
 from jointforest.ground.random_kernels import stream
-from jointforest.leaves.circuits import learnspn_kernels
+from jointforest.leaves.circuits import column_groups_kernels, row_groups_kernels
 from jointforest.leaves.circuits.learnspn import SpnSettings, TreeCircuits, class_circuits, learn_circuits
+from jointforest.leaves.circuits.learnspn_records import Cells, make_views
 from jointforest.leaves.circuits.soundness import check_circuits
 from jointforest.leaves.fit.fit import Table, prepare
 from jointforest.leaves.fit.statistics_kernels import rows_by_leaf
@@ -20,8 +21,8 @@ from jointforest.table.columns import Columns
 from tests.compiled import compiled
 from tests.leaves.circuits.test_independence_kernels import mixed, numeric, table, table_p_value
 
-components = compiled(learnspn_kernels.components)
-two_means = compiled(learnspn_kernels.two_means)
+components = compiled(column_groups_kernels.components)
+two_means = compiled(row_groups_kernels.two_means)
 
 SPN = SpnSettings()
 
@@ -160,10 +161,10 @@ def test_components(seed: int, missing: float) -> None:
     _, expected = connected_components(graph, directed=False)
     rows, columns = rng.permutation(n).astype(np.int32), np.arange(d, dtype=np.int32)
     none = np.empty(0)
-    cells = learnspn_kernels.Cells(
+    cells = Cells(
         prepared.values, prepared.codes, layout(n_levels).is_categorical, none, none, none, np.empty(0, np.int32)
     )
-    got = components(cells, rows, columns, significance, learnspn_kernels.make_views(d, n))
+    got = components(cells, rows, columns, significance, make_views(d, n))
     np.testing.assert_array_equal(got[:, None] == got, expected[:, None] == expected)
 
 

@@ -11,7 +11,8 @@ from ...table.columns import Columns
 from ..fit.fit import Table
 from ..fit.statistics_kernels import rows_by_leaf
 from ..table import FACTORS, SUM, Circuits
-from .learnspn_kernels import Cells, learn_leaf, make_nodes, make_views
+from .learnspn_kernels import learn_leaf
+from .learnspn_records import Cells, make_nodes, make_views
 from .soundness import node_scopes
 
 
