@@ -97,7 +97,7 @@ class Posterior:
 
     @property
     def leaves(self) -> LeafPosterior:
-        """The leaves that the evidence meets, with log p(leaf, evidence): see `queries.posterior.LeafPosterior`."""
+        """The leaves that the evidence meets, with log p(leaf, evidence): see `forest.posterior.posterior`."""
         return posterior(self.weighed.model.forest_for("a table of leaves"), self.weighed.evidence)
 
     def explain(self, k: int = 10, n_jobs: int | None = -1) -> Explanation:

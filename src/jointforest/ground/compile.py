@@ -3,7 +3,7 @@
 Compilation is what every new user waits for, and most of it is machine code that nobody runs: numba optimises and
 emits each inner function on its own, with a wrapper for Python, and does it again inside every caller. Here an inner
 kernel stops at unoptimised code, which its callers link and optimise once; only entries end as machine code and are
-kept on disk. Records are passed by reference (`ground.records`). Measured in docs/design.md, "Kernels".
+kept on disk. Records are passed by reference (`ground.records`). See docs/design.md, "Kernels".
 
 Built on what numba documents for extensions: ``pipeline_class`` of ``jit``, lowering passes, new types.
 """

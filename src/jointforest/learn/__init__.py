@@ -1,0 +1,1 @@
+"""Estimators that end in a joint."""

@@ -1,0 +1,1 @@
+"""Leaves: the distributions of columns within a box."""

@@ -1,0 +1,1 @@
+"""Models: what a part must answer, weighted parts, `.joint` files."""

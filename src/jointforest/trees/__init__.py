@@ -1,0 +1,1 @@
+"""Trees: the node table, boxes, ranks, pruning."""

@@ -1,0 +1,1 @@
+"""One column given evidence, by a forest: levels, moments, CDF, quantiles."""

@@ -16,7 +16,7 @@ from .mixture_kernels import row_mixture
 def leaf_moments(columns, leaves, evidence, j, described, first, stop):
     """Mean and variance of column j in the parameter rows first..stop-1, nothing known of it; (stop - first, 2).
 
-    NaN in rows that are not ``described`` (bool (R,)): those of circuits that say nothing of the column.
+    NaN in parameter rows that are not ``described`` (bool (R,)): those of circuits that say nothing of the column.
     """
     out = np.full((stop - first, 2), math.nan)
     for row in range(first, stop):

@@ -60,9 +60,9 @@ def mean_variance(
 def moments_table(
     forest: Forest, evidence: Evidence, slot: int, n_jobs: int | None, few: int = _FEW_ROWS
 ) -> np.ndarray:
-    """Mean and variance of a numeric slot in every row of the parameter tables, (R, 2); NaN where a row lacks it.
+    """Mean and variance of a numeric slot in every parameter row, (R, 2); NaN where one lacks it.
 
-    Shared by all rows of evidence; (0, 2) if they are ``few``, too few to pay.
+    Shared by all rows of evidence; (0, 2) if these are no more than ``few``, too few to pay.
     """
     if len(evidence.value) <= few:
         return np.empty((0, 2))

@@ -1,0 +1,1 @@
+"""How well evidence fits each leaf of a forest; log-density."""

@@ -136,10 +136,10 @@ def share_out(leaves, leaf, log_weight, value, weight):
 
 @kernel
 def rows_of_column(leaves, column, leaf, log_weight, n, weight, row, log_row):
-    """Write the rows that describe a column, and log p(row describes it, evidence); return how many.
+    """Write the parameter rows that describe a column, and log p(row describes it, evidence); return how many.
 
-    A leaf without circuit is its own row. ``leaf`` and ``log_weight`` hold n leaves, ``weight`` what `share_out` says
-    of the others' nodes. Rows of probability 0 are left out.
+    A leaf without circuit has the row of its own number. ``leaf`` and ``log_weight`` hold n leaves, ``weight`` what
+    `share_out` says of the others' nodes. Rows of probability 0 are left out.
     """
     n_rows = 0
     for i in range(n):
@@ -157,7 +157,7 @@ def rows_of_column(leaves, column, leaf, log_weight, n, weight, row, log_row):
 
 @array_kernel
 def column_mixture(leaves, column, leaf, log_weight, log_evidence, weight):
-    """Rows that describe a column and their weights, which sum to 1; see `rows_of_column`."""
+    """Parameter rows that describe a column and their weights, which sum to 1; see `rows_of_column`."""
     n = leaf.shape[0]
     for i in range(leaf.shape[0]):
         n += leaves.node_start[leaf[i] + 1] - leaves.node_start[leaf[i]]
@@ -188,9 +188,9 @@ def draw_child(leaves, q, value, state):
 
 @kernel
 def draw_parts(leaves, leaf, value, active, state, of):
-    """Draw which row of the parameter tables describes each column, given the evidence, into ``of`` (d,).
+    """Draw which parameter row describes each column, given the evidence, into ``of`` (d,).
 
-    ``value`` is what `circuit_log_density` says of the nodes; a leaf without circuit is its own row.
+    ``value`` is what `circuit_log_density` says of the nodes; a leaf without circuit has the row of its own number.
     """
     if not has_circuit(leaves, leaf):
         of[:] = leaf

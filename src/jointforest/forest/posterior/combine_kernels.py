@@ -20,7 +20,7 @@ def weigh_trees(start, log_weight, fallen, tree, n_trees, beta):
     """Log-weights of the entries when tree t counts (pi_t p_t(evidence))^beta, and the log of their sum in each row.
 
     The sum is 1, or 0 where no tree has a say. ``tree`` (M,) is the tree of each entry, ascending within a row. Trees
-    from ``n_trees`` on (the background) do not count. ``fallen`` (M,) marks entries of trees with p_t(evidence) = 0:
+    from ``n_trees`` on (the background) do not count. ``fallen`` (M,) is 1 at entries of trees with p_t(evidence) = 0:
     these count only where all trees of the row are such, then all the same, or if beta is 0.
     """
     out = np.full(log_weight.shape[0], -math.inf)
@@ -84,7 +84,7 @@ def with_routed(columns, trees, leaves, evidence, first, post, wanted, n_trees, 
 
     The boxes of these leaves still tell something, though their densities exclude the evidence, as uniform or cut
     ones do. Each weighs as its share of rows. ``wanted`` is a column, or -1 for leaves; ``scratch`` is of
-    `weight_kernels.row_scratch`. Returns start, leaf, log weight, and a mark at these entries.
+    `weight_kernels.row_scratch`. Returns start, leaf, log weight, and whether each entry is one of these.
     """
     n = post.log_evidence.shape[0]
     met = np.empty(n_trees, np.bool_)

@@ -24,18 +24,18 @@ _ROUTED_ROWS = 2048
 class LeafPosterior(NamedTuple):
     """Leaves of n rows of evidence, sparse: row i has the entries ``start[i]:start[i + 1]``.
 
-    Asked of one column, entries are rows of the parameter tables that describe the column: a leaf without circuit is
-    its own row, of one with a circuit each FACTORS node that has the column in its scope is one. So whatever reads one
-    column reads a plain mixture of rows.
+    Asked of one column, entries are the parameter rows that describe it: of a leaf without circuit its own, of one
+    with a circuit that of each FACTORS node with the column in its scope. So whatever reads one column reads a plain
+    mixture of parameter rows.
 
     Attributes
     ----------
     start : int64 array (n + 1,)
     leaf : int32 array (M,)
-        Leaves (or rows) that give the evidence a probability above 0.
+        Leaves (or parameter rows) that give the evidence a probability above 0.
     log_weight : float64 array (M,)
-        log p(leaf, evidence), or log p(the row describes the column, evidence): not normalised, without the penalty
-        for unseen levels.
+        log p(leaf, evidence), or log p(the parameter row describes the column, evidence): not normalised, without the
+        penalty for unseen levels.
     log_evidence : float64 array (n,)
         log p(evidence), the log-sum of the row's entries; -inf if it has none.
     """
@@ -175,7 +175,7 @@ def _routed(forest: Forest, evidence: Evidence, first: int, stop: int) -> LeafPo
 def chunk_posterior(
     forest: Forest, evidence: Evidence, first: int, stop: int, column: int | None = None, beta: float = 1.0
 ) -> LeafPosterior:
-    """The posterior of the rows first..stop-1, over leaves, or over the rows that describe a column.
+    """The posterior of the rows first..stop-1, over leaves, or over the parameter rows that describe a column.
 
     With ``beta`` below 1 tree t counts (pi_t p_t(evidence))^beta: 0 averages the trees' own conditionals, 1 is the
     mixture (GeF and GeF+ of Correia et al. 2020, "Joints in Random Forests", section 4), and ``log_evidence`` is 0. A

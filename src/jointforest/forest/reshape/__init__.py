@@ -1,0 +1,1 @@
+"""Forests made of forests: conditioned, of fewer columns, merged."""

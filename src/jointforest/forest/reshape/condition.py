@@ -222,7 +222,7 @@ def _pin(schema: Schema, pinned: dict[int, float]) -> Schema:
 def _cut_numbers(
     forest: Forest, evidence: Evidence, cut: dict[int, _Pieces], pinned: dict[int, float], new: Packed
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Supports (R, p) and masses of atoms (R, A) of the new rows. What a row has no mass in it keeps as it was."""
+    """Supports (R, p) and masses of atoms (R, A) of the new parameter rows; where one has no mass it is as before."""
     columns, leaves = forest.columns, forest.leaves
     lo, hi = leaves.lo[new.row], leaves.hi[new.row]
     masses = []
@@ -249,7 +249,7 @@ def _cut_numbers(
 
 
 def _cut_levels(forest: Forest, evidence: Evidence, regions: dict[int, int], row: np.ndarray) -> np.ndarray:
-    """Masses of levels (R, S) of the new rows; a row without mass in a region keeps what it had."""
+    """Masses of levels (R, S) of the new parameter rows; one without mass in a region keeps what it had."""
     columns = forest.columns
     mass: np.ndarray = forest.leaves.level_mass[row]
     for j, region in regions.items():

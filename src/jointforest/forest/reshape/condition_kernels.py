@@ -1,4 +1,4 @@
-"""Kernels of conditioning: parents of circuit nodes, and which runs of a region a row has mass in."""
+"""Kernels of conditioning: parents of circuit nodes, and in which runs of a region a parameter row has mass."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def parents(end):
 
 @entry
 def pieces(columns, leaves, evidence, slot, region):
-    """The runs of a region in which each row of the tables has mass, for one numeric slot.
+    """The runs of a region in which each parameter row has mass, for one numeric slot.
 
     Returns
     -------
     start : int64 array (R + 1,), run : int64 array (m,)
         Row r has mass in the runs ``run[start[r]:start[r + 1]]``.
     log_share : float64 array (m,)
-        Log of the piece's share of the region's mass in the row; the first one has the atoms, too.
+        Log of the piece's share of the region's mass in the parameter row; the first one has the atoms, too.
     log_first : float64 array (R,)
         Log mass of the first piece, atoms included.
     """

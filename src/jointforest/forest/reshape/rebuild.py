@@ -41,12 +41,12 @@ class Nodes(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Rows of new tables, and the circuits over them.
+    """Parameter rows of new tables, and the circuits over them.
 
     Attributes
     ----------
     row, piece, leaf : int64 arrays (R,)
-        Row of the old tables and part of it that each row is made of, and the leaf that it belongs to.
+        The old parameter row that each is made of, which piece of it, and the leaf that it belongs to.
     circuits : Circuits
     """
 
@@ -155,7 +155,7 @@ def without(nodes: Nodes, gone: np.ndarray) -> Nodes:
 
 
 def packed(nodes: Nodes) -> Packed:
-    """Number rows: a leaf of a single FACTORS node becomes a row of its own, equal parts of a row are one row."""
+    """Number parameter rows: a leaf of one FACTORS node has its own, equal pieces of an old row share one."""
     n_leaves, n_nodes = len(nodes.start) - 1, np.diff(nodes.start)
     factors = np.flatnonzero(nodes.kind == FACTORS)
     of = np.repeat(np.arange(n_leaves), n_nodes)

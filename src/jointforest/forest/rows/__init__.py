@@ -1,0 +1,1 @@
+"""Whole rows given evidence, by a forest: draws, imputation."""

@@ -18,7 +18,7 @@ from ..posterior.region_kernels import cell_region
 
 @kernel
 def draw_row(columns, leaves, evidence, row, leaf, of, missing, state, out):
-    """Draw one row from a leaf, given the row's evidence; column j by the row ``of[j]`` of the parameter tables."""
+    """Draw one row from a leaf, given the row's evidence; column j by the parameter row ``of[j]``."""
     for j in range(out.shape[0]):
         x = evidence.value[row, j]
         if x == x:

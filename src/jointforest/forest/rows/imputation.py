@@ -46,7 +46,7 @@ def impute_and_weigh(forest: Forest, evidence: Evidence, n_jobs: int | None = -1
 
 
 def _means(forest: Forest, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
-    """Means of the numeric slots in every row of the tables, (R, p), where a cell wants one; (0, 0) if rows are few."""
+    """Means of the numeric slots in every parameter row, (R, p), where a cell wants one; (0, 0) for few rows."""
     numeric = np.flatnonzero(forest.columns.is_categorical == 0)
     tables = {
         int(forest.columns.slot[j]): moments_table(forest, evidence, int(forest.columns.slot[j]), n_jobs)

@@ -1,0 +1,1 @@
+"""Adversarial random forests (Watson et al. 2023)."""

@@ -1,0 +1,1 @@
+"""Circuits over the columns of a leaf: learned, and checked."""

@@ -1,0 +1,1 @@
+"""Truncated distributions of one number, one a file, and their special functions."""

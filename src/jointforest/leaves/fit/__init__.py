@@ -1,0 +1,1 @@
+"""Parameters of leaves, learned from rows."""

@@ -279,11 +279,11 @@ def _mass_beyond(gates, n, outside, least_room, epsilon, lo, hi):
         at[0] = lo
     if hi - at[n - 1] < least_room:
         at[n - 1] = hi
-    room = (at[0] - lo) + (hi - at[n - 1])
-    if not room > 0.0:
+    beyond = (at[0] - lo) + (hi - at[n - 1])
+    if not beyond > 0.0:
         return 0.0, 0.0
-    total = min(outside, room / (hi - lo))
-    return min(total * ((at[0] - lo) / room), epsilon), min(total * ((hi - at[n - 1]) / room), epsilon)
+    total = min(outside, beyond / (hi - lo))
+    return min(total * ((at[0] - lo) / beyond), epsilon), min(total * ((hi - at[n - 1]) / beyond), epsilon)
 
 
 @kernel

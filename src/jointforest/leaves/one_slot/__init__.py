@@ -1,0 +1,1 @@
+"""One numeric or categorical slot in one leaf: density, mass, quantile, moments, grids."""

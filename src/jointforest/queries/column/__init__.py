@@ -1,0 +1,1 @@
+"""One column given evidence, mixed over the parts of a model."""

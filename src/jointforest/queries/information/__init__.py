@@ -1,0 +1,1 @@
+"""Entropies, divergences, distances between joints."""

@@ -1,0 +1,1 @@
+"""Most probable rows, with a certified bound."""

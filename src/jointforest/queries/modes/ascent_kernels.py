@@ -1,4 +1,4 @@
-"""Kernels: the best value of one column in a mixture of rows of the parameter tables."""
+"""Kernels: the best value of one column in a mixture of parameter rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 @record
 class Tried(NamedTuple):
-    """Scratch of one column: the greatest peaks, the rows that they are of, and the places that are tried.
+    """Scratch of one column: the greatest peaks, their parameter rows, and the places that are tried.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ def tried_scratch() -> Tried:
 
 @kernel
 def mixture_log_density(columns, leaves, j, row, log_weight, x):
-    """Log of the sum over rows of exp(log_weight) times the density of the value x of column j."""
+    """Log of the sum over parameter rows of exp(log_weight) times the density of the value x of column j."""
     top, total = -math.inf, 0.0
     for i in range(row.shape[0]):
         density = log_weight[i] + cell_density(columns, leaves, j, row[i], x)

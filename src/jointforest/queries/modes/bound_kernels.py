@@ -114,7 +114,7 @@ def add_loss(problem, box, j, row, share):
 
 @kernel
 def likely_point(problem, box, leaf):
-    """Write a likely point of a leaf in the box to ``point``, and the row that describes each column to ``own``."""
+    """Write a likely point of a leaf in the box to ``point``, the parameter rows of the columns to ``own``."""
     leaves, own = problem.leaves, problem.own
     leaf_mode(problem, box, leaf, problem.point)
     for j in range(own.shape[0]):

@@ -34,7 +34,7 @@ def run_mode(columns, leaves, l, s, u, v):  # noqa: E741
 
 @kernel
 def slot_mode(columns, leaves, evidence, l, s, region, lo, hi):  # noqa: E741
-    """The value of numeric slot s of greatest log density in row l within the region and (lo, hi]; that density."""
+    """The value of slot s of greatest log density in parameter row l within the region and (lo, hi]; that density."""
     best, mode = -math.inf, math.nan
     first, end = (0, 1) if region < 0 else (evidence.run_start[region], evidence.run_start[region + 1])
     for run in range(first, end):
@@ -60,7 +60,7 @@ def slot_mode(columns, leaves, evidence, l, s, region, lo, hi):  # noqa: E741
 
 @kernel
 def cell_density(columns, leaves, j, l, x):  # noqa: E741
-    """Log density of the value x of column j in row l."""
+    """Log density of the value x of column j in parameter row l."""
     slot = columns.slot[j]
     if columns.is_categorical[j]:
         return leaves.log_level[l, columns.level_start[slot] + int(x)]
@@ -69,7 +69,7 @@ def cell_density(columns, leaves, j, l, x):  # noqa: E741
 
 @kernel
 def cell_mode(columns, leaves, evidence, box, j, l):  # noqa: E741
-    """The value of column j of greatest log density in row l within evidence and box, and that density."""
+    """The value of column j of greatest log density in parameter row l within evidence and box, and that density."""
     x, slot = evidence.value[0, j], columns.slot[j]
     if x == x:
         return x, cell_density(columns, leaves, j, l, x)

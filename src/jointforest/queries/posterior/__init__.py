@@ -1,0 +1,1 @@
+"""How well evidence fits the parts of a model, and how their answers are mixed."""

@@ -1,0 +1,1 @@
+"""New leaf values of a trained ensemble, by expected loss."""

@@ -1,0 +1,1 @@
+"""Models made of models: conditioned, of fewer columns, mixed."""

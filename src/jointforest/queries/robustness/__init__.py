@@ -1,0 +1,1 @@
+"""How far parameters may be wrong before a prediction changes."""

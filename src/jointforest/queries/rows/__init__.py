@@ -1,0 +1,1 @@
+"""Whole rows given evidence, mixed over the parts of a model: draws, imputation, attribution."""

@@ -1,0 +1,1 @@
+"""Trees taken over from scikit-learn."""

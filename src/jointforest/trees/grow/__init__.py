@@ -1,0 +1,1 @@
+"""Trees grown for one target, on ranks."""

@@ -104,7 +104,7 @@ def _rules(settings: GrowthSettings) -> Rules:
 
 
 def _whole(growing: GrowingTree, ranks: Ranks) -> RankTree:
-    """The tree without the room that was left, its numeric splits halfway between their neighbours in the node."""
+    """The tree without its unused memory, its numeric splits halfway between their neighbours in the node."""
     n_nodes, n_words = growing.counts[N_NODES], growing.counts[N_WORDS]
     tree = RankTree(*(array[:n_nodes].copy() for array in growing.tree))
     tree = tree._replace(level_words=growing.tree.level_words[:n_words].copy())

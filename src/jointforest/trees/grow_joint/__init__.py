@@ -1,0 +1,1 @@
+"""Trees grown for all columns at once (Nyga et al. 2023)."""

@@ -18,7 +18,7 @@ def count_groups(data, rows, weight, by, table, groups):
     table : float64 array (bins, cells)
         Zeros.
     groups : Groups
-        With room for a group a bin; its sizes are 0.
+        At least as many as bins, of sizes 0.
     """
     _count(data, rows, weight, by, table, groups.size)
     size, stat, value = groups.size, groups.stat, groups.value
@@ -71,7 +71,7 @@ def list_groups(data, rows, weight, by, groups):
     weight : float64 array (n,)
     by : SplitColumn
     groups : Groups
-        With room for a group a row; its sizes are 0.
+        At least as many as rows, of sizes 0.
     """
     ranks, targets = data.ranks[by.column], by.targets
     code, size, start, stat, value = groups.code, groups.size, groups.start, groups.stat, groups.value
