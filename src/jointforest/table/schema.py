@@ -191,7 +191,7 @@ class Schema:
         return self.columns[self.index(name)]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain dicts, lists, strings and finite numbers: ready for JSON; `schema_from_dict` reads it."""
+        """As plain dicts, lists, strings and finite numbers: for JSON; `check_schema.schema_from_dict` reads it."""
         columns = [
             {
                 "name": c.name,

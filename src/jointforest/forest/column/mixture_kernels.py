@@ -11,7 +11,7 @@ from ...ground.compile import array_kernel
 
 
 class Mixture(NamedTuple):
-    """Rows of the parameter tables that describe a column (leaves, where there are no circuits), and their weights.
+    """Parameter rows that describe a column (leaves, where there are no circuits), and their weights.
 
     Attributes
     ----------

@@ -164,7 +164,7 @@ def _as_regions(schema: Schema, columns: Columns, evidence: Evidence) -> Evidenc
 def _reweighed(nodes: Nodes, old: np.ndarray, value: np.ndarray) -> Nodes:
     """Circuits whose sums have their posterior weights; children of weight 0 go.
 
-    ``old`` and ``value`` are as of `nodes_of` and `RowScratch`.
+    ``old`` and ``value`` are as of `nodes_of` and `weight_kernels.RowScratch`.
     """
     if not len(value):
         return nodes

@@ -125,7 +125,7 @@ def node_scopes(node_kind: np.ndarray) -> np.ndarray:
 
 
 def leaf_of_rows(node_start: np.ndarray, node_row: np.ndarray) -> np.ndarray:
-    """Leaf that each row of the parameter tables belongs to, int64 (R,)."""
+    """Leaf that each parameter row belongs to, int64 (R,)."""
     number = np.arange(len(node_start) - 1)
     leaf_of_node = np.repeat(number, np.diff(node_start))
     has_row = node_row >= 0

@@ -254,7 +254,7 @@ def apply_link(link, total, out):
 
 @entry
 def cell_rows(arrays, rows, first, post, most, link, base, scratch, grid, out):
-    """Expectations of the link of F, of F, and of its products, and the number of combinations, by row: `CellMoments`.
+    """Expectations of the link of F, of F, and of its products, and the number of combinations, by row: into ``out``.
 
     A row with more than ``most`` combinations has -1 of them, and nothing else is written for it.
     """

@@ -14,7 +14,7 @@ from .split_regions import ONE
 
 @entry
 def circuit_components(leaves):
-    """The fields of `Components` of a joint some of whose leaves have circuits."""
+    """The fields of `components.Components` of a joint some of whose leaves have circuits."""
     n_leaves, n_nodes = leaves.log_weight.shape[0], leaves.node_kind.shape[0]
     width, is_product = np.zeros(n_nodes, np.int32), np.ones(n_nodes, np.uint8)
     find_products(leaves, width, is_product)

@@ -136,7 +136,7 @@ def add_moments(own, others, total, mean, second):
 
 @entry
 def pair_rows(arrays, rows, first, post, most, scratch, narrow, others, out):
-    """E[F] and E[F F'] of the sums over trees, by row, and whether it was affordable: `Moments`.
+    """E[F] and E[F F'] of the sums over trees, by row, and whether it was affordable: into ``out``.
 
     It is not for rows whose `pair_cost` is above ``most``, nor where a component's columns depend on each other; then
     nothing is written. ``narrow`` (M, STRIDE) and ``others`` (K,) are scratch.

@@ -15,7 +15,7 @@ _NODE, _WEIGHT = np.polynomial.legendre.leggauss(10)
 _SPANS = np.array([-8, -4, -2, -1, 0, 1, 2, 4, 8])
 _TOLERANCE = 1e-8
 _WORK = 5e7
-"""Most points times rows of the parameter tables to visit for a column."""
+"""Most points times parameter rows to visit for a column."""
 
 
 def cross_entropy(p: View, q: View, of: Columns) -> float | None:

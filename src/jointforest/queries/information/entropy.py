@@ -15,7 +15,7 @@ from .projection import Columns, View
 
 
 def entropy(v: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
-    """Entropy of some columns against the measure of `log_density`: -E log p.
+    """Entropy of some columns against the measure of `Joint.log_density`: -E log p.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def mixes_columns(model: Forest, columns: list[int]) -> bool:
 
 
 def column_of_leaves(model: Forest, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Column j of every leaf as a mixture of rows of the parameter tables.
+    """Column j of every leaf as a mixture of parameter rows.
 
     Returns
     -------

@@ -59,7 +59,7 @@ def refit_log_loss(
     Returns
     -------
     float64 array (L, K)
-        A tree has values for those outputs for which it had some. Leaves without mass as of `refit_squared`.
+        A tree has values for those outputs for which it had some. Leaves without mass as in `squared_loss`.
 
     Raises
     ------

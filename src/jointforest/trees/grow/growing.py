@@ -77,7 +77,7 @@ class GrowingTree(NamedTuple):
     Attributes
     ----------
     tree : RankTree
-        Its ``below_rank`` is the largest rank of the node's rows that go left; see `cut_ranks`.
+        Its ``below_rank`` is the largest rank of the node's rows that go left; see `route_kernels.cut_ranks`.
     above_rank : int32 array (C,)
         Smallest rank of the node's rows that go right; -1 unless the split is numeric.
     start, stop : int64 arrays (C,)

@@ -10,7 +10,7 @@ from ..grow.criterion_kernels import class_growth, class_power, purity
 def best_cut(data, groups, order, targets, impurity, criterion, min_weight, sums, powers):
     """Best cut of the groups in this order: (sum of the targets' relative reductions, groups on the left or 0).
 
-    ``impurity`` and ``criterion`` are those of `NodeStatistics`. Scratch, of zeros: ``sums`` (2, S), statistics of
+    ``impurity`` and ``criterion`` are as in `split.NodeStatistics`. Scratch, of zeros: ``sums`` (2, S), statistics of
     either side; ``powers`` (5, d), by target the weight and power of either side and the purity of both.
     """
     left, right = sums[0], sums[1]

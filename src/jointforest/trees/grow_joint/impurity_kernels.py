@@ -10,7 +10,7 @@ _PURE = 1e-14
 
 @entry
 def describe(data, rows, weight, targets, criterion, node):
-    """Fill ``node``, a `NodeStatistics` of zeros, from the rows of a node.
+    """Fill ``node``, a `split.NodeStatistics` of zeros, from the rows of a node.
 
     Parameters
     ----------
