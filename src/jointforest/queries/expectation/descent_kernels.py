@@ -72,7 +72,7 @@ def without_region(vector, mass, lo, hi, n, source, target):
 def descend(arrays, tree, mass, n, total, budget, scratch):
     """Add the part of the weights in row 0 of ``scratch.vector`` that arrives at each leaf of a tree to its mass.
 
-    Subtrees are not told apart (their mass stays at their root) as long as the sum of mass times ``arrays.half_most``
+    Subtrees are not followed (their mass stays at their root) as long as the sum of mass times ``arrays.half_most``
     of these is at most ``budget``. ``mass`` are those of the used split regions, ``total`` is the sum of the weights.
     """
     splits, half_most, residual = arrays.splits, arrays.half_most, scratch.residual

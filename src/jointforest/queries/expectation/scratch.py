@@ -28,7 +28,7 @@ class ResidualTrees(NamedTuple):
     one_column : uint8 array (N,)
         Of inner nodes: whether all splits from here on are of one column.
     mass : float64 array (N,)
-        Probability of the leaf; also of an inner node below which nothing was told apart.
+        Probability of the leaf; also of an inner node whose subtree was not followed.
     is_used : uint8 array (M,), used : int32 array (M,), local : int32 array (M,)
         Split regions that the nodes refer to, in order, ZERO and ONE first, and the place of each among these.
     """
