@@ -24,13 +24,15 @@ from jointforest.table.infer_schema import infer_schema
 from jointforest.trees.grow.criterion_kernels import ENTROPY, GINI
 from jointforest.trees.grow.node_table import thresholds
 from jointforest.trees.grow.rank_tree import RankTree
-from jointforest.trees.grow_joint.groups import MOST_EXACT, counted, groups_of, listed, split_column
+from jointforest.trees.grow_joint.group_kernels import count_groups, list_groups
+from jointforest.trees.grow_joint.groups import MOST_EXACT, Groups, SplitColumn, empty_groups, split_column
 from jointforest.trees.grow_joint.grow import JointSettings, grow_joint
 from jointforest.trees.grow_joint.joint_rows import JointRows, joint_rows
 from jointforest.trees.grow_joint.partition_kernels import partition
 from jointforest.trees.grow_joint.significance import log_chance
-from jointforest.trees.grow_joint.split import best_split, node_statistics
+from jointforest.trees.grow_joint.split import best_split, node_statistics, split_scratch
 from jointforest.trees.ranks import Ranks, rank
+from tests.compiled import compiled
 
 CRITERIA = {"entropy": ENTROPY, "gini": GINI}
 
@@ -185,7 +187,29 @@ def test_absent_levels_go_to_the_heavier_side() -> None:
 # -- groups
 
 
-def as_table(groups: object, data: JointRows) -> dict[int, np.ndarray]:
+def groups_of(
+    data: JointRows, rows: np.ndarray, weight: np.ndarray, by: SplitColumn, is_binned: bool | None = None
+) -> Groups:
+    """Groups of the rows, counted or listed as asked, or as the package chooses."""
+    groups = empty_groups(len(rows), by)
+    if is_binned is not None:
+        G, E = max(len(rows), by.n_bins), max(len(rows) * by.n_entries, by.n_bins * len(by.statistic))
+        groups = Groups(
+            np.empty(G, np.int32), np.empty(G), np.empty(G + 1, np.int64), np.empty(E, np.int32), np.empty(E), is_binned
+        )
+    if groups.is_binned:
+        n_groups = compiled(count_groups)(data, rows, weight, by, groups)
+    else:
+        scratch = split_scratch(len(data.owner), len(data.n_bins), len(groups.code))
+        n_groups = compiled(list_groups)(data, rows, weight, by, groups, scratch)
+    n_entries = groups.start[n_groups]
+    return Groups(
+        groups.code[:n_groups], groups.size[:n_groups], groups.start[: n_groups + 1], groups.stat[:n_entries],
+        groups.value[:n_entries], groups.is_binned,
+    )  # fmt: skip
+
+
+def as_table(groups: Groups, data: JointRows) -> dict[int, np.ndarray]:
     """Size and statistics of each group."""
     out = {}
     for g, code in enumerate(groups.code):
@@ -207,8 +231,8 @@ def test_counted_and_listed_groups_are_the_same(j: int) -> None:
     targets = np.array([k for k in range(4) if k != j])
     weight = rng.integers(1, 4, 400).astype(float)
     by = split_column(data, j, targets, len(targets))
-    from_table = as_table(counted(data, rows, weight, by), data)
-    from_list = as_table(listed(data, rows, weight, by), data)
+    from_table = as_table(groups_of(data, rows, weight, by, is_binned=True), data)
+    from_list = as_table(groups_of(data, rows, weight, by, is_binned=False), data)
     assert from_table.keys() == from_list.keys()
     for code, stats in from_table.items():
         assert stats == pytest.approx(from_list[code], abs=1e-12)
@@ -244,6 +268,7 @@ def test_many_levels_by_many_levels_need_no_table() -> None:
     X = np.column_stack([code, (code + rng.integers(0, 3, n)) % 4000]).astype(float)
     data, _ = prepare(X, [4000, 4000])
     groups = groups_of(data, np.arange(n, dtype=np.int32), np.ones(n), split_column(data, 0, np.array([1]), 1))
+    assert not groups.is_binned
     assert len(groups.stat) == n
     assert groups.size.tolist() == np.bincount(code, minlength=4000)[np.unique(code)].tolist()
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from ...ground.compile import entry, kernel
+from ...ground.compile import kernel
 from ..grow.criterion_kernels import class_growth, class_power, purity
 
 
-@entry
-def best_cut(data, groups, order, targets, impurity, criterion, min_weight, sums, powers):
-    """Best cut of the groups in this order: (sum of the targets' relative reductions, groups on the left or 0).
+@kernel
+def best_cut(data, groups, n_groups, targets, impurity, criterion, min_weight, scratch):
+    """Best cut of the groups in ``scratch.order[0]``: (sum of the targets' relative reductions, groups left or 0).
 
-    ``impurity`` and ``criterion`` are as in `split.NodeStatistics`. Scratch, of zeros: ``sums`` (2, S), statistics of
-    either side; ``powers`` (5, d), by target the weight and power of either side and the purity of both.
+    ``impurity`` and ``criterion`` are as in `split.NodeStatistics`; ``scratch`` is a `split.SplitScratch`.
     """
-    left, right = sums[0], sums[1]
+    order, left, right, powers = scratch.order[0], scratch.sides[0], scratch.sides[1], scratch.powers
     known_left, known_right, power_left, power_right, whole = powers[0], powers[1], powers[2], powers[3], powers[4]
-    for e in range(groups.stat.shape[0]):
+    for e in range(groups.start[n_groups]):
         right[groups.stat[e]] += groups.value[e]
     size, size_left = 0.0, 0.0
-    for g in range(groups.size.shape[0]):
+    for g in range(n_groups):
         size += groups.size[g]
     for k in targets:
         if data.is_categorical[k]:
@@ -28,7 +27,7 @@ def best_cut(data, groups, order, targets, impurity, criterion, min_weight, sums
             whole[k] = purity(criterion, known_right[k], power_right[k])
     best = 0.0
     cut = 0
-    for place in range(order.shape[0] - 1):
+    for place in range(n_groups - 1):
         g = order[place]
         size_left += groups.size[g]
         for e in range(groups.start[g], groups.start[g + 1]):

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ground.records import record
-from .group_kernels import count_groups, list_groups
 from .joint_rows import JointRows
 
 MOST_EXACT = 16384
@@ -35,6 +34,12 @@ class SplitColumn(NamedTuple):
         The statistic of each of these cells.
     n_entries : int
         To how many statistics one row adds, at most.
+    n_bins : int
+        Number of bins, or of levels.
+    n_levels : int
+        0 if the column is numeric.
+    is_nominal : bool
+        Whether the column is categorical and its levels have no order.
     is_exact : bool
         Whether each bin of the column is one value.
     """
@@ -47,6 +52,9 @@ class SplitColumn(NamedTuple):
     cell: np.ndarray
     statistic: np.ndarray
     n_entries: int
+    n_bins: int
+    n_levels: int
+    is_nominal: bool
     is_exact: bool
 
 
@@ -57,14 +65,14 @@ class Groups(NamedTuple):
     Attributes
     ----------
     code : int32 array (G,)
-        Rank, bin or level of each group.
+        Rank, bin or level of each group; the arrays may be longer than there are groups.
     size : float64 array (G,)
         Weight of its rows.
     start : int64 array (G + 1,), stat : int32 array (E,), value : float64 array (E,)
         To the targets' statistics group g adds ``value[e]`` to statistic ``stat[e]``, for e of
         ``start[g]..start[g + 1] - 1``.
     is_binned : bool
-        Whether the codes are bins.
+        Whether the codes are bins, or levels, as the groups are counted in a table; else they are ranks, or levels.
     """
 
     code: np.ndarray
@@ -82,6 +90,7 @@ def split_column(data: JointRows, column: int, targets: np.ndarray, n_others: in
     order = np.concatenate([numeric, categorical])
     width = np.diff(data.first)[order]
     cell = np.cumsum(width) - width
+    n_bins = int(data.n_bins[column])
     statistic = np.arange(width.sum()) + np.repeat(data.first[order] - cell, width)
     return SplitColumn(
         column=int(column),
@@ -92,54 +101,25 @@ def split_column(data: JointRows, column: int, targets: np.ndarray, n_others: in
         cell=cell,
         statistic=statistic.astype(np.int32),
         n_entries=2 * len(numeric) + len(categorical),
-        is_exact=bool(
-            data.is_categorical[column] or data.last_rank[data.bin_start[column + 1] - 1] == data.n_bins[column] - 1
-        ),
+        n_bins=n_bins,
+        n_levels=n_bins if data.is_categorical[column] else 0,
+        is_nominal=bool(data.is_categorical[column] and not data.is_ordered[column]),
+        is_exact=bool(data.last_rank[data.bin_start[column + 1] - 1] == n_bins - 1),
     )
 
 
-def groups_of(data: JointRows, rows: np.ndarray, weight: np.ndarray, by: SplitColumn) -> Groups:
-    """Groups of a node's rows (int32 array) by one column's value."""
-    n_cells = int(data.n_bins[by.column]) * len(by.statistic)
+def empty_groups(n_rows: int, by: SplitColumn) -> Groups:
+    """Arrays to hold the groups of a node with so many rows, and whether they are to be bins."""
+    n_cells = by.n_bins * len(by.statistic)
+    is_binned = n_rows > MOST_EXACT and n_cells <= _MOST_CELLS
     if by.is_exact:  # a bin is a value: worth a table if that has fewer cells than the rows have statistics
-        is_counted = n_cells <= len(rows) * len(by.targets)
-    else:
-        is_counted = len(rows) > MOST_EXACT and n_cells <= _MOST_CELLS
-    return counted(data, rows, weight, by) if is_counted else listed(data, rows, weight, by)
-
-
-def counted(data: JointRows, rows: np.ndarray, weight: np.ndarray, by: SplitColumn) -> Groups:
-    """Groups from a table of bin by statistic: for nodes with many rows."""
-    n_bins, cells = int(data.n_bins[by.column]), len(by.statistic)
-    groups = _room(n_bins, n_bins * cells, data.is_categorical[by.column] == 0)
-    return _used(groups, count_groups(data, rows, weight, by, np.zeros((n_bins, cells)), groups))
-
-
-def listed(data: JointRows, rows: np.ndarray, weight: np.ndarray, by: SplitColumn) -> Groups:
-    """Groups of equal values, each row's statistics listed: for nodes with few rows, and tables too large to make."""
-    ranks = data.ranks[by.column][rows]
-    n_missing = np.count_nonzero(ranks < 0)  # the first, once sorted
-    known = rows[ranks.argsort(kind="stable")[n_missing:]]
-    groups = _room(len(known), len(known) * by.n_entries, False)
-    return _used(groups, list_groups(data, known, weight, by, groups))
-
-
-def _room(n_groups: int, n_entries: int, is_binned: bool) -> Groups:
-    """Room for groups."""
+        is_binned = n_cells <= n_rows * len(by.targets)
+    n_groups, n_entries = (by.n_bins, n_cells) if is_binned else (n_rows, n_rows * by.n_entries)
     return Groups(
         code=np.empty(n_groups, dtype=np.int32),
-        size=np.zeros(n_groups),
-        start=np.zeros(n_groups + 1, dtype=np.int64),
+        size=np.empty(n_groups),
+        start=np.empty(n_groups + 1, dtype=np.int64),
         stat=np.empty(n_entries, dtype=np.int32),
         value=np.empty(n_entries),
-        is_binned=bool(is_binned),
+        is_binned=is_binned,
     )
-
-
-def _used(groups: Groups, n_groups: int) -> Groups:
-    """The first groups alone."""
-    n_entries = groups.start[n_groups]
-    return Groups(
-        groups.code[:n_groups], groups.size[:n_groups], groups.start[: n_groups + 1], groups.stat[:n_entries],
-        groups.value[:n_entries], groups.is_binned,
-    )  # fmt: skip

@@ -30,7 +30,7 @@ class JointRows(NamedTuple):
     n_bins : int32 array (d,)
         Number of bins, or of levels.
     last_rank : int32 array, bin_start : int64 array (d + 1,)
-        ``last_rank[bin_start[j] + b]`` is the largest rank of bin b of column j; none if categorical.
+        ``last_rank[bin_start[j] + b]`` is the largest rank of bin b of column j; the level b if categorical.
     is_categorical, is_ordered : uint8 arrays (d,)
     slot : int32 array (d,)
         Column of ``z``, if numeric.
@@ -65,7 +65,7 @@ def joint_rows(
     for j in range(d):
         if columns.is_categorical[j]:
             bins[:, j] = ranks.codes[j]
-            last_rank.append(np.empty(0, dtype=np.int32))
+            last_rank.append(np.arange(n_bins[j], dtype=np.int32))
             continue
         bin_of = _bins(np.bincount(ranks.codes[j] + 1, minlength=ranks.n_codes[j] + 1)[1:], max_bins)
         n_bins[j] = bin_of[-1] + 1

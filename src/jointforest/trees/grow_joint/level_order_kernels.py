@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 
-from ...ground.compile import entry, kernel
+from ...ground.compile import kernel
 from ..grow.criterion_kernels import GINI
 
 _POWER_STEPS = 30
+_MEAN, _UNIT, _DIRECTION, _SUMS, _SLOPE = range(5)  # of `split.SplitScratch.axes`
 
 
-@entry
-def place_levels(data, groups, targets, node, criterion, scratch):
+@kernel
+def place_levels(data, groups, n_groups, targets, node, criterion, scratch):
     """Place of each level along the direction in which the targets' means differ most between levels.
 
     The direction is the first principal component of the levels' deviations from the node, each statistic in units
@@ -23,15 +24,17 @@ def place_levels(data, groups, targets, node, criterion, scratch):
     ----------
     data : JointRows
     groups : Groups
+    n_groups : int
     targets : int64 array
     node : NodeStatistics
     criterion : int
         ENTROPY or GINI.
-    scratch : LevelScratch
-        Of zeros; its ``place`` receives the answer.
+    scratch : SplitScratch
+        Its ``key[0]`` receives the answer.
     """
-    direction, sums, place = scratch.direction, scratch.sums, scratch.place
-    n_groups = groups.code.shape[0]
+    direction, sums, place = scratch.axes[_DIRECTION], scratch.axes[_SUMS], scratch.key[0]
+    for g in range(n_groups):
+        place[g] = 0.0
     _units(data, targets, node, criterion, scratch)
     farthest = -1.0
     for g in range(n_groups):  # start where one level is farthest from the node
@@ -50,7 +53,7 @@ def place_levels(data, groups, targets, node, criterion, scratch):
             break
         for s in range(direction.shape[0]):
             direction[s] /= length
-        _project(data, groups, targets, scratch)
+        _project(data, groups, n_groups, targets, scratch)
         _clear(sums)
         for g in range(n_groups):
             for e in range(groups.start[g], groups.start[g + 1]):
@@ -68,7 +71,7 @@ def place_levels(data, groups, targets, node, criterion, scratch):
 @kernel
 def _units(data, targets, node, criterion, scratch):
     """Mean of each statistic in the node (of levels: their shares), and the unit in which deviations are measured."""
-    total, impurity, mean, unit = node.total, node.impurity, scratch.mean, scratch.unit
+    total, impurity, mean, unit = node.total, node.impurity, scratch.axes[_MEAN], scratch.axes[_UNIT]
     for k in targets:
         if impurity[k] <= 0.0:
             continue
@@ -105,7 +108,7 @@ def _squared_length(direction):
 @kernel
 def _centre(data, targets, scratch):
     """Sums of statistics become deviations from what the node has for the same weight, in units of gain."""
-    sums, mean, unit = scratch.sums, scratch.mean, scratch.unit
+    sums, mean, unit = scratch.axes[_SUMS], scratch.axes[_MEAN], scratch.axes[_UNIT]
     for k in targets:
         at, end = data.first[k], data.first[k + 1]
         if data.is_categorical[k]:
@@ -120,11 +123,12 @@ def _centre(data, targets, scratch):
 
 
 @kernel
-def _project(data, groups, targets, scratch):
-    """Place of each group's mean deviation along the direction, into ``scratch.place``."""
-    mean, slope, place = scratch.mean, scratch.slope, scratch.place
+def _project(data, groups, n_groups, targets, scratch):
+    """Place of each group's mean deviation along the direction, into ``scratch.key[0]``."""
+    mean, unit, direction = scratch.axes[_MEAN], scratch.axes[_UNIT], scratch.axes[_DIRECTION]
+    slope, place = scratch.axes[_SLOPE], scratch.key[0]
     for s in range(slope.shape[0]):  # of a statistic, then less what the node has of it
-        slope[s] = scratch.direction[s] * scratch.unit[s]
+        slope[s] = direction[s] * unit[s]
     for k in targets:
         at, end = data.first[k], data.first[k + 1]
         if data.is_categorical[k]:
@@ -135,7 +139,7 @@ def _project(data, groups, targets, scratch):
                 slope[s] -= shared
         else:
             slope[at] = -slope[at + 1] * mean[at + 1]
-    for g in range(place.shape[0]):
+    for g in range(n_groups):
         total = 0.0
         for e in range(groups.start[g], groups.start[g + 1]):
             total += slope[groups.stat[e]] * groups.value[e]

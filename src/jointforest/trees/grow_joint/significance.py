@@ -19,6 +19,5 @@ def log_chance(
     float
         At most 0; with the correction for the number of targets, not for the number of splits.
     """
-    at = np.concatenate([[0], np.cumsum(data.n_bins[targets], dtype=np.int64)])
-    count = np.zeros((at[-1], 2))
-    return float(log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, at, count))
+    count = np.zeros((len(data.last_rank), 2))
+    return float(log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, count))

@@ -15,7 +15,7 @@ _STEPS = 30
 
 
 @entry
-def log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, at, count):
+def log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, count):
     """The bound of `significance.log_chance`.
 
     Parameters
@@ -27,21 +27,21 @@ def log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, at, coun
     goes_left : uint8 array (K,)
         Whether a level goes left.
     targets : int64 array (k,)
-    at : int64 array (k + 1,), count : float64 array (at[-1], 2)
-        Zeros: the table of target t, (bins or levels, 2), is ``count[at[t]:at[t + 1]]``.
+    count : float64 array (bins of all columns, 2)
+        Zeros: the table of target k is ``count[bin_start[k]:bin_start[k + 1]]``, a row a bin or level.
     """
-    ranks = data.ranks[j]
+    ranks, at = data.ranks[j], data.bin_start
     for i in rows:
         code = ranks[i]
         if code >= 0:
             is_left = code <= below_rank if below_rank >= 0 else goes_left[code] == 1
-            for t in range(targets.shape[0]):
-                b = data.bins[i, targets[t]]
+            for k in targets:
+                b = data.bins[i, k]
                 if b >= 0:
-                    count[at[t] + b, 1 if is_left else 0] += 1.0
+                    count[at[k] + b, 1 if is_left else 0] += 1.0
     lowest = 0.0
-    for t in range(targets.shape[0]):
-        lowest = min(lowest, _log_chance_of(count[at[t] : at[t + 1]], data.is_categorical[targets[t]] == 1))
+    for k in targets:
+        lowest = min(lowest, _log_chance_of(count[at[k] : at[k + 1]], data.is_categorical[k] == 1))
     return min(lowest + math.log(targets.shape[0]), 0.0)
 
 

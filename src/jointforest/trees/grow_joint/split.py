@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ground.records import record
-from .cut_kernels import best_cut
-from .groups import Groups, SplitColumn, groups_of
+from .groups import SplitColumn, empty_groups
 from .impurity_kernels import describe
 from .joint_rows import JointRows
-from .level_order_kernels import place_levels
+from .split_kernels import split_rows
 
 
 @record
@@ -36,15 +35,26 @@ class NodeStatistics(NamedTuple):
 
 
 @record
-class LevelScratch(NamedTuple):
-    """Scratch for `place_levels`, by statistic (S,); ``place`` (G,) is the answer."""
+class SplitScratch(NamedTuple):
+    """Scratch for `split_kernels.split_rows`.
 
-    mean: np.ndarray
-    unit: np.ndarray
-    direction: np.ndarray
-    sums: np.ndarray
-    slope: np.ndarray
-    place: np.ndarray
+    Attributes
+    ----------
+    sides : float64 array (2, S)
+        Zeros: statistics of either side of a cut.
+    powers : float64 array (5, d)
+        Zeros: by target, weight and power of either side of a cut, and the purity of both.
+    axes : float64 array (5, S)
+        Zeros, for `level_order_kernels.place_levels`: mean, unit, direction, sums and slope of each statistic.
+    key : float64 array (2, G), order : int64 array (2, G)
+        What rows or groups are sorted by, and their order; each with a spare. G as in `groups.Groups`.
+    """
+
+    sides: np.ndarray
+    powers: np.ndarray
+    axes: np.ndarray
+    key: np.ndarray
+    order: np.ndarray
 
 
 class Split(NamedTuple):
@@ -99,48 +109,21 @@ def best_split(
     min_weight : float
         Smallest weight of either side.
     """
-    j = by.column
-    is_set, is_ordered = data.is_categorical[j] == 1, data.is_ordered[j] == 1
-    goes_left = np.zeros(data.n_bins[j] if is_set else 0, dtype=np.uint8)
-    groups = groups_of(data, rows, weight, by)
-    n_groups = len(groups.code)
-    if n_groups < 2:
-        return Split(0.0, j, -1, -1, goes_left, 0.0)
-    order = np.arange(n_groups)
-    log_cuts = math.log(n_groups - 1.0)
-    if is_set and not is_ordered and n_groups > 2:
-        order = level_order(data, groups, by.targets, node, criterion)
+    groups = empty_groups(len(rows), by)
+    goes_left = np.zeros(by.n_levels, dtype=np.uint8)
+    scratch = split_scratch(len(data.owner), len(data.n_bins), len(groups.code))
+    score, below, above, n_groups = split_rows(
+        data, rows, weight, by, node, criterion, float(min_weight), groups, scratch, goes_left
+    )
+    log_cuts = math.log(n_groups - 1.0) if n_groups > 1 else 0.0
+    if by.is_nominal and n_groups > 2:
         log_cuts = (n_groups - 1) * math.log(2.0) + math.log1p(-(2.0 ** (1.0 - n_groups)))
-    sums, powers = np.zeros((2, len(data.owner))), np.zeros((5, len(node.impurity)))
-    score, cut = best_cut(data, groups, order, by.targets, node.impurity, criterion, float(min_weight), sums, powers)
-    if cut == 0:
-        return Split(0.0, j, -1, -1, goes_left, log_cuts)
-    improvement = score / by.n_others
-    last, following = int(groups.code[order[cut - 1]]), int(groups.code[order[cut]])
-    if is_set:
-        _mark_levels(groups, order, cut, is_ordered, goes_left)
-        last, following = -1, -1
-    elif groups.is_binned:
-        ranks = data.last_rank[data.bin_start[j] :]
-        last, following = int(ranks[last]), int(ranks[following - 1]) + 1
-    return Split(improvement, j, last, following, goes_left, log_cuts)
+    return Split(score / by.n_others, by.column, below, above, goes_left, log_cuts)
 
 
-def level_order(
-    data: JointRows, groups: Groups, targets: np.ndarray, node: NodeStatistics, criterion: int
-) -> np.ndarray:
-    """Groups of a categorical column in an order in which a good set of levels is a cut; see `place_levels`."""
-    mean, unit, direction, sums, slope = np.zeros((5, len(data.owner)))
-    scratch = LevelScratch(mean, unit, direction, sums, slope, place=np.zeros(len(groups.code)))
-    place_levels(data, groups, targets, node, criterion, scratch)
-    return np.argsort(scratch.place, kind="stable")
-
-
-def _mark_levels(groups: Groups, order: np.ndarray, cut: int, is_ordered: bool, goes_left: np.ndarray) -> None:
-    """The set of levels of a cut; levels that no row of the node has go to the heavier side (ordered: keep order)."""
-    if is_ordered:
-        goes_left[: groups.code[order[cut - 1]] + 1] = 1
-        return
-    goes_left[:] = 2.0 * groups.size[order[:cut]].sum() >= groups.size.sum()
-    goes_left[groups.code[order[:cut]]] = 1
-    goes_left[groups.code[order[cut:]]] = 0
+def split_scratch(n_statistics: int, n_columns: int, n_groups: int) -> SplitScratch:
+    """Scratch for groups that need so many codes."""
+    return SplitScratch(
+        np.zeros((2, n_statistics)), np.zeros((5, n_columns)), np.zeros((5, n_statistics)),
+        np.empty((2, n_groups)), np.empty((2, n_groups), dtype=np.int64),
+    )  # fmt: skip
