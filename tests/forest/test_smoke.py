@@ -17,17 +17,16 @@ from jointforest.forest.posterior.density import log_density
 from jointforest.forest.posterior.posterior import background_weight, posterior
 from jointforest.forest.rows.imputation import impute
 from jointforest.forest.rows.sampling import sample
-from jointforest.leaves.one_slot.slot_kernels import (
-    find_atom,
-    level_region_log_mass,
-    region_log_mass,
-    slot_mean_variance,
-    value_log_density,
-)
+from jointforest.leaves.one_slot import slot_kernels
 from jointforest.table.evidence import Evidence
+from tests.compiled import compiled
 from tests.random_cases.cells import Region, make_evidence
 from tests.random_cases.evidence import random_evidence
 from tests.random_cases.models import random_model
+
+find_atom, value_log_density = compiled(slot_kernels.find_atom), compiled(slot_kernels.value_log_density)
+region_log_mass, slot_mean_variance = compiled(slot_kernels.region_log_mass), compiled(slot_kernels.slot_mean_variance)
+level_region_log_mass = compiled(slot_kernels.level_region_log_mass)
 
 SEEDS = range(8)
 

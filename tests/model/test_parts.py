@@ -197,7 +197,7 @@ def test_a_mixture_of_forests_is_a_forest(background: bool, tmp_path) -> None:
 
 def test_mix_refuses_what_is_not_of_one_schema() -> None:
     one = jf.AdversarialForest(n_estimators=1, random_state=0).fit(table(0)).joint_
-    other = jf.AdversarialForest(n_estimators=1, random_state=0).fit(table(2)).joint_
+    other = jf.AdversarialForest(n_estimators=1, random_state=0).fit(table(2, 250)).joint_
     with pytest.raises(ValueError, match=r"column '\w+' has another \w+ in joint 1"):
         jf.mix([one, other])
     with pytest.raises(ValueError, match="has the columns"):

@@ -77,8 +77,9 @@ def check(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_ba
     Examples
     --------
     >>> import jointforest as jf
-    >>> model = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_.model
-    >>> check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    >>> joint = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_
+    >>> forest = joint.model.forest
+    >>> check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     """
     check_columns(schema, columns)
     check_trees(columns, trees, has_background)
