@@ -196,7 +196,8 @@ def test_a_mixture_of_forests_is_a_forest(background: bool, tmp_path) -> None:
 
 
 def test_mix_refuses_what_is_not_of_one_schema() -> None:
-    one = jf.AdversarialForest(n_estimators=1, random_state=0).fit(table(0)).joint_
+    learner = jf.AdversarialForest(n_estimators=1, random_state=0).fit(table(0))
+    one = learner.joint_
     other = jf.AdversarialForest(n_estimators=1, random_state=0).fit(table(2, 250)).joint_
     with pytest.raises(ValueError, match=r"column '\w+' has another \w+ in joint 1"):
         jf.mix([one, other])
@@ -209,4 +210,4 @@ def test_mix_refuses_what_is_not_of_one_schema() -> None:
     with pytest.raises(ValueError, match="at least one joint"):
         jf.mix([])
     with pytest.raises(TypeError, match="AdversarialForest at place 1; give its joint_"):
-        jf.mix([one, jf.AdversarialForest()])
+        jf.mix([one, learner])
