@@ -21,7 +21,7 @@ from .split import Split, best_split, node_statistics
 
 NOISE_LEVEL = 0.05
 """Chance at most with which a node of independent columns is split, with ``min_impurity_decrease=None``."""
-_THREADS_FROM = 1 << 20
+_THREADS_FROM = 1 << 22
 
 
 class JointSettings(NamedTuple):
