@@ -195,6 +195,14 @@ def test_a_mixture_of_forests_is_a_forest(background: bool, tmp_path) -> None:
     np.testing.assert_array_equal(jf.load(tmp_path / "both.joint").log_density(penguins), both.log_density(penguins))
 
 
+def test_the_background_counts_by_its_parts_weight_wherever_it_stands() -> None:
+    joint = mixture()
+    turned = Joint(Model(joint.schema, joint.model.parts[::-1], joint.model.log_weight[::-1]))
+    alone = Joint(Model(joint.schema, joint.model.parts[:1], np.zeros(1)))
+    assert alone.epsilon > 0
+    assert joint.epsilon == turned.epsilon == pytest.approx(WEIGHTS[0] * alone.epsilon)
+
+
 def test_mix_refuses_what_is_not_of_one_schema() -> None:
     learner = jf.AdversarialForest(n_estimators=1, random_state=0).fit(table(0))
     one = learner.joint_

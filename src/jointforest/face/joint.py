@@ -105,8 +105,9 @@ class Joint:
     @property
     def epsilon(self) -> float:
         """Weight of the background; 0 if there is none."""
-        shares = zip(self._forests(), np.exp(self.model.log_weight).tolist(), strict=False)
-        return float(sum(w * np.exp(f.leaves.log_weight[-1]) for f, w in shares if f.has_background))
+        shares = zip(self.model.parts, np.exp(self.model.log_weight).tolist(), strict=True)
+        forests = [(part.forest, share) for part, share in shares if isinstance(part, ForestPart)]
+        return float(sum(share * np.exp(f.leaves.log_weight[-1]) for f, share in forests if f.has_background))
 
     def levels(self, column: str) -> tuple[Any, ...]:
         """Levels of a categorical, ordered or boolean column, in the order of `predict_proba`; () of a numeric one."""
@@ -803,7 +804,7 @@ class Joint:
     # -- helpers
 
     def _forests(self) -> list[Forest]:
-        """The parts that are forests; kept first by `queries.reshape.mix`."""
+        """The parts that are forests."""
         return [part.forest for part in self.model.parts if isinstance(part, ForestPart)]
 
     def _without(self, frame: Any, target: str, n_jobs: int | None, beta: float) -> Evidence:
