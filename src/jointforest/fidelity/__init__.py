@@ -1,0 +1,1 @@
+"""How true a joint, or synthetic rows, are to a table."""

@@ -1,0 +1,88 @@
+"""The told-apart score: its definition, tables that can and cannot be told apart, threads."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+from xgboost import XGBClassifier
+
+from jointforest.fidelity import told_apart as module
+from jointforest.fidelity.cells import Cells, read_cells
+from jointforest.fidelity.told_apart import told_apart
+from jointforest.table.infer_schema import infer_schema
+from tests.fidelity.tables import table
+from tests.oracle import fidelity as oracle
+
+REAL, OTHER = table(400, 0), table(400, 1)
+SCHEMA = infer_schema(REAL)
+A, B = read_cells(SCHEMA, REAL, "table"), read_cells(SCHEMA, OTHER, "rows")
+
+
+@pytest.fixture(params=["XGBoost", "HistGradientBoosting"])
+def classifier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Either classifier, the second as where XGBoost is not installed."""
+    if request.param != "XGBoost":
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
+    return request.param
+
+
+def test_the_score_is_that_of_the_definition() -> None:
+    frame = REAL.copy()
+    frame["x"] = frame["x"] * 1.5
+    found = told_apart(A, read_cells(SCHEMA, frame, "rows"), 3)
+    assert found.score == pytest.approx(oracle.detection_score(found.auc))
+    X = REAL.drop(columns="when").assign(when=REAL["when"].astype("int64") / 1e9)
+    both = X.iloc[[*range(400), *range(400)]].reset_index(drop=True)
+    both.loc[400:, "x"] *= 1.5
+    both["kind"] = both["kind"].cat.add_categories("missing").fillna("missing")
+    both["flag"] = both["flag"].astype(str).astype("category")
+    y = np.repeat([0, 1], 400)
+    auc = []
+    for learn, test in StratifiedKFold(3, shuffle=True, random_state=0).split(both, y):
+        model = XGBClassifier(eval_metric="logloss", enable_categorical=True, random_state=0, n_jobs=1)
+        share = model.fit(both.iloc[learn], y[learn]).predict_proba(both.iloc[test])[:, 1]
+        auc.append(roc_auc_score(y[test], share))
+        pairs = oracle.auc_of_pairs(share[y[test] == 0].tolist(), share[y[test] == 1].tolist())
+        assert auc[-1] == pytest.approx(pairs)
+    assert found.score == pytest.approx(oracle.detection_score(auc), abs=0.12)  # other folds
+
+
+def test_rows_of_the_same_source_cannot_be_told_apart(classifier: str) -> None:
+    found = told_apart(A, B, 0)
+    assert found.classifier == classifier and found.n_rows == 400
+    assert found.score > 0.85
+
+
+def test_a_broken_column_is_told_apart_and_named(classifier: str) -> None:
+    for name in ("count", "kind"):
+        wrong = OTHER.copy()
+        wrong[name] = wrong[name] + 10 if name == "count" else "a"
+        found = told_apart(A, read_cells(SCHEMA, wrong, "rows"), 0)
+        assert found.score < (0.01 if name == "count" else 0.7)
+        assert next(iter(found.columns)) == name
+        assert sum(found.columns.values()) == pytest.approx(1.0)
+
+
+def test_broken_dependence_is_told_apart(classifier: str) -> None:
+    wrong = OTHER.copy()
+    wrong["x"] = np.random.default_rng(0).permutation(wrong["x"])
+    found = told_apart(A, read_cells(SCHEMA, wrong, "rows"), 0)
+    assert found.score < 0.5 and set(list(found.columns)[:3]) & {"x", "y", "flag"}
+
+
+def test_the_answer_depends_on_the_seed_alone(classifier: str) -> None:
+    found = [told_apart(A, B, seed, n_jobs) for seed, n_jobs in ((1, 1), (1, 3), (2, 1))]
+    assert found[0] == found[1] and found[0].auc != found[2].auc
+
+
+def test_tables_of_other_lengths_are_cut(classifier: str) -> None:
+    assert told_apart(A, B.take(np.arange(90)), 0).n_rows == 90
+    with pytest.raises(ValueError, match="at least 10 rows of each, got 9"):
+        told_apart(A.take(np.arange(9)), B, 0)
+
+
+def test_more_levels_than_histogram_boosting_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    code = np.random.default_rng(0).integers(0, 900, (2, 600, 1)).astype(float)
+    real, rows = (Cells(("a",), np.array([902]), one) for one in code)
+    assert told_apart(real, rows, 0).score > 0.8
