@@ -1,0 +1,55 @@
+"""A hidden tree: columns joined in a tree, a hidden state for each node, tables between states and to codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class HiddenTree:
+    """p(codes) = sum_z prod_k transition[k][z_parent(k), z_k] emission[k][z_k, code of column[k]]; m nodes.
+
+    The root has a parent of a single state, so its transition has one row: the states' shares. All tables have one
+    dtype, float32 or float64, in which messages are passed. The model is a hidden Chow-Liu tree (Liu, Van den Broeck,
+    "Tractable Regularization of Probabilistic Circuits", NeurIPS 2021).
+
+    Attributes
+    ----------
+    column : int32 array (m,)
+        Column of each node; -1 of a node whose column has been summed out.
+    parent : int32 array (m,)
+        Parents come before their children; -1 of the root, which is node 0.
+    transition : tuple of m arrays (H_parent, H_k)
+        Rows sum to 1.
+    emission : tuple of m arrays (H_k, K_j)
+        Rows sum to 1; (H_k, 0) where there is no column.
+    """
+
+    column: np.ndarray
+    parent: np.ndarray
+    transition: tuple[np.ndarray, ...]
+    emission: tuple[np.ndarray, ...]
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the tables, and of the messages."""
+        return self.transition[0].dtype
+
+    @property
+    def n_states(self) -> np.ndarray:
+        """Number of states of each node, int64 (m,)."""
+        return np.array([table.shape[1] for table in self.transition])
+
+    @property
+    def children(self) -> list[list[int]]:
+        """Children of each node."""
+        found: list[list[int]] = [[] for _ in self.parent]
+        for k, above in enumerate(self.parent.tolist()):
+            if above >= 0:
+                found[above].append(k)
+        return found
