@@ -156,7 +156,7 @@ def _ends(tally: Tally, bins: Bins) -> tuple[float, float]:
     if tally.half > 0:
         return first, last
     if len(tally.place) == 1 and not tally.is_atom[0]:
-        reach = max(0.5, float(np.spacing(abs(first))) * 1024)
+        reach = max(0.5, float(np.spacing(abs(first))) * 2.0**20)
         return first - reach, last + reach
     return first if tally.is_atom[0] else float(np.nextafter(first, -np.inf)), last
 

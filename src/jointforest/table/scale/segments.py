@@ -34,9 +34,9 @@ def log_norm(rate: np.ndarray, length: np.ndarray) -> np.ndarray:
 
 def log_density(lo: np.ndarray, hi: np.ndarray, rate: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Log of the density of segments at points x inside them."""
-    from_anchor = np.where(rate >= 0, distance(x, lo), distance(hi, x))
+    s = np.where(rate >= 0, distance(x, lo), distance(hi, x))
     with np.errstate(over="ignore", invalid="ignore"):
-        fall = np.where(rate == 0, 0.0, np.abs(rate) * from_anchor)
+        fall = np.where(rate == 0, 0.0, np.abs(rate) * s)
     return np.asarray(np.maximum(-fall - log_norm(rate, distance(hi, lo)), LEAST_LOG))
 
 
@@ -63,18 +63,25 @@ def part_below(lo: np.ndarray, hi: np.ndarray, rate: np.ndarray, x: np.ndarray) 
     return np.clip(np.where(decay < FLAT, flat, share), 0.0, 1.0)
 
 
-def point_at(lo: np.ndarray, hi: np.ndarray, rate: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """The point of segments with this share (0..1) at or below it; the inverse of `part_below`."""
-    length = distance(hi, lo)
+def from_anchor(rate: np.ndarray, length: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Distance from the anchor of the point of segments with this share (0..1) at or below it.
+
+    The inverse of `part_below`. The anchor is lo if rate >= 0, else hi.
+    """
     a = np.abs(rate)
     near = np.where(rate >= 0, share, 1.0 - share)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         decay = a * length
-        # a lower tail is measured from hi: exp(-a s) = share
-        s = np.where((rate < 0) & np.isinf(lo), -np.log(share), -np.log1p(near * np.expm1(-decay))) / a
-        s = np.where(decay < FLAT, near * length, s)
-        x = np.where(rate >= 0, lo + s, hi - s)
-    return np.clip(x, lo, hi)
+        # of a lower tail: exp(-a s) = share
+        s = np.where((rate < 0) & np.isinf(length), -np.log(share), -np.log1p(near * np.expm1(-decay))) / a
+        return np.where(decay < FLAT, near * length, s)
+
+
+def point_at(lo: np.ndarray, hi: np.ndarray, rate: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """The point of segments with this share (0..1) at or below it."""
+    s = from_anchor(rate, distance(hi, lo), share)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.clip(np.where(rate >= 0, lo + s, hi - s), lo, hi)
 
 
 def mean_variance(lo: np.ndarray, hi: np.ndarray, rate: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
@@ -87,7 +94,7 @@ def mean_variance(lo: np.ndarray, hi: np.ndarray, rate: np.ndarray, step: float)
         mean, var = (number + 0.5) * step, square * step * step
     else:
         mean, var = _moments(a, length)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return np.where(rate >= 0, lo + mean, hi - mean), np.maximum(var, 0.0)
 
 
