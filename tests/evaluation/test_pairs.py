@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from jointforest.fidelity.cells import Cells, read_cells
-from jointforest.fidelity.pairs import pairs, pearson, quantile_edges, width_edges
+from jointforest.evaluation.cells import Cells, read_cells
+from jointforest.evaluation.pairs import pairs, pearson, quantile_edges, width_edges
 from jointforest.table.infer_schema import infer_schema
-from tests.fidelity.tables import columns, table
+from tests.evaluation.tables import columns, table
 from tests.oracle import fidelity as oracle
 
 RANDOM = np.random.default_rng(0)

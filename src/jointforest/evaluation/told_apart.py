@@ -71,8 +71,7 @@ def told_apart(real: Cells, rows: Cells, seed: int, n_jobs: int | None = -1) -> 
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=int(random.integers(2**31))).split(X, y)
     is_xgboost = find_spec("xgboost") is not None
     work = _xgboost if is_xgboost else _hist_boosting
-    threads = n_jobs if is_xgboost else 1  # the other has threads of its own
-    found = list(map_ordered(work, [(X, y, real.n_levels, learn, test) for learn, test in folds], threads))
+    found = list(map_ordered(work, [(X, y, real.n_levels, learn, test) for learn, test in folds], n_jobs))
     auc = tuple(one[0] for one in found)
     used = np.sum([one[1] for one in found], axis=0)
     share = used / used.sum() if used.sum() > 0 else used
@@ -103,19 +102,21 @@ def _xgboost(
 def _hist_boosting(
     X: np.ndarray, y: np.ndarray, n_levels: np.ndarray, learn: np.ndarray, test: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """AUC of one fold, and the loss of it when a column is shuffled (d,)."""
+    """AUC of one fold, and the loss of it when a column is shuffled (d,); one thread, too."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.inspection import permutation_importance
     from sklearn.metrics import roc_auc_score
+    from threadpoolctl import threadpool_limits
 
     X = X.copy()
     for j in np.flatnonzero(n_levels > 255).tolist():  # it takes 255 levels: the rarest become one
         _, code, count = np.unique(X[:, j], return_inverse=True, return_counts=True)
         X[:, j] = np.minimum(np.argsort(np.argsort(-count, kind="stable"), kind="stable")[code], 254)
-    model = HistGradientBoostingClassifier(
-        learning_rate=0.3, early_stopping=False, categorical_features=n_levels > 0, random_state=0
-    ).fit(X[learn], y[learn])
-    few = test[:: max(1, len(test) // 1000)]
-    loss = permutation_importance(model, X[few], y[few], scoring="roc_auc", n_repeats=1, random_state=0)
-    auc = roc_auc_score(y[test], model.predict_proba(X[test])[:, 1])
-    return float(auc), np.maximum(loss.importances_mean, 0.0)
+    with threadpool_limits(1, "openmp"):
+        model = HistGradientBoostingClassifier(
+            learning_rate=0.3, early_stopping=False, categorical_features=n_levels > 0, random_state=0
+        ).fit(X[learn], y[learn])
+        few = test[:: max(1, len(test) // 1000)]
+        loss = permutation_importance(model, X[few], y[few], scoring="roc_auc", n_repeats=1, random_state=0)
+        auc = roc_auc_score(y[test], model.predict_proba(X[test])[:, 1])
+        return float(auc), np.maximum(loss.importances_mean, 0.0)

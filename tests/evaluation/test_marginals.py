@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from jointforest.fidelity.cells import read_cells
-from jointforest.fidelity.marginals import kolmogorov, marginals
+from jointforest.evaluation.cells import read_cells
+from jointforest.evaluation.marginals import kolmogorov, marginals
 from jointforest.table.infer_schema import infer_schema
-from tests.fidelity.tables import columns, table
+from tests.evaluation.tables import columns, table
 from tests.oracle import fidelity as oracle
 
 

@@ -6,11 +6,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from xgboost import XGBClassifier
 
-from jointforest.fidelity import told_apart as module
-from jointforest.fidelity.cells import Cells, read_cells
-from jointforest.fidelity.told_apart import told_apart
+from jointforest.evaluation import told_apart as module
+from jointforest.evaluation.cells import Cells, read_cells
+from jointforest.evaluation.told_apart import told_apart
 from jointforest.table.infer_schema import infer_schema
-from tests.fidelity.tables import table
+from tests.evaluation.tables import table
 from tests.oracle import fidelity as oracle
 
 REAL, OTHER = table(400, 0), table(400, 1)

@@ -1,1 +1,0 @@
-"""How true a joint, or synthetic rows, are to a table."""
