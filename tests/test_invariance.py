@@ -98,6 +98,8 @@ def test_regions_without_effect_change_nothing() -> None:
         run_lo=np.where(model.columns.is_categorical == 1, -0.5, -np.inf),
         run_hi=np.array([len(c.levels) - 0.5 if c.is_categorical else np.inf for c in model.schema.columns]),
         atoms=np.array([(1 << len(c.atoms)) - 1 for c in model.schema.columns], dtype=np.uint64),
+        run_log_weight=np.zeros(d),
+        atom_log_weight=np.empty((0, 0)),
         log_penalty=evidence.log_penalty,
     )
     nothing = evidence._replace(region=np.empty((0, 0), dtype=np.int32))

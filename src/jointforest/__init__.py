@@ -37,7 +37,9 @@ _HOME = {
     "QuerySyntaxError": "language.errors",
     "UnseenLevelWarning": "ground.warnings",
     "UnsupportedEvidenceWarning": "ground.warnings",
+    "about": "table.soft_conditions",
     "between": "table.conditions",
+    "likely": "table.soft_conditions",
     "load": "face.load",
     "mix": "face.mix",
 }
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from .learn.joint_tree import JointTree
     from .learn.outliers import ForestOutlierDetector
     from .table.conditions import AllOf, AnyOf, Interval, Not, PerRow, between
+    from .table.soft_conditions import about, likely
 
 __all__ = [
     "AdversarialForest",
@@ -79,8 +82,10 @@ __all__ = [
     "QuerySyntaxError",
     "UnseenLevelWarning",
     "UnsupportedEvidenceWarning",
+    "about",
     "between",
     "datasets",
+    "likely",
     "load",
     "mix",
 ]

@@ -34,7 +34,7 @@ SEEDS = range(8)
 def row(evidence: Evidence, rows: np.ndarray | list[int]) -> Evidence:
     """Some rows of evidence."""
     rows = np.asarray(rows, dtype=np.intp)
-    return Evidence(evidence.value[rows], evidence.region[rows], *evidence[2:6], evidence.log_penalty[rows])
+    return Evidence(evidence.value[rows], evidence.region[rows], *evidence[2:8], evidence.log_penalty[rows])
 
 
 def possible(model: Forest, seed: int, n: int) -> Evidence:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.oracle.boxes import leaf_boxes, n_levels
 from tests.oracle.density import circuit_root, describing, log_joint
-from tests.oracle.evidence import cell, everything, is_level_in, log_factor, within
+from tests.oracle.evidence import cell, everything, likelihood, likelihood_at, log_factor, within
 from tests.oracle.slot import cell_number, piece
 
 
@@ -56,8 +56,8 @@ def probability_of(given, region):
 def level_probability(given):
     """p(level of column j | evidence)."""
     levels = range(n_levels(given.model, given.j))
-    fits = [given.known is None or is_level_in(k, given.known) for k in levels]
-    mass = [probability_of(given, float(k)) if fits[k] else 0.0 for k in levels]
+    fits = [1.0 if given.known is None else likelihood(k, given.known) for k in levels]
+    mass = [probability_of(given, float(k)) * fits[k] for k in levels]
     total = math.fsum(mass)
     return np.array(mass) / total if total > 0.0 else np.full(len(mass), math.nan)
 
@@ -79,9 +79,7 @@ def pdf(given, x):
     this, total = piece(given.model, 0, given.j), probability_of(given, given.known)
     if total == 0.0:
         return math.nan
-    on_atom = [k for k, (value, _) in enumerate(this.atoms) if value == x and this.step == 0.0]
-    inside = on_atom[0] in given.known.atoms if on_atom else any(lo < x <= hi for lo, hi in given.known.runs)
-    return probability_of(given, float(x)) / total if inside else 0.0
+    return probability_of(given, float(x)) * likelihood_at(x, this, given.known) / total
 
 
 def quantile(given, q):

@@ -65,10 +65,11 @@ def cell_sum(piece, function, u, v):
 
 def slot_integral(piece, function, region):
     """Integral of function over one leaf's column within a set: atoms, and the cells or the density of the rest."""
-    total = math.fsum(m * function(value) for k, (value, m) in enumerate(piece.atoms) if m > 0.0 and k in region.atoms)
+    held = [(region.weight_of(k) * m, value) for k, (value, m) in enumerate(piece.atoms) if k in region.atoms]
+    total = math.fsum(m * function(value) for m, value in held if m > 0.0)
     part = cell_sum if piece.step > 0.0 else integral
     if piece.rest > 0.0:
-        total += piece.rest * math.fsum(part(piece, function, lo, hi) for lo, hi in region.runs)
+        total += piece.rest * math.fsum(w * part(piece, function, lo, hi) for (lo, hi), w in region.weighed_runs())
     return total
 
 

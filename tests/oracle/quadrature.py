@@ -50,6 +50,8 @@ def complete(values: np.ndarray) -> Evidence:
         run_lo=np.empty(0),
         run_hi=np.empty(0),
         atoms=np.empty(0, dtype=np.uint64),
+        run_log_weight=np.empty(0),
+        atom_log_weight=np.empty((0, 0)),
         log_penalty=np.zeros(len(values)),
     )
 

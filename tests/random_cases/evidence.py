@@ -133,6 +133,35 @@ def random_cells(rng: np.random.Generator, model: Forest, n: int) -> list[list[C
     return rows
 
 
+def softened(rng: np.random.Generator, model: Forest, cells: list[list[Cell]]) -> list[list[Cell]]:
+    """The cells with half of the regions made soft: runs are cut in two, and they and the atoms get likelihoods."""
+    return [
+        [
+            soft(rng, column, cell) if isinstance(cell, Region) and rng.random() < 0.5 else cell
+            for column, cell in zip(model.schema.columns, row, strict=True)
+        ]
+        for row in cells
+    ]
+
+
+def soft(rng: np.random.Generator, column: Column, region: Region) -> Region:
+    """A region with random likelihoods, some of them 1."""
+    runs: list[tuple[float, float]] = []
+    for lo, hi in region.runs:
+        whole = range(math.ceil(lo + 0.6), math.floor(hi) + 1) if column.is_categorical else []
+        cut = rng.choice([k - 0.5 for k in whole]) if len(whole) else math.nan
+        cut = cut if column.is_categorical else random_cut(rng, column)
+        runs += [(lo, float(cut)), (float(cut), hi)] if lo < cut < hi else [(lo, hi)]
+    weights = [float(rng.choice([0.0, rng.uniform(-4.0, 0.0)])) for _ in runs]
+    atoms = [float(rng.uniform(-4.0, 0.0)) for _ in region.atoms]
+    if column.step > 0.0:  # an atom is as likely as its cell
+        held = zip(runs, weights, strict=True)
+        of_run = list(held)
+        atoms = [next(w for (lo, hi), w in of_run if lo < column.atoms[k] <= hi) for k in region.atoms]
+    return Region(tuple(runs), region.atoms, tuple(weights), tuple(atoms))
+
+
 def random_evidence(model: Forest, seed: int, n: int) -> Evidence:
-    """Random evidence of n rows: values, regions and nothing; see `random_cells`."""
-    return make_evidence(random_cells(np.random.default_rng(seed), model, n))
+    """Random evidence of n rows: values, regions, hard and soft, and nothing; see `random_cells`."""
+    cells = random_cells(np.random.default_rng(seed), model, n)
+    return make_evidence(softened(np.random.default_rng([seed, 1]), model, cells))

@@ -36,7 +36,7 @@ def members(evidence, row, j):
 def well_formed(evidence):
     n, d = evidence.value.shape
     dtypes = [array.dtype for array in evidence]
-    assert dtypes == [np.float64, np.int32, np.int32, np.float64, np.float64, np.uint64, np.float64]
+    assert dtypes == [np.float64, np.int32, np.int32, *[np.float64] * 2, np.uint64, *[np.float64] * 3]
     assert evidence.value.flags.c_contiguous
     assert evidence.region.flags.c_contiguous
     assert evidence.region.shape in ((0, 0), (n, d))
@@ -44,6 +44,8 @@ def well_formed(evidence):
     assert evidence.run_start[0] == 0
     assert evidence.run_start[-1] == len(evidence.run_lo) == len(evidence.run_hi)
     assert len(evidence.atoms) == len(evidence.run_start) - 1
+    assert len(evidence.run_log_weight) == len(evidence.run_lo)
+    assert len(evidence.atom_log_weight) in (0, len(evidence.atoms))
     if evidence.region.size:
         assert not np.any((evidence.region >= 0) & ~np.isnan(evidence.value))
         assert set(np.unique(evidence.region)) - {-1} == set(range(len(evidence.atoms)))

@@ -13,7 +13,7 @@ from ..forest.posterior.density import log_density
 from ..ground.checks import check_number
 from ..language import conditions_text
 from ..table.build_evidence import build, intersect
-from ..table.conditions import AnyOf, PerRow, n_rows, normal
+from ..table.conditions import AnyOf, PerRow, check_hard, n_rows, normal
 from ..trees.boxes import leaf_boxes
 from .explanation import Explanation
 from .rules import box_conditions, rule_text
@@ -30,6 +30,7 @@ def reverse(forest: Forest, event: Mapping[str, Any], k: int, min_share: float, 
     check_number("k", k, 1, whole=True, text="a positive integer")
     check_number("min_share", min_share, 0, 1)
     schema = forest.schema
+    check_hard(event)
     if any(n_rows(condition) is not None for condition in event.values()):
         raise ValueError("the event must speak of one row, got a condition with an entry for each of several")
     wanted = {name: normal(condition) for name, condition in event.items()}

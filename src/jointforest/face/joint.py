@@ -201,7 +201,8 @@ class Joint:
             A frame has one posterior a row. A text (``"age >= 40 and sex = 'Female'"``) or a dict of conditions by
             column speaks of one row.
         **conditions
-            Conditions by column, added to every row: a value, a list of values, `between`, `AnyOf`, `AllOf`, `Not`.
+            Conditions by column, added to every row: a value, a list of values, `between`, `AnyOf`, `AllOf`, `Not`; or
+            soft evidence, `likely` and `about`.
 
         Returns
         -------

@@ -17,7 +17,7 @@ from ..queries.modes.mode import BUDGET, modes
 from ..queries.posterior.density import log_density
 from ..queries.posterior.weighed import SUPPORT, WeighedEvidence
 from ..table.build_evidence import build, intersect
-from ..table.conditions import AnyOf, n_rows, normal
+from ..table.conditions import AnyOf, check_hard, n_rows, normal
 from ..table.evidence import Evidence
 from ..table.frames import decode
 from ..table.schema import Schema
@@ -204,9 +204,16 @@ class Posterior:
             ``"age >= 40 and sex = 'Female'"``, or conditions by column. Its columns may be in the evidence too.
         n_jobs : int or None
             Threads.
+
+        Raises
+        ------
+        ValueError
+            If there is soft evidence in the event: it neither happens nor not.
         """
+        conditions = conditions_of(self.weighed.model.schema, event)
+        check_hard(conditions)
         # A set, even of one value, is a region: its mass is wanted, not its density.
-        region = {name: AnyOf(condition) for name, condition in conditions_of(self.weighed.model.schema, event).items()}
+        region = {name: AnyOf(condition) for name, condition in conditions.items()}
         both = intersect(self.weighed.model.schema, self.weighed.evidence, region)
         self.weighed.check(n_jobs)
         log_both = log_density(self.weighed.model, both, n_jobs)

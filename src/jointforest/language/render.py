@@ -1,4 +1,4 @@
-"""Conditions to text that the parser reads back as the same conditions."""
+"""Conditions to text that the parser reads back as the same conditions; for soft evidence it has no words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..table.conditions import AllOf, AnyOf, Interval, Not
+from ..table.conditions import AllOf, AnyOf, Interval, Not, normal
+from ..table.soft_conditions import About, Likely, Soft
 from .tokens import KEYWORDS, is_word_character
 
 
@@ -46,7 +47,20 @@ def condition_text(column: str, condition: Any, nested: bool = False) -> str:
         if _is_value(inner):
             return f"{column} != {_value_text(inner)}"
         return f"not ({condition_text(column, inner)})"
+    if isinstance(condition, Soft):
+        return _soft_text(column, condition)
     return f"{column} = {_value_text(condition)}"
+
+
+def _soft_text(column: str, condition: Likely | About) -> str:
+    if isinstance(condition, About):
+        return f"{column} about {_value_text(condition.value)} (sd {condition.sd})"
+    parts = [f"{_key_text(column, normal(key))}: {x:g}" for key, x in condition.likelihoods]
+    return f"{column} likely {{{', '.join([*parts, f'others: {condition.others:g}'] if condition.others else parts)}}}"
+
+
+def _key_text(column: str, key: Any) -> str:
+    return _value_text(key) if _is_value(key) else condition_text(column, key)
 
 
 def _joined(column: str, conditions: Iterable[Any], word: str, nested: bool) -> str:
@@ -67,7 +81,7 @@ def _interval_text(column: str, interval: Interval) -> str:
 
 
 def _is_value(condition: Any) -> bool:
-    return not isinstance(condition, Interval | AnyOf | AllOf | Not)
+    return not isinstance(condition, Interval | AnyOf | AllOf | Not | Soft)
 
 
 def _list_text(values: Iterable[Any]) -> str:

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .conditions import n_rows, of_row
+from .conditions import factors, n_rows, of_row
 from .evidence import Evidence
-from .meaning import NOWHERE, Region, contains, intersected, meaning_of, region_contains
+from .meaning import NOWHERE, Region, contains, intersected, log_likelihood, meaning_of, weighed
 from .schema import Column, Schema
+from .soft_conditions import Soft
+from .soft_regions import soft_region
 
 
 def build(
@@ -32,8 +34,9 @@ def build(
         Cells that hold a level never seen at learning; they count as missing, with a penalty.
     conditions : dict of column name to condition, optional
         A scalar, a list (any of its entries), or what `conditions` offers; it holds for every row, unless its ends are
-        arrays with one entry a row, or it is a `PerRow`. A cell that has a value too must meet both; one with a level
-        never seen counts as missing, so that the condition alone holds for it.
+        arrays with one entry a row, or it is a `PerRow`. A cell that has a value too must meet both; of soft evidence
+        its log_penalty then has the value's log-likelihood. One with a level never seen counts as missing, so that the
+        condition alone holds for it.
     n : int, optional
         Number of rows if there is no X; default: that of the conditions' arrays, else 1.
 
@@ -77,7 +80,8 @@ def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any])
     """The evidence, and the conditions besides; the evidence given is left as it is.
 
     Where a column has both, the result is what meets both: a value if there was one and it meets the condition, the
-    empty region if it does not, the common part of two regions. Evidence of one row is repeated for conditions of n.
+    empty region if it does not, the common part of two regions (likelihoods multiply). Evidence of one row is repeated
+    for conditions of n.
 
     Raises
     ------
@@ -96,18 +100,21 @@ def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any])
             raise ValueError(f"column {name!r}: the condition speaks of {rows} rows, the evidence has {n}")
     if len(evidence.value) != n:
         evidence = evidence.repeat(n)
-    value, region = evidence.value.copy(), evidence.cell_regions()
+    value, region, penalty = evidence.value.copy(), evidence.cell_regions(), evidence.log_penalty.copy()
     known = _RegionTable(evidence)
     for name, condition in conditions.items():
         j = schema.index(name)
         column = schema.columns[j]
         if name in lengths:
             for i in range(n):
-                addition = _Addition(column, of_row(condition, i), known)
-                value[i, j], region[i, j] = addition.to(float(value[i, j]), int(region[i, j]))
+                for factor in factors(of_row(condition, i)):
+                    cell = float(value[i, j]), int(region[i, j])
+                    value[i, j], region[i, j], fit = _Addition(column, factor, known).to(*cell)
+                    penalty[i] += fit
         else:
-            _add(_Addition(column, condition, known), value[:, j], region[:, j])
-    return known.evidence(value, region, evidence.log_penalty.copy())
+            for factor in factors(condition):
+                _add(_Addition(column, factor, known), value[:, j], region[:, j], penalty)
+    return known.evidence(value, region, penalty)
 
 
 def _says_something(condition: Any) -> bool:
@@ -122,9 +129,12 @@ class _RegionTable:
     def __init__(self, evidence: Evidence) -> None:
         bounds = list(zip(evidence.run_lo.tolist(), evidence.run_hi.tolist(), strict=True))
         start = evidence.run_start.tolist()
+        runs, atoms = evidence.run_log_weight.tolist(), evidence.atom_log_weight.tolist() or [()] * len(start[1:])
         self.regions = [
-            Region(tuple(bounds[a:b]), int(atoms))
-            for a, b, atoms in zip(start[:-1], start[1:], evidence.atoms.tolist(), strict=True)
+            weighed(zip(bounds[a:b], runs[a:b], strict=True), int(held), weights)
+            if any(runs[a:b]) or any(weights)
+            else Region(tuple(bounds[a:b]), int(held))
+            for a, b, held, weights in zip(start[:-1], start[1:], evidence.atoms.tolist(), atoms, strict=True)
         ]
         self._number = {region: number for number, region in enumerate(self.regions)}
 
@@ -143,6 +153,8 @@ class _RegionTable:
         else:
             region = np.ascontiguousarray((numbers.reshape(region.shape) - (used[0] < 0)).astype(np.int32))
         runs = [run for found in regions for run in found.runs]
+        is_soft = any(found.run_log_weights or found.atom_log_weights for found in regions)
+        widest = max((found.atoms.bit_length() for found in regions), default=0) if is_soft else 0
         return Evidence(
             value=value,
             region=region,
@@ -150,6 +162,13 @@ class _RegionTable:
             run_lo=np.array([lo for lo, _ in runs], dtype=np.float64),
             run_hi=np.array([hi for _, hi in runs], dtype=np.float64),
             atoms=np.array([found.atoms for found in regions], dtype=np.uint64),
+            run_log_weight=np.array([w for found in regions for w in found.run_weights()], dtype=np.float64),
+            atom_log_weight=np.array(
+                [found.atom_weights() + (0.0,) * (widest - found.atoms.bit_length()) for found in regions]
+                if widest
+                else np.empty((0, 0)),
+                dtype=np.float64,
+            ),
             log_penalty=penalty,
         )
 
@@ -159,25 +178,29 @@ class _Addition:
 
     def __init__(self, column: Column, condition: Any, known: _RegionTable) -> None:
         self.column, self.condition, self.known = column, condition, known
-        self.meaning = meaning_of(column, condition)
+        self.likelihood = soft_region(column, condition) if isinstance(condition, Soft) else None
+        self.meaning = self.likelihood or meaning_of(column, condition)
 
-    def to(self, value: float, region: int) -> tuple[float, int]:
-        """Value and number of the region of a cell that had this value (NaN: none) and region (-1: none)."""
+    def to(self, value: float, region: int) -> tuple[float, int, float]:
+        """Value and region of a cell that had this value (NaN: none) and region (-1: none), and its log-penalty."""
         new = self.meaning
         if new is None:
-            return value, region
+            return value, region, 0.0
+        nowhere = math.nan, self.known.number(NOWHERE), 0.0
         if not math.isnan(value):
-            fits = contains(self.column, self.condition, value)
-            return (value, -1) if fits else (math.nan, self.known.number(NOWHERE))
+            if self.likelihood is not None:
+                fit = log_likelihood(self.column, self.likelihood, value)
+            else:
+                fit = 0.0 if contains(self.column, self.condition, value) else -math.inf
+            return (value, -1, fit) if fit > -math.inf else nowhere
         old = self.known.regions[region] if region >= 0 else None
         if isinstance(new, Region):
-            return math.nan, self.known.number(new if old is None else intersected(old, new))
-        if old is None or region_contains(self.column, old, new):
-            return new, -1
-        return math.nan, self.known.number(NOWHERE)
+            return math.nan, self.known.number(new if old is None else intersected(old, new)), 0.0
+        fit = 0.0 if old is None else log_likelihood(self.column, old, new)
+        return (new, -1, fit) if fit > -math.inf else nowhere
 
 
-def _add(addition: _Addition, value: np.ndarray, region: np.ndarray) -> None:
+def _add(addition: _Addition, value: np.ndarray, region: np.ndarray, penalty: np.ndarray) -> None:
     """Add a condition to all cells of a column, in place; equal cells at once."""
     if len(value) == 0:
         return
@@ -185,5 +208,6 @@ def _add(addition: _Addition, value: np.ndarray, region: np.ndarray) -> None:
     cells = place * (int(region.max()) + 2) + region + 1
     _, first, same = np.unique(cells, return_index=True, return_inverse=True)
     added = [addition.to(float(value[i]), int(region[i])) for i in first.tolist()]
-    value[:] = np.array([x for x, _ in added])[same]
-    region[:] = np.array([number for _, number in added], dtype=np.int32)[same]
+    value[:] = np.array([x for x, _, _ in added])[same]
+    region[:] = np.array([number for _, number, _ in added], dtype=np.int32)[same]
+    penalty += np.array([fit for _, _, fit in added])[same]

@@ -1,12 +1,17 @@
-"""What a user can say of one column of a row: a value, an interval, a set, and their combinations."""
+"""What a user can say of one column of a row: a value, an interval, a set, and their combinations.
+
+How likely each value is, is said by `soft_conditions`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+
+from .soft_conditions import About, Soft
 
 Closed = Literal["both", "left", "right", "neither"]
 
@@ -124,6 +129,8 @@ def n_rows(condition: Any) -> int | None:
         return len(condition.conditions)
     if isinstance(condition, Interval):
         found = {len(end) for end in (condition.lo, condition.hi) if _is_array(end)}
+    elif isinstance(condition, About):
+        found = {len(part) for part in (condition.value, condition.sd) if _is_array(part)}
     elif isinstance(condition, AnyOf | AllOf):
         found = {n for part in condition.conditions if (n := n_rows(part)) is not None}
     elif isinstance(condition, Not):
@@ -142,11 +149,45 @@ def of_row(condition: Any, i: int) -> Any:
         return entries.iloc[i] if hasattr(entries, "iloc") else entries[i]
     if isinstance(condition, Interval):
         return Interval(_entry(condition.lo, i), _entry(condition.hi, i), condition.closed)
+    if isinstance(condition, About):
+        value = _entry(condition.value, i)
+        return None if value is None else About(value, _entry(condition.sd, i))
     if isinstance(condition, AnyOf):
         return AnyOf(*(of_row(part, i) for part in condition.conditions))
     if isinstance(condition, AllOf):
         return AllOf(*(of_row(part, i) for part in condition.conditions))
     return Not(of_row(condition.condition, i)) if isinstance(condition, Not) else condition
+
+
+def factors(condition: Any) -> list[Any]:
+    """The condition as conditions that all hold, each of them soft evidence or free of it.
+
+    Examples
+    --------
+    >>> from jointforest.table.soft_conditions import about
+    >>> factors(AllOf(between(20, 60), about(40, sd=2)))
+    [Interval(lo=20, hi=60, closed='both'), about(40, sd=2)]
+    """
+    if not isinstance(condition, AllOf) or not has_soft(condition):
+        return [condition]
+    return [factor for part in condition.conditions for factor in factors(part)]
+
+
+def has_soft(condition: Any) -> bool:
+    """Whether soft evidence is, or is a part of, a condition."""
+    if isinstance(condition, AnyOf | AllOf | PerRow):
+        return any(map(has_soft, condition.conditions))
+    return has_soft(condition.condition) if isinstance(condition, Not) else isinstance(condition, Soft)
+
+
+def check_hard(conditions: Mapping[str, Any]) -> None:
+    """An event either happens or not: a ValueError if there is soft evidence among its conditions by column."""
+    for name, condition in conditions.items():
+        if has_soft(condition):
+            raise ValueError(
+                f"column {name!r}: an event either happens or not, so {condition!r} cannot be one; "
+                "soft evidence goes into given(...)"
+            )
 
 
 def _parts(conditions: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -11,7 +11,10 @@ from ..ground.records import record
 
 @record
 class Evidence(NamedTuple):
-    """What is known of n rows: per cell nothing, a value, or a region.
+    """What is known of n rows: per cell nothing, a value, or a region, whose parts may have likelihoods.
+
+    What a cell says is a likelihood, a function l of the column's value: of a region the weights below within it, 0
+    outside. Of hard evidence all weights are 1. p(evidence) is the mean of the product of all cells' likelihoods.
 
     Attributes
     ----------
@@ -26,9 +29,14 @@ class Evidence(NamedTuple):
         categorical column level k is in a run if ``lo < k <= hi``, edges at ``k -+ 0.5``.
     atoms : uint64 array (R,)
         Bit k is set if the k-th atom of the region's column lies in the region.
+    run_log_weight : float64 array (Q,)
+        Log of the likelihood in each run, finite, at most 0; 0 in hard evidence.
+    atom_log_weight : float64 array (R, A), or (0, 0) if no region is soft
+        Log of the likelihood of the region's k-th atom where bit k is set, else 0; A is at least the number of bits of
+        the largest ``atoms``. On a grid the atom's weight is that of the run with its cell.
     log_penalty : float64 array (n,)
-        Added to the row's log-probability (levels never seen at learning; see `table.schema.Column.log_unseen`);
-        those cells count as missing.
+        Added to the row's log-probability: of levels never seen at learning (see `table.schema.Column.log_unseen`),
+        whose cells count as missing; and log-likelihoods of known values where there is soft evidence of them, too.
     """
 
     value: np.ndarray
@@ -37,6 +45,8 @@ class Evidence(NamedTuple):
     run_lo: np.ndarray
     run_hi: np.ndarray
     atoms: np.ndarray
+    run_log_weight: np.ndarray
+    atom_log_weight: np.ndarray
     log_penalty: np.ndarray
 
     @staticmethod
@@ -50,6 +60,8 @@ class Evidence(NamedTuple):
             run_lo=nothing,
             run_hi=nothing,
             atoms=np.empty(0, dtype=np.uint64),
+            run_log_weight=nothing,
+            atom_log_weight=np.empty((0, 0)),
             log_penalty=np.zeros(len(value)) if log_penalty is None else log_penalty,
         )
 
@@ -57,6 +69,14 @@ class Evidence(NamedTuple):
     def has_regions(self) -> bool:
         """Whether any cell may have a region."""
         return self.region.size > 0
+
+    def soft_columns(self) -> np.ndarray:
+        """Which columns have soft evidence in some row, bool (d,)."""
+        soft = np.zeros(len(self.atoms) + 1, bool)  # the last is that of region -1
+        soft[np.repeat(np.arange(len(self.atoms)), np.diff(self.run_start))[self.run_log_weight != 0.0]] = True
+        if self.atom_log_weight.size:
+            soft[:-1] |= (self.atom_log_weight != 0.0).any(axis=1)
+        return np.asarray(soft[self.cell_regions()].any(axis=0))
 
     def cell_regions(self) -> np.ndarray:
         """Number of each cell's region, -1 if none: a new int32 array (n, d), whether there are regions or not."""
@@ -72,7 +92,7 @@ class Evidence(NamedTuple):
         return self.take(np.repeat(np.arange(len(self.value)), n))
 
     def without(self, j: int) -> Evidence:
-        """The evidence with nothing known of column j; penalties of levels never seen stay."""
+        """The evidence with nothing known of column j; penalties stay."""
         value = self.value.copy()
         value[:, j] = np.nan
         region = self.region.copy()

@@ -33,17 +33,28 @@ def intersection(a: Runs, b: Runs) -> Runs:
     >>> intersection(((0.0, 4.0), (6.0, 8.0)), ((3.0, 7.0),))
     ((3.0, 4.0), (6.0, 7.0))
     """
-    common: list[Run] = []
+    return tuple(run for run, _, _ in overlaps(a, b))
+
+
+def overlaps(a: Runs, b: Runs) -> list[tuple[Run, int, int]]:
+    """Each common part of a run of one and a run of the other, ascending, with these runs' numbers; runs may touch.
+
+    Examples
+    --------
+    >>> overlaps(((0.0, 4.0), (4.0, 8.0)), ((3.0, 7.0),))
+    [((3.0, 4.0), 0, 0), ((4.0, 7.0), 1, 0)]
+    """
+    common = []
     i = k = 0
     while i < len(a) and k < len(b):
         lo, hi = max(a[i][0], b[k][0]), min(a[i][1], b[k][1])
         if lo < hi:
-            common.append((lo, hi))
+            common.append(((lo, hi), i, k))
         if a[i][1] < b[k][1]:
             i += 1
         else:
             k += 1
-    return tuple(common)
+    return common
 
 
 def complement(runs: Runs, everything: Run) -> Runs:

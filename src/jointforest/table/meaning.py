@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -11,13 +12,28 @@ from .cell_places import center, place
 from .conditions import AllOf, AnyOf, Interval, Not, PerRow, normal
 from .interval_unions import Run, Runs
 from .schema import Column
+from .soft_conditions import Soft
 
 
 class Region(NamedTuple):
-    """Part of a column: half-open runs ``(lo, hi]`` on cell edges, and bit k of ``atoms`` for the k-th atom."""
+    """Part of a column: half-open runs ``(lo, hi]`` on cell edges, and bit k of ``atoms`` for the k-th atom.
+
+    In soft evidence the parts have likelihoods: ``run_log_weights`` has one entry a run, ``atom_log_weights`` one a bit
+    of ``atoms`` (0 where it is not set). Both, or either, are () where all are 0, so that equal regions are equal.
+    """
 
     runs: Runs
     atoms: int
+    run_log_weights: tuple[float, ...] = ()
+    atom_log_weights: tuple[float, ...] = ()
+
+    def run_weights(self) -> tuple[float, ...]:
+        """Log-likelihood of each run."""
+        return self.run_log_weights or (0.0,) * len(self.runs)
+
+    def atom_weights(self) -> tuple[float, ...]:
+        """Log-likelihood of each atom up to the last one in the region."""
+        return self.atom_log_weights or (0.0,) * self.atoms.bit_length()
 
 
 NOWHERE = Region((), 0)
@@ -38,8 +54,8 @@ def meaning_of(column: Column, condition: Any) -> float | Region | None:
     Examples
     --------
     >>> age = Column("age", "integer", "int64", step=1.0)
-    >>> meaning_of(age, Interval(40, 42)), meaning_of(age, 40)
-    (Region(runs=((39.5, 42.5),), atoms=0), 40.0)
+    >>> meaning_of(age, Interval(40, 42)).runs, meaning_of(age, 40)
+    (((39.5, 42.5),), 40.0)
     """
     condition = normal(condition)
     return None if condition is None else _meaning(column, condition)
@@ -71,16 +87,45 @@ def contains(column: Column, condition: Any, number: float) -> bool:
 
 def region_contains(column: Column, region: Region, number: float) -> bool:
     """Whether a number lies in a region: by its atom, or the centre of its cell."""
+    return log_likelihood(column, region, number) > -math.inf
+
+
+def log_likelihood(column: Column, region: Region, number: float) -> float:
+    """Log-likelihood that a region gives to a number, by its atom or the centre of its cell; -inf outside."""
     at = center(column, number)
     for k, atom in enumerate(column.atoms):
         if center(column, atom) == at:
-            return bool(region.atoms >> k & 1)
-    return run_sets.inside(region.runs, column.center + at * column.step if column.step > 0.0 else number)
+            return region.atom_weights()[k] if region.atoms >> k & 1 else -math.inf
+    x = column.center + at * column.step if column.step > 0.0 else number
+    for (lo, hi), weight in zip(region.runs, region.run_weights(), strict=True):
+        if lo < x <= hi:
+            return weight
+    return -math.inf
 
 
 def intersected(a: Region, b: Region) -> Region:
-    """What lies in both regions of one column."""
-    return Region(run_sets.intersection(a.runs, b.runs), a.atoms & b.atoms)
+    """What lies in both regions of one column; likelihoods multiply."""
+    atoms = a.atoms & b.atoms
+    if not (a.run_log_weights or a.atom_log_weights or b.run_log_weights or b.atom_log_weights):
+        return Region(run_sets.intersection(a.runs, b.runs), atoms)
+    of_a, of_b = a.run_weights(), b.run_weights()
+    runs = [(run, of_a[i] + of_b[k]) for run, i, k in run_sets.overlaps(a.runs, b.runs)]
+    return weighed(runs, atoms, [x + y for x, y in zip(a.atom_weights(), b.atom_weights(), strict=False)])
+
+
+def weighed(runs: Iterable[tuple[Run, float]], atoms: int, atom_log_weights: Sequence[float]) -> Region:
+    """The region of disjoint ascending runs and atoms with their log-likelihoods; equal neighbours are made one run."""
+    merged: list[tuple[Run, float]] = []
+    for (lo, hi), weight in runs:
+        if merged and merged[-1][0][1] == lo and merged[-1][1] == weight:
+            merged[-1] = ((merged[-1][0][0], hi), weight)
+        else:
+            merged.append(((lo, hi), weight))
+    of_runs = tuple(weight for _, weight in merged)
+    of_atoms = tuple(atom_log_weights[k] if atoms >> k & 1 else 0.0 for k in range(atoms.bit_length()))
+    return Region(
+        tuple(run for run, _ in merged), atoms, of_runs if any(of_runs) else (), of_atoms if any(of_atoms) else ()
+    )
 
 
 def _meaning(column: Column, condition: Any) -> float | Region:
@@ -189,4 +234,9 @@ def _known(column: Column, condition: Any) -> Any:
         raise ValueError(f"column {column.name!r}: None (nothing known) cannot be part of a condition; leave it out")
     if isinstance(condition, PerRow):
         raise ValueError(f"column {column.name!r}: PerRow cannot be inside another PerRow, or a condition of one row")
+    if isinstance(condition, Soft):
+        raise ValueError(
+            f"column {column.name!r}: {condition!r} is soft evidence, which cannot be negated or be one of several "
+            "alternatives; give each alternative its likelihood: likely({...})"
+        )
     return condition

@@ -60,7 +60,8 @@ def evidence(runs, atoms=()):
     bits = np.array([sum(1 << k for k in atoms)], np.uint64)
     start = np.array([0, len(lo)], np.int32)
     lo, hi = np.ascontiguousarray(lo), np.ascontiguousarray(hi)
-    return Evidence(np.full((1, 6), np.nan), np.zeros((1, 6), np.int32), start, lo, hi, bits, np.zeros(1))
+    hard = np.zeros(len(lo)), np.empty((0, 0))
+    return Evidence(np.full((1, 6), np.nan), np.zeros((1, 6), np.int32), start, lo, hi, bits, *hard, np.zeros(1))
 
 
 WHOLE = evidence([(-INF, INF)], range(64))

@@ -9,7 +9,7 @@ import numpy as np
 from ...ground.compile import array_kernel, entry, kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
 from ...leaves.one_slot.slot_kernels import find_atom, region_log_mass, slot_cdf, value_log_density
-from ..posterior.region_kernels import cell_region, in_region, known_number
+from ..posterior.region_kernels import cell_region, known_number, log_likelihood
 from .mixture_kernels import row_mixture
 
 
@@ -27,7 +27,8 @@ def mixed_cdf(columns, leaves, evidence, slot, region, mixture, x):
 @kernel
 def mixed_pdf(columns, leaves, evidence, slot, region, mixture, x):
     """Density (atoms of slots without grid: mass) of x in a mixture of leaves."""
-    if math.isinf(x) or (region >= 0 and not in_region(columns, evidence, slot, region, x)):
+    log_weight = -math.inf if math.isinf(x) else log_likelihood(columns, evidence, slot, region, x)
+    if log_weight == -math.inf:
         return 0.0
     atom = find_atom(columns, slot, x)
     leaf, weight = mixture
@@ -35,7 +36,7 @@ def mixed_pdf(columns, leaves, evidence, slot, region, mixture, x):
     for i in range(leaf.shape[0]):
         if weight[i] > 0.0:
             log_density = value_log_density(columns, leaves, leaf[i], slot, x, atom)
-            log_density -= region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
+            log_density += log_weight - region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
             total += weight[i] * math.exp(log_density)
     return total
 

@@ -27,8 +27,9 @@ def mixed_levels(columns, leaves, evidence, slot, region, mixture):
         log_mass = level_region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
         for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
             first, end = run_levels(evidence, run, out.shape[0])
+            scale = evidence.run_log_weight[run] - log_mass
             for k in range(first, end):
-                out[k] += weight[i] * math.exp(log_level[leaf[i], start + k] - log_mass)
+                out[k] += weight[i] * math.exp(log_level[leaf[i], start + k] + scale)
     return out
 
 

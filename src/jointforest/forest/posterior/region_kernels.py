@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ...ground.compile import kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
 from ...leaves.one_slot.slot_kernels import find_atom
@@ -31,12 +33,22 @@ def known_number(columns, slot, x):
 @kernel
 def in_region(columns, evidence, slot, region, x):
     """Whether the region holds the value x (on a grid: its cell)."""
+    return log_likelihood(columns, evidence, slot, region, x) > -math.inf
+
+
+@kernel
+def log_likelihood(columns, evidence, slot, region, x):
+    """Log-likelihood that the region (-1: none) gives to the value x (on a grid: to its cell); -inf outside."""
+    if region < 0:
+        return 0.0
     if columns.step[slot] == 0.0:
         atom = find_atom(columns, slot, x)
         if atom >= 0:
-            return (evidence.atoms[region] >> atom) & 1 != 0
+            if (evidence.atoms[region] >> atom) & 1 == 0:
+                return -math.inf
+            return evidence.atom_log_weight[region, atom] if evidence.atom_log_weight.shape[0] > 0 else 0.0
     centre = x if columns.step[slot] == 0.0 else cell_centre(columns.step[slot], columns.origin[slot], x)
     for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
         if evidence.run_lo[run] < centre <= evidence.run_hi[run]:
-            return True
-    return False
+            return evidence.run_log_weight[run]
+    return -math.inf

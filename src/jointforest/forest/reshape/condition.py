@@ -158,7 +158,19 @@ def _as_regions(schema: Schema, columns: Columns, evidence: Evidence) -> Evidenc
         run_lo=np.append(evidence.run_lo, lo),
         run_hi=np.append(evidence.run_hi, hi),
         atoms=np.append(evidence.atoms, np.array(atoms, np.uint64)),
+        run_log_weight=np.append(evidence.run_log_weight, np.zeros(len(runs))),
+        atom_log_weight=_with_hard_atoms(evidence.atom_log_weight, atoms),
     )
+
+
+def _with_hard_atoms(atom_log_weight: np.ndarray, atoms: list[int]) -> np.ndarray:
+    """`Evidence.atom_log_weight` with regions added that are not soft, of these atoms."""
+    n, width = atom_log_weight.shape
+    if n == 0:
+        return atom_log_weight
+    wider = np.zeros((n + len(atoms), max(width, *(held.bit_length() for held in atoms))))
+    wider[:n, :width] = atom_log_weight
+    return wider
 
 
 def _reweighed(nodes: Nodes, old: np.ndarray, value: np.ndarray) -> Nodes:
@@ -238,10 +250,14 @@ def _cut_numbers(
             run = column.run[column.start[new.row[some]] + piece]
             lo[some, slot] = np.maximum(lo[some, slot], evidence.run_lo[run])
             hi[some, slot] = np.minimum(hi[some, slot], evidence.run_hi[run])
-            held = (evidence.atoms[evidence.region[0, j]] >> np.arange(mass.shape[1], dtype=np.uint64)) & np.uint64(1)
+            region = int(evidence.region[0, j])
+            held = (evidence.atoms[region] >> np.arange(mass.shape[1], dtype=np.uint64)) & np.uint64(1)
+            likelihood = np.zeros(mass.shape[1])
+            if evidence.atom_log_weight.size:
+                likelihood[: evidence.atom_log_weight.shape[1]] = evidence.atom_log_weight[region, : mass.shape[1]]
             log_first = column.log_first[new.row].reshape(-1, 1)
             with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.exp(np.log(mass) + np.log(held.astype(np.float64)) - log_first)
+                share = np.exp(np.log(mass) + np.log(held.astype(np.float64)) + likelihood - log_first)
             first = (new.piece == 0) | (new.piece >= n_pieces)
             mass = np.where(first.reshape(-1, 1), np.where(log_first > -np.inf, share, mass), 0.0)
         masses.append(mass)
@@ -257,8 +273,8 @@ def _cut_levels(forest: Forest, evidence: Evidence, regions: dict[int, int], row
             slot = slice(*columns.level_start[columns.slot[j] : columns.slot[j] + 2])
             level = np.arange(slot.stop - slot.start)[:, None]
             runs = slice(*evidence.run_start[region : region + 2])
-            held = ((evidence.run_lo[runs] < level) & (level <= evidence.run_hi[runs])).any(axis=1)
-            inside = np.where(held, mass[:, slot], 0.0)
+            held = (evidence.run_lo[runs] < level) & (level <= evidence.run_hi[runs])
+            inside = mass[:, slot] * (held * np.exp(evidence.run_log_weight[runs])).sum(axis=1)
             total = inside.sum(axis=1, keepdims=True)
             np.divide(inside, total, out=inside, where=total > 0)
             mass[:, slot] = np.where(total > 0, inside, mass[:, slot])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...ground.compile import entry
-from ...leaves.one_slot.slot_kernels import has_atom, log_add, log_run_mass, safe_log
+from ...leaves.one_slot.slot_kernels import has_atom, log_add, log_run_mass, safe_log, weighed_atom
 
 
 @entry
@@ -45,7 +45,7 @@ def pieces(columns, leaves, evidence, slot, region):
         atoms = 0.0
         for k in range(columns.atom_start[slot + 1] - first_atom):
             if has_atom(evidence, region, k):
-                atoms += leaves.atom_mass[r, first_atom + k]
+                atoms += weighed_atom(evidence, region, k, leaves.atom_mass[r, first_atom + k])
         log_first[r] = safe_log(atoms)
         total = log_first[r]
         rest = leaves.log_rest[r, slot]
@@ -54,6 +54,7 @@ def pieces(columns, leaves, evidence, slot, region):
                 mass = rest + log_run_mass(columns, leaves, r, slot, evidence.run_lo[q], evidence.run_hi[q])
                 if mass == -math.inf:
                     continue
+                mass += evidence.run_log_weight[q]
                 if n == run.shape[0]:
                     run = np.concatenate((run, np.empty_like(run)))
                     log_share = np.concatenate((log_share, np.empty_like(log_share)))

@@ -1,7 +1,7 @@
 """One numeric or categorical slot of one leaf as queries see it: the density with grid and atoms, levels, regions.
 
 Formulas: "Densities of one column in one leaf" in docs/design.md. l is the leaf, s the slot; region -1 means no
-restriction. Regions are of `table.evidence.Evidence`.
+restriction. Regions are of `table.evidence.Evidence`; the mass of a soft one is weighed by its likelihood.
 """
 
 from __future__ import annotations
@@ -90,6 +90,14 @@ def has_atom(evidence, region, k):
 
 
 @kernel
+def weighed_atom(evidence, region, k, mass):
+    """The mass of atom k, which is in the region, times its likelihood there."""
+    if region < 0 or evidence.atom_log_weight.shape[0] == 0:
+        return mass
+    return mass * math.exp(evidence.atom_log_weight[region, k])
+
+
+@kernel
 def log_add(x, y):
     """Log of exp(x) + exp(y)."""
     if x < y:
@@ -101,12 +109,12 @@ def log_add(x, y):
 
 @kernel
 def _log_mass_up_to(columns, leaves, evidence, l, s, region, x):  # noqa: E741
-    """Log P(X in region and X <= x)."""
+    """Log of the mass of the region up to x."""
     first = columns.atom_start[s]
     atoms = 0.0
     for k in range(columns.atom_start[s + 1] - first):
         if columns.atom_value[first + k] <= x and has_atom(evidence, region, k):
-            atoms += leaves.atom_mass[l, first + k]
+            atoms += weighed_atom(evidence, region, k, leaves.atom_mass[l, first + k])
     total = safe_log(atoms)
     rest = leaves.log_rest[l, s]
     if rest == -math.inf:
@@ -115,7 +123,7 @@ def _log_mass_up_to(columns, leaves, evidence, l, s, region, x):  # noqa: E741
         return log_add(total, rest + log_run_mass(columns, leaves, l, s, -math.inf, x))
     for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
         mass = log_run_mass(columns, leaves, l, s, evidence.run_lo[run], min(evidence.run_hi[run], x))
-        total = log_add(total, rest + mass)
+        total = log_add(total, rest + mass + evidence.run_log_weight[run])
     return total
 
 
@@ -186,11 +194,12 @@ def slot_mean_variance(columns, leaves, evidence, l, s, region):  # noqa: E741
                 mass = log_run_mass(columns, leaves, l, s, u, v)
                 if mass > -math.inf:
                     m, w = _run_moments(columns, leaves, l, s, u, v)
-                    log_w, mean, var = pool(log_w, mean, var, rest + mass, m, w)
+                    mass += rest + evidence.run_log_weight[run]
+                    log_w, mean, var = pool(log_w, mean, var, mass, m, w)
     first = columns.atom_start[s]
     for k in range(columns.atom_start[s + 1] - first):
         if has_atom(evidence, region, k):
-            log_atom = safe_log(leaves.atom_mass[l, first + k])
+            log_atom = safe_log(weighed_atom(evidence, region, k, leaves.atom_mass[l, first + k]))
             log_w, mean, var = pool(log_w, mean, var, log_atom, columns.atom_value[first + k], 0.0)
     return mean, var
 
@@ -218,7 +227,7 @@ def _draw_atom(columns, leaves, evidence, l, s, region, target):  # noqa: E741
     total = 0.0
     for k in range(columns.atom_start[s + 1] - first):
         if has_atom(evidence, region, k):
-            total += leaves.atom_mass[l, first + k]
+            total += weighed_atom(evidence, region, k, leaves.atom_mass[l, first + k])
             if target < total:
                 return columns.atom_value[first + k]
     return math.nan
@@ -245,13 +254,13 @@ def _draw_in_runs(columns, leaves, evidence, l, s, region, q):  # noqa: E741
     for run in range(start, end):
         mass = log_run_mass(columns, leaves, l, s, evidence.run_lo[run], evidence.run_hi[run])
         if mass > -math.inf:
-            total = log_add(total, mass)
+            total = log_add(total, mass + evidence.run_log_weight[run])
             last = run
     if last < 0:
         return math.nan
     for run in range(start, last + 1):
         mass = log_run_mass(columns, leaves, l, s, evidence.run_lo[run], evidence.run_hi[run])
-        share = math.exp(mass - total)
+        share = math.exp(mass + evidence.run_log_weight[run] - total)
         if share > 0.0 and (q < share or run == last):
             return _draw_run(columns, leaves, l, s, evidence.run_lo[run], evidence.run_hi[run], q / share)
         q -= share
@@ -291,13 +300,21 @@ def run_levels(evidence, run, n_levels):
 
 
 @kernel
+def run_weight(evidence, run):
+    """Likelihood of a run: 1 in hard evidence."""
+    log_weight = evidence.run_log_weight[run]
+    return math.exp(log_weight) if log_weight < 0.0 else 1.0
+
+
+@kernel
 def _level_mass(columns, leaves, evidence, l, s, region):  # noqa: E741
     first = columns.level_start[s]
     total = 0.0
     for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
         start, end = run_levels(evidence, run, columns.level_start[s + 1] - first)
+        weight = run_weight(evidence, run)
         for k in range(start, end):
-            total += leaves.level_mass[l, first + k]
+            total += weight * leaves.level_mass[l, first + k]
     return total
 
 
@@ -328,8 +345,9 @@ def level_draw(columns, leaves, evidence, l, s, region, u):  # noqa: E741
     total = 0.0
     for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
         start, end = run_levels(evidence, run, columns.level_start[s + 1] - first)
+        weight = run_weight(evidence, run)
         for k in range(start, end):
-            mass = leaves.level_mass[l, first + k]
+            mass = weight * leaves.level_mass[l, first + k]
             if mass > 0.0:
                 total += mass
                 level = k

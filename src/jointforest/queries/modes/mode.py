@@ -68,7 +68,8 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
     Raises
     ------
     ValueError
-        If the evidence has probability 0.
+        If the evidence has probability 0, or is soft: then the row of greatest density given the evidence is the mode
+        of the conditioned forest.
 
     Notes
     -----
@@ -85,6 +86,12 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
     >>> forest.schema["island"].from_number(best.X[0, 1]), bool(best.log_bound - best.log_density[0] < 1e-8)
     ('Biscoe', True)
     """
+    soft = np.flatnonzero(evidence.soft_columns())
+    if len(soft):
+        raise ValueError(
+            f"mode: the evidence on column {forest.schema.names[soft[0]]!r} is soft (likely or about), which outweighs "
+            "rows and does not select them; ask joint.condition(...) with it, then .given().mode()"
+        )
     problem, box = problem_of(forest, evidence), whole(forest.columns, evidence)
     leaf, points, log_bound = leaf_modes(problem, box)
     if not len(leaf):
