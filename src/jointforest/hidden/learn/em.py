@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ...ground.threads import chunks, map_ordered
@@ -12,26 +10,8 @@ from ..tree import HiddenTree
 from .columns import CodeColumn
 from .tables import Counts, Smoothing, tree_of
 
-_CHUNK = 512  # rows of one piece of work; sums are merged in the order of the pieces, whatever the threads
-
-
-class Schedule(NamedTuple):
-    """How EM goes over the rows.
-
-    Attributes
-    ----------
-    passes : int
-        Most passes over the rows.
-    batch : int
-        Rows of a batch.
-    first, last : float
-        Share that a batch has in the running counts, falling geometrically from the first to the last batch.
-    """
-
-    passes: int = 8
-    batch: int = 1_024
-    first: float = 0.3
-    last: float = 0.02
+_CHUNK = 512  # most rows of one piece of work; sums are merged in the order of the pieces, whatever the threads
+_FLOATS = 16_000_000  # most numbers in the messages of one kind of a piece
 
 
 def own_messages(tree: HiddenTree, codes: np.ndarray) -> list[np.ndarray]:
@@ -73,7 +53,6 @@ def improve(
     smoothing: Smoothing,
     shares: np.ndarray,
     rng: np.random.Generator,
-    batch: int,
     n_jobs: int | None,
 ) -> tuple[HiddenTree, Counts]:
     """One pass over the rows in random order; ``shares`` (batches,) are those of each batch in the running counts."""
@@ -96,7 +75,7 @@ def mean_log_probability(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray
     def one(a: int, b: int) -> np.ndarray:
         return log_probability(tree, own_messages(tree, codes[a:b]), b - a)
 
-    found = np.concatenate(list(map_ordered(one, chunks(len(codes), _CHUNK), n_jobs)))
+    found = np.concatenate(list(map_ordered(one, chunks(len(codes), _rows_at_once(tree)), n_jobs)))
     return float(np.average(found, weights=weight))
 
 
@@ -105,8 +84,12 @@ def _batch_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None
         return expected_counts(tree, codes[a:b], None if weight is None else weight[a:b])[0]
 
     total: Counts | None = None
-    for found in map_ordered(one, chunks(len(codes), _CHUNK), n_jobs):
+    for found in map_ordered(one, chunks(len(codes), _rows_at_once(tree)), n_jobs):
         total = found if total is None else Counts(*([x + y for x, y in zip(a, b, strict=True)]
                                                      for a, b in zip(total, found, strict=True)))  # fmt: skip
     assert total is not None
     return total
+
+
+def _rows_at_once(tree: HiddenTree) -> int:
+    return int(np.clip(_FLOATS // max(int(tree.n_states.sum()), 1), 32, _CHUNK))

@@ -1,0 +1,189 @@
+"""A hidden tree learned from rows of codes: structure, start, EM until held-out rows gain no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..tree import HiddenTree
+from .columns import CodeColumn, code_columns
+from .em import improve, mean_log_probability
+from .start import start_states
+from .structure import coarse, mutual_information, spanning_tree
+from .tables import Counts, Smoothing, count_states, tree_of
+
+Progress = Callable[[int, int, float], None]
+
+_HELD_OUT = 0.1  # share of the rows that tell when to stop
+_FEWEST = 100  # rows below which none is held out and all passes are made
+_PATIENCE = 2  # passes in a row that may bring no gain
+
+
+class LearnSettings(NamedTuple):
+    """How a hidden tree is learned.
+
+    Attributes
+    ----------
+    n_states : int
+        Most states of a node.
+    start : {"shared", "local"}
+        First states: leaves of one decision tree over all columns, or of one tree a column over it and its nearest.
+    passes : int
+        Most passes of EM over the rows; 0 leaves the start as it is.
+    batch : int
+        Rows of a batch.
+    first, last : float
+        Share that a batch has in the running counts, falling geometrically from the first batch to the last.
+    smoothing : Smoothing
+        Rows added to the counts.
+    perturb : float
+        Mutual information is multiplied by exp(perturb x N(0, 1)), so that members of a mixture differ.
+    start_rows : int
+        Most rows that decision trees see.
+    """
+
+    n_states: int = 128
+    start: str = "shared"
+    passes: int = 8
+    batch: int = 512
+    first: float = 0.3
+    last: float = 0.02
+    smoothing: Smoothing = Smoothing()
+    perturb: float = 0.0
+    start_rows: int = 20_000
+
+
+def learn_tree(
+    codes: np.ndarray,
+    n_codes: np.ndarray,
+    is_ordered: np.ndarray,
+    weight: np.ndarray | None = None,
+    settings: LearnSettings | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> HiddenTree:
+    """Learn a hidden tree from rows of codes.
+
+    Of 100 rows or more a tenth is held out: passes end when it gains no more, and the best pass is kept.
+
+    Parameters
+    ----------
+    codes : int array (n, d)
+        Codes 0..n_codes[j] - 1; a missing cell has the code ``n_codes[j]``.
+    n_codes : int array (d,)
+    is_ordered : bool array (d,)
+        Whether a column's codes are ordered bins of numbers; other codes are levels.
+    weight : float array (n,), optional
+        Weights of the rows.
+    settings : LearnSettings, optional
+    seed : int
+        The same seed gives the same tree, whatever ``n_jobs``.
+    n_jobs : int, optional
+        Threads; None is 1, -1 all cores.
+    progress : callable, optional
+        Called after each pass with its number from 1, the most passes, and the mean log-probability of held-out rows
+        (NaN where none are held out).
+
+    Returns
+    -------
+    HiddenTree
+        Tables in float32.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = np.repeat([[0, 0], [1, 1]], 50, axis=0)
+    >>> tree = learn_tree(codes, np.array([2, 2]), np.array([False, False]), settings=LearnSettings(n_states=2))
+    >>> tree.n_states
+    array([2, 2])
+    """
+    from threadpoolctl import threadpool_limits
+
+    rng = np.random.default_rng(seed)
+    codes = np.ascontiguousarray(codes)
+    n_codes = np.asarray(n_codes)
+    w = None if weight is None else np.asarray(weight, dtype=np.float64)
+    learn, held = _split(len(codes), w, rng)
+    rows, others = (_Rows(codes[at], None if w is None else w[at]) for at in (learn, held))
+    is_ordered = np.asarray(is_ordered, dtype=bool)
+    with threadpool_limits(1, "blas"):
+        return _learn(rows, others, n_codes, is_ordered, settings or LearnSettings(), rng, n_jobs, progress)
+
+
+class _Rows(NamedTuple):
+    codes: np.ndarray
+    weight: np.ndarray | None
+
+
+def _split(n: int, weight: np.ndarray | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to learn from, and rows held out; rows of no weight are in neither."""
+    rows = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
+    if len(rows) < _FEWEST:
+        return rows, rows[:0]
+    rows = rng.permutation(rows)
+    few = int(_HELD_OUT * len(rows))
+    return np.sort(rows[few:]), np.sort(rows[:few])
+
+
+def _learn(
+    rows: _Rows,
+    held: _Rows,
+    n_codes: np.ndarray,
+    is_ordered: np.ndarray,
+    settings: LearnSettings,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> HiddenTree:
+    columns = code_columns(rows.codes, n_codes, is_ordered, rows.weight)
+    information = mutual_information(*coarse(rows.codes, n_codes, is_ordered), rows.weight)
+    if settings.perturb > 0.0:
+        noise = np.exp(settings.perturb * rng.standard_normal(information.shape))
+        information = information * np.sqrt(noise * noise.T)
+    order, parent = spanning_tree(information)
+    counts = _first_counts(rows, columns, information, order, parent, settings, rng)
+    tree = tree_of(counts, order, parent, columns, settings.smoothing)
+    if settings.passes < 1 or len(rows.codes) == 0:
+        return tree
+    n_batches = max(1, round(len(rows.codes) / settings.batch))
+    shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
+    best, found, worse = tree, -np.inf, 0
+    for i in range(settings.passes):
+        tree, counts = improve(tree, counts, rows.codes, rows.weight, columns, settings.smoothing, shares[i], rng,
+                               n_jobs)  # fmt: skip
+        now = mean_log_probability(tree, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
+        if progress is not None:
+            progress(i + 1, settings.passes, now)
+        if not now <= found:
+            best, found, worse = tree, now, 0
+        else:
+            worse += 1
+            if worse >= _PATIENCE:
+                break
+    return best
+
+
+def _first_counts(
+    rows: _Rows,
+    columns: tuple[CodeColumn, ...],
+    information: np.ndarray,
+    order: np.ndarray,
+    parent: np.ndarray,
+    settings: LearnSettings,
+    rng: np.random.Generator,
+) -> Counts:
+    """Counts of the start, from some of the rows and for the weight of all."""
+    n = len(rows.codes)
+    some = np.sort(rng.permutation(n)[: settings.start_rows])
+    codes = rows.codes[some]
+    weight, share = None, n / max(len(some), 1)
+    if rows.weight is not None:
+        weight = rows.weight[some]
+        share = rows.weight.sum() / weight.sum()
+    seed = int(rng.integers(2**31))
+    states = start_states(codes, columns, information, order, parent, settings.start, settings.n_states, seed, weight)
+    counts = count_states(states, codes, order, parent, np.array([c.n_codes for c in columns]), weight)
+    return Counts(*([np.float32(share) * table for table in tables] for tables in counts))
