@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -42,3 +44,16 @@ def map_ordered(work: Callable[..., T], items: list, n_jobs: int | None = -1) ->
                 yield waiting.pop(0).result()
         for future in waiting:
             yield future.result()
+
+
+def one_blas_thread() -> contextlib.AbstractContextManager[Any]:
+    """Matrix products in one thread each: threads are ours, and the order of sums does not depend on them."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@cache
+def _controller() -> Any:
+    import numpy  # noqa: F401  its BLAS must be there to be found
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

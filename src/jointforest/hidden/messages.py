@@ -1,7 +1,7 @@
 """Messages up and down a hidden tree, for a batch of rows at once.
 
-Each array of messages is scaled row by row to a greatest entry of 1; the logarithms of the scales are summed in
-float64. Where evidence is impossible, the scale is -inf and the messages are arbitrary. None stands for all ones.
+Arrays of messages are scaled row by row to a greatest entry of 1; the logarithms of the scales are summed in float64.
+Where evidence is impossible, the scale is -inf and the messages are arbitrary. None stands for all ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Message = np.ndarray | None
 
 
 class Upward(NamedTuple):
-    """What the pass from the leaves to the root found, for n rows.
+    """What the pass from the leaves to the root found, for n rows; a list has one entry a node.
 
     Attributes
     ----------
@@ -25,6 +25,8 @@ class Upward(NamedTuple):
         p(evidence of the node's column | state), as given.
     message : list of m arrays (n, H_parent) or None
         p(evidence at and below the node | state of the parent), scaled.
+    below : list of m arrays (n, H_k) or None
+        p(evidence below the node | its state), scaled.
     inside : list of m arrays (n, H_k) or None
         p(evidence at and below the node | its state), scaled.
     log_probability : float64 array (n,)
@@ -33,6 +35,7 @@ class Upward(NamedTuple):
 
     own: list[Message]
     message: list[Message]
+    below: list[Message]
     inside: list[Message]
     log_probability: np.ndarray
 
@@ -45,7 +48,7 @@ class Downward(NamedTuple):
     above : list of m arrays (n, H_parent)
         p(state of the parent, evidence that is not at or below the node), scaled.
     outside : list of m arrays (n, H_k)
-        ``above @ transition``: times `inside` it is proportional to the posterior of the node's state.
+        ``above @ transition``: times `Upward.inside` it is proportional to the posterior of the node's state.
     """
 
     above: list[np.ndarray]
@@ -62,16 +65,19 @@ def up(tree: HiddenTree, own: Sequence[Message], n: int) -> Upward:
     return _up(tree, own, n, keep=True)
 
 
-def down(tree: HiddenTree, upward: Upward) -> Downward:
-    """The pass from the root to the leaves."""
-    children = tree.children
+def down(tree: HiddenTree, upward: Upward, wanted: np.ndarray | None = None) -> Downward:
+    """The pass from the root to the leaves; with ``wanted`` (bool (m,)) to these nodes alone, the others left empty."""
     one = np.ones((1, 1), tree.dtype)
     above, outside = [one] * len(tree), [tree.transition[0]] * len(tree)
-    for k, below in enumerate(children):
-        if below:
+    on_the_way = np.ones(len(tree), bool) if wanted is None else wanted.copy()
+    for k in range(len(tree) - 1, 0, -1):
+        on_the_way[tree.parent[k]] |= on_the_way[k]
+    for k, children in enumerate(tree.children):
+        if any(on_the_way[c] for c in children):
             base = outside[k] if upward.own[k] is None else outside[k] * upward.own[k]
-            for c, others in zip(below, without_each(base, [upward.message[c] for c in below]), strict=True):
-                above[c], outside[c] = others, others @ tree.transition[c]
+            for c, others in zip(children, without_each(base, [upward.message[c] for c in children]), strict=True):
+                if on_the_way[c]:
+                    above[c], outside[c] = others, others @ tree.transition[c]
     return Downward(above, outside)
 
 
@@ -82,48 +88,50 @@ def without_each(base: np.ndarray, messages: list[Message]) -> list[np.ndarray]:
         before.append(before[-1] if message is None else scaled(before[-1] * message)[0])
     after: Message = None
     for i in range(len(messages) - 1, 0, -1):
-        message = messages[i]
-        if message is not None:
-            after = message if after is None else scaled(after * message)[0]
+        after = times(after, messages[i])[0]
         if after is not None:
             before[i - 1] = scaled(before[i - 1] * after)[0]
     return before
 
 
+def times(a: Message, b: Message) -> tuple[Message, np.ndarray | float]:
+    """The product of two scaled messages, scaled, and the log of its scale."""
+    if a is None or b is None:
+        return b if a is None else a, 0.0
+    return scaled(a * b)
+
+
 def scaled(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows divided by their greatest entry, and the log of that; rows of zeros become ones, with -inf."""
     top = x.max(axis=1, keepdims=True)
-    if not top.all():
-        x = np.where(top == 0.0, np.ones((), x.dtype), x)
-        with np.errstate(divide="ignore"):
-            return x / np.where(top == 0.0, 1.0, top).astype(x.dtype), np.log(top[:, 0].astype(np.float64))
-    return x / top, np.log(top[:, 0].astype(np.float64))
+    if top.all():
+        return x / top, np.log(top[:, 0].astype(np.float64))
+    zero = top == 0.0
+    with np.errstate(divide="ignore"):
+        log_top = np.log(top[:, 0].astype(np.float64))
+    one = np.ones((), x.dtype)
+    return np.where(zero, one, x / np.where(zero, one, top)), log_top
 
 
 def _up(tree: HiddenTree, own: Sequence[Message], n: int, keep: bool) -> Upward:
     m = len(tree)
     log_scale = np.zeros(n)
     message: list[Message] = [None] * m
-    inside: list[Message] = list(own)
+    below: list[Message] = [None] * m
+    inside: list[Message] = [None] * m
     for k in range(m - 1, -1, -1):
+        inside[k], log_top = times(below[k], own[k])
+        log_scale += log_top
         here = inside[k]
         if here is None:
             continue
-        sent = here @ tree.transition[k].T
-        above = int(tree.parent[k])
-        if above < 0:
-            with np.errstate(divide="ignore"):
-                log_scale += np.log(sent[:, 0].astype(np.float64))
-            break
-        sent, log_top = scaled(sent)
+        sent, log_top = scaled(here @ tree.transition[k].T)
         log_scale += log_top
-        other = inside[above]
-        if other is None:
-            inside[above] = sent
-        else:
-            inside[above], log_top = scaled(other * sent)
+        above = int(tree.parent[k])
+        if above >= 0:
+            message[k] = sent
+            below[above], log_top = times(below[above], sent)
             log_scale += log_top
-        message[k] = sent
         if not keep:
-            inside[k] = message[k] = None
-    return Upward(list(own), message, inside, log_scale)
+            message[k] = below[k] = inside[k] = None
+    return Upward(list(own), message, below, inside, log_scale)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HiddenTree:
     """p(codes) = sum_z prod_k transition[k][z_parent(k), z_k] emission[k][z_k, code of column[k]]; m nodes.
 
@@ -25,12 +26,15 @@ class HiddenTree:
         Rows sum to 1.
     emission : tuple of m arrays (H_k, K_j)
         Rows sum to 1; (H_k, 0) where there is no column.
+    blank : tuple of m arrays (H_k,), or empty
+        p(cell missing | state), for rows drawn with missing cells; no other answer depends on it.
     """
 
     column: np.ndarray
     parent: np.ndarray
     transition: tuple[np.ndarray, ...]
     emission: tuple[np.ndarray, ...]
+    blank: tuple[np.ndarray, ...] = ()
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -45,7 +49,7 @@ class HiddenTree:
         """Number of states of each node, int64 (m,)."""
         return np.array([table.shape[1] for table in self.transition])
 
-    @property
+    @cached_property
     def children(self) -> list[list[int]]:
         """Children of each node."""
         found: list[list[int]] = [[] for _ in self.parent]
@@ -53,3 +57,13 @@ class HiddenTree:
             if above >= 0:
                 found[above].append(k)
         return found
+
+    @cached_property
+    def by_code(self) -> tuple[np.ndarray, ...]:
+        """p(code | state) with a code a row, and a last row of ones for a missing cell: m arrays (K_j + 1, H_k)."""
+        return tuple(np.concatenate([t.T, np.ones((1, len(t)), t.dtype)]) for t in self.emission)
+
+    @cached_property
+    def node(self) -> dict[int, int]:
+        """Node of each column."""
+        return {j: k for k, j in enumerate(self.column.tolist()) if j >= 0}

@@ -1,0 +1,96 @@
+"""Evidence as hidden trees see it: one vector over its codes for each cell."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..table.evidence import Evidence
+from ..table.scale.codes import codes_of
+from ..table.scale.restrict import restrict
+from ..table.scale.scale import Scale
+from .hidden_trees import HiddenTrees
+from .messages import Message
+from .tree import HiddenTree
+
+
+class CodeEvidence(NamedTuple):
+    """What n rows of evidence say of one column.
+
+    Attributes
+    ----------
+    code : int64 array (n,)
+        The value's code; K where nothing is known; K + 1 + r where the cell has the column's r-th region.
+    log_base : float64 array (n,)
+        Log of what a code's probability is multiplied with: the base density of a value, the scale of a region.
+    regions : tuple of R Scale
+        The column's scale within each of its regions.
+    likelihood : float64 array (R, K)
+        Share of each code inside the region, the greatest 1.
+    value : float64 array (n,)
+        Values, NaN where none is known.
+    """
+
+    code: np.ndarray
+    log_base: np.ndarray
+    regions: tuple[Scale, ...]
+    likelihood: np.ndarray
+    value: np.ndarray
+
+    def take(self, rows: np.ndarray | slice) -> CodeEvidence:
+        """Some of the rows."""
+        return self._replace(code=self.code[rows], log_base=self.log_base[rows], value=self.value[rows])
+
+
+def code_evidence(hidden: HiddenTrees, evidence: Evidence) -> list[CodeEvidence]:
+    """What the evidence says of each column."""
+    region = evidence.cell_regions() if evidence.has_regions else None
+    return [
+        _of_column(hidden, evidence, j, None if region is None else region[:, j])
+        for j in range(len(hidden.schema.columns))
+    ]
+
+
+def _of_column(hidden: HiddenTrees, evidence: Evidence, j: int, region: np.ndarray | None) -> CodeEvidence:
+    scale = hidden.scales[j]
+    K = scale.n_codes
+    code, log_base = codes_of(scale, evidence.value[:, j])
+    code = code.astype(np.int64)
+    if region is None or not (region >= 0).any():
+        return CodeEvidence(code, log_base, (), np.empty((0, K)), evidence.value[:, j])
+    numbers, place = np.unique(region, return_inverse=True)
+    known = np.flatnonzero(numbers >= 0)
+    atoms = hidden.schema.columns[j].atoms
+    regions, likelihood, log_top = [], np.zeros((len(known), K)), np.zeros(len(known))
+    for r, number in enumerate(numbers[known].tolist()):
+        runs = slice(evidence.run_start[number], evidence.run_start[number + 1])
+        cut = restrict(scale, evidence.run_lo[runs], evidence.run_hi[runs], int(evidence.atoms[number]), atoms)
+        log_top[r] = cut.log_code.max()
+        if log_top[r] > -np.inf:
+            likelihood[r] = np.exp(cut.log_code - log_top[r])
+        regions.append(cut)
+    which = place.reshape(-1) - known[0]
+    has = which >= 0
+    code[has] = K + 1 + which[has]
+    log_base[has] = log_top[which[has]]
+    return CodeEvidence(code, log_base, tuple(regions), likelihood, evidence.value[:, j])
+
+
+def own_messages(tree: HiddenTree, known: list[CodeEvidence]) -> list[Message]:
+    """p(evidence of the node's column | state) of each node: m arrays (n, H_k), or None where nothing is known."""
+    return [None if j < 0 else _own(tree, k, known[j]) for k, j in enumerate(tree.column.tolist())]
+
+
+def _own(tree: HiddenTree, k: int, known: CodeEvidence) -> Message:
+    table = tree.by_code[k]
+    K = len(table) - 1
+    if (known.code == K).all():
+        return None
+    if not len(known.regions):
+        return table[known.code]
+    inside = (known.likelihood @ tree.emission[k].T).astype(tree.dtype)
+    own = table[np.minimum(known.code, K)]
+    has = known.code > K
+    own[has] = inside[known.code[has] - K - 1]
+    return own
