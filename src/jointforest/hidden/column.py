@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ..table.evidence import Evidence
-from ..table.scale import measures
-from ..table.scale.scale import Scale, whole
+from ..table.scale import distribution, draws
+from ..table.scale.scale import Scale
 from ..table.schema import Column
 from .evidence import CodeEvidence
 from .hidden_trees import HiddenTrees
@@ -26,7 +26,7 @@ def level_probability(
     def of_value(x: np.ndarray) -> np.ndarray:
         return (x[:, None] == np.arange(L)).astype(np.float64)
 
-    return _ask(hidden, evidence, j, lambda scale, p: measures.levels(scale, p, L), of_value, n_jobs, known)
+    return _ask(hidden, evidence, j, lambda scale, p: draws.levels(scale, p, L), of_value, n_jobs, known)
 
 
 def mean_variance(
@@ -36,9 +36,7 @@ def mean_variance(
     column = hidden.schema.columns[j]
 
     def read(scale: Scale, p: np.ndarray) -> np.ndarray:
-        mass, mean, variance = measures.code_moments(scale)
-        held = mass > 0.0
-        p, mean, variance = p[:, held], mean[held], variance[held]
+        _, mean, variance = distribution.code_moments(scale)
         center = p @ mean
         return np.column_stack([center, p @ variance + (p * (mean - center[:, None]) ** 2).sum(axis=1)])
 
@@ -56,7 +54,7 @@ def cdf(
     column, x = hidden.schema.columns[j], np.asarray(x, dtype=np.float64)
 
     def read(scale: Scale, p: np.ndarray) -> np.ndarray:
-        return np.minimum(p @ measures.cdf(scale, x).T, 1.0)
+        return np.minimum(p @ distribution.cdf(scale, x).T, 1.0)
 
     def of_value(value: np.ndarray) -> np.ndarray:
         return (at_center(column, value)[:, None] <= x).astype(np.float64)
@@ -67,7 +65,7 @@ def cdf(
 def pdf(
     hidden: HiddenTrees, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
 ) -> np.ndarray:
-    """Density of a numeric column at q points, (n, q); on a grid mass of the cell over the step, at an atom its mass."""
+    """Density of a numeric column at q points, (n, q); on a grid a cell's mass over the step, at an atom its mass."""
     column, x = hidden.schema.columns[j], np.asarray(x, dtype=np.float64)
     height = np.full(len(x), 1.0 / column.step if column.step > 0.0 else np.inf)
     if column.step == 0.0:
@@ -76,7 +74,7 @@ def pdf(
     def of_value(value: np.ndarray) -> np.ndarray:
         return np.where(at_center(column, value)[:, None] == at_center(column, x), height, 0.0)
 
-    found = _ask(hidden, evidence, j, lambda scale, p: p @ measures.pdf(scale, x).T, of_value, n_jobs, known)
+    found = _ask(hidden, evidence, j, lambda scale, p: p @ distribution.pdf(scale, x).T, of_value, n_jobs, known)
     return _but_nan(found, x)
 
 
@@ -92,7 +90,7 @@ def quantile(
     def of_value(value: np.ndarray) -> np.ndarray:
         return np.repeat(at_center(column, value)[:, None], len(q), axis=1)
 
-    return _ask(hidden, evidence, j, lambda scale, p: measures.quantiles(scale, p, q), of_value, n_jobs, known)
+    return _ask(hidden, evidence, j, lambda scale, p: draws.quantiles(scale, p, q), of_value, n_jobs, known)
 
 
 def at_center(column: Column, x: np.ndarray) -> np.ndarray:
@@ -142,7 +140,7 @@ def _possible(scale: Scale, weight: np.ndarray, read: Read) -> np.ndarray:
     """``read`` of a scale cut to a region; rows of NaN are harmless, an empty region has no answer."""
     if not len(scale.code):
         return np.full((len(weight), 1), np.nan)
-    return read(whole(scale), np.nan_to_num(weight))
+    return read(scale, np.nan_to_num(weight))
 
 
 def _but_nan(answers: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -7,6 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from .alias import NOTHING, Alias, alias_of
+
 
 @dataclass(frozen=True, eq=False)
 class HiddenTree:
@@ -62,6 +64,16 @@ class HiddenTree:
     def by_code(self) -> tuple[np.ndarray, ...]:
         """p(code | state) with a code a row, and a last row of ones for a missing cell: m arrays (K_j + 1, H_k)."""
         return tuple(np.concatenate([t.T, np.ones((1, len(t)), t.dtype)]) for t in self.emission)
+
+    @cached_property
+    def state_draws(self) -> tuple[Alias, ...]:
+        """Draws of each node's state given its parent's."""
+        return tuple(alias_of(table) for table in self.transition)
+
+    @cached_property
+    def code_draws(self) -> tuple[Alias, ...]:
+        """Draws of each node's code given its state."""
+        return tuple(alias_of(table) if table.shape[1] else NOTHING for table in self.emission)
 
     @cached_property
     def node(self) -> dict[int, int]:

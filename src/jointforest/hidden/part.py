@@ -1,0 +1,68 @@
+"""Hidden trees as a part of a model: `model.part.Part`, filled by the questions of this room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..table.evidence import Evidence
+from ..table.schema import Schema
+from . import column, rows
+from .hidden_trees import HiddenTrees
+from .posterior import OneRow, log_density
+from .reshape import condition, keep
+
+
+@dataclass(frozen=True)
+class HiddenPart:
+    """The answers of weighted hidden trees; shapes are those of `model.part.Part`. There is no background."""
+
+    hidden: HiddenTrees
+    kind: str = "hidden trees"
+
+    @property
+    def schema(self) -> Schema:
+        return self.hidden.schema
+
+    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        return log_density(self.hidden, evidence, n_jobs)
+
+    def weigh(self, evidence: Evidence) -> OneRow:
+        return OneRow(self.hidden, evidence)
+
+    def background_share(self, evidence: Evidence, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
+        found = self.log_density(evidence, n_jobs) if known is None else known.posterior.log_joint.max(axis=1)
+        return np.where(np.isneginf(found), np.nan, 0.0)
+
+    def level_probability(self, evidence: Evidence, j: int, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
+        return column.level_probability(self.hidden, evidence, j, n_jobs, known)
+
+    def mean_variance(
+        self, evidence: Evidence, j: int, n_jobs: int | None = -1, known: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return column.mean_variance(self.hidden, evidence, j, n_jobs, known)
+
+    def cdf(self, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
+        return column.cdf(self.hidden, evidence, j, x, n_jobs, known)
+
+    def pdf(self, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
+        return column.pdf(self.hidden, evidence, j, x, n_jobs, known)
+
+    def quantile(
+        self, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, known: Any = None
+    ) -> np.ndarray:
+        return column.quantile(self.hidden, evidence, j, q, n_jobs, known)
+
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+        return rows.sample(self.hidden, evidence, m, seed, missing, n_jobs)
+
+    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        return rows.impute(self.hidden, evidence, n_jobs)
+
+    def condition(self, evidence: Evidence) -> HiddenPart:
+        return HiddenPart(condition(self.hidden, evidence))
+
+    def keep(self, columns: list[int]) -> HiddenPart:
+        return HiddenPart(keep(self.hidden, columns))

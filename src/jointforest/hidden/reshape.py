@@ -1,0 +1,148 @@
+"""Hidden trees made of hidden trees: conditioned on evidence, and of fewer columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..table.evidence import Evidence
+from ..table.scale.codes import codes_of
+from ..table.scale.restrict import restrict
+from ..table.scale.scale import Scale, whole
+from ..table.schema import Column, Schema
+from .column import at_center
+from .evidence import code_evidence, own_messages
+from .hidden_trees import HiddenTrees
+from .messages import up
+from .tree import HiddenTree
+
+
+def condition(hidden: HiddenTrees, evidence: Evidence) -> HiddenTrees:
+    """The distribution given one row of evidence, exact.
+
+    Transitions and emissions are multiplied with what the evidence says below and at them, so the structure stays. A
+    value on a grid, or a level, cuts the column's scale to its cell; a column without grid that has a value becomes
+    ``mixed``, with the value as its only atom.
+
+    Raises
+    ------
+    ValueError
+        If the evidence has probability 0.
+    """
+    known = code_evidence(hidden, evidence)
+    joint, trees = [], []
+    for tree, log_weight in zip(hidden.trees, hidden.log_weight.tolist(), strict=True):
+        upward = up(tree, own_messages(tree, known), 1)
+        if upward.log_probability[0] > -np.inf:
+            joint.append(log_weight + float(upward.log_probability[0]))
+            vectors = [
+                _by_code(of.code[0], of.likelihood, scale) for of, scale in zip(known, hidden.scales, strict=True)
+            ]
+            trees.append(_conditioned(tree, upward.inside, vectors))
+    if not trees or not np.isfinite(sum(of.log_base[0] for of in known)):
+        raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
+    columns, scales = [], []
+    for j, column in enumerate(hidden.schema.columns):
+        pinned, scale = _cut(column, hidden.scales[j], evidence, j)
+        columns.append(pinned)
+        scales.append(scale)
+    schema = Schema(tuple(columns), hidden.schema.frame)
+    return HiddenTrees(schema, tuple(scales), tuple(trees), np.array(joint) - np.logaddexp.reduce(joint))
+
+
+def keep(hidden: HiddenTrees, columns: Sequence[int]) -> HiddenTrees:
+    """The marginal over some columns, exact, in the table's order.
+
+    Raises
+    ------
+    ValueError
+        If no column is left.
+    """
+    kept = sorted(columns)
+    if not kept:
+        raise ValueError("keep: name at least one column")
+    number = {j: i for i, j in enumerate(kept)}
+    schema = Schema(tuple(hidden.schema.columns[j] for j in kept), hidden.schema.frame)
+    trees = tuple(_without(tree, number) for tree in hidden.trees)
+    return HiddenTrees(schema, tuple(hidden.scales[j] for j in kept), trees, hidden.log_weight)
+
+
+def _by_code(code: int, likelihood: np.ndarray, scale: Scale) -> np.ndarray | None:
+    """What one row's evidence says of each code of a column, (K,); None where nothing is known."""
+    K = scale.n_codes
+    if code == K:
+        return None
+    return likelihood[code - K - 1] if code > K else (np.arange(K) == code).astype(np.float64)
+
+
+def _conditioned(tree: HiddenTree, inside: list[np.ndarray | None], vectors: list[np.ndarray | None]) -> HiddenTree:
+    """The tree given evidence by code of each column, and what lies at and below each node, (1, H_k)."""
+    transition, emission, blank = [], [], []
+    for k, j in enumerate(tree.column.tolist()):
+        here = inside[k]
+        transition.append(
+            tree.transition[k] if here is None else _shares(tree.transition[k] * here, tree.transition[k])
+        )
+        vector = vectors[j] if j >= 0 else None
+        emission.append(tree.emission[k] if vector is None else _shares(tree.emission[k] * vector, tree.emission[k]))
+        if tree.blank:
+            blank.append(tree.blank[k] if vector is None else np.zeros_like(tree.blank[k]))
+    return replace(tree, transition=tuple(transition), emission=tuple(emission), blank=tuple(blank))
+
+
+def _shares(table: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Rows divided by their sums; rows that nothing is left of, which no draw reaches, stay as they were."""
+    total = table.sum(axis=1, dtype=np.float64, keepdims=True)
+    return np.where(total > 0.0, table / np.where(total > 0.0, total, 1.0), before).astype(before.dtype)
+
+
+def _cut(column: Column, scale: Scale, evidence: Evidence, j: int) -> tuple[Column, Scale]:
+    """A column and its scale given one row of evidence; codes that are impossible have no segments left."""
+    x = float(evidence.value[0, j])
+    region = int(evidence.region[0, j]) if evidence.has_regions else -1
+    if region >= 0:
+        runs = slice(evidence.run_start[region], evidence.run_start[region + 1])
+        atoms = int(evidence.atoms[region])
+        return column, whole(restrict(scale, evidence.run_lo[runs], evidence.run_hi[runs], atoms, column.atoms))
+    if np.isnan(x):
+        return column, scale
+    if column.step == 0.0 and not column.is_categorical:
+        return replace(column, kind="mixed", atoms=(x,)), _pinned(scale, x)
+    half = 0.5 if column.is_categorical else 0.5 * column.step
+    center = at_center(column, np.array([x]))
+    return column, whole(restrict(scale, center - half, center + half, 0, column.atoms))
+
+
+def _pinned(scale: Scale, x: float) -> Scale:
+    """The scale whose only segment is the point x, in the code that x has."""
+    code = codes_of(scale, np.array([x]))[0].astype(np.int32)
+    return replace(scale, lo=np.array([x]), hi=np.array([x]), rate=np.zeros(1), code=code, log_mass=np.zeros(1))
+
+
+def _without(tree: HiddenTree, number: dict[int, int]) -> HiddenTree:
+    """The tree without the columns that have no new number; nodes that hold nothing together are summed out."""
+    column = [number.get(j, -1) for j in tree.column.tolist()]
+    parent, transition = tree.parent.tolist(), list(tree.transition)
+    stays = [True] * len(column)
+    below: list[list[int]] = [list(children) for children in tree.children]
+    for k in range(len(column) - 1, -1, -1):
+        if column[k] >= 0 or len(below[k]) > 1:
+            continue
+        stays[k] = False
+        above = parent[k]
+        if below[k]:  # a link in a chain
+            child = below[k][0]
+            transition[child], parent[child] = transition[k] @ transition[child], above
+        if above >= 0:
+            below[above] = [c for c in below[above] if c != k] + below[k]
+    old = np.flatnonzero(stays)
+    place = {k: i for i, k in enumerate(old.tolist())}
+    return HiddenTree(
+        np.array([column[k] for k in old], np.int32),
+        np.array([place.get(parent[k], -1) for k in old], np.int32),
+        tuple(np.ascontiguousarray(transition[k]) for k in old),
+        tuple(tree.emission[k] if column[k] >= 0 else tree.emission[k][:, :0] for k in old),
+        tuple(tree.blank[k] for k in old) if tree.blank else (),
+    )
