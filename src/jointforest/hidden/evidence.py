@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -64,8 +65,7 @@ def _of_column(hidden: HiddenTrees, evidence: Evidence, j: int, region: np.ndarr
     atoms = hidden.schema.columns[j].atoms
     regions, likelihood, log_top = [], np.zeros((len(known), K)), np.zeros(len(known))
     for r, number in enumerate(numbers[known].tolist()):
-        runs = slice(evidence.run_start[number], evidence.run_start[number + 1])
-        cut = restrict(scale, evidence.run_lo[runs], evidence.run_hi[runs], int(evidence.atoms[number]), atoms)
+        cut = region_scale(scale, evidence, number, atoms)
         log_top[r] = cut.log_code.max()
         if log_top[r] > -np.inf:
             likelihood[r] = np.exp(cut.log_code - log_top[r])
@@ -75,6 +75,21 @@ def _of_column(hidden: HiddenTrees, evidence: Evidence, j: int, region: np.ndarr
     code[has] = K + 1 + which[has]
     log_base[has] = log_top[which[has]]
     return CodeEvidence(code, log_base, tuple(regions), likelihood, evidence.value[:, j])
+
+
+def region_scale(scale: Scale, evidence: Evidence, number: int, atoms: tuple[float, ...]) -> Scale:
+    """A column's scale cut to a region; masses are multiplied with the region's likelihoods, where it has any."""
+    runs = slice(evidence.run_start[number], evidence.run_start[number + 1])
+    lo, hi, weight = evidence.run_lo[runs], evidence.run_hi[runs], evidence.run_log_weight[runs]
+    cut = restrict(scale, lo, hi, int(evidence.atoms[number]), atoms)
+    if not len(cut.code):
+        return cut
+    by_run = weight[np.minimum(np.searchsorted(hi, cut.hi), len(weight) - 1)] if len(weight) else np.zeros(len(cut.hi))
+    if evidence.atom_log_weight.size and scale.step == 0.0 and len(atoms):
+        is_atom = cut.is_point
+        place = np.searchsorted(atoms, cut.lo[is_atom])
+        by_run[is_atom] = evidence.atom_log_weight[number][place]
+    return replace(cut, log_mass=cut.log_mass + by_run) if by_run.any() else cut
 
 
 def own_messages(tree: HiddenTree, known: list[CodeEvidence]) -> list[Message]:

@@ -13,7 +13,7 @@ from ..table.scale.restrict import restrict
 from ..table.scale.scale import Scale, whole
 from ..table.schema import Column, Schema
 from .column import at_center
-from .evidence import code_evidence, own_messages
+from .evidence import code_evidence, own_messages, region_scale
 from .hidden_trees import HiddenTrees
 from .messages import up
 from .tree import HiddenTree
@@ -103,9 +103,7 @@ def _cut(column: Column, scale: Scale, evidence: Evidence, j: int) -> tuple[Colu
     x = float(evidence.value[0, j])
     region = int(evidence.region[0, j]) if evidence.has_regions else -1
     if region >= 0:
-        runs = slice(evidence.run_start[region], evidence.run_start[region + 1])
-        atoms = int(evidence.atoms[region])
-        return column, whole(restrict(scale, evidence.run_lo[runs], evidence.run_hi[runs], atoms, column.atoms))
+        return column, whole(region_scale(scale, evidence, region, column.atoms))
     if np.isnan(x):
         return column, scale
     if column.step == 0.0 and not column.is_categorical:
