@@ -27,6 +27,7 @@ _HOME = {
     "ForestOutlierDetector": "learn.outliers",
     "GenerativeForestClassifier": "learn.generative.classifier",
     "GenerativeForestRegressor": "learn.generative.regressor",
+    "HiddenTreeForest": "learn.hidden_tree_forest",
     "Interval": "table.conditions",
     "Joint": "face.joint",
     "JointTree": "learn.joint_tree",
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from .learn.adversarial.adversarial import AdversarialForest
     from .learn.generative.classifier import GenerativeForestClassifier
     from .learn.generative.regressor import GenerativeForestRegressor
+    from .learn.hidden_tree_forest import HiddenTreeForest
     from .learn.joint_tree import JointTree
     from .learn.outliers import ForestOutlierDetector
     from .table.conditions import AllOf, AnyOf, Interval, Not, PerRow, between
@@ -72,6 +74,7 @@ __all__ = [
     "ForestOutlierDetector",
     "GenerativeForestClassifier",
     "GenerativeForestRegressor",
+    "HiddenTreeForest",
     "Interval",
     "Joint",
     "JointTree",

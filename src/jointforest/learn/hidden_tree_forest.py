@@ -1,0 +1,188 @@
+"""Hidden tree forests: a mixture of hidden Chow-Liu trees on each column's own scale."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..face.joint import Joint
+from ..ground.checks import Allowed, Number
+from ..hidden.hidden_trees import HiddenTrees
+from ..hidden.learn.blanks import learn_blanks
+from ..hidden.learn.learn import LearnSettings, Progress, learn_tree
+from ..hidden.part import HiddenPart
+from ..model.model import Model
+from ..table.frames import encode
+from ..table.infer_schema import infer_schema
+from ..table.scale.codes import codes_of
+from ..table.scale.learn import learn_scale
+from ..table.schema import Schema, kernel_columns
+from ..trees.ranks import snap
+from .base import Learner
+from .checks import check_cells
+
+
+class HiddenTreeForest(Learner):
+    """Learn the joint distribution of a table with hidden trees.
+
+    Columns are joined in a tree by mutual information (Chow, Liu 1968), each has a hidden state, tables lead from
+    state to state and from a state to the codes of the column's own scale: a hidden Chow-Liu tree (Liu, Van den
+    Broeck, "Tractable Regularization of Probabilistic Circuits", NeurIPS 2021), here for tables of any columns. The
+    states start as the leaves of decision trees, and stepwise expectation maximisation improves them.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Number of hidden trees, a mixture. More of them buy held-out likelihood.
+    n_states : "auto" or int
+        States a column. More of them buy rows that cannot be told from real ones; "auto": 256, fewer for few rows.
+    n_bins : int
+        Most codes of a numeric column.
+    start : "auto", "shared" or "local"
+        First states: the leaves of one decision tree over all columns, or of a tree for each column over it and its
+        nearest. "auto": what held-out rows like better.
+    max_iter : int
+        Most passes over the rows; they end when held-out rows (a tenth) gain no more.
+    smoothing : "auto" or float
+        Rows added to each state's codes of a number, in the shape of the state's own normal. "auto": what held-out
+        rows like best.
+    kinds : dict or None
+        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
+    n_jobs : int or None
+        Threads (-1: all cores). The result does not depend on it.
+    random_state : int, RandomState or None
+    verbose : bool
+        Whether to tell each pass on standard error.
+
+    Attributes
+    ----------
+    joint_ : Joint
+        The model.
+    feature_names_in_ : ndarray of str
+    n_features_in_ : int
+
+    Notes
+    -----
+    The maths, and what each ingredient is worth: ``docs/hidden_trees.md``. Matrix products are single-threaded and in
+    float32; another processor, or another BLAS, may round the last digits differently.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.HiddenTreeForest(n_states=16, random_state=0).fit(penguins).joint_
+    >>> joint.given(island="Torgersen").proba("species")["Adelie"] > 0.9
+    True
+    """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "n_estimators": (Number(1, whole=True),),
+        "n_states": ("auto", Number(1, 4_096, whole=True)),
+        "n_bins": (Number(2, 4_096, whole=True),),
+        "start": ("auto", "shared", "local"),
+        "max_iter": (Number(0, whole=True),),
+        "smoothing": ("auto", Number(0)),
+    }
+
+    def __init__(
+        self,
+        n_estimators: int = 1,
+        *,
+        n_states: str | int = "auto",
+        n_bins: int = 128,
+        start: str = "auto",
+        max_iter: int = 8,
+        smoothing: str | float = "auto",
+        kinds: dict[str, str] | None = None,
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.n_states = n_states
+        self.n_bins = n_bins
+        self.start = start
+        self.max_iter = max_iter
+        self.smoothing = smoothing
+        self.kinds = kinds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+        """Learn from a frame (pandas, polars, pyarrow) or a 2-d array; cells may be missing.
+
+        Parameters
+        ----------
+        X : frame of n rows
+        y : ignored
+        sample_weight : array-like (n,), optional
+            Weights of the rows, not negative.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, or the table or the weights cannot be used.
+        """
+        self._check()
+        schema = infer_schema(X, self.kinds)
+        cells = snap(kernel_columns(schema), encode(schema, X)[0])
+        check_cells(schema.names, cells)
+        weight = _weights(sample_weight, len(cells))
+        self.feature_names_in_ = np.array(schema.names, dtype=object)
+        self.n_features_in_ = len(schema.names)
+        hidden = self._learn(schema, cells, weight, self._draw_seed())
+        self.joint_ = Joint(Model(schema, (HiddenPart(hidden),), np.zeros(1)))
+        return self
+
+    def _learn(self, schema: Schema, cells: np.ndarray, weight: np.ndarray | None, seed: int) -> HiddenTrees:
+        scales = tuple(learn_scale(c, cells[:, j], weight, self.n_bins) for j, c in enumerate(schema.columns))
+        codes = np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)])
+        n_codes = np.array([scale.n_codes for scale in scales])
+        is_ordered = np.array([not column.is_categorical for column in schema.columns])
+        seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
+        trees = []
+        for t, own in enumerate(seeds):
+            settings = LearnSettings(passes=self.max_iter, perturb=0.2 if t else 0.0)
+            tree = learn_tree(codes, n_codes, is_ordered, weight, settings, own, self.n_jobs, self._progress(t))
+            trees.append(learn_blanks(tree, codes, weight, self.n_jobs))
+        log_weight = np.full(len(trees), -np.log(len(trees)))
+        return HiddenTrees(schema, scales, tuple(trees), log_weight)
+
+    def _progress(self, tree: int) -> Progress | None:
+        """What tells each pass on standard error."""
+        if not self.verbose:
+            return None
+        start = time.monotonic()
+
+        def tell(now: int, most: int, held_out: float) -> None:
+            spent = time.monotonic() - start
+            print(
+                f"hidden tree {tree + 1} of {self.n_estimators}: pass {now} of {most}, {spent:.1f} s, "
+                f"held-out mean log-probability of codes {held_out:.4f}",
+                file=sys.stderr,
+            )
+
+        return tell
+
+
+def _weights(given: Any, n: int) -> np.ndarray | None:
+    """Weights of n rows, float64; None if none are given."""
+    if given is None:
+        return None
+    weight = np.asarray(given, dtype=np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight: expected one weight a row, shape ({n},), got {weight.shape}")
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
+    if len(wrong):
+        raise ValueError(f"sample_weight: expected finite numbers >= 0, got {weight[wrong[0]]} in row {wrong[0]}")
+    if not weight.any():
+        raise ValueError("sample_weight: all weights are 0; give some rows more")
+    return weight
