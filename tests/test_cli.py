@@ -101,6 +101,19 @@ def test_fit_for_a_target(run: object, home: Path, tmp_path: Path, target: str) 
     assert done.code == 1 and "'iland'" in done.err and "island" in done.err
 
 
+def test_fidelity(run: object, home: Path, tmp_path: Path) -> None:
+    model, table = home / "p.joint", home / "penguins.parquet"
+    done = run("fidelity", model, home / "penguins.csv", "--holdout", table, "--seed", 1, "-o", tmp_path / "f.csv")
+    assert (done.code, done.err) == (0, "")
+    expected = jf.fidelity(jf.load(model), pa.parquet.read_table(table), pa.parquet.read_table(table), random_state=1)
+    assert done.out == f"{expected}\n"
+    written = pd.read_csv(tmp_path / "f.csv")
+    assert written["value"].tolist() == expected.to_frame()["value"].to_pylist()
+    assert run("fidelity", model, table, "--seed", 1).out != done.out
+    failed = run("fidelity", model, table, "--holdout", tmp_path / "none.csv")
+    assert failed.code == 1 and "none.csv: No such file" in failed.err
+
+
 def test_sample(run: object, home: Path, tmp_path: Path) -> None:
     out = tmp_path / "s.parquet"
     assert run("sample", home / "p.joint", "-n", 50, "--given", "species = Gentoo", "--seed", 3, "-o", out) == (

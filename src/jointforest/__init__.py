@@ -24,6 +24,7 @@ _HOME = {
     "ColumnDistance": "face.information",
     "Estimate": "face.information",
     "ExpectedPredictor": "face.expected",
+    "Fidelity": "evaluation.result",
     "ForestOutlierDetector": "learn.outliers",
     "GenerativeForestClassifier": "learn.generative.classifier",
     "GenerativeForestRegressor": "learn.generative.regressor",
@@ -40,12 +41,15 @@ _HOME = {
     "UnsupportedEvidenceWarning": "ground.warnings",
     "about": "table.soft_conditions",
     "between": "table.conditions",
+    "fidelity": "evaluation.fidelity",
     "likely": "table.soft_conditions",
     "load": "face.load",
     "mix": "face.mix",
 }
 
 if TYPE_CHECKING:
+    from .evaluation.fidelity import fidelity
+    from .evaluation.result import Fidelity
     from .face.expected import ExpectedPredictor
     from .face.information import ColumnDistance, Estimate
     from .face.joint import Joint
@@ -71,6 +75,7 @@ __all__ = [
     "ColumnDistance",
     "Estimate",
     "ExpectedPredictor",
+    "Fidelity",
     "ForestOutlierDetector",
     "GenerativeForestClassifier",
     "GenerativeForestRegressor",
@@ -88,6 +93,7 @@ __all__ = [
     "about",
     "between",
     "datasets",
+    "fidelity",
     "likely",
     "load",
     "mix",

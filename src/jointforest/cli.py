@@ -1,4 +1,4 @@
-"""The command line: ``jointforest fit | info | sample | score | impute | query | predict``.
+"""The command line: ``jointforest fit | info | sample | score | fidelity | impute | query | predict``.
 
 Heavy packages are imported inside the commands that need them, so that ``--help`` and ``query`` are quick.
 """
@@ -161,6 +161,41 @@ def score(model: str, table: str, jobs: int, output: str, form: str | None, na: 
     _write(joint, pa.table({"log_density": found}), output, form)
     if len(found):
         _say(f"mean log-density {found.mean():.6g} over {len(found)} rows")
+
+
+@app.command()
+@click.argument("model")
+@click.argument("table")
+@click.option("--holdout", metavar="TABLE", help="Rows of the same source that were not learned from.")
+@_seed
+@_jobs
+@_output
+@_format
+@_na
+def fidelity(
+    model: str,
+    table: str,
+    holdout: str | None,
+    seed: int | None,
+    jobs: int,
+    output: str,
+    form: str | None,
+    na: tuple[str, ...],
+) -> None:
+    """Say how true MODEL is to the TABLE that it was learned from; with -o write all figures as a table.
+
+    The headline is how well a classifier tells draws from the table's rows; then come the columns and pairs that differ
+    most, and copies; with --holdout also held-out log-density and intervals.
+    """
+    from .evaluation.fidelity import fidelity as measure
+
+    joint = _load(model)
+    frame = _read(table, form, na, joint)
+    new = None if holdout is None else _read(holdout, form, na, joint)
+    found = measure(joint, frame, new, random_state=seed, n_jobs=jobs)
+    if output != "-":
+        _write(joint, found.to_frame(), output, form)
+    click.echo(found)
 
 
 @app.command()

@@ -86,3 +86,14 @@ def test_more_levels_than_histogram_boosting_takes(monkeypatch: pytest.MonkeyPat
     code = np.random.default_rng(0).integers(0, 900, (2, 600, 1)).astype(float)
     real, rows = (Cells(("a",), np.array([902]), one) for one in code)
     assert told_apart(real, rows, 0).score > 0.8
+
+
+def test_numbers_beyond_float32() -> None:
+    x = np.random.default_rng(0).normal(size=(300, 2))
+    x[150:, 0] += 1.0
+    found = []
+    for scale in (1.0, 1e200, 1e-200):
+        real, rows = (Cells(("a", "b"), np.zeros(2, dtype=int), one * scale) for one in (x[:150], x[150:]))
+        found.append(told_apart(real, rows, 0))
+    assert next(iter(found[0].columns)) == "a" and found[1] == found[2]
+    assert found[1].score == pytest.approx(found[0].score, abs=0.02)

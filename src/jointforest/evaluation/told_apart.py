@@ -67,7 +67,7 @@ def told_apart(real: Cells, rows: Cells, seed: int, n_jobs: int | None = -1) -> 
         raise ValueError(f"telling tables apart needs at least {FEWEST_ROWS} rows of each, got {n}")
     random = np.random.default_rng(seed)
     tables = [table.take(some(len(table.X), n, random)).X for table in (real, rows)]
-    X, y = np.concatenate(tables), np.repeat([0, 1], n)
+    X, y = _in_float32(np.concatenate(tables)), np.repeat([0, 1], n)
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=int(random.integers(2**31))).split(X, y)
     is_xgboost = find_spec("xgboost") is not None
     work = _xgboost if is_xgboost else _hist_boosting
@@ -82,6 +82,16 @@ def told_apart(real: Cells, rows: Cells, seed: int, n_jobs: int | None = -1) -> 
         columns={real.names[j]: float(share[j]) for j in np.argsort(-share, kind="stable").tolist()},
         n_rows=n,
     )
+
+
+def _in_float32(X: np.ndarray) -> np.ndarray:
+    """Cells (n, d), columns with numbers beyond the range of float32, which XGBoost computes in, as ranks."""
+    size = np.abs(X)
+    beyond = ((size > 1e38) | ((size < 1e-37) & (size > 0.0))).any(axis=0)
+    for j in np.flatnonzero(beyond).tolist():
+        known = ~np.isnan(X[:, j])
+        X[known, j] = np.unique(X[known, j], return_inverse=True)[1]
+    return X
 
 
 def _xgboost(

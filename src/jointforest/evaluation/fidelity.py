@@ -1,0 +1,176 @@
+"""How true is a joint, or how true are synthetic rows, to a table?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..face.joint import Joint
+from ..ground.checks import check
+from ..ground.random_state import seed_of
+from ..table.infer_schema import infer_schema
+from ..table.libraries import read
+from ..table.schema import Schema
+from .cells import Cells, cells_of, read_cells, read_rows
+from .copies import copies
+from .figures import FIGURES
+from .held_out import coverage, held_out, numeric_columns
+from .marginals import marginals
+from .pairs import MOST_PAIRS, pairs
+from .result import Fidelity
+from .told_apart import FEWEST_ROWS, MOST_ROWS, ToldApart, told_apart
+
+
+def fidelity(
+    joint_or_rows: Any,
+    frame: Any,
+    holdout: Any = None,
+    *,
+    only: Sequence[str] | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = -1,
+) -> Fidelity:
+    """How true is a joint, or how true are synthetic rows, to a table?
+
+    Parameters
+    ----------
+    joint_or_rows : Joint or frame of m rows
+        Of a joint as many rows are drawn as ``frame`` has, missing cells too. Rows must have the columns of ``frame``.
+    frame : frame of n rows
+        The table that was learned from: pandas, polars, pyarrow, or a 2-D numpy array.
+    holdout : frame of k rows, optional
+        Rows of the same source that were not learned from. With it the score is also taken against rows that nobody
+        has seen, copies have something to stand beside, and a joint is asked for log-density and intervals.
+    only : sequence of str, optional
+        The figures wanted, of "marginals", "pairs", "told_apart", "held_out", "coverage", "copies". Default: all.
+    random_state : None, int, Generator or RandomState
+        Draws rows, folds and samples; the same seed gives the same figures.
+    n_jobs : int or None
+        Threads; the figures do not depend on it.
+
+    Returns
+    -------
+    Fidelity
+        Prints as a page, the headline first. What could not be computed is None, and said in its ``notes``.
+
+    Raises
+    ------
+    ValueError
+        Other columns than the table's, an empty table, an unknown figure.
+    TypeError
+        If neither a joint nor a frame was given.
+
+    Notes
+    -----
+    What each figure means, and what is good: ``docs/fidelity.md``.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+    >>> found = jf.fidelity(joint, penguins, only=["marginals", "pairs"], random_state=0)
+    >>> found.marginals.shape > 0.9, found.pairs.trend > 0.8
+    (True, True)
+    >>> wrong = penguins.assign(body_mass_g=penguins["body_mass_g"] + 500)
+    >>> next(iter(jf.fidelity(wrong, penguins, only=["marginals"]).marginals.distance))
+    'body_mass_g'
+    """
+    for one in FIGURES if only is None else only:
+        check("only", one, FIGURES)
+    wanted = set(FIGURES if only is None else only)
+    seed = seed_of(random_state)
+    if hasattr(joint_or_rows, "joint_"):
+        raise TypeError(f"expected a Joint or rows, got {type(joint_or_rows).__name__}; give its joint_")
+    joint = joint_or_rows if isinstance(joint_or_rows, Joint) else None
+    schema = infer_schema(frame) if joint is None else joint.schema
+    tables = _read(schema, joint_or_rows, frame, holdout, seed, n_jobs)
+    found = _compared(tables, wanted, seed, n_jobs) | _asked(joint, tables, wanted, seed, n_jobs)
+    return Fidelity(
+        of="rows" if joint is None else "joint",
+        n_table=len(tables.real.X),
+        n_rows=len(tables.rows.X),
+        n_held_out=0 if tables.new is None else len(tables.new.X),
+        library=read(frame).frame,
+        notes=tuple(_notes(joint, tables, wanted)),
+        **found,
+    )
+
+
+class _Tables(NamedTuple):
+    """The table, the rows to be compared with it, and held-out rows, encoded too (X and unseen)."""
+
+    real: Cells
+    rows: Cells
+    new: Cells | None
+    encoded: tuple[np.ndarray, np.ndarray] | None
+
+
+def _read(schema: Schema, joint_or_rows: Any, frame: Any, holdout: Any, seed: int, n_jobs: int | None) -> _Tables:
+    """All that was given, by the schema of the table; rows drawn if it was a joint."""
+    real = read_cells(schema, frame, "frame")
+    rows = joint_or_rows
+    if isinstance(rows, Joint):
+        rows = rows.sample(len(real.X), seed, missing=True, n_jobs=n_jobs)
+    encoded = None if holdout is None else read_rows(schema, holdout, "holdout")
+    new = None if encoded is None else cells_of(schema, *encoded)
+    return _Tables(real, read_cells(schema, rows, "rows"), new, encoded)
+
+
+def _compared(tables: _Tables, wanted: set[str], seed: int, n_jobs: int | None) -> dict[str, Any]:
+    """Figures of rows beside rows; each has random numbers of its own, so that it does not depend on the others."""
+    real, rows, new, _ = tables
+    found: dict[str, Any] = {}
+    if "marginals" in wanted:
+        found["marginals"] = marginals(real, rows)
+    if "pairs" in wanted and len(real.names) > 1:
+        found["pairs"] = pairs(real, rows, np.random.default_rng([seed, 1]))
+    if "told_apart" in wanted:
+        found["told_apart"] = _told_apart(real, rows, seed, n_jobs)
+        found["told_apart_held_out"] = None if new is None else _told_apart(new, rows, seed, n_jobs)
+    if "copies" in wanted:
+        found["copies"] = copies(real, rows, new, np.random.default_rng([seed, 2]))
+    return found
+
+
+def _told_apart(real: Cells, rows: Cells, seed: int, n_jobs: int | None) -> ToldApart | None:
+    return None if min(len(real.X), len(rows.X)) < FEWEST_ROWS else told_apart(real, rows, seed, n_jobs)
+
+
+def _asked(joint: Joint | None, tables: _Tables, wanted: set[str], seed: int, n_jobs: int | None) -> dict[str, Any]:
+    """Figures of a joint asked about held-out rows."""
+    found: dict[str, Any] = {}
+    if joint is None or tables.encoded is None:
+        return found
+    if "held_out" in wanted:
+        found["held_out"] = held_out(joint.model, *tables.encoded, np.random.default_rng([seed, 3]), n_jobs)
+    if "coverage" in wanted and numeric_columns(joint.schema):
+        found["coverage"] = coverage(joint.model, *tables.encoded, np.random.default_rng([seed, 4]), n_jobs)
+    return found
+
+
+def _notes(joint: Joint | None, tables: _Tables, wanted: set[str]) -> list[str]:
+    """What was left out or cut, and why."""
+    real, rows, new, _ = tables
+    notes = []
+    d = len(real.names)
+    n_pairs = d * (d - 1) // 2
+    if "pairs" in wanted and d == 1:
+        notes.append("pairs: the table has one column")
+    if "pairs" in wanted and n_pairs > MOST_PAIRS:
+        notes.append(f"pairs: {MOST_PAIRS:,} of {n_pairs:,} pairs, drawn by chance")
+    if "told_apart" in wanted:
+        fewest = min(len(real.X), len(rows.X))
+        if fewest < FEWEST_ROWS:
+            notes.append(f"told apart: needs {FEWEST_ROWS} rows of each, there are {fewest}")
+        elif new is not None and len(new.X) < FEWEST_ROWS:
+            notes.append(f"told apart from held-out rows: needs {FEWEST_ROWS} of them, there are {len(new.X)}")
+        if fewest > MOST_ROWS:
+            notes.append(f"told apart: {MOST_ROWS:,} rows of each, drawn by chance")
+    if new is None and wanted & {"held_out", "coverage", "copies", "told_apart"}:
+        notes.append("no held-out rows: nothing tells learning from remembering; give holdout=")
+    elif joint is None and wanted & {"held_out", "coverage"}:
+        notes.append("log-density and intervals: rows have none, give the joint")
+    return notes

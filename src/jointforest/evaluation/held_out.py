@@ -1,0 +1,123 @@
+"""Rows that were held out: their log-density beside independence, and what the joint's intervals cover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..model.model import Model
+from ..queries.column.distribution import quantile
+from ..queries.posterior.density import log_density
+from ..table.build_evidence import build
+from ..table.schema import Schema
+from .cells import some
+
+MOST_ROWS = 20_000
+"""Rows whose log-density is taken."""
+MOST_CELLS = 500
+"""Cells of a column with more distinct values whose density alone is taken."""
+COVERED_ROWS = 300
+"""Rows whose cells are held against their intervals."""
+MOST_COLUMNS = 50
+"""Columns whose intervals are asked for."""
+LEVEL = 0.9
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How probable a joint finds rows that it has not seen.
+
+    Attributes
+    ----------
+    log_density : float
+        Mean log-density of a row, in nats: of numbers on a grid, levels and atoms their mass.
+    independent : float
+        The same if all columns were independent, each distributed as in the joint.
+    impossible : float
+        Share of rows with density 0 (only in a joint without background); the mean is then minus infinity.
+    n_rows : int
+    """
+
+    log_density: float
+    independent: float
+    impossible: float
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Share of cells within the joint's 90 % intervals of equal tails, given the other cells of their rows.
+
+    Attributes
+    ----------
+    share : dict of column to float
+        0.9 or a little more is right: numbers on a coarse grid, or with atoms, are covered more often. Those farthest
+        from it first, too few before too many. Columns without a known cell are left out.
+    n_rows : int
+        Rows asked, of which cells that are missing are left out.
+    """
+
+    share: dict[str, float]
+    n_rows: int
+
+
+def held_out(
+    model: Model, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
+) -> HeldOut:
+    """Log-density of rows, X (n, d) and unseen (n, d) as `table.frames.encode` gives them, beside independence."""
+    rows = some(len(X), MOST_ROWS, random)
+    X, unseen = X[rows], unseen[rows]
+    found = log_density(model, build(model.schema, X, unseen), n_jobs)
+    alone = sum(_alone(model, j, X[:, j], unseen[:, j], random, n_jobs) for j in range(X.shape[1]))
+    return HeldOut(float(found.mean()), float(alone), float(np.mean(found == -np.inf)), len(X))
+
+
+def _alone(
+    model: Model, j: int, x: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
+) -> float:
+    """Mean over rows of log p(x_j), cells (n,); missing ones count 0, levels never seen their penalty."""
+    known = x[~np.isnan(x)]
+    total = float(unseen.mean()) * model.schema.columns[j].log_unseen
+    if not len(known):
+        return total
+    value, count = np.unique(known, return_counts=True)
+    if len(value) > MOST_CELLS:
+        value, count = known[some(len(known), MOST_CELLS, random)], np.ones(MOST_CELLS, dtype=count.dtype)
+    cells = np.full((len(value), len(model.schema.columns)), np.nan)
+    cells[:, j] = value
+    mean = np.average(log_density(model, build(model.schema, cells), n_jobs), weights=count)
+    return total + float(mean) * len(known) / len(x)
+
+
+def coverage(
+    model: Model, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
+) -> Coverage:
+    """What the 90 % intervals of columns of numbers cover, rows X (n, d) and unseen (n, d)."""
+    rows = some(len(X), COVERED_ROWS, random)
+    numeric = np.array(numeric_columns(model.schema), dtype=np.int64)
+    tails = np.array([(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0])
+    share = {}
+    for j in numeric[some(len(numeric), MOST_COLUMNS, random)].tolist():
+        known = rows[~np.isnan(X[rows, j])]
+        if not len(known):
+            continue
+        others = X[known]
+        others[:, j] = np.nan
+        ends = quantile(model, build(model.schema, others, unseen[known]), j, tails, n_jobs)
+        # half a cell of the grid: a number anywhere in a cell counts as the cell
+        slack = model.schema.columns[j].step / 2.0
+        share[model.schema.names[j]] = float(
+            np.mean((ends[:, 0] - slack <= X[known, j]) & (X[known, j] <= ends[:, 1] + slack))
+        )
+    return Coverage(dict(sorted(share.items(), key=lambda item: _badness(item[1]), reverse=True)), len(rows))
+
+
+def numeric_columns(schema: Schema) -> list[int]:
+    """Numbers of the columns that hold numbers or dates."""
+    return [j for j, column in enumerate(schema.columns) if not column.is_categorical]
+
+
+def _badness(share: float) -> float:
+    """Too few cells covered is worse than too many, by as much as the tails are smaller than the interval."""
+    return (LEVEL - share) / LEVEL if share < LEVEL else (share - LEVEL) / LEVEL * 0.1
