@@ -21,18 +21,18 @@ class TablePart:
     kind: str = "table"
 
     def posterior(self, evidence: Evidence) -> np.ndarray:
-        """Weight of each row of the table that agrees with each row of evidence, (n, r)."""
-        fits = np.ones((len(evidence.value), len(self.rows)), bool)
+        """Weight of each row of the table by its likelihood under each row of evidence, (n, r)."""
+        fits = np.ones((len(evidence.value), len(self.rows)))
         for i, known in enumerate(evidence.value):
             for j, x in enumerate(known.tolist()):
                 cells = self.rows[:, j]
                 region = int(evidence.region[i, j]) if evidence.region.size else -1
                 if x == x:
-                    fits[i] &= cells == x
+                    fits[i] *= cells == x
                 elif region >= 0:
                     runs = slice(evidence.run_start[region], evidence.run_start[region + 1])
                     lo, hi = evidence.run_lo[runs], evidence.run_hi[runs]
-                    fits[i] &= ((lo < cells[:, None]) & (cells[:, None] <= hi)).any(axis=1)
+                    fits[i] *= ((lo < cells[:, None]) & (cells[:, None] <= hi)) @ np.exp(evidence.run_log_weight[runs])
         return fits * self.weight
 
     def shares(self, evidence: Evidence) -> np.ndarray:

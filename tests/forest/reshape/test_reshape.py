@@ -18,7 +18,7 @@ from jointforest.forest.reshape.marginalise import keep
 from jointforest.forest.rows.sampling import sample
 from tests import oracle
 from tests.random_cases.cells import Cell, Region, make_evidence
-from tests.random_cases.evidence import random_cells
+from tests.random_cases.evidence import random_cells, softened
 from tests.random_cases.models import cell_centre, cell_number, random_model, seeds
 from tests.wrapped import joint_of
 
@@ -31,12 +31,19 @@ def checked(model: Forest) -> Forest:
 
 def lies_in(model: Forest, j: int, x: float, region: Region) -> bool:
     """Whether a value (on a grid: the centre of its cell) lies in a region of column j."""
+    return log_likelihood(model, j, x, region) > -np.inf
+
+
+def log_likelihood(model: Forest, j: int, x: float, region: Region) -> float:
+    """Log-likelihood of a value (on a grid: of the centre of its cell) by a region of column j."""
     column = model.schema.columns[j]
     if column.step == 0.0 and x in column.atoms:
-        return column.atoms.index(x) in region.atoms
+        weights = dict(zip(region.atoms, region.atom_log_weights or [0.0] * len(region.atoms), strict=True))
+        return weights.get(column.atoms.index(x), -np.inf)
     if column.step > 0.0:
         x = cell_centre(column, cell_number(column, x))
-    return any(lo < x <= hi for lo, hi in region.runs)
+    weights_of_runs = region.run_log_weights or [0.0] * len(region.runs)
+    return max([w for (lo, hi), w in zip(region.runs, weights_of_runs, strict=True) if lo < x <= hi], default=-np.inf)
 
 
 def merged(known: list[Cell], more: list[Cell]) -> list[Cell]:
@@ -53,7 +60,7 @@ def without_known(known: list[Cell], more: list[Cell]) -> list[Cell]:
 def test_conditioned_joint_answers_as_conditioning_in_the_query(seed: int) -> None:
     model = random_model(seed, n_trees=1 + seed % 3, max_depth=1 + seed % 5, background=seed % 4 > 0)
     rng = np.random.default_rng(seed)
-    known, *others = random_cells(rng, model, 8)[2:]
+    known, *others = softened(rng, model, random_cells(rng, model, 8)[2:])
     before = make_evidence([known])
     if log_density(model, before)[0] == -np.inf:
         with pytest.raises(ValueError, match="probability 0"):
@@ -73,7 +80,7 @@ def test_conditioned_joint_answers_as_conditioning_in_the_query(seed: int) -> No
 def test_conditioned_columns_are_cut_to_the_evidence(seed: int) -> None:
     model = random_model(seed, n_trees=2, max_depth=3)
     rng = np.random.default_rng(seed)
-    known, *others = random_cells(rng, model, 10)[2:]
+    known, *others = softened(rng, model, random_cells(rng, model, 10)[2:])
     before = make_evidence([[cell if isinstance(cell, Region) else None for cell in known]])
     if log_density(model, before)[0] == -np.inf:
         return
@@ -90,6 +97,10 @@ def test_conditioned_columns_are_cut_to_the_evidence(seed: int) -> None:
                 r if x is None and isinstance(r, Region) else x for x, r in zip(values, known, strict=True)
             ]
             want = log_density(model, make_evidence([rest]))[0] - log_density(model, before)[0]
+            pairs = enumerate(zip(values, known, strict=True))
+            want += sum(
+                log_likelihood(model, j, x, r) for j, (x, r) in pairs if x is not None and isinstance(r, Region)
+            )
         np.testing.assert_allclose(log_density(new, make_evidence([values]))[0], want, rtol=1e-9, atol=1e-9)
     draws = sample(new, make_evidence([[None] * len(known)]), 50, 1)
     for j, cell in enumerate(known):
@@ -105,7 +116,7 @@ def test_kept_columns_answer_as_with_the_others_missing(seed: int) -> None:
     d = len(model.columns.slot)
     kept = sorted(rng.choice(d, int(rng.integers(1, d + 1)), replace=False).tolist())
     new = checked(keep(model, kept))
-    cells = random_cells(rng, model, 10)
+    cells = softened(rng, model, random_cells(rng, model, 10))
     narrow = make_evidence([[row[j] for j in kept] for row in cells])
     wide = make_evidence([[row[j] if j in kept else None for j in range(d)] for row in cells])
     np.testing.assert_allclose(log_density(new, narrow), log_density(model, wide), rtol=1e-10, atol=1e-10)

@@ -21,7 +21,7 @@ from jointforest.forest.rows.sampling import sample
 from jointforest.table.evidence import Evidence
 from tests import oracle
 from tests.random_cases.cells import Cell, Region, make_evidence
-from tests.random_cases.evidence import random_cells, random_evidence
+from tests.random_cases.evidence import random_cells, random_evidence, softened
 from tests.random_cases.models import random_model, seeds
 
 TINY = 1e-6
@@ -74,7 +74,8 @@ def check_column(model: Forest, evidence: Evidence, j: int, x: np.ndarray) -> No
 def test_columns_given_evidence(seed: int) -> None:
     """Each column's draws, for rows with values, regions or nothing (the first row of evidence is empty)."""
     model = random_model(seed, n_trees=2, max_depth=3, background=seed % 3 > 0)
-    m, cells = 2000, random_cells(np.random.default_rng(seed), model, 4)
+    rng = np.random.default_rng(seed)
+    m, cells = 2000, softened(rng, model, random_cells(rng, model, 4))
     for row in (cells[0], *cells[2:]):
         evidence = make_evidence([row])
         draws = sample(model, evidence, m, seed)
@@ -164,7 +165,8 @@ def holds(model: Forest, j: int, known: Cell, x: float) -> bool:
 @settings(max_examples=25)
 def test_draws_keep_to_the_evidence_and_are_possible(seed: int) -> None:
     model = random_model(seed, n_trees=3, max_depth=3, background=seed % 3 > 0)
-    cells, m = random_cells(np.random.default_rng(seed), model, 10), 30
+    rng = np.random.default_rng(seed)
+    cells, m = softened(rng, model, random_cells(rng, model, 10)), 30
     draws = sample(model, make_evidence(cells), m, seed).reshape(10, m, -1)
     possible = oracle.log_density(model, make_evidence(cells)) > -math.inf
     for i, row in enumerate(cells):
