@@ -9,6 +9,7 @@ import numpy as np
 from ..schema import Column
 from .bins import Bins, cut
 from .scale import Scale
+from .segments import decay_of_mean, log_part
 from .tails import tail_rows, tail_scale
 from .tally import ABSENT, Tally, count_places
 
@@ -20,16 +21,23 @@ RUN = 32
 """Distinct values in a uniform piece."""
 GAP_ROWS = 0.01
 """Least rows that an interval without any row counts for."""
+SKEW = 3.0
+"""Standard deviations by which the mean of a piece's rows differs from its middle before it is not uniform."""
 
 
 def learn_scale(column: Column, values: np.ndarray, weight: np.ndarray | None, n_codes: int) -> Scale:
     """The scale of a column.
 
     Numbers get at most ``n_codes`` ordered bins: a place (cell of a grid, or atom) that holds 1/K of the weight is
-    alone in its bin, the others are cut at equal weight. Inside a bin lie cells of a grid that several rows share, with
-    Good-Turing discount (D = n1 / (n1 + 2 n2) rows taken off each); uniform pieces over runs of about 32 distinct
-    values with the discounted weight and that of all other values; and, in the outermost bins, exponential tails with
-    about one row's weight. Levels of categorical columns are codes, but of more than 1,024 the rarest share codes.
+    alone in its bin, the others are cut at equal weight. Inside a bin lie
+
+    - points: atoms, and cells of a grid that several rows share, with Good-Turing discount (D = n1 / (n1 + 2 n2) rows
+      taken off each);
+    - pieces over runs of about 32 distinct values, with the discounted rows and those of all other values: uniform,
+      or exponential with the mean of the rows where these are clearly nearer to one end;
+    - in the outermost bins, open exponential tails with about one row.
+
+    Levels of categorical columns are codes, but of more than 1,024 the rarest share codes.
 
     Parameters
     ----------
@@ -146,8 +154,24 @@ def _pieces(tally: Tally, bins: Bins, spread: np.ndarray) -> _Segments:
     # a heavy place has what lies between it and the next heavy one
     lo = np.where(heavy, tally.place[begins] + tally.half, lo)
     rows = np.maximum(np.add.reduceat(spread, begins), GAP_ROWS)
+    rate = np.where(heavy, 0.0, _slopes(tally.place, spread, begins, lo, hi))
     keep = lo < hi
-    return _Segments(lo[keep], hi[keep], np.zeros(int(keep.sum())), bins.of_place[begins][keep], rows[keep])
+    return _Segments(lo[keep], hi[keep], rate[keep], bins.of_place[begins][keep], rows[keep])
+
+
+def _slopes(place: np.ndarray, spread: np.ndarray, begins: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """Rates of pieces whose rows are clearly nearer to one end: the rate that gives the piece the mean of its rows."""
+    run = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(place))))
+    rows = np.add.reduceat(spread, begins)
+    width = _width(lo, hi)
+    usable = (rows > 0) & (width > 1e-290) & np.isfinite(width)
+    with np.errstate(all="ignore"):
+        fraction = np.where(usable[run], (place - lo[run]) / width[run], 0.5)
+        mean = np.add.reduceat(np.clip(fraction, 0.0, 1.0) * spread, begins) / rows
+        skewed = np.flatnonzero(usable & (np.abs(mean - 0.5) * np.sqrt(12 * rows) > SKEW))
+    rate = np.zeros(len(begins))
+    rate[skewed] = decay_of_mean(mean[skewed]) / width[skewed]
+    return rate
 
 
 def _ends(tally: Tally, bins: Bins) -> tuple[float, float]:
@@ -172,10 +196,8 @@ def _shared_out(pieces: _Segments, edges: np.ndarray) -> _Segments:
     of = np.searchsorted(pieces.lo, lo, side="right") - 1
     inside = (of >= 0) & (hi <= pieces.hi[of]) if len(pieces.lo) else np.zeros(len(lo), dtype=bool)
     lo, hi, of = lo[inside], hi[inside], of[inside]
-    unit = np.where(np.isinf(_width(pieces.lo[of], pieces.hi[of])), 0.5, 1.0)  # too wide for a float: halves
-    part = (unit * hi - unit * lo) / (unit * pieces.hi[of] - unit * pieces.lo[of])
-    part = np.maximum(part, 1e-300)
-    return _Segments(lo, hi, np.zeros(len(lo)), pieces.code[of], pieces.rows[of] * part)
+    part = np.exp(log_part(pieces.lo[of], pieces.hi[of], pieces.rate[of], lo, hi))
+    return _Segments(lo, hi, pieces.rate[of], pieces.code[of], pieces.rows[of] * np.maximum(part, 1e-300))
 
 
 def _split_cells(pieces: _Segments, cell: np.ndarray, code: np.ndarray, rows: np.ndarray) -> _Segments:
