@@ -67,7 +67,12 @@ def test_atoms():
     assert column(np.round(RNG.normal(size=5000) * 6)).atoms == ()
     assert column(RNG.integers(0, 4, 500)).atoms == (0.0, 1.0, 2.0, 3.0)
     assert column([np.pi] * 9).atoms == (np.pi,)
-    assert len(find_atoms(np.arange(64.0), np.full(64, 100), 0.0)) == 0
+    # without a grid: 0.2 % of the cells, and 20 of them, where a density would repeat no value
+    assert find_atoms(np.arange(64.0), np.full(64, 19), 0.0) == ()
+    assert find_atoms(np.arange(64.0), np.full(64, 20), 0.0) == tuple(np.arange(64.0))
+    assert find_atoms(np.arange(64.0), np.full(64, 20), 1.0) == ()
+    counts = np.where(np.arange(20_000) < 3, [30, 42, 50] + [0] * 19_997, 1)
+    assert find_atoms(np.arange(20_000.0), counts, 0.0) == (1.0, 2.0)
     # a small heap where nothing else is near, and not the thinning ends of a bell
     gains = np.where(RNG.random(20_000) < 0.01, 7298, np.round(RNG.exponential(size=20_000) * 3000))
     assert column(gains.astype(int)).atoms == (7298.0,)
@@ -86,13 +91,14 @@ def test_decimal_step():
 
 
 @pytest.mark.parametrize(
-    "noise", [lambda x: x.astype(np.float32), lambda x: np.where(RNG.random(len(x)) < 0.5, x, x * 3 / 3 + 1e-17)]
+    "noise", [lambda x: x.astype(np.float32), lambda x: np.where(RNG.random(len(x)) < 0.5, x, x * 3 / 3)]
 )
 def test_atoms_are_cell_centres(noise):
     values = np.where(RNG.random(900) < 0.2, 0.3, np.round(RNG.normal(size=900), 1))
     frame = pd.DataFrame({"x": noise(values)})
     schema = infer_schema(frame)
-    assert schema["x"].atoms == (0.3,)
+    assert schema["x"].step == 0.1 and 0.3 in schema["x"].atoms
+    assert all(round(atom, 1) == atom for atom in schema["x"].atoms)
     assert schema_from_dict(schema.to_dict()).to_dict() == schema.to_dict()
 
 
@@ -149,7 +155,7 @@ def test_overrides(values, asked, step, atoms, levels):
     [
         ([1.5, 2.0], "integer", "column 'x': an integer column holds whole numbers.*got.*1.5"),
         ([np.pi, 2.0], "rounded", "column 'x'.*not on a grid"),
-        ([1.1, 2.0], "mixed", "column 'x': no value holds"),
+        ([1.1, 2.0], "mixed", "column 'x': no value is common"),
         (["a"], "continuous", "column 'x': got 'a'"),
         (["2024-01-01"], "datetime", "column 'x': got '2024-01-01'.*dates first"),
         ([1.0], "datetime", "column 'x': got numbers"),

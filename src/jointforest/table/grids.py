@@ -59,8 +59,9 @@ def is_tied(counts: np.ndarray) -> bool:
 def find_atoms(distinct: np.ndarray, counts: np.ndarray, step: float) -> tuple[float, ...]:
     """Values that hold much of the column, clearly more than a smooth density would give them.
 
-    The rule: at least 5 % of the observed cells and at least 5 of them. On a grid with more than 20 distinct values a
-    heap is enough: 0.5 % of the cells, at least 5, over twice the mean of the 4 nearest cells (2 on either side within
+    The rule: at least 5 % of the observed cells and at least 5 of them. Without a grid, where a density would never
+    repeat a value, 0.2 % and at least 20 of them are enough. On a grid with more than 20 distinct values a heap is
+    enough: 0.5 % of the cells, at least 5, over twice the mean of the 4 nearest cells (2 on either side within
     the column's span, cells without rows count 0), and above that mean by more than four standard deviations of
     chance. A bell of narrow cells is smooth; 40 hours, or a capital gain of 7,298, is a heap. A column with a single
     value that occurs at least twice has it as its atom. Of more than 64 the most common are taken.
@@ -75,7 +76,9 @@ def find_atoms(distinct: np.ndarray, counts: np.ndarray, step: float) -> tuple[f
     if len(distinct) == 1:
         return (float(distinct[0]),) if counts[0] >= 2 else ()
     common = counts >= max(5.0, 0.05 * counts.sum())
-    if step > 0 and len(distinct) > FEW:
+    if step == 0:
+        common |= counts >= max(20.0, 0.002 * counts.sum())
+    elif len(distinct) > FEW:
         cells = np.rint((distinct - distinct[0]) / step)
         around, near = np.zeros(len(cells)), np.zeros(len(cells))
         for shift in (-2, -1, 1, 2):

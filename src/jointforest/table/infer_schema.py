@@ -193,8 +193,8 @@ def _numeric(column: Column, cells: ColumnCells) -> Column:
         kind = column.kind or ("integer" if step == 1.0 else "rounded")
     elif column.kind == "mixed" and not atoms:
         raise ValueError(
-            f"column {column.name!r}: no value holds 5 % of the cells, so there is none to give a mass of its own; "
-            "use the kind 'continuous'"
+            f"column {column.name!r}: no value is common enough to have a mass of its own (5 % of the cells, or 0.2 % "
+            "and 20 of them); use the kind 'continuous'"
         )
     else:
         kind = "mixed" if atoms else "continuous"
