@@ -143,3 +143,27 @@ def pdf(given, j, at):
         return 0.0
     said = likelihood(column, at, at in column.atoms, given.knowns[j])
     return given.codes(j)[code] / given.inside[j][code] * density * said
+
+
+def all_codes(given):
+    """p(codes of all columns | evidence), an array with one axis a column."""
+    total = np.zeros([len(vector) for vector in given.inside])
+    for tree, log_weight in zip(given.hidden.trees, given.hidden.log_weight, strict=True):
+        for states, p in combinations(tree):
+            of = {j: tree.emission[k][states[k]].astype(float) * given.inside[j] for k, j in enumerate(tree.column)}
+            part = np.array(math.exp(log_weight) * p)
+            for j in range(total.ndim):
+                part = part[..., None] * of[j]
+            total += part
+    return total / total.sum()
+
+
+def missing_rate(given, j):
+    """How often a free cell is blank in rows drawn with missing cells: the mean over its states."""
+    total = 0.0
+    for tree, log_weight in zip(given.hidden.trees, given.hidden.log_weight, strict=True):
+        for states, p in combinations(tree):
+            fits = [tree.emission[k][states[k]] @ given.inside[i] for k, i in enumerate(tree.column)]
+            k = tree.node[j]
+            total += math.exp(log_weight) * p * math.prod(fits) * tree.blank[k][states[k]]
+    return float(total / given.probability)
