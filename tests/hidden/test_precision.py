@@ -1,4 +1,4 @@
-"""Large hidden trees in float32: as near to float64 as promised, and no underflow; batches and threads change nothing."""
+"""Large hidden trees in float32: near float64, without underflow; batches and threads change nothing."""
 
 from __future__ import annotations
 
@@ -124,7 +124,9 @@ def test_children_that_contradict_each_other_are_weighed_exactly(n: int) -> None
     narrow, wide = HiddenPart(hidden), HiddenPart(in_float64(hidden))
     np.testing.assert_allclose(narrow.log_density(evidence), wide.log_density(evidence), rtol=1e-5)
     for j in (0, 1, n, n + 1):
-        np.testing.assert_allclose(narrow.level_probability(evidence, j), wide.level_probability(evidence, j), atol=1e-5)
+        np.testing.assert_allclose(
+            narrow.level_probability(evidence, j), wide.level_probability(evidence, j), atol=1e-5
+        )
 
 
 def test_batches_order_and_threads_change_nothing() -> None:
@@ -166,9 +168,7 @@ def test_the_chain_rule_holds(seed: int) -> None:
 @pytest.mark.parametrize("kind", ["continuous", "grid"])
 def test_far_tails_have_a_density_and_answers(kind: str) -> None:
     """Where a scale has an open tail no number is impossible, and what follows from it is a distribution."""
-    seed = next(
-        s for s in range(100) if np.isinf(random_hidden(s, 2, kinds=(kind,), zeros=0.0).scales[0].hi[-1])
-    )
+    seed = next(s for s in range(100) if np.isinf(random_hidden(s, 2, kinds=(kind,), zeros=0.0).scales[0].hi[-1]))
     hidden = random_hidden(seed, 2, kinds=(kind,), zeros=0.0)
     part = HiddenPart(hidden)
     far = make_evidence([[x, None] for x in (1e3, 1e6, 1e12, 1e100, 1e300)])
