@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ground.threads import one_blas_thread
 from ..tree import HiddenTree
 from .columns import CodeColumn, code_columns
 from .em import improve, mean_log_probability
-from .start import start_states
+from .start import most_rows, start_states
 from .structure import coarse, mutual_information, spanning_tree
 from .tables import Counts, Smoothing, count_states, tree_of
 
@@ -18,6 +19,8 @@ Progress = Callable[[int, int, float], None]
 
 _HELD_OUT = 0.1  # share of the rows that tell when to stop
 _FEWEST = 100  # rows below which none is held out and all passes are made
+_START_ROWS = 20_000  # most rows that first states are found from
+_ANNEALED = 2 / 3  # share of the passes after which nothing more is added to transitions
 _PATIENCE = 2  # passes in a row that may bring no gain
 
 
@@ -29,7 +32,7 @@ class LearnSettings(NamedTuple):
     n_states : int
         Most states of a node.
     start : {"shared", "local"}
-        First states: leaves of one decision tree over all columns, or of one tree a column over it and its nearest.
+        First states: clusters of rows over all columns, or others for each column over what depends on it.
     passes : int
         Most passes of EM over the rows; 0 leaves the start as it is.
     batch : int
@@ -38,21 +41,22 @@ class LearnSettings(NamedTuple):
         Share that a batch has in the running counts, falling geometrically from the first batch to the last.
     smoothing : Smoothing
         Rows added to the counts.
+    anneal : float
+        Rows added to transitions at first; they fall geometrically to those of ``smoothing`` by two thirds of the
+        passes.
     perturb : float
         Mutual information is multiplied by exp(perturb x N(0, 1)), so that members of a mixture differ.
-    start_rows : int
-        Most rows that decision trees see.
     """
 
     n_states: int = 128
     start: str = "shared"
     passes: int = 8
-    batch: int = 512
-    first: float = 0.3
+    batch: int = 256
+    first: float = 0.6
     last: float = 0.02
     smoothing: Smoothing = Smoothing()
+    anneal: float = 5.0
     perturb: float = 0.0
-    start_rows: int = 20_000
 
 
 def learn_tree(
@@ -100,8 +104,6 @@ def learn_tree(
     >>> tree.n_states
     array([2, 2])
     """
-    from threadpoolctl import threadpool_limits
-
     rng = np.random.default_rng(seed)
     codes = np.ascontiguousarray(codes)
     n_codes = np.asarray(n_codes)
@@ -109,7 +111,7 @@ def learn_tree(
     learn, held = _split(len(codes), w, rng)
     rows, others = (_Rows(codes[at], None if w is None else w[at]) for at in (learn, held))
     is_ordered = np.asarray(is_ordered, dtype=bool)
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         return _learn(rows, others, n_codes, is_ordered, settings or LearnSettings(), rng, n_jobs, progress)
 
 
@@ -145,15 +147,15 @@ def _learn(
         information = information * np.sqrt(noise * noise.T)
     order, parent = spanning_tree(information)
     counts = _first_counts(rows, columns, information, order, parent, settings, rng)
-    tree = tree_of(counts, order, parent, columns, settings.smoothing)
+    tree = tree_of(counts, order, parent, columns, _smoothing(settings, 0.0))
     if settings.passes < 1 or len(rows.codes) == 0:
         return tree
     n_batches = max(1, round(len(rows.codes) / settings.batch))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
     best, found, worse = tree, -np.inf, 0
     for i in range(settings.passes):
-        tree, counts = improve(tree, counts, rows.codes, rows.weight, columns, settings.smoothing, shares[i], rng,
-                               n_jobs)  # fmt: skip
+        smoothing = _smoothing(settings, (i + 1) / settings.passes)
+        tree, counts = improve(tree, counts, rows.codes, rows.weight, columns, smoothing, shares[i], rng, n_jobs)
         now = mean_log_probability(tree, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
         if progress is not None:
             progress(i + 1, settings.passes, now)
@@ -164,6 +166,15 @@ def _learn(
             if worse >= _PATIENCE:
                 break
     return best
+
+
+def _smoothing(settings: LearnSettings, done: float) -> Smoothing:
+    """What is added once a share of the passes is done."""
+    last = settings.smoothing.transition
+    if settings.anneal <= last or done >= _ANNEALED:
+        return settings.smoothing
+    part = done / _ANNEALED
+    return settings.smoothing._replace(transition=settings.anneal ** (1 - part) * max(last, 1e-3) ** part)
 
 
 def _first_counts(
@@ -177,13 +188,12 @@ def _first_counts(
 ) -> Counts:
     """Counts of the start, from some of the rows and for the weight of all."""
     n = len(rows.codes)
-    some = np.sort(rng.permutation(n)[: settings.start_rows])
+    some = np.sort(rng.permutation(n)[: min(_START_ROWS, most_rows(columns))])
     codes = rows.codes[some]
     weight, share = None, n / max(len(some), 1)
     if rows.weight is not None:
         weight = rows.weight[some]
         share = rows.weight.sum() / weight.sum()
-    seed = int(rng.integers(2**31))
-    states = start_states(codes, columns, information, order, parent, settings.start, settings.n_states, seed, weight)
+    states = start_states(codes, columns, information, settings.start, settings.n_states, rng, weight)
     counts = count_states(states, codes, order, parent, np.array([c.n_codes for c in columns]), weight)
     return Counts(*([np.float32(share) * table for table in tables] for tables in counts))

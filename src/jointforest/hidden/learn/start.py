@@ -1,4 +1,4 @@
-"""First states of the rows: the leaves of decision trees grown on all columns, or on a column and its nearest."""
+"""First states of the rows: clusters of rows over all columns, or for each column over what depends on it."""
 
 from __future__ import annotations
 
@@ -9,43 +9,88 @@ from .columns import CodeColumn
 _LEVELS = 24  # most indicators of one column
 _RARE = 0.002  # a level that fewer rows have gets no indicator
 _WIDTH = 2_048  # most indicators of all columns together
-_SIGHT = 96  # most features that a decision tree looks at, and most sums of them that it is to explain
-_NEAREST = 4  # columns of a local tree
+_CELLS = 20_000_000  # most numbers that clustering sees: fewer rows of wide tables
+_FAINT = 0.02  # columns of less weight are left out
+_NEAREST = 16  # most columns of a local start
+_PASSES = 8  # of k-means
+_AT_ONCE = 8  # centres drawn together
 
 
 def start_states(
     codes: np.ndarray,
     columns: tuple[CodeColumn, ...],
     information: np.ndarray,
-    order: np.ndarray,
-    parent: np.ndarray,
     kind: str,
     n_states: int,
-    seed: int,
+    rng: np.random.Generator,
     weight: np.ndarray | None,
 ) -> np.ndarray:
-    """State of each row in each column, (n, d); ``kind`` is "shared" (one tree) or "local" (one a column)."""
+    """State of each row in each column, (n, d): "shared", clusters over all columns; "local", others for each column.
+
+    For a local start a column i counts as much towards column j as it tells of it: its features are multiplied by the
+    root of 1 - exp(-2 information), which is the correlation of two normals of such information.
+    """
     seen = features(codes, columns)
+    w = np.ones(len(codes)) if weight is None else weight
     if kind == "shared":
-        leaf = _leaves(np.hstack(seen), n_states, seed, weight)
-        return np.repeat(leaf[:, None], len(seen), axis=1)
-    near = nearest(information, order, parent)
-    found = [_leaves(np.hstack([seen[i] for i in near[j]]), n_states, seed + j, weight) for j in range(len(seen))]
+        state = clusters(np.hstack(seen), n_states, rng, w)
+        return np.repeat(state[:, None], len(seen), axis=1)
+    found = []
+    for j in range(len(seen)):
+        closeness = np.sqrt(-np.expm1(-2.0 * information[j]))
+        closeness[j] = 1.0
+        near = np.argsort(-closeness, kind="stable")[:_NEAREST]
+        near = near[(closeness[near] > _FAINT) | (near == j)]
+        X = np.hstack([seen[i] * np.float32(closeness[i]) for i in near])
+        found.append(clusters(X, n_states, rng, w))
     return np.column_stack(found)
 
 
-def nearest(information: np.ndarray, order: np.ndarray, parent: np.ndarray) -> np.ndarray:
-    """Each column, its parent in the tree, and those of most mutual information: four in all, (d, <= 4)."""
-    closeness = information.copy()
-    np.fill_diagonal(closeness, np.inf)
-    for k, above in enumerate(parent.tolist()):
-        if above >= 0:
-            closeness[order[k], order[above]] = 1e300
-    return np.argsort(-closeness, axis=1, kind="stable")[:, :_NEAREST]
+def most_rows(columns: tuple[CodeColumn, ...]) -> int:
+    """Most rows that clustering should see, by the features of the columns."""
+    return int(max(_CELLS // max(sum(_n_features(column, _levels(len(columns))) for column in columns), 1), 1_000))
+
+
+def clusters(X: np.ndarray, n_clusters: int, rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
+    """Number of each row's cluster of k-means (Lloyd 1982; centres drawn as by Arthur and Vassilvitskii 2007), (n,)."""
+    from scipy.sparse import csc_array
+
+    n = len(X)
+    if n_clusters < 2 or X.shape[1] == 0 or n < 2:
+        return np.zeros(n, dtype=np.int64)
+    centre = _first_centres(X, n_clusters, rng, weight)
+    for _ in range(_PASSES):
+        near = _nearest(X, centre)
+        rows = csc_array((weight.astype(np.float32), near, np.arange(n + 1)), shape=(len(centre), n))
+        size = np.bincount(near, weights=weight, minlength=len(centre)).astype(np.float32)[:, None]
+        centre = np.where(size > 0, (rows @ X) / np.where(size > 0, size, 1.0), centre).astype(np.float32)
+    return np.unique(_nearest(X, centre), return_inverse=True)[1]
+
+
+def _nearest(X: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    return np.argmin((centre**2).sum(axis=1) - 2.0 * (X @ centre.T), axis=1)
+
+
+def _first_centres(X: np.ndarray, n_clusters: int, rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
+    """Rows far from one another: drawn by their squared distance to those drawn before, a few at once."""
+    length = (X**2).sum(axis=1)
+    chosen = [int(np.searchsorted(np.cumsum(weight), rng.random() * weight.sum()))]
+    far = np.full(len(X), np.inf)
+    new = np.array(chosen)
+    while True:
+        distance = length[:, None] - 2.0 * (X @ X[new].T) + length[new]
+        far = np.minimum(far, distance.min(axis=1))
+        far = np.where(far < 1e-5 * (1.0 + length), 0.0, far)  # rounding must not tell equal rows apart
+        mass = np.cumsum(far * weight)
+        if len(chosen) >= n_clusters or mass[-1] <= 0.0:
+            return X[np.array(chosen)]
+        drawn = np.searchsorted(mass, rng.random(_AT_ONCE) * mass[-1], side="right")
+        new = np.unique(np.minimum(drawn, len(X) - 1))[: n_clusters - len(chosen)]
+        chosen.extend(new.tolist())
 
 
 def features(codes: np.ndarray, columns: tuple[CodeColumn, ...]) -> list[np.ndarray]:
-    """What decision trees see of each column: normal scores, or an indicator a level, all of unit variance.
+    """What clustering sees of each column: normal scores, or an indicator a level, all of unit variance.
 
     Missing cells are at the mean.
 
@@ -53,7 +98,7 @@ def features(codes: np.ndarray, columns: tuple[CodeColumn, ...]) -> list[np.ndar
     -------
     list of d float32 arrays (n, f_j)
     """
-    levels = int(np.clip(_WIDTH // max(len(columns), 1), 1, _LEVELS))
+    levels = _levels(len(columns))
     return [_features(codes[:, j], column, levels) for j, column in enumerate(columns)]
 
 
@@ -74,17 +119,9 @@ def _features(code: np.ndarray, column: CodeColumn, levels: int) -> np.ndarray:
     return np.vstack([table, np.zeros(table.shape[1])]).astype(np.float32)[code]
 
 
-def _leaves(X: np.ndarray, n_states: int, seed: int, weight: np.ndarray | None) -> np.ndarray:
-    """Number of each row's leaf in a variance tree of at most ``n_states`` leaves, best first, (n,)."""
-    from sklearn.tree import DecisionTreeRegressor
+def _levels(n_columns: int) -> int:
+    return int(np.clip(_WIDTH // max(n_columns, 1), 1, _LEVELS))
 
-    if n_states < 2 or X.shape[1] == 0 or len(X) < 4:
-        return np.zeros(len(X), dtype=np.int64)
-    y, wide = X, X.shape[1] > _SIGHT
-    if wide:  # random sums keep the distances of rows, nearly
-        rng = np.random.default_rng(seed)
-        y = X @ rng.standard_normal((X.shape[1], _SIGHT), dtype=np.float32)
-    tree = DecisionTreeRegressor(max_leaf_nodes=n_states, min_samples_leaf=2, random_state=seed % 2**31,
-                                 max_features=_SIGHT if wide else None)  # fmt: skip
-    tree.fit(X, y, sample_weight=weight)
-    return np.unique(tree.apply(X), return_inverse=True)[1]
+
+def _n_features(column: CodeColumn, levels: int) -> int:
+    return 1 if column.is_ordered else min(levels, column.n_codes)

@@ -23,7 +23,7 @@ class Smoothing(NamedTuple):
         Rows of the column's marginal.
     """
 
-    transition: float = 0.05
+    transition: float = 0.5
     normal: float = 30.0
     marginal: float = 0.1
 

@@ -1,0 +1,100 @@
+"""Trees learned in one call: determinism, weights, missing cells, tables of every odd shape."""
+
+import numpy as np
+import pytest
+
+from jointforest.hidden.learn.em import mean_log_probability
+from jointforest.hidden.learn.learn import LearnSettings, learn_tree
+
+
+def blocks(n, seed=0):
+    """Codes of four columns: two blocks of two; each second column repeats the first nine times in ten."""
+    rng = np.random.default_rng(seed)
+    first, third = rng.integers(0, 6, n), rng.integers(0, 12, n)
+    second = np.where(rng.random(n) < 0.9, first, rng.integers(0, 6, n))
+    fourth = np.where(rng.random(n) < 0.9, third, rng.integers(0, 12, n))
+    return (
+        np.column_stack([first, second, third, fourth]),
+        np.array([6, 6, 12, 12]),
+        np.array([False, False, True, True]),
+    )
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(a.transition + a.emission, b.transition + b.emission, strict=True))
+
+
+@pytest.mark.parametrize(("start", "near"), [("shared", 0.5), ("local", 0.25)])
+def test_learns_blocks(start, near):
+    codes, n_codes, is_ordered = blocks(3000)
+    others = blocks(2000, seed=1)[0]
+    heard = []
+    settings = LearnSettings(n_states=64, start=start)
+    tree = learn_tree(codes, n_codes, is_ordered, settings=settings, progress=lambda *a: heard.append(a))
+    assert max(tree.n_states) <= 64
+    for tables in (tree.transition, tree.emission):
+        for table in tables:
+            assert table.dtype == np.float32
+            np.testing.assert_allclose(table.sum(axis=1), 1.0, rtol=1e-5)
+    p, q = 0.9 + 0.1 / 6, 0.9 + 0.1 / 12
+    entropy = (
+        np.log(72) - p * np.log(p) - (1 - p) * np.log((1 - p) / 5) - q * np.log(q) - (1 - q) * np.log((1 - q) / 11)
+    )
+    assert -mean_log_probability(tree, others, None, 1) == pytest.approx(entropy, abs=near)
+    assert [h[0] for h in heard] == list(range(1, len(heard) + 1)) and all(h[1] == settings.passes for h in heard)
+
+
+def test_same_seed_same_tree_whatever_the_threads():
+    codes, n_codes, is_ordered = blocks(3000)
+    settings = LearnSettings(n_states=12, passes=2, batch=1500)
+    one, two = (learn_tree(codes, n_codes, is_ordered, None, settings, 3, jobs) for jobs in (1, 2))
+    assert same(one, two)
+    assert not same(one, learn_tree(codes, n_codes, is_ordered, None, settings, 4, 1))
+
+
+def test_rows_of_no_weight_do_not_count():
+    codes, n_codes, is_ordered = blocks(600)
+    settings = LearnSettings(n_states=6, passes=2)
+    weight = (np.arange(600) < 400).astype(float)
+    wild = codes.copy()
+    wild[400:] = 0
+    assert same(learn_tree(codes, n_codes, is_ordered, weight, settings),
+                learn_tree(wild, n_codes, is_ordered, weight, settings))  # fmt: skip
+
+
+def test_missing_cells_are_summed_out():
+    codes, n_codes, is_ordered = blocks(3000)
+    hidden = np.random.default_rng(5).random(codes.shape) < 0.2
+    tree = learn_tree(np.where(hidden, n_codes, codes), n_codes, is_ordered, settings=LearnSettings(n_states=24))
+    independent = learn_tree(codes, n_codes, is_ordered, settings=LearnSettings(n_states=1))
+    others = blocks(2000, seed=1)[0]
+    assert mean_log_probability(tree, others, None, 1) > mean_log_probability(independent, others, None, 1) + 2.0
+
+
+def test_members_differ():
+    rng = np.random.default_rng(0)
+    codes = np.cumsum(rng.integers(0, 2, (500, 6)), axis=1)
+    args = (codes, np.full(6, 7), np.ones(6, dtype=bool), None)
+    found = {tuple(learn_tree(*args, LearnSettings(4, passes=0, perturb=1.0), seed).parent) for seed in range(6)}
+    assert len(found) > 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "n_codes", "is_ordered"),
+    [((1, 2), 3, False), ((20, 3), 5, True), ((300, 1), 9, True), ((300, 3), 1, True), ((300, 3), 1, False),
+     ((300, 2), 1000, True), ((300, 2), 1000, False), ((120, 300), 2, False)],
+)  # fmt: skip
+def test_odd_tables(shape, n_codes, is_ordered):
+    codes = np.random.default_rng(0).integers(0, n_codes + 1, shape)
+    settings = LearnSettings(n_states=8, passes=1)
+    tree = learn_tree(codes, np.full(shape[1], n_codes), np.full(shape[1], is_ordered), None, settings)
+    assert np.isfinite(mean_log_probability(tree, codes, None, 1))
+
+
+@pytest.mark.parametrize("start", ["shared", "local"])
+def test_all_cells_missing_but_one(start):
+    codes = np.full((300, 4), 3)
+    codes[0, 0] = 1
+    args = (codes, np.full(4, 3), np.array([True, False, True, False]), None, LearnSettings(8, start, passes=2))
+    tree = learn_tree(*args)
+    assert all(np.isfinite(table).all() for table in tree.transition + tree.emission)
