@@ -10,7 +10,7 @@ from ..table.evidence import Evidence
 from ..table.scale import distribution, draws
 from ..table.scale.scale import Scale
 from ..table.schema import Column
-from .evidence import CodeEvidence
+from .evidence import CodeEvidence, lost_atoms
 from .hidden_trees import HiddenTrees
 from .posterior import CodePosterior, OneRow, by_batches
 
@@ -74,8 +74,10 @@ def pdf(
     def of_value(value: np.ndarray) -> np.ndarray:
         return np.where(at_center(column, value)[:, None] == at_center(column, x), height, 0.0)
 
-    found = _ask(hidden, evidence, j, lambda scale, p: p @ distribution.pdf(scale, x).T, of_value, n_jobs, known)
-    return _but_nan(found, x)
+    def read(scale: Scale, p: np.ndarray) -> np.ndarray:
+        return p @ np.where(lost_atoms(scale, column, x), 0.0, distribution.pdf(scale, x).T)
+
+    return _but_nan(_ask(hidden, evidence, j, read, of_value, n_jobs, known), x)
 
 
 def quantile(

@@ -15,6 +15,8 @@ from .tree import HiddenTree
 
 Message = np.ndarray | None
 
+_IN_FLOAT32 = 3  # messages that may be multiplied in float32; what states differ by in more of them needs float64
+
 
 class Upward(NamedTuple):
     """What the pass from the leaves to the root found, for n rows; a list has one entry a node.
@@ -83,6 +85,9 @@ def down(tree: HiddenTree, upward: Upward, wanted: np.ndarray | None = None) -> 
 
 def without_each(base: np.ndarray, messages: list[Message]) -> list[np.ndarray]:
     """``base`` times all messages but one, scaled, for each of the messages in turn."""
+    if len(messages) > _IN_FLOAT32 and base.dtype != np.float64:
+        wide = [None if message is None else message.astype(np.float64) for message in messages]
+        return [found.astype(base.dtype) for found in without_each(base.astype(np.float64), wide)]
     before = [scaled(base)[0]]
     for message in messages[:-1]:
         before.append(before[-1] if message is None else scaled(before[-1] * message)[0])
@@ -120,6 +125,8 @@ def _up(tree: HiddenTree, own: Sequence[Message], n: int, keep: bool) -> Upward:
     below: list[Message] = [None] * m
     inside: list[Message] = [None] * m
     for k in range(m - 1, -1, -1):
+        here = below[k]
+        below[k] = here if here is None else here.astype(tree.dtype, copy=False)
         inside[k], log_top = times(below[k], own[k])
         log_scale += log_top
         here = inside[k]
@@ -130,7 +137,8 @@ def _up(tree: HiddenTree, own: Sequence[Message], n: int, keep: bool) -> Upward:
         above = int(tree.parent[k])
         if above >= 0:
             message[k] = sent
-            below[above], log_top = times(below[above], sent)
+            wide = sent.astype(np.float64) if len(tree.children[above]) > _IN_FLOAT32 else sent
+            below[above], log_top = times(below[above], wide)
             log_scale += log_top
         if not keep:
             message[k] = below[k] = inside[k] = None

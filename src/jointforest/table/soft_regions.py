@@ -8,7 +8,6 @@ import numpy as np
 
 from .cell_places import center, place
 from .conditions import AllOf, AnyOf, Not, normal
-from .interval_unions import Run
 from .meaning import Region, intersected, meaning_of, weighed
 from .schema import Column
 from .soft_conditions import About, Likely, width
@@ -88,18 +87,33 @@ def _of_about(column: Column, condition: About) -> Region:
             "give the value itself, or None"
         )
     if column.step > 0.0:
-        runs = _on_grid(column, mean, sd)
-        of_atoms = [next((w for (lo, hi), w in runs if lo < atom <= hi), -math.inf) for atom in column.atoms]
+        edges, weights = _on_grid(column, mean, sd)
     else:
-        z = np.linspace(-FAR, FAR, STEPS + 1)
-        runs = list(zip(_pairs(mean + sd * z), _step_means(z).tolist(), strict=True))
-        of_atoms = [-0.5 * z * z if abs(z) <= FAR else -math.inf for z in ((atom - mean) / sd for atom in column.atoms)]
+        edges, weights = mean + sd * _PLACES, _WEIGHTS
+    new = np.append(True, np.diff(weights) != 0.0)  # equal neighbours are one run
+    edges, weights = np.append(edges[:-1][new], edges[-1]), weights[new]
+    of_atoms = [_atom_weight(column, atom, mean, sd, edges, weights) for atom in column.atoms]
     held = sum(1 << k for k, weight in enumerate(of_atoms) if weight > -math.inf)
-    return weighed(runs, held, of_atoms)
+    of_atoms = [weight if weight > -math.inf else 0.0 for weight in of_atoms[: held.bit_length()]]
+    return Region(
+        tuple(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)),
+        held,
+        tuple(weights.tolist()) if weights.any() else (),
+        tuple(of_atoms) if any(of_atoms) else (),
+    )
 
 
-def _on_grid(column: Column, mean: float, sd: float) -> list[tuple[Run, float]]:
-    """Cells, or of a fine grid steps of several cells, with their log-likelihoods; cells of atoms stay alone."""
+def _atom_weight(column: Column, atom: float, mean: float, sd: float, edges: np.ndarray, weights: np.ndarray) -> float:
+    """Log-likelihood of an atom, on a grid that of its cell; -inf if it is too far off."""
+    if column.step > 0.0:
+        k = int(np.searchsorted(edges, atom)) - 1
+        return float(weights[k]) if 0 <= k < len(weights) else -math.inf
+    z = (atom - mean) / sd
+    return -0.5 * z * z if abs(z) <= FAR else -math.inf
+
+
+def _on_grid(column: Column, mean: float, sd: float) -> tuple[np.ndarray, np.ndarray]:
+    """Edges (k + 1,) and log-likelihoods (k,) of cells, or if the grid is fine of steps of cells; atoms' stay alone."""
     at, spread = place(column, mean), sd / column.step
     nearest = float(math.floor(at + 0.5))
     # likelihoods are relative to the best cell's: a precise measurement between two centres leaves both
@@ -107,16 +121,17 @@ def _on_grid(column: Column, mean: float, sd: float) -> list[tuple[Run, float]]:
     first, last = min(math.ceil(at - reach), nearest), max(math.floor(at + reach), nearest)
     ends = np.floor(np.linspace(first, last + 1.0, int(min(STEPS, last - first + 1)) + 1))
     alone = np.array([cell for atom in column.atoms if first <= (cell := center(column, atom)) <= last])
-    ends = np.unique(np.concatenate([ends, alone, alone + 1.0]))  # the numbers of the first cells of the steps
-    lowest = ends[:-1]
+    if len(alone):
+        ends = np.unique(np.concatenate([ends, alone, alone + 1.0]))
+    lowest = ends[:-1]  # the numbers of the first cells of the steps
     with np.errstate(over="ignore"):
         weights = 0.5 * (nearest - lowest) * (nearest + lowest - 2.0 * at) / spread / spread
     several = np.diff(ends) > 1.0
     if several.any():
         weights[several] = _step_means((ends - 0.5 - at) / spread)[several]
-    edges = column.center + (ends - 0.5) * column.step
-    runs = zip(_pairs(edges), np.minimum(weights, 0.0).tolist(), strict=True)
-    return [run for run in runs if run[1] > -0.5 * FAR * FAR - 1.0]
+    kept = np.flatnonzero(weights > -0.5 * FAR * FAR - 1.0)  # the others are at the ends
+    ends, weights = ends[kept[0] : kept[-1] + 2], np.minimum(weights[kept[0] : kept[-1] + 1], 0.0)
+    return column.center + (ends - 0.5) * column.step, weights
 
 
 def _step_means(z: np.ndarray) -> np.ndarray:
@@ -128,5 +143,6 @@ def _step_means(z: np.ndarray) -> np.ndarray:
     return np.asarray(np.log((simpson[:, None] * np.exp(-0.5 * points * points)).sum(axis=0)))
 
 
-def _pairs(edges: np.ndarray) -> list[Run]:
-    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+_PLACES = np.linspace(-FAR, FAR, STEPS + 1)
+"""Edges of a staircase, in standard deviations from the measured value."""
+_WEIGHTS = _step_means(_PLACES)

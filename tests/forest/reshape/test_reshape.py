@@ -108,6 +108,14 @@ def test_conditioned_columns_are_cut_to_the_evidence(seed: int) -> None:
             assert all(lies_in(model, j, x, cell) for x in draws[:, j])
 
 
+def test_a_condition_of_too_many_pieces_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+    monkeypatch.setattr("jointforest.forest.reshape.condition._MOST_BYTES", 1000)
+    assert joint.condition(body_mass_g=jf.between(4000, 5000)).n_leaves > 0
+    with pytest.raises(ValueError, match=r"cuts \d+ leaves into \d+ pieces, of .* GB; use given"):
+        joint.condition(body_mass_g=jf.about(4500, sd=100))
+
+
 @given(seeds)
 @settings(max_examples=40, deadline=None)
 def test_kept_columns_answer_as_with_the_others_missing(seed: int) -> None:

@@ -17,6 +17,9 @@ from ..posterior.weight_kernels import LEAVES, posterior_rows, row_scratch
 from .condition_kernels import parents, pieces
 from .rebuild import Nodes, Packed, nodes_of, packed, restricted_trees, without
 
+_MOST_BYTES = 4 * 2**30
+"""Size that parameter tables may have if they are much longer than before."""
+
 
 class _Pieces(NamedTuple):
     """What `condition_kernels.pieces` returns, of one column."""
@@ -50,7 +53,8 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
     Raises
     ------
     ValueError
-        If the evidence has probability 0, or a value so far out on its grid that no number lies between cells.
+        If the evidence has probability 0, or a value so far out on its grid that no number lies between cells; or if it
+        cuts leaves into so many pieces that they would take more than 4 GB.
 
     Notes
     -----
@@ -85,6 +89,7 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
     }
     nodes = _split(_reweighed(*nodes_of(leaves, small.leaf), scratch.value), cut)
     new = packed(nodes)
+    _check_size(forest, len(new.row))
 
     pinned = {j: float(x) for j, x in enumerate(evidence.value[0].tolist()) if x == x}
     schema = _pin(forest.schema, pinned)
@@ -116,6 +121,20 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
         and bool(small.old_tree[-1] == len(forest.trees.root) - 1)
         and len(small.old_tree) > 1,
     )
+
+
+def _check_size(forest: Forest, n_rows: int) -> None:
+    """Each piece of a leaf takes a whole row of the parameter tables."""
+    size = (
+        8
+        * n_rows
+        * (6 * len(forest.columns.step) + 2 * len(forest.columns.atom_value) + 2 * forest.leaves.level_mass.shape[1])
+    )
+    if size > _MOST_BYTES and n_rows > 2 * len(forest.leaves.tree):
+        raise ValueError(
+            f"the evidence cuts {len(forest.leaves.log_weight)} leaves into {n_rows} pieces, of {size / 2**30:.1f} GB; "
+            "use given(...), or evidence of fewer intervals: likely({between(a, b): likelihood, ...}) in place of about"
+        )
 
 
 def _regions(evidence: Evidence) -> dict[int, int]:

@@ -40,7 +40,7 @@ def quantiles(scale: Scale, weights: np.ndarray, q: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         share /= share.sum(axis=1, keepdims=True)
     known = np.asarray(np.isfinite(share).all(axis=1))
-    share = np.where(known[:, None], share, 1.0 / scale.n_codes)
+    share = np.where(known[:, None], share, np.isfinite(scale.log_code))
     up_to = np.cumsum(share, axis=1)
     up_to /= up_to[:, -1:]
     last = scale.n_codes - 1 - np.argmax(share[:, ::-1] > 0, axis=1)

@@ -1,0 +1,101 @@
+"""Random small hidden trees over columns of every kind, and random evidence about them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jointforest.hidden.hidden_trees import HiddenTrees
+from jointforest.hidden.tree import HiddenTree
+from jointforest.table.evidence import Evidence
+from jointforest.table.scale.scale import Scale
+from jointforest.table.schema import Column, Schema
+from tests.random_cases.cells import Cell, Region, make_evidence
+from tests.random_cases.evidence import random_region, soft
+from tests.table.scale.random_scales import KINDS, atoms_of, random_scale
+
+
+def random_hidden(
+    seed: int, d: int | None = None, dtype: type = np.float64, zeros: float = 0.15, kinds: tuple[str, ...] = KINDS
+) -> HiddenTrees:
+    """One to three trees of 1 to 4 states over 2 to 4 columns; a share of the tables' entries is 0."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(2, 5)) if d is None else d
+    scales = tuple(random_scale(str(rng.choice(kinds)), rng) for _ in range(d))
+    columns = tuple(column_of(rng, f"c{j}", scale) for j, scale in enumerate(scales))
+    trees = tuple(random_tree(rng, scales, dtype, zeros) for _ in range(int(rng.integers(1, 4))))
+    return HiddenTrees(Schema(columns, "pandas"), scales, trees, np.log(rng.dirichlet(np.ones(len(trees)))))
+
+
+def column_of(rng: np.random.Generator, name: str, scale: Scale) -> Column:
+    """A column that a scale may belong to."""
+    if scale.step == 0.0 and (scale.rate == 0.0).all() and np.array_equal(scale.lo, np.arange(float(len(scale.lo)))):
+        return Column(name, "categorical", "str", levels=tuple(f"level {k}" for k in range(len(scale.lo))))
+    ends = np.concatenate([scale.lo, scale.hi])
+    ends = ends[np.isfinite(ends)]
+    low, high = float(ends.min()) - 1.0, float(ends.max()) + 1.0
+    if scale.step > 0.0:
+        cells = rng.choice(12, 3, replace=False) - 4
+        atoms = tuple(sorted((scale.origin + cells * scale.step).tolist())) if rng.random() < 0.5 else ()
+        return Column(name, "rounded", "float64", scale.step, scale.origin, atoms, (), low, high)
+    atoms = atoms_of(scale)
+    return Column(name, "mixed" if atoms else "continuous", "float64", 0.0, 0.0, atoms, (), low, high)
+
+
+def random_tree(rng: np.random.Generator, scales: tuple[Scale, ...], dtype: type, zeros: float) -> HiddenTree:
+    """A tree over the columns in random order, each node below a random earlier one."""
+    column = rng.permutation(len(scales)).astype(np.int32)
+    parent = np.array([-1] + [int(rng.integers(k)) for k in range(1, len(scales))], np.int32)
+    H = rng.integers(1, 5, len(scales))
+    transition = [random_table(rng, 1 if k == 0 else H[parent[k]], H[k], dtype, zeros) for k in range(len(scales))]
+    emission = [random_table(rng, H[k], scales[j].n_codes, dtype, zeros) for k, j in enumerate(column.tolist())]
+    blank = tuple(rng.uniform(0.0, 1.0, h).astype(dtype) for h in H)
+    return HiddenTree(column, parent, tuple(transition), tuple(emission), blank)
+
+
+def random_table(rng: np.random.Generator, rows: int, columns: int, dtype: type, zeros: float) -> np.ndarray:
+    """Rows of shares, of which some are 0."""
+    table = rng.gamma(0.7, 1.0, (rows, columns)) + 1e-3
+    table[rng.random(table.shape) < zeros] = 0.0
+    table[table.sum(axis=1) == 0.0, 0] = 1.0
+    return (table / table.sum(axis=1, keepdims=True)).astype(dtype)
+
+
+def random_value(rng: np.random.Generator, column: Column, scale: Scale) -> float:
+    """A level, or a number: often one that the scale has, on a grid sometimes off a cell's centre."""
+    if column.is_categorical:
+        return float(rng.integers(len(column.levels)))
+    if column.atoms and rng.random() < 0.4:
+        return float(rng.choice(column.atoms))
+    if rng.random() < 0.15:
+        return float(rng.uniform(column.minimum - 3.0, column.maximum + 3.0))
+    s = int(rng.integers(len(scale.lo)))
+    lo, hi = max(float(scale.lo[s]), column.minimum - 4.0), min(float(scale.hi[s]), column.maximum + 4.0)
+    return float(rng.uniform(lo, hi)) if column.step == 0.0 else round_to_cell(rng, column, lo, hi)
+
+
+def round_to_cell(rng: np.random.Generator, column: Column, lo: float, hi: float) -> float:
+    """A number in a cell of the grid between two edges."""
+    k = np.rint((rng.uniform(lo, hi) - column.center) / column.step)
+    return float(column.center + (k + rng.choice([0.0, 0.3, -0.3])) * column.step)
+
+
+def random_cells(seed: int, hidden: HiddenTrees, n: int) -> list[list[Cell]]:
+    """Rows of values, regions hard and soft, and nothing; the first row is empty, the second one of values."""
+    rng = np.random.default_rng([seed, 1])
+    rows: list[list[Cell]] = []
+    for i in range(n):
+        shares = (1.0, 0.0, 0.0) if i == 0 else (0.0, 1.0, 0.0) if i == 1 else rng.dirichlet(np.ones(3))
+        row: list[Cell] = []
+        for column, scale in zip(hidden.schema.columns, hidden.scales, strict=True):
+            case = int(rng.choice(3, p=shares))
+            region = random_region(rng, column) if case == 2 else Region()
+            if case == 2 and rng.random() < 0.5:
+                region = soft(rng, column, region)
+            row.append((None, random_value(rng, column, scale), region)[case])
+        rows.append(row)
+    return rows
+
+
+def random_evidence(seed: int, hidden: HiddenTrees, n: int) -> Evidence:
+    """Random evidence of n rows; see `random_cells`."""
+    return make_evidence(random_cells(seed, hidden, n))
