@@ -107,17 +107,6 @@ def test_few_values_have_a_bin_each() -> None:
     assert code[0] == 2 and -20 < log_base[0] < -5
 
 
-def test_good_turing_discount() -> None:
-    # 30 values once, 10 twice, 1 a hundred times: D = 30 / (30 + 20)
-    values = np.concatenate([np.arange(30) * 10.0 + 1, np.repeat(np.arange(10) * 10.0 + 3, 2), np.full(100, 300.0)])
-    scale = learn_scale(WHOLE, values, None, 1)
-    mass = np.exp(codes_of(scale, np.array([3.0, 300.0]))[1]) * 150
-    unseen = float(np.exp(codes_of(scale, np.array([5.0]))[1][0])) * 150
-    assert mass[0] - unseen == pytest.approx(2 - 0.6, rel=0.03)
-    assert mass[1] - unseen == pytest.approx(100 - 0.6, rel=0.03)
-    assert unseen == pytest.approx((30 + 11 * 0.6) / 300, rel=0.5)
-
-
 def test_base_density_is_that_of_the_values() -> None:
     random = np.random.default_rng(1)
     x, new = random.gamma(2.0, 1.0, (2, 20_000))

@@ -1,0 +1,84 @@
+"""Which values of a grid are points: the choice against rows left out one by one, heaps and chance ties."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jointforest.table.scale.bins import cut
+from jointforest.table.scale.codes import codes_of
+from jointforest.table.scale.learn import learn_scale
+from jointforest.table.scale.points import DISCOUNTS, FACTORS, LEAST, MAX_POINTS, point_rows
+from jointforest.table.scale.runs import runs_of
+from jointforest.table.scale.tally import count_places
+from jointforest.table.schema import Column
+
+WHOLE = Column("x", "integer", "int64", step=1.0)
+
+
+def point_share(rows: list[float], cells: int, discount: float, factor: float, value: int) -> float:
+    """Probability of a value in a run of so many cells, learned from rows that all lie in it."""
+    counts = {x: rows.count(x) for x in set(rows)}
+    points = {x: factor * max(c - discount, 0.0) for x, c in counts.items() if c >= 2}
+    spread = max(len(rows) - sum(points.values()), LEAST)
+    return (points.get(value, 0.0) + spread / cells) / max(len(rows), LEAST)
+
+
+@given(st.integers(0, 2**32))
+def test_the_choice_makes_rows_left_out_likeliest(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    values = random.choice(np.array([random.poisson(6, 30), random.geometric(0.3, 30)])[0], 30).astype(float)
+    tally = count_places(WHOLE, values, None)
+    bins = cut(tally, 1)  # one bin, one run
+    runs = runs_of(tally, bins)
+    if bins.is_heavy.any():
+        return
+    cells = int(runs.hi[0] - runs.lo[0])
+    once, twice = np.count_nonzero(tally.rows == 1), np.count_nonzero(tally.rows == 2)
+    fits = {}
+    for discount in (once / (once + 2 * twice) if once else 0.0, *DISCOUNTS):
+        for factor in FACTORS:
+            fits[discount, factor] = math.fsum(
+                math.log(point_share(np.delete(values, i).tolist(), cells, discount, factor, values[i]))
+                for i in range(len(values))
+            )
+    found = point_rows(tally, bins, runs)
+    best = max(fits.values())
+    equal = [
+        np.where(tally.rows >= 2, factor * np.maximum(tally.rows - discount, 0.0), 0.0)
+        for (discount, factor), fit in fits.items()
+        if fit > best - 1e-9
+    ]
+    assert any(np.allclose(found, one) for one in equal)
+
+
+def mass_of(values: np.ndarray, at: list[float]) -> np.ndarray:
+    """Share of single values in a scale of one bin."""
+    return np.asarray(np.exp(codes_of(learn_scale(WHOLE, values, None, 1), np.array(at))[1]))
+
+
+def test_heaps_are_points_and_chance_ties_are_not() -> None:
+    random = np.random.default_rng(0)
+    smooth = np.rint(random.normal(0, 2000, 4000))
+    assert len(np.unique(smooth)) < 3500
+    tally = count_places(WHOLE, smooth, None)
+    bins = cut(tally, 64)
+    assert point_rows(tally, bins, runs_of(tally, bins)).sum() < 0.02 * len(smooth)
+    heaps = np.where(random.random(4000) < 0.5, np.rint(smooth / 100) * 100, smooth)
+    share = np.mean(heaps == 200)
+    at_heap, beside = mass_of(heaps, [200.0, 201.0])
+    assert at_heap == pytest.approx(share, rel=0.1)
+    assert beside < share / 20
+
+
+def test_at_most_so_many_points() -> None:
+    values = np.repeat(np.random.default_rng(1).choice(10**9, 20_000, replace=False).astype(float), 3)
+    values = np.append(values, np.full(50, 7.0))
+    scale = learn_scale(WHOLE, values, None, 4)
+    cells = np.isclose(scale.hi - scale.lo, 1.0)
+    assert 0.9 * MAX_POINTS < np.count_nonzero(cells) <= MAX_POINTS + 10
+    assert np.exp(codes_of(scale, np.array([7.0]))[1][0]) > 40 / 60_050
