@@ -11,12 +11,12 @@ from .times import TIME_STEPS
 
 MAX_CELLS = 2.0**51
 """Largest cell number on a grid: beyond it half a cell is no longer exact in float64."""
-MAX_DECIMALS = 6
+MAX_DECIMALS = 9
 FEW = 20
 
 
 def decimal_step(distinct: np.ndarray, eps: float = 2.3e-16) -> float:
-    """Coarsest step such that all values are multiples of it: 10^-k (k <= 6), or 2, 5, 25 or 125 times that; 0 if none.
+    """Coarsest step such that all values are multiples of it: 10^-k (k <= 9), or 2, 5, 25 or 125 times that; 0 if none.
 
     A multiple other than 1 is taken only if so many distinct values would share it by chance in less than one of
     a thousand columns. Whole numbers have step 1.

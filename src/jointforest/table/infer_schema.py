@@ -222,7 +222,7 @@ def _step(column: Column, cells: ColumnCells, distinct: np.ndarray, counts: np.n
     if column.kind == "rounded":
         if step == 0.0:
             raise ValueError(
-                f"column {column.name!r}: its values are not on a grid of up to 6 decimals, so it cannot be rounded; "
+                f"column {column.name!r}: its values are not on a grid of up to 9 decimals, so it cannot be rounded; "
                 "use the kind 'continuous'"
             )
         return step
