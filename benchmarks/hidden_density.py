@@ -1,4 +1,4 @@
-"""Hidden trees as densities: binary tables beside published figures, Adult in log-mass, a correlated normal, gef/ tables.
+"""Hidden trees as densities: binary tables beside published figures, Adult, a correlated normal, gef/ tables.
 
 Binary tables come as train, valid and test: states and smoothing are chosen on the validation rows, then a mixture is
 learned on both, and the test rows are read once.

@@ -9,7 +9,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from _common import HERE, arguments, finish, hide, median_seconds, peak_memory, progress, read, timed, verdict
 
