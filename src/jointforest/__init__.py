@@ -25,6 +25,7 @@ _HOME = {
     "Estimate": "face.information",
     "ExpectedPredictor": "face.expected",
     "Fidelity": "evaluation.result",
+    "FitReport": "face.fit_report",
     "ForestOutlierDetector": "learn.outliers",
     "GenerativeForestClassifier": "learn.generative.classifier",
     "GenerativeForestRegressor": "learn.generative.regressor",
@@ -42,6 +43,7 @@ _HOME = {
     "about": "table.soft_conditions",
     "between": "table.conditions",
     "fidelity": "evaluation.fidelity",
+    "fit": "learn.fit",
     "likely": "table.soft_conditions",
     "load": "face.load",
     "mix": "face.mix",
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from .evaluation.fidelity import fidelity
     from .evaluation.result import Fidelity
     from .face.expected import ExpectedPredictor
+    from .face.fit_report import FitReport
     from .face.information import ColumnDistance, Estimate
     from .face.joint import Joint
     from .face.load import load
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     from .ground.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
     from .language.errors import QuerySyntaxError
     from .learn.adversarial.adversarial import AdversarialForest
+    from .learn.fit import fit
     from .learn.generative.classifier import GenerativeForestClassifier
     from .learn.generative.regressor import GenerativeForestRegressor
     from .learn.hidden_tree_forest import HiddenTreeForest
@@ -76,6 +80,7 @@ __all__ = [
     "Estimate",
     "ExpectedPredictor",
     "Fidelity",
+    "FitReport",
     "ForestOutlierDetector",
     "GenerativeForestClassifier",
     "GenerativeForestRegressor",
@@ -94,6 +99,7 @@ __all__ = [
     "between",
     "datasets",
     "fidelity",
+    "fit",
     "likely",
     "load",
     "mix",

@@ -39,6 +39,7 @@ from ..table.frames import encode
 from ..table.schema import Schema
 from ..table.unseen_levels import warn_unseen
 from .ask import ask
+from .fit_report import FitReport
 from .information import ColumnDistance, Estimate, compare, divergence, entropy, mutual_information
 from .marginal import Marginal
 from .posterior import Posterior, conditions_of, posterior_of
@@ -54,6 +55,13 @@ class Joint:
     Parameters
     ----------
     model : Model
+    fitted_by : FitReport, optional
+
+    Attributes
+    ----------
+    model : Model
+    fitted_by : FitReport or None
+        What `jf.fit` compared and chose; files do not keep it.
 
     Examples
     --------
@@ -68,8 +76,9 @@ class Joint:
     True
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, fitted_by: FitReport | None = None) -> None:
         self.model = model
+        self.fitted_by = fitted_by
 
     def __repr__(self) -> str:
         names = ", ".join(self.columns[:4]) + (", ..." if len(self.columns) > 4 else "")

@@ -1,0 +1,63 @@
+"""What `jf.fit` compared, and what it chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One candidate.
+
+    Attributes
+    ----------
+    name : str
+    log_density : float
+        Mean over the held-out rows, in nats: of numbers on a grid, levels and atoms their mass.
+    seconds : float
+        To learn it from the rows compared on.
+    """
+
+    name: str
+    log_density: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What `jf.fit` compared, and what it chose; prints as a table. `Joint.fitted_by` has it; files do not keep it.
+
+    Attributes
+    ----------
+    budget : str or float
+    candidates : tuple of Judged
+        In the order in which they were learned; a mixture last.
+    chosen : dict of str to float
+        Members of the joint, by name, and their weights.
+    held_out : str
+        Which rows judged.
+    why : str
+    left_out : tuple of str
+        What the budget had no time for.
+    seconds : float
+        From start to end.
+    """
+
+    budget: str | float
+    candidates: tuple[Judged, ...]
+    chosen: dict[str, float]
+    held_out: str
+    why: str
+    left_out: tuple[str, ...]
+    seconds: float
+
+    def __str__(self) -> str:
+        width = max((len(one.name) for one in self.candidates), default=0)
+        lines = [f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; judged by {self.held_out}"]
+        if self.candidates:
+            lines.append(f"  {'candidate':<{width}}  {'log-density':>12}  {'seconds':>8}")
+        lines += [f"  {one.name:<{width}}  {one.log_density:>12.4f}  {one.seconds:>8.2f}" for one in self.candidates]
+        members = [f"{name} ({weight:.2f})" if len(self.chosen) > 1 else name for name, weight in self.chosen.items()]
+        lines.append(f"chosen: {' + '.join(members)}: {self.why}")
+        lines += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
+        return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""How `jf.fit` chooses: budgets, candidates, rows held out, what each candidate gives them, mixtures."""

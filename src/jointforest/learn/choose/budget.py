@@ -1,0 +1,60 @@
+"""Budgets: how much work a choice may take."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...ground.checks import Number, check
+
+
+class Budget(NamedTuple):
+    """How much work a choice may take.
+
+    Attributes
+    ----------
+    seconds : float
+        On two cores: what the number of states is chosen by; with ``is_clock`` what the clock is held against.
+    is_clock : bool
+        Whether the clock decides what is left out. Named budgets decide by estimates alone: the same on any machine.
+    n_states, n_members : int
+        Most states of hidden trees; how many of them.
+    n_trees : int
+        Trees of a forest.
+    rows : int
+        Most rows on which candidates are compared.
+    """
+
+    seconds: float
+    is_clock: bool
+    n_states: int
+    n_members: int
+    n_trees: int
+    rows: int
+
+
+_NAMED = {
+    "fast": Budget(5.0, False, n_states=64, n_members=1, n_trees=10, rows=3_000),
+    "default": Budget(40.0, False, n_states=256, n_members=1, n_trees=30, rows=12_000),
+    "best": Budget(300.0, False, n_states=512, n_members=4, n_trees=100, rows=40_000),
+}
+
+
+def budget_of(given: Any) -> Budget:
+    """The budget of a name, or of a number of seconds: then the dearest named one that takes no more, by the clock.
+
+    Raises
+    ------
+    ValueError
+        If it is neither a name nor a number above 0.
+
+    Examples
+    --------
+    >>> budget_of("fast").n_states, budget_of(60).n_states, budget_of(60).is_clock
+    (64, 256, True)
+    """
+    check("budget", given, (*_NAMED, Number(0, without="low", text="a number of seconds above 0")))
+    if isinstance(given, str):
+        return _NAMED[given]
+    seconds = float(given)
+    below = [budget for budget in _NAMED.values() if budget.seconds <= seconds]
+    return max(below, default=_NAMED["fast"])._replace(seconds=seconds, is_clock=True)

@@ -1,0 +1,177 @@
+"""The choice: candidates compared on a part of the rows, the chosen learned from all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from ...face.fit_report import Judged
+from ...model.model import Model
+from ...queries.reshape.mix import mix
+from ...table.schema import Schema
+from .budget import Budget
+from .candidates import Candidate, candidates, learn
+from .compare import Compared, Split, compare
+from .decide import decide
+from .folds import cut
+
+_HELD_SHARE = 0.2
+_FEW_ROWS = 3_000  # of fewer rows each is held out once
+_FOLDS = 5
+_FIRST = 0.1  # share of the clock's seconds for the first candidate
+_FEWEST_ROWS = 50  # on which candidates are compared however little time there is
+
+
+class Task(NamedTuple):
+    """A table to learn the joint distribution of.
+
+    Attributes
+    ----------
+    schema : Schema
+    cells : float64 array (n, d)
+        Encoded and snapped.
+    holdout : float64 array (m, d), optional
+        Rows to judge by.
+    budget : Budget
+    seed : int
+    n_jobs : int or None
+    start : float
+        When the clock was started, in seconds of `time.monotonic`.
+    tell : callable
+        Is told what happens, a line each.
+    """
+
+    schema: Schema
+    cells: np.ndarray
+    holdout: np.ndarray | None
+    budget: Budget
+    seed: int
+    n_jobs: int | None
+    start: float
+    tell: Callable[[str], None]
+
+    def fits(self, seconds: float) -> bool:
+        """Whether the clock leaves so much time; a named budget does not look at it."""
+        return not self.budget.is_clock or time.monotonic() - self.start + seconds <= self.budget.seconds
+
+    def seed_of(self, candidate: int) -> int:
+        return int(np.random.SeedSequence([self.seed, candidate]).generate_state(1)[0]) >> 1
+
+
+class Chosen(NamedTuple):
+    """The model, and what a `FitReport` says of it."""
+
+    model: Model
+    candidates: tuple[Judged, ...]
+    weight: dict[str, float]
+    held_out: str
+    why: str
+    left_out: tuple[str, ...]
+
+
+def choose(task: Task) -> Chosen:
+    """Compare, decide, learn from all rows."""
+    splits, held_out = _splits(task)
+    if not splits:
+        first = candidates(task.budget, len(task.cells), len(task.schema.columns), task.n_jobs)[0]
+        model = learn(first.learner, task.schema, task.cells, task.seed_of(0))
+        return Chosen(model, (), {first.name: 1.0}, held_out, "no row can be held out", ())
+    compared, left_out = _compare_all(task, splits)
+    decision = decide([one for _, one in compared], task.cells.shape[1], task.seed)
+    judged = [Judged(one.candidate.name, one.mean, one.seconds) for _, one in compared]
+    if not np.isnan(decision.mixture):
+        judged.append(Judged("mixture", decision.mixture, 0.0))
+    ending = _in_time(task, [one for _, one in compared], decision.weight, splits)
+    why = decision.why if not ending.left_out else "the best for which there is time"
+    used = np.flatnonzero(ending.weight)
+    models = []
+    for i in used.tolist():
+        k, one = compared[i]
+        if ending.is_learned:
+            models.append(one.model)
+        else:
+            task.tell(f"{one.candidate.name}: learning from all {len(task.cells):,} rows")
+            models.append(learn(one.candidate.learner, task.schema, task.cells, task.seed_of(k)))
+    model = models[0] if len(models) == 1 else mix(models, ending.weight[used])
+    named = {compared[i][1].candidate.name: float(ending.weight[i]) for i in used.tolist()}
+    return Chosen(model, tuple(judged), named, held_out, why, (*left_out, *ending.left_out))
+
+
+def _splits(task: Task) -> tuple[list[Split], str]:
+    """Rows to learn from and to judge by, and in words which; no split if all rows are equal."""
+    cells, budget = task.cells, task.budget
+    n, d = cells.shape
+    folds = _FOLDS if n < _FEW_ROWS else 1
+    rows = budget.rows
+    if budget.is_clock:
+        first = candidates(budget, n, d, task.n_jobs)[0]
+        rows = min(rows, max(_FEWEST_ROWS, int(_FIRST * budget.seconds / first.seconds)))
+        folds = 1 if folds * n > rows else folds
+    if task.holdout is not None:
+        some = np.sort(np.random.default_rng(task.seed).permutation(n)[:rows])
+        return [Split(cells[some], task.holdout)], f"the {len(task.holdout):,} rows of holdout"
+    found = [Split(cells[fold.learn], cells[fold.held]) for fold in cut(cells, rows, folds, _HELD_SHARE, task.seed)]
+    if not found:
+        return [], "no rows: all are equal"
+    if len(found) > 1:
+        return found, f"{n:,} rows, each held out once in {len(found)} folds"
+    return found, f"{len(found[0].held):,} held-out rows, learned from {len(found[0].learn):,}"
+
+
+def _compare_all(task: Task, splits: list[Split]) -> tuple[list[tuple[int, Compared]], list[str]]:
+    """Candidates compared, each with its number, and the names of those for which the clock leaves no time."""
+    n, d = task.cells.shape
+    rows = sum(len(split.learn) for split in splits)
+    budget, speed = task.budget, 1.0
+    compared: list[tuple[int, Compared]] = []
+    left_out: list[str] = []
+    for k in range(len(candidates(budget, n, d, task.n_jobs))):
+        candidate = candidates(budget._replace(seconds=budget.seconds / speed), n, d, task.n_jobs)[k]
+        if compared and not task.fits(speed * candidate.seconds * (rows + n)):
+            left_out.append(candidate.name)
+            continue
+        if budget.is_clock:
+            _compile(candidate)
+        one = compare(candidate, task.schema, splits, task.seed_of(k), task.n_jobs)
+        if budget.is_clock:
+            speed = one.seconds / (rows * candidate.seconds)
+        compared.append((k, one))
+        task.tell(f"{candidate.name}: held-out log-density {one.mean:.4f}, {one.seconds:.1f} s")
+    return compared, left_out
+
+
+def _compile(candidate: Candidate) -> None:
+    """Learn next to nothing, so that the time of what comes next is not that of compilation."""
+    clone(candidate.learner).fit(np.random.default_rng(0).standard_normal((20, 2)))
+
+
+class _Ending(NamedTuple):
+    """Weights of the compared, whether they are what is wanted as they are, and what there is no time for."""
+
+    weight: np.ndarray
+    is_learned: bool
+    left_out: list[str]
+
+
+def _in_time(task: Task, compared: list[Compared], weight: np.ndarray, splits: list[Split]) -> _Ending:
+    """What the clock leaves time to learn from all rows: the decision, else the best one of the candidates, else none.
+
+    Where there is time for none, the best is as it was learned from a part of the rows.
+    """
+    n = len(task.cells)
+    if len(splits) == 1 and len(splits[0].learn) == n:
+        return _Ending(weight, True, [])
+    seconds = np.array([one.seconds for one in compared]) * n / sum(len(split.learn) for split in splits)
+    if task.fits(float(seconds[weight > 0].sum())):
+        return _Ending(weight, False, [])
+    order = np.argsort([-one.mean for one in compared], kind="stable").tolist()
+    for i in order:
+        if task.fits(float(seconds[i])):
+            wanted = " + ".join(one.candidate.name for one, w in zip(compared, weight, strict=True) if w > 0)
+            return _Ending(np.eye(len(order))[i], False, [f"{wanted}, learned from all rows"])
+    late = f"learning from all rows ({compared[order[0]].candidate.name} learned from {len(splits[0].learn):,})"
+    return _Ending(np.eye(len(order))[order[0]], True, [late])
