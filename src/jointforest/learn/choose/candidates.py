@@ -14,9 +14,10 @@ from ..base import Rows
 from ..hidden_tree_forest import HiddenTreeForest
 from .budget import Budget
 
-_FEWEST_STATES = 16
+_FEWEST_STATES, _ROWS_A_STATE = 16, 16
 _FINAL = 0.65  # share of the budget for learning from all rows
-_MEMBERS = 4  # hidden trees where they cost next to nothing
+_LITTLE = 0.02  # share of the budget that is next to nothing
+_TREES, _MEMBERS = 100, 4  # trees of forests, and hidden trees, where they cost so little
 
 
 class Candidate(NamedTuple):
@@ -39,21 +40,27 @@ def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candi
     """Learners for a table of n rows and d columns, the cheapest first."""
     states = _states(budget, n, d)
     seconds = _hidden_seconds(d, states)
-    members = _MEMBERS if _MEMBERS * n * seconds <= 0.1 * budget.seconds else budget.n_members
+    members = _MEMBERS if _MEMBERS * n * seconds <= 4 * _LITTLE * budget.seconds else budget.n_members
     hidden = HiddenTreeForest(members, n_states=states, n_jobs=n_jobs)
-    forest = AdversarialForest(budget.n_trees, n_jobs=n_jobs)
+    row = 2.5e-7 * d  # of one tree
+    trees = _TREES if _TREES * n * row <= _LITTLE * budget.seconds else budget.n_trees
+    forest = AdversarialForest(trees, n_jobs=n_jobs)
     return [
-        Candidate("adversarial forest", forest, 2.5e-7 * d * budget.n_trees),
+        Candidate("adversarial forest", forest, row * trees),
         Candidate(f"{members} hidden tree{'s' * (members > 1)} of {states} states", hidden, members * seconds),
     ]
 
 
 def _states(budget: Budget, n: int, d: int) -> int:
-    """Most states whose learning from all rows is within the budget's share for it; fewer for few rows."""
+    """Most states with which learning from all rows takes no more than its share of the budget; fewer for few rows.
+
+    A named budget takes no less than half of its states, and as long as that needs.
+    """
     states = budget.n_states
-    while states > _FEWEST_STATES and (
-        budget.n_members * n * _hidden_seconds(d, states) > _FINAL * budget.seconds or states * 16 > n
-    ):
+    fewest = _FEWEST_STATES if budget.is_clock else states // 2
+    while states > fewest and budget.n_members * n * _hidden_seconds(d, states) > _FINAL * budget.seconds:
+        states //= 2
+    while states > _FEWEST_STATES and states * _ROWS_A_STATE > n:
         states //= 2
     return states
 

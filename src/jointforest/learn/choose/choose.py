@@ -23,6 +23,7 @@ _HELD_SHARE = 0.2
 _FEW_ROWS = 3_000  # of fewer rows each is held out once
 _FOLDS = 5
 _FIRST = 0.1  # share of the clock's seconds for the first candidate
+_SHARE_TO_MIX = 0.5  # of the rows: weights that fit what fewer rows teach would give forests of boxes too much
 _FEWEST_ROWS = 50  # on which candidates are compared however little time there is
 
 
@@ -81,7 +82,8 @@ def choose(task: Task) -> Chosen:
         model = learn(first.learner, task.schema, task.cells, task.seed_of(0))
         return Chosen(model, (), {first.name: 1.0}, held_out, "no row can be held out", ())
     compared, left_out = _compare_all(task, splits)
-    decision = decide([one for _, one in compared], task.cells.shape[1], task.seed)
+    may_mix = len(splits[0].learn) >= _SHARE_TO_MIX * len(task.cells)
+    decision = decide([one for _, one in compared], len(task.schema.columns), task.seed, may_mix)
     judged = [Judged(one.candidate.name, one.mean, one.seconds) for _, one in compared]
     if not np.isnan(decision.mixture):
         judged.append(Judged("mixture", decision.mixture, 0.0))

@@ -21,7 +21,7 @@ class Decision(NamedTuple):
     why: str
 
 
-def decide(compared: list[Compared], d: int, seed: int) -> Decision:
+def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
     """The weights of candidates for a table of d columns: one has all, or a mixture is better by enough."""
     means = np.array([one.mean for one in compared])
     best = int(means.argmax())
@@ -29,15 +29,13 @@ def decide(compared: list[Compared], d: int, seed: int) -> Decision:
     if len(means) == 1:
         return Decision(alone, np.nan, "the only candidate")
     table = np.column_stack([one.log_density for one in compared])
-    if len(table) < 4:
-        return Decision(alone, np.nan, "most probable held-out rows")
+    better = f"better by {means[best] - np.delete(means, best).max():.3f} nats than the next"
+    if not may_mix or len(table) < 4:
+        return Decision(alone, np.nan, better)
     mixture = float(judge_mixture(table, seed).mean())
-    with np.errstate(invalid="ignore"):
-        gain = mixture - means[best]
+    gain = mixture - means[best]
     if gain > _GAIN * d:
         weight = sparse_weights(table)
         if np.count_nonzero(weight) > 1:
-            return Decision(weight, mixture, f"a mixture is better by {gain:.3f} nats")
-    second = np.delete(means, best).max()
-    return Decision(alone, mixture, f"better by {means[best] - second:.3f} nats, and a mixture would gain "
-                    f"{max(gain, 0.0):.3f}, less than {_GAIN:g} a column")  # fmt: skip
+            return Decision(weight, mixture, f"a mixture is better by {gain:.3f} nats than the best alone")
+    return Decision(alone, mixture, f"{better}; a mixture would gain less than {_GAIN * d:.2f}")

@@ -1,0 +1,93 @@
+"""What is decided from log-densities of held-out rows; budgets and what they allow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jointforest.learn.choose.budget import budget_of
+from jointforest.learn.choose.candidates import candidates
+from jointforest.learn.choose.compare import Compared
+from jointforest.learn.choose.decide import decide
+
+
+def compared(log_density: np.ndarray) -> list[Compared]:
+    names = candidates(budget_of("fast"), 100, 2, None)
+    assert len(names) >= log_density.shape[1]
+    return [Compared(names[k], log_density[:, k], 1.0, None) for k in range(log_density.shape[1])]
+
+
+def test_the_most_probable_rows_win() -> None:
+    rng = np.random.default_rng(0)
+    first = rng.normal(-5, 1, 200)
+    decision = decide(compared(np.column_stack([first, first + 1.0])), 4, 0)
+    assert decision.weight.tolist() == [0.0, 1.0]
+    assert "better by 1.000 nats" in decision.why
+
+
+def test_a_mixture_wins_where_each_knows_other_rows() -> None:
+    here = np.arange(200) % 2 == 0
+    table = np.column_stack([np.where(here, -1.0, -9.0), np.where(here, -9.0, -1.0)])
+    decision = decide(compared(table), 4, 0)
+    assert decision.weight == pytest.approx([0.5, 0.5], abs=1e-6)
+    assert decision.mixture == pytest.approx(-1.0 - np.log(2), abs=0.02)
+    assert "mixture" in decision.why
+
+
+def test_a_mixture_that_gains_little_for_its_columns_is_not_worth_it() -> None:
+    rng = np.random.default_rng(1)
+    table = rng.normal([-4.95, -5.0], 0.8, (4_000, 2))
+    few, many = decide(compared(table), 4, 0), decide(compared(table), 40, 0)
+    assert np.count_nonzero(few.weight) == 2
+    assert many.weight.tolist() == [1.0, 0.0]
+    assert few.mixture == many.mixture
+
+
+def test_an_impossible_row_loses() -> None:
+    table = np.full((10, 2), -3.0)
+    table[4, 0] = -np.inf
+    assert decide(compared(table), 2, 0).weight[1] > 0
+
+
+def test_weights_are_not_found_where_few_rows_taught() -> None:
+    here = np.arange(200) % 2 == 0
+    table = np.column_stack([np.where(here, -1.0, -9.0), np.where(here, -9.0, -0.9)])
+    decision = decide(compared(table), 4, 0, may_mix=False)
+    assert decision.weight.tolist() == [0.0, 1.0]
+    assert np.isnan(decision.mixture)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_few_rows_judge_without_a_mixture(n: int) -> None:
+    table = np.tile([-2.0, -1.0], (n, 1))
+    decision = decide(compared(table), 2, 0)
+    assert decision.weight.tolist() == [0.0, 1.0]
+    assert np.isnan(decision.mixture)
+
+
+def test_one_candidate_is_chosen() -> None:
+    assert decide(compared(np.zeros((5, 1))), 2, 0).weight.tolist() == [1.0]
+
+
+def test_seconds_take_the_dearest_named_budget_within_them() -> None:
+    assert [budget_of(s).n_states for s in (0.1, 5, 39, 40, 10_000)] == [64, 64, 64, 256, 512]
+    assert budget_of(7).is_clock
+    assert budget_of(7).seconds == 7.0
+    assert not budget_of("best").is_clock
+
+
+@pytest.mark.parametrize("wrong", ["slow", 0, -1, float("nan"), None, True, "5"])
+def test_other_budgets_are_refused(wrong: object) -> None:
+    with pytest.raises(ValueError, match="budget must be 'fast', 'default', 'best' or a number of seconds above 0"):
+        budget_of(wrong)
+
+
+def test_larger_tables_have_fewer_states_and_few_rows_too() -> None:
+    def states(budget: str, n: int, d: int) -> int:
+        return int(candidates(budget_of(budget), n, d, None)[1].learner.n_states)
+
+    assert [states("default", n, 15) for n in (300, 4_096, 32_561, 10**6)] == [16, 256, 256, 128]
+    assert states("fast", 32_561, 15) == 64
+    assert states("best", 32_561, 15) == 512
+    assert states("default", 10**7, 500) == 128
+    assert int(candidates(budget_of(60), 10**7, 500, None)[1].learner.n_states) == 16
