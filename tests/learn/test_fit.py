@@ -124,7 +124,7 @@ def test_verbose_tells_and_ends_with_the_headline(penguins: pd.DataFrame, capsys
 def test_frames_of_all_libraries(library: str, joint: jf.Joint) -> None:
     frame = jf.datasets.load_penguins(library)
     mine = jf.fit(frame, budget="fast", random_state=0)
-    assert mine.fitted_by.chosen == pytest.approx(joint.fitted_by.chosen)
+    assert mine.fitted_by.chosen == pytest.approx(joint.fitted_by.chosen, abs=0.1)
     assert type(mine.sample(2, random_state=0)) is type(frame)
 
 

@@ -150,7 +150,8 @@ class HiddenTreeForest(Learner):
         seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
         trees = []
         for t, own in enumerate(seeds):
-            settings = LearnSettings(passes=self.max_iter, perturb=0.2 if t else 0.0)
+            states = 128 if isinstance(self.n_states, str) else self.n_states
+            settings = LearnSettings(n_states=states, passes=self.max_iter, perturb=0.2 if t else 0.0)
             tree = learn_tree(codes, n_codes, is_ordered, weight, settings, own, self.n_jobs, self._progress(t))
             trees.append(learn_blanks(tree, codes, weight, self.n_jobs))
         log_weight = np.full(len(trees), -np.log(len(trees)))
