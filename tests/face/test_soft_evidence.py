@@ -72,6 +72,7 @@ def test_a_measurement_on_a_grid_is_a_sum_over_cells() -> None:
     assert given.std("body_mass_g") == pytest.approx(np.sqrt((p * (cells - mean) ** 2).sum() / p.sum()), rel=5e-3)
 
 
+@pytest.mark.filterwarnings("ignore::jointforest.UnsupportedEvidenceWarning")
 def test_a_measurement_of_a_density_is_an_integral() -> None:
     x = np.linspace(-20, 25, 200_001)
     for mean, sd in ((4.0, 2.0), (9.0, 0.5), (0.0, 5.0)):
@@ -190,5 +191,18 @@ def test_text_of_soft_evidence() -> None:
     assert repr(given) == (
         "Posterior(species likely {'Adelie': 0.9, 'Gentoo': 0.1, others: 0.05}, "
         "flipper_length_mm likely {flipper_length_mm >= 200: 0.5, 190: 1}, "
-        "body_mass_g about 3700 (sd 100) and 3000 <= body_mass_g <= 4000)"
+        "body_mass_g about 3700 sd 100 and 3000 <= body_mass_g <= 4000)"
     )
+
+
+def test_soft_evidence_in_words() -> None:
+    text = "species likely {Adelie: 0.9, Gentoo: 0.1}, body_mass_g about 3700 sd 100"
+    given = joint().given(species=jf.likely({"Adelie": 0.9, "Gentoo": 0.1}), body_mass_g=jf.about(3700, sd=100))
+    assert joint().query(f"E(bill_length_mm | {text})") == given.mean("bill_length_mm")
+    assert joint().given(text).proba("sex") == given.proba("sex")
+    assert repr(given) == f"Posterior({text.replace('Adelie', repr('Adelie')).replace('Gentoo', repr('Gentoo'))})"
+    for function in ("P", "logp"):
+        with pytest.raises(ValueError, match="column 'body_mass_g': an event either happens or not"):
+            joint().query(f"{function}(body_mass_g about 3700 sd 100)")
+    with pytest.raises(ValueError, match=r"column 'body_mass_g': .* cannot be negated"):
+        joint().given("not (body_mass_g about 3700 sd 100)").mean("bill_length_mm")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from jointforest.language import Query, QuerySyntaxError, conditions_text, parse_conditions, parse_query
 from jointforest.table.conditions import AllOf, AnyOf, Interval, Not
+from jointforest.table.soft_conditions import about, likely
 
 KINDS = {
     "age": "integer",
@@ -30,6 +31,14 @@ def one(text: str) -> object:
     ("text", "expected"),
     [
         ("age = 40", 40),
+        ("age about 40 sd 2.5", about(40, sd=2.5)),
+        ("age ABOUT -4e2 SD 2 and age > 3", AllOf(about(-400.0, sd=2), Interval(3, None, "neither"))),
+        ("sex likely {Male: 0.7, Female: 3e-1}", likely({"Male": 0.7, "Female": 0.3})),
+        ("sex likely {Male: 1, others: 0.5}", likely({"Male": 1}, others=0.5)),
+        ("sex likely {'others': 1}", likely({"others": 1})),
+        ("age likely {40: 1, 20 <= age < 30: .5}", likely({40: 1, Interval(20, 30, "left"): 0.5})),
+        ("age likely {age in {1, 2}: 1, age > 5: 2}", likely({AnyOf(1, 2): 1, Interval(5, None, "neither"): 2})),
+        ("`hours per week` likely {`hours per week` between 1 and 2: 1}", likely({Interval(1, 2): 1})),
         ("age == +40", 40),
         ("age = -4.5e-3", -0.0045),
         ("age != 40", Not(40)),
@@ -131,6 +140,19 @@ def test_the_parts_of_a_query() -> None:
         ("P(sex = NA)", 8, "missing value"),
         ("P(sex in {})", 10, "empty list"),
         ("P(sex in {a b})", 12, "joined by ','"),
+        ("E(age | age about 40)", 20, "expected 'sd'"),
+        ("E(age | age about 40 sd 0)", 24, "sd is a number above 0"),
+        ("E(age | age about 40 sd much)", 24, "sd is a number above 0"),
+        ("E(age | sex likely Male)", 19, "expected '{'"),
+        ("E(age | sex likely {})", 20, "expected a value"),
+        ("E(age | sex likely {Male})", 24, "expected ':'"),
+        ("E(age | sex likely {Male: x})", 26, "expected a likelihood"),
+        ("E(age | sex likely {Male: 1, Male: 2})", 29, "second likelihood"),
+        ("E(age | sex likely {Male: 0})", 12, "all likelihoods are 0"),
+        ("E(age | sex likely {Male: 1", 27, "end with '}'"),
+        ("E(age | sex likely {age > 3: 1})", 20, "a condition on 'age' among likelihoods of 'sex'"),
+        ("E(age | age likely {age about 3 sd 1: 1})", 20, "likelihood of soft evidence"),
+        ("E(age | age " + "likely {age " * 5000, 608, "deep"),
         ("P(age = 1e999)", 8, "too large"),
         ("P(age = " + "9" * 5000 + ")", 8, "too large"),
         ("P(" + "(" * 5000, 52, "deep"),
@@ -164,6 +186,7 @@ def test_conditions_refused(text: str) -> None:
 PIECES = [
     "P(", "E(", "Q(", "logp(", "Mode(", ")", "(", "|", ",", " and ", " or ", " not ", " in ", " between ", "{", "}",
     "[", "]", "age", "sex", "smoker", "`hours per week`", '"a.b"', "'x'", "'", "`", "=", "<", "<=", ">", "!=", "-", "+",
+    " about ", " sd ", " likely ", ":", "others",
     "4", "0.5", "1e3", "1e999", ".", "Male", "true", "é", "²", "\n", "\u2264", "\u0301", "\x00", "NA",
 ]  # fmt: skip
 TEXT = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
@@ -192,8 +215,12 @@ def test_any_text_is_read_or_refused(text: str, known: bool) -> None:
 NAME = st.text(min_size=1, max_size=8)
 NUMBER = st.one_of(st.integers(-(10**20), 10**20), st.floats(allow_nan=False, allow_infinity=False))
 VALUE = st.one_of(NUMBER, st.text(max_size=8), st.booleans())
+LIKELIHOOD = st.floats(1e-300, 1e300)
 LEAF = st.one_of(
     VALUE,
+    st.builds(about, NUMBER, st.floats(1e-300, 1e300)),
+    st.dictionaries(st.text(max_size=8), LIKELIHOOD, min_size=1, max_size=3).map(likely),
+    st.builds(lambda value, x, others: likely({Interval(value, None): x}, others), NUMBER, LIKELIHOOD, LIKELIHOOD),
     st.builds(Interval, NUMBER, NUMBER, st.sampled_from(["both", "left", "right", "neither"])),
     st.builds(Interval, st.none(), NUMBER, st.sampled_from(["right", "neither"])),
     st.builds(Interval, NUMBER, st.none(), st.sampled_from(["left", "neither"])),

@@ -10,6 +10,7 @@ from ..language import Query, parse_query
 from ..model.model import Model
 from ..queries.posterior.density import log_density
 from ..table.build_evidence import intersect
+from ..table.conditions import check_hard
 from .posterior import Posterior, posterior_of
 
 
@@ -36,6 +37,7 @@ def ask(model: Model, text: str) -> Any:
 
 def _log_density(posterior: Posterior, query: Query) -> float:
     """log p(event | evidence), values counted by their density."""
+    check_hard(dict(query.event))
     weighed = posterior.weighed
     weighed.check()
     both = intersect(weighed.model.schema, weighed.evidence, dict(query.event))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..table.conditions import Interval
+from ..table.conditions import Interval, has_soft
+from ..table.soft_conditions import About, Likely, about, likely
 from .combine import Condition, Conditions, Value, any_of, merge, negate
 from .cursor import Cursor
 from .errors import QuerySyntaxError
@@ -100,6 +101,10 @@ class ConditionParser(Cursor):
             return column, negate(self.membership())
         if self.is_keyword("in", "between"):
             return column, self.membership()
+        if self.is_keyword("about"):
+            return column, self.measured(column)
+        if self.is_keyword("likely"):
+            return column, self.likelihoods(column)
         return column, self.lone(start, column)
 
     def lone(self, start: Token, column: str) -> Condition:
@@ -152,6 +157,67 @@ class ConditionParser(Cursor):
             values.append(self.value())
         self.expect(_CLOSING[opening], f"values are joined by ','; the list ends with '{_CLOSING[opening]}'")
         return any_of(values)
+
+    def measured(self, column: str) -> About:
+        """What follows a column: ``about`` a value, and the standard deviation ``sd``."""
+        self.advance()
+        value, hint = self.value(), f"write {column} about 40 sd 2"
+        if not self.is_keyword("sd"):
+            raise self.fail(f"expected 'sd', found {self.found()}", hint=hint)
+        self.advance()
+        start = self.token
+        try:
+            return about(value, self.value())
+        except (TypeError, ValueError) as error:
+            raise self.fail("sd is a number above 0", start, hint) from error
+
+    def likelihoods(self, column: str) -> Likely:
+        """What follows a column: ``likely`` and the likelihoods of values, or of conditions on the column."""
+        start, hint = self.advance(), f"write {column} likely {{a: 0.7, b: 0.3, others: 0.1}}"
+        self.expect("{", hint)
+        found: dict[Condition, float] = {}
+        others = 0.0
+        while True:
+            key = self.token
+            is_others = self.is_keyword("others") and self.is_symbol(":", ahead=1)
+            said = self.advance().value if is_others else self.outcome(column)
+            if said in found and not is_others:
+                raise self.fail("a second likelihood of one value", key)
+            self.expect(":", hint)
+            if self.token.sort != "number":
+                raise self.fail(f"expected a likelihood, found {self.found()}", hint=hint)
+            likelihood = float(self.advance().value)
+            if is_others:
+                others = likelihood
+            else:
+                found[said] = likelihood
+            if not self.is_symbol(","):
+                break
+            self.advance()
+        self.expect("}", "likelihoods are joined by ','; they end with '}'")
+        try:
+            return likely(found, others)
+        except ValueError as error:
+            raise self.fail("all likelihoods are 0, or there are none", start, hint) from error
+
+    def outcome(self, column: str) -> Condition:
+        """A value, or a condition on the column, that has a likelihood."""
+        at, start = self.at, self.token
+        if start.sort != "backtick":
+            value = self.value()
+            if self.is_symbol(":", ",", "}"):
+                return value
+        self.at = at
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self.fail(f"likelihoods more than {_DEEPEST} deep")
+        of, condition = self.condition()
+        self.depth -= 1
+        if of != column:
+            raise self.fail(f"a condition on {of!r} among likelihoods of {column!r}", start)
+        if has_soft(condition):
+            raise self.fail("the likelihood of soft evidence", start, "multiply the likelihoods, and write them down")
+        return condition
 
     def compared(self, op: str, value: Value) -> Condition:
         """Condition that a column stands in a relation to a value."""

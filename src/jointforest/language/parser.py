@@ -13,6 +13,9 @@ Grammar (keywords and functions in any case)::
     condition = column op value | column ["not"] "between" value "and" value
               | column ["not"] "in" "{" value {"," value} "}"        also ( ) and [ ]
               | value op column [op value]                           40 <= age < 60
+              | column "about" value "sd" number                     soft evidence: a measurement,
+              | column "likely" "{" entry {"," entry} "}"            or how likely what was seen is
+    entry     = (value | condition | "others") ":" number            of a value, a condition on this column, the rest
               | column                                               a boolean column, true
     op        = "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">="
     column    = word | `..` | ".."                                   the quote doubled stands for itself

@@ -1,4 +1,4 @@
-"""Conditions to text that the parser reads back as the same conditions; for soft evidence it has no words."""
+"""Conditions to text that the parser reads back as the same conditions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..table.conditions import AllOf, AnyOf, Interval, Not, normal
-from ..table.soft_conditions import About, Likely, Soft
+from ..table.soft_conditions import About, Likely, Soft, width
 from .tokens import KEYWORDS, is_word_character
 
 
@@ -54,9 +54,15 @@ def condition_text(column: str, condition: Any, nested: bool = False) -> str:
 
 def _soft_text(column: str, condition: Likely | About) -> str:
     if isinstance(condition, About):
-        return f"{column} about {_value_text(condition.value)} (sd {condition.sd})"
-    parts = [f"{_key_text(column, normal(key))}: {x:g}" for key, x in condition.likelihoods]
-    return f"{column} likely {{{', '.join([*parts, f'others: {condition.others:g}'] if condition.others else parts)}}}"
+        return f"{column} about {_value_text(condition.value)} sd {_number_text(width(condition.sd))}"
+    parts = [f"{_key_text(column, normal(key))}: {_number_text(x)}" for key, x in condition.likelihoods]
+    if condition.others:
+        parts.append(f"others: {_number_text(condition.others)}")
+    return f"{column} likely {{{', '.join(parts)}}}"
+
+
+def _number_text(x: float) -> str:
+    return str(int(x)) if x.is_integer() and x < 1e9 else repr(x)
 
 
 def _key_text(column: str, key: Any) -> str:

@@ -12,7 +12,7 @@ KEYWORDS = {"and", "or", "not", "in", "between"}
 """Words, in any case, that are neither names nor values unless quoted."""
 
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_SYMBOLS = ("<=", ">=", "==", "!=", "<>", "<", ">", "=", "(", ")", "[", "]", "{", "}", ",", "|", "+", "-")
+_SYMBOLS = ("<=", ">=", "==", "!=", "<>", "<", ">", "=", "(", ")", "[", "]", "{", "}", ",", "|", "+", "-", ":")
 _SPELLINGS = {"==": "=", "<>": "!=", "\u2264": "<=", "\u2265": ">=", "\u2260": "!="}
 _QUOTES = {"'": "string", '"': "double", "`": "backtick"}
 _LONGEST_NUMBER = 400
