@@ -11,7 +11,9 @@ from ..ensembles.read import read_ensemble
 from ..ground.checks import check_number
 from ..ground.random_state import seed_of
 from ..ground.warnings import UnsupportedEvidenceWarning, warn
+from ..queries.expectation.by_draws import Answers, expected_by_draws
 from ..queries.expectation.expectation import Rows, expected, knows_splits, with_table
+from ..queries.expectation.features import match_features
 from ..queries.expectation.match import MatchedEnsemble, match_ensemble
 from ..queries.expectation.predictions import expected_answer, spread
 from ..queries.refit.refit import refit_values, row_weights, targets
@@ -35,8 +37,8 @@ class ExpectedPredictor:
     model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, or `ensembles.table.Ensemble`
         Trees, forests, or boosted trees.
     joint : Joint
-        Of the model's columns, matched by name, and of any others, such as the target: what is known of these counts as
-        well. The features of a model without names are the first columns.
+        Of any parts. Of the model's columns, matched by name, and of any others, such as the target: what is known of
+        these counts as well. The features of a model without names are the first columns.
     tolerance : float
         How large an error of the sum over trees may be (see `error_bound`), as a share of half the range that the sum
         has: 0 is exact; 1e-4 may leave out what is improbable.
@@ -100,9 +102,11 @@ class ExpectedPredictor:
         self.joint: Joint = joint
         self.tolerance, self.n_draws, self.n_jobs = float(tolerance), int(n_draws), n_jobs
         self.random_state = random_state
-        self._matched = match_ensemble(read_ensemble(model), joint.model.forest_for("an expected prediction"))
-        names = tuple(joint.schema.names[j] for j in self._matched.column)
-        self._ensemble = self._matched.ensemble._replace(names=names)
+        ensemble = read_ensemble(model)
+        self._features = match_features(ensemble, joint.schema)
+        self._matched = match_ensemble(ensemble, joint.model.forest) if joint.model.is_forest else None
+        names = tuple(joint.schema.names[j] for j in self._features.column)
+        self._ensemble = ensemble._replace(names=names)
         self.feature_names_in_ = np.array(names, dtype=object)
         if self._ensemble.classes is not None:
             self.classes_ = np.asarray(self._ensemble.classes)
@@ -158,6 +162,10 @@ class ExpectedPredictor:
         - ``"sample"``: the mean over ``n_draws`` completions, stratified, corrected by the exact mean of the log-odds.
         - ``"auto"``: exact for rows with at most 4096 combinations of cells, completions for the others.
 
+        All of this is of a joint that is one forest. With any other joint "auto" is exact for rows that lack at most
+        one of the columns that the model splits, and takes draws for the others, numbers included; `standard_error`
+        says how far off they are. There is no "probit", and "exact" refuses rows that would need draws.
+
         Parameters
         ----------
         X : frame of n rows
@@ -209,8 +217,48 @@ class ExpectedPredictor:
             Exact for rows with few combinations of cells or few pairs of leaves, else from ``n_draws`` completions.
         """
         rows = self._rows(X)
+        if self._matched is None:
+            return _flat(np.sqrt(self._drawn(rows).variance))
         variance = spread(self._ready(rows), rows, self.n_draws, seed_of(self.random_state), self.n_jobs)[1]
         return _flat(np.sqrt(variance))
+
+    def standard_error(self, X: Any, method: str = "auto") -> np.ndarray:
+        """Standard errors of `predict` (of numbers) or `predict_proba`, where they are means over draws; 0 elsewhere.
+
+        A joint that is one forest needs draws only of classes by log-odds and of exponentials. Of any other joint
+        (hidden trees, mixtures) all rows that lack two or more of the model's split columns are means over
+        ``n_draws`` completions: four times as many draws halve the error.
+
+        Parameters
+        ----------
+        X : frame of n rows
+            As of `predict`.
+        method : {"auto", "exact", "probit", "sample"}
+            As of `predict_proba`.
+
+        Returns
+        -------
+        float64 array (n,), or of a classifier (n, K)
+            NaN where the joint gives the known cells probability 0.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> from sklearn.ensemble import RandomForestRegressor
+        >>> penguins = jf.datasets.load_penguins().dropna()
+        >>> X, y = penguins[["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]], penguins["body_mass_g"]
+        >>> model = RandomForestRegressor(10, random_state=0).fit(X, y)
+        >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins).joint_
+        >>> predictor = jf.ExpectedPredictor(model, joint, n_draws=256)
+        >>> bool((predictor.standard_error(X[["bill_length_mm"]].head(3)) < 100).all())
+        True
+        >>> predictor.standard_error(X.head(2))
+        array([0., 0.])
+        """
+        error = self._expect(X, method)[1]
+        if self._ensemble.classes is None:
+            return error[:, 0]
+        return np.hstack([error, error]) if self._ensemble.link == "logistic" else error
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Expected sums over trees before the link: log-odds, logarithms; predictions where there is no link.
@@ -225,6 +273,8 @@ class ExpectedPredictor:
         float64 array (n,), or (n, K) if the model has K sums
         """
         rows = self._rows(X)
+        if self._matched is None:
+            return _flat(self._drawn(rows).mean)
         return _flat(expected(self._ready(rows), rows, self.tolerance, self.n_jobs)[0])
 
     def error_bound(self, X: Any) -> np.ndarray:
@@ -239,7 +289,13 @@ class ExpectedPredictor:
         -------
         float64 array (n,), or (n, K) if the model has K sums
             Rounding is left aside. 0 for complete rows, and everywhere if the tolerance is 0.
+
+        Raises
+        ------
+        ValueError
+            If the joint is not one forest: its answers are means over draws, see `standard_error`.
         """
+        self.joint.model.forest_for("a certified bound of the error (see standard_error)")
         rows = self._rows(X)
         return _flat(expected(self._ready(rows), rows, self.tolerance, self.n_jobs)[1])
 
@@ -280,7 +336,7 @@ class ExpectedPredictor:
         ------
         ValueError
             As of `predict`; missing or unknown entries of y; a method that does not fit the model; a model that
-            predicts the exponential of a sum; rows of probability 0.
+            predicts the exponential of a sum; rows of probability 0; a joint that is not one forest.
 
         Notes
         -----
@@ -300,6 +356,7 @@ class ExpectedPredictor:
         >>> bool(abs(again.predict(penguins[columns]) - model.predict(penguins[columns])).max() < 1e-6)
         True
         """
+        self.joint.model.forest_for("refit")
         rows = self._rows(X)
         ensemble, n = self._ensemble, len(rows.X)
         value = refit_values(
@@ -314,7 +371,7 @@ class ExpectedPredictor:
             self.n_jobs,
         )
         return ExpectedPredictor(
-            self._matched.ensemble._replace(value=value),
+            self._features.ensemble._replace(value=value),
             self.joint,
             self.tolerance,
             n_draws=self.n_draws,
@@ -325,20 +382,32 @@ class ExpectedPredictor:
     # -- helpers
 
     def _answer(self, X: Any, method: str) -> np.ndarray:
-        rows = self._rows(X)
-        seed = seed_of(self.random_state)
-        answer = expected_answer(self._ready(rows), rows, method, self.n_draws, seed, self.tolerance, self.n_jobs)
+        answer = self._expect(X, method)[0]
         lost = int(np.isnan(answer[:, 0]).sum())
         if lost:
             warn(f"{lost} of {len(answer)} rows have probability 0: no prediction", UnsupportedEvidenceWarning)
         return answer
+
+    def _expect(self, X: Any, method: str) -> tuple[np.ndarray, np.ndarray]:
+        """Expected answers and their standard errors, each (n, K)."""
+        rows = self._rows(X)
+        if self._matched is None:
+            found = self._drawn(rows, method)
+            return found.answer, found.answer_error
+        seed = seed_of(self.random_state)
+        return expected_answer(self._ready(rows), rows, method, self.n_draws, seed, self.tolerance, self.n_jobs)
+
+    def _drawn(self, rows: Rows, method: str = "auto") -> Answers:
+        """Answers under a joint that is not one forest."""
+        seed = seed_of(self.random_state)
+        return expected_by_draws(self._features, self.joint.model, rows, method, self.n_draws, seed, self.n_jobs)
 
     def _rows(self, X: Any) -> Rows:
         """A frame as the joint and the model see it."""
         schema = self.joint.schema
         if isinstance(X, np.ndarray) and X.ndim == 2:
             X = self._whole(X)
-            features = X[:, self._matched.column]
+            features = X[:, self._features.column]
         else:
             features = X
         values, unseen = encode(schema, X)
@@ -347,7 +416,7 @@ class ExpectedPredictor:
 
     def _whole(self, X: np.ndarray) -> np.ndarray:
         """An array of the model's features, or of all columns, as one of all columns."""
-        d, column = len(self.joint.schema.names), self._matched.column
+        d, column = len(self.joint.schema.names), self._features.column
         if X.shape[1] == d:
             return X
         if X.shape[1] != len(column):
@@ -362,8 +431,9 @@ class ExpectedPredictor:
     def _ready(self, rows: Rows) -> MatchedEnsemble:
         """The ensemble, with a table of masses once enough rows ask for it."""
         matched = self._matched
+        assert matched is not None
         if not matched.masses.table.size:
-            n = int((~knows_splits(matched, rows)).sum())
+            n = int((~knows_splits(self._features, rows)).sum())
             if n * _ENTRIES_A_ROW > len(matched.components.leaf) * len(matched.regions.column):
                 self._matched = matched = with_table(matched, n_jobs=self.n_jobs)
         return matched

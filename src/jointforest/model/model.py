@@ -29,6 +29,11 @@ class Model:
     log_weight: np.ndarray
 
     @property
+    def is_forest(self) -> bool:
+        """Whether the only part is a forest of boxes."""
+        return len(self.parts) == 1 and isinstance(self.parts[0], ForestPart)
+
+    @property
     def forest(self) -> Forest:
         """The forest, where it is the only part; a ValueError elsewhere."""
         return self.forest_for("this")

@@ -15,6 +15,7 @@ from ...ground.threads import chunks, map_ordered
 from ...table.distinct_rows import distinct_rows
 from ...table.evidence import Evidence
 from .component_kernels import fill_region_masses
+from .features import Features, split_features
 from .leaf_probability_kernels import expected_rows, leaf_rows
 from .match import MatchedEnsemble
 from .scratch import row_scratch
@@ -112,7 +113,7 @@ def expected(
     """
     n_outputs = matched.middle.shape[1]
     mean, error = np.empty((len(rows.X), n_outputs)), np.zeros((len(rows.X), n_outputs))
-    complete = knows_splits(matched, rows)
+    complete = knows_splits(matched.features, rows)
     whole = np.flatnonzero(complete)
     mean[whole] = raw(matched.ensemble, rows.X[whole], rows.other[whole], n_jobs)
     part = np.flatnonzero(~complete)
@@ -162,10 +163,10 @@ def leaf_probability(matched: MatchedEnsemble, rows: Rows, n_jobs: int | None = 
     )
 
 
-def knows_splits(matched: MatchedEnsemble, rows: Rows) -> np.ndarray:
+def knows_splits(features: Features, rows: Rows) -> np.ndarray:
     """Whether each row knows every feature that is split, bool (n,)."""
-    features = np.unique(matched.splits.feature[matched.splits.feature >= 0])
-    return np.asarray((~np.isnan(rows.X[:, features]) | rows.other[:, features]).all(axis=1))
+    split = split_features(features)
+    return np.asarray((~np.isnan(rows.X[:, split]) | rows.other[:, split]).all(axis=1))
 
 
 def take(rows: Rows, index: np.ndarray) -> Rows:

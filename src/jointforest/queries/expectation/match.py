@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ensembles.evaluate import by_position, level_codes
-from ...ensembles.hashed_levels import HashedLevels
 from ...ensembles.table import Ensemble
 from ...forest.forest import Forest
 from ...ground.records import record
 from ...leaves.table import Leaves
 from ...table.columns import Columns
-from ...table.schema import Column, near
 from .components import Components, RegionMasses, dependent_size, joint_components, level_masses
+from .features import Features, match_features
 from .split_regions import SplitRegions, Splits, split_regions
 
 
@@ -51,12 +49,7 @@ class MatchedEnsemble:
 
     Attributes
     ----------
-    ensemble : Ensemble
-    column : int32 array (n_features,)
-        The joint's column of each feature.
-    level_value : float64 array (S,)
-        What each level of the joint is to the model: a code, or a number; NaN if the model does not know the level (or
-        has no such column).
+    features : Features
     splits : Splits
     regions : SplitRegions
     components : Components
@@ -71,9 +64,7 @@ class MatchedEnsemble:
     model : Forest
     """
 
-    ensemble: Ensemble
-    column: np.ndarray
-    level_value: np.ndarray
+    features: Features
     splits: Splits
     regions: SplitRegions
     components: Components
@@ -83,6 +74,10 @@ class MatchedEnsemble:
     dependent_size: int
     masses: RegionMasses
     model: Forest
+
+    @property
+    def ensemble(self) -> Ensemble:
+        return self.features.ensemble
 
     def arrays(self) -> MatchedArrays:
         """What kernels read."""
@@ -110,20 +105,14 @@ def match_ensemble(ensemble: Ensemble, model: Forest) -> MatchedEnsemble:
     ValueError
         A feature without a column; numbers where the other has levels, levels of which the model knows none, dates.
     """
-    column = _columns(ensemble, model)
-    level_value = np.full(int(model.columns.level_start[-1]), np.nan)
-    for f, j in enumerate(column.tolist()):
-        values = _level_values(ensemble, f, model.schema.columns[j])
-        first = model.columns.level_start[model.columns.slot[j]] if len(values) else 0
-        level_value[first : first + len(values)] = values
+    features = match_features(ensemble, model.schema)
+    column, level_value = features.column, features.level_value
     splits, regions = split_regions(ensemble, model.columns, column, level_value)
     components = joint_components(model)
     no_place = np.full(len(regions.column), -1, dtype=np.int32)
     middle, half = _ranges(ensemble)
     return MatchedEnsemble(
-        ensemble=ensemble,
-        column=column,
-        level_value=level_value,
+        features=features,
         splits=splits,
         regions=regions,
         components=components,
@@ -134,60 +123,6 @@ def match_ensemble(ensemble: Ensemble, model: Forest) -> MatchedEnsemble:
         masses=RegionMasses(level_masses(model, components), np.empty((0, 0)), no_place),
         model=model,
     )
-
-
-def _columns(ensemble: Ensemble, model: Forest) -> np.ndarray:
-    """The joint's column of each feature."""
-    names, d = model.schema.names, len(model.schema.names)
-    if by_position(ensemble) and not set(ensemble.names) <= set(names):
-        if len(ensemble.names) > d:
-            raise ValueError(
-                f"the {ensemble.library} has {len(ensemble.names)} features without names, the joint only {d} columns; "
-                "fit the model on a frame with the joint's names"
-            )
-        return np.arange(len(ensemble.names), dtype=np.int32)
-    absent = [name for name in ensemble.names if name not in names]
-    if absent:
-        shown = ", ".join(f"{name!r} ({near(name, names)})" for name in absent[:3])
-        more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
-        raise ValueError(
-            f"the {ensemble.library} takes columns that the joint does not have: {shown}{more}; "
-            "fit the joint on a table with the model's columns"
-        )
-    return np.array([model.schema.index(name) for name in ensemble.names], dtype=np.int32)
-
-
-def _level_values(ensemble: Ensemble, f: int, column: Column) -> np.ndarray:
-    """What each level of a column is to feature f; empty of a column of numbers."""
-    levels = ensemble.categories[f]
-    what = f"column {column.name!r}: the {ensemble.library} takes "
-    if column.kind == "datetime":
-        raise ValueError(f"{what}{'numbers' if levels is None else 'levels'}, the joint has dates; make them numbers")
-    if not column.is_categorical:
-        if levels is None:
-            return np.empty(0)
-        hint = f"fit the joint with kinds={{{column.name!r}: 'categorical'}}"
-        raise ValueError(f"{what}levels{_such_as(levels)}, in the joint it is {column.kind}; {hint}")
-    if levels is None:
-        text = [level for level in column.levels if isinstance(level, str)]
-        if text:
-            raise ValueError(
-                f"{what}numbers, the joint has levels such as {text[0]!r}; fit both on the same column, either as "
-                "numbers or as categories that the model knows itself"
-            )
-        return np.array([float(level) for level in column.levels])
-    code = level_codes(levels, column.levels, column.name)
-    # a model that lists only the levels that it splits by may know others all the same
-    if len(levels) and not isinstance(levels, HashedLevels) and len(code) and (code < 0).all():
-        raise ValueError(
-            f"{what}levels such as {levels[0]!r}, and knows none of the joint's, such as {column.levels[0]!r}"
-        )
-    return np.where(code < 0, np.nan, code)
-
-
-def _such_as(levels: tuple) -> str:
-    """An example for a message, if there is one that a user knows."""
-    return f" such as {levels[0]!r}" if len(levels) and not isinstance(levels, HashedLevels) else ""
 
 
 def _ranges(ensemble: Ensemble) -> tuple[np.ndarray, np.ndarray]:

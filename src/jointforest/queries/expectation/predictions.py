@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...ensembles.evaluate import apply_link
 from ...ground.checks import check
-from .expectation import Rows, expected, take
+from .expectation import Rows, expected, knows_splits, take
 from .match import MatchedEnsemble
 from .second_moments import MOST_CELLS, MOST_PAIRS, Moments, by_cells, by_pairs, completed
 
 METHODS = ("auto", "exact", "probit", "sample")
 _EXACT_CELLS = 10**6
 _AT_ONCE = 4096
+
+
+class Answered(NamedTuple):
+    """Expected answers (n, K), and the standard error (n, K) of each: 0 where it is no mean over draws."""
+
+    answer: np.ndarray
+    error: np.ndarray
 
 
 def expected_answer(
@@ -23,8 +32,8 @@ def expected_answer(
     seed: int = 0,
     tolerance: float = 0.0,
     n_jobs: int | None = -1,
-) -> np.ndarray:
-    """E[link(F) | known cells], float64 (n, K).
+) -> Answered:
+    """E[link(F) | known cells].
 
     With an identity link it is E[F] itself, whatever the method.
 
@@ -47,7 +56,7 @@ def expected_answer(
 
     Returns
     -------
-    float64 array (n, K)
+    Answered
         NaN where the joint gives the known cells probability 0.
 
     Raises
@@ -62,11 +71,11 @@ def expected_answer(
             f"method='probit' is for the log-odds of two classes; the model's link is {link!r}: use 'auto'"
         )
     if link == "identity":
-        return expected(matched, rows, tolerance, n_jobs)[0]
+        return _sure(expected(matched, rows, tolerance, n_jobs)[0])
     if method == "probit":
         mean, variance = spread(matched, rows, m, seed, n_jobs)
         # MacKay, "The evidence framework applied to classification networks" (1992): a normal F, its tail a probit
-        return apply_link(link, mean / np.sqrt(1.0 + np.pi / 8.0 * variance))
+        return _sure(apply_link(link, mean / np.sqrt(1.0 + np.pi / 8.0 * variance)))
     if method == "sample":
         return _by_completions(matched, rows, m, seed, tolerance, n_jobs)
     answer, moments = by_cells(matched, rows, _EXACT_CELLS if method == "exact" else MOST_CELLS, n_jobs)
@@ -76,8 +85,13 @@ def expected_answer(
             f"row {many[0]}: its missing columns are cut into more than {_EXACT_CELLS} combinations of cells; "
             "use method='auto'"
         )
-    answer[many] = _by_completions(matched, take(rows, many), m, seed, tolerance, n_jobs)
-    return answer
+    found = _sure(answer)
+    found.answer[many], found.error[many] = _by_completions(matched, take(rows, many), m, seed, tolerance, n_jobs)
+    return found
+
+
+def _sure(answer: np.ndarray) -> Answered:
+    return Answered(answer, np.where(np.isnan(answer), np.nan, 0.0))
 
 
 def spread(
@@ -119,12 +133,14 @@ def _variance(moments: Moments) -> np.ndarray:
 
 def _by_completions(
     matched: MatchedEnsemble, rows: Rows, m: int, seed: int, tolerance: float, n_jobs: int | None
-) -> np.ndarray:
+) -> Answered:
     """Mean of the link over completions, corrected by how far the completions' mean of F is from the exact one.
 
-    The regression estimator (a control variate): W. G. Cochran, "Sampling Techniques" (1977), chapter 7.
+    The regression estimator (a control variate): W. G. Cochran, "Sampling Techniques" (1977), chapter 7. Its standard
+    error is that of independent draws around the regression; stratified ones, as these are, do better.
     """
-    link, out = matched.ensemble.link, np.empty((len(rows.X), len(matched.ensemble.base)))
+    link = matched.ensemble.link
+    out, error = np.empty((2, len(rows.X), len(matched.ensemble.base)))
     exact, _ = expected(matched, rows, tolerance, n_jobs)
     for first in range(0, len(out), _AT_ONCE):
         here = slice(first, first + _AT_ONCE)
@@ -135,6 +151,9 @@ def _by_completions(
         variance, covariance = (off**2).mean(axis=1), (off * answer).mean(axis=1)
         varies = variance > 1e-20 * (1.0 + mean**2)  # more than rounding
         slope = np.divide(covariance, variance, out=np.zeros_like(variance), where=varies)
+        left = answer - answer.mean(axis=1, keepdims=True) - slope[:, None] * off
+        error[here] = np.sqrt((left**2).mean(axis=1) / (m - 1))
         corrected = answer.mean(axis=1) + slope * (exact[here] - mean)
         out[here] = np.clip(corrected, answer.min(axis=1), answer.max(axis=1))
-    return out / out.sum(axis=1, keepdims=True) if link == "softmax" else out
+    error[knows_splits(matched.features, rows)] = 0.0
+    return Answered(out / out.sum(axis=1, keepdims=True) if link == "softmax" else out, error)

@@ -15,6 +15,7 @@ from .active_kernels import STRIDE
 from .cell_kernels import EXP, IDENTITY, LOGISTIC, SOFTMAX, cell_rows
 from .completion_kernels import complete_rows
 from .expectation import Rows, distinct, knows_splits, take
+from .features import filled
 from .match import MatchedEnsemble
 from .pair_kernels import pair_rows
 from .scratch import cell_scratch, row_scratch
@@ -174,31 +175,13 @@ def completed(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, n_jobs: i
         post = chunk_posterior(model, part.evidence, 0, stop - first)
         drawn = np.empty(((stop - first) * m, d))
         complete_rows(model.columns, model.leaves, part.evidence, post, m, seed, first, drawn)
-        X, other = filled(matched, np.repeat(part.X, m, axis=0), np.repeat(part.other, m, axis=0), drawn)
+        X, other = filled(matched.features, np.repeat(part.X, m, axis=0), np.repeat(part.other, m, axis=0), drawn)
         total = raw(matched.ensemble, X, other, 1)
         total[np.isnan(drawn).all(axis=1)] = np.nan
         out[first:stop] = total.reshape(stop - first, m, k)
 
     list(map_ordered(work, row_chunks(model, rows.evidence, max(1, min(256, _DRAWN // m))), n_jobs))
     return out
-
-
-def filled(
-    matched: MatchedEnsemble, X: np.ndarray, other: np.ndarray, drawn: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """X and other with the missing cells from rows of the joint, ``drawn`` (n, d); both are changed in place."""
-    columns = matched.model.columns
-    for f, j in enumerate(matched.column.tolist()):
-        lacks = np.flatnonzero(np.isnan(X[:, f]) & ~other[:, f])
-        cells = drawn[lacks, j]
-        if columns.is_categorical[j]:
-            first = columns.level_start[columns.slot[j]]
-            known = ~np.isnan(cells)
-            value = matched.level_value[first + np.where(known, cells, 0).astype(np.int64)]
-            other[lacks, f] = known & np.isnan(value)
-            cells = np.where(known, value, np.nan)
-        X[lacks, f] = cells
-    return X, other
 
 
 def _incomplete(
@@ -212,7 +195,7 @@ def _incomplete(
         total[:, :, None] * total[:, None, :],
         np.ones(len(total), dtype=bool),
     ]
-    part = np.flatnonzero(~knows_splits(matched, rows))
+    part = np.flatnonzero(~knows_splits(matched.features, rows))
     if len(part):
         few, place = distinct(take(rows, part))
         for answer, found in zip(answers, one(few), strict=True):

@@ -11,9 +11,9 @@ from ...forest.posterior.posterior import chunk_posterior, row_chunks
 from ...ground.threads import map_ordered
 from ..expectation.completion_kernels import complete_rows
 from ..expectation.expectation import take
+from ..expectation.features import filled
 from ..expectation.match import MatchedEnsemble
 from ..expectation.scratch import cell_scratch, row_scratch
-from ..expectation.second_moments import filled
 from .completion_kernels import cell_leaves
 from .sums import Sample
 
@@ -88,5 +88,5 @@ def _draw(matched: MatchedEnsemble, sample: Sample, row: np.ndarray, m: int, see
     drawn = np.empty((m * len(row), some.evidence.value.shape[1]))
     post = chunk_posterior(model, some.evidence, 0, len(row))
     complete_rows(model.columns, model.leaves, some.evidence, post, m, seed, int(row[0]), drawn)
-    X, other = filled(matched, np.repeat(some.X, m, axis=0), np.repeat(some.other, m, axis=0), drawn)
+    X, other = filled(matched.features, np.repeat(some.X, m, axis=0), np.repeat(some.other, m, axis=0), drawn)
     return leaves(matched.ensemble, X, other, 1)

@@ -100,7 +100,7 @@ def pair_scratch(arrays: MatchedArrays) -> PairScratch:
 def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarray, n_jobs: int | None = -1) -> Sample:
     """n rows with targets (n, K) and weights (n,)."""
     counts = weight > 0
-    complete = knows_splits(matched, rows) & counts
+    complete = knows_splits(matched.features, rows) & counts
     whole, some = np.flatnonzero(complete), np.flatnonzero(~complete & counts)
     leaf = leaves(matched.ensemble, rows.X[whole], rows.other[whole], n_jobs)
     part, place = take(rows, some), np.arange(len(some))
