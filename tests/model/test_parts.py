@@ -172,7 +172,6 @@ def test_evidence_that_one_part_rules_out_is_the_other_parts() -> None:
         (lambda joint: joint.rules(), "rules"),
         (lambda joint: joint.reverse("place = here"), "reverse"),
         (lambda joint: joint.robustness(ALL, "place"), "robustness"),
-        (lambda joint: joint.entropy("place"), "entropy"),
         (lambda joint: joint.predict(ALL, "place", beta=0.5), "beta"),
         (lambda joint: joint.save("never.joint"), "model file"),
     ],

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..forest.forest import Forest
 from ..ground.checks import check, check_number
 from ..ground.random_state import seed_of
+from ..model.model import Model
 from ..queries.information import entropy as entropies
 from ..queries.information.column_distances import ColumnDistance, column_distance
 from ..queries.information.divergence import MEASURES
@@ -23,7 +23,7 @@ Names = str | Sequence[str]
 
 
 def entropy(
-    model: Forest, of: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
+    model: Model, of: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
 ) -> Estimate:
     """See `Joint.entropy`; no names are all columns that are not given."""
     known = _numbers(model.schema, () if given is None else given, "given")
@@ -38,7 +38,7 @@ def entropy(
 
 
 def mutual_information(
-    model: Forest, a: Names, b: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
+    model: Model, a: Names, b: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
 ) -> Estimate:
     """See `Joint.mutual_information`."""
     sides = (a, "a"), (b, "b"), (() if given is None else given, "given")
@@ -51,8 +51,8 @@ def mutual_information(
 
 
 def divergence(
-    model: Forest,
-    other: Forest,
+    model: Model,
+    other: Model,
     measure: str,
     columns: Names | None,
     n_samples: int,
@@ -65,7 +65,7 @@ def divergence(
     return MEASURES[measure](p, q, tuple(range(len(p.number))), *_draws(n_samples, random_state), n_jobs)
 
 
-def compare(model: Forest, other: Forest, columns: Names | None, n_jobs: int | None) -> dict[str, ColumnDistance]:
+def compare(model: Model, other: Model, columns: Names | None, n_jobs: int | None) -> dict[str, ColumnDistance]:
     """See `Joint.compare`."""
     p, q = views(model, other, _shared(model.schema, other.schema, columns))
     found = {column.name: column_distance(p, q, k, n_jobs) for k, column in enumerate(p.columns)}

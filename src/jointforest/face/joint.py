@@ -437,7 +437,8 @@ class Joint:
         -------
         Estimate
             ``value``, ``standard_error``, ``method``. Exact (to about 1e-6) of few columns with levels or grids and at
-            most one other of numbers, and of a single tree without background and with all columns it splits on.
+            most one other of numbers, of a single tree without background and with all columns it splits on, and of
+            two columns of any kind, three or four with few codes, under hidden trees.
 
         Raises
         ------
@@ -458,7 +459,7 @@ class Joint:
         >>> joint.entropy("species", given="island").value < joint.entropy("species").value
         True
         """
-        return entropy(self.model.forest_for("entropy"), columns, given, n_samples, random_state, n_jobs)
+        return entropy(self.model, columns, given, n_samples, random_state, n_jobs)
 
     def mutual_information(
         self,
@@ -499,9 +500,7 @@ class Joint:
         >>> island.method, island.value > joint.mutual_information("species", "sex").value
         ('exact', True)
         """
-        return mutual_information(
-            self.model.forest_for("mutual information"), a, b, given, n_samples, random_state, n_jobs
-        )
+        return mutual_information(self.model, a, b, given, n_samples, random_state, n_jobs)
 
     def divergence(
         self,
@@ -553,9 +552,7 @@ class Joint:
         >>> joint.divergence(dream, "total-variation", "species").value > 0.1
         True
         """
-        return divergence(
-            self.model.forest_for("divergence"), _forest_of(other), measure, columns, n_samples, random_state, n_jobs
-        )
+        return divergence(self.model, _model_of(other), measure, columns, n_samples, random_state, n_jobs)
 
     def compare(
         self, other: Joint, columns: str | Sequence[str] | None = None, n_jobs: int | None = -1
@@ -588,7 +585,7 @@ class Joint:
         >>> list(found)[0], found["sex"].distance < found["species"].distance
         ('island', True)
         """
-        return compare(self.model.forest_for("compare"), _forest_of(other), columns, n_jobs)
+        return compare(self.model, _model_of(other), columns, n_jobs)
 
     # -- frames out
 
@@ -837,9 +834,9 @@ class Joint:
         return X, unseen
 
 
-def _forest_of(other: Any) -> Forest:
-    """The forest of the joint that another one is compared with."""
+def _model_of(other: Any) -> Model:
+    """The model of the joint that another one is compared with."""
     if not isinstance(other, Joint):
         hint = "; give its joint_" if hasattr(other, "joint_") else ""
         raise TypeError(f"expected a Joint to compare with, got {type(other).__name__}{hint}")
-    return other.model.forest_for("a comparison")
+    return other.model

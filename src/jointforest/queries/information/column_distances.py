@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...forest.column.distribution import cdf, quantile
-from ...forest.column.levels import level_probability
 from ...ground.threads import chunks, map_ordered
 from ...table.build_evidence import build
+from ..column.distribution import cdf, quantile
+from ..column.levels import level_probability
 from .integral import cell_range, ends
 from .projection import View
 

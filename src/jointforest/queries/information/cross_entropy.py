@@ -27,9 +27,9 @@ def cross_entropy(p: View, q: View, of: Columns) -> float | None:
     """
     for v in (p, q):
         columns = [v.number[k] for k in of]
-        if not is_partition(v.model, columns) or mixes_columns(v.model, columns):
+        if not is_partition(v.forest, columns) or mixes_columns(v.forest, columns):
             return None
-    log_w, log_v = p.model.leaves.log_weight, q.model.leaves.log_weight
+    log_w, log_v = p.forest.leaves.log_weight, q.forest.leaves.log_weight
     if len(of) * len(log_w) * len(log_v) > _WORK / 10:
         return None
     mass, mean = np.empty((2, len(of), len(log_w), len(log_v)))
@@ -58,7 +58,7 @@ def _column(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
         return None
     x, weight = found
     share, log_q = np.exp(_log_densities(p, k, x)) * weight, _log_densities(q, k, x)
-    if np.exp(p.model.leaves.log_weight) @ np.abs(share.sum(axis=1) - 1) > _TOLERANCE:
+    if np.exp(p.forest.leaves.log_weight) @ np.abs(share.sum(axis=1) - 1) > _TOLERANCE:
         return None
     inside = _in_boxes(q, k, x)
     never = (inside & (log_q == -np.inf)).astype(np.float64)
@@ -68,7 +68,7 @@ def _column(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
 
 def _points(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Points of a column and their measure: levels, cells, atoms, and Gauss rules between the breaks of both models."""
-    column, rows = p.columns[k], len(p.model.leaves.tree) + len(q.model.leaves.tree)
+    column, rows = p.columns[k], len(p.forest.leaves.tree) + len(q.forest.leaves.tree)
     if column.is_categorical:
         return np.arange(len(column.levels), dtype=np.float64), np.ones(len(column.levels))
     if column.step > 0.0:
@@ -78,10 +78,10 @@ def _points(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
             return None
         return column.center + np.arange(first, last + 1) * column.step, np.full(n, column.step)
     known = breaks((p, q), k)
-    trees = q.model.trees
+    trees = q.forest.trees
     points = [known, trees.threshold[trees.feature == q.number[k]]]
     for v in (p, q):
-        s, leaves = v.model.columns.slot[v.number[k]], v.model.leaves
+        s, leaves = v.forest.columns.slot[v.number[k]], v.forest.leaves
         if (leaves.family[:, s] == STUDENT).any():
             return None
         points.append((leaves.a[:, s, None] + leaves.b[:, s, None] * _SPANS).ravel())
@@ -98,16 +98,16 @@ def _points(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
 def _log_densities(v: View, k: int, x: np.ndarray) -> np.ndarray:
     """Log density of the column in every leaf at points in the reference's numbers, (L, q)."""
     j = v.number[k]
-    found = column_log_densities(v.model.columns, v.model.leaves, j, *column_of_leaves(v.model, j), _own(v, k, x))
+    found = column_log_densities(v.forest.columns, v.forest.leaves, j, *column_of_leaves(v.forest, j), _own(v, k, x))
     return np.where(np.isin(x, v.foreign[k]), -np.inf, found)
 
 
 def _in_boxes(v: View, k: int, x: np.ndarray) -> np.ndarray:
     """Whether points lie in the boxes of the leaves, bool (L, q)."""
-    lo, hi, allowed = leaf_boxes(v.model.trees, v.model.columns)
-    s, own = v.model.columns.slot[v.number[k]], _own(v, k, x)
+    lo, hi, allowed = leaf_boxes(v.forest.trees, v.forest.columns)
+    s, own = v.forest.columns.slot[v.number[k]], _own(v, k, x)
     if v.columns[k].is_categorical:
-        at = v.model.columns.level_start[s] + own.astype(np.int64)
+        at = v.forest.columns.level_start[s] + own.astype(np.int64)
         return np.asarray(allowed[:, at])
     return np.asarray((lo[:, s, None] < own) & (own <= hi[:, s, None]))
 

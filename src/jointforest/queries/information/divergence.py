@@ -29,7 +29,9 @@ def kl_divergence(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int 
 
 def tree_divergence(p: View, q: View, of: Columns) -> float | None:
     """KL(p || q) of two single trees, -H(p) - E_p log q; None where one of them is none, or it takes too much work."""
-    own = tree_entropy(p.model, [p.number[k] for k in of])
+    if not (p.model.is_forest and q.model.is_forest):
+        return None
+    own = tree_entropy(p.forest, [p.number[k] for k in of])
     cross = cross_entropy(p, q, of) if own is not None else None
     return cross - own if own is not None and cross is not None else None
 

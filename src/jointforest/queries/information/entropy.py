@@ -9,6 +9,7 @@ from ...forest.posterior.posterior import LeafPosterior, by_chunks
 from ...table.evidence import Evidence
 from .entropy_kernels import column_entropies, leaf_divergence
 from .estimate import Estimate, averaged, exact
+from .hidden_entropy import hidden_entropy, hidden_of, inside_codes
 from .integral import integral
 from .partition import column_of_leaves, is_partition, mixes_columns
 from .projection import Columns, View
@@ -30,12 +31,17 @@ def entropy(v: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) ->
     found = exact_entropy(v, of, n_jobs)
     if found is not None:
         return exact(found)
-    X, columns = v.draw(n, seed, n_jobs), [v.number[k] for k in of]
-    of_leaves = leaf_entropies(v.model, columns)
+    X = v.draw(n, seed, n_jobs)
+    hidden = hidden_of(v.model)
+    if hidden is not None:
+        inside, log_inside = inside_codes(v, hidden, of, X)
+        codes = averaged(log_inside - v.log_density(X, of, n_jobs))
+        return codes._replace(value=codes.value + inside)
+    of_leaves = leaf_entropies(v.forest, [v.number[k] for k in of]) if v.model.is_forest else None
     if of_leaves is None:
         return averaged(-v.log_density(X, of, n_jobs))
-    divergence = averaged(_leaf_divergence(v.model, v.evidence(X, of), n_jobs))
-    return divergence._replace(value=divergence.value + float(np.exp(v.model.leaves.log_weight) @ of_leaves))
+    divergence = averaged(_leaf_divergence(v.forest, v.evidence(X, of), n_jobs))
+    return divergence._replace(value=divergence.value + float(np.exp(v.forest.leaves.log_weight) @ of_leaves))
 
 
 def _leaf_divergence(model: Forest, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
@@ -80,8 +86,12 @@ def _signed(v: View, terms: list[tuple[float, Columns]], n: int, seed: int, n_jo
 
 
 def exact_entropy(v: View, of: Columns, n_jobs: int | None = -1) -> float | None:
-    """Entropy of some columns where one tree gives it in closed form, or else by quadrature; None if neither can."""
-    found = tree_entropy(v.model, [v.number[k] for k in of])
+    """Entropy of some columns in closed form (one tree, hidden trees), or else by quadrature; None if neither can."""
+    hidden = hidden_of(v.model)
+    if hidden is not None:
+        found = hidden_entropy(v, hidden, of)
+    else:
+        found = tree_entropy(v.forest, [v.number[k] for k in of]) if v.model.is_forest else None
     return found if found is not None else integral((v,), of, minus_p_log_p, n_jobs)
 
 

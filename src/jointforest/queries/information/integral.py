@@ -7,8 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...forest.column.distribution import cdf, quantile
+from ...forest.part import ForestPart
+from ...hidden.part import HiddenPart
+from ...model.model import Model
 from ...table.build_evidence import build
+from ..column.distribution import cdf, quantile
 from .projection import Columns, View
 
 # the rule of Gauss and Kronrod with 15 points, and the 7 points of Gauss inside (Piessens et al., QUADPACK, 1983)
@@ -38,6 +41,8 @@ WORK = 5e7
 """Most points times leaves to visit: a second or two."""
 _ROWS = 100_000
 """Rows at once."""
+_TABLE_ENTRIES = 400
+"""Entries of a hidden tree's transitions that take as long as a leaf."""
 
 Function = Callable[..., np.ndarray]
 """Of the log-densities (n,) of every view: what is summed, (n,)."""
@@ -73,7 +78,7 @@ def integral(views: tuple[View, ...], of: Columns, function: Function, n_jobs: i
     """
     columns = views[0].columns
     free = [k for k in of if not columns[k].is_categorical and columns[k].step == 0.0]
-    budget = WORK / sum(len(v.model.leaves.tree) for v in views)
+    budget = WORK / sum(_work(v.model) for v in views)
     combinations = _combinations(views, tuple(k for k in of if k not in free), len(columns), budget)
     if len(free) > 1 or combinations is None:
         return None
@@ -137,11 +142,33 @@ def breaks(views: tuple[View, ...], k: int) -> np.ndarray:
     both = np.array([ends(v, k) for v in views])
     found = [both.ravel()]
     for v in views:
-        s, column = v.model.columns.slot[v.number[k]], v.columns[k]
-        found += [v.model.leaves.lo[:, s], v.model.leaves.hi[:, s], np.array(column.atoms)]
+        found += [*_part_breaks(v.model, v.number[k]), np.array(v.columns[k].atoms)]
         found.append(quantile(v.model, build(v.model.schema), v.number[k], np.arange(1, 16) / 16, 1)[0])
     points = np.unique(np.concatenate(found))
     return points[(points >= both.min()) & (points <= both.max())]
+
+
+def _part_breaks(model: Model, j: int) -> list[np.ndarray]:
+    """Points between which the densities of a model's parts are smooth."""
+    found = []
+    for part in model.parts:
+        if isinstance(part, ForestPart):
+            slot = part.forest.columns.slot[j]
+            found += [part.forest.leaves.lo[:, slot], part.forest.leaves.hi[:, slot]]
+        elif isinstance(part, HiddenPart):
+            found += [part.hidden.scales[j].lo, part.hidden.scales[j].hi]
+    return found
+
+
+def _work(model: Model) -> float:
+    """What a density costs, in leaves of a forest that are visited."""
+    total = 0.0
+    for part in model.parts:
+        if isinstance(part, ForestPart):
+            total += len(part.forest.leaves.tree)
+        elif isinstance(part, HiddenPart):
+            total += sum(table.size for tree in part.hidden.trees for table in tree.transition) / _TABLE_ENTRIES
+    return max(total, 1.0)
 
 
 def _line(

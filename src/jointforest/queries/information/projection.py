@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...forest.forest import Forest
-from ...forest.posterior.density import log_density
-from ...forest.rows.sampling import sample
+from ...model.model import Model
 from ...table.build_evidence import build
 from ...table.evidence import Evidence
 from ...table.schema import Column, Schema, near
+from ..posterior.density import log_density
+from ..rows.sampling import sample
 
 Columns = tuple[int, ...]
 """Numbers of a view's columns."""
@@ -22,7 +23,7 @@ class View(NamedTuple):
 
     Attributes
     ----------
-    model : Forest
+    model : Model
     number : tuple of int
         Number in the model of each of the k columns.
     code : tuple of int64 arrays or None
@@ -33,11 +34,16 @@ class View(NamedTuple):
         Atoms that the other model has here and this one has not: their probability is 0.
     """
 
-    model: Forest
+    model: Model
     number: tuple[int, ...]
     code: tuple[np.ndarray | None, ...]
     shift: tuple[float, ...]
     foreign: tuple[np.ndarray, ...]
+
+    @property
+    def forest(self) -> Forest:
+        """The model's forest; a ValueError if it is not one."""
+        return self.model.forest
 
     @property
     def columns(self) -> list[Column]:
@@ -69,13 +75,13 @@ class View(NamedTuple):
         return drawn
 
 
-def view(model: Forest, number: tuple[int, ...]) -> View:
+def view(model: Model, number: tuple[int, ...]) -> View:
     """Columns of a model, by number, in its own numbers."""
     k = len(number)
     return View(model, number, (None,) * k, (0.0,) * k, (np.empty(0),) * k)
 
 
-def views(model: Forest, other: Forest, number: tuple[int, ...]) -> tuple[View, View]:
+def views(model: Model, other: Model, number: tuple[int, ...]) -> tuple[View, View]:
     """Columns, by number in the first model, of two models, both in the first one's numbers.
 
     Raises
