@@ -95,9 +95,7 @@ def numbers(n: int = 200) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     x = rng.gamma(2.0, 2.0, n)
     z, kind = np.where(x > 3, 0.0, rng.normal(size=n)), np.where(x > 4, "large", "small")
-    return pd.DataFrame(
-        {"x": x, "y": x + rng.normal(size=n), "z": z, "of": kind}
-    )
+    return pd.DataFrame({"x": x, "y": x + rng.normal(size=n), "z": z, "of": kind})
 
 
 def test_two_columns_of_numbers_are_exact_and_more_have_standard_errors() -> None:

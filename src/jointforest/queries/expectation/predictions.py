@@ -136,8 +136,8 @@ def _by_completions(
 ) -> Answered:
     """Mean of the link over completions, corrected by how far the completions' mean of F is from the exact one.
 
-    The regression estimator (a control variate): W. G. Cochran, "Sampling Techniques" (1977), chapter 7. Its standard
-    error is that of independent draws around the regression; stratified ones, as these are, do better.
+    The regression estimator (a control variate): W. G. Cochran, "Sampling Techniques" (1977), chapter 7. The
+    standard error is that of plain draws; stratified ones with this correction do better.
     """
     link = matched.ensemble.link
     out, error = np.empty((2, len(rows.X), len(matched.ensemble.base)))
@@ -151,8 +151,7 @@ def _by_completions(
         variance, covariance = (off**2).mean(axis=1), (off * answer).mean(axis=1)
         varies = variance > 1e-20 * (1.0 + mean**2)  # more than rounding
         slope = np.divide(covariance, variance, out=np.zeros_like(variance), where=varies)
-        left = answer - answer.mean(axis=1, keepdims=True) - slope[:, None] * off
-        error[here] = np.sqrt((left**2).mean(axis=1) / (m - 1))
+        error[here] = answer.std(axis=1) / np.sqrt(m - 1)
         corrected = answer.mean(axis=1) + slope * (exact[here] - mean)
         out[here] = np.clip(corrected, answer.min(axis=1), answer.max(axis=1))
     error[knows_splits(matched.features, rows)] = 0.0

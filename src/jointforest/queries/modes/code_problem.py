@@ -1,0 +1,188 @@
+"""The mode of hidden trees as a choice of codes, and its bound over boxes of codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ...hidden.evidence import code_evidence
+from ...hidden.hidden_trees import HiddenTrees
+from ...hidden.messages import down, log_probability, up
+from ...hidden.tree import HiddenTree
+from ...table.evidence import Evidence
+from ...table.scale.peaks import peaks
+
+Box = tuple[np.ndarray, ...]
+"""Which codes of each column are allowed: d bool arrays (n, K_j), for n boxes at once."""
+
+
+@dataclass(frozen=True)
+class CodeProblem:
+    """max over codes c of log sum_t w_t p_t(c) + sum_j log_peak_j[c_j]: what a row's density is at its codes' best points.
+
+    Attributes
+    ----------
+    trees : tuple of T HiddenTree
+        In float64.
+    table : list of T lists of m arrays (H_k, K_j) or None
+        Emission times the code's best density, each column's divided by a common factor.
+    log_weight : float64 array (T,)
+    log_factor : float64
+        Log of the product of all columns' factors.
+    value : list of d float64 arrays (K_j,)
+        The best point of each code.
+    """
+
+    trees: tuple[HiddenTree, ...]
+    table: list[list[np.ndarray | None]]
+    log_weight: np.ndarray
+    log_factor: float
+    value: list[np.ndarray]
+
+
+class Bounds(NamedTuple):
+    """What is known of n boxes.
+
+    Attributes
+    ----------
+    log_bound : float64 array (n,)
+        No choice of codes in the box has a greater log density.
+    star : int64 array (n, d)
+        The codes that lose least.
+    loss : float64 array (n, d)
+        Share of the bound that fixing the column to its star loses, about: 0 in all columns where the bound is reached.
+    """
+
+    log_bound: np.ndarray
+    star: np.ndarray
+    loss: np.ndarray
+
+
+def code_problem(hidden: HiddenTrees, evidence: Evidence) -> CodeProblem:
+    """The problem under one row of hard evidence."""
+    value, log_peak = [], []
+    for scale, said in zip(hidden.scales, code_evidence(hidden, evidence), strict=True):
+        code, K = int(said.code[0]), scale.n_codes
+        if code < K:
+            best = np.full(K, -np.inf)
+            best[code] = said.log_base[0]
+            value.append(np.full(K, said.value[0]))
+            log_peak.append(best)
+        else:
+            points, best = peaks(scale if code == K else said.regions[code - K - 1])
+            value.append(points)
+            log_peak.append(best)
+    factor = [float(best.max()) for best in log_peak]
+    share = [np.exp(best - top) for best, top in zip(log_peak, factor, strict=True)]
+    trees = tuple(_in_float64(tree) for tree in hidden.trees)
+    table = [
+        [tree.emission[k] * share[j] if j >= 0 else None for k, j in enumerate(tree.column.tolist())] for tree in trees
+    ]
+    return CodeProblem(trees, table, hidden.log_weight, float(sum(factor)), value)
+
+
+def everything(problem: CodeProblem) -> Box:
+    """The box of all codes."""
+    return tuple(~np.isnan(value)[None] for value in problem.value)
+
+
+def bounds(problem: CodeProblem, box: Box) -> Bounds:
+    """Bounds of n boxes: within a sum over states each state takes its own best code of each column.
+
+    sum_z max_c <= what is maximised, for max_c sum_z is. By one pass up, and one down for where it is lost.
+    """
+    n, d = len(box[0]), len(box)
+    log_joint = np.empty((n, len(problem.trees)))
+    ratio: list[list[np.ndarray]] = []
+    for t, tree in enumerate(problem.trees):
+        best = [_best(table, box, int(j)) for table, j in zip(problem.table[t], tree.column, strict=True)]
+        upward = up(tree, best, n)
+        log_joint[:, t] = upward.log_probability + problem.log_weight[t]
+        downward = down(tree, upward)
+        ratio.append([])
+        for j in range(d):
+            k = tree.node[j]
+            own, table, below = best[k], problem.table[t][k], upward.below[k]
+            assert own is not None and table is not None
+            rest = np.broadcast_to(downward.outside[k] if below is None else downward.outside[k] * below, own.shape)
+            total = (rest * own).sum(axis=1, keepdims=True)
+            ratio[-1].append(rest @ table / np.where(total > 0.0, total, 1.0))
+    log_bound = np.logaddexp.reduce(log_joint, axis=1)
+    share = np.exp(log_joint - np.where(np.isfinite(log_bound), log_bound, 0.0)[:, None])
+    star, loss = np.empty((n, d), np.int64), np.empty((n, d))
+    for j in range(d):
+        kept = sum(share[:, [t]] * each[j] for t, each in enumerate(ratio))
+        kept = np.where(box[j], kept, -1.0)
+        star[:, j] = kept.argmax(axis=1)
+        loss[:, j] = np.where(box[j].sum(axis=1) > 1, 1.0 - kept.max(axis=1), 0.0)
+    return Bounds(log_bound + problem.log_factor, star, loss)
+
+
+def log_density_of(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
+    """Log density of rows at their codes' best points; codes (n, d), result (n,)."""
+    each = [
+        log_probability(tree, _at(problem, t, codes), len(codes)) + problem.log_weight[t]
+        for t, tree in enumerate(problem.trees)
+    ]
+    return np.logaddexp.reduce(each, axis=0) + problem.log_factor
+
+
+def ascend(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
+    """Rows of codes (n, d) at least as probable, of which no single column can be changed for the better."""
+    codes, n, d = codes.copy(), *codes.shape
+    for _ in range(100 * d):
+        log_joint = np.empty((n, len(problem.trees)))
+        gain = [np.zeros((n, len(value))) for value in problem.value]
+        passes = []
+        for t, tree in enumerate(problem.trees):
+            upward = up(tree, _at(problem, t, codes), n)
+            log_joint[:, t] = upward.log_probability + problem.log_weight[t]
+            passes.append((tree, upward, down(tree, upward)))
+        share = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])
+        for t, (tree, upward, downward) in enumerate(passes):
+            for j in range(d):
+                k = tree.node[j]
+                table, below = problem.table[t][k], upward.below[k]
+                assert table is not None
+                rest = (downward.outside[k] if below is None else downward.outside[k] * below) @ table
+                rest = np.broadcast_to(rest, gain[j].shape)
+                now = np.take_along_axis(rest, codes[:, [j]], axis=1)
+                gain[j] += np.where(now > 0.0, share[:, [t]] * rest / np.where(now > 0.0, now, 1.0), 0.0)
+        most = np.column_stack([each.max(axis=1) for each in gain])
+        column = most.argmax(axis=1)
+        better = np.flatnonzero(most.max(axis=1) > 1.0 + 1e-12)
+        if not len(better):
+            break
+        for j in np.unique(column[better]).tolist():
+            rows = better[column[better] == j]
+            codes[rows, j] = gain[j][rows].argmax(axis=1)
+    return codes
+
+
+def _at(problem: CodeProblem, t: int, codes: np.ndarray) -> list[np.ndarray | None]:
+    """p(code | state) times its best density, of rows of codes: m arrays (n, H_k)."""
+    column = problem.trees[t].column.tolist()
+    return [
+        None if table is None else np.ascontiguousarray(table.T[codes[:, j]])
+        for table, j in zip(problem.table[t], column, strict=True)
+    ]
+
+
+def _best(table: np.ndarray | None, box: Box, j: int) -> np.ndarray | None:
+    """The best allowed code's share in each state, (n, H)."""
+    if table is None:
+        return None
+    out = np.empty((len(box[j]), len(table)))
+    for i, allowed in enumerate(box[j]):
+        out[i] = table[:, allowed].max(axis=1)
+    return out
+
+
+def _in_float64(tree: HiddenTree) -> HiddenTree:
+    return replace(
+        tree,
+        transition=tuple(table.astype(np.float64) for table in tree.transition),
+        emission=tuple(table.astype(np.float64) for table in tree.emission),
+    )
