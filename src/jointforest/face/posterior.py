@@ -13,7 +13,8 @@ from ..forest.posterior.posterior import LeafPosterior, posterior
 from ..ground.checks import check_number
 from ..language import conditions_text, parse_conditions
 from ..model.model import Model
-from ..queries.modes.mode import BUDGET, modes
+from ..queries.modes.mixture_mode import model_modes
+from ..queries.modes.mode import BUDGET
 from ..queries.posterior.density import log_density
 from ..queries.posterior.weighed import SUPPORT, WeighedEvidence
 from ..table.build_evidence import build, intersect
@@ -31,7 +32,8 @@ class Modes(NamedTuple):
     Attributes
     ----------
     rows : frame of m rows
-        Best first, as at learning; no two of them are of the same leaf in every tree.
+        Best first, as at learning; no two of them are of the same leaf in every tree of a forest, or have the same
+        codes under hidden trees.
     log_density : float64 array (m,)
         ``Joint.log_density`` of each row.
     log_bound : float
@@ -244,10 +246,11 @@ class Posterior:
         Parameters
         ----------
         k : int
-            How many rows, one a cell (a leaf of each tree); fewer if fewer are found, more if others are as good as
-            the last.
+            How many rows, one a cell (a leaf of each tree); fewer if fewer are found. Of a forest more if others are
+            as good as the last.
         budget : int
-            Boxes that branch and bound may cut to certify the first; 0 leaves the search out.
+            Boxes that branch and bound may cut to certify the first; 0 leaves the search out. A cut under hidden trees
+            counts ten.
 
         Returns
         -------
@@ -278,7 +281,7 @@ class Posterior:
         if len(self) != 1:
             raise ValueError(f"mode: expected evidence of one row, got {len(self)} rows")
         self.weighed.check()
-        found = modes(self.weighed.model.forest_for("a certified mode"), self.weighed.evidence, int(k), int(budget))
+        found = model_modes(self.weighed.model, self.weighed.evidence, int(k), int(budget))
         return Modes(decode(self.weighed.model.schema, found.X), found.log_density, found.log_bound)
 
     # -- draws

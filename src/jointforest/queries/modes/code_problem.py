@@ -20,7 +20,7 @@ Box = tuple[np.ndarray, ...]
 
 @dataclass(frozen=True)
 class CodeProblem:
-    """max over codes c of log sum_t w_t p_t(c) + sum_j log_peak_j[c_j]: what a row's density is at its codes' best points.
+    """max over codes c of log sum_t w_t p_t(c) + sum_j log_peak_j[c_j]: a row's density at its codes' best points.
 
     Attributes
     ----------

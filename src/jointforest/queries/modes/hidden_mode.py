@@ -81,7 +81,8 @@ def _search(problem: CodeProblem, root: Box, found: _Found, budget: int) -> floa
     ]
     reached = -np.inf  # bounds of boxes that cannot be cut any more
     while heap and budget > 0 and -heap[0][0] > found.best + TOLERANCE:
-        halves, parents = [], []
+        halves: list[Box] = []
+        parents: list[float] = []
         while heap and budget > 0 and len(parents) < _AT_ONCE and -heap[0][0] > found.best + TOLERANCE:
             minus, _, box, star, loss = heapq.heappop(heap)
             j = int(loss.argmax())
