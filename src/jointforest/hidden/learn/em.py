@@ -10,7 +10,7 @@ from ..tree import HiddenTree
 from .columns import CodeColumn
 from .tables import Counts, Smoothing, tree_of
 
-_CHUNK = 512  # most rows of one piece of work; sums are merged in the order of the pieces, whatever the threads
+_CHUNK = 128  # most rows of one piece of work; sums are merged in the order of the pieces, whatever the threads
 _FLOATS = 16_000_000  # most numbers in the messages of one kind of a piece
 
 

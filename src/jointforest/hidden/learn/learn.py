@@ -104,15 +104,28 @@ def learn_tree(
     >>> tree.n_states
     array([2, 2])
     """
+    return learn_and_test(codes, n_codes, is_ordered, weight, settings or LearnSettings(), seed, n_jobs, progress)[0]
+
+
+def learn_and_test(
+    codes: np.ndarray,
+    n_codes: np.ndarray,
+    is_ordered: np.ndarray,
+    weight: np.ndarray | None,
+    settings: LearnSettings,
+    seed: int,
+    n_jobs: int | None,
+    progress: Progress | None = None,
+) -> tuple[HiddenTree, float]:
+    """As `learn_tree`, with the mean log-probability of the rows held out (NaN where there are none)."""
     rng = np.random.default_rng(seed)
     codes = np.ascontiguousarray(codes)
-    n_codes = np.asarray(n_codes)
     w = None if weight is None else np.asarray(weight, dtype=np.float64)
     learn, held = _split(len(codes), w, rng)
     rows, others = (_Rows(codes[at], None if w is None else w[at]) for at in (learn, held))
-    is_ordered = np.asarray(is_ordered, dtype=bool)
     with one_blas_thread():
-        return _learn(rows, others, n_codes, is_ordered, settings or LearnSettings(), rng, n_jobs, progress)
+        return _learn(rows, others, np.asarray(n_codes), np.asarray(is_ordered, dtype=bool), settings, rng, n_jobs,
+                      progress)  # fmt: skip
 
 
 class _Rows(NamedTuple):
@@ -139,7 +152,7 @@ def _learn(
     rng: np.random.Generator,
     n_jobs: int | None,
     progress: Progress | None,
-) -> HiddenTree:
+) -> tuple[HiddenTree, float]:
     columns = code_columns(rows.codes, n_codes, is_ordered, rows.weight)
     information = mutual_information(*coarse(rows.codes, n_codes, is_ordered), rows.weight)
     if settings.perturb > 0.0:
@@ -149,7 +162,7 @@ def _learn(
     counts = _first_counts(rows, columns, information, order, parent, settings, rng)
     tree = tree_of(counts, order, parent, columns, _smoothing(settings, 0.0))
     if settings.passes < 1 or len(rows.codes) == 0:
-        return tree
+        return tree, mean_log_probability(tree, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
     n_batches = max(1, round(len(rows.codes) / settings.batch))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
     best, found, worse = tree, -np.inf, 0
@@ -165,7 +178,7 @@ def _learn(
             worse += 1
             if worse >= _PATIENCE:
                 break
-    return best
+    return best, found
 
 
 def _smoothing(settings: LearnSettings, done: float) -> Smoothing:

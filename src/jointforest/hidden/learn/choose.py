@@ -1,0 +1,122 @@
+"""What held-out rows like best: trials on some of the rows, with as many rows a state as there will be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .learn import LearnSettings, learn_and_test
+
+_WORK = 3e11  # multiply-adds of all trials together, about
+_ROWS = 4_000  # rows that trials see in any case
+_TESTED = 400  # held-out rows that a small table's trials look at, over several splits
+_SPLITS = 4
+_STATES = (4, 8, 16, 32, 64, 128, 256)
+_OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "start": [{"start": "shared"}, {"start": "local"}],
+    "normal": [{"normal": rows} for rows in (5.0, 30.0, 100.0)],
+    "transition": [{"transition": rows} for rows in (0.5, 4.0)],
+}
+_N_TRIALS = 8
+
+
+def choose_settings(
+    codes: np.ndarray,
+    n_codes: np.ndarray,
+    is_ordered: np.ndarray,
+    weight: np.ndarray | None = None,
+    settings: LearnSettings | None = None,
+    free: Iterable[str] = ("start", "normal", "transition"),
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> LearnSettings:
+    """Settings with those parts replaced that are free, by what held-out rows like best, one part after another.
+
+    Trials learn from so many of the rows that their work is bounded, and with as many rows a state as ``settings``
+    have, so that the same seed makes the same choice on any machine. Held-out likelihood prefers fewer states than
+    rows that cannot be told from real ones need: leave "n_states" out of ``free`` where those are wanted.
+
+    Parameters
+    ----------
+    codes, n_codes, is_ordered, weight
+        As `learn_tree` takes them.
+    settings : LearnSettings, optional
+        What is not free, and the most states.
+    free : iterable of {"n_states", "start", "normal", "transition"}
+        What is chosen; smoothing by ``normal`` matters where ordered columns have more than 8 codes.
+    seed : int
+    n_jobs : int, optional
+
+    Returns
+    -------
+    LearnSettings
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = np.repeat([[0, 0], [1, 1]], 100, axis=0)
+    >>> chosen = choose_settings(codes, np.array([2, 2]), np.array([False, False]), free=("start",))
+    >>> chosen.start in ("shared", "local")
+    True
+    """
+    best = settings or LearnSettings()
+    codes = np.asarray(codes)
+    rows = _some(codes, weight, best, seed)
+    if len(rows) < 2 * 10:
+        return best
+    codes, weight, part = codes[rows], None if weight is None else np.asarray(weight)[rows], len(rows) / len(codes)
+    n_splits = int(np.clip(np.ceil(_TESTED / (0.1 * len(rows))), 1, _SPLITS))
+
+    def liked(trial: LearnSettings) -> float:
+        smaller = trial._replace(n_states=max(round(trial.n_states * part), 1), perturb=0.0)
+        found = [learn_and_test(codes, n_codes, is_ordered, weight, smaller, seed + i, n_jobs)[1]
+                 for i in range(n_splits)]  # fmt: skip
+        return float(np.mean(found))
+
+    free = set(free)
+    top = None
+    if "n_states" in free:
+        best, top = _climb(best, liked)
+    if not np.any(np.asarray(is_ordered, dtype=bool) & (np.asarray(n_codes) > 8)):
+        free.discard("normal")
+    for name, options in _OPTIONS.items():
+        if name in free:
+            top = liked(best) if top is None else top
+            for option in options:
+                trial = _with(best, option)
+                now = top if trial == best else liked(trial)
+                if now > top:
+                    best, top = trial, now
+    return best
+
+
+def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:
+    if "start" in option:
+        return settings._replace(**option)
+    return settings._replace(smoothing=settings.smoothing._replace(**option))
+
+
+def _climb(settings: LearnSettings, liked: Callable[[LearnSettings], float]) -> tuple[LearnSettings, float]:
+    """More and more states, until two steps bring nothing."""
+    best, top, worse = settings, -np.inf, 0
+    for n_states in [*(h for h in _STATES if h < settings.n_states), settings.n_states]:
+        trial = settings._replace(n_states=n_states)
+        now = liked(trial)
+        if now > top:
+            best, top, worse = trial, now, 0
+        else:
+            worse += 1
+            if worse == 2:
+                break
+    return best, top
+
+
+def _some(codes: np.ndarray, weight: np.ndarray | None, settings: LearnSettings, seed: int) -> np.ndarray:
+    """Rows of the trials: work falls with the cube of their share, since states fall with it, too."""
+    n, d = codes.shape
+    rows = np.arange(n) if weight is None else np.flatnonzero(np.asarray(weight) > 0)
+    whole = 3.0 * len(rows) * d * settings.n_states**2 * max(settings.passes, 1) * _N_TRIALS
+    most = max(int(len(rows) * min(1.0, (_WORK / whole) ** (1 / 3))), _ROWS)
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:most])
