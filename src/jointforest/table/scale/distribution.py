@@ -54,7 +54,7 @@ def cdf(scale: Scale, x: np.ndarray) -> np.ndarray:
     >>> from jointforest.table.scale.learn import learn_scale
     >>> scale = learn_scale(Column("x", "continuous", "float64"), np.linspace(0.0, 1.0, 101), None, 2)
     >>> cdf(scale, np.array([0.255, 2.0])).round(2)
-    array([[0.53, 0.  ],
+    array([[0.52, 0.  ],
            [1.  , 1.  ]])
     """
     x = np.asarray(x, dtype=np.float64)
