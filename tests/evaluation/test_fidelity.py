@@ -32,6 +32,8 @@ def test_everything_of_a_joint(whole: jf.Fidelity) -> None:
     assert drawn.marginals == whole.marginals and drawn.pairs == whole.pairs
     assert drawn.told_apart == whole.told_apart and drawn.told_apart_held_out == whole.told_apart_held_out
     assert drawn.copies == whole.copies
+    new = jf.fidelity(NEW, REAL, only=["marginals", "pairs"], random_state=0)
+    assert new.marginals == whole.marginals_held_out and new.pairs == whole.pairs_held_out
     assert drawn.held_out is None and drawn.coverage is None
     assert drawn.notes == ("log-density and intervals: rows have none, give the joint",)
     assert whole.held_out is not None and whole.held_out.log_density == pytest.approx(JOINT.log_density(NEW).mean())

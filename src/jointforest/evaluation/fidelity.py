@@ -125,8 +125,10 @@ def _compared(tables: _Tables, wanted: set[str], seed: int, n_jobs: int | None) 
     found: dict[str, Any] = {}
     if "marginals" in wanted:
         found["marginals"] = marginals(real, rows)
+        found["marginals_held_out"] = None if new is None else marginals(real, new)
     if "pairs" in wanted and len(real.names) > 1:
         found["pairs"] = pairs(real, rows, np.random.default_rng([seed, 1]))
+        found["pairs_held_out"] = None if new is None else pairs(real, new, np.random.default_rng([seed, 1]))
     if "told_apart" in wanted:
         found["told_apart"] = _told_apart(real, rows, seed, n_jobs)
         found["told_apart_held_out"] = None if new is None else _told_apart(new, rows, seed, n_jobs)

@@ -25,7 +25,9 @@ class Figures:
     library: str
     notes: tuple[str, ...]
     marginals: Marginals | None = None
+    marginals_held_out: Marginals | None = None
     pairs: Pairs | None = None
+    pairs_held_out: Pairs | None = None
     told_apart: ToldApart | None = None
     told_apart_held_out: ToldApart | None = None
     held_out: HeldOut | None = None

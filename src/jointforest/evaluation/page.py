@@ -52,9 +52,11 @@ def _headlines(f: Figures) -> list[str]:
         lines.append(f"... and from held-out rows: score {f.told_apart_held_out.score:.2f}")
     means = []
     if f.marginals is not None and not math.isnan(f.marginals.shape):
-        means.append(f"shape {f.marginals.shape:.3f} (columns)")
+        new = None if f.marginals_held_out is None else f.marginals_held_out.shape
+        means.append(f"shape of columns {f.marginals.shape:.3f}{_beside(new, '{:.3f}')}")
     if f.pairs is not None and not math.isnan(f.pairs.trend):
-        means.append(f"trend {f.pairs.trend:.3f} (pairs)")
+        new = None if f.pairs_held_out is None else f.pairs_held_out.trend
+        means.append(f"trend of pairs {f.pairs.trend:.3f}{_beside(new, '{:.3f}')}")
     if means:
         lines.append(", ".join(means) + "; 1 = the same as in the table")
     return lines or [f"{f.n_rows:,} rows beside a table of {f.n_table:,}"]
@@ -64,8 +66,10 @@ def _sections(f: Figures) -> list[Section]:
     """Titles, and lines of a name and a value."""
     found: list[Section] = []
     if f.marginals is not None and f.marginals.distance:
+        new = {} if f.marginals_held_out is None else f.marginals_held_out.distance
         worst = list(f.marginals.distance.items())[:WORST]
-        found.append(("Columns that differ most (distance)", [(name, f"{value:.3f}") for name, value in worst]))
+        lines = [(name, f"{value:.3f}" + _beside(new.get(name), "{:.3f}")) for name, value in worst]
+        found.append(("Columns that differ most (distance)", lines))
         gaps = sorted(f.marginals.missing.items(), key=lambda item: -abs(item[1]))[:WORST]
         if gaps:
             found.append(
@@ -82,11 +86,12 @@ def _sections(f: Figures) -> list[Section]:
 def _pairs(f: Figures) -> list[tuple[str, str]]:
     """The worst pairs; of numbers both correlations."""
     assert f.pairs is not None
+    new = {} if f.pairs_held_out is None else f.pairs_held_out.similarity
     lines = []
     for names, value in list(f.pairs.similarity.items())[:WORST]:
         both = f.pairs.correlation.get(names)
         more = "" if both is None else f"  correlation {both[0]:+.2f} in the table, {both[1]:+.2f} in the rows"
-        lines.append((", ".join(names), f"{value:.3f}{more}"))
+        lines.append((", ".join(names), f"{value:.3f}{_beside(new.get(names), '{:.3f}')}{more}"))
     return lines
 
 
@@ -113,4 +118,4 @@ def _held_out(f: Figures) -> list[Section]:
 
 
 def _beside(value: float | None, form: str) -> str:
-    return "" if value is None else f"  held-out rows {form.format(value)}"
+    return "" if value is None else f" (held-out rows {form.format(value)})"

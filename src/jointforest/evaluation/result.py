@@ -27,6 +27,8 @@ class Fidelity(Figures):
         ``distance`` by column, the worst first, and ``shape``.
     pairs : Pairs or None
         ``similarity`` by pair, the worst first, and ``trend``.
+    marginals_held_out, pairs_held_out : Marginals and Pairs, or None
+        The same of the held-out rows beside the table: what chance gives so many rows.
     told_apart : ToldApart or None
         ``score`` of a classifier against the table's rows, and the ``columns`` that it used.
     told_apart_held_out : ToldApart or None
@@ -88,13 +90,18 @@ class Fidelity(Figures):
             if one is not None:
                 found.append((name, None, None, one.score))
                 found += [(f"{name}_used", column, None, share) for column, share in one.columns.items()]
-        if self.marginals is not None:
-            found.append(("shape", None, None, self.marginals.shape))
-            found += [("distance", column, None, value) for column, value in self.marginals.distance.items()]
-            found += [("missing", column, None, value) for column, value in self.marginals.missing.items()]
+        for end, marginals, pairs in (
+            ("", self.marginals, self.pairs),
+            ("_held_out", self.marginals_held_out, self.pairs_held_out),
+        ):
+            if marginals is not None:
+                found.append((f"shape{end}", None, None, marginals.shape))
+                found += [(f"distance{end}", column, None, value) for column, value in marginals.distance.items()]
+                found += [(f"missing{end}", column, None, value) for column, value in marginals.missing.items()]
+            if pairs is not None:
+                found.append((f"trend{end}", None, None, pairs.trend))
+                found += [(f"similarity{end}", a, b, value) for (a, b), value in pairs.similarity.items()]
         if self.pairs is not None:
-            found.append(("trend", None, None, self.pairs.trend))
-            found += [("similarity", a, b, value) for (a, b), value in self.pairs.similarity.items()]
             for k, name in enumerate(("correlation_table", "correlation_rows")):
                 found += [(name, a, b, both[k]) for (a, b), both in self.pairs.correlation.items()]
         if self.held_out is not None:
