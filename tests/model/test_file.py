@@ -25,6 +25,7 @@ from jointforest.forest.rows.sampling import sample
 from jointforest.leaves.circuits.soundness import leaf_of_rows
 from jointforest.model import file as store
 from jointforest.model.file import ModelFileError
+from jointforest.model.model import of_forest
 from jointforest.table.schema import Schema
 from jointforest.trees.boxes import leaf_boxes
 from jointforest.trees.nodes import Trees
@@ -83,7 +84,7 @@ def test_a_model_of_one_sort_of_columns(kinds: tuple[str, ...], tmp_path: Path) 
 
 def pack_model(model: Forest) -> bytes:
     """Bytes of the model's file."""
-    return store.pack(*store.contents(model))
+    return store.pack(*store.contents(of_forest(model)))
 
 
 def test_equal_models_give_equal_bytes_in_every_process(tmp_path: Path) -> None:
@@ -106,12 +107,13 @@ def test_the_file_is_plain_safetensors_without_derived_fields(tmp_path: Path) ->
     with safe_open(tmp_path / "m.joint", "numpy") as file:
         names = set(file.keys())
         about = json.loads(file.metadata()["jointforest"])
-        np.testing.assert_array_equal(file.get_tensor("leaves.a"), model.leaves.a)
-        np.testing.assert_array_equal(file.get_tensor("trees.left_levels"), model.trees.left_levels)
-    assert names == {f"trees.{f}" for f in Trees._fields} | {
-        f"leaves.{f}" for f in model.leaves._fields if f not in DERIVED_FIELDS
+        np.testing.assert_array_equal(file.get_tensor("0.leaves.a"), model.leaves.a)
+        np.testing.assert_array_equal(file.get_tensor("0.trees.left_levels"), model.trees.left_levels)
+    assert names == {"log_weight"} | {f"0.trees.{f}" for f in Trees._fields} | {
+        f"0.leaves.{f}" for f in model.leaves._fields if f not in DERIVED_FIELDS
     }
     assert about["format"] == 1
+    assert about["parts"] == [{"kind": "forest", "has_background": True}]
     assert about["schema"] == model.schema.to_dict()
 
 
@@ -213,7 +215,7 @@ def test_special_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
-    about, arrays = store.contents(the_model())
+    about, arrays = store.contents(of_forest(the_model()))
     (tmp_path / "m.joint").write_bytes(store.pack(about | {"format": 2, "library": "9.9", "more": 1}, arrays))
     with pytest.raises(ModelFileError, match=r"format 2, written by jointforest 9\.9, is newer.*upgrade"):
         load_forest(tmp_path / "m.joint")

@@ -172,12 +172,17 @@ def test_evidence_that_one_part_rules_out_is_the_other_parts() -> None:
         (lambda joint: joint.reverse("place = here"), "reverse"),
         (lambda joint: joint.robustness(ALL, "place"), "robustness"),
         (lambda joint: joint.predict(ALL, "place", beta=0.5), "beta"),
-        (lambda joint: joint.save("never.joint"), "model file"),
     ],
 )
 def test_what_a_kind_of_part_cannot_answer_it_says_by_name(ask, name: str) -> None:
     with pytest.raises(ValueError, match=rf"{name}.* one forest of boxes; this one has the parts: forest, table"):
         ask(mixture())
+
+
+def test_a_kind_of_part_that_files_do_not_know_is_not_saved(tmp_path) -> None:
+    with pytest.raises(ValueError, match="holds forests and hidden trees; this joint has a part of the kind 'table'"):
+        mixture().save(tmp_path / "never.joint")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("background", [True, False])

@@ -30,6 +30,9 @@ def check_hidden(hidden: HiddenTrees) -> None:
         what = f"hidden tree {t}"
         _check_shape(tree, len(columns), what)
         _check_tables(tree, [scale.n_codes for scale in hidden.scales], what)
+        for j, scale in enumerate(hidden.scales):
+            if tree.emission[tree.node[j]][:, np.isneginf(scale.log_code)].any():
+                raise ValueError(f"{what}: column {columns[j].name!r} has a code that its scale has nothing of")
 
 
 def check_weights(log_weight: np.ndarray, n: int, what: str) -> None:

@@ -82,20 +82,19 @@ def _conditioned(tree: HiddenTree, inside: list[np.ndarray | None], vectors: lis
     transition, emission, blank = [], [], []
     for k, j in enumerate(tree.column.tolist()):
         here = inside[k]
-        transition.append(
-            tree.transition[k] if here is None else _shares(tree.transition[k] * here, tree.transition[k])
-        )
+        before, codes = tree.transition[k], tree.emission[k]
+        transition.append(before if here is None else _shares(before * here, before).astype(tree.dtype))
         vector = vectors[j] if j >= 0 else None
-        emission.append(tree.emission[k] if vector is None else _shares(tree.emission[k] * vector, tree.emission[k]))
+        emission.append(codes if vector is None else _shares(codes * vector, vector / vector.sum()).astype(tree.dtype))
         if tree.blank:
             blank.append(tree.blank[k] if vector is None else np.zeros_like(tree.blank[k]))
     return replace(tree, transition=tuple(transition), emission=tuple(emission), blank=tuple(blank))
 
 
-def _shares(table: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Rows divided by their sums; rows that nothing is left of, which no draw reaches, stay as they were."""
+def _shares(table: np.ndarray, instead: np.ndarray) -> np.ndarray:
+    """Rows divided by their sums; rows that nothing is left of, which no draw reaches, have other shares instead."""
     total = table.sum(axis=1, dtype=np.float64, keepdims=True)
-    return np.where(total > 0.0, table / np.where(total > 0.0, total, 1.0), before).astype(before.dtype)
+    return np.where(total > 0.0, table / np.where(total > 0.0, total, 1.0), instead)
 
 
 def _cut(column: Column, scale: Scale, evidence: Evidence, j: int) -> tuple[Column, Scale]:

@@ -1,7 +1,7 @@
 """One safe file format: a `.joint` file is a safetensors file with the schema as JSON in its metadata.
 
-The file holds what cannot be derived (`TREE_FIELDS`, `LEAF_FIELDS`, the schema); the rest is computed again on
-loading. A checksum over all bytes of the file finds accidents. It is no protection against intent, so every field is
+The file holds the schema, the parts' weights, and of each part what cannot be derived (`stored_forest`,
+`stored_hidden`), its arrays named by its number; the rest is computed again on loading. A checksum over all bytes of the file finds accidents. It is no protection against intent, so every field is
 checked too.
 """
 
@@ -20,15 +20,14 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save as to_safetensors
 
 from .. import __version__
-from ..forest.check import LEAF_FIELDS, check, check_columns, check_derived, check_leaves
-from ..forest.forest import Forest
-from ..leaves.derived import make_leaves
-from ..leaves.table import Circuits, ParameterTables
+from ..forest.part import ForestPart
+from ..hidden.check import check_weights
+from ..hidden.part import HiddenPart
 from ..table.check_schema import schema_from_dict
-from ..table.schema import Schema, kernel_columns
-from ..trees.check import TREE_FIELDS, check_trees
-from ..trees.nodes import Trees
-from .model import Model, of_forest
+from .model import Model
+from .part import Part
+from .stored_forest import NAMES, forest_from_arrays, forest_to_arrays
+from .stored_hidden import hidden_from_arrays, hidden_names, hidden_to_arrays
 
 FORMAT = 1
 """Version of the format that is written; files up to this version are read."""
@@ -36,7 +35,8 @@ FORMAT = 1
 _KEY = "jointforest"  # the only key: safetensors writes several in random order, and equal models give equal bytes
 _MAX_HEADER = 100_000_000  # safetensors' own limit
 _NO_CHECKSUM = "0" * 64
-_DTYPES = {"I32": "<i4", "U8": "|u1", "U64": "<u8", "F64": "<f8"}
+_DTYPES = {"I32": "<i4", "U8": "|u1", "U64": "<u8", "F32": "<f4", "F64": "<f8"}
+_WEIGHT = "log_weight"
 
 
 class ModelFileError(ValueError):
@@ -60,12 +60,10 @@ def save_model(model: Model, path: str | os.PathLike[str]) -> None:
     OSError
         If the path is a directory or cannot be written.
     ValueError
-        If the model itself is broken, or is no single forest, or has so many columns and levels that its schema takes
-        more than 100 MB.
+        If the model itself is broken, or has a part of a kind that files do not know, or has so many columns and
+        levels that its schema takes more than 100 MB.
     """
-    forest = model.forest_for("a model file")
-    check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
-    _write(pack(*contents(forest)), path)
+    _write(pack(*contents(model)), path)
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
@@ -94,17 +92,26 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
 
 
-def contents(forest: Forest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What a file holds of a forest: a JSON object and named arrays."""
-    about = {
-        "format": FORMAT,
-        "library": __version__,
-        "has_background": bool(forest.has_background),
-        "schema": forest.schema.to_dict(),
-    }
-    arrays = {f"trees.{name}": getattr(forest.trees, name) for name in TREE_FIELDS}
-    arrays |= {f"leaves.{name}": getattr(forest.leaves, name) for name in LEAF_FIELDS}
-    return about, arrays
+def contents(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What a file holds of a model: a JSON object and named arrays; a ValueError if the model is broken."""
+    check_weights(model.log_weight, len(model.parts), "the model")
+    schema = model.schema.to_dict()
+    parts, arrays = [], {_WEIGHT: model.log_weight}
+    for k, part in enumerate(model.parts):
+        if part.schema.to_dict() != schema:
+            raise ValueError(f"part {k} has another schema than the model")
+        about, own = _to_arrays(part)
+        parts.append(about)
+        arrays |= {f"{k}.{name}": array for name, array in own.items()}
+    return {"format": FORMAT, "library": __version__, "parts": parts, "schema": schema}, arrays
+
+
+def _to_arrays(part: Part) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    if isinstance(part, ForestPart):
+        return forest_to_arrays(part)
+    if isinstance(part, HiddenPart):
+        return hidden_to_arrays(part)
+    raise ValueError(f"a model file holds forests and hidden trees; this joint has a part of the kind {part.kind!r}")
 
 
 def pack(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
@@ -133,14 +140,23 @@ def unpack(data: bytes) -> Model:
     at = data.find(checksum.encode(), 0, 8 + _header_size(data))
     if at < 0 or _checksum(data, at) != checksum:
         raise ValueError("the checksum does not match: the file is damaged or incomplete")
-    if type(about["has_background"]) is not bool:
-        raise ValueError("has_background: expected true or false")
     schema = schema_from_dict(about["schema"])
-    return _model(schema, about["has_background"], _arrays(data))
+    tensors = _tensors(data)
+    wanted = _names(about["parts"], len(tensors))
+    expected = {_WEIGHT} | {f"{k}.{name}" for k, names in enumerate(wanted) for name in names}
+    if set(tensors) != expected:
+        raise ValueError(f"arrays missing or unknown: {', '.join(sorted(set(tensors) ^ expected))[:200]}")
+    arrays = {name: _array(name, tensor) for name, tensor in tensors.items()}
+    check_weights(arrays[_WEIGHT], len(wanted), "the model")
+    parts: list[Part] = []
+    for k, (names, of) in enumerate(zip(wanted, about["parts"], strict=True)):
+        read = forest_from_arrays if of["kind"] == "forest" else hidden_from_arrays
+        parts.append(read(schema, of, {name: arrays[f"{k}.{name}"] for name in names}))
+    return Model(schema, tuple(parts), arrays[_WEIGHT])
 
 
 def read_about(data: bytes) -> dict[str, Any]:
-    """The JSON object in a file's header: format, library, checksum, has_background, schema; its fields unchecked.
+    """The JSON object in a file's header: format, library, checksum, parts, schema; its fields unchecked.
 
     Raises
     ------
@@ -160,42 +176,37 @@ def read_about(data: bytes) -> dict[str, Any]:
             f"format {version}, written by jointforest {str(about.get('library'))[:40]}, is newer than format {FORMAT} "
             "of this version; upgrade jointforest to read it"
         )
-    expected = {"format", "library", "checksum", "has_background", "schema"}
+    expected = {"format", "library", "checksum", "parts", "schema"}
     if set(about) != expected:
         raise ValueError(f"metadata missing or unknown: {', '.join(sorted(set(about) ^ expected))[:200]}")
     return about
 
 
-def _model(schema: Schema, has_background: bool, arrays: dict[str, np.ndarray]) -> Model:
-    columns = kernel_columns(schema)
-    trees = Trees(**{name: arrays[f"trees.{name}"] for name in TREE_FIELDS})
-    fields = {name: arrays[f"leaves.{name}"] for name in LEAF_FIELDS}
-    # nothing may be computed from arrays before they are checked
-    check_columns(schema, columns)
-    check_trees(columns, trees, has_background)
-    check_leaves(columns, trees, fields)
-    circuits = Circuits(**{name: fields.pop(name) for name in Circuits._fields})
-    leaves = make_leaves(columns, ParameterTables(**fields), circuits=circuits)
-    check_derived(columns, leaves)
-    return of_forest(Forest(schema, columns, trees, leaves, has_background))
+def _names(parts: Any, most: int) -> list[frozenset[str]]:
+    """Names of the arrays of each part; there are at most so many arrays."""
+    if not isinstance(parts, list) or not parts or not all(isinstance(of, dict) for of in parts):
+        raise ValueError("parts: expected a list of objects, one at least")
+    found = []
+    for of in parts:
+        if of.get("kind") not in ("forest", "hidden trees"):
+            raise ValueError(f"parts: unknown kind {str(of.get('kind'))[:40]!r}; known: 'forest', 'hidden trees'")
+        found.append(NAMES if of["kind"] == "forest" else hidden_names(of, most))
+    return found
 
 
-def _arrays(data: bytes) -> dict[str, np.ndarray]:
+def _tensors(data: bytes) -> dict[str, Any]:
     try:
-        tensors = dict(deserialize(data))
+        return dict(deserialize(data))
     except SafetensorError as error:
         raise ValueError(f"damaged or incomplete ({error})") from None
-    expected = {f"trees.{name}" for name in TREE_FIELDS} | {f"leaves.{name}" for name in LEAF_FIELDS}
-    if set(tensors) != expected:
-        raise ValueError(f"arrays missing or unknown: {', '.join(sorted(set(tensors) ^ expected))[:200]}")
-    arrays = {}
-    for name, tensor in tensors.items():
-        if tensor["dtype"] not in _DTYPES:
-            raise ValueError(f"{name}: no array of the model has the type {tensor['dtype']}")
-        stored = np.frombuffer(tensor["data"], dtype=_DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
-        # a writable copy in native order, as learners make them: kernels are compiled anew for read-only arrays
-        arrays[name] = stored.astype(stored.dtype.newbyteorder("="), order="C", copy=True)
-    return arrays
+
+
+def _array(name: str, tensor: dict[str, Any]) -> np.ndarray:
+    if tensor["dtype"] not in _DTYPES:
+        raise ValueError(f"{name}: no array of the model has the type {tensor['dtype']}")
+    stored = np.frombuffer(tensor["data"], dtype=_DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
+    # a writable copy in native order, as learners make them: kernels are compiled anew for read-only arrays
+    return stored.astype(stored.dtype.newbyteorder("="), order="C", copy=True)
 
 
 def _json(text: bytes | str, what: str) -> dict[str, Any]:

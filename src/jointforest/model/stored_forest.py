@@ -1,0 +1,45 @@
+"""A forest as named arrays, and back: what a model file holds of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..forest.check import LEAF_FIELDS, check, check_columns, check_derived, check_leaves
+from ..forest.forest import Forest
+from ..forest.part import ForestPart
+from ..leaves.derived import make_leaves
+from ..leaves.table import Circuits, ParameterTables
+from ..table.schema import Schema, kernel_columns
+from ..trees.check import TREE_FIELDS, check_trees
+from ..trees.nodes import Trees
+
+NAMES = frozenset({f"trees.{name}" for name in TREE_FIELDS} | {f"leaves.{name}" for name in LEAF_FIELDS})
+"""Names of a forest's arrays; what is derived from others is computed again."""
+
+
+def forest_to_arrays(part: ForestPart) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What the metadata say of a forest, and its arrays; a ValueError if the forest is broken."""
+    forest = part.forest
+    check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
+    arrays = {f"trees.{name}": getattr(forest.trees, name) for name in TREE_FIELDS}
+    arrays |= {f"leaves.{name}": getattr(forest.leaves, name) for name in LEAF_FIELDS}
+    return {"kind": "forest", "has_background": bool(forest.has_background)}, arrays
+
+
+def forest_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> ForestPart:
+    """The forest, every field checked; a ValueError if one is not as it must be."""
+    if set(about) != {"kind", "has_background"} or type(about["has_background"]) is not bool:
+        raise ValueError("a forest's metadata are has_background, true or false")
+    columns = kernel_columns(schema)
+    trees = Trees(**{name: arrays[f"trees.{name}"] for name in TREE_FIELDS})
+    fields = {name: arrays[f"leaves.{name}"] for name in LEAF_FIELDS}
+    # nothing may be computed from arrays before they are checked
+    check_columns(schema, columns)
+    check_trees(columns, trees, about["has_background"])
+    check_leaves(columns, trees, fields)
+    circuits = Circuits(**{name: fields.pop(name) for name in Circuits._fields})
+    leaves = make_leaves(columns, ParameterTables(**fields), circuits=circuits)
+    check_derived(columns, leaves)
+    return ForestPart(Forest(schema, columns, trees, leaves, about["has_background"]))

@@ -1,0 +1,120 @@
+"""Hidden trees as named arrays, and back: what a model file holds of them.
+
+Tables of all nodes of a tree are one array, row after row and node after node; so are the segments of all scales.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..hidden.check import check_hidden
+from ..hidden.hidden_trees import HiddenTrees
+from ..hidden.part import HiddenPart
+from ..hidden.tree import HiddenTree
+from ..table.scale.scale import Scale
+from ..table.schema import Schema
+
+_SEGMENTS = {"lo": "f8", "hi": "f8", "rate": "f8", "code": "i4", "log_mass": "f8"}
+_OF_ALL = {"log_weight": "f8", "scales.n_codes": "i4", "scales.n_segments": "i4"}
+_OF_TREE = {"column": "i4", "parent": "i4", "n_states": "i4", "transition": "f", "emission": "f", "blank": "f"}
+_OF_ALL |= {f"scales.{name}": kind for name, kind in _SEGMENTS.items()}
+
+
+def hidden_names(about: dict[str, Any], most: int) -> frozenset[str]:
+    """Names of the arrays of hidden trees that these metadata tell of; there are at most so many trees.
+
+    Raises
+    ------
+    ValueError
+        If the metadata are not those of hidden trees.
+    """
+    n = about.get("n_trees")
+    if set(about) != {"kind", "n_trees"} or type(n) is not int or not 1 <= n <= most:
+        raise ValueError("the metadata of hidden trees are n_trees, their number")
+    return frozenset(_OF_ALL) | {f"{t}.{name}" for t in range(n) for name in _OF_TREE}
+
+
+def hidden_to_arrays(part: HiddenPart) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What the metadata say of hidden trees, and their arrays; a ValueError if they are broken."""
+    hidden = part.hidden
+    check_hidden(hidden)
+    scales = hidden.scales
+    arrays = {
+        "log_weight": hidden.log_weight,
+        "scales.n_codes": np.array([scale.n_codes for scale in scales], np.int32),
+        "scales.n_segments": np.array([len(scale.lo) for scale in scales], np.int32),
+    }
+    arrays |= {f"scales.{name}": np.concatenate([getattr(scale, name) for scale in scales]) for name in _SEGMENTS}
+    for t, tree in enumerate(hidden.trees):
+        arrays |= {f"{t}.column": tree.column, f"{t}.parent": tree.parent}
+        arrays[f"{t}.n_states"] = tree.n_states.astype(np.int32)
+        for name in ("transition", "emission", "blank"):
+            tables = [np.empty(0, tree.dtype), *(table.reshape(-1) for table in getattr(tree, name))]
+            arrays[f"{t}.{name}"] = np.concatenate(tables)
+    return {"kind": "hidden trees", "n_trees": len(hidden.trees)}, arrays
+
+
+def hidden_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> HiddenPart:
+    """The hidden trees, every field checked; a ValueError if one is not as it must be."""
+    for name, array in arrays.items():
+        kind = _OF_ALL.get(name) or _OF_TREE[name.split(".", 1)[1]]
+        allowed = ("f4", "f8") if kind == "f" else (kind,)
+        if array.ndim != 1 or array.dtype not in [np.dtype(one) for one in allowed]:
+            raise ValueError(f"{name}: expected one axis and the type {' or '.join(allowed)}")
+    scales = _scales(schema, {name: arrays[name] for name in _OF_ALL})
+    trees = [
+        _tree({name: arrays[f"{t}.{name}"] for name in _OF_TREE}, [scale.n_codes for scale in scales], f"tree {t}")
+        for t in range(about["n_trees"])
+    ]
+    hidden = HiddenTrees(schema, scales, tuple(trees), arrays["log_weight"])
+    check_hidden(hidden)
+    return HiddenPart(hidden)
+
+
+def _scales(schema: Schema, arrays: dict[str, np.ndarray]) -> tuple[Scale, ...]:
+    d, n_codes, size = len(schema.columns), arrays["scales.n_codes"], arrays["scales.n_segments"]
+    if len(n_codes) != d or len(size) != d or (n_codes < 1).any() or (size < 1).any():
+        raise ValueError(f"scales: n_codes and n_segments must be {d} numbers, at least 1")
+    pieces = {name: _cut(arrays[f"scales.{name}"], size.tolist(), f"scales.{name}") for name in _SEGMENTS}
+    return tuple(
+        Scale(
+            K,
+            0.0 if column.is_categorical else column.step,
+            0.0 if column.is_categorical else column.center,
+            *(pieces[name][j] for name in _SEGMENTS),
+        )
+        for j, (column, K) in enumerate(zip(schema.columns, n_codes.tolist(), strict=True))
+    )
+
+
+def _tree(arrays: dict[str, np.ndarray], n_codes: list[int], what: str) -> HiddenTree:
+    column, parent, H = arrays["column"], arrays["parent"], arrays["n_states"].tolist()
+    m = len(H)
+    if m == 0 or len(column) != m or len(parent) != m or min(H) < 1:
+        raise ValueError(f"{what}: column, parent and n_states must have an entry a node, n_states at least 1")
+    if (column < -1).any() or (column >= len(n_codes)).any():
+        raise ValueError(f"{what}: column must be from -1 to {len(n_codes) - 1}")
+    if parent[0] != -1 or (parent[1:] < 0).any() or (parent[1:] >= np.arange(1, m)).any():
+        raise ValueError(f"{what}: parents must come before their children, and there is one root")
+    above = [1] + [H[k] for k in parent[1:].tolist()]
+    codes = [n_codes[j] if j >= 0 else 0 for j in column.tolist()]
+    transition = _tables(arrays["transition"], above, H, f"{what}: transition")
+    emission = _tables(arrays["emission"], H, codes, f"{what}: emission")
+    blank = tuple(_cut(arrays["blank"], H, f"{what}: blank")) if len(arrays["blank"]) else ()
+    return HiddenTree(column, parent, transition, emission, blank)
+
+
+def _tables(flat: np.ndarray, rows: Sequence[int], columns: Sequence[int], what: str) -> tuple[np.ndarray, ...]:
+    """Tables of these numbers of rows and columns."""
+    pieces = _cut(flat, [a * b for a, b in zip(rows, columns, strict=True)], what)
+    return tuple(piece.reshape(a, b) for piece, a, b in zip(pieces, rows, columns, strict=True))
+
+
+def _cut(flat: np.ndarray, sizes: Sequence[int], what: str) -> list[np.ndarray]:
+    """Pieces of these sizes, which must be all of an array."""
+    if sum(sizes) != len(flat):
+        raise ValueError(f"{what} has {len(flat)} entries, expected {sum(sizes)}")
+    return np.split(flat, np.cumsum(sizes)[:-1])
