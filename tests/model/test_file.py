@@ -308,7 +308,7 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
 
     factors = int(np.flatnonzero(leaves.node_kind == 2)[0])
 
-    def broken(field: str, at: tuple[int, ...], value: float, message: str) -> None:
+    def broken(field: str, at: tuple[Any, ...], value: Any, message: str) -> None:
         array = getattr(leaves, field).copy()
         array[at] = value
         with pytest.raises(ValueError, match=message):
@@ -345,6 +345,7 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
     broken("tree", (-1,), 3 - leaves.tree[-1], r"leaves\.tree\[")
     broken("node_start", (0,), 1, r"leaves\.node_start")
     broken("node_start", (1,), -1, r"leaves\.node_start")
+    broken("node_start", ([1, 2],), [2**31 - 1, -2], r"leaves\.node_start")  # their difference wraps around
     broken("node_start", (-1,), len(leaves.node_kind) + 1, r"leaves\.node_start")
     broken("node_kind", (int(np.flatnonzero(leaves.node_kind < 2)[0]),), 3, r"leaves\.node_kind\[")
     broken("node_end", (0,), 2**31 - 1, "leaf .*, node 0: node_end")

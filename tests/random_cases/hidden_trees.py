@@ -70,6 +70,7 @@ def random_value(rng: np.random.Generator, column: Column, scale: Scale) -> floa
         return float(rng.uniform(column.minimum - 3.0, column.maximum + 3.0))
     s = int(rng.integers(len(scale.lo)))
     lo, hi = max(float(scale.lo[s]), column.minimum - 4.0), min(float(scale.hi[s]), column.maximum + 4.0)
+    lo, hi = min(lo, hi), max(lo, hi)
     return float(rng.uniform(lo, hi)) if column.step == 0.0 else round_to_cell(rng, column, lo, hi)
 
 

@@ -62,7 +62,7 @@ def check_circuits(circuits: Circuits | Leaves) -> None:
     """
     start, kind, end = circuits.node_start, circuits.node_kind, circuits.node_end
     n = len(kind)
-    if not (len(start) > 0 and start[0] == 0 and start[-1] == n and (np.diff(start) >= 0).all()):
+    if not (len(start) > 0 and start[0] == 0 and start[-1] == n and (start[1:] >= start[:-1]).all()):
         raise ValueError(f"leaves.node_start: expected rising numbers from 0 to the number of nodes, {n}")
     if not np.isin(kind, (SUM, PRODUCT, FACTORS)).all():
         node = int(np.argmin(np.isin(kind, (SUM, PRODUCT, FACTORS))))
