@@ -35,6 +35,9 @@ Learn = Callable[[pd.DataFrame, int], jf.Joint]
 LEARNERS: dict[str, Learn] = {
     "adversarial forest, 30 trees": lambda rows, seed: jf.AdversarialForest(30, random_state=seed).fit(rows).joint_,
     "hidden tree": lambda rows, seed: jf.HiddenTreeForest(random_state=seed).fit(rows).joint_,
+    "jf.fit, fast": lambda rows, seed: jf.fit(rows, budget="fast", random_state=seed),
+    "jf.fit, default": lambda rows, seed: jf.fit(rows, random_state=seed),
+    "jf.fit, best": lambda rows, seed: jf.fit(rows, budget="best", random_state=seed),
 }
 """What is learned: rows and a seed in, a joint out."""
 
@@ -239,7 +242,8 @@ def main() -> None:
                 said = ", ".join(f"{key} {runs[-1][key]:.3f}" for key in MEASURED if key in runs[-1])
                 progress(f"{table}, {name}, seed {seed}: {said}")
     new = {(one["table"], one["learner"], one["seed"]) for one in runs}
-    runs = [one for one in before if (one["table"], one["learner"], one["seed"]) not in new] + runs
+    kept = [one for one in before if one["learner"] in known]
+    runs = [one for one in kept if (one["table"], one["learner"], one["seed"]) not in new] + runs
     runs.sort(key=lambda one: (list(TARGETS).index(one["table"]), known.index(one["learner"]), one["seed"]))
     tables = {RUNS: runs, "Means over seeds; spread: of the score, largest less smallest": summary(runs)}
     finish("told_apart", tables, {"seeds": len(seeds)}, options.quick)

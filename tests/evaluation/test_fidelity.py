@@ -98,11 +98,16 @@ def test_bad_inputs_are_named() -> None:
     with pytest.raises(ValueError, match="column 'x'"):
         jf.fidelity(REAL.assign(x=np.inf), REAL)
     with pytest.raises(TypeError, match="give its joint_"):
-        jf.fidelity(jf.JointTree(random_state=0).fit(REAL), REAL)
+        jf.fidelity(jf.JointTree(), REAL)
     with pytest.raises(TypeError, match="pandas, polars or pyarrow"):
         jf.fidelity([1, 2], REAL)
     with pytest.raises(ValueError, match="random_state"):
         jf.fidelity(REAL, REAL, random_state=-1)
+
+
+def test_a_column_may_have_any_name() -> None:
+    frame = REAL[["x", "y"]].rename(columns={"x": "joint_", "y": "fit"})
+    assert jf.fidelity(frame, frame, only=["marginals"]).marginals.shape == 1.0
 
 
 def test_what_cannot_be_computed_is_left_out_and_said() -> None:

@@ -82,7 +82,7 @@ def fidelity(
         check("only", one, FIGURES)
     wanted = set(FIGURES if only is None else only)
     seed = seed_of(random_state)
-    if hasattr(joint_or_rows, "joint_"):
+    if hasattr(type(joint_or_rows), "fit"):
         raise TypeError(f"expected a Joint or rows, got {type(joint_or_rows).__name__}; give its joint_")
     joint = joint_or_rows if isinstance(joint_or_rows, Joint) else None
     schema = infer_schema(frame) if joint is None else joint.schema
