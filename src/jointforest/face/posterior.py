@@ -56,7 +56,8 @@ class Posterior:
     Attributes
     ----------
     log_probability : float or float64 array (n,)
-        log p(evidence) (natural logarithm; a density where values are given).
+        log p(evidence) (natural logarithm; a density where values are given). Soft evidence counts with its likelihood
+        over the greatest that it gives to any value.
     background_weight : float or float64 array (n,)
         Share of the background in the posterior, 0..1; NaN where the evidence has probability 0.
     supported : bool or bool array (n,)
