@@ -170,3 +170,16 @@ def test_levels(scale: Scale, seed: int) -> None:
     for s in range(len(scale.lo)):
         expected[:, s] = weights[:, scale.code[s]] * math.exp(scale.log_mass[s])
     np.testing.assert_allclose(levels(scale, weights, len(scale.lo)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("step", [1.0, 0.1, 1e-6])
+@pytest.mark.parametrize("rate", [0.0, 0.3, -0.3])
+def test_quantiles_at_the_edges_of_cells(step: float, rate: float) -> None:
+    cells = 24
+    lo, hi = np.array([3.0 - 0.5 * step]), np.array([3.0 + (cells - 0.5) * step])
+    scale = Scale(1, step, 3.0, lo, hi, np.array([rate / step]), np.zeros(1, dtype=np.int32), np.zeros(1))
+    centres = 3.0 + np.arange(cells) * step
+    q = cdf(scale, centres)[:, 0]
+    np.testing.assert_allclose(quantiles(scale, np.ones((1, 1)), q)[0], centres, rtol=1e-12)
+    above = quantiles(scale, np.ones((1, 1)), np.minimum(q + 1e-6, 1.0))[0]
+    np.testing.assert_allclose(above[:-1], centres[1:], rtol=1e-12)

@@ -9,7 +9,7 @@ import numpy as np
 from .tally import Tally
 
 FEW_ROWS = 10
-"""Rows that make a place worth a bin of its own where there are bins for all places."""
+"""Rows below which a place has no bin of its own: they may have met there by chance."""
 
 
 class Bins(NamedTuple):
@@ -33,13 +33,12 @@ class Bins(NamedTuple):
 def cut(tally: Tally, n_codes: int) -> Bins:
     """At most ``n_codes`` bins.
 
-    On a grid and for atoms a place that holds 1/K of the weight is alone in its bin (where there are no more than K
-    places, one that holds 10 rows). The rest is cut at equal weight between places.
+    On a grid and for atoms a place that holds 1/K of the weight and 10 rows is alone in its bin (where there are no
+    more than K places, 10 rows are enough). The rest is cut at equal weight between places.
     """
-    has_mass = tally.is_atom | (tally.half > 0)
-    heavy = has_mass & (tally.weight >= tally.weight.sum() / n_codes)
-    if len(tally.place) <= n_codes:
-        heavy |= has_mass & (tally.rows >= FEW_ROWS)
+    heavy = (tally.is_atom | (tally.half > 0)) & (tally.rows >= FEW_ROWS)
+    if len(tally.place) > n_codes:
+        heavy &= tally.weight >= tally.weight.sum() / n_codes
     heavy = _affordable(tally.weight, heavy, n_codes)
     bins = _number(tally.weight, heavy, n_codes)
     return Bins(bins, heavy, _edges(tally, heavy))

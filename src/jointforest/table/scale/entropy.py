@@ -19,7 +19,7 @@ def code_entropy(scale: Scale) -> np.ndarray:
     >>> from jointforest.table.scale.learn import learn_scale
     >>> scale = learn_scale(Column("age", "integer", "int64", step=1.0), np.repeat([30.0, 31.0], 50), None, 8)
     >>> code_entropy(scale).round(2)
-    array([0.05, 0.05])
+    array([0., 0.])
     """
     of_segment = np.where(scale.share > 0.0, _of_segments(scale) - scale.log_share, 0.0)
     return np.bincount(scale.code, scale.share * of_segment, scale.n_codes)

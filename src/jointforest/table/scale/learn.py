@@ -17,8 +17,8 @@ MAX_LEVEL_CODES = 1024
 def learn_scale(column: Column, values: np.ndarray, weight: np.ndarray | None, n_codes: int) -> Scale:
     """The scale of a column.
 
-    Numbers get at most ``n_codes`` ordered bins: a place (cell of a grid, or atom) that holds 1/K of the weight is
-    alone in its bin, the others are cut at equal weight. Inside a bin lie
+    Numbers get at most ``n_codes`` ordered bins: a place (cell of a grid, or atom) that holds 1/K of the weight (and
+    10 rows) is alone in its bin, the others are cut at equal weight. Inside a bin lie
 
     - points: atoms, and cells of a grid that several rows share, with some rows taken off each (`points.point_rows`);
     - pieces over runs of about 64 distinct values, with the rows taken off and those of all other values: uniform, or
