@@ -21,6 +21,7 @@ from jointforest.forest.forest import Forest
 from jointforest.language import parse_conditions
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import ParameterTables
+from jointforest.model.model import of_forest
 from jointforest.table.build_evidence import build
 from jointforest.table.evidence import Evidence
 from jointforest.table.meaning import Region, contains, meaning_of
@@ -179,9 +180,9 @@ def test_weights_are_bayes_rule(seed: int) -> None:
     weight, joint = oracle.posterior(model, evidence, 0), oracle.log_joint(model, evidence, 0)
     if np.isnan(weight).any():
         with pytest.raises(ValueError, match="probability 0"):
-            explain(model, evidence, 3)
+            explain(of_forest(model), evidence, 3)
         return
-    rules = explain(model, evidence, 1000).rules
+    rules = explain(of_forest(model), evidence, 1000).rules
     assert sorted(rule["leaf"] for rule in rules) == np.flatnonzero(np.isfinite(joint)).tolist()
     assert [rule["weight"] for rule in rules] == sorted((rule["weight"] for rule in rules), reverse=True)
     texts = rules_of(model)
@@ -193,7 +194,9 @@ def test_weights_are_bayes_rule(seed: int) -> None:
         has_nodes = model.leaves.node_start[leaf] < model.leaves.node_start[leaf + 1]
         is_last = leaf == len(texts) - 1
         assert rule["kind"] == ("background" if is_last else "circuit" if has_nodes else "leaf")
-    assert [rule["leaf"] for rule in explain(model, evidence, 2).rules] == [rule["leaf"] for rule in rules[:2]]
+    assert [rule["leaf"] for rule in explain(of_forest(model), evidence, 2).rules] == [
+        rule["leaf"] for rule in rules[:2]
+    ]
 
 
 @given(seeds)

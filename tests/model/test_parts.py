@@ -167,7 +167,6 @@ def test_evidence_that_one_part_rules_out_is_the_other_parts() -> None:
 @pytest.mark.parametrize(
     ("ask", "name"),
     [
-        (lambda joint: joint.given(place="here").explain(), "explanation"),
         (lambda joint: joint.rules(), "rules"),
         (lambda joint: joint.reverse("place = here"), "reverse"),
         (lambda joint: joint.robustness(ALL, "place"), "robustness"),

@@ -1,34 +1,72 @@
-"""The leaves that carry an answer, as rules with their weights."""
+"""The leaves and hidden states that carry an answer, as rules with their weights."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ..forest.forest import Forest
+from ..forest.part import ForestPart
 from ..forest.posterior.posterior import posterior
 from ..ground.checks import check_number
+from ..hidden.part import HiddenPart
+from ..model.model import Model
+from ..queries.posterior.mixing import log_joint
 from ..table.evidence import Evidence
+from ..table.schema import Schema
 from ..trees.boxes import leaf_boxes
 from .explanation import Explanation
 from .leaf_summaries import leaf_kind, leaf_summaries, summary_text
 from .rules import box_conditions, rule_text
+from .states import state_rules
 
 
-def explain(forest: Forest, evidence: Evidence, k: int, n_jobs: int | None = -1) -> Explanation:
-    """The k leaves with the largest weight given one row of evidence: see `Posterior.explain`.
+def explain(model: Model, evidence: Evidence, k: int, n_jobs: int | None = -1) -> Explanation:
+    """The k leaves or states with the largest weight given one row of evidence: see `Posterior.explain`.
 
     Raises
     ------
     ValueError
-        If k is not a positive integer, or the evidence has probability 0.
+        If k is not a positive integer, or the evidence has probability 0, or a part is neither a forest nor hidden
+        trees.
     """
     check_number("k", k, 1, whole=True, text="a positive integer")
+    each = log_joint(model, evidence, n_jobs)[0] if len(model.parts) > 1 else np.zeros(1)
+    share = np.exp(each - np.logaddexp.reduce(each)) if np.isfinite(each).any() else each
+    found, met = [], {"leaves": 0, "states": 0}
+    for number, part in enumerate(model.parts):
+        if not share[number] > 0.0:
+            continue
+        if isinstance(part, ForestPart):
+            rules, n = _leaf_rules(part.forest, evidence, k, n_jobs)
+            met["leaves"] += n
+        elif isinstance(part, HiddenPart) and part.log_density(evidence)[0] > -math.inf:
+            rules, n = state_rules(part.hidden, evidence, k)
+            met["states"] += n
+        elif isinstance(part, HiddenPart):
+            rules = []
+        else:
+            raise ValueError(f"an explanation needs forests and hidden trees; this joint has the part: {part.kind}")
+        for rule in rules:
+            rule["weight"] *= float(share[number])
+            rule["log_weight"] += float(model.log_weight[number])
+            if len(model.parts) > 1:
+                rule["part"] = number
+        found += rules
+    if not found:
+        raise ValueError("the evidence has probability 0: no leaf carries an answer; drop or widen a condition")
+    found = sorted(found, key=lambda rule: -rule["weight"])[:k]
+    return Explanation(found, _text(model.schema, found, met))
+
+
+def _leaf_rules(forest: Forest, evidence: Evidence, k: int, n_jobs: int | None) -> tuple[list[dict[str, Any]], int]:
+    """The k leaves of a forest with the largest weight, none if the evidence is impossible; and how many it meets."""
     post = posterior(forest, evidence, n_jobs)
     log_evidence = float(post.log_evidence[0])
     if log_evidence == -math.inf:
-        raise ValueError("the evidence has probability 0: no leaf carries an answer; drop or widen a condition")
+        return [], 0
     most = np.argsort(-post.log_weight, kind="stable")[:k]
     leaf, log_weight = post.leaf[most], post.log_weight[most]
     boxes = leaf_boxes(forest.trees, forest.columns)
@@ -46,14 +84,26 @@ def explain(forest: Forest, evidence: Evidence, k: int, n_jobs: int | None = -1)
             leaf.tolist(), log_weight.tolist(), leaf_summaries(forest, evidence, leaf), strict=True
         )
     ]
+    return found, len(post.leaf)
+
+
+def _text(schema: Schema, found: list[dict[str, Any]], met: dict[str, int]) -> str:
+    """The rules as a table."""
     share = sum(rule["weight"] for rule in found)
-    lines = [
-        f"{len(found)} of the {len(post.leaf)} leaves that meet the evidence carry {100 * share:.1f} % of the answer"
-    ]
+    what = " and ".join(f"{n} {name}" for name, n in met.items() if n)
+    lines = [f"{len(found)} of the {what} that meet the evidence carry {100 * share:.1f} % of the answer"]
     lines.append("   weight   log  rule")
     for rule in found:
-        at = "" if rule["kind"] == "background" else f"  [tree {rule['tree']}, {rule['kind']} {rule['leaf']}]"
         shown = rule["rule"] or ("(background)" if rule["kind"] == "background" else "(all rows)")
-        lines.append(f"{100 * rule['weight']:7.2f} % {rule['log_weight']:7.2f}  {shown}{at}")
-        lines.append(" " * 19 + summary_text(forest.schema, rule["says"]))
-    return Explanation(found, "\n".join(lines))
+        lines.append(f"{100 * rule['weight']:7.2f} % {rule['log_weight']:7.2f}  {shown}{_place(rule)}")
+        lines.append(" " * 19 + summary_text(schema, rule["says"]))
+    return "\n".join(lines)
+
+
+def _place(rule: dict[str, Any]) -> str:
+    """Where a rule comes from."""
+    if rule["kind"] == "background":
+        return ""
+    if rule["kind"] == "state":
+        return f"  [hidden tree {rule['tree']}, state {rule['state']} of {rule['column']}]"
+    return f"  [tree {rule['tree']}, {rule['kind']} {rule['leaf']}]"

@@ -44,14 +44,19 @@ def leaf_summaries(forest: Forest, evidence: Evidence, leaf: np.ndarray) -> list
             continue
         in_leaves = column_in_groups(forest, evidence, leaf[:, None], j)
         if column.is_categorical:
-            for says, share in zip(found, in_leaves.level_probability(), strict=True):
-                says[column.name] = {"levels": _likeliest(column, share)}
-            continue
-        ends = in_leaves.quantile(tails).tolist()
-        for says, middle, (low, high) in zip(found, in_leaves.mean().tolist(), ends, strict=True):
-            numbers = {"mean": middle, "low": low, "high": high}
-            says[column.name] = {name: scalar(column, number) for name, number in numbers.items()}
+            told = in_leaves.level_probability()
+        else:
+            told = np.column_stack([in_leaves.mean(), in_leaves.quantile(tails)])
+        for says, numbers in zip(found, told, strict=True):
+            says[column.name] = column_summary(column, numbers)
     return found
+
+
+def column_summary(column: Column, numbers: np.ndarray) -> dict[str, Any]:
+    """A column's summary as users read it: of the probabilities of its levels, or of mean, low and high."""
+    if column.is_categorical:
+        return {"levels": _likeliest(column, numbers)}
+    return {name: scalar(column, x) for name, x in zip(("mean", "low", "high"), numbers.tolist(), strict=True)}
 
 
 def leaf_kind(forest: Forest, leaf: int) -> str:

@@ -104,12 +104,12 @@ class Posterior:
         return posterior(self.weighed.model.forest_for("a table of leaves"), self.weighed.evidence)
 
     def explain(self, k: int = 10, n_jobs: int | None = -1) -> Explanation:
-        """The leaves that carry the answers, as rules, the heaviest first.
+        """The leaves, or hidden states, that carry the answers, as rules, the heaviest first.
 
         Parameters
         ----------
         k : int
-            Most leaves to list.
+            Most of them to list.
         n_jobs : int or None
             Threads; the answer does not depend on it.
 
@@ -121,6 +121,10 @@ class Posterior:
             ``tree``, ``leaf``, ``kind`` ("leaf", "circuit" or "background") and ``says``: given the leaf and the
             evidence, by column, ``{"mean", "low", "high"}`` (the interval of equal tails that holds 90 %), or
             ``{"levels": {level: probability}}`` of the three most probable. Columns whose value is known are left out.
+            Hidden states have the kind ``"state"``, ``column`` and ``state`` in place of ``leaf``; they are those of
+            the node, in each tree, of which the evidence tells most. A state's rule names what sets it apart: at most
+            three columns, those farthest from the whole table, each with what holds 90 % of it in the state. In
+            mixtures ``part`` is the number of the part.
 
         Raises
         ------
@@ -144,7 +148,7 @@ class Posterior:
                 f"explain speaks of one row of evidence, got {len(self)}; pick one: given(frame[i : i + 1])"
             )
         self.weighed.check(n_jobs)
-        return explain(self.weighed.model.forest_for("an explanation by leaves"), self.weighed.evidence, k, n_jobs)
+        return explain(self.weighed.model, self.weighed.evidence, k, n_jobs)
 
     # -- numbers
 

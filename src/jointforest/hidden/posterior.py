@@ -99,7 +99,7 @@ def posterior(hidden: HiddenTrees, known: list[CodeEvidence], wanted: Sequence[i
             k = tree.node[j]
             below = upward.below[k]
             rest = downward.outside[k] if below is None else downward.outside[k] * below
-            found[-1][j] = _codes(rest, tree, k, known[j])
+            found[-1][j] = column_codes(rest, tree, k, known[j])
     log_joint += hidden.log_weight + sum(of.log_base for of in known)[:, None]  # type: ignore[index]
     with np.errstate(invalid="ignore"):
         share = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
@@ -110,7 +110,7 @@ def posterior(hidden: HiddenTrees, known: list[CodeEvidence], wanted: Sequence[i
     return CodePosterior(known, log_joint, codes)  # type: ignore[arg-type]
 
 
-def _codes(rest: np.ndarray, tree: HiddenTree, k: int, known: CodeEvidence) -> np.ndarray:
+def column_codes(rest: np.ndarray, tree: HiddenTree, k: int, known: CodeEvidence) -> np.ndarray:
     """p(code | evidence) of one node's column, (n, K); ``rest`` (n or 1, H_k) is the rest's evidence by state."""
     weight = (rest @ tree.emission[k]).astype(np.float64)
     K = weight.shape[1]
