@@ -21,6 +21,7 @@ from jointforest.model.model import of_forest
 from jointforest.queries.rows.attribution import attribution
 from tests import oracle
 from tests.random_cases.evidence import random_evidence
+from tests.random_cases.hidden_parts import hidden_joint, mixed_joint, small_table
 from tests.random_cases.models import random_model, seeds
 
 # -- attribution
@@ -226,3 +227,44 @@ def test_parameters_out_of_range_are_refused() -> None:
     fitted = ForestOutlierDetector(jf.AdversarialForest(n_estimators=2, random_state=0)).fit(frame)
     with pytest.raises(ValueError, match="other"):
         fitted.predict(frame.assign(other=1))
+
+
+# -- any joint
+
+
+@pytest.mark.parametrize("kind", ["hidden trees", "mixture"])
+def test_detectors_of_any_joint(kind: str) -> None:
+    table = small_table(0, 400)
+    joint = hidden_joint(table[::2], 1) if kind == "hidden trees" else mixed_joint(table[::2], 1)
+    usual = table[1::2]
+    detector = ForestOutlierDetector.from_joint(joint, usual, contamination=0.1, n_jobs=1)
+    np.testing.assert_array_equal(detector.score_samples(usual), joint.log_density(usual))
+    np.testing.assert_array_equal(detector.training_scores_, joint.log_density(usual))
+    assert detector.offset_ == np.percentile(joint.log_density(usual), 10)
+    odd = usual.head(3).assign(size=[30, -20, 99])
+    assert detector.predict(odd).tolist() == [-1] * 3 and (detector.percentile(odd) == 0).all()
+    assert (np.nanargmin(detector.attribution(odd), axis=1) == 1).all()
+    np.testing.assert_array_equal(detector.attribution(odd), joint.attribution(odd))
+    assert detector.n_features_in_ == 4 and detector.feature_names_in_.tolist() == list(table.columns)
+    assert not hasattr(detector, "estimator_")
+
+
+def test_a_hidden_tree_forest_as_the_estimator() -> None:
+    table = small_table(0, 120)
+    estimator = jf.HiddenTreeForest(n_states=4, max_iter=2, random_state=0)
+    detector = ForestOutlierDetector(estimator, random_state=0).fit(table)
+    assert type(detector.estimator_) is jf.HiddenTreeForest
+    odd = table.head(1).assign(size=60)
+    assert detector.predict(odd)[0] == -1 and np.isfinite(detector.training_scores_).all()
+
+
+def test_from_joint_refuses_what_is_none() -> None:
+    table = small_table(0)
+    learner = jf.HiddenTreeForest(n_states=2, random_state=0)
+    with pytest.raises(TypeError, match="expected a Joint, got HiddenTreeForest$"):
+        ForestOutlierDetector.from_joint(learner, table)
+    joint = hidden_joint(table, 0)
+    with pytest.raises(ValueError, match="no row"):
+        ForestOutlierDetector.from_joint(joint, table.head(0))
+    with pytest.raises(ValueError, match="contamination"):
+        ForestOutlierDetector.from_joint(joint, table, contamination=0.9)

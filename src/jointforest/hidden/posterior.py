@@ -61,7 +61,7 @@ def tree_log_density(hidden: HiddenTrees, evidence: Evidence, n_jobs: int | None
     def work(a: int, b: int) -> np.ndarray:
         return _log_joint(hidden, [of.take(slice(a, b)) for of in known], b - a)
 
-    return _batches(hidden, work, len(evidence.value), n_jobs)
+    return in_batches(hidden, work, len(evidence.value), n_jobs)
 
 
 def by_batches(
@@ -80,7 +80,7 @@ def by_batches(
     def work(a: int, b: int) -> np.ndarray:
         return read(posterior(hidden, [of.take(slice(a, b)) for of in said], wanted))
 
-    return _batches(hidden, work, len(evidence.value), n_jobs)
+    return in_batches(hidden, work, len(evidence.value), n_jobs)
 
 
 def posterior(hidden: HiddenTrees, known: list[CodeEvidence], wanted: Sequence[int]) -> CodePosterior:
@@ -135,7 +135,8 @@ def batch_rows(hidden: HiddenTrees) -> int:
     return int(np.clip(_CELLS // widest, 16, _ROWS))
 
 
-def _batches(hidden: HiddenTrees, work: Callable[[int, int], np.ndarray], n: int, n_jobs: int | None) -> np.ndarray:
+def in_batches(hidden: HiddenTrees, work: Callable[[int, int], np.ndarray], n: int, n_jobs: int | None) -> np.ndarray:
+    """Answers for n rows, batch after batch of rows a to b, along the first axis."""
     if n == 0:
         return work(0, 0)
     with one_blas_thread():

@@ -11,10 +11,10 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..face.joint import Joint
 from ..ground.checks import Allowed, Number
 from ..queries.posterior.density import log_density
 from ..queries.rows.attribution import attribution
-from ..table.evidence import Evidence
 from ..table.frames import encode
 from ..table.infer_schema import infer_schema
 from .adversarial.adversarial import AdversarialForest
@@ -29,7 +29,7 @@ FOLDS = 5
 
 
 class ForestOutlierDetector(OutlierMixin, Learner):
-    """Detect outliers by the log-density log p(x) of a forest; cells may be missing.
+    """Detect outliers by the log-density log p(x) of a joint; cells may be missing.
 
     The joint distribution of the table is learned; a row is an outlier if its density is lower than that of most
     training rows, each of these scored by trees that were grown without it (Correia, Peharz, de Campos, "Joints in
@@ -39,7 +39,8 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     ----------
     estimator : estimator, optional
         An unfitted learner whose ``fit`` ends in ``joint_``. Default: `histogram_forest`, an `AdversarialForest` of one
-        round with uniform leaves. A classifier or regressor is given ``y``, which is then summed out.
+        round with uniform leaves. Any learner will do, a `HiddenTreeForest` too. A classifier or regressor is given
+        ``y``, which is then summed out.
     contamination : "auto" or float in (0, 0.5]
         Share of the training rows below the threshold ``offset_``. "auto": the threshold is Tukey's lower fence of
         their scores, 1.5 interquartile ranges below the lower quartile.
@@ -51,7 +52,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     Attributes
     ----------
     estimator_ : estimator
-        The fitted learner.
+        The fitted learner; none after `from_joint`.
     joint_ : Joint
     training_scores_ : float64 array (n,)
         Log-density of each training row by a model learned without it: out-of-bag where the learner offers
@@ -116,24 +117,65 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         if has_oob:
             learner.set_params(oob_score=True)
         self.estimator_ = _fitted(learner, X, y)
-        self.joint_ = self.estimator_.joint_
-        self._features = feature_schema(self.joint_.schema, self.estimator_.n_features_in_)
-        self.n_features_in_ = len(self._features.columns)
-        if self._features.frame != "numpy":
-            self.feature_names_in_ = np.array(self._features.names, dtype=object)
+        self._take(self.estimator_.joint_, self.estimator_.n_features_in_)
         if has_oob:
             oob = self.estimator_.oob_log_density_
-            self.training_scores_ = np.where(np.isnan(oob), self.score_samples(X), oob)
+            self._fence(np.where(np.isnan(oob), self.score_samples(X), oob))
         else:
-            self.training_scores_ = _held_out_scores(learner, X, y, self.n_jobs, self.random_state)
-        self._ascending = np.sort(self.training_scores_)
-        self.offset_ = _offset(self.training_scores_, self.contamination)
+            self._fence(_held_out_scores(learner, X, y, self.n_jobs, self.random_state))
         return self
+
+    @classmethod
+    def from_joint(
+        cls, joint: Any, X: Any, *, contamination: float | str = "auto", n_jobs: int | None = -1
+    ) -> ForestOutlierDetector:
+        """A detector by the log-density of a joint that is there already, of whatever kind.
+
+        Parameters
+        ----------
+        joint : Joint
+        X : frame or array of n rows
+            What is usual: rows of all columns of the joint, best not those that it was learned from, whose density is
+            a little too high.
+        contamination : "auto" or float in (0, 0.5]
+            Share of X below the threshold.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        ForestOutlierDetector
+            Fitted; ``training_scores_`` are those of X. It has no ``estimator_``.
+
+        Raises
+        ------
+        TypeError
+            If it is no joint.
+        ValueError
+            If there is no row, or X has other columns.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins[::2]).joint_
+        >>> detector = jf.ForestOutlierDetector.from_joint(joint, penguins[1::2])
+        >>> int(detector.predict(penguins.iloc[[0]].assign(body_mass_g=9000))[0])
+        -1
+        """
+        if not isinstance(joint, Joint):
+            hint = "; give its joint_" if hasattr(joint, "joint_") else ""
+            raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
+        detector = cls(contamination=contamination, n_jobs=n_jobs)
+        detector._check()
+        detector._take(joint, len(joint.columns))
+        detector._fence(detector.score_samples(X))
+        return detector
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-density log p(x) of each row, float64 (n,); missing cells are marginalised. Higher is more normal."""
         X = self._read(X)
-        return log_density(self.joint_.model, _evidence(self.estimator_, X), self.n_jobs)
+        return log_density(self.joint_.model, read_features(self.joint_.schema, self.n_features_in_, X), self.n_jobs)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """``score_samples(X) - offset_``, float64 (n,); negative for outliers."""
@@ -161,10 +203,25 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         level never seen at learning has its penalty.
         """
         X = self._read(X)
-        evidence = _evidence(self.estimator_, X)
+        evidence = read_features(self.joint_.schema, self.n_features_in_, X)
         cells = attribution(self.joint_.model, evidence, self.n_jobs)[:, : self.n_features_in_]
         _, unseen = encode(self._features, X)
         return np.where(unseen, [column.log_unseen for column in self._features.columns], cells)
+
+    def _take(self, joint: Joint, n_features: int) -> None:
+        """Keep a joint, whose first columns are the features."""
+        self.joint_ = joint
+        self._features = feature_schema(joint.schema, n_features)
+        self.n_features_in_ = n_features
+        if self._features.frame != "numpy":
+            self.feature_names_in_ = np.array(self._features.names, dtype=object)
+
+    def _fence(self, scores: np.ndarray) -> None:
+        """Keep the scores (n,) of rows that are usual, and where they end."""
+        if not len(scores):
+            raise ValueError("X has no row: expected the rows whose scores say what is usual")
+        self.training_scores_, self._ascending = scores, np.sort(scores)
+        self.offset_ = _offset(scores, self.contamination)
 
     def _read(self, X: Any) -> Any:
         """Rows to be scored: a frame, or an array with as many columns as at learning."""
@@ -219,11 +276,6 @@ def _fitted(learner: Any, X: Any, y: Any) -> Any:
     return learner.fit(X, y) if is_classifier(learner) or is_regressor(learner) else learner.fit(X)
 
 
-def _evidence(learner: Any, X: Any) -> Evidence:
-    """Evidence of rows of a fitted learner's features."""
-    return read_features(learner.joint_.schema, learner.n_features_in_, X)
-
-
 def _held_out_scores(learner: Any, X: Any, y: Any, n_jobs: int | None, random_state: Any) -> np.ndarray:
     """Log-density of each row by a clone learned on the other folds."""
     n = len(X)
@@ -231,7 +283,9 @@ def _held_out_scores(learner: Any, X: Any, y: Any, n_jobs: int | None, random_st
     folds = KFold(min(FOLDS, n), shuffle=True, random_state=check_random_state(random_state))
     for learn, rest in folds.split(np.empty(n)):
         one = _fitted(clone(learner), take_rows(X, learn), None if y is None else np.asarray(y)[learn])
-        scores[rest] = log_density(one.joint_.model, _evidence(one, take_rows(X, rest)), n_jobs)
+        scores[rest] = log_density(
+            one.joint_.model, read_features(one.joint_.schema, one.n_features_in_, take_rows(X, rest)), n_jobs
+        )
     return scores
 
 
