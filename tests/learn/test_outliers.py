@@ -261,7 +261,7 @@ def test_a_hidden_tree_forest_as_the_estimator() -> None:
 def test_from_joint_refuses_what_is_none() -> None:
     table = small_table(0)
     learner = jf.HiddenTreeForest(n_states=2, random_state=0)
-    with pytest.raises(TypeError, match="expected a Joint, got HiddenTreeForest$"):
+    with pytest.raises(TypeError, match=r"expected a Joint, got HiddenTreeForest$"):
         ForestOutlierDetector.from_joint(learner, table)
     joint = hidden_joint(table, 0)
     with pytest.raises(ValueError, match="no row"):

@@ -31,7 +31,8 @@ def _without(hidden: HiddenTrees, known: list[CodeEvidence], n: int) -> np.ndarr
     """`log_density_without` of a batch, penalties aside; NaN in rows that are impossible in a tree."""
     d = len(known)
     base = np.column_stack([of.log_base for of in known])
-    rest_base = base.sum(axis=1, keepdims=True) - base
+    with np.errstate(invalid="ignore"):
+        rest_base = base.sum(axis=1, keepdims=True) - base
     each = np.empty((len(hidden.trees), n, d))
     for t, tree in enumerate(hidden.trees):
         upward = up(tree, own_messages(tree, known), n)
