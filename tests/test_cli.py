@@ -72,7 +72,21 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_fit_then_info(run: object, home: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.joint"
     kinds = ("--kinds", "body_mass_g=continuous", "--kinds", "flipper_length_mm=continuous")
-    done = run("fit", home / "penguins.csv", "-o", model, "--trees", 2, "--min-leaf", 20, "--seed", 1, *kinds)
+    done = run(
+        "fit",
+        home / "penguins.csv",
+        "-o",
+        model,
+        "--learner",
+        "adversarial",
+        "--trees",
+        2,
+        "--min-leaf",
+        20,
+        "--seed",
+        1,
+        *kinds,
+    )
     assert (done.code, done.out) == (0, "")
     assert "344 rows, 7 columns: 2 trees" in done.err
     about = json.loads(run("info", model, "--json").out)
@@ -81,8 +95,44 @@ def test_fit_then_info(run: object, home: Path, tmp_path: Path) -> None:
     shown = run("info", model).out
     assert "3 levels: Adelie, Chinstrap, Gentoo" in shown and shown.startswith("2 trees")
     again = tmp_path / "again.joint"
-    run("fit", home / "penguins.csv", "-o", again, "--trees", 2, "--min-leaf", 20, "--seed", 1, "--jobs", 1, *kinds)
+    run(
+        "fit",
+        home / "penguins.csv",
+        "-o",
+        again,
+        "--learner",
+        "adversarial",
+        "--trees",
+        2,
+        "--min-leaf",
+        20,
+        "--seed",
+        1,
+        "--jobs",
+        1,
+        *kinds,
+    )
     assert model.read_bytes() == again.read_bytes()
+
+
+def test_fit_chooses_a_learner(run: object, home: Path, tmp_path: Path) -> None:
+    words = ("fit", home / "penguins.parquet", "-o", tmp_path / "m.joint", "--seed", 0)
+    done = run(*words, "--budget", "fast")
+    assert (done.code, done.out) == (0, "")
+    table = jf.datasets.load_penguins("pyarrow")
+    joint = jf.fit(table, budget="fast", random_state=0)
+    assert joint.fitted_by.in_words in done.err
+    assert np.allclose(jf.load(tmp_path / "m.joint").log_density(table), joint.log_density(table), atol=1e-3)
+    done = run(*words, "--budget", "1e-6")
+    assert done.code == 0 and "was too short" in done.err
+
+
+def test_fit_by_hidden_trees(run: object, home: Path, tmp_path: Path) -> None:
+    done = run("fit", home / "penguins.parquet", "-o", tmp_path / "m.joint", "--learner", "hidden", "--seed", 0)
+    assert (done.code, done.out) == (0, "")
+    table = jf.datasets.load_penguins("pyarrow")
+    joint = jf.HiddenTreeForest(random_state=0).fit(table).joint_
+    assert np.allclose(jf.load(tmp_path / "m.joint").log_density(table), joint.log_density(table), atol=1e-3)
 
 
 @pytest.mark.parametrize("target", ["island", "flipper_length_mm"])
@@ -238,6 +288,11 @@ def test_blocks_on_a_terminal_change_nothing(home: Path, monkeypatch: pytest.Mon
         (("sample", "HOME/p.joint", "-n", "3", "-o", "HOME/x.txt"), 1, "--format"),
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--kinds", "sex=continuous"), 1, "sex"),
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--kinds", "sex"), 2, "COLUMN=KIND"),
+        (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--budget", "cheap"), 1, "a number of seconds above 0"),
+        (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--trees", "3"), 2, "--learner or --target"),
+        (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--learner", "hidden", "--min-leaf", "3"), 2, "--min-leaf"),
+        (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--learner", "hidden", "--budget", "5"), 2, "--budget"),
+        (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--learner", "hidden", "--target", "sex"), 2, "give one"),
         (("sample", "HOME/p.joint"), 2, "'-n'"),
         (("sample", "HOME/p.joint", "-n", "-3"), 2, "-3"),
         (("guess",), 2, "guess"),
@@ -272,7 +327,7 @@ def test_text_that_looks_like_numbers(run: object, tmp_path: Path) -> None:
     pd.DataFrame({"code": codes, "y": np.arange(60) % 3 + 0.125 * np.arange(60)}).to_csv(
         tmp_path / "t.csv", index=False
     )
-    assert run("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint", "--trees", 2, "--seed", 0).code == 0
+    assert run("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint", "--budget", "fast", "--seed", 0).code == 0
     done = run("score", tmp_path / "m.joint", "-", stdin=b"code,y\n01,1\n02,2\n")
     assert done.code == 0 and "warning" not in done.err
 

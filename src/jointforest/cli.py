@@ -54,10 +54,12 @@ def app() -> None:
 @app.command()
 @click.argument("table")
 @click.option("-o", "--output", required=True, metavar="MODEL", help="Model file to write.")
+@click.option("--budget", metavar="BUDGET", help="fast, default, best, or seconds: the work of choosing a learner.")
+@click.option("--learner", type=click.Choice(["hidden", "adversarial"]), help="This one; default: the best of them.")
 @click.option("--target", metavar="COLUMN", help="Grow a generative forest that predicts this column.")
 @click.option("--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous; repeatable.")
-@click.option("--trees", type=click.IntRange(1), help="Number of trees.")
-@click.option("--min-leaf", type=click.IntRange(1), help="Least number of rows in a leaf.")
+@click.option("--trees", type=click.IntRange(1), help="Number of trees, with --learner or --target.")
+@click.option("--min-leaf", type=click.IntRange(1), help="Least number of rows in a leaf of a forest.")
 @_seed
 @_jobs
 @_format
@@ -65,32 +67,69 @@ def app() -> None:
 def fit(
     table: str,
     output: str,
+    budget: str | None,
+    learner: str | None,
     target: str | None,
     kinds: tuple[str, ...],
-    trees: int | None,
-    min_leaf: int | None,
-    seed: int | None,
-    jobs: int,
     form: str | None,
     na: tuple[str, ...],
+    **more: Any,
 ) -> None:
-    """Learn an adversarial random forest from TABLE; with --target a generative forest for that column."""
+    """Learn the joint distribution of TABLE, by the learner that held-out rows like best within the budget.
+
+    --learner names one: hidden trees or an adversarial forest. --target grows a generative forest for a column.
+    """
     from .io.tables import check_writable
 
-    chosen = dict(_kind(text) for text in kinds)
+    _check_together(budget, learner, target, more)
+    settings: dict[str, Any] = {"random_state": more["seed"], "n_jobs": more["jobs"]}
+    settings["kinds"] = dict(_kind(text) for text in kinds) or None
+    settings |= {"n_estimators": more["trees"]} if more["trees"] else {}
+    settings |= {"min_samples_leaf": more["min_leaf"]} if more["min_leaf"] else {}
+    work = _seconds(budget or "default")
     check_writable(output)
     frame = _read(table, form, na)
-    settings: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "kinds": chosen or None}
-    settings |= {"n_estimators": trees} if trees else {}
-    settings |= {"min_samples_leaf": min_leaf} if min_leaf else {}
-    if target is None:
+    joint = _generative(frame, target, settings) if target else _joint(frame, learner, work, settings)
+    joint.save(output)
+    size = f"{joint.n_trees} trees, {joint.n_leaves} leaves" if joint.n_trees else learner
+    how = joint.fitted_by.in_words if joint.fitted_by else size
+    _say(f"{frame.num_rows} rows, {len(joint.columns)} columns: {how}")
+
+
+def _check_together(budget: str | None, learner: str | None, target: str | None, more: dict[str, Any]) -> None:
+    """Refuse options of ``fit`` that do not go together."""
+    if learner and target:
+        raise click.UsageError("--learner and --target: give one; a target has its own learner")
+    if budget and (learner or target):
+        raise click.UsageError("--budget is for choosing a learner: leave out --learner and --target")
+    if more["trees"] and not (learner or target):
+        raise click.UsageError("--trees goes with --learner or --target")
+    if more["min_leaf"] and not (learner == "adversarial" or target):
+        raise click.UsageError("--min-leaf goes with --learner adversarial or --target")
+
+
+def _seconds(budget: str) -> str | float:
+    """A budget as `jf.fit` takes it."""
+    try:
+        return float(budget)
+    except ValueError:
+        return budget
+
+
+def _joint(frame: Any, learner: str | None, budget: str | float, settings: dict[str, Any]) -> Joint:
+    """Joint of a frame by a learner named, or chosen."""
+    shown = sys.stderr.isatty()
+    if learner == "adversarial":
         from .learn.adversarial.adversarial import AdversarialForest
 
-        joint = AdversarialForest(verbose=int(sys.stderr.isatty()), **settings).fit(frame).joint_
-    else:
-        joint = _generative(frame, target, settings)
-    joint.save(output)
-    _say(f"{frame.num_rows} rows, {len(joint.columns)} columns: {joint.n_trees} trees, {joint.n_leaves} leaves")
+        return AdversarialForest(verbose=int(shown), **settings).fit(frame).joint_
+    if learner == "hidden":
+        from .learn.hidden_tree_forest import HiddenTreeForest
+
+        return HiddenTreeForest(verbose=shown, **settings).fit(frame).joint_
+    from .learn.fit import fit as choose
+
+    return choose(frame, budget=budget, verbose=shown, **settings)
 
 
 def _generative(frame: Any, target: str, settings: dict[str, Any]) -> Any:

@@ -51,13 +51,19 @@ class FitReport:
     left_out: tuple[str, ...]
     seconds: float
 
+    @property
+    def in_words(self) -> str:
+        """What was chosen, and why."""
+        if len(self.chosen) == 1:
+            return f"{next(iter(self.chosen))}: {self.why}"
+        return f"{' + '.join(f'{weight:.2f} {name}' for name, weight in self.chosen.items())}: {self.why}"
+
     def __str__(self) -> str:
         width = max((len(one.name) for one in self.candidates), default=0)
         lines = [f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; judged by {self.held_out}"]
         if self.candidates:
             lines.append(f"  {'candidate':<{width}}  {'log-density':>12}  {'seconds':>8}")
         lines += [f"  {one.name:<{width}}  {one.log_density:>12.4f}  {one.seconds:>8.2f}" for one in self.candidates]
-        members = [f"{name} ({weight:.2f})" if len(self.chosen) > 1 else name for name, weight in self.chosen.items()]
-        lines.append(f"chosen: {' + '.join(members)}: {self.why}")
+        lines.append(f"chosen: {self.in_words}")
         lines += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
         return "\n".join(lines)

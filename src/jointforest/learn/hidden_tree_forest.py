@@ -150,12 +150,22 @@ class HiddenTreeForest(Learner):
         seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
         trees = []
         for t, own in enumerate(seeds):
-            states = 128 if isinstance(self.n_states, str) else self.n_states
-            settings = LearnSettings(n_states=states, passes=self.max_iter, perturb=0.2 if t else 0.0)
+            settings = self._settings()._replace(perturb=0.2 if t else 0.0)
             tree = learn_tree(codes, n_codes, is_ordered, weight, settings, own, self.n_jobs, self._progress(t))
             trees.append(learn_blanks(tree, codes, weight, self.n_jobs))
         log_weight = np.full(len(trees), -np.log(len(trees)))
         return HiddenTrees(schema, scales, tuple(trees), log_weight)
+
+    def _settings(self) -> LearnSettings:
+        """What was given, and defaults where it was "auto"."""
+        settings = LearnSettings(passes=self.max_iter)
+        if not isinstance(self.n_states, str):
+            settings = settings._replace(n_states=self.n_states)
+        if self.start != "auto":
+            settings = settings._replace(start=self.start)
+        if not isinstance(self.smoothing, str):
+            settings = settings._replace(smoothing=settings.smoothing._replace(normal=self.smoothing))
+        return settings
 
     def _progress(self, tree: int) -> Progress | None:
         """What tells each pass on standard error."""

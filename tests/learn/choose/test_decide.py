@@ -86,7 +86,7 @@ def test_larger_tables_have_fewer_states_and_few_rows_too() -> None:
     def states(budget: str, n: int, d: int) -> int:
         return int(candidates(budget_of(budget), n, d, None)[1].learner.n_states)
 
-    assert [states("default", n, 15) for n in (300, 4_096, 32_561, 10**6)] == [16, 256, 256, 128]
+    assert [states("default", n, 15) for n in (300, 4_096, 32_561, 10**6)] == [32, 256, 256, 128]
     assert states("fast", 32_561, 15) == 64
     assert states("best", 32_561, 15) == 512
     assert states("default", 10**7, 500) == 128

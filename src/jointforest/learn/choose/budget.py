@@ -22,6 +22,8 @@ class Budget(NamedTuple):
         Trees of a forest.
     rows : int
         Most rows on which candidates are compared.
+    chooses_settings : bool
+        Whether settings of hidden trees are chosen by held-out rows, too.
     """
 
     seconds: float
@@ -30,12 +32,13 @@ class Budget(NamedTuple):
     n_members: int
     n_trees: int
     rows: int
+    chooses_settings: bool
 
 
 _NAMED = {
-    "fast": Budget(5.0, False, n_states=64, n_members=1, n_trees=10, rows=3_000),
-    "default": Budget(40.0, False, n_states=256, n_members=1, n_trees=30, rows=12_000),
-    "best": Budget(300.0, False, n_states=512, n_members=4, n_trees=100, rows=40_000),
+    "fast": Budget(5.0, False, n_states=64, n_members=1, n_trees=10, rows=3_000, chooses_settings=False),
+    "default": Budget(40.0, False, n_states=256, n_members=1, n_trees=30, rows=12_000, chooses_settings=True),
+    "best": Budget(300.0, False, n_states=512, n_members=4, n_trees=100, rows=40_000, chooses_settings=True),
 }
 
 

@@ -14,7 +14,9 @@ from ..base import Rows
 from ..hidden_tree_forest import HiddenTreeForest
 from .budget import Budget
 
-_FEWEST_STATES, _ROWS_A_STATE = 16, 16
+FEW_ROWS = 3_000
+"""Rows of a small table: candidates are judged by all of its rows, each held out once."""
+_FEWEST_STATES, _ROWS_A_STATE = 16, 8
 _FINAL = 0.65  # share of the budget for learning from all rows
 _LITTLE = 0.02  # share of the budget that is next to nothing
 _TREES, _MEMBERS = 100, 4  # trees of forests, and hidden trees, where they cost so little
@@ -38,16 +40,30 @@ class Candidate(NamedTuple):
 
 def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidate]:
     """Learners for a table of n rows and d columns, the cheapest first."""
+    row = 2.5e-7 * d  # of one tree
+    trees = _TREES if _TREES * n * row <= _LITTLE * budget.seconds else budget.n_trees
+    forest = Candidate("adversarial forest", AdversarialForest(trees, n_jobs=n_jobs), row * trees)
+    return [forest, *_hidden(budget, n, d, n_jobs)]
+
+
+def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidate]:
+    """Hidden trees: in a small table, or for little work, with settings that are given; else they choose their own."""
     states = _states(budget, n, d)
     seconds = _hidden_seconds(d, states)
     members = _MEMBERS if _MEMBERS * n * seconds <= 4 * _LITTLE * budget.seconds else budget.n_members
-    hidden = HiddenTreeForest(members, n_states=states, n_jobs=n_jobs)
-    row = 2.5e-7 * d  # of one tree
-    trees = _TREES if _TREES * n * row <= _LITTLE * budget.seconds else budget.n_trees
-    forest = AdversarialForest(trees, n_jobs=n_jobs)
+    name = f"{members} hidden tree{'s' * (members > 1)} of {states} states"
+    if n >= FEW_ROWS and budget.chooses_settings:
+        learner = HiddenTreeForest(members, n_states=states, n_jobs=n_jobs)
+        return [Candidate(name, learner, members * seconds)]
+    smoothing = 100.0 if n < FEW_ROWS else 30.0
+    starts = {"shared": "", "local": ", local start"} if budget.chooses_settings else {"shared": ""}
     return [
-        Candidate("adversarial forest", forest, row * trees),
-        Candidate(f"{members} hidden tree{'s' * (members > 1)} of {states} states", hidden, members * seconds),
+        Candidate(
+            name + more,
+            HiddenTreeForest(members, n_states=states, start=start, smoothing=smoothing, n_jobs=n_jobs),
+            members * seconds,
+        )
+        for start, more in starts.items()
     ]
 
 

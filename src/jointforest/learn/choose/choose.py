@@ -14,13 +14,12 @@ from ...model.model import Model
 from ...queries.reshape.mix import mix
 from ...table.schema import Schema
 from .budget import Budget
-from .candidates import Candidate, candidates, learn
+from .candidates import FEW_ROWS, Candidate, candidates, learn
 from .compare import Compared, Split, compare
 from .decide import decide
 from .folds import cut
 
 _HELD_SHARE = 0.2
-_FEW_ROWS = 3_000  # of fewer rows each is held out once
 _FOLDS = 5
 _FIRST = 0.1  # share of the clock's seconds for the first candidate
 _SHARE_TO_MIX = 0.5  # of the rows: weights that fit what fewer rows teach would give forests of boxes too much
@@ -107,7 +106,7 @@ def _splits(task: Task) -> tuple[list[Split], str]:
     """Rows to learn from and to judge by, and in words which; no split if all rows are equal."""
     cells, budget = task.cells, task.budget
     n, d = cells.shape
-    folds = _FOLDS if n < _FEW_ROWS else 1
+    folds = _FOLDS if n < FEW_ROWS else 1
     rows = budget.rows
     if budget.is_clock:
         first = candidates(budget, n, d, task.n_jobs)[0]
