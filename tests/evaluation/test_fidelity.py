@@ -39,6 +39,21 @@ def test_everything_of_a_joint(whole: jf.Fidelity) -> None:
     assert whole.held_out is not None and whole.held_out.log_density == pytest.approx(JOINT.log_density(NEW).mean())
 
 
+def test_fewer_held_out_rows_stand_beside_as_many_of_the_table(whole: jf.Fidelity) -> None:
+    assert whole.told_apart.n_rows == 200
+    assert whole.told_apart_held_out.n_rows == whole.told_apart_as_many.n_rows == 100
+    assert "from 100 held-out rows" in str(whole)
+    more = jf.fidelity(REAL, NEW, REAL, only=["told_apart"], random_state=0)
+    assert more.told_apart_as_many == more.told_apart and more.told_apart_held_out.n_rows == 200
+
+
+def test_rows_that_were_remembered_are_told_from_held_out_ones_alone() -> None:
+    remembered = REAL.assign(x=np.round(REAL["x"], 6))
+    shifted = NEW.assign(x=NEW["x"] + 1.0)
+    found = jf.fidelity(remembered, REAL, shifted, only=["told_apart"], random_state=0)
+    assert found.told_apart_as_many.score > 0.8 > 0.5 > found.told_apart_held_out.score
+
+
 def test_a_figure_alone_is_that_of_all(whole: jf.Fidelity) -> None:
     for name in ("marginals", "pairs", "told_apart", "held_out", "coverage", "copies"):
         one = jf.fidelity(JOINT, REAL, NEW, only=[name], random_state=0, n_jobs=1)

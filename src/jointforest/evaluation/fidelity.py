@@ -13,7 +13,7 @@ from ..ground.random_state import seed_of
 from ..table.infer_schema import infer_schema
 from ..table.libraries import read
 from ..table.schema import Schema
-from .cells import Cells, cells_of, read_cells, read_rows
+from .cells import Cells, cells_of, read_cells, read_rows, some
 from .copies import copies
 from .figures import FIGURES
 from .held_out import coverage, held_out, numeric_columns
@@ -130,15 +130,27 @@ def _compared(tables: _Tables, wanted: set[str], seed: int, n_jobs: int | None) 
         found["pairs"] = pairs(real, rows, np.random.default_rng([seed, 1]))
         found["pairs_held_out"] = None if new is None else pairs(real, new, np.random.default_rng([seed, 1]))
     if "told_apart" in wanted:
-        found["told_apart"] = _told_apart(real, rows, seed, n_jobs)
-        found["told_apart_held_out"] = None if new is None else _told_apart(new, rows, seed, n_jobs)
+        found |= _told_apart(real, rows, new, seed, n_jobs)
     if "copies" in wanted:
         found["copies"] = copies(real, rows, new, np.random.default_rng([seed, 2]))
     return found
 
 
-def _told_apart(real: Cells, rows: Cells, seed: int, n_jobs: int | None) -> ToldApart | None:
-    return None if min(len(real.X), len(rows.X)) < FEWEST_ROWS else told_apart(real, rows, seed, n_jobs)
+def _told_apart(
+    real: Cells, rows: Cells, new: Cells | None, seed: int, n_jobs: int | None
+) -> dict[str, ToldApart | None]:
+    """Scores against the table, held-out rows, and as many of the table's as are held out; none of too few rows."""
+
+    def score(one: Cells) -> ToldApart | None:
+        return None if min(len(one.X), len(rows.X)) < FEWEST_ROWS else told_apart(one, rows, seed, n_jobs)
+
+    whole = score(real)
+    if new is None:
+        return {"told_apart": whole}
+    same = min(len(new.X), len(rows.X)) >= min(len(real.X), len(rows.X))
+    few = real.take(some(len(real.X), len(new.X), np.random.default_rng([seed, 5])))
+    as_many = whole if same else score(few)
+    return {"told_apart": whole, "told_apart_held_out": score(new), "told_apart_as_many": as_many}
 
 
 def _asked(joint: Joint | None, tables: _Tables, wanted: set[str], seed: int, n_jobs: int | None) -> dict[str, Any]:

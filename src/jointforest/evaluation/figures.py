@@ -30,6 +30,7 @@ class Figures:
     pairs_held_out: Pairs | None = None
     told_apart: ToldApart | None = None
     told_apart_held_out: ToldApart | None = None
+    told_apart_as_many: ToldApart | None = None
     held_out: HeldOut | None = None
     coverage: Coverage | None = None
     copies: Copies | None = None

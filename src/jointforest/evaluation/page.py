@@ -49,7 +49,9 @@ def _headlines(f: Figures) -> list[str]:
             "(1 = cannot be told apart, 0 = always)"
         )
     if f.told_apart_held_out is not None:
-        lines.append(f"... and from held-out rows: score {f.told_apart_held_out.score:.2f}")
+        found, same = f.told_apart_held_out, f.told_apart_as_many
+        beside = "" if same is None else f"; from as many of the table's: {same.score:.2f}"
+        lines.append(f"... and from {found.n_rows:,} held-out rows: score {found.score:.2f}{beside}")
     means = []
     if f.marginals is not None and not math.isnan(f.marginals.shape):
         new = None if f.marginals_held_out is None else f.marginals_held_out.shape

@@ -33,6 +33,8 @@ class Fidelity(Figures):
         ``score`` of a classifier against the table's rows, and the ``columns`` that it used.
     told_apart_held_out : ToldApart or None
         The same against held-out rows.
+    told_apart_as_many : ToldApart or None
+        Against as many of the table's rows as were held out, because fewer rows are harder to tell apart.
     held_out : HeldOut or None
         ``log_density`` of held-out rows beside ``independent`` columns.
     coverage : Coverage or None
@@ -86,7 +88,8 @@ class Fidelity(Figures):
     def _rows(self) -> list[tuple[str, str | None, str | None, float]]:
         """Every number with its figure's name and its columns."""
         found: list[tuple[str, str | None, str | None, float | None]] = []
-        for name, one in (("told_apart", self.told_apart), ("told_apart_held_out", self.told_apart_held_out)):
+        for name in ("told_apart", "told_apart_held_out", "told_apart_as_many"):
+            one = getattr(self, name)
             if one is not None:
                 found.append((name, None, None, one.score))
                 found += [(f"{name}_used", column, None, share) for column, share in one.columns.items()]
