@@ -12,6 +12,7 @@ from ..face.joint import Joint
 from ..ground.checks import Allowed, Number
 from ..hidden.hidden_trees import HiddenTrees
 from ..hidden.learn.blanks import learn_blanks
+from ..hidden.learn.choose import choose_settings
 from ..hidden.learn.learn import LearnSettings, Progress, learn_tree
 from ..hidden.part import HiddenPart
 from ..model.model import Model
@@ -23,6 +24,12 @@ from ..table.schema import Schema, kernel_columns
 from ..trees.ranks import snap
 from .base import Learner
 from .checks import check_cells
+
+STATES = 256
+"""States a column where there are many rows."""
+MANY_ROWS = 5_000
+"""Rows from which on the states are `STATES`; of fewer rows, held-out rows choose."""
+_PERTURB = 0.2  # spread of the log of mutual information, so that members differ
 
 
 class HiddenTreeForest(Learner):
@@ -38,7 +45,8 @@ class HiddenTreeForest(Learner):
     n_estimators : int
         Number of hidden trees, a mixture. More of them buy held-out likelihood.
     n_states : "auto" or int
-        States a column. More of them buy rows that cannot be told from real ones; "auto": 256, fewer for few rows.
+        States a column. More of them buy rows that cannot be told from real ones, fewer are smoother and faster.
+        "auto": 256, and what held-out rows like best of up to 256 in tables of fewer than 5,000 rows.
     n_bins : int
         Most codes of a numeric column.
     start : "auto", "shared" or "local"
@@ -147,25 +155,37 @@ class HiddenTreeForest(Learner):
         codes = np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)])
         n_codes = np.array([scale.n_codes for scale in scales])
         is_ordered = np.array([not column.is_categorical for column in schema.columns])
+        settings = self._settings(codes, n_codes, is_ordered, weight, seed)
         seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
         trees = []
         for t, own in enumerate(seeds):
-            settings = self._settings()._replace(perturb=0.2 if t else 0.0)
-            tree = learn_tree(codes, n_codes, is_ordered, weight, settings, own, self.n_jobs, self._progress(t))
+            member = settings._replace(perturb=_PERTURB if t else 0.0)
+            tree = learn_tree(codes, n_codes, is_ordered, weight, member, own, self.n_jobs, self._progress(t))
             trees.append(learn_blanks(tree, codes, weight, self.n_jobs))
         log_weight = np.full(len(trees), -np.log(len(trees)))
         return HiddenTrees(schema, scales, tuple(trees), log_weight)
 
-    def _settings(self) -> LearnSettings:
-        """What was given, and defaults where it was "auto"."""
-        settings = LearnSettings(passes=self.max_iter)
+    def _settings(
+        self, codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray, weight: np.ndarray | None, seed: int
+    ) -> LearnSettings:
+        """What is given, and what held-out rows like best of what is not."""
+        free = []
+        settings = LearnSettings(n_states=STATES, passes=self.max_iter)
         if not isinstance(self.n_states, str):
             settings = settings._replace(n_states=self.n_states)
-        if self.start != "auto":
+        elif len(codes) < MANY_ROWS:
+            free.append("n_states")
+        if self.start == "auto":
+            free.append("start")
+        else:
             settings = settings._replace(start=self.start)
-        if not isinstance(self.smoothing, str):
-            settings = settings._replace(smoothing=settings.smoothing._replace(normal=self.smoothing))
-        return settings
+        if isinstance(self.smoothing, str):
+            free += ["normal", "transition"]
+        else:
+            settings = settings._replace(smoothing=settings.smoothing._replace(normal=float(self.smoothing)))
+        if not free or self.max_iter == 0:
+            return settings
+        return choose_settings(codes, n_codes, is_ordered, weight, settings, free, seed, self.n_jobs)
 
     def _progress(self, tree: int) -> Progress | None:
         """What tells each pass on standard error."""

@@ -78,7 +78,9 @@ def choose_settings(
     free = set(free)
     top = None
     if "n_states" in free:
-        best, top = _climb(best, liked)
+        starts = [option["start"] for option in _OPTIONS["start"]] if "start" in free else [best.start]
+        best, top = max((_climb(best._replace(start=start), liked) for start in starts), key=lambda found: found[1])
+        free.discard("start")
     if not np.any(np.asarray(is_ordered, dtype=bool) & (np.asarray(n_codes) > 8)):
         free.discard("normal")
     for name, options in _OPTIONS.items():
