@@ -31,7 +31,7 @@ def test_what_is_not_free_stays():
     assert choose_settings(*independent_blocks(300), settings=settings, free=()) == settings
     chosen = choose_settings(*independent_blocks(300), settings=settings, free=("transition", "normal"))
     assert chosen._replace(smoothing=settings.smoothing) == settings
-    assert chosen.smoothing._replace(transition=0.5) == settings.smoothing._replace(transition=0.5)
+    assert chosen.smoothing._replace(transition=1.0) == settings.smoothing._replace(transition=1.0)
 
 
 def test_too_few_rows_to_choose_by():

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .columns import code_columns
 from .learn import LearnSettings, learn_and_test
+from .tables import is_smooth
 
 _WORK = 3e11  # multiply-adds of all trials together, about
 _ROWS = 4_000  # rows that trials see in any case
@@ -17,7 +19,7 @@ _STATES = (4, 8, 16, 32, 64, 128, 256)
 _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "start": [{"start": "shared"}, {"start": "local"}],
     "normal": [{"normal": rows} for rows in (5.0, 30.0, 100.0)],
-    "transition": [{"transition": rows} for rows in (0.5, 4.0)],
+    "transition": [{"transition": rows} for rows in (0.05, 0.3)],
 }
 _N_TRIALS = 8
 
@@ -45,7 +47,7 @@ def choose_settings(
     settings : LearnSettings, optional
         What is not free, and the most states.
     free : iterable of {"n_states", "start", "normal", "transition"}
-        What is chosen; smoothing by ``normal`` matters where ordered columns have more than 8 codes.
+        What is chosen; smoothing by ``normal`` matters to ordered columns with codes that are no heaps.
     seed : int
     n_jobs : int, optional
 
@@ -81,7 +83,7 @@ def choose_settings(
         starts = [option["start"] for option in _OPTIONS["start"]] if "start" in free else [best.start]
         best, top = max((_climb(best._replace(start=start), liked) for start in starts), key=lambda found: found[1])
         free.discard("start")
-    if not np.any(np.asarray(is_ordered, dtype=bool) & (np.asarray(n_codes) > 8)):
+    if not any(map(is_smooth, code_columns(codes, np.asarray(n_codes), np.asarray(is_ordered), weight))):
         free.discard("normal")
     for name, options in _OPTIONS.items():
         if name in free:

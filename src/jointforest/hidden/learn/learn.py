@@ -20,7 +20,7 @@ Progress = Callable[[int, int, float], None]
 _HELD_OUT = 0.1  # share of the rows that tell when to stop
 _FEWEST = 100  # rows below which none is held out and all passes are made
 _START_ROWS = 20_000  # most rows that first states are found from
-_ANNEALED = 2 / 3  # share of the passes after which nothing more is added to transitions
+_ANNEALED = 0.5  # what is left of the rows added to transitions at first, after each pass
 _PATIENCE = 2  # passes in a row that may bring no gain
 
 
@@ -42,8 +42,7 @@ class LearnSettings(NamedTuple):
     smoothing : Smoothing
         Rows added to the counts.
     anneal : float
-        Rows added to transitions at first; they fall geometrically to those of ``smoothing`` by two thirds of the
-        passes.
+        Rows added to transitions at first (`Smoothing.extra`), which halve with each pass.
     perturb : float
         Mutual information is multiplied by exp(perturb x N(0, 1)), so that members of a mixture differ.
     """
@@ -160,14 +159,14 @@ def _learn(
         information = information * np.sqrt(noise * noise.T)
     order, parent = spanning_tree(information)
     counts = _first_counts(rows, columns, information, order, parent, settings, rng)
-    tree = tree_of(counts, order, parent, columns, _smoothing(settings, 0.0))
+    tree = tree_of(counts, order, parent, columns, _smoothing(settings, 0))
     if settings.passes < 1 or len(rows.codes) == 0:
         return tree, mean_log_probability(tree, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
     n_batches = max(1, round(len(rows.codes) / settings.batch))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
     best, found, worse = tree, -np.inf, 0
     for i in range(settings.passes):
-        smoothing = _smoothing(settings, (i + 1) / settings.passes)
+        smoothing = _smoothing(settings, i + 1)
         tree, counts = improve(tree, counts, rows.codes, rows.weight, columns, smoothing, shares[i], rng, n_jobs)
         now = mean_log_probability(tree, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
         if progress is not None:
@@ -178,16 +177,15 @@ def _learn(
             worse += 1
             if worse >= _PATIENCE:
                 break
-    return best, found
+    # Counts of batches weigh some rows more than others; in a pass at once all count alike.
+    best, _ = improve(best, counts, rows.codes, rows.weight, columns, settings.smoothing, np.ones(1), rng, n_jobs)
+    return best, mean_log_probability(best, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
 
 
-def _smoothing(settings: LearnSettings, done: float) -> Smoothing:
-    """What is added once a share of the passes is done."""
-    last = settings.smoothing.transition
-    if settings.anneal <= last or done >= _ANNEALED:
-        return settings.smoothing
-    part = done / _ANNEALED
-    return settings.smoothing._replace(transition=settings.anneal ** (1 - part) * max(last, 1e-3) ** part)
+def _smoothing(settings: LearnSettings, done: int) -> Smoothing:
+    """What is added once some passes are done; nothing extra in the last."""
+    extra = settings.anneal * _ANNEALED**done if done < settings.passes else 0.0
+    return settings.smoothing._replace(extra=extra)
 
 
 def _first_counts(

@@ -13,19 +13,32 @@ from .columns import CodeColumn
 class Smoothing(NamedTuple):
     """Rows added to the counts of each state.
 
+    A state whose rows all go one way is left alone, one whose rows go many ways will have more that no row went yet
+    (Witten, Bell 1991): what is added grows with the number of ways, less one, that would be as even as those seen.
+
     Attributes
     ----------
     transition : float
-        Rows of the child's states, by their shares.
+        Rows a way, by the shares of the child's states.
     normal : float
-        Rows of the state's own normal on the scale of normal scores; of ordered columns of more than 8 codes.
+        Rows of the state's own normal on the scale of normal scores, times its share of rows in codes that are no heap.
     marginal : float
-        Rows of the column's marginal.
+        Rows a way, by the column's marginal.
+    extra : float
+        Rows by the shares of the child's states, however many ways.
     """
 
-    transition: float = 0.5
+    transition: float = 0.05
     normal: float = 30.0
-    marginal: float = 0.1
+    marginal: float = 0.02
+    extra: float = 0.0
+
+
+_LEAST = 0.01  # rows added in any case
+
+
+HEAP = 1 / 32
+"""A code of a larger share of the rows is a heap, a value of its own meaning: nothing blurs it with its neighbours."""
 
 
 class Counts(NamedTuple):
@@ -59,35 +72,54 @@ def count_states(states: np.ndarray, codes: np.ndarray, order: np.ndarray, paren
 def tree_of(counts: Counts, order: np.ndarray, parent: np.ndarray, columns: tuple[CodeColumn, ...],
             smoothing: Smoothing) -> HiddenTree:  # fmt: skip
     """The tree whose tables are proportional to counts and what is added to them."""
-    transition = [_transition(table, smoothing.transition) for table in counts.transition]
+    transition = [_transition(table, smoothing) for table in counts.transition]
     emission = [_emission(table, columns[j], smoothing) for table, j in zip(counts.emission, order, strict=True)]
     return HiddenTree(order, parent, tuple(transition), tuple(emission))
 
 
-def _transition(count: np.ndarray, rows: float) -> np.ndarray:
+def _transition(count: np.ndarray, smoothing: Smoothing) -> np.ndarray:
     share = count.sum(axis=0, dtype=np.float64) + 1e-3
-    table = count + (rows * share / share.sum()).astype(count.dtype)
+    least = _LEAST if smoothing.transition > 0.0 else 0.0
+    rows = smoothing.transition * _other_ways(count) + np.float32(smoothing.extra + least)
+    table = count + rows * (share / share.sum()).astype(count.dtype)
     return table / table.sum(axis=1, keepdims=True)
 
 
+def _other_ways(count: np.ndarray) -> np.ndarray:
+    """How many ways, less one, the rows of each state go, were they even: the inverse of Simpson's index, (H, 1)."""
+    total = count.sum(axis=1) + np.float32(1e-9)
+    square = np.einsum("ij,ij->i", count, count) + np.float32(1e-18)
+    return np.maximum(total * (total / square) - 1.0, 0.0)[:, None]
+
+
 def _emission(count: np.ndarray, column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
-    table = count + (smoothing.marginal * column.marginal).astype(count.dtype)
-    if column.is_ordered and column.n_codes > 8 and smoothing.normal > 0.0:
+    rows = smoothing.marginal * _other_ways(count) + np.float32(_LEAST if smoothing.marginal > 0.0 else 0.0)
+    table = count + rows * column.marginal.astype(count.dtype)
+    if smoothing.normal > 0.0 and is_smooth(column):
         table += np.float32(smoothing.normal) * own_normals(count, column)
     return table / table.sum(axis=1, keepdims=True)
 
 
+def is_smooth(column: CodeColumn) -> bool:
+    """Whether an ordered column has codes that are no heaps."""
+    return column.is_ordered and int(np.count_nonzero(column.marginal <= HEAP)) > 1
+
+
 def own_normals(count: np.ndarray, column: CodeColumn) -> np.ndarray:
-    """Each state's normal, fitted to its normal scores, over the codes, (H, K); little is known of small states."""
+    """Each state's normal, fitted to normal scores, over the codes that are no heaps, times their share, (H, K).
+
+    Little is known of small states.
+    """
     from scipy.special import ndtr
 
-    score = column.score.astype(count.dtype)
-    rows = count.sum(axis=1) + np.float32(1e-3)
+    light = (column.marginal <= HEAP).astype(count.dtype)
+    score = column.score.astype(count.dtype) * light
+    all_rows = count.sum(axis=1) + np.float32(1e-3)
+    rows = count @ light + np.float32(1e-3)
     mean = count @ score / rows
     square = count @ score**2 / rows
-    inside = _spread_inside(column)
-    spread = count @ inside.astype(count.dtype) / rows
-    variance = np.maximum(square - mean**2, 0.0) + spread
+    inside = (_spread_inside(column) * light).astype(count.dtype)
+    variance = np.maximum(square - mean**2, 0.0) + count @ inside / rows
     variance = (rows * variance + 1.0) / (rows + 1.0) + 1e-4
     at = (column.edge[None, 1:-1].astype(np.float32) - mean[:, None]) / np.sqrt(variance)[:, None]
     below = ndtr(at)
@@ -95,7 +127,8 @@ def own_normals(count: np.ndarray, column: CodeColumn) -> np.ndarray:
     whole[:, 0] = below[:, 0]
     np.subtract(below[:, 1:], below[:, :-1], out=whole[:, 1:-1])
     whole[:, -1] = 1.0 - below[:, -1]
-    return whole
+    whole *= light
+    return whole * (rows / all_rows / (whole.sum(axis=1) + np.float32(1e-9)))[:, None]
 
 
 def _spread_inside(column: CodeColumn) -> np.ndarray:
