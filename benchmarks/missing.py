@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
 
-from jointforest import AdversarialForest, UnsupportedEvidenceWarning
+from jointforest import AdversarialForest, HiddenTreeForest, UnsupportedEvidenceWarning
 
 
 class OneHot:
@@ -85,7 +85,7 @@ def main() -> None:
     )
     filling: dict[str, list[tuple[float, float]]] = {}
     seconds: dict[str, list[float]] = {}
-    surprises = []
+    surprises: dict[str, list[tuple[float, float]]] = {}
     for repeat in range(repeats):
         seed = options.seed + repeat
         learn, rest = adult_split(options.data, seed, n_learn)
@@ -93,7 +93,12 @@ def main() -> None:
         masked, hidden = hide(truth, 0.3, seed)
         spread = learn.std(numeric_only=True)
         donors = learn.iloc[:n_donors]
-        joint = AdversarialForest(n_estimators=trees, min_samples_leaf=5, random_state=seed).fit(learn).joint_
+        joints = {
+            "adversarial forest": AdversarialForest(trees, min_samples_leaf=5, random_state=seed).fit(learn).joint_,
+            "hidden trees": HiddenTreeForest(random_state=seed, **({"n_states": 8} if options.quick else {}))
+            .fit(learn)
+            .joint_,
+        }
 
         def simple(learn: pd.DataFrame = learn, masked: pd.DataFrame = masked) -> pd.DataFrame:
             fill = {
@@ -103,10 +108,6 @@ def main() -> None:
             return masked.fillna(fill)
 
         methods = {
-            "jointforest, mean or mode": lambda joint=joint, masked=masked: joint.impute(masked),
-            "jointforest, a draw": lambda joint=joint, masked=masked: joint.impute(
-                masked, method="sample", random_state=0
-            ),
             "mean or mode of the column": simple,
             "IterativeImputer, one-hot": lambda d=donors, n=learn, k=masked: with_imputer(
                 IterativeImputer(max_iter=3, n_nearest_features=30, random_state=0), d, n, k
@@ -115,6 +116,12 @@ def main() -> None:
                 KNNImputer(n_neighbors=7), d, n, k
             ),
         }
+        for kind, joint in joints.items():
+            methods[f"{kind}, mean or mode"] = lambda joint=joint, masked=masked: joint.impute(masked)
+            methods[f"{kind}, a draw"] = lambda joint=joint, masked=masked: joint.impute(
+                masked, method="sample", random_state=0
+            )
+            surprises.setdefault(kind, []).append(surprise(joint, truth, masked, hidden))
         for name, work in methods.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -123,7 +130,6 @@ def main() -> None:
             filling.setdefault(name, []).append(errors(filled, truth, hidden, spread))
             seconds.setdefault(name, []).append(spent)
             progress(f"repeat {repeat + 1} of {repeats}, {name}: {filling[name][-1]} in {spent:.1f} s")
-        surprises.append(surprise(joint, truth, masked, hidden))
 
     table = []
     for name, found in filling.items():
@@ -131,12 +137,16 @@ def main() -> None:
         wrong, wrong_error = mean_and_error([b for _, b in found])
         table.append({"method": name, "RMSE (std)": number, "error": number_error, "wrong categories": wrong,
                       "its error": wrong_error, "seconds": float(np.median(seconds[name]))})  # fmt: skip
-    given, given_error = mean_and_error([a for a, _ in surprises])
-    alone, alone_error = mean_and_error([b for _, b in surprises])
-    cells = [
-        {"knowing": "the row's other cells", "-log p(hidden cell) (nats)": given, "standard error": given_error},
-        {"knowing": "nothing of the row", "-log p(hidden cell) (nats)": alone, "standard error": alone_error},
-    ]
+    cells = []
+    for kind, found in surprises.items():
+        for knowing, each in (
+            ("the row's other cells", [a for a, _ in found]),
+            ("nothing of the row", [b for _, b in found]),
+        ):
+            mean, error = mean_and_error(each)
+            cells.append(
+                {"joint": kind, "knowing": knowing, "-log p(hidden cell) (nats)": mean, "standard error": error}
+            )
     settings = {"learn": n_learn, "test": n_test, "donors of the scikit-learn imputers": n_donors, "trees": trees,
                 "rate": 0.3, "repeats": repeats, "seed": options.seed}  # fmt: skip
     finish("missing", {"Filling hidden cells": table, "Probability of hidden cells": cells}, settings, options.quick)
