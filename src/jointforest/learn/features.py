@@ -26,6 +26,14 @@ def read_features(schema: Schema, d: int, X: Any) -> Evidence:
     return know_features(schema, cells, unseen)
 
 
+def read_others(schema: Schema, target: int, X: Any) -> Evidence:
+    """`read_features` of all columns but one, of which nothing is known."""
+    others = Schema(schema.columns[:target] + schema.columns[target + 1 :], schema.frame)
+    cells, unseen = encode(others, X)
+    warn_unseen(others, X, unseen)
+    return build(schema, np.insert(cells, target, np.nan, axis=1), np.insert(unseen, target, False, axis=1))
+
+
 def know_features(schema: Schema, cells: np.ndarray, unseen: np.ndarray | None = None) -> Evidence:
     """Evidence of encoded features (n, d); ``unseen`` (bool (n, d)) are cells with a level never seen at learning."""
     others = ((0, 0), (0, len(schema.columns) - cells.shape[1]))

@@ -21,7 +21,7 @@ from ..arrival import Arrival
 from ..base import FOREST, LEAVES, Learner
 from ..checks import count_features
 from ..densities import TARGET, LearnCircuits, learn_densities
-from ..features import read_features
+from ..features import read_others
 from .spreads import choose_spreads, choose_target_spread
 from .supervised import GrowSettings, grow_forest
 from .targets import Training, as_table, check_weights, read_training
@@ -202,6 +202,61 @@ class GenerativeForest(Learner):
         seed = self._draw_seed()
         return self._learn(training, adopt(forest, training, weight, seed, self.n_jobs), seed)
 
+    @classmethod
+    def from_joint(cls, joint: Any, target: str, n_jobs: int | None = -1) -> Any:
+        """An estimator that predicts one column of a joint that is there already, of whatever kind, from the others.
+
+        Parameters
+        ----------
+        joint : Joint
+            Hidden trees, forests, or mixtures.
+        target : str
+            A column with levels for the classifier, of numbers for the regressor. The others are the features.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        fitted estimator
+            Predictions are the joint's conditionals (``beta_`` is 1). ``robustness`` and ``uncertainty`` need a joint
+            that is one forest; the parameters of learning have no effect.
+
+        Raises
+        ------
+        TypeError
+            If it is no joint.
+        ValueError
+            If there is no such column, it is of the other sort, or no column is left.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins).joint_
+        >>> clf = jf.GenerativeForestClassifier.from_joint(joint, "species")
+        >>> clf.predict(penguins[["body_mass_g", "bill_depth_mm"]].tail(1)).tolist()
+        ['Gentoo']
+        """
+        if not isinstance(joint, Joint):
+            hint = "; give its joint_" if hasattr(joint, "joint_") else ""
+            raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
+        self = cls(n_jobs=n_jobs)
+        self._check()
+        j = joint.schema.index(target)
+        column = joint.schema.columns[j]
+        if column.is_categorical != (self._target_kind == "categorical") or column.kind == "datetime":
+            wanted = "levels" if self._target_kind == "categorical" else "numbers"
+            raise ValueError(f"{cls.__name__} predicts {wanted}; column {target!r} is {column.kind}")
+        if len(joint.columns) < 2:
+            raise ValueError(f"the joint has no other column than {target!r}")
+        self.joint_, self._number, self.beta_ = joint, j, 1.0
+        if column.is_categorical:
+            self.classes_ = np.array(column.levels)
+        self.n_features_in_ = len(joint.columns) - 1
+        if joint.schema.frame != "numpy":
+            self.feature_names_in_ = np.array([name for name in joint.columns if name != target], dtype=object)
+        return self
+
     def _check(self) -> None:
         super()._check()
         if self.target_in_leaf == "full" and self.leaf == "quantile":
@@ -361,18 +416,21 @@ class GenerativeForest(Learner):
         """
         evidence = self._evidence(X)
         beta = float(self.beta_ if beta is None else beta)
-        model, j = self.joint_.model.forest, self._target
+        model, j = self.joint_.model.forest_for("robustness"), self._target
         return robustness(model, evidence, j, beta=beta, c=c, shift=shift, n_jobs=self.n_jobs)[0]
 
     @property
     def _target(self) -> int:
-        """Number of the target's column, the last one."""
-        return len(self.joint_.columns) - 1
+        """Number of the target's column: the last one, unless the joint came from elsewhere."""
+        return int(getattr(self, "_number", len(self.joint_.columns) - 1))
 
     @property
     def _dial(self) -> float:
         """The dial for queries. Just below 1 trees that give a row probability 0 still answer, so none is NaN."""
-        return self.beta_ if self.joint_.model.forest.has_background else min(self.beta_, float(np.nextafter(1.0, 0.0)))
+        model = self.joint_.model
+        if not model.is_forest or model.forest.has_background:
+            return float(self.beta_)
+        return min(self.beta_, float(np.nextafter(1.0, 0.0)))
 
     def _evidence(self, X: Any) -> Evidence:
         """Evidence of rows of features; nothing is known of the target."""
@@ -380,4 +438,4 @@ class GenerativeForest(Learner):
         X = as_table(X)
         if isinstance(X, np.ndarray):
             validate_data(self, X, reset=False, skip_check_array=True)
-        return read_features(self.joint_.schema, self._target, X)
+        return read_others(self.joint_.schema, self._target, X)

@@ -169,7 +169,8 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         ----------
         X : frame, array or lists of n rows
         reference : frame, array or lists of m rows, optional
-            Rows to compare densities with, such as some that were not learned from; default: ``reference_``.
+            Rows to compare densities with, such as some that were not learned from; default: ``reference_``, which
+            there is not after `from_joint`.
         beta : float in 0..1
             How trees are combined; by default as the mixture, whose robustness tells more, see `robustness`.
         fragile, unlikely : float
@@ -193,6 +194,8 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         True
         """
         evidence = self._evidence(X)
+        if reference is None and not hasattr(self, "reference_"):
+            raise ValueError("uncertainty: the estimator has seen no rows; give some as reference")
         others = know_features(self.joint_.schema, self.reference_) if reference is None else self._evidence(reference)
         found = uncertainty(
             self.joint_.model,
