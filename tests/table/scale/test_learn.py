@@ -98,6 +98,20 @@ def test_bins_of_equal_mass_and_heavy_values_alone() -> None:
     assert shares(scale, hours)[code[1]] == np.mean(hours == 40)
 
 
+@pytest.mark.parametrize("column", [NUMBER, WHOLE])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_tails_do_not_cross_zero(column: Column, sign: float) -> None:
+    x = np.arange(1.0, 60.0, 3.0) if column is WHOLE else np.linspace(0.2, 3.0, 20)
+    scale = learn_scale(column, sign * x, None, 4)
+    check_scale(scale, column)
+    end = scale.hi <= 0 if sign > 0 else scale.lo >= 0
+    assert end.sum() == 1 and scale.share[end][0] < 1e-5
+    reach = (scale.lo < sign * x[0] - 1e-9) & (scale.hi <= sign * x[0]) if sign > 0 else scale.lo >= sign * x[0]
+    assert scale.share[reach].sum() > 0.05
+    # an offset that the tail would never reach takes nothing away
+    assert np.isfinite(learn_scale(column, sign * (x + 1e6), None, 4).lo).sum() < np.isfinite(scale.lo).sum()
+
+
 def test_few_values_have_a_bin_each() -> None:
     years = np.repeat([1.0, 2.0, 3.0, 9.0, 16.0], [12, 5000, 11, 4000, 30])
     scale = learn_scale(WHOLE, years, None, 64)
@@ -145,6 +159,9 @@ def test_tails() -> None:
     beyond = 1 - float(cdf(scale, np.array([x.max()]))[0] @ share)
     assert beyond == pytest.approx(1 / 1000, rel=0.02)
     assert float(cdf(scale, np.array([np.nextafter(x.min(), -9)]))[0] @ share) == pytest.approx(1 / 1000, rel=0.02)
+    # chance ties at the greatest of few cells are no hard end
+    scale = learn_scale(WHOLE, np.repeat([40.0, 41.0, 42.0, 43.0, 44.0], [12, 30, 28, 14, 4]), None, 10)
+    assert 1 - cdf(scale, np.array([44.0]))[0, -1] > 0.1
     # a hard end: a heap of the greatest value
     scale = learn_scale(WHOLE, np.append(np.arange(900), np.full(100, 900.0)), None, 10)
     assert 0 < 1 - cdf(scale, np.array([900.0]))[0, -1] < 1e-7

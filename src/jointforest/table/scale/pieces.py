@@ -10,8 +10,8 @@ from .bins import Bins
 from .points import point_rows
 from .runs import Runs, runs_of
 from .segments import decay_of_mean, log_part
-from .tails import tail_rows, tail_scale
-from .tally import Tally
+from .tails import upper_tail
+from .tally import Tally, mirrored
 
 GAP_ROWS = 0.01
 """Least rows that an interval without any row counts for."""
@@ -111,13 +111,8 @@ def _with_tails(tally: Tally, bins: Bins, inner: Segments) -> Segments:
     """The segments, with open tails before and after them."""
     n_codes = int(bins.of_place[-1]) + 1
     bin_rows = np.bincount(inner.code, inner.rows, n_codes)
-    low = tail_rows(tally, 0, float(bin_rows[0]))
-    high = tail_rows(tally, -1, float(bin_rows[-1]))
-    below, above = 1 / tail_scale(tally, 0), 1 / tail_scale(tally, -1)
-    return Segments(
-        lo=np.concatenate([[-np.inf], inner.lo, [inner.hi[-1]]]),
-        hi=np.concatenate([[inner.lo[0]], inner.hi, [np.inf]]),
-        rate=np.concatenate([[-below], inner.rate, [above]]),
-        code=np.concatenate([[0], inner.code, [n_codes - 1]]),
-        rows=np.concatenate([[low], inner.rows, [high]]),
-    )
+    ends, rate, rows = upper_tail(tally, float(inner.hi[-1]), float(bin_rows[-1]))
+    above = Segments(ends[:-1], ends[1:], rate, np.full(len(rate), n_codes - 1), rows)
+    ends, rate, rows = upper_tail(mirrored(tally), -float(inner.lo[0]), float(bin_rows[0]))
+    below = Segments(-ends[:0:-1], -ends[-2::-1], -rate[::-1], np.zeros(len(rate), dtype=np.int32), rows[::-1])
+    return Segments(*(np.concatenate(all_three) for all_three in zip(below, inner, above, strict=True)))

@@ -24,6 +24,8 @@ class Tally(NamedTuple):
         Whether a value without grid has a mass of its own.
     half : float
         Half the width of a place: 1/2 on a grid, where a place is a cell, else 0.
+    zero : float
+        The place of the number 0; NaN where that is no place, or means nothing (dates).
     """
 
     place: np.ndarray
@@ -31,11 +33,18 @@ class Tally(NamedTuple):
     weight: np.ndarray
     is_atom: np.ndarray
     half: float
+    zero: float
 
     @property
     def n(self) -> float:
         """Rows."""
         return float(self.rows.sum())
+
+
+def mirrored(tally: Tally) -> Tally:
+    """The tally of the column's negative."""
+    place, rows, weight, is_atom = (field[::-1] for field in tally[:4])
+    return Tally(-place, rows, weight, is_atom, tally.half, -tally.zero)
 
 
 def cell_number(x: np.ndarray, step: float, origin: float) -> np.ndarray:
@@ -66,11 +75,19 @@ def count_places(column: Column, values: np.ndarray, weight: np.ndarray | None) 
         heaviest = weight[used] / weight[used].max()
         mass = np.bincount(group, heaviest * (len(x) / heaviest.sum()))
     is_atom = np.zeros(len(place), dtype=bool)
-    half = 0.5
+    half, zero = 0.5, _zero_cell(column)
     if column.step == 0:
         place, rows, mass = _with_atoms(np.array(column.atoms), place, rows, mass)
-        is_atom, half = np.isin(place, column.atoms), 0.0
-    return Tally(place + 0.0, rows, np.maximum(mass, 1e-300), is_atom, half)
+        is_atom, half, zero = np.isin(place, column.atoms), 0.0, 0.0
+    return Tally(place + 0.0, rows, np.maximum(mass, 1e-300), is_atom, half, zero)
+
+
+def _zero_cell(column: Column) -> float:
+    """Number of the cell whose centre is 0, NaN if there is none."""
+    if column.step == 0 or column.kind == "datetime":
+        return np.nan
+    cell = -column.center / column.step
+    return float(np.rint(cell)) if abs(cell - np.rint(cell)) < 1e-6 else np.nan
 
 
 def _with_atoms(
