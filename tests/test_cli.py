@@ -360,6 +360,21 @@ def test_text_in_another_encoding(run: object, tmp_path: Path) -> None:
     assert done.code == 1 and "t.csv: column 'name' holds bytes that are not UTF-8" in done.err
 
 
+def test_info_names_the_parts(run: object, tmp_path: Path) -> None:
+    penguins, model = jf.datasets.load_penguins(), tmp_path / "m.joint"
+    hidden = jf.HiddenTreeForest(n_states=4, random_state=0).fit(penguins).joint_
+    hidden.save(model)
+    assert run("info", model).out.startswith("1 hidden tree of 4 states, background 0\n")
+    assert json.loads(run("info", model, "--json").out)["parts"] == [
+        {"kind": "hidden trees", "weight": 1.0, "trees": 1, "states": 4}
+    ]
+    assert run("query", model, "E(bill_length_mm | species = Gentoo)").code == 0
+    forest = jf.AdversarialForest(n_estimators=2, random_state=0).fit(penguins).joint_
+    jf.mix([forest, hidden], [3, 1]).save(model)
+    words = f"75.0% 2 trees, {forest.n_leaves} leaves + 25.0% 1 hidden tree of 4 states"
+    assert run("info", model).out.startswith(words)
+
+
 @pytest.mark.parametrize(("model", "message"), [("none/m.joint", "none: No such"), ("", "Is a directory")])
 def test_fit_looks_first_whether_it_can_write(
     run: object, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, message: str

@@ -91,8 +91,7 @@ def fit(
     frame = _read(table, form, na)
     joint = _generative(frame, target, settings) if target else _joint(frame, learner, work, settings)
     joint.save(output)
-    size = f"{joint.n_trees} trees, {joint.n_leaves} leaves" if joint.n_trees else learner
-    how = joint.fitted_by.in_words if joint.fitted_by else size
+    how = joint.fitted_by.in_words if joint.fitted_by else _size(joint.info())
     _say(f"{frame.num_rows} rows, {len(joint.columns)} columns: {how}")
 
 
@@ -161,10 +160,18 @@ def info(model: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(plain(about), indent=2))
         return
-    click.echo(f"{about['trees']} trees, {about['leaves']} leaves, background {about['epsilon']:g}")
+    click.echo(f"{_size(about)}, background {about['epsilon']:g}")
     width = max(len(column["name"]) for column in about["columns"])
     for column in about["columns"]:
         click.echo(f"{column['name']:<{width}}  {column['kind']:<11}  {about_column(column)}")
+
+
+def _size(about: dict[str, Any]) -> str:
+    """The parts of a model and how large they are, from `Joint.info`."""
+    from .face.size import size_text
+
+    mixture = len(about["parts"]) > 1
+    return " + ".join((f"{part['weight']:.1%} " if mixture else "") + size_text(part) for part in about["parts"])
 
 
 @app.command()

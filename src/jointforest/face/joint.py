@@ -11,7 +11,6 @@ import numpy as np
 from ..explain.explanation import Explanation
 from ..explain.reverse import reverse
 from ..explain.tree_text import tree_text
-from ..forest.forest import Forest
 from ..forest.part import ForestPart
 from ..forest.posterior.tree_density import tree_log_density
 from ..ground.checks import Number, check_number
@@ -43,6 +42,7 @@ from .fit_report import FitReport
 from .information import ColumnDistance, Estimate, compare, divergence, entropy, mutual_information
 from .marginal import Marginal
 from .posterior import Posterior, conditions_of, posterior_of
+from .size import part_sizes, size_text
 
 
 class Joint:
@@ -82,7 +82,8 @@ class Joint:
 
     def __repr__(self) -> str:
         names = ", ".join(self.columns[:4]) + (", ..." if len(self.columns) > 4 else "")
-        return f"Joint({len(self.columns)} columns: {names}; {self.n_trees} trees, {self.n_leaves} leaves)"
+        size = " + ".join(size_text(part) for part in part_sizes(self.model))
+        return f"Joint({len(self.columns)} columns: {names}; {size})"
 
     # -- what it is
 
@@ -103,13 +104,18 @@ class Joint:
 
     @property
     def n_trees(self) -> int:
-        """Number of trees, the background not counted."""
-        return sum(len(f.trees.root) - f.has_background for f in self._forests())
+        """Number of trees, hidden ones included, the background not counted."""
+        return sum(part.get("trees", 0) for part in part_sizes(self.model))
 
     @property
     def n_leaves(self) -> int:
-        """Number of leaves of all trees, the background not counted."""
-        return sum(len(f.leaves.log_weight) - f.has_background for f in self._forests())
+        """Number of leaves of all trees, the background not counted; hidden trees have none."""
+        return sum(part.get("leaves", 0) for part in part_sizes(self.model))
+
+    @property
+    def n_states(self) -> int:
+        """Most hidden states of a column; 0 without hidden trees."""
+        return max(part.get("states", 0) for part in part_sizes(self.model))
 
     @property
     def epsilon(self) -> float:
@@ -123,7 +129,7 @@ class Joint:
         return self.schema[column].levels
 
     def info(self) -> dict[str, Any]:
-        """Size and columns of the model, as plain dicts and lists."""
+        """Size, parts and columns of the model, as plain dicts and lists."""
         columns = [
             {"name": c.name, "kind": c.kind, "step": c.step, "n_observed": c.n_observed, "atoms": list(c.atoms)}
             | (
@@ -133,7 +139,8 @@ class Joint:
             )
             for c in self.schema.columns
         ]
-        return {"trees": self.n_trees, "leaves": self.n_leaves, "epsilon": self.epsilon, "columns": columns}
+        size = {"trees": self.n_trees, "leaves": self.n_leaves, "states": self.n_states, "epsilon": self.epsilon}
+        return {**size, "parts": part_sizes(self.model), "columns": columns}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a `.joint` file: see `model.file.save_model`; `load` reads it."""
@@ -809,10 +816,6 @@ class Joint:
         return found._replace(predicted=answers.values(column, codes))
 
     # -- helpers
-
-    def _forests(self) -> list[Forest]:
-        """The parts that are forests."""
-        return [part.forest for part in self.model.parts if isinstance(part, ForestPart)]
 
     def _without(self, frame: Any, target: str, n_jobs: int | None, beta: float) -> Evidence:
         """Evidence of a frame without its target's cells; rows without support are warned of."""

@@ -205,7 +205,7 @@ class HiddenTreeForest(Learner):
 
 
 def _weights(given: Any, n: int) -> np.ndarray | None:
-    """Weights of n rows, float64; None if none are given."""
+    """Weights of n rows, float64, with a mean of 1 over the rows that have any; None if none are given."""
     if given is None:
         return None
     weight = np.asarray(given, dtype=np.float64)
@@ -215,5 +215,6 @@ def _weights(given: Any, n: int) -> np.ndarray | None:
     if len(wrong):
         raise ValueError(f"sample_weight: expected finite numbers >= 0, got {weight[wrong[0]]} in row {wrong[0]}")
     if not weight.any():
-        raise ValueError("sample_weight: all weights are 0; give some rows more")
-    return weight
+        raise ValueError("sample_weight: every weight is zero; give some rows more")
+    weight = weight / weight.max()
+    return np.asarray(weight * (np.count_nonzero(weight) / weight.sum()))
