@@ -38,7 +38,8 @@ def fit(
     """Learn the joint distribution of a table: learners are compared on held-out rows, the best learns from all rows.
 
     Compared are an adversarial forest, hidden trees, and their mixture, by the mean log-density of rows that they have
-    not seen: a fifth of the rows, in tables of fewer than 3,000 each row once. Equal rows are held out together.
+    not seen: a fifth of the rows, in tables of fewer than 3,000 each row once. Equal rows are held out together, and of
+    large tables a part is compared on. Mixtures must be better by 0.01 nats a column.
 
     Parameters
     ----------
@@ -84,8 +85,8 @@ def fit(
     >>> joint = jf.fit(jf.datasets.load_penguins(), budget="fast", random_state=0)
     >>> joint.given(island="Torgersen").proba("species")["Adelie"] > 0.9
     True
-    >>> sum(joint.fitted_by.chosen.values())
-    1.0
+    >>> "adversarial forest" in [one.name for one in joint.fitted_by.candidates]
+    True
     """
     start = time.monotonic()
     allowed = budget_of(budget)
