@@ -24,6 +24,7 @@ from ..table.frames import decode
 from ..table.schema import Schema
 from .draws import draw
 from .marginal import Marginal
+from .pair import Pair, pair
 
 
 class Modes(NamedTuple):
@@ -244,6 +245,38 @@ class Posterior:
         (True, True)
         """
         return {name: Marginal(self.weighed, name) for name in self.weighed.model.schema.names}
+
+    def pair(self, a: str, b: str, bins: int = 20, n_jobs: int | None = -1) -> Pair:
+        """Joint distribution of two columns, in bins, exact: what a picture of two columns shows.
+
+        Parameters
+        ----------
+        a, b : str
+        bins : int
+            Bins of a column of numbers or dates, evenly cut between its 1 % and 99 % quantiles; each level is a bin.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        Pair
+            ``a`` and ``b`` (levels, or cuts between bins) and ``probability``, which sums to 1.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown or named twice, bins are fewer than 2, or the evidence has several rows, or
+            probability 0.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> found = joint.given("body_mass_g > 4000").pair("species", "bill_length_mm", bins=5)
+        >>> found.a, found.probability.shape, round(found.probability.sum(), 9)
+        (('Adelie', 'Chinstrap', 'Gentoo'), (3, 5), 1.0)
+        """
+        return pair(self.weighed, a, b, bins, n_jobs)
 
     def mode(self, k: int = 1, budget: int = BUDGET) -> Modes:
         """Most probable complete rows that agree with one row of evidence (MPE), with a certified bound.

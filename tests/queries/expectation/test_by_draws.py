@@ -134,3 +134,24 @@ def test_standard_errors_of_one_forest() -> None:
     complete = frame[INPUTS].notna().all(axis=1).to_numpy()
     assert (error[complete] == 0.0).all() and error[~complete].max() > 0.0
     assert (gap <= 6.0 * error + 1e-9).all()
+
+
+@pytest.mark.parametrize("kind", ["hidden trees", "mixture"])
+def test_cells_of_numbers_with_densities_and_atoms(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.gamma(2.0, 2.0, 400)
+    table = pd.DataFrame({"x": x, "z": np.where(x > 4, 0.0, rng.normal(size=400)), "tenth": np.round(x, 1)})
+    of = (hidden_joint if kind == "hidden trees" else mixed_joint)(table, 1)
+    model = RandomForestRegressor(3, max_depth=5, random_state=0).fit(table, np.sin(x) + table["z"])
+    whole = of.sample(20_000, random_state=1)
+    for name in table.columns:
+        known = table.drop(columns=name).head(4)
+        found = jf.ExpectedPredictor(model, of).predict(known)
+        for i in range(4):
+            rows = of.given(known.iloc[[i]]).sample(20_000, random_state=2)
+            answers = model.predict(rows)
+            assert abs(found[i] - answers.mean()) < 4.5 * answers.std() / np.sqrt(20_000) + 1e-9
+        assert (jf.ExpectedPredictor(model, of).standard_error(known) == 0.0).all()
+    both = jf.ExpectedPredictor(model, of, n_draws=20_000).predict(pd.DataFrame({"z": [np.nan]}))
+    truth = model.predict(whole)
+    assert abs(both[0] - truth.mean()) < 6.0 * truth.std() / np.sqrt(20_000)
