@@ -273,7 +273,7 @@ class Posterior:
         >>> import jointforest as jf
         >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> found = joint.given("body_mass_g > 4000").pair("species", "bill_length_mm", bins=5)
-        >>> found.a, found.probability.shape, round(found.probability.sum(), 9)
+        >>> found.a, found.probability.shape, round(float(found.probability.sum()), 9)
         (('Adelie', 'Chinstrap', 'Gentoo'), (3, 5), 1.0)
         """
         return pair(self.weighed, a, b, bins, n_jobs)
