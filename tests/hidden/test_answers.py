@@ -57,6 +57,8 @@ def some_points(hidden: HiddenTrees, j: int, seed: int) -> np.ndarray:
 def test_cases_are_rich() -> None:
     possible = np.concatenate([case(seed)[3] for seed in SEEDS])
     assert 0.5 < np.isfinite(possible).mean() < 0.97
+    shares = np.concatenate([HiddenPart(case(seed)[0]).background_share(case(seed)[1]) for seed in SEEDS])
+    assert np.nanmin(shares) == 0.0 and np.nanmax(shares) == 1.0
     steps = [c.step for seed in SEEDS for c in case(seed)[0].schema.columns if not c.is_categorical]
     assert 0.0 in steps and max(steps) > 0.0
     assert any(len(case(seed)[0].trees) == 3 for seed in SEEDS)
@@ -71,10 +73,10 @@ def test_log_density(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_background_is_nothing_and_impossible_rows_are_nan(seed: int) -> None:
-    hidden, evidence, _, expected = case(seed)
+def test_far_tails_are_the_background_and_impossible_rows_are_nan(seed: int) -> None:
+    hidden, evidence, rows, expected = case(seed)
     part = HiddenPart(hidden)
-    answer = np.where(np.isfinite(expected), 0.0, np.nan)
+    answer = np.where(np.isfinite(expected), [oracle.is_far(given) for given in rows], np.nan)
     np.testing.assert_array_equal(part.background_share(evidence), answer)
     for i in range(N):
         one = one_row(evidence, i)
@@ -160,7 +162,7 @@ def test_quantile_levels_outside_0_to_1_are_refused() -> None:
 def test_imputation(seed: int) -> None:
     hidden, evidence, rows, possible = case(seed)
     filled, share = HiddenPart(hidden).impute(evidence)
-    np.testing.assert_array_equal(share, np.where(np.isfinite(possible), 0.0, np.nan))
+    np.testing.assert_array_equal(share, HiddenPart(hidden).background_share(evidence))
     for i, given in enumerate(rows):
         for j, column in enumerate(hidden.schema.columns):
             if not is_free(given, j):

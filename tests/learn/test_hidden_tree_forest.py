@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import jointforest as jf
-from jointforest.ground.warnings import UnseenLevelWarning
+from jointforest.ground.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
 from jointforest.hidden.check import check_hidden
 from tests.test_bad_tables import GOOD, assert_answers
 
@@ -234,6 +234,21 @@ def test_far_values(value: float) -> None:
             posterior = joint.given(rows.drop(columns="c"))
             assert np.isfinite(posterior.log_probability).all()
             assert posterior.proba("c").sum(axis=1) == pytest.approx(np.ones(3))
+            assert not posterior.supported.any() or abs(value) < 1.0
+
+
+def test_evidence_far_beyond_the_table_is_warned_of() -> None:
+    joint, top = _joint(), float(table()["x"].max())
+    with pytest.warns(UnsupportedEvidenceWarning, match="unlike anything learned"):
+        joint.given(x=top + 1e3).proba("c")
+    with pytest.warns(UnsupportedEvidenceWarning, match="unlike anything learned"):
+        joint.given(f"x > {top + 1e3}").proba("c")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for known in (f"x > {top - 0.1}", f"x <= {top + 1e3}", f"x = {top + 0.01}", f"x = {top}"):
+            assert joint.given(known).supported
+            joint.given(known).proba("c")
+    assert joint.given(table()).supported.all()
 
 
 def test_unseen_levels_absent_columns_and_no_rows() -> None:

@@ -167,3 +167,26 @@ def missing_rate(given, j):
             k = tree.node[j]
             total += math.exp(log_weight) * p * math.prod(fits) * tree.blank[k][states[k]]
     return float(total / given.probability)
+
+
+def is_far(given):
+    """Whether a cell lies beyond the observed range, with less than a thousandth of a row expected as far out."""
+    for j, (column, known) in enumerate(zip(given.hidden.schema.columns, given.knowns, strict=True)):
+        if column.is_categorical or known is None:
+            continue
+        if isinstance(known, Set):
+            atoms = [column.atoms[k] for k in known.atoms if k < len(column.atoms)]
+            ends = [edge for run in known.runs for edge in run] + atoms
+            if not ends:
+                continue
+            lo, hi = min(ends), max(ends)
+        else:
+            lo, hi = known - column.step / 2, known + column.step / 2
+        scale = given.hidden.scales[j]
+        rows = column.n_observed / scale.n_codes
+        code, x, mass, _ = one_scale.cloud(scale, [a for a in (lo, hi) if math.isfinite(a)])
+        if lo > column.maximum and rows * math.fsum(mass[(code == scale.n_codes - 1) & (x > lo)]) < 1e-3:
+            return True
+        if hi < column.minimum and rows * math.fsum(mass[(code == 0) & (x <= hi)]) < 1e-3:
+            return True
+    return False

@@ -36,9 +36,9 @@ def column_of(rng: np.random.Generator, name: str, scale: Scale) -> Column:
     if scale.step > 0.0:
         cells = rng.choice(12, 3, replace=False) - 4
         atoms = tuple(sorted((scale.origin + cells * scale.step).tolist())) if rng.random() < 0.5 else ()
-        return Column(name, "rounded", "float64", scale.step, scale.origin, atoms, (), low, high)
+        return Column(name, "rounded", "float64", scale.step, scale.origin, atoms, (), low, high, 100)
     atoms = atoms_of(scale)
-    return Column(name, "mixed" if atoms else "continuous", "float64", 0.0, 0.0, atoms, (), low, high)
+    return Column(name, "mixed" if atoms else "continuous", "float64", 0.0, 0.0, atoms, (), low, high, 100)
 
 
 def random_tree(rng: np.random.Generator, scales: tuple[Scale, ...], dtype: type, zeros: float) -> HiddenTree:

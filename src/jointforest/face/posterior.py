@@ -60,7 +60,8 @@ class Posterior:
         log p(evidence) (natural logarithm; a density where values are given). Soft evidence counts with its likelihood
         over the greatest that it gives to any value.
     background_weight : float or float64 array (n,)
-        Share of the background in the posterior, 0..1; NaN where the evidence has probability 0.
+        Share of the background in the posterior, 0..1; NaN where the evidence has probability 0. Hidden trees have no
+        background; there it is 1 where a column lies far beyond all that was observed, where only tails answer.
     supported : bool or bool array (n,)
         Whether that share is at most one half.
     weighed : WeighedEvidence

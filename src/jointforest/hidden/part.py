@@ -13,11 +13,15 @@ from . import column, rows
 from .hidden_trees import HiddenTrees
 from .posterior import OneRow, log_density
 from .reshape import condition, keep
+from .support import is_far
 
 
 @dataclass(frozen=True)
 class HiddenPart:
-    """The answers of weighted hidden trees; shapes are those of `model.part.Part`. There is no background."""
+    """The answers of weighted hidden trees; shapes are those of `model.part.Part`.
+
+    What answers in a background's stead are the far tails of the columns' scales.
+    """
 
     hidden: HiddenTrees
     kind: str = "hidden trees"
@@ -34,7 +38,7 @@ class HiddenPart:
 
     def background_share(self, evidence: Evidence, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
         found = self.log_density(evidence, n_jobs) if known is None else known.posterior.log_joint.max(axis=1)
-        return np.where(np.isneginf(found), np.nan, 0.0)
+        return np.where(np.isneginf(found), np.nan, is_far(self.hidden, evidence))
 
     def level_probability(self, evidence: Evidence, j: int, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
         return column.level_probability(self.hidden, evidence, j, n_jobs, known)
@@ -59,7 +63,8 @@ class HiddenPart:
         return rows.sample(self.hidden, evidence, m, seed, missing, n_jobs)
 
     def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        return rows.impute(self.hidden, evidence, n_jobs)
+        filled, impossible = rows.impute(self.hidden, evidence, n_jobs)
+        return filled, np.where(impossible, np.nan, is_far(self.hidden, evidence))
 
     def condition(self, evidence: Evidence) -> HiddenPart:
         return HiddenPart(condition(self.hidden, evidence))

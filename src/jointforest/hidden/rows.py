@@ -118,7 +118,7 @@ def _outcome(weight: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 
 def impute(hidden: HiddenTrees, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-    """Rows with means and most probable levels in their free cells (n, d), and the background's share, 0, (n,)."""
+    """Rows with means and most probable levels in their free cells (n, d), and which are impossible, (n,)."""
     free = np.isnan(evidence.value)
     wanted = np.flatnonzero(free.any(axis=0)).tolist()
 
@@ -130,10 +130,10 @@ def impute(hidden: HiddenTrees, evidence: Evidence, n_jobs: int | None = -1) -> 
                     out[rows, j] = _fill(hidden, j, scale, found.codes[j][rows])
         impossible = np.isneginf(found.log_joint.max(axis=1))
         out[impossible] = np.column_stack([of.value for of in found.known])[impossible]
-        return np.column_stack([out, np.where(impossible, np.nan, 0.0)])
+        return np.column_stack([out, impossible])
 
     both = by_batches(hidden, evidence, wanted, read, n_jobs)
-    return np.ascontiguousarray(both[:, :-1]), both[:, -1]
+    return np.ascontiguousarray(both[:, :-1]), both[:, -1] > 0.0
 
 
 def _fill(hidden: HiddenTrees, j: int, scale: Scale, weight: np.ndarray) -> np.ndarray:
