@@ -102,8 +102,8 @@ def _unsupported_text(weak: int, impossible: int, n: int) -> str:
     said = []
     if weak:
         said.append(
-            f"{weak} of {n} rows of evidence are unlike anything learned: their answers are mostly those of a background "
-            "or of far tails"
+            f"{weak} of {n} rows of evidence are unlike anything learned: their answers are mostly those of a "
+            "background or of far tails"
         )
     if impossible:
         said.append(f"{impossible} of {n} rows of evidence have probability 0: their answers are missing")
