@@ -10,10 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from ..face.joint import Joint
-from ..forest.forest import Forest
 from ..ground.checks import Allowed, Number, check_parameters
 from ..ground.threads import n_threads
-from ..model.model import of_forest
+from ..model.model import Model
 from ..table.columns import Columns
 from ..table.frames import encode
 from ..table.infer_schema import infer_schema
@@ -120,9 +119,9 @@ class TableLearner(Learner):
         check_cells(schema.names, rows.X)
         self.feature_names_in_ = np.array(schema.names, dtype=object)
         self.n_features_in_ = len(schema.names)
-        self.joint_ = Joint(of_forest(self._learn(rows, X, self._draw_seed())))
+        self.joint_ = Joint(self._learn(rows, X, self._draw_seed()))
         return self
 
-    def _learn(self, rows: Rows, frame: Any, seed: int) -> Forest:
-        """The forest of the rows, which were read from ``frame``."""
+    def _learn(self, rows: Rows, frame: Any, seed: int) -> Model:
+        """The model of the rows, which were read from ``frame``."""
         raise NotImplementedError

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..forest.forest import Forest
 from ..ground.checks import Allowed, Number
 from ..ground.threads import map_ordered
 from ..leaves.fit.fit import Settings, prepare
+from ..model.model import Model, of_forest, of_part
 from ..table.schema import Schema
 from ..trees.grow.criterion_kernels import ENTROPY, GINI
 from ..trees.grow.rank_tree import RankTree
@@ -20,6 +20,7 @@ from ..trees.ranks import rank
 from .arrival import Arrival, arrive
 from .base import FOREST, LEAVES, Rows, TableLearner
 from .checks import count_features, count_rows
+from .chow_liu import chow_liu_part, coded
 from .densities import learn_densities
 from .rows import draw_rows
 
@@ -60,9 +61,10 @@ class JointTree(TableLearner):
         Columns tried at each node (None: all; a float: that share).
     bootstrap : bool
         Whether each tree of a forest is grown on rows drawn with replacement. A single tree takes every row once.
-    leaf : "quantile", "normal", "normal_moments", "normal_mle" or "uniform"
-        Density of numbers in a leaf. "quantile": a piecewise-linear CDF learned from the leaf's rows (paper, section
-        3). The others, a truncated normal or uniform density: `AdversarialForest` describes them.
+    leaf : "quantile", "normal", "normal_moments", "normal_mle", "uniform" or "chow_liu"
+        Density in a leaf. "quantile": independent columns, of numbers a piecewise-linear CDF learned from the leaf's
+        rows (paper, section 3). The others, a truncated normal or uniform density of numbers, and "chow_liu", columns
+        that depend on each other: `AdversarialForest` describes them.
     quantile_epsilon : float
         Largest distance between the CDF of a quantile leaf and that of its rows; of w rows never less than
         ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
@@ -94,7 +96,7 @@ class JointTree(TableLearner):
         **FOREST,
         "criterion": tuple(CRITERIA),
         "min_impurity_decrease": ("auto", Number(0, 1)),
-        "leaf": ("quantile", "normal", "normal_moments", "normal_mle", "uniform"),
+        "leaf": ("quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu"),
         "quantile_epsilon": LEAVES["quantile_epsilon"],
     }
 
@@ -141,11 +143,15 @@ class JointTree(TableLearner):
         super()._check()
         count_rows(self.min_samples_leaf, 1)
 
-    def _learn(self, rows: Rows, frame: Any, seed: int) -> Forest:
+    def _learn(self, rows: Rows, frame: Any, seed: int) -> Model:
+        if self.leaf == "chow_liu":
+            table = coded(rows)
+            return of_part(chow_liu_part(table, self._grow(table.rows, seed), self.epsilon, self.n_jobs))
         arrival = self._grow(rows, seed)
         settings = Settings(leaf=self.leaf, quantile_epsilon=self.quantile_epsilon)
-        table = prepare(rows.columns, rows.X)
-        return learn_densities(rows.schema, rows.columns, table, arrival, settings, self.epsilon, self.n_jobs)
+        cells = prepare(rows.columns, rows.X)
+        forest = learn_densities(rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs)
+        return of_forest(forest)
 
     def _grow(self, rows: Rows, seed: int) -> Arrival:
         """The forest, and where the rows end in it."""

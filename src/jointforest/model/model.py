@@ -46,6 +46,11 @@ class Model:
         raise ValueError(f"{question} needs a joint that is one forest of boxes; this one has the parts: {kinds}")
 
 
+def of_part(part: Part) -> Model:
+    """The model whose only part is this one."""
+    return Model(part.schema, (part,), np.zeros(1))
+
+
 def of_forest(forest: Forest) -> Model:
     """The model whose only part is this forest."""
-    return Model(forest.schema, (ForestPart(forest),), np.zeros(1))
+    return of_part(ForestPart(forest))

@@ -11,13 +11,15 @@ from ...forest.forest import Forest
 from ...forest.posterior.tree_density import tree_log_density
 from ...ground.checks import Allowed, Number
 from ...leaves.fit.fit import Settings, Table, prepare
+from ...model.model import Model, of_forest, of_part
 from ...table.build_evidence import build
 from ...table.evidence import Evidence
 from ...table.frames import encode
 from ...trees.ranks import Ranks, rank
-from ..arrival import arrive
+from ..arrival import Arrival, arrive
 from ..base import FOREST, LEAVES, Rows, TableLearner
 from ..checks import count_features
+from ..chow_liu import LEAF_NODES, chow_liu_part, coded
 from ..densities import learn_densities
 from .rounds import Discriminator, RoundSettings, prune_forest, run
 
@@ -38,8 +40,10 @@ class AdversarialForest(TableLearner):
         Fewest real rows in a leaf; leaves with fewer are pruned.
     max_features : "sqrt", "log2", None, int or float
         Columns tried at each split (None: all; a float: that share).
-    max_depth, max_leaf_nodes : int or None
-        Limits of each tree; with ``max_leaf_nodes`` the best splits are made first.
+    max_depth : int or None
+        Limit of each tree.
+    max_leaf_nodes : "auto", int or None
+        Most leaves of each tree; the best splits are made first. "auto": None, but 60 where ``leaf="chow_liu"``.
     bootstrap : bool
         Whether each tree is grown on rows drawn with replacement, or on a subsample drawn without.
     max_samples : int, float or None
@@ -51,11 +55,14 @@ class AdversarialForest(TableLearner):
         Most rounds after the first.
     early_stop : bool
         End when a round's accuracy is not below that of the round before.
-    leaf : "normal", "normal_moments", "normal_mle", "uniform" or "quantile"
-        Density of numbers in a leaf, on its support. "normal": a truncated normal with the mean of the leaf's values,
+    leaf : "normal", "normal_moments", "normal_mle", "uniform", "quantile" or "chow_liu"
+        Density of numbers in a leaf, on its support, where columns are independent. "normal": a truncated normal with the mean of the leaf's values,
         whose untruncated parent has their standard deviation. "normal_moments": the parent has their mean as well (the
         paper; truncation then moves the mean). "normal_mle": a truncated normal of maximum likelihood. "quantile": a
         piecewise-linear CDF, see ``quantile_epsilon``; ``bounds``, ``spread_rows`` and ``min_spread`` do not count.
+        "chow_liu" (beyond the paper): columns depend on each other in a leaf, in a tree of pairs, on the codes of each
+        column's own scale; the truest of these. Rules, robustness and other questions about boxes are refused then;
+        ``bounds`` to ``quantile_epsilon`` do not count. See ``docs/learning.md``.
     bounds : "auto", "no", "local" or "global"
         Support: the leaf's box ("no", the paper); the box with its open sides cut at the column's span ("global"); the
         span of the leaf's own values ("local"); the box, cut like "global" only on a side of the column where the
@@ -112,10 +119,11 @@ class AdversarialForest(TableLearner):
     _allowed: ClassVar[dict[str, Allowed]] = {
         **FOREST,
         "min_samples_leaf": (Number(1, whole=True),),
+        "max_leaf_nodes": ("auto", *FOREST["max_leaf_nodes"]),
         "max_samples": (Number(0), None),
         "delta": (Number(0, 0.5),),
         "max_iters": (Number(0, whole=True),),
-        "leaf": ("normal", "normal_moments", "normal_mle", "uniform", "quantile"),
+        "leaf": ("normal", "normal_moments", "normal_mle", "uniform", "quantile", "chow_liu"),
         **LEAVES,
         "leaf_rows": ("all", "oob", "honest"),
     }
@@ -127,7 +135,7 @@ class AdversarialForest(TableLearner):
         min_samples_leaf: int = 2,
         max_features: str | int | float | None = "sqrt",
         max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
+        max_leaf_nodes: int | str | None = "auto",
         bootstrap: bool = True,
         max_samples: int | float | None = None,
         delta: float = 0.1,
@@ -177,11 +185,30 @@ class AdversarialForest(TableLearner):
         super()._check()
         if self.oob_score and self.leaf_rows != "all":
             raise ValueError("oob_score=True needs leaf_rows='all': otherwise no tree is without a part of every row")
+        if self.oob_score and self.leaf == "chow_liu":
+            raise ValueError("oob_score=True needs another leaf than 'chow_liu', whose trees share the table's own pairs")
 
-    def _learn(self, rows: Rows, frame: Any, seed: int) -> Forest:
+    def _learn(self, rows: Rows, frame: Any, seed: int) -> Model:
+        if self.leaf == "chow_liu":
+            table = coded(rows)
+            ranks = rank(table.rows.columns, table.rows.X)
+            forest, _, used = self._grow(table.rows, ranks, seed)
+            arrival = _arrival(table.rows, ranks, forest, used)
+            return of_part(chow_liu_part(table, arrival, self.epsilon, self.n_jobs))
+        ranks = rank(rows.columns, rows.X)
+        forest, drawn, used = self._grow(rows, ranks, seed)
+        cells = prepare(rows.columns, rows.X)
+        model = self._densities(rows, cells, _arrival(rows, ranks, forest, used))
+        if self.oob_score:
+            in_bag = self._densities(rows, cells, _arrival(rows, ranks, forest, drawn))
+            evidence = build(rows.schema, encode(rows.schema, frame)[0])
+            self.oob_log_density_ = _oob_log_density(in_bag, evidence, drawn, self.n_jobs)
+        return of_forest(model)
+
+    def _grow(self, rows: Rows, ranks: Ranks, seed: int) -> tuple[Discriminator, np.ndarray, np.ndarray]:
+        """The generator of the last round, pruned; rows each tree drew, and rows that fill its leaves, bool (T, n)."""
         n = len(rows.X)
         grown_on, estimated_on = self._split_rows(n, seed)
-        ranks = rank(rows.columns, rows.X)
         growing = ranks if len(grown_on) == n else ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, grown_on]))
         forest, self.oob_accuracy_ = run(rows.schema, growing, self._round_settings(len(grown_on)), seed, self._report)
         drawn = np.zeros((self.n_estimators, n), dtype=bool)
@@ -192,14 +219,7 @@ class AdversarialForest(TableLearner):
                 f"leaf_rows='oob' leaves a tree without rows: only {n} rows and every one drawn; "
                 "use leaf_rows='all', or max_samples below 1"
             )
-        forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs)
-        table = prepare(rows.columns, rows.X)
-        model = self._densities(rows, table, ranks, forest, used)
-        if self.oob_score:
-            in_bag = self._densities(rows, table, ranks, forest, drawn)
-            evidence = build(rows.schema, encode(rows.schema, frame)[0])
-            self.oob_log_density_ = _oob_log_density(in_bag, evidence, drawn, self.n_jobs)
-        return model
+        return prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs), drawn, used
 
     def _round_settings(self, n: int) -> RoundSettings:
         """Settings of the rounds on n real (and n synthetic) rows."""
@@ -220,7 +240,7 @@ class AdversarialForest(TableLearner):
             min_samples_leaf=self.min_samples_leaf,
             max_features=count_features(self.max_features, self.n_features_in_),
             max_depth=self.max_depth,
-            max_leaf_nodes=self.max_leaf_nodes,
+            max_leaf_nodes=self._leaf_nodes(),
             bootstrap=self.bootstrap,
             n_draws=n_draws,
             delta=self.delta,
@@ -228,6 +248,12 @@ class AdversarialForest(TableLearner):
             early_stop=self.early_stop,
             n_jobs=self.n_jobs,
         )
+
+    def _leaf_nodes(self) -> int | None:
+        """Most leaves of each tree."""
+        if isinstance(self.max_leaf_nodes, str):  # "auto"
+            return LEAF_NODES if self.leaf == "chow_liu" else None
+        return self.max_leaf_nodes
 
     def _split_rows(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Rows that grow trees (indices), and rows that estimate densities (bool (n,))."""
@@ -243,18 +269,22 @@ class AdversarialForest(TableLearner):
         estimated_on[grown_on] = False
         return grown_on, estimated_on
 
-    def _densities(self, rows: Rows, table: Table, ranks: Ranks, forest: Discriminator, used: np.ndarray) -> Forest:
-        """The model whose leaf densities are estimated on the rows ``used`` (bool (T, n)) of each tree."""
-        arrival = arrive(rows.columns, ranks, forest.trees, forest.leaf_node, used.astype(np.float64))
+    def _densities(self, rows: Rows, cells: Table, arrival: Arrival) -> Forest:
+        """The forest of independent columns in leaves, whose densities are estimated on the rows that arrive there."""
         settings = Settings(
             self.leaf, self.bounds, self.smoothing, self.prior, self.spread_rows, self.min_spread, self.quantile_epsilon
         )
-        return learn_densities(rows.schema, rows.columns, table, arrival, settings, self.epsilon, self.n_jobs)
+        return learn_densities(rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs)
 
     def _report(self, turn: int, accuracy: float) -> None:
         """One line a round."""
         if self.verbose:
             print(f"round {turn}: out-of-bag accuracy {accuracy:.4f}", file=sys.stderr)
+
+
+def _arrival(rows: Rows, ranks: Ranks, forest: Discriminator, used: np.ndarray) -> Arrival:
+    """The trees, and where the rows ``used`` (bool (T, n)) of each end in it."""
+    return arrive(rows.columns, ranks, forest.trees, forest.leaf_node, used.astype(np.float64))
 
 
 def _oob_log_density(model: Forest, evidence: Evidence, drawn: np.ndarray, n_jobs: int | None) -> np.ndarray:

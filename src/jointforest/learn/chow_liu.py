@@ -1,0 +1,97 @@
+"""Forests on codes, with Chow-Liu trees in their leaves: what the learners with ``leaf="chow_liu"`` share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..hidden.chow_liu.learn import Boxes, learn_leaves
+from ..hidden.hidden_trees import HiddenTrees
+from ..hidden.part import HiddenPart
+from ..table.columns import Columns
+from ..table.scale.codes import codes_of
+from ..table.scale.learn import learn_scale
+from ..table.scale.scale import Scale
+from ..table.schema import Column, Schema, kernel_columns
+from ..trees.boxes import leaf_boxes
+from .arrival import Arrival, first_leaves
+from .base import Rows
+
+N_BINS = 64
+"""Most codes of a numeric column."""
+LEAF_NODES = 60
+"""Leaves of a tree of an adversarial forest, unless the user says otherwise."""
+
+
+class CodedRows(NamedTuple):
+    """A table to learn from, and the same table as codes, on which the trees are grown.
+
+    Attributes
+    ----------
+    schema : Schema
+        Of the table.
+    scales : tuple of d Scale
+    codes : int32 array (n, d)
+        The number of codes where missing.
+    rows : Rows
+        The codes as a table: of numbers a column of whole numbers, so that splits lie between codes.
+    """
+
+    schema: Schema
+    scales: tuple[Scale, ...]
+    codes: np.ndarray
+    rows: Rows
+
+
+def coded(rows: Rows) -> CodedRows:
+    """The rows on each column's own scale."""
+    scales = tuple(learn_scale(c, rows.X[:, j], None, N_BINS) for j, c in enumerate(rows.schema.columns))
+    codes = np.column_stack([codes_of(scale, rows.X[:, j])[0] for j, scale in enumerate(scales)])
+    columns = tuple(_code_column(c, scale) for c, scale in zip(rows.schema.columns, scales, strict=True))
+    schema = Schema(columns, rows.schema.frame)
+    X = np.where(codes == [scale.n_codes for scale in scales], np.nan, codes)
+    return CodedRows(rows.schema, scales, codes, Rows(schema, kernel_columns(schema), X))
+
+
+def _code_column(column: Column, scale: Scale) -> Column:
+    """The column of a column's codes."""
+    if not column.is_categorical:
+        return replace(column, kind="integer", dtype="int64", step=1.0, origin=0.0, atoms=())
+    if scale.n_codes == len(column.levels):
+        return column
+    return replace(column, kind="categorical", dtype="int64", levels=tuple(range(scale.n_codes)))  # levels that share
+
+
+def chow_liu_part(table: CodedRows, arrival: Arrival, epsilon: float, n_jobs: int | None) -> HiddenPart:
+    """The distribution of a forest that was grown on codes: a Chow-Liu tree in each leaf, and one as background."""
+    trees = arrival.trees
+    n_codes = np.array([scale.n_codes for scale in table.scales])
+    share = np.empty(int(trees.leaf.max()) + 1)
+    share[trees.leaf[trees.leaf >= 0]] = trees.weight[trees.leaf >= 0]
+    boxes = Boxes(
+        _allowed(table.rows.columns, n_codes, *leaf_boxes(trees, table.rows.columns)),
+        first_leaves(trees),
+        share,
+        arrival.leaf_of,
+        arrival.weight,
+    )
+    is_ordered = np.array([not column.is_categorical for column in table.schema.columns])
+    found, log_weight = learn_leaves(table.codes, n_codes, is_ordered, boxes, epsilon, n_jobs)
+    return HiddenPart(HiddenTrees(table.schema, table.scales, found, log_weight))
+
+
+def _allowed(
+    columns: Columns, n_codes: np.ndarray, lo: np.ndarray, hi: np.ndarray, allowed: np.ndarray
+) -> list[np.ndarray]:
+    """Codes of each column inside each leaf's box, d bool arrays (L, K_j)."""
+    found = []
+    for j, K in enumerate(n_codes.tolist()):
+        slot = columns.slot[j]
+        if columns.is_categorical[j]:
+            found.append(allowed[:, columns.level_start[slot] : columns.level_start[slot + 1]])
+        else:
+            code = np.arange(K)
+            found.append((lo[:, slot, None] < code) & (code <= hi[:, slot, None]))
+    return found
