@@ -101,20 +101,40 @@ def lost_atoms(scale: Scale, column: Column, x: np.ndarray) -> np.ndarray:
     return np.isin(x, np.setdiff1d(column.atoms, scale.lo[scale.points]))
 
 
+def possible_rows(hidden: HiddenTrees, known: list[CodeEvidence]) -> list[np.ndarray | slice]:
+    """Rows of evidence that each tree may give a probability above 0: what it rules out column by column is left out."""
+    if hidden.support is None:
+        return [slice(None)] * len(hidden.trees)
+    possible = np.ones((len(known[0].code), len(hidden.trees)), bool)
+    for said, support in zip(known, hidden.support, strict=True):
+        if (said.code != len(support)).any():
+            inside = np.concatenate([support, np.ones((1, support.shape[1]), bool), _meets(said, support)])
+            possible &= inside[said.code]
+    return [np.flatnonzero(rows) for rows in np.ascontiguousarray(possible.T)]
+
+
+def _meets(said: CodeEvidence, support: np.ndarray) -> np.ndarray:
+    """Whether each region has a code that each tree gives a probability, (R, T)."""
+    return np.asarray((said.likelihood > 0.0).astype(np.float32) @ support.astype(np.float32) > 0.0)
+
+
 def own_messages(tree: HiddenTree, known: list[CodeEvidence]) -> list[Message]:
     """p(evidence of the node's column | state) of each node: m arrays (n, H_k), or None where nothing is known."""
     return [None if j < 0 else _own(tree, k, known[j]) for k, j in enumerate(tree.column.tolist())]
 
 
 def _own(tree: HiddenTree, k: int, known: CodeEvidence) -> Message:
-    table = tree.by_code[k]
-    K = len(table) - 1
+    K, picked = tree.emission[k].shape[1], tree.picked[k]
     if (known.code == K).all():
         return None
+    if picked is None:
+        own = tree.by_code[k][np.minimum(known.code, K)]
+    else:
+        own = ((known.code[:, None] == picked) | (known.code[:, None] == K)).astype(tree.dtype)
     if not len(known.regions):
-        return table[known.code]
-    inside = (known.likelihood @ tree.emission[k].T).astype(tree.dtype)
-    own = table[np.minimum(known.code, K)]
+        return own
+    by_region = known.likelihood @ tree.emission[k].T if picked is None else known.likelihood[:, picked]
+    inside = by_region.astype(tree.dtype)
     has = known.code > K
     own[has] = inside[known.code[has] - K - 1]
     return own

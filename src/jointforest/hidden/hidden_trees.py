@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -29,3 +30,12 @@ class HiddenTrees:
     scales: tuple[Scale, ...]
     trees: tuple[HiddenTree, ...]
     log_weight: np.ndarray
+
+    @cached_property
+    def support(self) -> tuple[np.ndarray, ...] | None:
+        """Whether each tree gives a column's code any probability, d bool arrays (K_j, T); None where all do."""
+        found = [np.ones((scale.n_codes, len(self.trees)), bool) for scale in self.scales]
+        for t, tree in enumerate(self.trees):
+            for j, k in tree.node.items():
+                found[j][:, t] = tree.emission[k].any(axis=0)
+        return None if all(inside.all() for inside in found) else tuple(found)

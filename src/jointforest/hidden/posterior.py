@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ground.threads import chunks, map_ordered, one_blas_thread
 from ..table.evidence import Evidence
-from .evidence import CodeEvidence, code_evidence, own_messages
+from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
 from .hidden_trees import HiddenTrees
 from .messages import down, log_probability, up
 from .tree import HiddenTree
@@ -86,35 +86,59 @@ def by_batches(
 def posterior(hidden: HiddenTrees, known: list[CodeEvidence], wanted: Sequence[int]) -> CodePosterior:
     """The posterior of the wanted columns' codes."""
     n = len(known[0].code)
-    log_joint = np.empty((n, len(hidden.trees)))
-    found: list[dict[int, np.ndarray]] = []
-    for t, tree in enumerate(hidden.trees):
-        upward = up(tree, own_messages(tree, known), n)
-        log_joint[:, t] = upward.log_probability
+    log_joint = np.full((n, len(hidden.trees)), -np.inf)
+    mixed = _Mixed(n, {j: hidden.scales[j].n_codes for j in wanted})
+    for t, (tree, rows) in enumerate(zip(hidden.trees, possible_rows(hidden, known), strict=True)):
+        said = [of.take(rows) for of in known]
+        if not len(said[0].code):
+            continue
+        upward = up(tree, own_messages(tree, said), len(said[0].code))
+        log_joint[rows, t] = upward.log_probability + hidden.log_weight[t]
         nodes = np.zeros(len(tree), bool)
         nodes[[tree.node[j] for j in wanted]] = True
         downward = down(tree, upward, nodes)
-        found.append({})
+        found = {}
         for j in wanted:
             k = tree.node[j]
             below = upward.below[k]
             rest = downward.outside[k] if below is None else downward.outside[k] * below
-            found[-1][j] = column_codes(rest, tree, k, known[j])
-    log_joint += hidden.log_weight + sum(of.log_base for of in known)[:, None]  # type: ignore[index]
-    with np.errstate(invalid="ignore"):
-        share = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
-    codes = {
-        j: sum(np.where(share[:, [t]] == 0.0, 0.0, share[:, [t]] * found[t][j]) for t in range(len(found)))
-        for j in wanted
-    }
-    return CodePosterior(known, log_joint, codes)  # type: ignore[arg-type]
+            found[j] = column_codes(rest, tree, k, said[j])
+        mixed.add(rows, log_joint[rows, t], found)
+    log_joint += sum(of.log_base for of in known)[:, None]  # type: ignore[index]
+    return CodePosterior(known, log_joint, mixed.shares())
+
+
+class _Mixed:
+    """Posteriors of n rows' codes, mixed as they come, in proportion to ``exp(log_joint)``."""
+
+    def __init__(self, n: int, n_codes: dict[int, int]) -> None:
+        self._top, self._total = np.full(n, -np.inf), np.zeros(n)  # the greatest log_joint so far; sum, relative to it
+        self._codes = {j: np.zeros((n, K)) for j, K in n_codes.items()}
+
+    def add(self, rows: np.ndarray | slice, log_joint: np.ndarray, codes: dict[int, np.ndarray]) -> None:
+        """Add one tree's, of some rows."""
+        top = np.maximum(self._top[rows], log_joint)
+        with np.errstate(invalid="ignore"):  # NaN where nothing was possible so far
+            before, now = (np.nan_to_num(np.exp(x - top)) for x in (self._top[rows], log_joint))
+        self._top[rows] = top
+        self._total[rows] = self._total[rows] * before + now
+        for j, mixed in self._codes.items():
+            mixed[rows] = mixed[rows] * before[:, None] + np.where(now[:, None] == 0.0, 0.0, now[:, None] * codes[j])
+
+    def shares(self) -> dict[int, np.ndarray]:
+        """The mixed posteriors; NaN in rows that no tree gives a probability."""
+        with np.errstate(invalid="ignore"):
+            return {j: mixed / self._total[:, None] for j, mixed in self._codes.items()}
 
 
 def column_codes(rest: np.ndarray, tree: HiddenTree, k: int, known: CodeEvidence) -> np.ndarray:
     """p(code | evidence) of one node's column, (n, K); ``rest`` (n or 1, H_k) is the rest's evidence by state."""
-    weight = (rest @ tree.emission[k]).astype(np.float64)
-    K = weight.shape[1]
-    weight = np.broadcast_to(weight, (len(known.code), K)).copy()
+    K, picked = tree.emission[k].shape[1], tree.picked[k]
+    weight = np.zeros((len(known.code), K))
+    if picked is None:
+        weight[:] = rest @ tree.emission[k]
+    else:
+        weight[:, picked] = rest
     region = np.flatnonzero(known.code > K)
     weight[region] *= known.likelihood[known.code[region] - K - 1]
     value = np.flatnonzero(known.code < K)
@@ -125,8 +149,12 @@ def column_codes(rest: np.ndarray, tree: HiddenTree, k: int, known: CodeEvidence
 
 
 def _log_joint(hidden: HiddenTrees, known: list[CodeEvidence], n: int) -> np.ndarray:
-    each = [log_probability(tree, own_messages(tree, known), n) for tree in hidden.trees]
-    return np.column_stack(each) + hidden.log_weight + np.sum([of.log_base for of in known], axis=0)[:, None]
+    joint = np.full((n, len(hidden.trees)), -np.inf)
+    for t, (tree, rows) in enumerate(zip(hidden.trees, possible_rows(hidden, known), strict=True)):
+        said = [of.take(rows) for of in known]
+        if len(said[0].code):
+            joint[rows, t] = log_probability(tree, own_messages(tree, said), len(said[0].code))
+    return joint + hidden.log_weight + np.sum([of.log_base for of in known], axis=0)[:, None]
 
 
 def batch_rows(hidden: HiddenTrees) -> int:
@@ -136,7 +164,6 @@ def batch_rows(hidden: HiddenTrees) -> int:
 
 
 def in_batches(hidden: HiddenTrees, work: Callable[[int, int], np.ndarray], n: int, n_jobs: int | None) -> np.ndarray:
-    """Answers for n rows, batch after batch of rows a to b, along the first axis."""
     if n == 0:
         return work(0, 0)
     with one_blas_thread():

@@ -10,13 +10,14 @@ from ..table.scale.distribution import code_moments
 from ..table.scale.draws import draw, levels
 from ..table.scale.scale import Scale
 from .column import at_center, groups
-from .evidence import CodeEvidence, code_evidence, own_messages
+from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
 from .hidden_trees import HiddenTrees
 from .messages import Message, up
 from .posterior import CodePosterior, batch_rows, by_batches
 from .tree import HiddenTree
 
 _DRAWS = 16_384
+_FEW = 1_024  # draws of a tree that are not worth tables for drawing in constant time
 
 
 def sample(
@@ -48,67 +49,103 @@ def _draw(
     hidden: HiddenTrees, known: list[CodeEvidence], n: int, m: int, rng: np.random.Generator, missing: bool
 ) -> np.ndarray:
     """m draws for each of n rows, (n * m, d)."""
-    inside = [up(tree, own_messages(tree, known), n) for tree in hidden.trees]
-    joint = np.column_stack([upward.log_probability for upward in inside]) + hidden.log_weight
-    joint += np.sum([of.log_base for of in known], axis=0)[:, None]
-    with np.errstate(invalid="ignore"):
-        share = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
-    chosen = _outcome(np.repeat(np.nan_to_num(share), m, axis=0), rng.random(n * m))
-    out = np.empty((n * m, len(known)))
-    for t, tree in enumerate(hidden.trees):
-        mine = np.flatnonzero(chosen == t)
-        if len(mine):
-            out[mine] = _draw_tree(hidden, tree, known, inside[t].inside, mine // m, rng, missing)
+    joint = np.full((n, len(hidden.trees)), -np.inf)
+    inside: list[list[Message]] = []
+    possible = possible_rows(hidden, known)
+    for t, (tree, rows) in enumerate(zip(hidden.trees, possible, strict=True)):
+        said = [of.take(rows) for of in known]
+        upward = up(tree, own_messages(tree, said), len(said[0].code)) if len(said[0].code) else None
+        inside.append([] if upward is None else upward.inside)
+        if upward is not None:
+            joint[rows, t] = upward.log_probability
+    joint += hidden.log_weight + np.sum([of.log_base for of in known], axis=0)[:, None]
+    chosen = _trees(joint, m, rng)
+    code = np.zeros((n * m, len(known)), np.int64)
+    blank = np.zeros(code.shape, bool)
+    order = np.argsort(chosen, kind="stable")
+    start = np.searchsorted(chosen[order], np.arange(len(hidden.trees) + 1))
+    for t in np.flatnonzero(np.diff(start)).tolist():
+        mine = order[start[t] : start[t + 1]]
+        row = mine // m
+        place = row if isinstance(possible[t], slice) else np.searchsorted(possible[t], row)
+        code[mine], blank[mine] = _draw_codes(hidden.trees[t], known, inside[t], place, row, rng)
+    out = _draw_cells(hidden, known, np.repeat(np.arange(n), m), code, rng)
+    if missing:
+        free = np.column_stack([of.code == scale.n_codes for of, scale in zip(known, hidden.scales, strict=True)])
+        out[blank & np.repeat(free, m, axis=0)] = np.nan
     out[np.repeat(np.isneginf(joint.max(axis=1)), m)] = np.nan
     return out
 
 
-def _draw_tree(
-    hidden: HiddenTrees,
+def _trees(log_joint: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarray:
+    """A tree for each of m draws for each of n rows, (n * m,), in proportion to ``exp(log_joint)``, (n, T)."""
+    with np.errstate(invalid="ignore"):
+        share = np.nan_to_num(np.exp(log_joint - log_joint.max(axis=1, keepdims=True)))
+    total, u = np.cumsum(share, axis=1), rng.random((len(share), m))
+    found = [np.searchsorted(row[:-1], at * row[-1], side="right") for row, at in zip(total, u, strict=True)]
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def _draw_codes(
     tree: HiddenTree,
     known: list[CodeEvidence],
     inside: list[Message],
+    place: np.ndarray,
     row: np.ndarray,
     rng: np.random.Generator,
-    missing: bool,
-) -> np.ndarray:
-    """One draw from a tree for each entry of ``row``, which says whose evidence it has, (len(row), d)."""
-    out = np.empty((len(row), len(known)))
+) -> tuple[np.ndarray, np.ndarray]:
+    """One draw from a tree for each entry of ``row``, whose evidence it has: codes, and which cells are missing.
+
+    ``place`` says where a row is in ``inside``; codes of cells with a value mean nothing. Both answers are (r, d).
+    """
+    r = len(row)
+    code, blank = np.zeros((r, len(known)), np.int64), np.zeros((r, len(known)), bool)
     states: list[np.ndarray] = []
     for k, j in enumerate(tree.column.tolist()):
-        above = states[tree.parent[k]] if k else np.zeros(len(row), np.int64)
+        above = states[tree.parent[k]] if k else np.zeros(r, np.int64)
         here = inside[k]
-        if here is None:
-            state = tree.state_draws[k].draw(above, rng.random(len(row)))
+        if here is not None:
+            state = _outcome(tree.transition[k][above] * here[place], rng.random(r))
+        elif r < _FEW:
+            state = _outcome(tree.transition[k][above], rng.random(r))
         else:
-            state = _outcome(tree.transition[k][above] * here[row], rng.random(len(row)))
+            state = tree.state_draws[k].draw(above, rng.random(r))
         states.append(state)
         if j >= 0:
-            out[:, j] = _draw_cells(hidden, tree, k, known[j].take(row), state, rng)
-            if missing and tree.blank:
-                free = known[j].code[row] == hidden.scales[j].n_codes
-                out[free & (rng.random(len(row)) < tree.blank[k][state]), j] = np.nan
-    return out
+            code[:, j] = _codes(tree, k, known[j], row, state, rng)
+            if tree.blank:
+                blank[:, j] = rng.random(r) < tree.blank[k][state]
+    return code, blank
+
+
+def _codes(
+    tree: HiddenTree, k: int, known: CodeEvidence, row: np.ndarray, state: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Codes of a node's column given its states (r,), within the regions of the rows (r,)."""
+    picked, K, u = tree.picked[k], tree.emission[k].shape[1], rng.random(len(row))
+    if picked is not None:
+        return picked[state]
+    region = known.code[row] - K - 1
+    if (region >= 0).any() or len(row) < _FEW:
+        weight = tree.emission[k][state]
+        has = np.flatnonzero(region >= 0)
+        weight[has] = weight[has] * known.likelihood[region[has]]
+        return _outcome(weight, u)
+    return tree.code_draws[k].draw(state, u)
 
 
 def _draw_cells(
-    hidden: HiddenTrees, tree: HiddenTree, k: int, known: CodeEvidence, state: np.ndarray, rng: np.random.Generator
+    hidden: HiddenTrees, known: list[CodeEvidence], row: np.ndarray, code: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """A column's cells given its states (n,): the value where it is known, else a code and a number inside it."""
-    x = known.value.copy()
-    for rows, scale in groups(hidden.scales[int(tree.column[k])], known):
-        if scale is None or not len(rows):
-            continue
-        u, v = rng.random(len(rows)), rng.random(len(rows))
-        region = int(known.code[rows[0]]) - scale.n_codes - 1
-        if region < 0:
-            code = tree.code_draws[k].draw(state[rows], u)
-        elif len(scale.code):
-            code = _outcome(tree.emission[k][state[rows]] * known.likelihood[region], u)
-        else:
-            continue  # an impossible region, whose rows are blanked
-        x[rows] = draw(scale, code, v)
-    return x
+    """Cells of draws, (r, d), given their rows of evidence (r,) and codes (r, d): values known, or drawn in codes."""
+    out = np.empty(code.shape)
+    for j, of in enumerate(known):
+        said = of.take(row)
+        out[:, j] = said.value
+        for some, scale in groups(hidden.scales[j], said):
+            if scale is not None and len(scale.code) and len(some):  # an empty region's rows are blanked
+                out[some, j] = draw(scale, code[some, j], rng.random(len(some)))
+    return out
 
 
 def _outcome(weight: np.ndarray, u: np.ndarray) -> np.ndarray:

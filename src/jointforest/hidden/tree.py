@@ -66,6 +66,11 @@ class HiddenTree:
         return tuple(np.concatenate([t.T, np.ones((1, len(t)), t.dtype)]) for t in self.emission)
 
     @cached_property
+    def picked(self) -> tuple[np.ndarray | None, ...]:
+        """The code that each state of a node stands for, int64 (H_k,), where states are codes; None elsewhere."""
+        return tuple(_picked(table) for table in self.emission)
+
+    @cached_property
     def state_draws(self) -> tuple[Alias, ...]:
         """Draws of each node's state given its parent's."""
         return tuple(alias_of(table) for table in self.transition)
@@ -79,3 +84,11 @@ class HiddenTree:
     def node(self) -> dict[int, int]:
         """Node of each column."""
         return {j: k for k, j in enumerate(self.column.tolist()) if j >= 0}
+
+
+def _picked(emission: np.ndarray) -> np.ndarray | None:
+    """The one code of each state, each of another code; None if states are not codes."""
+    if emission.shape[1] == 0 or (np.count_nonzero(emission, axis=1) != 1).any():
+        return None
+    found = emission.argmax(axis=1)
+    return found if len(np.unique(found)) == len(found) else None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-MARGINAL_ROWS = 5.0
+MARGINAL_ROWS = 2.0
 """Rows of the table's marginal added to the codes of each leaf."""
 PAIR_ROWS = 30.0
 """Rows added to the codes of a child given each code of its parent in a leaf: the table's pairs, tilted."""
