@@ -9,6 +9,7 @@ import numpy as np
 
 from ..table.scale.scale import Scale
 from ..table.schema import Schema
+from .plain import stack
 from .tree import HiddenTree
 
 
@@ -39,3 +40,8 @@ class HiddenTrees:
             for j, k in tree.node.items():
                 found[j][:, t] = tree.emission[k].any(axis=0)
         return None if all(inside.all() for inside in found) else tuple(found)
+
+    @cached_property
+    def stacked(self) -> HiddenTree | None:
+        """All trees as one, for one row of evidence: see `stack`."""
+        return stack(self.trees, [scale.n_codes for scale in self.scales])

@@ -70,7 +70,7 @@ def up(tree: HiddenTree, own: Sequence[Message], n: int) -> Upward:
 def down(tree: HiddenTree, upward: Upward, wanted: np.ndarray | None = None) -> Downward:
     """The pass from the root to the leaves; with ``wanted`` (bool (m,)) to these nodes alone, the others left empty."""
     one = np.ones((1, 1), tree.dtype)
-    above, outside = [one] * len(tree), [tree.transition[0]] * len(tree)
+    above, outside = [one] * len(tree), [_through(one, tree.transition[0])] * len(tree)
     on_the_way = np.ones(len(tree), bool) if wanted is None else wanted.copy()
     for k in range(len(tree) - 1, 0, -1):
         on_the_way[tree.parent[k]] |= on_the_way[k]
@@ -79,7 +79,7 @@ def down(tree: HiddenTree, upward: Upward, wanted: np.ndarray | None = None) -> 
             base = outside[k] if upward.own[k] is None else outside[k] * upward.own[k]
             for c, others in zip(children, without_each(base, [upward.message[c] for c in children]), strict=True):
                 if on_the_way[c]:
-                    above[c], outside[c] = others, others @ tree.transition[c]
+                    above[c], outside[c] = others, _through(others, tree.transition[c])
     return Downward(above, outside)
 
 
@@ -118,6 +118,16 @@ def scaled(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(zero, one, x / np.where(zero, one, top)), log_top
 
 
+def _towards(x: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Messages x (n, H) by the states of the parent: a table (K, H) of all rows, or (n, K, H) of each row."""
+    return x @ table.T if table.ndim == 2 else np.matmul(table, x[:, :, None])[:, :, 0]
+
+
+def _through(x: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Messages x (n, K) from the states of the parent, by those of the node: a table (K, H), or (n, K, H)."""
+    return x @ table if table.ndim == 2 else np.matmul(x[:, None, :], table)[:, 0]
+
+
 def _up(tree: HiddenTree, own: Sequence[Message], n: int, keep: bool) -> Upward:
     m = len(tree)
     log_scale = np.zeros(n)
@@ -132,7 +142,7 @@ def _up(tree: HiddenTree, own: Sequence[Message], n: int, keep: bool) -> Upward:
         here = inside[k]
         if here is None:
             continue
-        sent, log_top = scaled(here @ tree.transition[k].T)
+        sent, log_top = scaled(_towards(here, tree.transition[k]))
         log_scale += log_top
         above = int(tree.parent[k])
         if above >= 0:

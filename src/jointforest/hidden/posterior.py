@@ -13,9 +13,12 @@ from ..table.evidence import Evidence
 from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
 from .hidden_trees import HiddenTrees
 from .messages import down, log_probability, up
+from .plain import log_probability_of_codes
 from .tree import HiddenTree
 
 _ROWS = 1_024  # most rows of a batch
+_SOME_ROWS = 8_192  # and where each tree has to do with some of the rows
+_PAIRS = 1 << 23  # most pairs of a row and a tree
 _CELLS = 1 << 22  # most entries of all messages of a batch
 
 
@@ -86,26 +89,49 @@ def by_batches(
 def posterior(hidden: HiddenTrees, known: list[CodeEvidence], wanted: Sequence[int]) -> CodePosterior:
     """The posterior of the wanted columns' codes."""
     n = len(known[0].code)
+    if n == 1 and hidden.support is not None and hidden.stacked is not None:
+        return _of_one_row(hidden, hidden.stacked, known, wanted)
     log_joint = np.full((n, len(hidden.trees)), -np.inf)
     mixed = _Mixed(n, {j: hidden.scales[j].n_codes for j in wanted})
     for t, (tree, rows) in enumerate(zip(hidden.trees, possible_rows(hidden, known), strict=True)):
         said = [of.take(rows) for of in known]
-        if not len(said[0].code):
-            continue
-        upward = up(tree, own_messages(tree, said), len(said[0].code))
-        log_joint[rows, t] = upward.log_probability + hidden.log_weight[t]
-        nodes = np.zeros(len(tree), bool)
-        nodes[[tree.node[j] for j in wanted]] = True
-        downward = down(tree, upward, nodes)
-        found = {}
-        for j in wanted:
-            k = tree.node[j]
-            below = upward.below[k]
-            rest = downward.outside[k] if below is None else downward.outside[k] * below
-            found[j] = column_codes(rest, tree, k, said[j])
-        mixed.add(rows, log_joint[rows, t], found)
+        if len(said[0].code):
+            found, codes = _of_tree(tree, said, wanted)
+            log_joint[rows, t] = found + hidden.log_weight[t]
+            mixed.add(rows, log_joint[rows, t], codes)
     log_joint += sum(of.log_base for of in known)[:, None]  # type: ignore[index]
     return CodePosterior(known, log_joint, mixed.shares())
+
+
+def _of_tree(
+    tree: HiddenTree, known: list[CodeEvidence], wanted: Sequence[int]
+) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    """log p(codes) of n rows, (n,), and the posterior of the wanted columns' codes, each (n, K_j), in one tree."""
+    upward = up(tree, own_messages(tree, known), len(known[0].code))
+    nodes = np.zeros(len(tree), bool)
+    nodes[[tree.node[j] for j in wanted]] = True
+    downward = down(tree, upward, nodes)
+    found = {}
+    for j in wanted:
+        k = tree.node[j]
+        below = upward.below[k]
+        rest = downward.outside[k] if below is None else downward.outside[k] * below
+        found[j] = column_codes(rest, tree, k, known[j])
+    return upward.log_probability, found
+
+
+def _of_one_row(
+    hidden: HiddenTrees, stacked: HiddenTree, known: list[CodeEvidence], wanted: Sequence[int]
+) -> CodePosterior:
+    """The posterior of one row's codes, from all trees at once."""
+    T = len(hidden.trees)
+    log_joint, codes = _of_tree(stacked, [of.take(np.zeros(T, np.int64)) for of in known], wanted)
+    log_joint += hidden.log_weight
+    with np.errstate(invalid="ignore"):
+        share = np.exp(log_joint - np.logaddexp.reduce(log_joint))
+    some = share != 0.0
+    log_joint += sum(float(of.log_base[0]) for of in known)
+    return CodePosterior(known, log_joint[None], {j: (share[some] @ p[some])[None] for j, p in codes.items()})
 
 
 class _Mixed:
@@ -153,14 +179,32 @@ def _log_joint(hidden: HiddenTrees, known: list[CodeEvidence], n: int) -> np.nda
     for t, (tree, rows) in enumerate(zip(hidden.trees, possible_rows(hidden, known), strict=True)):
         said = [of.take(rows) for of in known]
         if len(said[0].code):
-            joint[rows, t] = log_probability(tree, own_messages(tree, said), len(said[0].code))
+            joint[rows, t] = _log_codes(tree, said)
     return joint + hidden.log_weight + np.sum([of.log_base for of in known], axis=0)[:, None]
+
+
+def _log_codes(tree: HiddenTree, known: list[CodeEvidence]) -> np.ndarray:
+    """log p(codes) of n rows, at least one, in one tree, (n,)."""
+    n = len(known[0].code)
+    if not tree.is_plain:
+        return log_probability(tree, own_messages(tree, known), n)
+    full = np.logical_and.reduce([known[j].code < tree.emission[k].shape[1] for j, k in tree.node.items()])
+    found = np.empty(n)
+    for rows, of_codes in ((np.flatnonzero(full), True), (np.flatnonzero(~full), False)):
+        if len(rows):
+            said = known if len(rows) == n else [of.take(rows) for of in known]
+            if of_codes:
+                found[rows] = log_probability_of_codes(tree, [of.code for of in said])
+            else:
+                found[rows] = log_probability(tree, own_messages(tree, said), len(rows))
+    return found
 
 
 def batch_rows(hidden: HiddenTrees) -> int:
     """Rows of a batch: what keeps its messages small. It depends on the model alone, not on threads."""
     widest = max(int(tree.n_states.sum()) for tree in hidden.trees)
-    return int(np.clip(_CELLS // widest, 16, _ROWS))
+    most = _ROWS if hidden.support is None else _SOME_ROWS
+    return int(np.clip(min(_CELLS // widest, _PAIRS // len(hidden.trees)), 16, most))
 
 
 def in_batches(hidden: HiddenTrees, work: Callable[[int, int], np.ndarray], n: int, n_jobs: int | None) -> np.ndarray:

@@ -67,8 +67,13 @@ class HiddenTree:
 
     @cached_property
     def picked(self) -> tuple[np.ndarray | None, ...]:
-        """The code that each state of a node stands for, int64 (H_k,), where states are codes; None elsewhere."""
+        """The codes that a node's states stand for, ascending, int64 (H_k,); None where states are not codes."""
         return tuple(_picked(table) for table in self.emission)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the states of all nodes are codes."""
+        return all(picked is not None for picked in self.picked)
 
     @cached_property
     def state_draws(self) -> tuple[Alias, ...]:
@@ -87,8 +92,8 @@ class HiddenTree:
 
 
 def _picked(emission: np.ndarray) -> np.ndarray | None:
-    """The one code of each state, each of another code; None if states are not codes."""
+    """The one code of each state, where these ascend; else None."""
     if emission.shape[1] == 0 or (np.count_nonzero(emission, axis=1) != 1).any():
         return None
     found = emission.argmax(axis=1)
-    return found if len(np.unique(found)) == len(found) else None
+    return found if (np.diff(found) > 0).all() else None
