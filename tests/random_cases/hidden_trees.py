@@ -26,6 +26,25 @@ def random_hidden(
     return HiddenTrees(Schema(columns, "pandas"), scales, trees, np.log(rng.dirichlet(np.ones(len(trees)))))
 
 
+def random_plain(seed: int, alike: bool = True) -> HiddenTrees:
+    """Two to five trees whose states are some of the codes of each column; of one structure where they are alike."""
+    rng = np.random.default_rng(seed)
+    base = random_hidden(seed)
+    first = random_tree(rng, base.scales, np.float64, 0.1)
+    trees = []
+    for _ in range(int(rng.integers(2, 6))):
+        one = first if alike else random_tree(rng, base.scales, np.float64, 0.1)
+        codes = [np.sort(rng.choice(K, int(rng.integers(1, K + 1)), replace=False))
+                 for K in (base.scales[j].n_codes for j in one.column.tolist())]  # fmt: skip
+        above = [1 if p < 0 else len(codes[p]) for p in one.parent.tolist()]
+        transition = tuple(random_table(rng, K, len(own), np.float64, 0.1)
+                           for K, own in zip(above, codes, strict=True))  # fmt: skip
+        emission = tuple(np.eye(base.scales[j].n_codes)[own] for j, own in zip(one.column.tolist(), codes, strict=True))
+        blank = tuple(rng.uniform(0.0, 1.0, len(own)) for own in codes)
+        trees.append(HiddenTree(one.column, one.parent, transition, emission, blank))
+    return HiddenTrees(base.schema, base.scales, tuple(trees), np.log(rng.dirichlet(np.ones(len(trees)))))
+
+
 def column_of(rng: np.random.Generator, name: str, scale: Scale) -> Column:
     """A column that a scale may belong to."""
     if scale.step == 0.0 and (scale.rate == 0.0).all() and np.array_equal(scale.lo, np.arange(float(len(scale.lo)))):

@@ -102,7 +102,7 @@ def lost_atoms(scale: Scale, column: Column, x: np.ndarray) -> np.ndarray:
 
 
 def possible_rows(hidden: HiddenTrees, known: list[CodeEvidence]) -> list[np.ndarray | slice]:
-    """Rows of evidence that each tree may give a probability above 0: what it rules out column by column is left out."""
+    """Rows of evidence to which each tree may give a probability above 0; it gives the other rows none."""
     if hidden.support is None:
         return [slice(None)] * len(hidden.trees)
     possible = np.ones((len(known[0].code), len(hidden.trees)), bool)

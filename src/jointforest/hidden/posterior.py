@@ -208,6 +208,7 @@ def batch_rows(hidden: HiddenTrees) -> int:
 
 
 def in_batches(hidden: HiddenTrees, work: Callable[[int, int], np.ndarray], n: int, n_jobs: int | None) -> np.ndarray:
+    """Answers for n rows, batch after batch of rows a to b, along the first axis."""
     if n == 0:
         return work(0, 0)
     with one_blas_thread():

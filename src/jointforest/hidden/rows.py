@@ -67,7 +67,8 @@ def _draw(
     for t in np.flatnonzero(np.diff(start)).tolist():
         mine = order[start[t] : start[t + 1]]
         row = mine // m
-        place = row if isinstance(possible[t], slice) else np.searchsorted(possible[t], row)
+        some = possible[t]
+        place = row if isinstance(some, slice) else np.searchsorted(some, row)
         code[mine], blank[mine] = _draw_codes(hidden.trees[t], known, inside[t], place, row, rng)
     out = _draw_cells(hidden, known, np.repeat(np.arange(n), m), code, rng)
     if missing:

@@ -430,7 +430,7 @@ def test_settings_give_models_that_pass_their_checks(frame: pd.DataFrame, settin
         ({"n_estimators": True}, "n_estimators must be a whole number"),
         ({"min_samples_leaf": 0}, "min_samples_leaf must be a whole number at least 1"),
         ({"max_depth": 0}, "max_depth must be a whole number at least 1 or None, got 0"),
-        ({"max_leaf_nodes": 1}, "max_leaf_nodes must be a whole number at least 2 or None, got 1"),
+        ({"max_leaf_nodes": 1}, "max_leaf_nodes must be 'auto', a whole number at least 2 or None, got 1"),
         ({"max_features": "all"}, "max_features must be 'sqrt', 'log2', None, .* got 'all'"),
         ({"max_features": 0}, "max_features must be"),
         ({"max_features": 1.5}, "max_features must be"),
@@ -446,7 +446,7 @@ def test_settings_give_models_that_pass_their_checks(frame: pd.DataFrame, settin
         ({"max_iters": -1}, "max_iters must be a whole number at least 0"),
         (
             {"leaf": "gamma"},
-            "leaf must be one of 'normal', 'normal_moments', 'normal_mle', 'uniform', 'quantile', got 'gamma'",
+            "leaf must be one of 'normal', 'normal_moments', 'normal_mle', 'uniform', 'quantile', 'chow_liu', got 'gamma'",
         ),
         ({"bounds": "box"}, "bounds must be one of 'auto', 'no', 'local', 'global', got 'box'"),
         ({"smoothing": -1}, "smoothing must be a number at least 0"),

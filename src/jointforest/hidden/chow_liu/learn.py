@@ -71,7 +71,7 @@ def learn_leaves(
         trees = [tree for piece in map_ordered(work, pieces, n_jobs) for tree in piece]
     weight = (1.0 - epsilon) * boxes.share / T
     keep = np.flatnonzero(weight > 0.0)
-    trees, weight = [trees[l] for l in keep], weight[keep]
+    trees, weight = [trees[i] for i in keep], weight[keep]
     if epsilon > 0.0:
         trees.append(_whole(edges, blank, emissions))
         weight = np.append(weight, epsilon)
@@ -122,36 +122,32 @@ def _piece(
     L = len(allowed[0])
     columns, parent = edges.order.tolist(), edges.parent.tolist()
     rows = np.bincount(leaf, weight, L)
-    states, share, transition, emission, lost = [], [], [], [], []
+    leaves, nodes = range(L), range(len(columns))
+    states, share, transition, emission, blanks = [], [], [], [], []
     for k, j in enumerate(columns):
         K = len(edges.marginal[k])
         count = leaf_counts(codes[:, j], leaf, L, K, weight)
         share.append(leaf_marginals(count, allowed[j], edges.marginal[k], edges.is_ordered[k]))
         states.append([np.flatnonzero(inside) for inside in allowed[j]])
         emission.append([emissions.pick(j, found) for found in states[k]])
-        lost.append((rows - count.sum(axis=1) + _BLANK_ROWS * blank[j]) / (rows + _BLANK_ROWS))
+        lost = np.clip((rows - count.sum(axis=1) + _BLANK_ROWS * blank[j]) / (rows + _BLANK_ROWS), 0.0, 1.0)
+        blanks.append([np.full(len(states[k][i]), lost[i], np.float32) for i in leaves])
         if parent[k] < 0:
-            transition.append([share[k][l : l + 1, states[k][l]].astype(np.float32) for l in range(L)])
-        else:
-            above = columns[parent[k]]
-            pairs = leaf_pair_counts(codes[:, above], codes[:, j], leaf, L, len(edges.marginal[parent[k]]), K, weight)
-            factor = tilt(edges.pair[k], share[parent[k]], share[k])
-            transition.append(
-                [
-                    _conditional(pairs[l], edges.pair[k], factor[l], states[parent[k]][l], states[k][l])
-                    for l in range(L)
-                ]
-            )
-    m = range(len(columns))
+            transition.append([share[k][i : i + 1, states[k][i]].astype(np.float32) for i in leaves])
+            continue
+        above, up = columns[parent[k]], states[parent[k]]
+        pairs = leaf_pair_counts(codes[:, above], codes[:, j], leaf, L, len(edges.marginal[parent[k]]), K, weight)
+        factor = tilt(edges.pair[k], share[parent[k]], share[k])
+        transition.append([_conditional(pairs[i], edges.pair[k], factor[i], up[i], states[k][i]) for i in leaves])
     return [
         HiddenTree(
             edges.order,
             edges.parent,
-            tuple(transition[k][l] for k in m),
-            tuple(emission[k][l] for k in m),
-            tuple(np.full(len(states[k][l]), min(max(lost[k][l], 0.0), 1.0), np.float32) for k in m),
+            tuple(transition[k][i] for k in nodes),
+            tuple(emission[k][i] for k in nodes),
+            tuple(blanks[k][i] for k in nodes),
         )
-        for l in range(L)
+        for i in leaves
     ]
 
 

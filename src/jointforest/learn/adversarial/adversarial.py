@@ -56,13 +56,14 @@ class AdversarialForest(TableLearner):
     early_stop : bool
         End when a round's accuracy is not below that of the round before.
     leaf : "normal", "normal_moments", "normal_mle", "uniform", "quantile" or "chow_liu"
-        Density of numbers in a leaf, on its support, where columns are independent. "normal": a truncated normal with the mean of the leaf's values,
-        whose untruncated parent has their standard deviation. "normal_moments": the parent has their mean as well (the
-        paper; truncation then moves the mean). "normal_mle": a truncated normal of maximum likelihood. "quantile": a
-        piecewise-linear CDF, see ``quantile_epsilon``; ``bounds``, ``spread_rows`` and ``min_spread`` do not count.
+        Density in a leaf. With all but the last, columns are independent there, and numbers have one on its support.
+        "normal": a truncated normal with the mean of the leaf's values, whose untruncated parent has their standard
+        deviation. "normal_moments": the parent has their mean as well (the paper; truncation then moves the mean).
+        "normal_mle": a truncated normal of maximum likelihood. "quantile": a piecewise-linear CDF, see
+        ``quantile_epsilon``; ``bounds``, ``spread_rows`` and ``min_spread`` do not count.
         "chow_liu" (beyond the paper): columns depend on each other in a leaf, in a tree of pairs, on the codes of each
-        column's own scale; the truest of these. Rules, robustness and other questions about boxes are refused then;
-        ``bounds`` to ``quantile_epsilon`` do not count. See ``docs/learning.md``.
+        column's own scale; nearer to the table than all others. Rules, robustness and other questions about boxes are
+        refused then; ``bounds`` to ``quantile_epsilon`` do not count. See ``docs/learning.md``.
     bounds : "auto", "no", "local" or "global"
         Support: the leaf's box ("no", the paper); the box with its open sides cut at the column's span ("global"); the
         span of the leaf's own values ("local"); the box, cut like "global" only on a side of the column where the
@@ -186,7 +187,7 @@ class AdversarialForest(TableLearner):
         if self.oob_score and self.leaf_rows != "all":
             raise ValueError("oob_score=True needs leaf_rows='all': otherwise no tree is without a part of every row")
         if self.oob_score and self.leaf == "chow_liu":
-            raise ValueError("oob_score=True needs another leaf than 'chow_liu', whose trees share the table's own pairs")
+            raise ValueError("oob_score=True needs another leaf than 'chow_liu', whose trees share the table's pairs")
 
     def _learn(self, rows: Rows, frame: Any, seed: int) -> Model:
         if self.leaf == "chow_liu":

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...hidden.part import HiddenPart
-from ...model.model import Model, of_forest
+from ...model.model import Model
 from ...table.schema import Schema, kernel_columns
 from ..adversarial.adversarial import AdversarialForest
 from ..base import Rows
@@ -92,4 +92,4 @@ def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: 
     learner.n_features_in_ = len(schema.columns)
     if isinstance(learner, HiddenTreeForest):
         return Model(schema, (HiddenPart(learner._learn(schema, cells, None, seed)),), np.zeros(1))
-    return of_forest(learner._learn(Rows(schema, kernel_columns(schema), cells), None, seed))
+    return learner._learn(Rows(schema, kernel_columns(schema), cells), None, seed)

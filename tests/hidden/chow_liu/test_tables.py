@@ -1,0 +1,87 @@
+"""Tables of leaves against counts made one row at a time, and tilting against its definition."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from jointforest.hidden.chow_liu import tables
+
+K, H, L = 6, 4, 3
+
+
+def some_rows(seed: int, n: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Two columns of codes, of which the last means missing, a leaf and a weight for each row."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, K + 1, n), rng.integers(0, H + 1, n)
+    return a, b, rng.integers(0, L, n), rng.integers(0, 3, n).astype(float)
+
+
+def test_leaf_counts() -> None:
+    a, b, leaf, weight = some_rows(0)
+    one, two = np.zeros((L, K)), np.zeros((L, K, H))
+    for i in range(len(a)):
+        if a[i] < K:
+            one[leaf[i], a[i]] += weight[i]
+            if b[i] < H:
+                two[leaf[i], a[i], b[i]] += weight[i]
+    np.testing.assert_array_equal(tables.leaf_counts(a, leaf, L, K, weight), one)
+    np.testing.assert_array_equal(tables.leaf_pair_counts(a, b, leaf, L, K, H, weight), two)
+
+
+def test_neighbours_keep_the_marginal_and_spare_what_is_common() -> None:
+    marginal = np.array([0.02, 0.03, 0.6, 0.02, 0.03, 0.3])
+    move = tables.neighbours(marginal, 0.04)
+    np.testing.assert_allclose(move.sum(axis=1), 1.0)
+    for i, j in ((0, 1), (2, 3), (1, 2)):
+        at = [math.fsum(marginal[:k]) + marginal[k] / 2 for k in range(6)]
+        kernel = [marginal[k] * math.exp(-0.5 * ((at[i] - at[k]) / 0.04) ** 2) for k in range(6)]
+        assert move[i, j] == pytest.approx(kernel[j] / math.fsum(kernel))
+    assert move[2, 2] > 0.999 and move[0, 1] > 0.4
+
+
+@pytest.mark.parametrize("is_ordered", [False, True])
+def test_leaf_marginals_stay_in_the_box(is_ordered: bool) -> None:
+    rng = np.random.default_rng(1)
+    marginal, allowed = rng.dirichlet(np.ones(K)), rng.random((L, K)) < 0.5
+    allowed[:, 0] = True
+    count = rng.integers(0, 9, (L, K)) * allowed.astype(float)
+    found = tables.leaf_marginals(count, allowed, marginal, is_ordered)
+    assert (found[~allowed] == 0.0).all() and (found[allowed] > 0.0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    if not is_ordered:
+        for i in range(L):
+            prior = np.where(allowed[i], marginal, 0.0)
+            expected = count[i] + tables.MARGINAL_ROWS * prior / prior.sum()
+            np.testing.assert_allclose(found[i], expected / expected.sum())
+
+
+def test_tilting_gives_the_marginals_and_keeps_odds_ratios() -> None:
+    rng = np.random.default_rng(2)
+    pair = rng.dirichlet(np.ones(K * H)).reshape(K, H) * 0.5 + 0.5 / (K * H)
+    above, own = rng.dirichlet(np.full(K, 5.0), L), rng.dirichlet(np.full(H, 5.0), L)
+    above[0, 2], own[1, 3] = 0.0, 0.0
+    above, own = above / above.sum(axis=1, keepdims=True), own / own.sum(axis=1, keepdims=True)
+    factor = tables.tilt(pair, above, own)
+    assert factor[1, 3] == 0.0
+    for i in range(L):
+        tilted = pair * factor[i]
+        tilted *= (above[i] / tilted.sum(axis=1))[:, None]
+        np.testing.assert_allclose(tilted.sum(axis=0), own[i], atol=2e-3)
+        odds = tilted[0, 0] * tilted[1, 1] / (tilted[0, 1] * tilted[1, 0])
+        assert odds == pytest.approx(pair[0, 0] * pair[1, 1] / (pair[0, 1] * pair[1, 0]))
+
+
+def test_pairs_of_the_table() -> None:
+    rng = np.random.default_rng(3)
+    a = rng.integers(0, 3, 20_000)
+    b = np.where(rng.random(len(a)) < 0.9, a, 3)  # 3 is missing
+    codes = np.column_stack([a, b])
+    is_ordered = np.array([False, False])
+    edges = tables.table_edges(codes, np.array([3, 3]), is_ordered, np.array([0, 1]), np.array([-1, 0]))
+    given = edges.pair[1] / edges.pair[1].sum(axis=1, keepdims=True)
+    assert (edges.pair[1] > 0.0).all() and (np.diag(given) > 0.999).all()
+    np.testing.assert_allclose(edges.pair[1].sum(axis=1), edges.marginal[0])
+    np.testing.assert_allclose(edges.marginal[1], np.bincount(b[b < 3]) / (b < 3).sum())
