@@ -66,15 +66,19 @@ def _draw(
     start = np.searchsorted(chosen[order], np.arange(len(hidden.trees) + 1))
     for t in np.flatnonzero(np.diff(start)).tolist():
         mine = order[start[t] : start[t + 1]]
+        mine = mine[joint[mine // m, t] > -np.inf]
+        if not len(mine):
+            continue
         row = mine // m
         some = possible[t]
         place = row if isinstance(some, slice) else np.searchsorted(some, row)
         code[mine], blank[mine] = _draw_codes(hidden.trees[t], known, inside[t], place, row, rng)
-    out = _draw_cells(hidden, known, np.repeat(np.arange(n), m), code, rng)
+    drawn = np.flatnonzero(np.repeat(joint.max(axis=1) > -np.inf, m))
+    out = np.full(code.shape, np.nan)
+    out[drawn] = _draw_cells(hidden, known, drawn // m, code[drawn], rng)
     if missing:
         free = np.column_stack([of.code == scale.n_codes for of, scale in zip(known, hidden.scales, strict=True)])
         out[blank & np.repeat(free, m, axis=0)] = np.nan
-    out[np.repeat(np.isneginf(joint.max(axis=1)), m)] = np.nan
     return out
 
 
@@ -83,7 +87,8 @@ def _trees(log_joint: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarra
     with np.errstate(invalid="ignore"):
         share = np.nan_to_num(np.exp(log_joint - log_joint.max(axis=1, keepdims=True)))
     total, u = np.cumsum(share, axis=1), rng.random((len(share), m))
-    found = [np.searchsorted(row[:-1], at * row[-1], side="right") for row, at in zip(total, u, strict=True)]
+    at = np.minimum(u * total[:, -1:], np.nextafter(total[:, -1:], -1.0))  # a tree of share 0 is never drawn
+    found = [np.searchsorted(row[:-1], one, side="right") for row, one in zip(total, at, strict=True)]
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
@@ -144,7 +149,7 @@ def _draw_cells(
         said = of.take(row)
         out[:, j] = said.value
         for some, scale in groups(hidden.scales[j], said):
-            if scale is not None and len(scale.code) and len(some):  # an empty region's rows are blanked
+            if scale is not None and len(some):
                 out[some, j] = draw(scale, code[some, j], rng.random(len(some)))
     return out
 
