@@ -123,6 +123,26 @@ def test_a_region_then_a_narrower_one() -> None:
     np.testing.assert_allclose(once.log_density(make_evidence([[narrow, None, None]])), 0.0, atol=1e-10)
 
 
+def test_an_atom_that_a_region_leaves_out_is_impossible_afterwards() -> None:
+    """Also where the numbers around it stay: in a column without grid an atom is no part of the rest."""
+    seed = next(s for s in range(99) if _atom_inside(random_hidden(s, 2, kinds=("mixed",), zeros=0.0)) is not None)
+    hidden = random_hidden(seed, 2, kinds=("mixed",), zeros=0.0)
+    atom = _atom_inside(hidden)
+    kept = tuple(k for k, x in enumerate(hidden.schema.columns[0].atoms) if x != atom)
+    without = make_evidence([[Region(((-np.inf, np.inf),), kept), None]])
+    part, value = HiddenPart(hidden), make_evidence([[atom, None]])
+    assert np.isfinite(part.log_density(value)[0])
+    assert np.isneginf(part.condition(without).log_density(value)[0])
+    assert part.pdf(without, 0, np.array([atom]))[0, 0] == 0.0
+
+
+def _atom_inside(hidden: HiddenTrees) -> float | None:
+    """An atom of the first column that an interval of its scale holds, too."""
+    scale = hidden.scales[0]
+    inside = [x for x in hidden.schema.columns[0].atoms if ((scale.lo < x) & (x <= scale.hi)).any()]
+    return inside[0] if inside else None
+
+
 def test_impossible_evidence_is_refused_and_so_is_keeping_nothing() -> None:
     part = HiddenPart(random_hidden(0))
     empty = [Region(), *[None] * (len(part.schema.columns) - 1)]
