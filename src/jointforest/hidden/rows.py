@@ -111,7 +111,7 @@ def _draw_codes(
         above = states[tree.parent[k]] if k else np.zeros(r, np.int64)
         here = inside[k]
         if here is not None:
-            state = _outcome(tree.transition[k][above] * here[place], rng.random(r))
+            state = _state(tree.transition[k], here, place, above, rng.random(r))
         elif r < _FEW:
             state = _outcome(tree.transition[k][above], rng.random(r))
         else:
@@ -152,6 +152,21 @@ def _draw_cells(
             if scale is not None and len(some):
                 out[some, j] = draw(scale, code[some, j], rng.random(len(some)))
     return out
+
+
+def _state(table: np.ndarray, inside: np.ndarray, row: np.ndarray, above: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """States given those above and ``inside`` (rows, H) at and below; draws that share both have their weights once."""
+    case, place = np.unique(row * len(table) + above, return_inverse=True)
+    if 2 * len(case) > len(row):
+        return _outcome(table[above] * inside[row], u)
+    total = np.cumsum(table[case % len(table)] * inside[case // len(table)], axis=1, dtype=np.float64)
+    aim = u * total[place, -1]
+    first, last = np.zeros(len(u), np.int64), np.full(len(u), total.shape[1] - 1)
+    for _ in range(int(total.shape[1] - 1).bit_length()):  # the first sum above the aim, by halving
+        middle = (first + last) >> 1
+        beyond = (total[place, middle] <= aim) & (first < last)
+        first, last = np.where(beyond, middle + 1, first), np.where(beyond, last, middle)
+    return first
 
 
 def _outcome(weight: np.ndarray, u: np.ndarray) -> np.ndarray:
