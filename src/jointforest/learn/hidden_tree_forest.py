@@ -69,6 +69,8 @@ class HiddenTreeForest(Learner):
     ----------
     joint_ : Joint
         The model.
+    settings_ : LearnSettings
+        What was given or chosen: states, start, passes, smoothing.
     feature_names_in_ : ndarray of str
     n_features_in_ : int
 
@@ -150,16 +152,23 @@ class HiddenTreeForest(Learner):
         self.joint_ = Joint(Model(schema, (HiddenPart(hidden),), np.zeros(1)))
         return self
 
-    def _learn(self, schema: Schema, cells: np.ndarray, weight: np.ndarray | None, seed: int) -> HiddenTrees:
+    def _learn(
+        self,
+        schema: Schema,
+        cells: np.ndarray,
+        weight: np.ndarray | None,
+        seed: int,
+        settings: LearnSettings | None = None,
+    ) -> HiddenTrees:
         scales = tuple(learn_scale(c, cells[:, j], weight, self.n_bins) for j, c in enumerate(schema.columns))
         codes = np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)])
         n_codes = np.array([scale.n_codes for scale in scales])
         is_ordered = np.array([not column.is_categorical for column in schema.columns])
-        settings = self._settings(codes, n_codes, is_ordered, weight, seed)
+        self.settings_ = settings or self._settings(codes, n_codes, is_ordered, weight, seed)
         seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
         trees = []
         for t, own in enumerate(seeds):
-            member = settings._replace(perturb=_PERTURB if t else 0.0)
+            member = self.settings_._replace(perturb=_PERTURB if t else 0.0)
             tree = learn_tree(codes, n_codes, is_ordered, weight, member, own, self.n_jobs, self._progress(t))
             trees.append(learn_blanks(tree, codes, weight, self.n_jobs))
         log_weight = np.full(len(trees), -np.log(len(trees)))

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from jointforest.learn.choose.budget import budget_of
-from jointforest.learn.choose.candidates import candidates
+from jointforest.learn.choose.candidates import candidates, learn
 from jointforest.learn.choose.compare import Compared
 from jointforest.learn.choose.decide import decide
+from jointforest.learn.hidden_tree_forest import HiddenTreeForest
+from jointforest.table.infer_schema import infer_schema
 
 
 def compared(log_density: np.ndarray) -> list[Compared]:
@@ -91,3 +93,13 @@ def test_larger_tables_have_fewer_states_and_few_rows_too() -> None:
     assert states("best", 32_561, 15) == 512
     assert states("default", 10**7, 500) == 128
     assert int(candidates(budget_of(60), 10**7, 500, None)[1].learner.n_states) == 16
+
+
+def test_settings_are_chosen_once() -> None:
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    schema, learner = infer_schema(X), HiddenTreeForest(1, n_states=4)
+    learn(learner, schema, X[:60], 0)
+    chosen = learner.settings_
+    assert chosen.n_states == 4
+    learn(learner, schema, X[60:], 0)
+    assert learner.settings_ is chosen

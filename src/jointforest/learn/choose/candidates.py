@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,20 +49,20 @@ def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candi
 def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidate]:
     """Hidden trees: in a small table, or for little work, with settings that are given; else they choose their own."""
     states = _states(budget, n, d)
-    seconds = _hidden_seconds(d, states)
+    seconds = _hidden_seconds(d, states, budget.n_passes)
     members = _MEMBERS if _MEMBERS * n * seconds <= 4 * _LITTLE * budget.seconds else budget.n_members
     name = f"{members} hidden tree{'s' * (members > 1)} of {states} states"
     if n >= FEW_ROWS and budget.chooses_settings:
-        learner = HiddenTreeForest(members, n_states=states, n_jobs=n_jobs)
+        learner = HiddenTreeForest(members, n_states=states, max_iter=budget.n_passes, n_jobs=n_jobs)
         return [Candidate(name, learner, members * seconds)]
-    smoothing = 100.0 if n < FEW_ROWS else 30.0
+    given: dict[str, Any] = {
+        "n_states": states,
+        "max_iter": budget.n_passes,
+        "smoothing": 100.0 if n < FEW_ROWS else 30.0,
+    }
     starts = {"shared": "", "local": ", local start"} if budget.chooses_settings else {"shared": ""}
     return [
-        Candidate(
-            name + more,
-            HiddenTreeForest(members, n_states=states, start=start, smoothing=smoothing, n_jobs=n_jobs),
-            members * seconds,
-        )
+        Candidate(name + more, HiddenTreeForest(members, start=start, n_jobs=n_jobs, **given), members * seconds)
         for start, more in starts.items()
     ]
 
@@ -74,22 +74,28 @@ def _states(budget: Budget, n: int, d: int) -> int:
     """
     states = budget.n_states
     fewest = _FEWEST_STATES if budget.is_clock else states // 2
-    while states > fewest and budget.n_members * n * _hidden_seconds(d, states) > _FINAL * budget.seconds:
+    while (
+        states > fewest and budget.n_members * n * _hidden_seconds(d, states, budget.n_passes) > _FINAL * budget.seconds
+    ):
         states //= 2
     while states > _FEWEST_STATES and states * _ROWS_A_STATE > n:
         states //= 2
     return states
 
 
-def _hidden_seconds(d: int, states: int) -> float:
+def _hidden_seconds(d: int, states: int, passes: int) -> float:
     """What a row takes of one hidden tree: passes of matrix products, and what does not depend on states."""
-    return d * (5e-6 + 3e-10 * states**2)
+    return d * passes * (1.2e-6 + 4.5e-11 * states**2)
 
 
 def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: np.ndarray, seed: int) -> Model:
-    """The model of encoded and snapped rows, cells (n, d), under a schema that more rows than these may have made."""
+    """The model of encoded and snapped rows, cells (n, d), under a schema that more rows than these may have made.
+
+    Hidden trees choose their settings when the learner is first used.
+    """
     learner._check()
     learner.n_features_in_ = len(schema.columns)
     if isinstance(learner, HiddenTreeForest):
-        return Model(schema, (HiddenPart(learner._learn(schema, cells, None, seed)),), np.zeros(1))
+        settings = getattr(learner, "settings_", None)
+        return Model(schema, (HiddenPart(learner._learn(schema, cells, None, seed, settings)),), np.zeros(1))
     return learner._learn(Rows(schema, kernel_columns(schema), cells), None, seed)
