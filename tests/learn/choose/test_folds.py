@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointforest.learn.choose.folds import cut, known_levels
+from jointforest.learn.choose.folds import cut, known_levels, some_rows
 
 
 def cells(n: int, seed: int = 0) -> np.ndarray:
@@ -77,3 +77,15 @@ def test_levels_that_were_not_learned_from_are_missing() -> None:
     held = np.array([[1.0, 7.0], [2.0, 5.0], [np.nan, 5.0]])
     found = known_levels(learn, held, np.array([True, False]))
     np.testing.assert_array_equal(found, [[1.0, 7.0], [np.nan, 5.0], [np.nan, 5.0]])
+
+
+def test_some_rows_know_every_column() -> None:
+    X = np.arange(200.0).reshape(100, 2)
+    X[:, 1] = np.nan
+    X[63, 1] = 1.0
+    for seed in range(5):
+        found = some_rows(X, 10, seed)
+        assert 63 in found
+        assert len(found) in (10, 11)
+        assert (np.diff(found) > 0).all()
+    np.testing.assert_array_equal(some_rows(X, 100, 0), np.arange(100))

@@ -17,12 +17,14 @@ from .budget import Budget
 from .candidates import FEW_ROWS, Candidate, candidates, learn
 from .compare import Compared, Split, compare
 from .decide import decide
-from .folds import cut
+from .folds import cut, some_rows
 
 _HELD_SHARE = 0.2
 _FOLDS = 5
 _FIRST = 0.1  # share of the clock's seconds for the first candidate
 _SHARE_TO_MIX = 0.5  # of the rows: weights that fit what fewer rows teach would give forests of boxes too much
+_WORTH = 0.25  # share of the rows that a candidate must have time to learn from
+_CAREFUL = 0.8  # share of the time left that is planned for
 _FEWEST_ROWS = 50  # on which candidates are compared however little time there is
 
 
@@ -54,9 +56,13 @@ class Task(NamedTuple):
     start: float
     tell: Callable[[str], None]
 
+    def left(self) -> float:
+        """Seconds that the clock leaves."""
+        return self.budget.seconds - (time.monotonic() - self.start)
+
     def fits(self, seconds: float) -> bool:
         """Whether the clock leaves so much time; a named budget does not look at it."""
-        return not self.budget.is_clock or time.monotonic() - self.start + seconds <= self.budget.seconds
+        return not self.budget.is_clock or seconds <= self.left()
 
     def seed_of(self, candidate: int) -> int:
         return int(np.random.SeedSequence([self.seed, candidate]).generate_state(1)[0]) >> 1
@@ -92,11 +98,11 @@ def choose(task: Task) -> Chosen:
     models = []
     for i in used.tolist():
         k, one = compared[i]
-        if ending.is_learned:
-            models.append(one.model)
+        if len(ending.rows):
+            task.tell(f"{one.candidate.name}: learning from {len(ending.rows):,} rows")
+            models.append(learn(one.candidate.learner, task.schema, task.cells[ending.rows], task.seed_of(k)))
         else:
-            task.tell(f"{one.candidate.name}: learning from all {len(task.cells):,} rows")
-            models.append(learn(one.candidate.learner, task.schema, task.cells, task.seed_of(k)))
+            models.append(one.model)
     model = models[0] if len(models) == 1 else mix(models, ending.weight[used])
     named = {compared[i][1].candidate.name: float(ending.weight[i]) for i in used.tolist()}
     return Chosen(model, tuple(judged), named, held_out, why, (*left_out, *ending.left_out))
@@ -113,7 +119,7 @@ def _splits(task: Task) -> tuple[list[Split], str]:
         rows = min(rows, max(_FEWEST_ROWS, int(_FIRST * budget.seconds / first.seconds)))
         folds = 1 if folds * n > rows else folds
     if task.holdout is not None:
-        some = np.sort(np.random.default_rng(task.seed).permutation(n)[:rows])
+        some = some_rows(cells, rows, task.seed)
         return [Split(cells[some], task.holdout)], f"the {len(task.holdout):,} rows of holdout"
     found = [Split(cells[fold.learn], cells[fold.held]) for fold in cut(cells, rows, folds, _HELD_SHARE, task.seed)]
     if not found:
@@ -132,7 +138,7 @@ def _compare_all(task: Task, splits: list[Split]) -> tuple[list[tuple[int, Compa
     left_out: list[str] = []
     for k in range(len(candidates(budget, n, d, task.n_jobs))):
         candidate = candidates(budget._replace(seconds=budget.seconds / speed), n, d, task.n_jobs)[k]
-        if compared and not task.fits(speed * candidate.seconds * (rows + n)):
+        if compared and not task.fits(speed * candidate.seconds * (rows + _WORTH * n)):
             left_out.append(candidate.name)
             continue
         if budget.is_clock:
@@ -151,28 +157,32 @@ def _compile(candidate: Candidate) -> None:
 
 
 class _Ending(NamedTuple):
-    """Weights of the compared, whether they are what is wanted as they are, and what there is no time for."""
+    """Weights of the compared, the rows to learn them from (none: as they are), and what there is no time for."""
 
     weight: np.ndarray
-    is_learned: bool
+    rows: np.ndarray
     left_out: list[str]
 
 
 def _in_time(task: Task, compared: list[Compared], weight: np.ndarray, splits: list[Split]) -> _Ending:
-    """What the clock leaves time to learn from all rows: the decision, else the best one of the candidates, else none.
+    """What the clock leaves time for: the decision, else the best candidate, else that from a share of the rows.
 
-    Where there is time for none, the best is as it was learned from a part of the rows.
+    Where there is time for no more rows than it has seen, it is as it was learned from those.
     """
-    n = len(task.cells)
-    if len(splits) == 1 and len(splits[0].learn) == n:
-        return _Ending(weight, True, [])
+    n, seen = len(task.cells), len(splits[0].learn)
+    everything = np.arange(n)
+    if len(splits) == 1 and seen == n:
+        return _Ending(weight, everything[:0], [])
     seconds = np.array([one.seconds for one in compared]) * n / sum(len(split.learn) for split in splits)
     if task.fits(float(seconds[weight > 0].sum())):
-        return _Ending(weight, False, [])
-    order = np.argsort([-one.mean for one in compared], kind="stable").tolist()
-    for i in order:
-        if task.fits(float(seconds[i])):
-            wanted = " + ".join(one.candidate.name for one, w in zip(compared, weight, strict=True) if w > 0)
-            return _Ending(np.eye(len(order))[i], False, [f"{wanted}, learned from all rows"])
-    late = f"learning from all rows ({compared[order[0]].candidate.name} learned from {len(splits[0].learn):,})"
-    return _Ending(np.eye(len(order))[order[0]], True, [late])
+        return _Ending(weight, everything, [])
+    best = int(np.argmax([one.mean for one in compared]))
+    alone = np.eye(len(compared))[best]
+    if task.fits(float(seconds[best])):
+        wanted = " + ".join(one.candidate.name for one, w in zip(compared, weight, strict=True) if w > 0)
+        return _Ending(alone, everything, [wanted])
+    rows = int(n * _CAREFUL * task.left() / seconds[best])
+    if rows <= seen:
+        return _Ending(alone, everything[:0], [f"{n - seen:,} of {n:,} rows"])
+    some = some_rows(task.cells, rows, task.seed)
+    return _Ending(alone, some, [f"{n - rows:,} of {n:,} rows"])

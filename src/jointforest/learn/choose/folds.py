@@ -35,7 +35,7 @@ def cut(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> li
         Empty where all rows are equal: none can be held out.
     """
     random = np.random.default_rng(seed)
-    some = np.sort(random.permutation(len(cells))[:rows])
+    some = some_rows(cells, rows, seed)
     group = _same(cells[some])
     n_groups = int(group.max()) + 1
     if n_groups < 2:
@@ -48,6 +48,16 @@ def cut(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> li
         sides = [fold == k for k in np.unique(fold).tolist()]
     found = [_fold(cells, some, is_held) for is_held in sides]
     return [fold for fold in found if len(fold.held)]
+
+
+def some_rows(cells: np.ndarray, rows: int, seed: int) -> np.ndarray:
+    """Numbers of at most ``rows`` rows of cells (n, d), ascending, and of those that give each column a known cell."""
+    if rows >= len(cells):
+        return np.arange(len(cells))
+    known = ~np.isnan(cells)
+    some = np.random.default_rng([seed, 1]).permutation(len(cells))[:rows]
+    unknown = np.flatnonzero(~known[some].any(axis=0))
+    return np.union1d(some, known[:, unknown].argmax(axis=0))
 
 
 def _same(cells: np.ndarray) -> np.ndarray:
