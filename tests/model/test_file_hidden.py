@@ -22,7 +22,7 @@ from jointforest.queries.posterior.density import log_density
 from jointforest.table.schema import Schema
 from tests.model.test_file import assert_same
 from tests.model.test_file_fuzz import damaged, forged_array, forged_json, sealed
-from tests.random_cases.hidden_trees import random_evidence, random_hidden, random_tree
+from tests.random_cases.hidden_trees import random_evidence, random_hidden, random_plain, random_tree
 from tests.random_cases.models import random_model
 
 
@@ -36,6 +36,29 @@ def model_of(seed: int, dtype: type = np.float32) -> Model:
     """A model whose only part are random hidden trees."""
     hidden = fit_for_files(random_hidden(seed, dtype=dtype))
     return Model(hidden.schema, (HiddenPart(hidden),), np.zeros(1))
+
+
+def plain_model(seed: int) -> Model:
+    """A model whose only part are random trees whose states are codes."""
+    hidden = fit_for_files(random_plain(seed))
+    return Model(hidden.schema, (HiddenPart(hidden),), np.zeros(1))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_states_that_are_codes(tmp_path: Path, seed: int) -> None:
+    model = plain_model(seed)
+    save_model(model, tmp_path / "plain.joint")
+    again = load_model(tmp_path / "plain.joint")
+    hidden, read = model.parts[0].hidden, again.parts[0].hidden  # type: ignore[attr-defined]
+    assert_same_hidden(hidden, read)
+    about, arrays = store.hidden_to_arrays(model.parts[0])  # type: ignore[attr-defined]
+    for t, tree in enumerate(hidden.trees):
+        assert arrays[f"{t}.emission"].dtype == np.int32 and len(arrays[f"{t}.emission"]) == tree.n_states.sum()
+    for wrong in (-1, 10_000):
+        broken = {**arrays, "0.emission": arrays["0.emission"].copy()}
+        broken["0.emission"][0] = wrong
+        with pytest.raises(ValueError, match="codes that are states must rise"):
+            store.hidden_from_arrays(hidden.schema, about, broken)
 
 
 @cache

@@ -1,6 +1,7 @@
 """Hidden trees as named arrays, and back: what a model file holds of them.
 
-Tables of all nodes of a tree are one array, row after row and node after node; so are the segments of all scales.
+Tables of all nodes of a tree are one array, row after row and node after node; so are the segments of all scales. Where
+states are codes, in the leaves of a forest, the emissions are these codes, which are few and often the same.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from ..table.schema import Schema
 
 _SEGMENTS = {"lo": "f8", "hi": "f8", "rate": "f8", "code": "i4", "log_mass": "f8"}
 _OF_ALL = {"log_weight": "f8", "scales.n_codes": "i4", "scales.n_segments": "i4"}
-_OF_TREE = {"column": "i4", "parent": "i4", "n_states": "i4", "transition": "f", "emission": "f", "blank": "f"}
+_OF_TREE = {"column": "i4", "parent": "i4", "n_states": "i4", "transition": "f", "emission": "f or codes", "blank": "f"}
+_TYPES = {"f": ("f4", "f8"), "f or codes": ("f4", "f8", "i4")}
 _OF_ALL |= {f"scales.{name}": kind for name, kind in _SEGMENTS.items()}
 
 
@@ -51,7 +53,10 @@ def hidden_to_arrays(part: HiddenPart) -> tuple[dict[str, Any], dict[str, np.nda
     for t, tree in enumerate(hidden.trees):
         arrays |= {f"{t}.column": tree.column, f"{t}.parent": tree.parent}
         arrays[f"{t}.n_states"] = tree.n_states.astype(np.int32)
-        for name in ("transition", "emission", "blank"):
+        is_plain = tree.is_plain and all((table.max(axis=1) == 1.0).all() for table in tree.emission)
+        if is_plain:
+            arrays[f"{t}.emission"] = np.concatenate(tree.picked).astype(np.int32)  # type: ignore[arg-type]
+        for name in ("transition", "blank") if is_plain else ("transition", "emission", "blank"):
             tables = [np.empty(0, tree.dtype), *(table.reshape(-1) for table in getattr(tree, name))]
             arrays[f"{t}.{name}"] = np.concatenate(tables)
     return {"kind": "hidden trees", "n_trees": len(hidden.trees)}, arrays
@@ -61,12 +66,15 @@ def hidden_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, 
     """The hidden trees, every field checked; a ValueError if one is not as it must be."""
     for name, array in arrays.items():
         kind = _OF_ALL.get(name) or _OF_TREE[name.split(".", 1)[1]]
-        allowed = ("f4", "f8") if kind == "f" else (kind,)
+        allowed = _TYPES.get(kind, (kind,))
         if array.ndim != 1 or array.dtype not in [np.dtype(one) for one in allowed]:
             raise ValueError(f"{name}: expected one axis and the type {' or '.join(allowed)}")
     scales = _scales(schema, {name: arrays[name] for name in _OF_ALL})
+    made: dict[tuple[int, bytes], np.ndarray] = {}
     trees = [
-        _tree({name: arrays[f"{t}.{name}"] for name in _OF_TREE}, [scale.n_codes for scale in scales], f"tree {t}")
+        _tree(
+            {name: arrays[f"{t}.{name}"] for name in _OF_TREE}, [scale.n_codes for scale in scales], f"tree {t}", made
+        )
         for t in range(about["n_trees"])
     ]
     hidden = HiddenTrees(schema, scales, tuple(trees), arrays["log_weight"])
@@ -90,7 +98,10 @@ def _scales(schema: Schema, arrays: dict[str, np.ndarray]) -> tuple[Scale, ...]:
     )
 
 
-def _tree(arrays: dict[str, np.ndarray], n_codes: list[int], what: str) -> HiddenTree:
+def _tree(
+    arrays: dict[str, np.ndarray], n_codes: list[int], what: str, made: dict[tuple[int, bytes], np.ndarray]
+) -> HiddenTree:
+    """One tree; tables that pick codes are taken from those ``made`` for other trees, where these have them."""
     column, parent, H = arrays["column"], arrays["parent"], arrays["n_states"].tolist()
     m = len(H)
     if m == 0 or len(column) != m or len(parent) != m or min(H) < 1:
@@ -102,9 +113,27 @@ def _tree(arrays: dict[str, np.ndarray], n_codes: list[int], what: str) -> Hidde
     above = [1] + [H[k] for k in parent[1:].tolist()]
     codes = [n_codes[j] if j >= 0 else 0 for j in column.tolist()]
     transition = _tables(arrays["transition"], above, H, f"{what}: transition")
-    emission = _tables(arrays["emission"], H, codes, f"{what}: emission")
+    if arrays["emission"].dtype == np.int32:
+        picked = _cut(arrays["emission"], H, f"{what}: emission")
+        dtype = arrays["transition"].dtype
+        emission = tuple(_picking(own, K, dtype, what, made) for own, K in zip(picked, codes, strict=True))
+    else:
+        emission = _tables(arrays["emission"], H, codes, f"{what}: emission")
     blank = tuple(_cut(arrays["blank"], H, f"{what}: blank")) if len(arrays["blank"]) else ()
     return HiddenTree(column, parent, transition, emission, blank)
+
+
+def _picking(
+    codes: np.ndarray, K: int, dtype: np.dtype, what: str, made: dict[tuple[int, bytes], np.ndarray]
+) -> np.ndarray:
+    """The emission of states that are codes of a column with K codes, (H, K)."""
+    if (np.diff(codes) <= 0).any() or codes[0] < 0 or codes[-1] >= K:
+        raise ValueError(f"{what}: codes that are states must rise, from 0 to {K - 1}")
+    key = (K, codes.tobytes())
+    if key not in made or made[key].dtype != dtype:
+        made[key] = np.zeros((len(codes), K), dtype)
+        made[key][np.arange(len(codes)), codes] = 1.0
+    return made[key]
 
 
 def _tables(flat: np.ndarray, rows: Sequence[int], columns: Sequence[int], what: str) -> tuple[np.ndarray, ...]:
