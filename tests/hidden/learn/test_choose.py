@@ -3,7 +3,7 @@
 import numpy as np
 
 from jointforest.hidden.learn.choose import choose_settings
-from jointforest.hidden.learn.learn import LearnSettings
+from jointforest.hidden.learn.learn import LearnSettings, learn_and_test
 
 
 def independent_blocks(n, seed=0):
@@ -12,18 +12,26 @@ def independent_blocks(n, seed=0):
     return np.column_stack([first, first, second, second]), np.full(4, 8), np.zeros(4, dtype=bool)
 
 
-def test_few_states_cannot_be_shared_by_independent_blocks():
-    chosen = choose_settings(*independent_blocks(2000), settings=LearnSettings(n_states=16), free=("start",))
-    assert chosen == LearnSettings(n_states=16, start="local")
+def test_start_is_what_held_out_rows_like():
+    codes, n_codes, is_ordered = independent_blocks(1500)
+    settings = LearnSettings(n_states=12, passes=2)
+    chosen = choose_settings(codes, n_codes, is_ordered, settings=settings, free=("start",), seed=4)
+
+    def mean(start):
+        trial = settings._replace(start=start)
+        found = [learn_and_test(codes, n_codes, is_ordered, None, trial, 4 + i, 1)[1] for i in range(3)]
+        return np.mean(found)
+
+    assert chosen == settings._replace(start=max(("shared", "local"), key=mean))
 
 
 def test_as_many_states_as_held_out_rows_want():
     quick = LearnSettings(n_states=16, passes=3)
-    codes = np.random.default_rng(0).integers(0, 3, (600, 4))
-    chosen = choose_settings(codes, np.full(4, 3), np.zeros(4, dtype=bool), settings=quick, free=("n_states",))
-    assert chosen.n_states <= 8
-    chosen = choose_settings(*independent_blocks(1000), settings=quick, free=("n_states",))
-    assert chosen.n_states >= 8
+    table = np.random.default_rng(0).integers(0, 3, (600, 4)), np.full(4, 3), np.zeros(4, dtype=bool)
+    found = {n: np.mean([learn_and_test(*table, None, quick._replace(n_states=n), i, 1)[1] for i in range(4)])
+             for n in (4, 8, 16)}  # fmt: skip
+    assert choose_settings(*table, settings=quick, free=("n_states",)).n_states == max(found, key=found.__getitem__)
+    assert choose_settings(*independent_blocks(1000), settings=quick, free=("n_states",)).n_states >= 8
 
 
 def test_what_is_not_free_stays():

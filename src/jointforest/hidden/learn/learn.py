@@ -21,6 +21,8 @@ _HELD_OUT = 0.1  # share of the rows that tell when to stop
 _FEWEST = 100  # rows below which none is held out and all passes are made
 _START_ROWS = 20_000  # most rows that first states are found from
 _ANNEALED = 0.5  # what is left of the rows added to transitions at first, after each pass
+_BATCHES = 24  # of a pass, at least
+_FEWEST_IN_BATCH = 8  # rows
 _PATIENCE = 2  # passes in a row that may bring no gain
 
 
@@ -36,7 +38,7 @@ class LearnSettings(NamedTuple):
     passes : int
         Most passes of EM over the rows; 0 leaves the start as it is.
     batch : int
-        Rows of a batch.
+        Rows of a batch; fewer where a pass would have less than 24 batches, but 8 or more.
     first, last : float
         Share that a batch has in the running counts, falling geometrically from the first batch to the last.
     smoothing : Smoothing
@@ -166,7 +168,7 @@ def _learn(
     tree = tree_of(counts, order, parent, columns, _smoothing(settings, 0))
     if settings.passes < 1 or len(rows.codes) == 0:
         return tree, mean_log_probability(tree, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
-    n_batches = max(1, round(len(rows.codes) / settings.batch))
+    n_batches = int(np.clip(len(rows.codes) / _FEWEST_IN_BATCH, 1, max(_BATCHES, len(rows.codes) / settings.batch)))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
     best, found, worse = tree, -np.inf, 0
     for i in range(settings.passes):
