@@ -289,7 +289,7 @@ class Posterior:
             as good as the last.
         budget : int
             Boxes that branch and bound may cut to certify the first; 0 leaves the search out. A cut under hidden trees
-            counts ten.
+            counts ten for each tree.
 
         Returns
         -------

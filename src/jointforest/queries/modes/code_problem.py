@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...hidden.evidence import code_evidence
+from ...hidden.evidence import code_evidence, own_messages
 from ...hidden.hidden_trees import HiddenTrees
 from ...hidden.messages import down, log_probability, up
 from ...hidden.tree import HiddenTree
@@ -61,9 +61,10 @@ class Bounds(NamedTuple):
 
 
 def code_problem(hidden: HiddenTrees, evidence: Evidence) -> CodeProblem:
-    """The problem under one row of hard evidence."""
+    """The problem under one row of hard evidence; trees that it rules out are left out."""
     value, log_peak = [], []
-    for scale, said in zip(hidden.scales, code_evidence(hidden, evidence), strict=True):
+    known = code_evidence(hidden, evidence)
+    for scale, said in zip(hidden.scales, known, strict=True):
         code, K = int(said.code[0]), scale.n_codes
         if code < K:
             best = np.full(K, -np.inf)
@@ -76,11 +77,12 @@ def code_problem(hidden: HiddenTrees, evidence: Evidence) -> CodeProblem:
             log_peak.append(best)
     factor = [float(best.max()) for best in log_peak]
     share = [np.exp(best - top) for best, top in zip(log_peak, factor, strict=True)]
-    trees = tuple(_in_float64(tree) for tree in hidden.trees)
+    possible = [log_probability(tree, own_messages(tree, known), 1)[0] > -np.inf for tree in hidden.trees]
+    trees = tuple(_in_float64(tree) for tree, some in zip(hidden.trees, possible, strict=True) if some)
     table = [
         [tree.emission[k] * share[j] if j >= 0 else None for k, j in enumerate(tree.column.tolist())] for tree in trees
     ]
-    return CodeProblem(trees, table, hidden.log_weight, float(sum(factor)), value)
+    return CodeProblem(trees, table, hidden.log_weight[possible], float(sum(factor)), value)
 
 
 def everything(problem: CodeProblem) -> Box:

@@ -18,7 +18,7 @@ from .code_problem import Box, CodeProblem, ascend, bounds, code_problem, everyt
 STARTS = 32
 """Draws from which better rows are sought."""
 CUTS = 10
-"""A box cut here counts as so many boxes of a forest: it takes as long."""
+"""A box cut here counts as so many boxes of a forest for each tree: it takes as long."""
 _AT_ONCE = 16
 
 
@@ -39,7 +39,7 @@ def hidden_modes(hidden: HiddenTrees, evidence: Evidence, budget: int) -> tuple[
         root = everything(problem)
         starts = np.vstack([np.column_stack(codes).astype(np.int64), bounds(problem, root).star])
         found.add(ascend(problem, starts))
-        log_bound = _search(problem, root, found, budget // CUTS)
+        log_bound = _search(problem, root, found, budget // (CUTS * len(problem.trees)))
     codes_found, log_density = found.all()
     order = np.argsort(-log_density, kind="stable")
     X = np.column_stack([value[codes_found[order, j]] for j, value in enumerate(problem.value)])
