@@ -10,7 +10,7 @@ MARGINAL_ROWS = 2.0
 """Rows of the table's marginal added to the codes of each leaf."""
 PAIR_ROWS = 30.0
 """Rows added to the codes of a child given each code of its parent in a leaf: the table's pairs, tilted."""
-_TABLE_ROWS = 200.0  # rows of the neighbours' pairs added to each code of the parent in the table's own pairs
+_TABLE_ROWS = (0.3, 3.0, 30.0, 200.0, 1_000.0)  # rows of the neighbours' pairs added to each code of the parent
 _FLOOR = 0.1  # rows of the child's marginal added to them
 _PAIR_WIDTH = 0.04  # neighbours in the table's pairs, in shares of the column
 _LEAF_WIDTH = 0.02  # and in the marginals of leaves
@@ -57,16 +57,20 @@ def table_edges(
             pair.append(marginal[k][None])
             continue
         up = above[k]
-        count = _pair_counts(codes[:, columns[up]], codes[:, j], len(marginal[up]), len(marginal[k]))
-        smooth = count
-        if ordered[up]:
-            smooth = neighbours(marginal[up], _PAIR_WIDTH).T @ smooth
-        if ordered[k]:
-            smooth = smooth @ neighbours(marginal[k], _PAIR_WIDTH)
-        smooth = smooth + _FLOOR * marginal[k]
-        given = count + _TABLE_ROWS * smooth / smooth.sum(axis=1, keepdims=True)
-        pair.append(marginal[up][:, None] * given / given.sum(axis=1, keepdims=True))
+        of = [_pair_counts(codes[half::2, columns[up]], codes[half::2, j], len(marginal[up]), len(marginal[k]))
+              for half in (0, 1)]  # fmt: skip
+        moves = neighbours(marginal[up], _PAIR_WIDTH) if ordered[up] else np.eye(len(marginal[up]))
+        near = neighbours(marginal[k], _PAIR_WIDTH) if ordered[k] else np.eye(len(marginal[k]))
+        both = [(count, moves.T @ count @ near + _FLOOR * marginal[k]) for count in (*of, of[0] + of[1])]
+        gain = [sum(float((of[1 - i] * np.log(_given(*both[i], rows))).sum()) for i in (0, 1)) for rows in _TABLE_ROWS]
+        pair.append(marginal[up][:, None] * _given(*both[2], _TABLE_ROWS[int(np.argmax(gain))]))
     return Edges(order, parent, ordered, marginal, pair)
+
+
+def _given(count: np.ndarray, smooth: np.ndarray, rows: float) -> np.ndarray:
+    """p(code of the child | code of the parent): counts, and some rows of smoothed ones, (K, H)."""
+    given = count + rows * smooth / smooth.sum(axis=1, keepdims=True)
+    return np.asarray(given / given.sum(axis=1, keepdims=True))
 
 
 def neighbours(marginal: np.ndarray, width: float) -> np.ndarray:
