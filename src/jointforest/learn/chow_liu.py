@@ -21,7 +21,7 @@ from .base import Rows
 
 N_BINS = 64
 """Most codes of a numeric column."""
-LEAF_NODES = 60
+LEAF_NODES = 120
 """Leaves of a tree of an adversarial forest, unless the user says otherwise."""
 
 

@@ -443,7 +443,7 @@ def test_settings_give_models_that_pass_their_checks(frame: pd.DataFrame, settin
         ({"max_samples": 1.0, "bootstrap": False}, "none is left to judge the rounds by; use less"),
         ({"delta": -0.1}, "delta must be a number between 0 and 0.5"),
         ({"delta": 0.6}, "delta must be a number between 0 and 0.5"),
-        ({"max_iters": -1}, "max_iters must be a whole number at least 0"),
+        ({"max_iters": -1}, "max_iters must be 'auto' or a whole number at least 0"),
         (
             {"leaf": "gamma"},
             "leaf must be one of 'normal', 'normal_moments', 'normal_mle', 'uniform', 'quantile', 'chow_liu', got",

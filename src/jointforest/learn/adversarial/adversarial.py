@@ -23,6 +23,9 @@ from ..chow_liu import LEAF_NODES, chow_liu_part, coded
 from ..densities import learn_densities
 from .rounds import Discriminator, RoundSettings, prune_forest, run
 
+ROUNDS = 10
+"""Most rounds after the first, unless the user says otherwise."""
+
 
 class AdversarialForest(TableLearner):
     """Learn the joint distribution of a table with an adversarial random forest.
@@ -43,7 +46,7 @@ class AdversarialForest(TableLearner):
     max_depth : int or None
         Limit of each tree.
     max_leaf_nodes : "auto", int or None
-        Most leaves of each tree; the best splits are made first. "auto": None, but 60 where ``leaf="chow_liu"``.
+        Most leaves of each tree; the best splits are made first. "auto": None, but 120 where ``leaf="chow_liu"``.
     bootstrap : bool
         Whether each tree is grown on rows drawn with replacement, or on a subsample drawn without.
     max_samples : int, float or None
@@ -51,8 +54,9 @@ class AdversarialForest(TableLearner):
         ``bootstrap``, else 0.632 of them.
     delta : float
         Rounds end when the out-of-bag accuracy is at most ``0.5 + delta``.
-    max_iters : int
-        Most rounds after the first.
+    max_iters : "auto" or int
+        Most rounds after the first. "auto": 10, but 0 where ``leaf="chow_liu"``: later rounds ask which columns depend
+        on each other inside a leaf, which these leaves know.
     early_stop : bool
         End when a round's accuracy is not below that of the round before.
     leaf : "normal", "normal_moments", "normal_mle", "uniform", "quantile" or "chow_liu"
@@ -123,7 +127,7 @@ class AdversarialForest(TableLearner):
         "max_leaf_nodes": ("auto", *FOREST["max_leaf_nodes"]),
         "max_samples": (Number(0), None),
         "delta": (Number(0, 0.5),),
-        "max_iters": (Number(0, whole=True),),
+        "max_iters": ("auto", Number(0, whole=True)),
         "leaf": ("normal", "normal_moments", "normal_mle", "uniform", "quantile", "chow_liu"),
         **LEAVES,
         "leaf_rows": ("all", "oob", "honest"),
@@ -140,7 +144,7 @@ class AdversarialForest(TableLearner):
         bootstrap: bool = True,
         max_samples: int | float | None = None,
         delta: float = 0.1,
-        max_iters: int = 10,
+        max_iters: int | str = "auto",
         early_stop: bool = True,
         leaf: str = "normal",
         bounds: str = "auto",
@@ -231,7 +235,7 @@ class AdversarialForest(TableLearner):
                 f"max_samples={self.max_samples!r} draws {n_draws} rows a tree; "
                 f"expected 1 to {2 * n}, the real and the synthetic ones"
             )
-        if not self.bootstrap and n_draws == 2 * n and self.max_iters > 0:
+        if not self.bootstrap and n_draws == 2 * n and self._rounds() > 0:
             raise ValueError(
                 f"max_samples={self.max_samples!r} with bootstrap=False draws every row for every tree: none is left "
                 "to judge the rounds by; use less, or bootstrap=True, or max_iters=0"
@@ -245,10 +249,16 @@ class AdversarialForest(TableLearner):
             bootstrap=self.bootstrap,
             n_draws=n_draws,
             delta=self.delta,
-            max_iters=self.max_iters,
+            max_iters=self._rounds(),
             early_stop=self.early_stop,
             n_jobs=self.n_jobs,
         )
+
+    def _rounds(self) -> int:
+        """Most rounds after the first."""
+        if isinstance(self.max_iters, str):  # "auto"
+            return 0 if self.leaf == "chow_liu" else ROUNDS
+        return self.max_iters
 
     def _leaf_nodes(self) -> int | None:
         """Most leaves of each tree."""
