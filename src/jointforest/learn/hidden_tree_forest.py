@@ -29,6 +29,9 @@ STATES = 256
 """States a column where there are many rows."""
 MANY_ROWS = 5_000
 """Rows from which on the states are `STATES`; of fewer rows, held-out rows choose."""
+BINS = 128
+"""Codes of a number where there are many rows."""
+_FEWEST_BINS = 16
 _PERTURB = 0.2  # spread of the log of mutual information, so that members differ
 
 
@@ -38,7 +41,7 @@ class HiddenTreeForest(Learner):
     Columns are joined in a tree by mutual information (Chow, Liu 1968), each has a hidden state, tables lead from
     state to state and from a state to the codes of the column's own scale: a hidden Chow-Liu tree (Liu, Van den
     Broeck, "Tractable Regularization of Probabilistic Circuits", NeurIPS 2021), here for tables of any columns. The
-    states start as the leaves of decision trees, and stepwise expectation maximisation improves them.
+    states start as clusters of rows, and stepwise expectation maximisation improves them.
 
     Parameters
     ----------
@@ -47,11 +50,12 @@ class HiddenTreeForest(Learner):
     n_states : "auto" or int
         States a column. More of them buy rows that cannot be told from real ones, fewer are smoother and faster.
         "auto": 256, and what held-out rows like best of up to 256 in tables of fewer than 5,000 rows.
-    n_bins : int
-        Most codes of a numeric column.
+    n_bins : "auto" or int
+        Most codes of a numeric column. "auto": 128; in tables of fewer than 5,000 rows the root of their number, at
+        least 16.
     start : "auto", "shared" or "local"
-        First states: the leaves of one decision tree over all columns, or of a tree for each column over it and its
-        nearest. "auto": what held-out rows like better.
+        First states: clusters of rows over all columns, or for each column others, of what depends on it. "auto":
+        what held-out rows like better.
     max_iter : int
         Most passes over the rows; they end when held-out rows (a tenth) gain no more.
     smoothing : "auto" or float
@@ -91,7 +95,7 @@ class HiddenTreeForest(Learner):
     _allowed: ClassVar[dict[str, Allowed]] = {
         "n_estimators": (Number(1, whole=True),),
         "n_states": ("auto", Number(1, 4_096, whole=True)),
-        "n_bins": (Number(2, 4_096, whole=True),),
+        "n_bins": ("auto", Number(2, 4_096, whole=True)),
         "start": ("auto", "shared", "local"),
         "max_iter": (Number(0, whole=True),),
         "smoothing": ("auto", Number(0)),
@@ -102,7 +106,7 @@ class HiddenTreeForest(Learner):
         n_estimators: int = 1,
         *,
         n_states: str | int = "auto",
-        n_bins: int = 128,
+        n_bins: str | int = "auto",
         start: str = "auto",
         max_iter: int = 8,
         smoothing: str | float = "auto",
@@ -160,7 +164,8 @@ class HiddenTreeForest(Learner):
         seed: int,
         settings: LearnSettings | None = None,
     ) -> HiddenTrees:
-        scales = tuple(learn_scale(c, cells[:, j], weight, self.n_bins) for j, c in enumerate(schema.columns))
+        n_bins = _bins(len(cells)) if isinstance(self.n_bins, str) else self.n_bins
+        scales = tuple(learn_scale(c, cells[:, j], weight, n_bins) for j, c in enumerate(schema.columns))
         codes = np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)])
         n_codes = np.array([scale.n_codes for scale in scales])
         is_ordered = np.array([not column.is_categorical for column in schema.columns])
@@ -211,6 +216,11 @@ class HiddenTreeForest(Learner):
             )
 
         return tell
+
+
+def _bins(n: int) -> int:
+    """Most codes of a number in a table of n rows."""
+    return BINS if n >= MANY_ROWS else max(_FEWEST_BINS, round(n**0.5))
 
 
 def _weights(given: Any, n: int) -> np.ndarray | None:

@@ -1,1 +1,1 @@
-"""Hidden trees learned from codes: structure, start from decision trees, stepwise EM."""
+"""Hidden trees learned from codes: structure, start from clusters, stepwise EM."""
