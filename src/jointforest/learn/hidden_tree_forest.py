@@ -11,7 +11,6 @@ import numpy as np
 from ..face.joint import Joint
 from ..ground.checks import Allowed, Number
 from ..hidden.hidden_trees import HiddenTrees
-from ..hidden.learn.blanks import learn_blanks
 from ..hidden.learn.choose import choose_settings
 from ..hidden.learn.learn import LearnSettings, Progress, learn_tree
 from ..hidden.part import HiddenPart
@@ -174,8 +173,7 @@ class HiddenTreeForest(Learner):
         trees = []
         for t, own in enumerate(seeds):
             member = self.settings_._replace(perturb=_PERTURB if t else 0.0)
-            tree = learn_tree(codes, n_codes, is_ordered, weight, member, own, self.n_jobs, self._progress(t))
-            trees.append(learn_blanks(tree, codes, weight, self.n_jobs))
+            trees.append(learn_tree(codes, n_codes, is_ordered, weight, member, own, self.n_jobs, self._progress(t)))
         log_weight = np.full(len(trees), -np.log(len(trees)))
         return HiddenTrees(schema, scales, tuple(trees), log_weight)
 

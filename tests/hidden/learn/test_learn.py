@@ -5,6 +5,7 @@ import pytest
 
 from jointforest.hidden.learn.em import mean_log_probability
 from jointforest.hidden.learn.learn import LearnSettings, learn_tree
+from jointforest.hidden.messages import log_probability
 
 
 def blocks(n, seed=0):
@@ -98,3 +99,22 @@ def test_all_cells_missing_but_one(start):
     args = (codes, np.full(4, 3), np.array([True, False, True, False]), None, LearnSettings(8, start, passes=2))
     tree = learn_tree(*args)
     assert all(np.isfinite(table).all() for table in tree.transition + tree.emission)
+
+
+def test_states_know_which_cells_are_missing_together():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (2_000, 3))
+    lost = rng.random(2_000) < 0.2
+    codes[lost, :2] = 4
+    settings = LearnSettings(n_states=8)
+    tree = learn_tree(codes, np.full(3, 4), np.zeros(3, bool), settings=settings, seed=0)
+    assert len(tree.blank) == 3 and not tree.blank[tree.node[2]].any()
+    together = dict.fromkeys([(True, True), (True, False), (False, True), (False, False)], 0.0)
+    for case in together:  # the sum over states of p(column 0 missing or not, column 1 missing or not)
+        own = [None] * 3
+        for column, missing in enumerate(case):
+            blank = tree.blank[tree.node[column]]
+            own[tree.node[column]] = (blank if missing else 1 - blank)[None]
+        together[case] = float(np.exp(log_probability(tree, own, 1)[0]))
+    assert together[True, True] == pytest.approx(lost.mean(), abs=0.03)
+    assert together[True, False] < 0.03 and together[False, True] < 0.03

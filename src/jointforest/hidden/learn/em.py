@@ -15,11 +15,16 @@ _FLOATS = 16_000_000  # most numbers in the messages of one kind of a piece
 
 
 def own_messages(tree: HiddenTree, codes: np.ndarray) -> list[np.ndarray]:
-    """p(code | state) of each node, m arrays (n, H_k); ones where the cell is missing (code K)."""
+    """p(cell | state) of each node, m arrays (n, H_k): of its code and that it is known, or of its being missing (K).
+
+    That a cell is missing counts in learning alone: so states know which cells are missing together.
+    """
     found = []
-    for table, j in zip(tree.emission, tree.column.tolist(), strict=True):
-        by_code = np.concatenate([table.T, np.ones((1, len(table)), table.dtype)])
-        found.append(by_code[codes[:, j]])
+    for k, j in enumerate(tree.column.tolist()):
+        known, missing = tree.emission[k].T, np.ones((1, tree.emission[k].shape[0]), tree.dtype)
+        if tree.blank and tree.blank[k].any():
+            known, missing = known * (1 - tree.blank[k]), tree.blank[k][None]
+        found.append(np.concatenate([known, missing])[codes[:, j]])
     return found
 
 
@@ -31,7 +36,7 @@ def expected_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | No
     upward = up(tree, own_messages(tree, codes), n)
     downward = down(tree, upward)
     ones = np.ones(n, tree.dtype) if weight is None else weight.astype(tree.dtype)
-    transition, emission = [], []
+    transition, emission, blank = [], [], []
     for k, j in enumerate(tree.column.tolist()):
         inside = upward.inside[k]
         states = downward.outside[k] * inside
@@ -39,9 +44,11 @@ def expected_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | No
         transition.append(tree.transition[k] * ((downward.above[k] * scale).T @ inside))
         K = tree.emission[k].shape[1]
         sums = csc_array((np.ones(n, tree.dtype), codes[:, j], np.arange(n + 1)), shape=(K + 1, n))
-        emission.append(np.ascontiguousarray((sums @ (states * scale))[:K].T))
+        cells = sums @ (states * scale)
+        emission.append(np.ascontiguousarray(cells[:K].T))
+        blank.append(cells[K])
     total = upward.log_probability if weight is None else weight * upward.log_probability
-    return Counts(transition, emission), float(total.sum())
+    return Counts(transition, emission, blank), float(total.sum())
 
 
 def improve(

@@ -92,7 +92,7 @@ def _first_centres(X: np.ndarray, n_clusters: int, rng: np.random.Generator, wei
 def features(codes: np.ndarray, columns: tuple[CodeColumn, ...]) -> list[np.ndarray]:
     """What clustering sees of each column: normal scores, or an indicator a level, all of unit variance.
 
-    Missing cells are at the mean.
+    Missing cells are at the mean, and have an indicator of their own.
 
     Returns
     -------
@@ -116,7 +116,12 @@ def _features(code: np.ndarray, column: CodeColumn, levels: int) -> np.ndarray:
     mean = column.marginal @ table
     spread = np.sqrt(column.marginal @ (table - mean) ** 2)
     table = (table - mean) / np.where(spread > 0, spread, 1.0)
-    return np.vstack([table, np.zeros(table.shape[1])]).astype(np.float32)[code]
+    seen = np.vstack([table, np.zeros(table.shape[1])]).astype(np.float32)[code]
+    missing = code == K
+    share = missing.mean()
+    if not _RARE <= share < 1.0:
+        return seen
+    return np.column_stack([seen, ((missing - share) / np.sqrt(share * (1 - share))).astype(np.float32)])
 
 
 def _levels(n_columns: int) -> int:

@@ -48,25 +48,30 @@ class Counts(NamedTuple):
     ----------
     transition : list of m arrays (H_parent, H_k)
     emission : list of m arrays (H_k, K)
+    blank : list of m arrays (H_k,)
+        Of missing cells.
     """
 
     transition: list[np.ndarray]
     emission: list[np.ndarray]
+    blank: list[np.ndarray]
 
 
 def count_states(states: np.ndarray, codes: np.ndarray, order: np.ndarray, parent: np.ndarray, n_codes: np.ndarray,
                  weight: np.ndarray | None) -> Counts:  # fmt: skip
     """Counts of rows whose states (n, d) are known, float32."""
     size = states.max(axis=0) + 1
-    transition, emission = [], []
+    transition, emission, blank = [], [], []
     for j, above in zip(order.tolist(), parent.tolist(), strict=True):
         H, K = int(size[j]), int(n_codes[j])
         up, wide = (states[:, order[above]], int(size[order[above]])) if above >= 0 else (0 * states[:, j], 1)
         pair = np.bincount(up * H + states[:, j], weights=weight, minlength=wide * H)
         cell = np.bincount(states[:, j] * (K + 1) + codes[:, j], weights=weight, minlength=H * (K + 1))
         transition.append(pair.reshape(wide, H).astype(np.float32))
-        emission.append(np.ascontiguousarray(cell.reshape(H, K + 1)[:, :K], dtype=np.float32))
-    return Counts(transition, emission)
+        cell = cell.reshape(H, K + 1).astype(np.float32)
+        emission.append(np.ascontiguousarray(cell[:, :K]))
+        blank.append(cell[:, K].copy())
+    return Counts(transition, emission, blank)
 
 
 def tree_of(counts: Counts, order: np.ndarray, parent: np.ndarray, columns: tuple[CodeColumn, ...],
@@ -74,7 +79,17 @@ def tree_of(counts: Counts, order: np.ndarray, parent: np.ndarray, columns: tupl
     """The tree whose tables are proportional to counts and what is added to them."""
     transition = [_transition(table, smoothing) for table in counts.transition]
     emission = [_emission(table, columns[j], smoothing) for table, j in zip(counts.emission, order, strict=True)]
-    return HiddenTree(order, parent, tuple(transition), tuple(emission))
+    blank = [
+        _blank(lost, table.sum(axis=1), smoothing) for lost, table in zip(counts.blank, counts.emission, strict=True)
+    ]
+    return HiddenTree(order, parent, tuple(transition), tuple(emission), tuple(blank))
+
+
+def _blank(lost: np.ndarray, known: np.ndarray, smoothing: Smoothing) -> np.ndarray:
+    """Share of missing cells by state, (H,), towards the column's own where rows are few."""
+    share = lost.sum() / max(float(lost.sum() + known.sum()), 1e-12)
+    added = np.float32(_LEAST if smoothing.marginal > 0.0 else 1e-9)
+    return (lost + added * np.float32(share)) / (lost + known + added)
 
 
 def _transition(count: np.ndarray, smoothing: Smoothing) -> np.ndarray:
