@@ -168,12 +168,12 @@ def test_thousands_of_levels(n_levels: int) -> None:
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_three_hundred_columns_of_fifty_rows() -> None:
+def test_more_columns_than_rows() -> None:
     rng = np.random.default_rng(0)
     z = rng.normal(size=(50, 1))
-    x = z + rng.normal(size=(50, 300))
+    x = z + rng.normal(size=(50, 80))
     x[rng.random(x.shape) < 0.05] = np.nan
-    frame = pd.DataFrame(x, columns=[f"v{j}" for j in range(300)])
+    frame = pd.DataFrame(x, columns=[f"v{j}" for j in range(80)])
     joint = learn(frame)
     density = joint.log_density(frame)
     assert np.isfinite(density).all()
