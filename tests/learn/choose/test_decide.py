@@ -86,13 +86,13 @@ def test_other_budgets_are_refused(wrong: object) -> None:
 
 def test_larger_tables_have_fewer_states_and_few_rows_too() -> None:
     def states(budget: str, n: int, d: int) -> int:
-        return int(candidates(budget_of(budget), n, d, None)[1].learner.n_states)
+        return int(candidates(budget_of(budget), n, d, None)[-1].learner.n_states)
 
     assert [states("default", n, 15) for n in (300, 4_096, 32_561, 10**6)] == [32, 256, 256, 128]
     assert states("fast", 32_561, 15) == 64
     assert states("best", 32_561, 15) == 512
     assert states("default", 10**7, 500) == 128
-    assert int(candidates(budget_of(60), 10**7, 500, None)[1].learner.n_states) == 16
+    assert int(candidates(budget_of(60), 10**7, 500, None)[-1].learner.n_states) == 16
 
 
 def test_settings_are_chosen_once() -> None:

@@ -18,8 +18,8 @@ class Budget(NamedTuple):
         Whether the clock decides what is left out. Named budgets decide by estimates alone: the same on any machine.
     n_states, n_members, n_passes : int
         Most states of hidden trees; how many trees; most passes over the rows.
-    n_trees : int
-        Trees of a forest.
+    n_trees, n_chow_liu : int
+        Trees of an adversarial forest, and of one with Chow-Liu leaves, which take long to ask; 0: none.
     rows : int
         Most rows on which candidates are compared.
     chooses_settings : bool
@@ -32,15 +32,32 @@ class Budget(NamedTuple):
     n_members: int
     n_passes: int
     n_trees: int
+    n_chow_liu: int
     rows: int
     chooses_settings: bool
 
 
 _FAST = Budget(
-    seconds=5.0, is_clock=False, n_states=64, n_members=1, n_passes=4, n_trees=10, rows=3_000, chooses_settings=False
+    seconds=5.0,
+    is_clock=False,
+    n_states=64,
+    n_members=1,
+    n_passes=4,
+    n_trees=10,
+    n_chow_liu=0,
+    rows=3_000,
+    chooses_settings=False,
 )
 _DEFAULT = Budget(
-    seconds=40.0, is_clock=False, n_states=256, n_members=1, n_passes=8, n_trees=30, rows=12_000, chooses_settings=True
+    seconds=40.0,
+    is_clock=False,
+    n_states=256,
+    n_members=1,
+    n_passes=8,
+    n_trees=30,
+    n_chow_liu=10,
+    rows=12_000,
+    chooses_settings=True,
 )
 _BEST = Budget(
     seconds=400.0,
@@ -49,6 +66,7 @@ _BEST = Budget(
     n_members=4,
     n_passes=8,
     n_trees=100,
+    n_chow_liu=30,
     rows=40_000,
     chooses_settings=True,
 )

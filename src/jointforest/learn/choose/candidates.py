@@ -42,8 +42,11 @@ def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candi
     """Learners for a table of n rows and d columns, the cheapest first."""
     row = 2.5e-7 * d  # of one tree
     trees = _TREES if _TREES * n * row <= _LITTLE * budget.seconds else budget.n_trees
-    forest = Candidate("adversarial forest", AdversarialForest(trees, n_jobs=n_jobs), row * trees)
-    return [forest, *_hidden(budget, n, d, n_jobs)]
+    found = [Candidate("adversarial forest", AdversarialForest(trees, n_jobs=n_jobs), row * trees)]
+    if budget.n_chow_liu:
+        learner = AdversarialForest(budget.n_chow_liu, leaf="chow_liu", n_jobs=n_jobs)
+        found.append(Candidate("forest with Chow-Liu leaves", learner, 2 * row * budget.n_chow_liu))
+    return [*found, *_hidden(budget, n, d, n_jobs)]
 
 
 def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidate]:
