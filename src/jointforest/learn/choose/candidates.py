@@ -53,7 +53,8 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidat
     """Hidden trees: in a small table, or for little work, with settings that are given; else they choose their own."""
     states = _states(budget, n, d)
     seconds = _hidden_seconds(d, states, budget.n_passes)
-    members = _MEMBERS if _MEMBERS * n * seconds <= 4 * _LITTLE * budget.seconds else budget.n_members
+    is_little = budget.chooses_settings and _MEMBERS * n * seconds <= 4 * _LITTLE * budget.seconds
+    members = _MEMBERS if is_little else budget.n_members
     name = f"{members} hidden tree{'s' * (members > 1)} of {states} states"
     if n >= FEW_ROWS and budget.chooses_settings:
         learner = HiddenTreeForest(members, n_states=states, max_iter=budget.n_passes, n_jobs=n_jobs)
