@@ -80,7 +80,7 @@ def test_settings_at_their_ends(settings: dict[str, Any]) -> None:
     ("settings", "message"),
     [
         ({"n_states": 0}, "n_states must be 'auto' or a whole number between 1 and 4096"),
-        ({"n_bins": 1}, "n_bins must be a whole number between 2"),
+        ({"n_bins": 1}, "n_bins must be 'auto' or a whole number between 2"),
         ({"n_estimators": 0}, "n_estimators must be a whole number at least 1"),
         ({"start": "warm"}, "start must be one of 'auto', 'shared', 'local'"),
         ({"smoothing": -1}, "smoothing must be 'auto' or a number at least 0"),
