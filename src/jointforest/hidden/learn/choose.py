@@ -9,9 +9,11 @@ import numpy as np
 
 from .columns import code_columns
 from .learn import LearnSettings, learn_and_test
+from .structure import coarse, mutual_information
 from .tables import is_smooth
 
 _WORK = 3e11  # multiply-adds of all trials together, about
+_SHARE = 0.5  # of the work of learning itself, at most
 _ROWS = 4_000  # rows that trials see in any case
 _TESTED = 400  # held-out rows that a small table's trials look at, over several splits
 _SPLITS = 4
@@ -69,12 +71,15 @@ def choose_settings(
     if len(rows) < 2 * 10:
         return best
     codes, weight, part = codes[rows], None if weight is None else np.asarray(weight)[rows], len(rows) / len(codes)
+    information = mutual_information(*coarse(codes, np.asarray(n_codes), np.asarray(is_ordered)), weight)
     n_splits = int(np.clip(np.ceil(_TESTED / (0.1 * len(rows))), 1, _SPLITS))
 
     def liked(trial: LearnSettings) -> float:
         smaller = trial._replace(n_states=max(round(trial.n_states * part), 1), perturb=0.0)
-        found = [learn_and_test(codes, n_codes, is_ordered, weight, smaller, seed + i, n_jobs)[1]
-                 for i in range(n_splits)]  # fmt: skip
+        found = [
+            learn_and_test(codes, n_codes, is_ordered, weight, smaller, seed + i, n_jobs, None, information)[1]
+            for i in range(n_splits)
+        ]
         return float(np.mean(found))
 
     free = set(free)
@@ -122,5 +127,5 @@ def _some(codes: np.ndarray, weight: np.ndarray | None, settings: LearnSettings,
     n, d = codes.shape
     rows = np.arange(n) if weight is None else np.flatnonzero(np.asarray(weight) > 0)
     whole = 3.0 * len(rows) * d * settings.n_states**2 * max(settings.passes, 1) * _N_TRIALS
-    most = max(int(len(rows) * min(1.0, (_WORK / whole) ** (1 / 3))), _ROWS)
+    most = max(int(len(rows) * min(_SHARE / _N_TRIALS, _WORK / whole) ** (1 / 3)), _ROWS)
     return np.sort(np.random.default_rng(seed).permutation(rows)[:most])

@@ -121,16 +121,22 @@ def learn_and_test(
     seed: int,
     n_jobs: int | None,
     progress: Progress | None = None,
+    information: np.ndarray | None = None,
 ) -> tuple[HiddenTree, float]:
-    """As `learn_tree`, with the mean log-probability of the rows held out (NaN where there are none)."""
+    """As `learn_tree`, with the mean log-probability of the rows held out (NaN where there are none).
+
+    ``information`` (d, d) is the columns' mutual information, where it is known; else it is measured.
+    """
     rng = np.random.default_rng(seed)
-    codes = np.ascontiguousarray(codes)
+    codes, n_codes, is_ordered = np.ascontiguousarray(codes), np.asarray(n_codes), np.asarray(is_ordered, dtype=bool)
     w = None if weight is None else np.asarray(weight, dtype=np.float64)
     learn, held = _split(len(codes), w, rng)
     rows, others = (_Rows(codes[at], None if w is None else w[at]) for at in (learn, held))
     with one_blas_thread():
-        return _learn(rows, others, np.asarray(n_codes), np.asarray(is_ordered, dtype=bool), settings, rng, n_jobs,
-                      progress)  # fmt: skip
+        if information is None:
+            information = mutual_information(*coarse(rows.codes, n_codes, is_ordered), rows.weight)
+        columns = code_columns(rows.codes, n_codes, is_ordered, rows.weight)
+        return _learn(rows, others, columns, information, settings, rng, n_jobs, progress)
 
 
 class _Rows(NamedTuple):
@@ -151,15 +157,13 @@ def _split(n: int, weight: np.ndarray | None, rng: np.random.Generator) -> tuple
 def _learn(
     rows: _Rows,
     held: _Rows,
-    n_codes: np.ndarray,
-    is_ordered: np.ndarray,
+    columns: tuple[CodeColumn, ...],
+    information: np.ndarray,
     settings: LearnSettings,
     rng: np.random.Generator,
     n_jobs: int | None,
     progress: Progress | None,
 ) -> tuple[HiddenTree, float]:
-    columns = code_columns(rows.codes, n_codes, is_ordered, rows.weight)
-    information = mutual_information(*coarse(rows.codes, n_codes, is_ordered), rows.weight)
     if settings.perturb > 0.0:
         noise = np.exp(settings.perturb * rng.standard_normal(information.shape))
         information = information * np.sqrt(noise * noise.T)
