@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .columns import code_columns
-from .learn import LearnSettings, learn_and_test
+from .learn import FEWEST, LearnSettings, learn_and_test
 from .structure import coarse, mutual_information
 from .tables import is_smooth
 
@@ -17,6 +17,7 @@ _SHARE = 0.5  # of the work of learning itself, at most
 _ROWS = 4_000  # rows that trials see in any case
 _TESTED = 400  # held-out rows that a small table's trials look at, over several splits
 _SPLITS = 4
+_ROWS_A_STATE = 8  # in tables too small to choose by
 _STATES = (4, 8, 16, 32, 64, 128, 256)
 _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "start": [{"start": "shared"}, {"start": "local"}],
@@ -68,8 +69,10 @@ def choose_settings(
     best = settings or LearnSettings()
     codes = np.asarray(codes)
     rows = _some(codes, weight, best, seed)
-    if len(rows) < 2 * 10:
-        return best
+    free = set(free)
+    if len(rows) < FEWEST:  # none would be held out
+        few = max(len(rows) // _ROWS_A_STATE, 1)
+        return best._replace(n_states=min(best.n_states, few)) if "n_states" in free else best
     codes, weight, part = codes[rows], None if weight is None else np.asarray(weight)[rows], len(rows) / len(codes)
     information = mutual_information(*coarse(codes, np.asarray(n_codes), np.asarray(is_ordered)), weight)
     n_splits = int(np.clip(np.ceil(_TESTED / (0.1 * len(rows))), 1, _SPLITS))
@@ -82,7 +85,6 @@ def choose_settings(
         ]
         return float(np.mean(found))
 
-    free = set(free)
     top = None
     if "n_states" in free:
         starts = [option["start"] for option in _OPTIONS["start"]] if "start" in free else [best.start]

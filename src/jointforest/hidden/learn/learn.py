@@ -18,11 +18,12 @@ from .tables import Counts, Smoothing, count_states, tree_of
 Progress = Callable[[int, int, float], None]
 
 _HELD_OUT = 0.1  # share of the rows that tell when to stop
-_FEWEST = 100  # rows below which none is held out and all passes are made
+FEWEST = 100
+"""Rows below which none is held out, and all passes are made."""
 _START_ROWS = 20_000  # most rows that first states are found from
 _ANNEALED = 0.5  # what is left of the rows added to transitions at first, after each pass
 _BATCHES = 24  # of a pass, at least
-_FEWEST_IN_BATCH = 8  # rows
+FEWEST_IN_BATCH = 8  # rows
 _PATIENCE = 2  # passes in a row that may bring no gain
 
 
@@ -147,7 +148,7 @@ class _Rows(NamedTuple):
 def _split(n: int, weight: np.ndarray | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Rows to learn from, and rows held out; rows of no weight are in neither."""
     rows = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
-    if len(rows) < _FEWEST:
+    if len(rows) < FEWEST:
         return rows, rows[:0]
     rows = rng.permutation(rows)
     few = int(_HELD_OUT * len(rows))
@@ -172,7 +173,7 @@ def _learn(
     tree = tree_of(counts, order, parent, columns, _smoothing(settings, 0))
     if settings.passes < 1 or len(rows.codes) == 0:
         return tree, mean_log_probability(tree, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
-    n_batches = int(np.clip(len(rows.codes) / _FEWEST_IN_BATCH, 1, max(_BATCHES, len(rows.codes) / settings.batch)))
+    n_batches = int(np.clip(len(rows.codes) / FEWEST_IN_BATCH, 1, max(_BATCHES, len(rows.codes) / settings.batch)))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
     best, found, worse = tree, -np.inf, 0
     for i in range(settings.passes):
