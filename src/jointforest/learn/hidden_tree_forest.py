@@ -27,7 +27,7 @@ from .checks import check_cells
 STATES = 256
 """States a column where there are many rows."""
 MANY_ROWS = 5_000
-"""Rows from which on the states are `STATES`; of fewer rows, held-out rows choose."""
+"""Rows from which on states and smoothing are given; of fewer rows, held-out rows choose them, too."""
 BINS = 128
 """Codes of a number where there are many rows."""
 _FEWEST_BINS = 16
@@ -58,8 +58,8 @@ class HiddenTreeForest(Learner):
     max_iter : int
         Most passes over the rows; they end when held-out rows (a tenth) gain no more.
     smoothing : "auto" or float
-        Rows added to each state's codes of a number, in the shape of the state's own normal. "auto": what held-out
-        rows like best.
+        Rows added to each state's codes of a number, in the shape of the state's own normal. "auto": 30, and in tables
+        of fewer than 5,000 rows what held-out rows like best.
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
     n_jobs : int or None
@@ -192,7 +192,7 @@ class HiddenTreeForest(Learner):
         else:
             settings = settings._replace(start=self.start)
         if isinstance(self.smoothing, str):
-            free += ["normal", "transition"]
+            free += ["normal", "transition"] if len(codes) < MANY_ROWS else []
         else:
             settings = settings._replace(smoothing=settings.smoothing._replace(normal=float(self.smoothing)))
         if not free or self.max_iter == 0:

@@ -60,7 +60,7 @@ class LearnSettings(NamedTuple):
     first: float = 0.6
     last: float = 0.02
     smoothing: Smoothing = Smoothing()
-    anneal: float = 5.0
+    anneal: float = 1.0
     full: int = 2
     perturb: float = 0.0
 

@@ -28,9 +28,9 @@ class Smoothing(NamedTuple):
         Rows by the shares of the child's states, however many ways.
     """
 
-    transition: float = 0.05
+    transition: float = 0.02
     normal: float = 30.0
-    marginal: float = 0.02
+    marginal: float = 0.01
     extra: float = 0.0
 
 
