@@ -6,6 +6,8 @@ learned on both, and the test rows are read once.
 
 from __future__ import annotations
 
+from argparse import Namespace
+
 import numpy as np
 import pandas as pd
 from _common import adult_split, arguments, finish, progress, read, timed, verdict
@@ -23,10 +25,10 @@ def as_levels(frame: pd.DataFrame) -> dict[str, str]:
     return dict.fromkeys(frame.columns, "categorical")
 
 
-def binary(options: object, name: str) -> dict:
-    data, quick = options.data, options.quick  # type: ignore[attr-defined]
+def binary(options: Namespace, name: str) -> dict:
+    data, quick = options.data, options.quick
     train, valid = (read(data, f"debd/{name}.{part}") for part in ("train", "valid"))
-    members = 2 if quick else options.members  # type: ignore[attr-defined]
+    members = 2 if quick else options.members
     tried = {}
     for states in STATES[:2] if quick else STATES:
         learner = HiddenTreeForest(n_states=states, kinds=as_levels(train), random_state=0)
@@ -44,8 +46,8 @@ def binary(options: object, name: str) -> dict:
     return {"table": name, **chosen, "NLL (nats)": nll} | verdict(nll, BINARY[name]) | {"fit (s)": seconds}
 
 
-def adult(options: object, seed: int) -> dict:
-    learn, test = adult_split(options.data, seed, 2_000 if options.quick else 23_000)  # type: ignore[attr-defined]
+def adult(options: Namespace, seed: int) -> dict:
+    learn, test = adult_split(options.data, seed, 2_000 if options.quick else 23_000)
     row: dict = {"split": seed}
     for members in (1, 4):
         joint = HiddenTreeForest(members, random_state=seed).fit(learn).joint_
@@ -66,9 +68,9 @@ def normal(seed: int) -> dict:
     return row | verdict(row["hidden trees, 4"], 7.2)
 
 
-def gef(options: object, name: str) -> dict:
-    frame = read(options.data, f"gef/{name}")  # type: ignore[attr-defined]
-    if options.quick:  # type: ignore[attr-defined]
+def gef(options: Namespace, name: str) -> dict:
+    frame = read(options.data, f"gef/{name}")
+    if options.quick:
         frame = frame.iloc[:300]
     order = np.random.default_rng(0).permutation(len(frame))
     cut = int(0.8 * len(frame))

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from argparse import Namespace
 from pathlib import Path
 
 import pandas as pd
@@ -99,9 +100,9 @@ def _first_call(frame: pd.DataFrame) -> None:
     joint.condition(sex="Female")
 
 
-def fresh(what: str, options: object, cache: str) -> dict:
+def fresh(what: str, options: Namespace, cache: str) -> dict:
     """What `worker` says, in a process with a numba cache of its own."""
-    command = [sys.executable, __file__, "--data", str(options.data), "--work", what]  # type: ignore[attr-defined]
+    command = [sys.executable, __file__, "--data", str(options.data), "--work", what]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "NUMBA_CACHE_DIR": cache})
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])

@@ -10,8 +10,8 @@ from ..table.evidence import Evidence
 from ..table.scale import distribution, draws
 from ..table.scale.scale import Scale
 from ..table.schema import Column
-from .evidence import CodeEvidence, lost_atoms
-from .hidden_trees import HiddenTrees
+from .evidence import CodeEvidence
+from .hidden_trees import HiddenTrees, lost_atoms
 from .posterior import CodePosterior, OneRow, by_batches
 
 Read = Callable[[Scale, np.ndarray], np.ndarray]
@@ -75,7 +75,7 @@ def pdf(
         return np.where(at_center(column, value)[:, None] == at_center(column, x), height, 0.0)
 
     def read(scale: Scale, p: np.ndarray) -> np.ndarray:
-        return p @ np.where(lost_atoms(scale, column, x), 0.0, distribution.pdf(scale, x).T)
+        return p @ np.where(np.isin(x, lost_atoms(scale, column)), 0.0, distribution.pdf(scale, x).T)
 
     return _but_nan(_ask(hidden, evidence, j, read, of_value, n_jobs, known), x)
 

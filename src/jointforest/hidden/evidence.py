@@ -11,7 +11,6 @@ from ..table.evidence import Evidence
 from ..table.scale.codes import codes_of
 from ..table.scale.restrict import restrict
 from ..table.scale.scale import Scale
-from ..table.schema import Column
 from .hidden_trees import HiddenTrees
 from .messages import Message
 from .tree import HiddenTree
@@ -59,7 +58,8 @@ def _of_column(hidden: HiddenTrees, evidence: Evidence, j: int, region: np.ndarr
     K = scale.n_codes
     code, log_base = codes_of(scale, evidence.value[:, j])
     code = code.astype(np.int64)
-    log_base[lost_atoms(scale, hidden.schema.columns[j], evidence.value[:, j])] = -np.inf
+    if len(hidden.lost[j]):
+        log_base[np.isin(evidence.value[:, j], hidden.lost[j])] = -np.inf
     if region is None or not (region >= 0).any():
         return CodeEvidence(code, log_base, (), np.empty((0, K)), evidence.value[:, j])
     numbers, place = np.unique(region, return_inverse=True)
@@ -92,13 +92,6 @@ def region_scale(scale: Scale, evidence: Evidence, number: int, atoms: tuple[flo
         place = np.searchsorted(atoms, cut.lo[is_atom])
         by_run[is_atom] = evidence.atom_log_weight[number][place]
     return replace(cut, log_mass=cut.log_mass + by_run) if by_run.any() else cut
-
-
-def lost_atoms(scale: Scale, column: Column, x: np.ndarray) -> np.ndarray:
-    """Which values are atoms of a column without grid that a region has left out of its scale, (n,)."""
-    if scale.step > 0.0 or not column.atoms:
-        return np.zeros(len(x), bool)
-    return np.isin(x, np.setdiff1d(column.atoms, scale.lo[scale.points]))
 
 
 def possible_rows(hidden: HiddenTrees, known: list[CodeEvidence]) -> list[np.ndarray | slice]:

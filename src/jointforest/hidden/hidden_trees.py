@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ..table.scale.scale import Scale
-from ..table.schema import Schema
+from ..table.schema import Column, Schema
 from .plain import stack
 from .tree import HiddenTree
 
@@ -42,6 +42,18 @@ class HiddenTrees:
         return None if all(inside.all() for inside in found) else tuple(found)
 
     @cached_property
+    def lost(self) -> tuple[np.ndarray, ...]:
+        """`lost_atoms` of each column."""
+        return tuple(map(lost_atoms, self.scales, self.schema.columns))
+
+    @cached_property
     def stacked(self) -> HiddenTree | None:
         """All trees as one, for one row of evidence: see `stack`."""
         return stack(self.trees, [scale.n_codes for scale in self.scales])
+
+
+def lost_atoms(scale: Scale, column: Column) -> np.ndarray:
+    """Atoms of a column without grid that a region has left out of its scale: they have no density either."""
+    if scale.step > 0.0 or not column.atoms:
+        return np.empty(0)
+    return np.setdiff1d(column.atoms, scale.lo[scale.points])

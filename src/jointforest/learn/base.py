@@ -63,6 +63,11 @@ class Learner(BaseEstimator):
         check_parameters(self._allowed, vars(self))
         n_threads(self.n_jobs)
 
+    def _name_columns(self, schema: Schema) -> None:
+        """Say what was seen in fit, as scikit-learn does."""
+        self.feature_names_in_ = np.array(schema.names, dtype=object)
+        self.n_features_in_ = len(schema.names)
+
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -90,6 +95,21 @@ class Rows(NamedTuple):
     X: np.ndarray
 
 
+def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
+    """A frame as learners take it.
+
+    Raises
+    ------
+    ValueError
+        If the table cannot be used (each message names the column).
+    """
+    schema = infer_schema(frame, kinds)
+    columns = kernel_columns(schema)
+    rows = Rows(schema, columns, snap(columns, encode(schema, frame)[0]))
+    check_cells(schema.names, rows.X)
+    return rows
+
+
 class TableLearner(Learner):
     """A learner to which all columns are alike: there is no target."""
 
@@ -113,12 +133,8 @@ class TableLearner(Learner):
             If a parameter is out of its range, or the table cannot be used (each message names the column).
         """
         self._check()
-        schema = infer_schema(X, self.kinds)
-        columns = kernel_columns(schema)
-        rows = Rows(schema, columns, snap(columns, encode(schema, X)[0]))
-        check_cells(schema.names, rows.X)
-        self.feature_names_in_ = np.array(schema.names, dtype=object)
-        self.n_features_in_ = len(schema.names)
+        rows = read_table(X, self.kinds)
+        self._name_columns(rows.schema)
         self.joint_ = Joint(self._learn(rows, X, self._draw_seed()))
         return self
 

@@ -14,15 +14,11 @@ from ..hidden.hidden_trees import HiddenTrees
 from ..hidden.learn.choose import choose_settings
 from ..hidden.learn.learn import LearnSettings, Progress, learn_tree
 from ..hidden.part import HiddenPart
-from ..model.model import Model
-from ..table.frames import encode
-from ..table.infer_schema import infer_schema
+from ..model.model import of_part
 from ..table.scale.codes import codes_of
 from ..table.scale.learn import learn_scale
-from ..table.schema import Schema, kernel_columns
-from ..trees.ranks import snap
-from .base import Learner
-from .checks import check_cells
+from ..table.schema import Schema
+from .base import Learner, read_table
 
 STATES = 256
 """States a column where there are many rows."""
@@ -145,14 +141,10 @@ class HiddenTreeForest(Learner):
             If a parameter is out of its range, or the table or the weights cannot be used.
         """
         self._check()
-        schema = infer_schema(X, self.kinds)
-        cells = snap(kernel_columns(schema), encode(schema, X)[0])
-        check_cells(schema.names, cells)
-        weight = _weights(sample_weight, len(cells))
-        self.feature_names_in_ = np.array(schema.names, dtype=object)
-        self.n_features_in_ = len(schema.names)
-        hidden = self._learn(schema, cells, weight, self._draw_seed())
-        self.joint_ = Joint(Model(schema, (HiddenPart(hidden),), np.zeros(1)))
+        rows = read_table(X, self.kinds)
+        weight = _weights(sample_weight, len(rows.X))
+        self._name_columns(rows.schema)
+        self.joint_ = Joint(of_part(HiddenPart(self._learn(rows.schema, rows.X, weight, self._draw_seed()))))
         return self
 
     def _learn(

@@ -19,13 +19,7 @@ def own_messages(tree: HiddenTree, codes: np.ndarray) -> list[np.ndarray]:
 
     That a cell is missing counts in learning alone: so states know which cells are missing together.
     """
-    found = []
-    for k, j in enumerate(tree.column.tolist()):
-        known, missing = tree.emission[k].T, np.ones((1, tree.emission[k].shape[0]), tree.dtype)
-        if tree.blank and tree.blank[k].any():
-            known, missing = known * (1 - tree.blank[k]), tree.blank[k][None]
-        found.append(np.concatenate([known, missing])[codes[:, j]])
-    return found
+    return [table[codes[:, j]] for table, j in zip(tree.by_cell, tree.column.tolist(), strict=True)]
 
 
 def expected_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None) -> tuple[Counts, float]:

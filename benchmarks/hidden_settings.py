@@ -1,0 +1,67 @@
+"""Settings of learning hidden trees: told-apart score against the rows learned, log-density of rows held out.
+
+No test rows are read: Adult's training table and shoppers, nine tenths to learn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from _common import arguments, finish, progress, read, timed
+
+from jointforest import fidelity
+from jointforest.face.joint import Joint
+from jointforest.hidden.hidden_trees import HiddenTrees
+from jointforest.hidden.learn.learn import LearnSettings, learn_tree
+from jointforest.hidden.learn.tables import Smoothing
+from jointforest.hidden.part import HiddenPart
+from jointforest.model.model import of_part
+from jointforest.table.frames import encode
+from jointforest.table.infer_schema import infer_schema
+from jointforest.table.scale.codes import codes_of
+from jointforest.table.scale.learn import learn_scale
+
+TABLES = ("adult_train", "synth/shoppers")
+SETTINGS = {
+    "default": {},
+    "local start": {"start": "local"},
+    "more smoothing": {"smoothing": Smoothing(0.05, 30.0, 0.02), "anneal": 5.0},
+    "less smoothing": {"smoothing": Smoothing(0.01, 30.0, 0.005), "anneal": 0.0, "first": 0.3},
+    "no normals": {"smoothing": Smoothing(normal=0.0)},
+    "no pass over all rows at once": {"full": 0},
+}
+
+
+def learn(frame: pd.DataFrame, settings: LearnSettings, seed: int) -> Joint:
+    schema = infer_schema(frame)
+    cells = encode(schema, frame)[0]
+    scales = tuple(learn_scale(column, cells[:, j], None, 128) for j, column in enumerate(schema.columns))
+    codes = np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)])
+    is_ordered = np.array([not column.is_categorical for column in schema.columns])
+    n_codes = np.array([scale.n_codes for scale in scales])
+    tree = learn_tree(codes, n_codes, is_ordered, None, settings, seed, -1)
+    return Joint(of_part(HiddenPart(HiddenTrees(schema, scales, (tree,), np.zeros(1)))))
+
+
+def main() -> None:
+    options = arguments(__doc__, states=dict(type=int, default=256), tables=dict(nargs="*", default=list(TABLES)))
+    states = 16 if options.quick else options.states
+    table = []
+    for name in options.tables:
+        frame = read(options.data, name)
+        order = np.random.default_rng(options.seed).permutation(len(frame))[: 1_500 if options.quick else None]
+        cut = int(0.9 * len(order))
+        rows, valid = (frame.iloc[part].reset_index(drop=True) for part in (order[:cut], order[cut:]))
+        for label, changed in SETTINGS.items():
+            settings = LearnSettings(**{"n_states": states, **changed})
+            seconds, joint = timed(lambda rows=rows, settings=settings: learn(rows, settings, options.seed))
+            score = fidelity(joint, rows, only=["told_apart"], random_state=options.seed).told_apart.score
+            held_out = float(joint.log_density(valid).mean())
+            table.append({"table": name, "settings": label, "score": score, "held-out log-density": held_out,
+                          "seconds": seconds})  # fmt: skip
+            progress(f"{table[-1]}")
+    finish("hidden_settings", {f"One hidden tree, {states} states": table}, {"seed": options.seed}, options.quick)
+
+
+if __name__ == "__main__":
+    main()
