@@ -232,6 +232,21 @@ def test_numbers_as_levels():
     assert unseen[:, 0].tolist() == [False, False, True]
 
 
+@pytest.mark.parametrize("categories", [[1, 5, 7], [0.5, 1.0, 2.25], pd.Index([1, 2.5, 7], dtype=object)])
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_categories_learned_as_numbers_are_numbers(categories, library):
+    frame = pd.DataFrame({"a": pd.Categorical([categories[k] for k in (0, 2, 1, 1)], categories, ordered=True)})
+    if library == "pyarrow":
+        frame = pa.table({"a": pa.array(frame["a"].astype(float)).dictionary_encode()})
+    schema = infer_schema(frame, {"a": "continuous"})
+    again = schema_from_dict(schema.to_dict())
+    X, _ = encode(again, frame)
+    assert X[:, 0].tolist() == [categories[k] for k in (0, 2, 1, 1)]
+    back = decode(again, X)
+    numbers = back["a"].to_list() if library == "pandas" else back["a"].to_pylist()
+    assert numbers == X[:, 0].tolist() and (library == "pyarrow" or back["a"].dtype.kind in "if")
+
+
 def test_decimals_come_back_as_written():
     frame = pd.DataFrame({"a": [0.1, 0.2, 0.3] * 10, "b": [0.05, 0.15, 1.35] * 10, "c": [0.25, 0.5, 1.75] * 10})
     schema = infer_schema(frame)

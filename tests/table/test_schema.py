@@ -4,8 +4,10 @@ import copy
 import datetime as dt
 import json
 import math
+from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from jointforest.table.check_schema import schema_from_dict
@@ -168,6 +170,55 @@ def test_zones():
     assert column.to_number(utc) == column.to_number("2024-07-01 12:00")
     assert column.from_number(column.to_number(utc)) == utc
     assert str(column.from_number(column.to_number(utc))) == "2024-07-01 12:00:00+02:00"
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "words"),
+    [
+        (
+            "2024-03-31 02:30",
+            "Europe/Berlin",
+            "does not exist in Europe/Berlin.*'2024-03-31 02:30:00.01:00', which is 2024-03-31 03:30:00 there, "
+            "or '2024-03-31 02:30:00.02:00', which is 2024-03-31 01:30:00",
+        ),
+        ("2024-03-31 01:30", "Europe/London", "does not exist.*01:30:00.00:00.*01:30:00.01:00"),
+        (
+            "2024-10-27 02:30",
+            "Europe/Berlin",
+            "comes twice in Europe/Berlin.*write '2024-10-27 02:30:00.02:00' or '2024-10-27 02:30:00.01:00'",
+        ),
+    ],
+)
+def test_times_that_clocks_skip_or_show_twice(text, zone, words):
+    column = Column("t", "datetime", f"datetime64[us, {zone}]", step=60.0)
+    for value in (text, dt.datetime.fromisoformat(text), np.datetime64(text), pd.Timestamp(text)):
+        with pytest.raises(ValueError, match=f"column 't': {text}:00 {words}") as error:
+            column.to_number(value)
+    for reading in [word for word in str(error.value).split("'") if word.startswith("20")]:  # each can be taken
+        assert column.to_number(reading) == dt.datetime.fromisoformat(reading).timestamp()
+    later = dt.datetime.fromisoformat(text).replace(fold=1)
+    assert column.to_number(later) == later.replace(tzinfo=ZoneInfo(zone)).timestamp()
+
+
+def test_a_day_starts_with_its_first_moment():
+    column = Column("t", "datetime", "datetime64[us, America/Sao_Paulo]", step=60.0)
+    for day in ("2018-11-04", dt.date(2018, 11, 4), np.datetime64("2018-11-04")):  # there was no midnight
+        assert str(column.from_number(column.to_number(day))) == "2018-11-04 01:00:00-02:00"
+
+
+def test_numbers_cannot_claim_to_be_categories():
+    for frame, dtype in (
+        ("pandas", "category[int64]"),
+        ("pandas", "category[str, ordered]"),
+        ("pandas", "category[object]"),
+        ("pandas", "dictionary<values=int64, indices=int8, ordered=0>[pyarrow]"),
+        ("pyarrow", "dictionary<values=double, indices=int8, ordered=0>"),
+        ("polars", "Categorical"),
+    ):
+        column = Column("a", "integer", dtype, step=1.0, minimum=0.0, maximum=9.0, n_observed=5)
+        data = Schema((column,), frame).to_dict()
+        with pytest.raises(ValueError, match=r"columns\[0\].dtype: a integer column cannot have the type"):
+            schema_from_dict(data)
 
 
 def test_unseen_penalty():

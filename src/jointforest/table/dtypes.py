@@ -28,7 +28,25 @@ _KNOWN = {
     "numpy": rf"{_NUMBER}|<U|StringDType\([^)]*\)|{_OBJECT}|datetime64\[(D|s|ms|us|ns)\]",
 }
 _IS_TEXT = re.compile(rf"{_PANDAS_TEXT}|object\[str.*|({_ARROW_TEXT}|dictionary<values={_ARROW_TEXT}.*)(\[pyarrow\])?")
+_IS_CATEGORY = re.compile(r"(category\[|dictionary<).*")
 _IS_MOMENT = re.compile(r"(datetime64|datetime|timestamp|date32|date64)\[.*|date|object\[date.*")
+
+
+def of_numbers(dtype: str) -> str:
+    """The dtype of a column of numbers that came as categories of this dtype; other dtypes as they are.
+
+    Examples
+    --------
+    >>> of_numbers("category[int64, ordered]"), of_numbers("float64")
+    ('int64', 'float64')
+    """
+    dictionary = re.fullmatch(r"dictionary<values=(.+), indices=\w+, ordered=[01]>((?:\[pyarrow\])?)", dtype)
+    if dictionary:
+        return dictionary.group(1) + dictionary.group(2)
+    category = re.fullmatch(r"category\[(.+?)(, ordered)?\]", dtype)
+    if category:
+        return "float64" if category.group(1) == "object" else category.group(1)
+    return dtype
 
 
 def check(frame: str, column: Column) -> None:
@@ -45,7 +63,7 @@ def check(frame: str, column: Column) -> None:
     is_text = (
         _IS_TEXT.fullmatch(dtype) or dtype in ("String", "Categorical", "Enum", "<U") or dtype.startswith("String")
     )
-    if is_text and column.kind not in CATEGORICAL_KINDS:
+    if (is_text or _IS_CATEGORY.fullmatch(dtype)) and column.kind not in CATEGORICAL_KINDS:
         raise ValueError(f"a {column.kind} column cannot have the type {dtype!r}")
     if is_text and not all(isinstance(level, str) for level in column.levels):
         raise ValueError(f"levels that are not text cannot have the type {dtype!r}")

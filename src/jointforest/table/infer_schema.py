@@ -11,6 +11,7 @@ import numpy as np
 
 from ..ground.warnings import warn
 from .cells import ColumnCells
+from .dtypes import of_numbers
 from .grids import MAX_CELLS, decimal_step, find_atoms, is_tied, time_step
 from .libraries import read
 from .restore import snapped
@@ -179,7 +180,8 @@ def _numeric(column: Column, cells: ColumnCells) -> Column:
     if column.kind == "datetime":
         raise ValueError(f"column {column.name!r}: got numbers in a column to be datetime; turn them into dates first")
     values = _finite(column, values)
-    column = replace(column, minimum=float(values.min()), maximum=float(values.max()))
+    dtype = of_numbers(column.dtype)
+    column = replace(column, dtype=dtype, minimum=float(values.min()), maximum=float(values.max()))
     if column.kind == "continuous":
         return column
     distinct, counts = np.unique(values, return_counts=True)

@@ -113,6 +113,8 @@ class Column:
         if self.kind == "datetime":
             try:
                 return times.seconds(value, self.origin, times.zone_of(self.dtype))
+            except times.ClockError as error:
+                raise ValueError(f"column {self.name!r}: {error}") from None
             except (ValueError, TypeError, OverflowError) as error:
                 raise ValueError(
                     f"column {self.name!r}: expected a date or time such as '2024-03-01 12:30', got {value!r} ({error})"

@@ -54,30 +54,28 @@ def zone(name: str) -> dt.tzinfo:
         raise ValueError(f"unknown time zone {name!r}; expected a name such as 'Europe/Berlin' or '+02:00'") from None
 
 
+class ClockError(ValueError):
+    """A time of day that clocks of the time zone never show, or show twice."""
+
+
 def seconds(value: Any, origin: float, zone_name: str | None) -> float:
     """Seconds from the origin to a moment given as datetime, date, numpy.datetime64 or ISO text.
 
-    A moment without time zone is taken in the column's; one with a time zone in a column without is an error.
+    A moment without time zone is taken in the column's; one with a time zone in a column without is an error. A date
+    alone is its first moment.
 
     Raises
     ------
+    ClockError
+        If clocks of the column's time zone never show such a time, or show it twice.
     ValueError
         If the value is no moment, or has a time zone that the column lacks.
     """
-    if isinstance(value, np.datetime64):
-        if np.isnat(value):
-            raise ValueError("not a time")
-        value = value.astype("datetime64[us]").item()
-    if isinstance(value, str):
-        value = dt.datetime.fromisoformat(value.strip())
-    elif isinstance(value, dt.date) and not isinstance(value, dt.datetime):
-        value = dt.datetime(value.year, value.month, value.day)
-    if not isinstance(value, dt.datetime):
-        raise ValueError("not a date or time")
-    if value != value:
-        raise ValueError("not a time")
+    value, is_day = _read(value)
     if value.tzinfo is None and zone_name is not None:
         value = value.replace(tzinfo=zone(zone_name))
+        if not is_day and value.fold == 0:  # fold=1 says which reading is meant, and so does an offset
+            _check_clock(value, zone_name)
     if value.tzinfo is not None:
         if zone_name is None:
             raise ValueError("the column has no time zone, so the value must have none")
@@ -85,6 +83,45 @@ def seconds(value: Any, origin: float, zone_name: str | None) -> float:
     # whole seconds and the rest apart: the difference from the origin is exact to the microsecond
     delta: dt.timedelta = value - _EPOCH
     return float(delta.days * 86400 + delta.seconds - origin) + delta.microseconds / 1e6
+
+
+def _read(value: Any) -> tuple[dt.datetime, bool]:
+    """A moment as a datetime, and whether it was a date alone."""
+    is_day = False
+    if isinstance(value, np.datetime64):
+        if np.isnat(value):
+            raise ValueError("not a time")
+        is_day = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D")
+        value = value.astype("datetime64[us]").item()
+    if isinstance(value, str):
+        text = value.strip()
+        is_day = ":" not in text and "T" not in text and " " not in text
+        value = dt.datetime.fromisoformat(text)
+    elif isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        is_day, value = True, dt.datetime(value.year, value.month, value.day)
+    if not isinstance(value, dt.datetime):
+        raise ValueError("not a date or time")
+    if value != value:
+        raise ValueError("not a time")
+    if value.tzinfo is None:  # a plain datetime: those of pandas look up their zone in their own way
+        value = dt.datetime.combine(value.date(), value.time())
+    return value, is_day
+
+
+def _check_clock(value: dt.datetime, zone_name: str) -> None:
+    """Raise `ClockError` if a time with its zone is skipped, or comes twice, where clocks are changed."""
+    before, after = (value.replace(fold=fold).utcoffset() for fold in (0, 1))
+    if before is None or after is None or before == after:
+        return
+    naive = value.replace(tzinfo=None)
+    first, second = (f"'{naive.replace(tzinfo=dt.timezone(offset)).isoformat(' ')}'" for offset in (before, after))
+    if before > after:
+        raise ClockError(f"{naive} comes twice in {zone_name}, where clocks are put back; write {first} or {second}")
+    jump = after - before
+    raise ClockError(
+        f"{naive} does not exist in {zone_name}, where clocks are put forward; write {first}, which is {naive + jump} "
+        f"there, or {second}, which is {naive - jump}"
+    )
 
 
 def moment(number: float, origin: float, dtype: str) -> dt.date | dt.datetime:

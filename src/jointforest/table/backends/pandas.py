@@ -94,8 +94,6 @@ def _array(column: Column, x: np.ndarray) -> Any:
         return pd.arrays.ArrowExtensionArray(arrow)
     if dtype.startswith("category["):
         inner, _, ordered = dtype[9:-1].partition(", ")
-        if not column.is_categorical:
-            return _plain(column, x, inner)
         categories = pd.Index(list(column.levels), dtype=_index_dtype(inner))
         kind = pd.CategoricalDtype(categories, ordered == "ordered")
         return pd.Categorical.from_codes(restore.codes(x), dtype=kind, validate=False)
