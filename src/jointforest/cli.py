@@ -280,13 +280,13 @@ def impute(
     joint = _load(model)
     frame = _read(table, form, na, joint)
     if method == "mean":
-        parts = [to_arrow(joint.impute(rows, n_jobs=jobs), joint.columns) for rows in _blocks(frame)]
+        parts = [to_arrow(joint.impute(rows, n_jobs=jobs), joint.schema.names) for rows in _blocks(frame)]
         _write(joint, pa.concat_tables(parts, promote_options="permissive"), output, form)
     elif draws is None:
         _write(joint, joint.impute(frame, "sample", None, seed, jobs), output, form)
     else:
-        tables = [to_arrow(drawn, joint.columns) for drawn in joint.impute(frame, "sample", draws, seed, jobs)]
-        name = "draw" if "draw" not in joint.columns else "draw_number"
+        tables = [to_arrow(drawn, joint.schema.names) for drawn in joint.impute(frame, "sample", draws, seed, jobs)]
+        name = "draw" if "draw" not in joint.schema.names else "draw_number"
         numbered = [
             drawn.add_column(0, name, pa.array([k + 1] * drawn.num_rows, pa.int64())) for k, drawn in enumerate(tables)
         ]
@@ -397,7 +397,7 @@ def _read(path: str, form: str | None, na: tuple[str, ...], joint: Joint | None 
 def _write(joint: Joint, frame: Any, path: str, form: str | None) -> None:
     from .io.tables import to_arrow, write_table
 
-    write_table(to_arrow(frame, joint.columns), path, form)
+    write_table(to_arrow(frame, joint.schema.names), path, form)
 
 
 def _by_blocks(frame: pa.Table, answer: Callable[[pa.Table], np.ndarray]) -> np.ndarray:

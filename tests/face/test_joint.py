@@ -192,6 +192,41 @@ def test_forms_of_evidence_agree() -> None:
     )
 
 
+def test_evidence_as_a_series_or_a_list_of_dicts() -> None:
+    columns = ["height", "sex", "day"]
+    row = TABLE[columns].astype(object).iloc[3].where([True, True, False], np.nan)
+    assert JOINT.given(row).mean("age") == JOINT.given(height=row["height"], sex=row["sex"]).mean("age")
+    assert JOINT.given(row, smoker=True).log_probability == JOINT.given({**row[:2]}, smoker=True).log_probability
+    rows = TABLE[columns].to_dict("records")
+    np.testing.assert_array_equal(JOINT.given(rows).mean("age"), JOINT.given(TABLE[columns]).mean("age"))
+    mixed = JOINT.given([{"age": jf.between(20, 30)}, {"sex": "Male", "age": None}, {}], smoker=False)
+    each = [JOINT.given(age=jf.between(20, 30), smoker=False), JOINT.given(sex="Male", smoker=False)]
+    expected = [one.mean("height") for one in (*each, JOINT.given(smoker=False))]
+    np.testing.assert_allclose(mixed.mean("height"), expected, rtol=1e-12)
+    assert JOINT.given([]).mean("height").shape == (0,) and JOINT.given([{}]).mean("height").shape == (1,)
+    assert JOINT.given(sex=("Male", "Female")).mean("age") == JOINT.given(sex=["Male", "Female"]).mean("age")
+    with pytest.raises(TypeError, match=r"list of rows.*pandas.DataFrame"):
+        JOINT.given([1, 2])
+
+
+def test_columns_named_by_whole_numbers() -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)))
+    frame["y"] = np.where(frame[0] > 0, "a", "b")
+    joint = jf.AdversarialForest(n_estimators=2, random_state=0).fit(frame).joint_
+    assert joint.columns == (0, 1, 2, "y") and list(joint.given().marginals()) == list(joint.kinds) == [0, 1, 2, "y"]
+    assert joint.sample(2, random_state=0).columns.equals(frame.columns)
+    assert (
+        joint.given({0: 1.0}).mean(1) == joint.query("E(`1` | `0` = 1.0)") == joint.given(pd.Series({0: 1.0})).mean(1)
+    )
+    gaps = frame.mask(np.random.default_rng(1).random(frame.shape) < 0.3)
+    gaps.loc[0, "y"] = "never seen"
+    with pytest.warns(jf.UnseenLevelWarning):
+        filled = joint.impute(gaps)
+    assert filled.columns.equals(frame.columns) and not filled.isna().any().any()
+    assert (filled[gaps.notna()] == gaps)[gaps.notna()].all().all()
+    assert filled.loc[0, "y"] == "never seen"
+
+
 def test_conditions_with_one_entry_a_row() -> None:
     who = JOINT.given(age=jf.between(np.array([20, 40]), np.array([39, 59])))
     assert who.mean("height") == NEAR([170.0, 180.0])
@@ -256,6 +291,14 @@ def test_evidence_without_support() -> None:
         (lambda: JOINT.query("E(agee)"), "did you mean 'age'"),
         (lambda: JOINT.log_density(TABLE.assign(extra=1)), "extra"),
         (lambda: JOINT.query("P(height = 170)"), "interval"),
+        (lambda: JOINT.given(age=(30, 40)), r"'age'.*between\(30, 40\) or \[30, 40\]\?"),
+        (lambda: JOINT.given({"age": 35}, height=(160.0, 170.0)), r"'height'.*between\(160.0, 170.0\)"),
+        (lambda: JOINT.given({"age": 35}, age=(30, 40)), r"'age'.*between\(30, 40\)"),
+        (lambda: JOINT.given(TABLE, day=("2024-01-01", "2024-01-02")), "'day'.*or .'2024-01-01', '2024-01-02'."),
+        (lambda: JOINT.given([{"age": (30, 40)}]), r"'age'.*between\(30, 40\)"),
+        (lambda: JOINT.probability({"age": (30, 40)}), r"'age'.*between\(30, 40\)"),
+        (lambda: JOINT.given([{"sex": "Male"}, {"agee": 3}]), "did you mean 'age'"),
+        (lambda: JOINT.given(pd.Series([1, 2])), "no column 0"),
     ],
 )
 def test_errors(call: object, words: str) -> None:

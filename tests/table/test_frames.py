@@ -141,6 +141,60 @@ def test_pandas_all_at_once_with_an_index():
     pd.testing.assert_frame_equal(back, frame, check_exact=True)
 
 
+def test_whole_numbers_as_names():
+    frame = pd.DataFrame({0: REAL, 17: TEXT, "y": WHOLE, "3": REAL})
+    pd.testing.assert_frame_equal(there_and_back(frame), frame, check_exact=True)
+    schema = infer_schema(frame, {0: "continuous"})
+    assert schema.names == ("0", "17", "y", "3") and schema.index(17) == schema.index("17") == 1
+    for name in (3, 1, True, 0.0, None):  # that name is the text '3'
+        with pytest.raises(ValueError, match="no column"):
+            schema.index(name)
+    X = encode(schema, frame[["y", 17]])[0]
+    assert np.isnan(X[:, [0, 3]]).all() and not np.isnan(X[:, [1, 2]]).any()
+    np.testing.assert_array_equal(
+        encode(schema, pl.from_pandas(frame.rename(columns=str)))[0], encode(schema, frame)[0]
+    )
+    with pytest.raises(ValueError, match="two columns have the name '3'"):
+        infer_schema(frame.rename(columns={17: 3}))
+    for wrong in ("", "x", "01", "-0", "1.0", "1_0", "1\u0663"):
+        data = schema.to_dict()
+        data["columns"][0]["name"] = wrong
+        with pytest.raises(ValueError, match=r"columns\[0\].has_number_name"):
+            schema_from_dict(data)
+    for key, value in (("has_number_name", 1), ("number_name", True)):
+        data = schema.to_dict()
+        data["columns"][0][key] = value
+        with pytest.raises(ValueError, match=key):
+            schema_from_dict(data)
+    with pytest.raises(ValueError, match=r"has_number_name: expected false"):
+        schema_from_dict(infer_schema(frame[[0]]).to_dict() | {"frame": "numpy"})
+
+
+def test_datetimes_as_objects_are_datetimes():
+    zoned = TIMES.tz_localize("Europe/Berlin")
+    for moments in (TIMES, zoned):
+        frame = pd.DataFrame({"t": pd.Series(gap(moments.to_pydatetime().tolist()), dtype=object)})
+        expected = pd.DataFrame(
+            {"t": pd.Series(gap(moments, pd.NaT)).astype(frame["t"].dropna().infer_objects().dtype)}
+        )
+        pd.testing.assert_frame_equal(there_and_back(frame), expected, check_exact=True)
+    mixed = pd.DataFrame({"t": pd.Series([TIMES[0], zoned[0]], dtype=object)})
+    with pytest.raises(TypeError, match=r"'t'.*time zones.*pandas.to_datetime.*utc=True"):
+        infer_schema(mixed)
+
+
+@pytest.mark.parametrize("labels", [None, ["low", "mid", "high"]])
+def test_intervals_of_cut_are_ordered_levels(labels):
+    cut = pd.cut(pd.Series(gap(WHOLE, np.nan)), [-1, 10, 20, 60], labels=labels)
+    frame = pd.DataFrame({"cut": cut})
+    column = infer_schema(frame).columns[0]
+    assert column.kind == "ordered" and column.levels == tuple(str(label) for label in cut.cat.categories)
+    back = there_and_back(frame)["cut"]
+    assert back.cat.ordered
+    assert back.cat.codes.tolist() == cut.cat.codes.tolist()
+    assert back.cat.categories.tolist() == [str(label) for label in cut.cat.categories]
+
+
 def test_polars_round_trip():
     assert_polars_equal(there_and_back(POLARS), POLARS, check_exact=True)
 
@@ -335,7 +389,8 @@ def test_empty_and_all_missing_queries():
         (pd.DataFrame({"b": ["yes"]}), "column 'b': expected one of its levels such as False, got 'yes'"),
         (pd.DataFrame({"N": [1.0]}), "does not have: 'N' .did you mean 'n'"),
         (pd.DataFrame([[1, 2]], columns=["n", "n"]), "two columns have the name 'n'"),
-        (pd.DataFrame({0: [1]}), "column names must be text"),
+        (pd.DataFrame({0.5: [1]}), "column names must be text"),
+        (pd.DataFrame({0: [1]}), "does not have: '0'"),
         (np.zeros((2, 3)), "the array has 3 columns, the model 4"),
     ],
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from ..explain.explanation import Explanation
@@ -30,11 +32,12 @@ from ..queries.rows.attribution import attribution
 from ..queries.rows.imputation import impute
 from ..queries.rows.sampling import sample
 from ..table import values as answers
-from ..table.build_evidence import build
-from ..table.conditions import AllOf
+from ..table.build_evidence import build, intersect
+from ..table.conditions import AllOf, PerRow
 from ..table.evidence import Evidence
 from ..table.fill import fill
 from ..table.frames import encode
+from ..table.meaning import refuse_pair
 from ..table.schema import Schema
 from ..table.unseen_levels import warn_unseen
 from .ask import ask
@@ -81,7 +84,7 @@ class Joint:
         self.fitted_by = fitted_by
 
     def __repr__(self) -> str:
-        names = ", ".join(self.columns[:4]) + (", ..." if len(self.columns) > 4 else "")
+        names = ", ".join(self.schema.names[:4]) + (", ..." if len(self.columns) > 4 else "")
         size = " + ".join(size_text(part) for part in part_sizes(self.model))
         return f"Joint({len(self.columns)} columns: {names}; {size})"
 
@@ -93,14 +96,14 @@ class Joint:
         return self.model.schema
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str | int, ...]:
         """Names of the columns, in order."""
-        return self.schema.names
+        return tuple(column.label for column in self.schema.columns)
 
     @property
-    def kinds(self) -> dict[str, str]:
+    def kinds(self) -> dict[str | int, str]:
         """Kind of each column: see `table.schema.KINDS`."""
-        return {column.name: column.kind for column in self.schema.columns}
+        return {column.label: column.kind for column in self.schema.columns}
 
     @property
     def n_trees(self) -> int:
@@ -213,9 +216,9 @@ class Joint:
 
         Parameters
         ----------
-        evidence : frame, str, dict, or None
-            A frame has one posterior a row. A text (``"age >= 40 and sex = 'Female'"``) or a dict of conditions by
-            column speaks of one row.
+        evidence : frame, list of dicts, str, dict, Series, or None
+            A frame has one posterior a row, and so has a list of dicts of conditions by column. A text (``"age >= 40
+            and sex = 'Female'"``), such a dict, or a pandas Series (one row of a frame) speaks of one row.
         **conditions
             Conditions by column, added to every row: a value, a list of values, `between`, `AnyOf`, `AllOf`, `Not`; or
             soft evidence, `likely` and `about`.
@@ -229,13 +232,18 @@ class Joint:
         ValueError
             Unknown columns, values that a column cannot have; `QuerySyntaxError` for a text that cannot be read.
         """
-        if evidence is not None and not isinstance(evidence, str | Mapping):
-            X, unseen = self._encode(evidence)
-            return Posterior(self.model, build(self.schema, X, unseen, conditions), one=False)
-        known = {} if evidence is None else conditions_of(self.schema, evidence)
-        for name, condition in conditions.items():
-            known[name] = AllOf(known[name], condition) if name in known else condition
-        return posterior_of(self.model, known)
+        if evidence is None or isinstance(evidence, str | Mapping) or nw.dependencies.is_pandas_series(evidence):
+            known = {} if evidence is None else conditions_of(self.schema, evidence)
+            for name, condition in conditions.items():
+                refuse_pair(self.schema[name], condition)
+                known[name] = AllOf(known[name], condition) if name in known else condition
+            return posterior_of(self.model, known)
+        if isinstance(evidence, list) and all(isinstance(row, Mapping) for row in evidence):
+            said = {name: PerRow([row.get(name) for row in evidence]) for name in dict.fromkeys(chain(*evidence))}
+            rows = build(self.schema, conditions=said, n=len(evidence))
+        else:
+            rows = self._evidence(evidence)
+        return Posterior(self.model, intersect(self.schema, rows, conditions), one=False)
 
     def condition(self, evidence: Any = None, /, **conditions: Any) -> Joint:
         """The joint distribution given evidence, as a joint of its own that can be saved, sampled and asked.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from ..explain.explain import explain
@@ -21,6 +22,7 @@ from ..table.build_evidence import build, intersect
 from ..table.conditions import AnyOf, check_hard, n_rows, normal
 from ..table.evidence import Evidence
 from ..table.frames import decode
+from ..table.meaning import refuse_pair
 from ..table.schema import Schema
 from .draws import draw
 from .marginal import Marginal
@@ -219,11 +221,14 @@ class Posterior:
         ValueError
             If there is soft evidence in the event: it neither happens nor not.
         """
-        conditions = conditions_of(self.weighed.model.schema, event)
+        schema = self.weighed.model.schema
+        conditions = conditions_of(schema, event)
         check_hard(conditions)
+        for name, condition in conditions.items():
+            refuse_pair(schema[name], condition)
         # A set, even of one value, is a region: its mass is wanted, not its density.
         region = {name: AnyOf(condition) for name, condition in conditions.items()}
-        both = intersect(self.weighed.model.schema, self.weighed.evidence, region)
+        both = intersect(schema, self.weighed.evidence, region)
         self.weighed.check(n_jobs)
         log_both = log_density(self.weighed.model, both, n_jobs)
         with np.errstate(invalid="ignore"):
@@ -234,7 +239,7 @@ class Posterior:
         """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``mean``, ``var``, ``std``, ``sample``."""
         return Marginal(self.weighed, column)
 
-    def marginals(self) -> dict[str, Marginal]:
+    def marginals(self) -> dict[str | int, Marginal]:
         """`marginal` of every column, in the table's order.
 
         Examples
@@ -245,7 +250,7 @@ class Posterior:
         >>> bool(found["body_mass_g"].mean() > 4500), found["island"].pmf("Biscoe") > 0.9
         (True, True)
         """
-        return {name: Marginal(self.weighed, name) for name in self.weighed.model.schema.names}
+        return {column.label: Marginal(self.weighed, column.name) for column in self.weighed.model.schema.columns}
 
     def pair(self, a: str, b: str, bins: int = 20, n_jobs: int | None = -1) -> Pair:
         """Joint distribution of two columns, in bins, exact: what a picture of two columns shows.
@@ -353,16 +358,18 @@ def posterior_of(model: Model, known: dict[str, Any]) -> Posterior:
 
 
 def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
-    """Conditions by column of a text or a dict.
+    """Conditions by column of a text, a dict, or a pandas Series whose index holds names of columns.
 
     Raises
     ------
     TypeError
         If it is neither.
     """
+    if nw.dependencies.is_pandas_series(said):
+        said = said.to_dict()
     if isinstance(said, str):
         return dict(parse_conditions(said, {column.name: column.kind for column in schema.columns}))
     if isinstance(said, Mapping):
-        return dict(said)
-    expected = "a text such as 'age >= 40', or a dict of conditions by column"
+        return {schema[name].name: condition for name, condition in said.items()}
+    expected = "a text such as 'age >= 40', or a dict (or pandas Series) of conditions by column"
     raise TypeError(f"expected {expected}, got {type(said).__name__}")

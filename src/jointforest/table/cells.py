@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,12 +59,15 @@ class FrameReader:
     n : int
     cells : function
         Reads the column of a name.
+    number_names : set of str
+        Those of the names that are whole numbers in the frame.
     """
 
     frame: Frame
     names: list[str]
     n: int
     cells: Callable[[str], ColumnCells]
+    number_names: Set[str] = frozenset()
 
 
 def numbers(sort: str, dtype: str, values: np.ndarray) -> ColumnCells:
@@ -102,6 +105,21 @@ def coded(
 def ticks(dtype: str, values: np.ndarray, missing: np.ndarray, per_second: float) -> ColumnCells:
     """Cells of a column of moments: int64 ticks since 1970-01-01 (UTC if there is a time zone)."""
     return ColumnCells("datetime", dtype, values, missing, per_second=per_second)
+
+
+_HINTS = {
+    "timedelta": "durations are taken as numbers: series.dt.total_seconds()",
+    "period": "periods are taken as dates: series.dt.to_timestamp()",
+    "interval": "intervals are taken as categories: pandas.cut makes them, and so does astype('category')",
+    "time": "times of day are taken as numbers, such as hours since midnight",
+    "datetime": "use pandas.to_datetime(series), with utc=True if time zones differ",
+    "complex": "make two columns of it: its real and its imaginary part",
+}
+
+
+def hint_for(kind: str, otherwise: str) -> str:
+    """What to do with values of a type that no column can have, by its name in small letters."""
+    return _HINTS.get(kind, otherwise)
 
 
 def unsupported(name: str, what: str, hint: str) -> TypeError:

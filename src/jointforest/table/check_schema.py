@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Set
 from typing import Any, cast
 
 from . import dtypes
@@ -31,6 +33,8 @@ def schema_from_dict(data: Any) -> Schema:
             dtypes.check(data["frame"], column)
         except ValueError as error:
             raise ValueError(f"schema.columns[{j}].dtype: {error}") from None
+        if column.has_number_name and data["frame"] != "pandas":
+            raise ValueError(f"schema.columns[{j}].has_number_name: expected false in a {data['frame']} table")
     names = [column.name for column in columns]
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -39,7 +43,7 @@ def schema_from_dict(data: Any) -> Schema:
 
 
 def _column(entry: Any, at: str) -> Column:
-    _keys(entry, _FIELDS, at)
+    _keys(entry, _FIELDS, at, {"has_number_name"})
     name = _text(entry["name"], f"{at}.name", 0, 10_000)
     kind = _text(entry["kind"], f"{at}.kind", 1, 20)
     if kind not in KINDS:
@@ -54,7 +58,11 @@ def _column(entry: Any, at: str) -> Column:
     levels = tuple(_level(v, f"{at}.levels") for v in _list(entry["levels"], f"{at}.levels", MAX_LEVELS))
     minimum = _number(entry["minimum"], f"{at}.minimum", none=True)
     maximum = _number(entry["maximum"], f"{at}.maximum", none=True)
-    column = Column(name, kind, dtype, step, origin, atoms, levels, minimum, maximum, n_observed)
+    has_number_name = entry.get("has_number_name", False)
+    if type(has_number_name) is not bool or (has_number_name and not re.fullmatch(r"0|-?[1-9][0-9]{0,18}", name)):
+        raise ValueError(f"{at}.has_number_name: {name!r:.80} is no whole number")
+    numbers = (step, origin, atoms, levels, minimum, maximum)
+    column = Column(name, kind, dtype, *numbers, n_observed, has_number_name)
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
     return column
@@ -110,11 +118,11 @@ def _grid_and_atoms(column: Column, at: str) -> None:
         raise ValueError(f"{at}.atoms: two atoms in one grid cell")
 
 
-def _keys(entry: Any, expected: set[str], at: str) -> None:
+def _keys(entry: Any, expected: set[str], at: str, optional: Set[str] = frozenset()) -> None:
     if not isinstance(entry, dict):
         raise ValueError(f"{at}: expected an object, got {type(entry).__name__}")
-    if set(entry) != expected:
-        wrong = sorted(str(key) for key in set(entry) ^ expected)
+    if set(entry) - optional != expected:
+        wrong = sorted(str(key) for key in set(entry) - optional ^ expected)
         raise ValueError(f"{at}: fields missing or unknown: {', '.join(wrong)[:200]}")
 
 

@@ -35,13 +35,20 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
         for j in columns:
             out = _with_cells(out, j, _restored(schema.columns[j], frame, j, X, changed[:, j], out[:, j].tolist()))
         return out
+    numbered = any(column.has_number_name for column in schema.columns)
     if len(columns):
+        if numbered:  # narwhals has text for names
+            out.columns = list(schema.names)
+        if nw.dependencies.is_pandas_dataframe(frame):
+            frame = frame.rename(columns=str)
         wide = nw.from_native(out, eager_only=True)
         for j in columns:
             name = schema.names[j]
             cells = _restored(schema.columns[j], frame, j, X, changed[:, j], wide[name].to_list())
             wide = wide.with_columns(nw.new_series(name, cells, backend=wide.implementation))
         out = wide.to_native()
+        if numbered:
+            out.columns = [column.label for column in schema.columns]
     if nw.dependencies.is_pandas_dataframe(out) and nw.dependencies.is_pandas_dataframe(frame):
         out.index = frame.index
     return out

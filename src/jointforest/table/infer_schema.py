@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +16,7 @@ from .dtypes import of_numbers
 from .grids import MAX_CELLS, decimal_step, find_atoms, is_tied, time_step
 from .libraries import read
 from .restore import snapped
-from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema, near
+from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema, is_number_name, near
 from .times import zone, zone_of
 
 
@@ -54,7 +55,7 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     ['integer', 'continuous']
     """
     reader = read(frame)
-    kinds = dict(kinds or {})
+    kinds = {str(name) if is_number_name(name) else name: kind for name, kind in (kinds or {}).items()}
     if not reader.names:
         raise ValueError("the table has no columns")
     for name, kind in kinds.items():
@@ -64,8 +65,9 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
             raise ValueError(f"kinds: column {name!r}: {kind!r} is no kind of column; one of {', '.join(KINDS)}")
     if reader.n == 0:
         raise ValueError("the table has no rows; at least one is needed")
-    columns = tuple(_column(name, reader.cells(name), kinds.get(name)) for name in reader.names)
-    return Schema(columns, reader.frame)
+    columns = [_column(name, reader.cells(name), kinds.get(name)) for name in reader.names]
+    numbered = (replace(column, has_number_name=column.name in reader.number_names) for column in columns)
+    return Schema(tuple(numbered), reader.frame)
 
 
 def _column(name: str, cells: ColumnCells, kind: str | None) -> Column:
@@ -157,9 +159,14 @@ def _labels(column: Column, cells: ColumnCells) -> tuple[Level, ...]:
     """Levels of a column of labels: in the declared order, else sorted."""
     for label in cells.labels:
         if not isinstance(label, str | bool | int | float) or (isinstance(label, float) and math.isinf(label)):
+            hint = (
+                "take the category away, such as with astype('datetime64[us]')"
+                if isinstance(label, dt.date)
+                else "use astype(str)"
+            )
             raise TypeError(
                 f"column {column.name!r}: levels must be text, booleans or finite numbers, "
-                f"got {label!r} of type {type(label).__name__}; use astype(str)"
+                f"got {label!r} of type {type(label).__name__}; {hint}"
             )
     if len(set(cells.labels)) != len(cells.labels):
         twice = next(label for k, label in enumerate(cells.labels) if label in cells.labels[:k])

@@ -11,7 +11,7 @@ from . import interval_unions as run_sets
 from .cell_places import center, place
 from .conditions import AllOf, AnyOf, Interval, Not, PerRow, normal
 from .interval_unions import Run, Runs
-from .schema import Column
+from .schema import NUMERIC_KINDS, Column
 from .soft_conditions import Soft
 
 
@@ -48,8 +48,8 @@ def meaning_of(column: Column, condition: Any) -> float | Region | None:
     Raises
     ------
     ValueError
-        Levels that the column does not have, order asked of unordered levels, reversed intervals, and a set of single
-        values in a column with a density (an event of probability 0).
+        Levels that the column does not have, order asked of unordered levels, reversed intervals, a tuple of two values
+        where there is order, and a set of single values in a column with a density (an event of probability 0).
 
     Examples
     --------
@@ -57,8 +57,19 @@ def meaning_of(column: Column, condition: Any) -> float | Region | None:
     >>> meaning_of(age, Interval(40, 42)).runs, meaning_of(age, 40)
     (((39.5, 42.5),), 40.0)
     """
+    refuse_pair(column, condition)
     condition = normal(condition)
     return None if condition is None else _meaning(column, condition)
+
+
+def refuse_pair(column: Column, condition: Any) -> None:
+    """Raise ValueError for a tuple of two numbers or dates: an interval to some, two values to others."""
+    if isinstance(condition, tuple) and len(condition) == 2 and column.kind in (*NUMERIC_KINDS, "ordered"):
+        lo, hi = condition
+        raise ValueError(
+            f"column {column.name!r}: the pair ({lo!r}, {hi!r}) may be an interval or two values; "
+            f"did you mean between({lo!r}, {hi!r}) or [{lo!r}, {hi!r}]?"
+        )
 
 
 def contains(column: Column, condition: Any, number: float) -> bool:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -50,6 +51,8 @@ class Column:
         Range of the observed numbers; NaN in a categorical column.
     n_observed : int
         Number of cells seen at learning that were not missing.
+    has_number_name : bool
+        Whether the column's name in its frame is a whole number, whose text is ``name`` (pandas alone has such names).
 
     Examples
     --------
@@ -68,6 +71,12 @@ class Column:
     minimum: float = math.nan
     maximum: float = math.nan
     n_observed: int = 0
+    has_number_name: bool = False
+
+    @property
+    def label(self) -> str | int:
+        """The column's name in its frame."""
+        return int(self.name) if self.has_number_name else self.name
 
     @property
     def is_categorical(self) -> bool:
@@ -176,8 +185,8 @@ class Schema:
     def _number(self) -> dict[str, int]:
         return {name: j for j, name in enumerate(self.names)}
 
-    def index(self, name: str) -> int:
-        """Number of the column with this name.
+    def index(self, name: str | int) -> int:
+        """Number of the column with this name, or with this text for a name.
 
         Raises
         ------
@@ -185,16 +194,19 @@ class Schema:
             If there is no such column; the message lists similar names.
         """
         j = self._number.get(name) if isinstance(name, str) else None
+        if j is None and is_number_name(name):
+            j = self._number.get(str(name))
+            j = j if j is not None and self.columns[j].has_number_name else None
         if j is None:
             raise ValueError(f"no column {name!r} in the model; {near(name, self.names)}")
         return j
 
-    def __getitem__(self, name: str) -> Column:
+    def __getitem__(self, name: str | int) -> Column:
         return self.columns[self.index(name)]
 
     def to_dict(self) -> dict[str, Any]:
         """As plain dicts, lists, strings and finite numbers: for JSON; `check_schema.schema_from_dict` reads it."""
-        columns = [
+        columns: list[dict[str, Any]] = [
             {
                 "name": c.name,
                 "kind": c.kind,
@@ -206,6 +218,7 @@ class Schema:
                 "minimum": None if math.isnan(c.minimum) else c.minimum,
                 "maximum": None if math.isnan(c.maximum) else c.maximum,
                 "n_observed": c.n_observed,
+                **({"has_number_name": True} if c.has_number_name else {}),
             }
             for c in self.columns
         ]
@@ -234,6 +247,11 @@ def kernel_columns(schema: Schema) -> Columns:
         atom_value=np.array([value for c in numeric for value in c.atoms], dtype=np.float64),
         level_start=np.cumsum([0] + [len(c.levels) for c in categorical]).astype(np.int32),
     )
+
+
+def is_number_name(name: Any) -> bool:
+    """Whether a column's name is a whole number."""
+    return isinstance(name, Integral) and not isinstance(name, bool)
 
 
 def near(value: Any, known: Iterable[Any], n: int = 3) -> str:

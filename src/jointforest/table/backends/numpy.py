@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from .. import restore
-from ..cells import ColumnCells, FrameReader, absent, coded, empty, numbers, ticks, unsupported
+from ..cells import ColumnCells, FrameReader, absent, coded, empty, hint_for, numbers, ticks, unsupported
 from ..schema import Schema
 from ..times import PER_SECOND
 
@@ -47,7 +47,8 @@ def _cells(column: np.ndarray, name: str) -> ColumnCells:
         return coded("<U" if kind == "U" else dtype, codes, [str(label) for label in labels])
     if kind == "O":
         return _objects(column, name)
-    raise unsupported(name, f"a numpy array of type {dtype}", "use numbers, text, booleans or datetime64")
+    hint = "durations are taken as numbers: array / np.timedelta64(1, 's')" if kind == "m" else ""
+    raise unsupported(name, f"a numpy array of type {dtype}", hint or "use numbers, text, booleans or datetime64")
 
 
 def _objects(column: np.ndarray, name: str) -> ColumnCells:
@@ -67,8 +68,12 @@ def _objects(column: np.ndarray, name: str) -> ColumnCells:
     ):
         if all(isinstance(v, types) and (sort == "boolean" or not isinstance(v, bool)) for v in known):
             return numbers(sort, f"object[{described}{nan}]", restore.floats(column, missing))
-    shown = ", ".join(f"{count} {kind}" for kind, count in Counter(type(v).__name__ for v in known).most_common(4))
-    raise unsupported(name, f"a column of objects that holds {shown}", "make all its values text or all numbers")
+    kinds = Counter(type(v).__name__ for v in known)
+    shown = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(4))
+    lone = next(iter(kinds)).lower() if len(kinds) == 1 else ""
+    hint = "use array.astype('datetime64[us]'), or pandas.DataFrame(array)" if lone in ("datetime", "date") else ""
+    hint = hint or hint_for(lone, "make all its values text or all numbers")
+    raise unsupported(name, f"a column of objects that holds {shown}", hint)
 
 
 def build(schema: Schema, X: np.ndarray) -> np.ndarray:

@@ -9,24 +9,30 @@ import numpy as np
 import pandas as pd
 
 from .. import restore
-from ..cells import ColumnCells, FrameReader, check_names, coded, empty, numbers, ticks, unsupported
-from ..schema import Column, Schema
+from ..cells import ColumnCells, FrameReader, check_names, coded, empty, hint_for, numbers, ticks, unsupported
+from ..schema import Column, Schema, is_number_name
 from ..times import PER_SECOND, is_date
 from . import arrow as _arrow
 
 
 def read(frame: pd.DataFrame) -> FrameReader:
     """Take a frame apart; its index is ignored."""
-    names = check_names(list(frame.columns), "use df.columns = df.columns.astype(str)")
-    return FrameReader("pandas", names, len(frame), lambda name: _cells(frame[name], name))
+    labels = [str(label) if is_number_name(label) else label for label in frame.columns]
+    names = check_names(labels, "use df.columns = df.columns.map(str)")
+    label_of = dict(zip(names, frame.columns, strict=True))
+    numbered = frozenset(name for name in names if not isinstance(label_of[name], str))
+    return FrameReader("pandas", names, len(frame), lambda name: _cells(frame[label_of[name]], name), numbered)
 
 
 def _cells(series: pd.Series, name: str) -> ColumnCells:
     dtype = series.dtype
     text = str(dtype)
     if isinstance(dtype, pd.CategoricalDtype):
-        described = f"category[{dtype.categories.dtype}{', ordered' if dtype.ordered else ''}]"
-        return coded(described, series.cat.codes.to_numpy(), list(dtype.categories), True, bool(dtype.ordered))
+        labels, inner = list(dtype.categories), str(dtype.categories.dtype)
+        if isinstance(dtype.categories.dtype, pd.IntervalDtype):  # of pandas.cut: their text, in their order
+            labels, inner = [str(label) for label in labels], "object"
+        described = f"category[{inner}{', ordered' if dtype.ordered else ''}]"
+        return coded(described, series.cat.codes.to_numpy(), labels, True, bool(dtype.ordered))
     if isinstance(dtype, pd.ArrowDtype):
         return _arrow.cells(_arrow.chunked(series.array), name, f"{dtype.pyarrow_dtype}[pyarrow]")
     if isinstance(dtype, pd.StringDtype):
@@ -36,7 +42,8 @@ def _cells(series: pd.Series, name: str) -> ColumnCells:
     if isinstance(dtype, pd.SparseDtype):
         raise unsupported(name, text, "use series.sparse.to_dense()")
     if isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype) or dtype.kind in "mcV":
-        raise unsupported(name, text, "turn it into numbers (durations: .dt.total_seconds()) or text (astype(str))")
+        kind = text.partition("[")[0].rstrip("0123456789")
+        raise unsupported(name, text, hint_for(kind, "turn it into numbers, or into text (astype(str))"))
     if dtype.kind == "M":
         unit = np.datetime_data(dtype)[0] if isinstance(dtype, np.dtype) else dtype.unit
         stamps = series.to_numpy(dtype=f"datetime64[{unit}]")
@@ -75,15 +82,29 @@ def _objects(series: pd.Series, name: str) -> ColumnCells:
         days = series.where(~missing, None).to_numpy().astype("datetime64[D]")
         return ticks("object[date]", days.view(np.int64), missing, 1 / 86400)
     if inferred.startswith("datetime"):
-        raise unsupported(name, "an object column of datetimes", "use pandas.to_datetime(series)")
+        return _datetimes(series, name)
     kinds = Counter(type(value).__name__ for value in series[~missing])
     shown = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(4))
-    raise unsupported(name, f"an object column that holds {shown}", "make all its values text or all numbers")
+    hint = hint_for(next(iter(kinds)).lower() if len(kinds) == 1 else "", "make all its values text or all numbers")
+    raise unsupported(name, f"an object column that holds {shown}", hint)
+
+
+def _datetimes(series: pd.Series, name: str) -> ColumnCells:
+    """Cells of objects that are datetimes, as those of a column of datetimes: that is how they come back."""
+    try:
+        moments = pd.to_datetime(series)
+    except (ValueError, TypeError):
+        raise unsupported(
+            name, "an object column of datetimes with several time zones, or with none", hint_for("datetime", "")
+        ) from None
+    if moments.dtype.kind != "M":
+        raise unsupported(name, "an object column of datetimes with several time zones", hint_for("datetime", ""))
+    return _cells(moments, name)
 
 
 def build(schema: Schema, X: np.ndarray) -> pd.DataFrame:
     """Frame with the schema's columns from numbers and codes (n, d)."""
-    data = {column.name: _array(column, X[:, j]) for j, column in enumerate(schema.columns)}
+    data = {column.label: _array(column, X[:, j]) for j, column in enumerate(schema.columns)}
     return pd.DataFrame(data, index=pd.RangeIndex(len(X)), copy=False)
 
 

@@ -45,7 +45,11 @@ def _cells(series: pl.Series, name: str) -> ColumnCells:
     if isinstance(dtype, pl.Datetime):
         described = f"datetime[{dtype.time_unit}{f', {dtype.time_zone}' if dtype.time_zone else ''}]"
         return ticks(described, series.to_physical().fill_null(0).to_numpy(), missing, PER_SECOND[dtype.time_unit])
-    raise unsupported(name, str(dtype), "turn it into numbers (durations: .dt.total_seconds()) or text")
+    hints = {
+        "Duration": "turn it into numbers: .dt.total_seconds()",
+        "Time": "turn it into numbers, such as .dt.hour()",
+    }
+    raise unsupported(name, str(dtype), hints.get(str(dtype.base_type()), "turn it into numbers or text"))
 
 
 def _floats(series: pl.Series) -> np.ndarray:
