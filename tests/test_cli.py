@@ -200,7 +200,7 @@ def test_spellings_of_missing(run: object, home: Path) -> None:
     scores = run("score", home / "p.joint", "-", stdin=table).out.split()[1:]
     assert len(scores) == 4 and len(set(scores)) == 1
     other = run("score", home / "p.joint", "-", "--na", "NA", stdin=table)
-    assert "warning: levels never seen" in other.err and "'?'" in other.err
+    assert "warning: levels never seen" in other.err and "'?'" in other.err and "say so with --na" in other.err
 
 
 def test_impute(run: object, home: Path, tmp_path: Path) -> None:
@@ -215,6 +215,29 @@ def test_impute(run: object, home: Path, tmp_path: Path) -> None:
     drawn = pd.read_csv(io.StringIO(run(*words, "--draws", 3, stdin=table).out))
     assert drawn["draw"].tolist() == [1, 1, 2, 2, 3, 3] and drawn.loc[::2, "species"].eq("Gentoo").all()
     assert run("impute", home / "p.joint", "-", "--draws", 3).code == 2
+
+
+def test_imputed_tables_keep_the_text_of_known_cells(run: object, tmp_path: Path) -> None:
+    rows = ["00007;1,50;True;Zoë", "01234;;False;", "NA;2,25;;b", "00007;1,00;True;None"]
+    (tmp_path / "t.csv").write_bytes("\n".join(["zip;price;ok;name", *rows * 8]).encode("latin-1"))
+    how = ("--sep", ";", "--decimal", ",", "--encoding", "latin-1")
+    words = ("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint", "--kinds", "zip=categorical", *how)
+    done = run(*words, "--learner", "adversarial", "--trees", 2, "--seed", 0)
+    assert done.code == 0 and "warning" not in done.err
+    joint = jf.load(tmp_path / "m.joint")
+    assert joint.levels("zip") == ("00007", "01234") and joint.schema["price"].kind == "rounded"
+    words = ("impute", tmp_path / "m.joint", tmp_path / "t.csv", *how)
+    for more, n in (((), 1), (("--method", "sample", "--seed", 1), 1), (("--method", "sample", "--draws", 2), 2)):
+        lines = [line.split(";") for line in run(*words, *more).out.splitlines()]
+        number = lines[0][0] == "draw"
+        assert lines[0][number:] == ["zip", "price", "ok", "name"] and len(lines) == 1 + 32 * n
+        for filled, given in zip(lines[1:], rows * 8 * n, strict=True):
+            for cell, known in zip(filled[number:], given.split(";"), strict=True):
+                assert cell == known if known not in ("", "NA", "None") else cell
+        assert {line[number + 2] for line in lines[1:]} == {"True", "False"}
+    done = run(*words, "-o", tmp_path / "filled.parquet")
+    filled = pa.parquet.read_table(tmp_path / "filled.parquet")
+    assert done.code == 0 and filled["price"].to_pylist()[0] == 1.5 and filled["ok"].to_pylist()[0] is True
 
 
 def test_a_table_may_be_replaced_by_its_own_imputation(run: object, home: Path, tmp_path: Path) -> None:
@@ -248,6 +271,8 @@ def test_query_warns_without_support(run: object, home: Path) -> None:
         done.code == 0
         and done.err.startswith("warning: 1 of 1 rows of evidence are unlike")
         and done.err.count("\n") == 1
+        and "'jointforest score'" in done.err
+        and ".supported" not in done.err
     )
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 try:
     import click
@@ -17,7 +18,9 @@ except ImportError:
     sys.exit("error: the command line needs click and pyarrow: pip install 'jointforest[cli]'")
 
 from . import __version__
+from .ground.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
 from .io.answers import about_column, plain, shown
+from .io.csv_tables import NA, CsvForm, keep_texts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,11 +38,37 @@ _format = click.option(
     type=click.Choice(["csv", "parquet"]),
     help="Format of tables; default: by the ending.",
 )
-_na = click.option(
-    "--na", multiple=True, metavar="TEXT", help="What means missing in CSV, repeatable; default: '', NA, NaN and ?."
-)
 _seed = click.option("--seed", type=click.IntRange(0), help="Random seed; the same seed gives the same result.")
 _jobs = click.option("--jobs", type=int, default=-1, show_default=True, help="Threads; -1 is all cores.")
+
+
+class _Input(NamedTuple):
+    """How tables are read: their format, if it is said, and how CSV is written."""
+
+    form: str | None
+    csv: CsvForm
+
+
+def _reads(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of how its tables are read, as one argument ``source``; ``--format`` besides."""
+
+    @wraps(command)
+    def call(form: str | None, na: tuple[str, ...], sep: str, encoding: str, decimal: str, **rest: Any) -> None:
+        csv = CsvForm(na or NA, "\t" if sep in ("tab", "\\t") else sep, encoding, decimal)
+        command(source=_Input(form, csv), **rest)
+
+    missing = (
+        "What means missing in CSV, repeatable; default: an empty cell, ?, and NA, N/A, NaN, null, None and the like."
+    )
+    for option in (
+        click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal sign of numbers in CSV."),
+        click.option("--encoding", default="utf-8", help="Encoding of CSV read, such as latin-1 or utf-16."),
+        click.option("--sep", default=",", metavar="CHAR", help="What separates the cells of CSV read; tab for tabs."),
+        click.option("--na", multiple=True, metavar="TEXT", help=missing),
+        _format,
+    ):
+        call = option(call)
+    return call
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -62,8 +91,7 @@ def app() -> None:
 @click.option("--min-leaf", type=click.IntRange(1), help="Least number of rows in a leaf of a forest.")
 @_seed
 @_jobs
-@_format
-@_na
+@_reads
 def fit(
     table: str,
     output: str,
@@ -71,8 +99,7 @@ def fit(
     learner: str | None,
     target: str | None,
     kinds: tuple[str, ...],
-    form: str | None,
-    na: tuple[str, ...],
+    source: _Input,
     **more: Any,
 ) -> None:
     """Learn the joint distribution of TABLE, by the learner that held-out rows like best within the budget.
@@ -84,11 +111,12 @@ def fit(
     _check_together(budget, learner, target, more)
     settings: dict[str, Any] = {"random_state": more["seed"], "n_jobs": more["jobs"]}
     settings["kinds"] = dict(_kind(text) for text in kinds) or None
+    levels = [name for name, kind in (settings["kinds"] or {}).items() if kind == "categorical"]
     settings |= {"n_estimators": more["trees"]} if more["trees"] else {}
     settings |= {"min_samples_leaf": more["min_leaf"]} if more["min_leaf"] else {}
     work = _seconds(budget or "default")
     check_writable(output)
-    frame = _read(table, form, na)
+    frame = _read(table, source, text=levels)
     joint = _generative(frame, target, settings) if target else _joint(frame, learner, work, settings)
     joint.save(output)
     how = joint.fitted_by.in_words if joint.fitted_by else _size(joint.info())
@@ -196,15 +224,14 @@ def sample(
 @click.argument("table")
 @_jobs
 @_output
-@_format
-@_na
-def score(model: str, table: str, jobs: int, output: str, form: str | None, na: tuple[str, ...]) -> None:
+@_reads
+def score(model: str, table: str, jobs: int, output: str, source: _Input) -> None:
     """Write the log-density of each row of TABLE; their mean goes to standard error."""
     import pyarrow as pa
 
     joint = _load(model)
-    found = _by_blocks(_read(table, form, na, joint), lambda rows: joint.log_density(rows, jobs))
-    _write(joint, pa.table({"log_density": found}), output, form)
+    found = _by_blocks(_read(table, source, joint), lambda rows: joint.log_density(rows, jobs))
+    _write(joint, pa.table({"log_density": found}), output, source.form)
     if len(found):
         _say(f"mean log-density {found.mean():.6g} over {len(found)} rows")
 
@@ -216,8 +243,7 @@ def score(model: str, table: str, jobs: int, output: str, form: str | None, na: 
 @_seed
 @_jobs
 @_output
-@_format
-@_na
+@_reads
 def fidelity(
     model: str,
     table: str,
@@ -225,8 +251,7 @@ def fidelity(
     seed: int | None,
     jobs: int,
     output: str,
-    form: str | None,
-    na: tuple[str, ...],
+    source: _Input,
 ) -> None:
     """Say how true MODEL is to the TABLE that it was learned from; with -o write all figures as a table.
 
@@ -236,11 +261,11 @@ def fidelity(
     from .evaluation.fidelity import fidelity as measure
 
     joint = _load(model)
-    frame = _read(table, form, na, joint)
-    new = None if holdout is None else _read(holdout, form, na, joint)
+    frame = _read(table, source, joint)
+    new = None if holdout is None else _read(holdout, source, joint)
     found = measure(joint, frame, new, random_state=seed, n_jobs=jobs)
     if output != "-":
-        _write(joint, found.to_frame(), output, form)
+        _write(joint, found.to_frame(), output, source.form)
     click.echo(found)
 
 
@@ -254,8 +279,7 @@ def fidelity(
 @_seed
 @_jobs
 @_output
-@_format
-@_na
+@_reads
 def impute(
     model: str,
     table: str,
@@ -264,33 +288,39 @@ def impute(
     seed: int | None,
     jobs: int,
     output: str,
-    form: str | None,
-    na: tuple[str, ...],
+    source: _Input,
 ) -> None:
     """Fill the missing cells of TABLE.
 
-    With --draws, a first column "draw" numbers the tables 1, 2, ...
+    Known cells of CSV are written as they were read, with the same separators. With --draws, a first column "draw"
+    numbers the tables 1, 2, ...
     """
     if draws and method != "sample":
         raise click.UsageError("--draws goes with --method sample")
     import pyarrow as pa
 
-    from .io.tables import to_arrow
+    from .io.tables import format_of, read_with_texts, to_arrow, write_texts
 
     joint = _load(model)
-    frame = _read(table, form, na, joint)
+    as_text = format_of(output, source.form) == "csv"
+    frame, texts = read_with_texts(table, source.form, source.csv, _text_columns(joint), as_text)
     if method == "mean":
         parts = [to_arrow(joint.impute(rows, n_jobs=jobs), joint.schema.names) for rows in _blocks(frame)]
-        _write(joint, pa.concat_tables(parts, promote_options="permissive"), output, form)
-    elif draws is None:
-        _write(joint, joint.impute(frame, "sample", None, seed, jobs), output, form)
+        tables = [pa.concat_tables(parts, promote_options="permissive")]
     else:
-        tables = [to_arrow(drawn, joint.schema.names) for drawn in joint.impute(frame, "sample", draws, seed, jobs)]
+        drawn = joint.impute(frame, "sample", draws or 1, seed, jobs)
+        tables = [to_arrow(filled, joint.schema.names) for filled in drawn]
+    if texts is not None:
+        tables = [keep_texts(filled, texts, source.csv) for filled in tables]
+    if draws:
         name = "draw" if "draw" not in joint.schema.names else "draw_number"
-        numbered = [
-            drawn.add_column(0, name, pa.array([k + 1] * drawn.num_rows, pa.int64())) for k, drawn in enumerate(tables)
-        ]
-        _write(joint, pa.concat_tables(numbered, promote_options="permissive"), output, form)
+        number = [pa.array([k + 1] * len(frame), pa.int64()) for k in range(draws)]
+        tables = [filled.add_column(0, name, number[k]) for k, filled in enumerate(tables)]
+    whole = pa.concat_tables(tables, promote_options="permissive")
+    if texts is not None:
+        write_texts(whole, output, source.csv.separator)
+    else:
+        _write(joint, whole, output, source.form)
 
 
 @app.command()
@@ -322,23 +352,20 @@ def query(model: str, question: str, as_json: bool) -> None:
 @click.option("--proba", is_flag=True, help="Probabilities of the levels, a column each.")
 @_jobs
 @_output
-@_format
-@_na
-def predict(
-    model: str, table: str, target: str, proba: bool, jobs: int, output: str, form: str | None, na: tuple[str, ...]
-) -> None:
+@_reads
+def predict(model: str, table: str, target: str, proba: bool, jobs: int, output: str, source: _Input) -> None:
     """Predict a column of TABLE from the others: the most probable level, or the mean."""
     import pyarrow as pa
 
     joint = _load(model)
-    frame = _read(table, form, na, joint)
+    frame = _read(table, source, joint)
     if proba:
         share = _by_blocks(frame, lambda rows: joint.predict_proba(rows, target, jobs))
         found = {f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))}
-        _write(joint, pa.table(found), output, form)
+        _write(joint, pa.table(found), output, source.form)
     else:
         guess = _by_blocks(frame, lambda rows: joint.predict(rows, target, jobs))
-        _write(joint, pa.table({target: pa.array(guess, from_pandas=True)}), output, form)
+        _write(joint, pa.table({target: pa.array(guess, from_pandas=True)}), output, source.form)
 
 
 def main() -> None:
@@ -348,7 +375,7 @@ def main() -> None:
     """
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
-    warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
+    warnings.showwarning = lambda message, *_, **__: _say(f"warning: {_with_hint(message)}")
     try:
         code = app.main(standalone_mode=False)
     except click.ClickException as error:
@@ -360,6 +387,15 @@ def main() -> None:
         _say(f"error: {_in_words(error)}")
         code = 1
     sys.exit(code or 0)
+
+
+def _with_hint(warning: Warning | str) -> str:
+    """A warning in words, those of evidence with what to do on the command line."""
+    if isinstance(warning, UnsupportedEvidenceWarning):
+        return f"{warning.problem} (loosen the evidence; 'jointforest score' writes how likely each row of a table is)"
+    if isinstance(warning, UnseenLevelWarning):
+        return f"{warning.problem} (if one of them means missing, say so with --na)"
+    return str(warning)
 
 
 def _in_words(error: Exception) -> str:
@@ -385,13 +421,16 @@ def _load(path: str) -> Joint:
     return load(path)
 
 
-def _read(path: str, form: str | None, na: tuple[str, ...], joint: Joint | None = None) -> pa.Table:
+def _read(path: str, source: _Input, joint: Joint | None = None, text: Iterable[str] = ()) -> pa.Table:
     """A table; columns that the model knows as text are read as text."""
-    from .io.tables import NA, read_table
+    from .io.tables import read_table
 
-    columns = joint.schema.columns if joint else ()
-    text = [c.name for c in columns if c.levels and all(isinstance(level, str) for level in c.levels)]
-    return read_table(path, form, na or NA, text)
+    return read_table(path, source.form, source.csv, _text_columns(joint) if joint else text)
+
+
+def _text_columns(joint: Joint) -> list[str]:
+    """Columns whose levels are text."""
+    return [c.name for c in joint.schema.columns if c.levels and all(isinstance(level, str) for level in c.levels)]
 
 
 def _write(joint: Joint, frame: Any, path: str, form: str | None) -> None:

@@ -6,19 +6,33 @@ import sys
 import warnings
 
 
-class UnsupportedEvidenceWarning(UserWarning):
+class EvidenceWarning(UserWarning):
+    """A warning of evidence: what is wrong, and what to do in Python; the command line has hints of its own.
+
+    Attributes
+    ----------
+    problem : str
+        What is wrong, without the hint.
+    """
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        self.problem = problem
+        super().__init__(f"{problem} ({hint})" if hint else problem)
+
+
+class UnsupportedEvidenceWarning(EvidenceWarning):
     """The evidence is nothing like the table that was learned: the background answers, or nothing can."""
 
 
-class UnseenLevelWarning(UserWarning):
+class UnseenLevelWarning(EvidenceWarning):
     """Cells hold levels never seen at learning; they were taken as missing."""
 
 
-def warn(text: str, category: type[Warning]) -> None:
-    """Warn, with the place of the first caller outside the package."""
+def warn(warning: str | Warning, category: type[Warning] | None = None) -> None:
+    """Warn, with the place of the first caller outside the package; of a text, with its category."""
     level = 2
     frame = sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "jointforest":
         frame = frame.f_back
         level += 1
-    warnings.warn(text, category, stacklevel=level)
+    warnings.warn(warning, category, stacklevel=level)

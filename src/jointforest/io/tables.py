@@ -6,18 +6,19 @@ import errno
 import os
 import secrets
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+from .csv_tables import CsvForm, read_csv, write_csv_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NA = ("", "NA", "NaN", "?")
-"""What stands for a missing cell in CSV files."""
+_PLAIN = CsvForm()
 
 
-def read_table(path: str, form: str | None = None, na: Iterable[str] = NA, text: Iterable[str] = ()) -> pa.Table:
+def read_table(path: str, form: str | None = None, csv: CsvForm = _PLAIN, text: Iterable[str] = ()) -> pa.Table:
     """Read a table.
 
     Parameters
@@ -26,8 +27,8 @@ def read_table(path: str, form: str | None = None, na: Iterable[str] = NA, text:
         ``-`` is standard input.
     form : {"csv", "parquet"}, optional
         Default: by the file's ending; CSV for standard input.
-    na : iterable of str
-        Spellings of missing cells in CSV.
+    csv : CsvForm
+        How a CSV file is written.
     text : iterable of str
         Columns to be read as text from CSV, even if they look like numbers.
 
@@ -38,29 +39,26 @@ def read_table(path: str, form: str | None = None, na: Iterable[str] = NA, text:
     ValueError
         If it is no such table; the message names the file.
     """
+    return read_with_texts(path, form, csv, text, texts=False)[0]
+
+
+def read_with_texts(
+    path: str, form: str | None, csv: CsvForm, text: Iterable[str], texts: bool = True
+) -> tuple[pa.Table, pa.Table | None]:
+    """`read_table`, and of CSV (if ``texts``) the same cells as they are written, null where missing."""
     import pyarrow as pa
-    from pyarrow import csv, parquet
+    from pyarrow import parquet
 
     form = format_of(path, form)
     name = "standard input" if path == "-" else path
     source = _source(path)
+    if form == "csv":
+        table = read_csv(source, name, csv, text)
+        return table, read_csv(source, name, csv, table.column_names, doubt=False) if texts else None
     try:
-        if form == "parquet":
-            return parquet.read_table(source)
-        options = csv.ConvertOptions(
-            null_values=list(na),
-            strings_can_be_null=True,
-            quoted_strings_can_be_null="" in na,
-            column_types=dict.fromkeys(text, pa.string()),
-        )
-        table = csv.read_csv(source, parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options)
+        return parquet.read_table(source), None
     except pa.ArrowException as error:
-        raise ValueError(f"{name} is not a {form} table: {error}") from None
-    _check_separator(table, name)
-    for field in table.schema:
-        if pa.types.is_binary(field.type):
-            raise ValueError(f"{name}: column {field.name!r} holds bytes that are not UTF-8; convert the file to UTF-8")
-    return table
+        raise ValueError(f"{name} is not a parquet table: {error}") from None
 
 
 def write_table(table: pa.Table, path: str, form: str | None = None) -> None:
@@ -75,15 +73,25 @@ def write_table(table: pa.Table, path: str, form: str | None = None) -> None:
         Default: by the file's ending; CSV for standard output.
     """
     form = format_of(path, form)
+    _write_whole(path, lambda file: _write(table, file, form))
+
+
+def write_texts(table: pa.Table, path: str, separator: str) -> None:
+    """Write a table of texts as CSV, each text as it is; a file appears whole or not at all."""
+    _write_whole(path, lambda file: write_csv_texts(table, file, separator))
+
+
+def _write_whole(path: str, write: Callable[[BinaryIO], None]) -> None:
+    """Write standard output, or a file beside the one at the path that then takes its place."""
     if path == "-":
-        _write(table, sys.stdout.buffer, form)
+        write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
     target = Path(path)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with open(beside, "xb") as file:
-            _write(table, file, form)
+            write(file)
         os.replace(beside, target)
     except OSError as error:
         error.filename = path  # what the user named, not the file beside it
@@ -127,20 +135,6 @@ def to_arrow(frame: Any, names: Iterable[str]) -> pa.Table:
     import narwhals as nw
 
     return nw.from_native(frame, eager_only=True).to_arrow()
-
-
-def _check_separator(table: pa.Table, name: str) -> None:
-    """A ValueError if the one column of a CSV table looks like several, in its name and its first row."""
-    if table.num_columns != 1:
-        return
-    header = table.column_names[0]
-    first = str(table.column(0)[0].as_py()) if table.num_rows else header
-    for separator, said in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        if separator in header and first.count(separator) == header.count(separator):
-            raise ValueError(
-                f"{name}: its one column {header!r} looks like several, separated by {said}; "
-                "separate the cells by commas"
-            )
 
 
 def _source(path: str) -> Any:

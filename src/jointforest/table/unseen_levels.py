@@ -25,4 +25,4 @@ def warn_unseen(schema: Schema, frame: Any, unseen: np.ndarray) -> None:
         levels = list(dict.fromkeys(found))
         shown = ", ".join(repr(level) for level in levels[:5]) + (", ..." if len(levels) > 5 else "")
         parts.append(f"{schema.names[j]!r}: {shown} ({int(rows.sum())} cells)")
-    warn("levels never seen at learning count as missing: " + "; ".join(parts), UnseenLevelWarning)
+    warn(UnseenLevelWarning("levels never seen at learning count as missing: " + "; ".join(parts)))

@@ -83,7 +83,8 @@ class WeighedEvidence:
             raise ValueError(f"the evidence has probability 0: {self.text}; drop or widen one of its conditions")
         weak = int(np.sum(share > SUPPORT))
         if weak or impossible.any():
-            warn(_unsupported_text(weak, int(impossible.sum()), len(self)), UnsupportedEvidenceWarning)
+            hint = "see .supported; loosen the evidence, or leave those rows out"
+            warn(UnsupportedEvidenceWarning(_unsupported_text(weak, int(impossible.sum()), len(self)), hint))
 
     def _weigh_background(self, n_jobs: int | None) -> np.ndarray:
         if self._background is None:
@@ -107,4 +108,4 @@ def _unsupported_text(weak: int, impossible: int, n: int) -> str:
         )
     if impossible:
         said.append(f"{impossible} of {n} rows of evidence have probability 0: their answers are missing")
-    return "; ".join(said) + " (see .supported; loosen the evidence, or leave those rows out)"
+    return "; ".join(said)
