@@ -214,7 +214,7 @@ class ExpectedPredictor:
         Returns
         -------
         float64 array (n,), or (n, K) if the model has K sums
-            Exact for rows with few combinations of cells or few pairs of leaves, else from ``n_draws`` completions.
+            Exact for rows with few combinations of cells or few pairs of leaves, else from ``8 * n_draws`` completions.
         """
         rows = self._rows(X)
         if self._matched is None:
