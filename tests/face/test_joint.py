@@ -227,6 +227,32 @@ def test_columns_named_by_whole_numbers() -> None:
     assert filled.loc[0, "y"] == "never seen"
 
 
+@pytest.mark.filterwarnings("ignore:column.*all cells are missing")
+def test_columns_of_which_nothing_is_known(tmp_path: object) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"gone": np.nan, "x": rng.normal(size=60), "lost": None, "y": ["a", "b", "c"] * 20})
+    joint = jf.AdversarialForest(n_estimators=2, random_state=0).fit(frame).joint_
+    assert joint.columns == ("x", "y")
+    joint.save(tmp_path / "m.joint")
+    for one in (joint, jf.load(tmp_path / "m.joint"), joint.condition(y="a")):
+        drawn = one.sample(3, random_state=0)
+        assert drawn.columns.equals(frame.columns) and drawn[["gone", "lost"]].isna().all(axis=None)
+    gaps = frame.assign(x=frame["x"].mask(rng.random(60) < 0.3))
+    gaps.loc[3, "gone"], gaps.loc[4, "lost"] = 2.0, "found"
+    with pytest.warns(jf.UnseenLevelWarning, match="missing at learning, so that these say nothing: 'gone', 'lost'"):
+        filled = joint.impute(gaps)
+    assert filled["x"].notna().all() and filled.columns.equals(frame.columns)
+    assert filled["gone"].equals(gaps["gone"]) and filled.loc[4, "lost"] == "found"
+    with pytest.warns(jf.UnseenLevelWarning):
+        assert (joint.log_density(gaps) == joint.log_density(gaps[["y", "x"]])).all()
+    array = np.column_stack([np.full(60, np.nan), frame["x"], rng.normal(size=60)])
+    joint = jf.AdversarialForest(n_estimators=2, random_state=0).fit(array).joint_
+    array[5] = 7.0, np.nan, 1e-7
+    with pytest.warns(jf.UnseenLevelWarning, match="these say nothing: 'x0'"):
+        filled = joint.impute(array)
+    assert np.isfinite(filled[:, 1]).all() and filled[5, [0, 2]].tolist() == [7.0, 1e-7]
+
+
 def test_conditions_with_one_entry_a_row() -> None:
     who = JOINT.given(age=jf.between(np.array([20, 40]), np.array([39, 59])))
     assert who.mean("height") == NEAR([170.0, 180.0])

@@ -114,7 +114,7 @@ def test_few_rows_choose_for_themselves() -> None:
     ("frame", "message"),
     [
         (pd.DataFrame({"x": [1.0, np.inf]}), "'x'.*infinite"),
-        (pd.DataFrame({"x": [1.0, 2.0], "gone": [None, None]}), "'gone'.*all cells are missing"),
+        (pd.DataFrame({"x": [np.nan, np.nan], "gone": [None, None]}), "'gone'.*all cells are missing"),
         (pd.DataFrame({"x": [1e300, 1.0]}), "'x'.*too large.*divide"),
         (pd.DataFrame({"x": [1e-300, 2e-300]}), "'x'.*multiply"),
         (pd.DataFrame({"x": np.empty(0)}), "no rows"),

@@ -170,6 +170,85 @@ def test_whole_numbers_as_names():
         schema_from_dict(infer_schema(frame[[0]]).to_dict() | {"frame": "numpy"})
 
 
+ALL_MISSING = {
+    "pandas": pd.DataFrame(
+        {
+            "number": [np.nan] * 4,
+            "x": [0.5, 0.25, 0.125, 1.0],
+            "object": [None] * 4,
+            "text": pd.Series([None] * 4, dtype="str"),
+            "levels": pd.Categorical([None] * 4, ["u", "v"], ordered=True),
+            "numbers": pd.Categorical([None] * 4, [3, 4]),
+            "time": pd.to_datetime([None] * 4),
+            "zone": pd.to_datetime(pd.Series([None] * 4)).dt.tz_localize("Europe/Berlin"),
+            7: pd.Series([None] * 4, dtype="Int64"),
+            "boolean": pd.Series([None] * 4, dtype="boolean"),
+            "y": ["a", "b"] * 2,
+            "arrow": pd.Series([None] * 4, dtype=arrow_dtype(pa.string())),
+            "null": pd.Series([None] * 4, dtype=arrow_dtype(pa.null())),
+        }
+    ),
+    "polars": pl.DataFrame({"null": [None] * 4, "x": [1, 2, 3, 4]}).with_columns(
+        *(
+            pl.lit(None, dtype=kind).alias(str(kind))
+            for kind in (pl.String, pl.Categorical, pl.Enum(["a"]), pl.Boolean, pl.Int8, pl.Date)
+        ),
+        pl.lit(None, dtype=pl.Datetime("us", "UTC")).alias("t"),
+        pl.lit(None, dtype=pl.Decimal(10, 2)).alias("d"),
+    ),
+    "pyarrow": pa.table(
+        {"x": [1, 2, 3, 4]}
+        | {
+            str(kind): pa.nulls(4, kind)
+            for kind in (pa.null(), pa.string(), pa.bool_(), pa.date32(), pa.timestamp("ms"), pa.decimal128(5, 2))
+        }
+    ),
+    "numpy": np.array([[np.nan, 1.0, np.nan, 2.0], [np.nan, 2.0, np.nan, 5.0]]),
+}
+
+
+@pytest.mark.parametrize("library", ALL_MISSING)
+def test_columns_without_any_known_cell_come_back_as_they_were(library):
+    frame = ALL_MISSING[library]
+    with pytest.warns(UserWarning, match="columns .*: all cells are missing, so that nothing is known of them") as told:
+        back = there_and_back(frame)
+    assert len(told) == 1
+    if library == "pandas":
+        pd.testing.assert_frame_equal(back, frame, check_exact=True)
+    elif library == "polars":
+        assert_polars_equal(back, frame, check_exact=True, categorical_as_str=True)
+    elif library == "pyarrow":
+        assert back.equals(frame)
+    else:
+        np.testing.assert_array_equal(back, frame)
+
+
+@pytest.mark.filterwarnings("ignore:column.*all cells are missing")
+def test_columns_without_any_known_cell_say_nothing():
+    schema = infer_schema(ALL_MISSING["pandas"])
+    assert schema.names == ("x", "y") and schema.places.tolist() == [1, 10]
+    with pytest.raises(ValueError, match="column 'number': all its cells were missing at learning"):
+        schema.index("number")
+    X, _ = encode(schema, pd.DataFrame({"number": [1.0], "y": ["b"], 7: ["anything"]}))
+    np.testing.assert_array_equal(X, [[np.nan, 1.0]])
+    X, _ = encode(infer_schema(ALL_MISSING["numpy"]), np.array([[1.0, 2.0, 3.0, 4.0]]))
+    np.testing.assert_array_equal(X, [[2.0, 4.0]])
+    rest = schema.without(0)
+    assert rest.names == ("y",) and rest.whole.names == tuple(n for n in schema.whole.names if n != "x")
+    for key, value in (
+        ("place", 12.0),
+        ("place", 99),
+        ("place", 0),
+        ("n_observed", 3),
+        ("name", "x"),
+        ("dtype", "Null"),
+    ):
+        data = schema.to_dict()
+        data["unknown"][-1][key] = value
+        with pytest.raises(ValueError, match=r"schema\.(unknown|columns)"):
+            schema_from_dict(data)
+
+
 def test_datetimes_as_objects_are_datetimes():
     zoned = TIMES.tz_localize("Europe/Berlin")
     for moments in (TIMES, zoned):

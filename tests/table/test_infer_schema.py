@@ -165,7 +165,7 @@ def test_overrides(values, asked, step, atoms, levels):
         ([1.0, np.inf], None, "column 'x': 1 infinite value;"),
         ([-np.inf, np.inf], "continuous", "column 'x': 2 infinite values"),
         ([np.inf, 1.0], "categorical", "column 'x': 1 infinite"),
-        ([None, None], None, "column 'x': all cells are missing.*drop"),
+        ([None, None], None, "column 'x': all cells are missing.*no other"),
         ([np.nan, np.nan], None, "column 'x': all cells are missing"),
         (pd.Categorical([None], categories=["a"]), None, "column 'x': all cells are missing"),
         ([], None, "no rows"),

@@ -48,7 +48,7 @@ def condition(hidden: HiddenTrees, evidence: Evidence) -> HiddenTrees:
         pinned, scale = _cut(column, hidden.scales[j], evidence, j)
         columns.append(pinned)
         scales.append(scale)
-    schema = Schema(tuple(columns), hidden.schema.frame)
+    schema = replace(hidden.schema, columns=tuple(columns))
     return HiddenTrees(schema, tuple(scales), tuple(trees), np.array(joint) - np.logaddexp.reduce(joint))
 
 

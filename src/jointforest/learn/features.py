@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..table.unseen_levels import warn_unseen
 
 def feature_schema(schema: Schema, d: int) -> Schema:
     """The first d columns."""
-    return Schema(schema.columns[:d], schema.frame)
+    return replace(schema, columns=schema.columns[:d])
 
 
 def read_features(schema: Schema, d: int, X: Any) -> Evidence:
@@ -26,10 +27,13 @@ def read_features(schema: Schema, d: int, X: Any) -> Evidence:
     return know_features(schema, cells, unseen)
 
 
-def read_others(schema: Schema, target: int, X: Any) -> Evidence:
-    """`read_features` of all columns but one, of which nothing is known."""
-    others = Schema(schema.columns[:target] + schema.columns[target + 1 :], schema.frame)
-    cells, unseen = encode(others, X)
+def read_others(schema: Schema, target: int, X: Any, extra: str = "refuse") -> Evidence:
+    """`read_features` of all columns but one, of which nothing is known, whether X has it or not.
+
+    Columns that the joint does not have are refused, or with ``extra="ignore"`` left aside.
+    """
+    others = schema.without(target)
+    cells, unseen = encode(others, X, None if extra == "ignore" else (schema.names[target],))
     warn_unseen(others, X, unseen)
     return build(schema, np.insert(cells, target, np.nan, axis=1), np.insert(unseen, target, False, axis=1))
 

@@ -12,6 +12,8 @@ from .schema import FRAMES, GRID_KINDS, KINDS, MAX_ATOMS, MAX_LEVELS, Column, Fr
 from .times import TIME_STEPS
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
+_OPTIONAL = {"has_number_name"}
+MAX_UNKNOWN = 100_000
 
 
 def schema_from_dict(data: Any) -> Schema:
@@ -22,28 +24,39 @@ def schema_from_dict(data: Any) -> Schema:
     ValueError
         Naming the field that is not as it must be.
     """
-    _keys(data, {"frame", "columns"}, "schema")
+    _keys(data, {"frame", "columns"}, "schema", {"unknown"})
     if not isinstance(data["frame"], str) or data["frame"] not in FRAMES:
         raise ValueError(f"schema.frame: expected one of {', '.join(FRAMES)}, got {data['frame']!r:.80}")
     if not isinstance(data["columns"], list) or not data["columns"]:
         raise ValueError("schema.columns: expected a non-empty list")
-    columns = tuple(_column(entry, f"schema.columns[{j}]") for j, entry in enumerate(data["columns"]))
-    for j, column in enumerate(columns):
-        try:
-            dtypes.check(data["frame"], column)
-        except ValueError as error:
-            raise ValueError(f"schema.columns[{j}].dtype: {error}") from None
-        if column.has_number_name and data["frame"] != "pandas":
-            raise ValueError(f"schema.columns[{j}].has_number_name: expected false in a {data['frame']} table")
-    names = [column.name for column in columns]
+    frame = cast(Frame, data["frame"])
+    columns = tuple(_column(entry, f"schema.columns[{j}]", frame) for j, entry in enumerate(data["columns"]))
+    schema = Schema(columns, frame, _unknown(data.get("unknown", []), frame, len(columns)))
+    names = schema.whole.names
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"schema.columns: the name {twice!r} is there twice")
-    return Schema(columns, cast(Frame, data["frame"]))
+    return schema
 
 
-def _column(entry: Any, at: str) -> Column:
-    _keys(entry, _FIELDS, at, {"has_number_name"})
+def _unknown(entries: Any, frame: Frame, d: int) -> tuple[tuple[int, Column], ...]:
+    """Columns of which nothing is known, and their places among d others."""
+    found: list[tuple[int, Column]] = []
+    for k, entry in enumerate(_list(entries, "schema.unknown", MAX_UNKNOWN)):
+        at = f"schema.unknown[{k}]"
+        _keys(entry, {*_FIELDS, "place"}, at, _OPTIONAL)
+        place, lowest = entry["place"], found[-1][0] + 1 if found else 0
+        if type(place) is not int or not lowest <= place <= d + k:
+            raise ValueError(f"{at}.place: expected an integer from {lowest} to {d + k}, got {place!r:.80}")
+        column = _column({key: value for key, value in entry.items() if key != "place"}, at, frame)
+        if column.n_observed:
+            raise ValueError(f"{at}.n_observed: expected 0, got {column.n_observed}")
+        found.append((place, column))
+    return tuple(found)
+
+
+def _column(entry: Any, at: str, frame: Frame) -> Column:
+    _keys(entry, _FIELDS, at, _OPTIONAL)
     name = _text(entry["name"], f"{at}.name", 0, 10_000)
     kind = _text(entry["kind"], f"{at}.kind", 1, 20)
     if kind not in KINDS:
@@ -65,6 +78,12 @@ def _column(entry: Any, at: str) -> Column:
     column = Column(name, kind, dtype, *numbers, n_observed, has_number_name)
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
+    try:
+        dtypes.check(frame, column)
+    except ValueError as error:
+        raise ValueError(f"{at}.dtype: {error}") from None
+    if has_number_name and frame != "pandas":
+        raise ValueError(f"{at}.has_number_name: expected false in a {frame} table")
     return column
 
 

@@ -27,6 +27,8 @@ _KNOWN = {
     rf"|date|datetime\[{_MOMENT}\]",
     "numpy": rf"{_NUMBER}|<U|StringDType\([^)]*\)|{_OBJECT}|datetime64\[(D|s|ms|us|ns)\]",
 }
+_EMPTY = {"pandas": ("null[pyarrow]",), "pyarrow": ("null",), "polars": ("Null",), "numpy": ()}
+"""Types of columns without any known cell."""
 _IS_TEXT = re.compile(rf"{_PANDAS_TEXT}|object\[str.*|({_ARROW_TEXT}|dictionary<values={_ARROW_TEXT}.*)(\[pyarrow\])?")
 _IS_CATEGORY = re.compile(r"(category\[|dictionary<).*")
 _IS_MOMENT = re.compile(r"(datetime64|datetime|timestamp|date32|date64)\[.*|date|object\[date.*")
@@ -58,6 +60,8 @@ def check(frame: str, column: Column) -> None:
         If the dtype is unknown, or does not go with the kind of the column.
     """
     dtype = column.dtype
+    if column.n_observed == 0 and dtype in _EMPTY[frame]:
+        return
     if not re.fullmatch(_KNOWN[frame], dtype):
         raise ValueError(f"unknown type {dtype!r:.80} of a {frame} column")
     is_text = (

@@ -7,6 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from .cells import absent
 from .frames import decode, encode
 from .schema import Column, Schema
 
@@ -33,36 +34,53 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
     columns = np.flatnonzero(changed.any(axis=0)).tolist()
     if isinstance(out, np.ndarray):
         for j in columns:
-            out = _with_cells(out, j, _restored(schema.columns[j], frame, j, X, changed[:, j], out[:, j].tolist()))
+            known = out[:, schema.places[j]].tolist()
+            cells = _restored(schema.columns[j], _cells(frame, schema, j), X[:, j], changed[:, j], known)
+            out = _with_cells(out, int(schema.places[j]), cells)
+        for place, _ in schema.unknown if isinstance(frame, np.ndarray) else ():
+            out = _with_cells(out, place, frame[:, place].tolist())
         return out
-    numbered = any(column.has_number_name for column in schema.columns)
-    if len(columns):
-        if numbered:  # narwhals has text for names
-            out.columns = list(schema.names)
+    labels = [column.label for column in schema.whole.columns]
+    if nw.dependencies.is_pandas_dataframe(out):  # narwhals has text for names
+        out.columns = list(schema.whole.names)
+    if nw.dependencies.is_pandas_dataframe(frame):
+        frame = frame.rename(columns=str)
+    wide = nw.from_native(out, eager_only=True)
+    for j in columns:
+        column = schema.columns[j]
+        cells = _restored(column, _cells(frame, schema, j), X[:, j], changed[:, j], wide[column.name].to_list())
+        wide = wide.with_columns(nw.new_series(column.name, cells, backend=wide.implementation))
+    for name, cells in _unasked(schema, frame).items():
+        wide = wide.with_columns(nw.new_series(name, cells, backend=wide.implementation))
+    out = wide.to_native()
+    if nw.dependencies.is_pandas_dataframe(out):
+        out.columns = labels
         if nw.dependencies.is_pandas_dataframe(frame):
-            frame = frame.rename(columns=str)
-        wide = nw.from_native(out, eager_only=True)
-        for j in columns:
-            name = schema.names[j]
-            cells = _restored(schema.columns[j], frame, j, X, changed[:, j], wide[name].to_list())
-            wide = wide.with_columns(nw.new_series(name, cells, backend=wide.implementation))
-        out = wide.to_native()
-        if numbered:
-            out.columns = [column.label for column in schema.columns]
-    if nw.dependencies.is_pandas_dataframe(out) and nw.dependencies.is_pandas_dataframe(frame):
-        out.index = frame.index
+            out.index = frame.index
     return out
 
 
-def _restored(column: Column, frame: Any, j: int, X: np.ndarray, changed: np.ndarray, cells: list[Any]) -> list[Any]:
-    """The column's cells, those that changed as they were."""
+def _cells(frame: Any, schema: Schema, j: int) -> list[Any]:
+    """Cells of the column of a frame that is column j of the schema."""
+    if isinstance(frame, np.ndarray):
+        return list(frame[:, schema.places[j]].tolist())
+    return list(nw.from_native(frame, eager_only=True)[schema.names[j]].to_list())
+
+
+def _unasked(schema: Schema, frame: Any) -> dict[str, list[Any]]:
+    """Columns with known cells of which nothing was known at learning."""
+    if isinstance(frame, np.ndarray):
+        return {}
+    given = nw.from_native(frame, eager_only=True)
+    found = {column.name: given[column.name].to_list() for _, column in schema.unknown if column.name in given.columns}
+    return {name: cells for name, cells in found.items() if not all(map(absent, cells))}
+
+
+def _restored(column: Column, known: list[Any], x: np.ndarray, changed: np.ndarray, cells: list[Any]) -> list[Any]:
+    """The column's cells, those that changed as they were: known cells, or for numbers x."""
     if not column.is_categorical and column.kind != "datetime":
         numbers = [np.nan if cell is None else float(cell) for cell in cells]
-        return list(np.where(changed, X[:, j], numbers).tolist())
-    if isinstance(frame, np.ndarray):
-        known = frame[:, j].tolist()
-    else:
-        known = nw.from_native(frame, eager_only=True)[column.name].to_list()
+        return list(np.where(changed, x, numbers).tolist())
     return [known[i] if changed[i] else cell for i, cell in enumerate(cells)]
 
 

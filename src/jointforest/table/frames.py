@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,20 @@ from .schema import Column, Schema, near
 from .times import seconds, zone_of
 
 
-def encode(schema: Schema, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+def encode(schema: Schema, frame: Any, ignored: Collection[str] | None = ()) -> tuple[np.ndarray, np.ndarray]:
     """Numbers and level codes of a frame.
 
-    Columns are matched by name (numpy arrays: by position), absent ones count as missing, and the frame may be of
-    another library than the schema's. A label that is no level of its column is NaN in ``X`` and marked in ``unseen``.
+    Columns are matched by name (numpy arrays: by position), absent ones count as missing, those of which nothing was
+    known at learning are left aside, and the frame may be of another library than the schema's. A label that is no
+    level of its column is NaN in ``X`` and marked in ``unseen``.
 
     Parameters
     ----------
     schema : Schema
     frame : pandas, polars or pyarrow table, or 2-D numpy array
         n rows.
+    ignored : names of columns
+        That are left aside, though the schema does not have them; None: all that it does not have.
 
     Returns
     -------
@@ -50,7 +53,7 @@ def encode(schema: Schema, frame: Any) -> tuple[np.ndarray, np.ndarray]:
     reader = read(frame)
     X = np.full((reader.n, len(schema.columns)), np.nan)
     unseen = np.zeros(X.shape, dtype=bool)
-    for j, name in _matched(schema, reader):
+    for j, name in _matched(schema, reader, ignored):
         column = schema.columns[j]
         cells = reader.cells(name)
         if cells.sort == "empty" or cells.missing.all():
@@ -84,7 +87,10 @@ def decode(schema: Schema, X: np.ndarray) -> Any:
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != len(schema.columns):
         raise ValueError(f"expected an array of shape (n, {len(schema.columns)}), got {X.shape}")
-    return build(schema, _columnwise(X))
+    if schema.unknown:
+        known, X = X, np.full((len(X), len(schema.whole.columns)), np.nan)
+        X[:, schema.places] = known
+    return build(schema.whole, _columnwise(X))
 
 
 def _columnwise(X: np.ndarray) -> np.ndarray:
@@ -95,21 +101,23 @@ def _columnwise(X: np.ndarray) -> np.ndarray:
     return out
 
 
-def _matched(schema: Schema, reader: FrameReader) -> list[tuple[int, str]]:
+def _matched(schema: Schema, reader: FrameReader, ignored: Collection[str] | None) -> list[tuple[int, str]]:
     """Pairs of a column's number and its name in the frame."""
     if reader.frame == "numpy":
-        if len(reader.names) != len(schema.columns):
+        if len(reader.names) != len(schema.whole.columns):
             raise ValueError(
-                f"the array has {len(reader.names)} columns, the model {len(schema.columns)}; "
+                f"the array has {len(reader.names)} columns, the model {len(schema.whole.columns)}; "
                 "the columns of an array are matched by position: use NaN for what is not known"
             )
-        return list(enumerate(reader.names))
-    extra = [name for name in reader.names if name not in schema.names]
-    if extra:
+        return [(j, reader.names[place]) for j, place in enumerate(schema.places)]
+    known = {column.name for column in schema.whole.columns}
+    extra = [name for name in reader.names if name not in known and name not in (ignored or ())]
+    if extra and ignored is not None:
         shown = ", ".join(f"{name!r} ({near(name, schema.names)})" for name in extra[:3])
         more = f" and {len(extra) - 3} more" if len(extra) > 3 else ""
         raise ValueError(f"columns that the model does not have: {shown}{more}; rename or drop them")
-    return [(schema.index(name), name) for name in reader.names]
+    given = set(reader.names)
+    return [(j, name) for j, name in enumerate(schema.names) if name in given]
 
 
 def _codes(column: Column, cells: ColumnCells) -> tuple[np.ndarray, np.ndarray]:

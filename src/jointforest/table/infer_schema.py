@@ -38,15 +38,16 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     Raises
     ------
     ValueError
-        No rows or columns, two columns of one name, a column without any known cell, infinite numbers, an unknown
-        column or kind in ``kinds``, values that do not fit the kind asked for, more than 10,000 levels.
+        No rows or columns, two columns of one name, no known cell at all, infinite numbers, an unknown column or kind
+        in ``kinds``, values that do not fit the kind asked for, more than 10,000 levels.
     TypeError
         A column of a type that is not supported.
 
     Warns
     -----
     UserWarning
-        A column of text that differs in nearly every row; integers too large to be told apart as float64.
+        Columns without any known cell; a column of text that differs in nearly every row; integers too large to be
+        told apart as float64.
 
     Examples
     --------
@@ -65,15 +66,42 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
             raise ValueError(f"kinds: column {name!r}: {kind!r} is no kind of column; one of {', '.join(KINDS)}")
     if reader.n == 0:
         raise ValueError("the table has no rows; at least one is needed")
-    columns = [_column(name, reader.cells(name), kinds.get(name)) for name in reader.names]
-    numbered = (replace(column, has_number_name=column.name in reader.number_names) for column in columns)
-    return Schema(tuple(numbered), reader.frame)
+    columns, unknown = [], []
+    for place, name in enumerate(reader.names):
+        cells, has_number_name = reader.cells(name), name in reader.number_names
+        if cells.missing.all():
+            unknown.append((place, replace(_unknown(name, cells), has_number_name=has_number_name)))
+        else:
+            columns.append(replace(_column(name, cells, kinds.get(name)), has_number_name=has_number_name))
+    _tell_unknown([column.name for _, column in unknown], len(columns))
+    return Schema(tuple(columns), reader.frame, tuple(unknown))
+
+
+def _unknown(name: str, cells: ColumnCells) -> Column:
+    """A column without any known cell, of a kind that its type can have."""
+    if cells.sort == "datetime":
+        return Column(name, "datetime", cells.dtype, step=1.0)
+    if cells.codes is not None or cells.sort == "empty":
+        column = Column(name, "categorical", cells.dtype)
+        return replace(column, levels=_labels(column, cells)[:MAX_LEVELS] or ("",))
+    return Column(name, "continuous", cells.dtype)
+
+
+def _tell_unknown(names: list[str], n_known: int) -> None:
+    """Warn of columns without any known cell; an error if there is no other."""
+    shown = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    which = f"column{'s' if len(names) > 1 else ''} {shown}: all cells are missing"
+    if names and not n_known:
+        raise ValueError(f"{which}, and there is no other column; nothing can be learned")
+    if names:
+        warn(
+            f"{which}, so that nothing is known of {'them' if len(names) > 1 else 'it'}; drop what is of no use",
+            UserWarning,
+        )
 
 
 def _column(name: str, cells: ColumnCells, kind: str | None) -> Column:
     n_observed = int(len(cells.missing) - np.count_nonzero(cells.missing))
-    if n_observed == 0:
-        raise ValueError(f"column {name!r}: all cells are missing, nothing can be learned of it; drop the column")
     column = Column(name, kind or "", cells.dtype, n_observed=n_observed)
     if cells.sort == "datetime":
         return _datetime(column, cells)

@@ -171,15 +171,38 @@ class Schema:
     ----------
     columns : tuple of Column
     frame : {"pandas", "polars", "pyarrow", "numpy"}
+    unknown : tuple of (int, Column)
+        Columns of which no cell was known at learning, and their places among all columns of the frame, ascending. A
+        model knows nothing of them: their cells say nothing in evidence, and are missing in draws.
     """
 
     columns: tuple[Column, ...]
     frame: Frame
+    unknown: tuple[tuple[int, Column], ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the columns, in order."""
         return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def whole(self) -> Schema:
+        """All columns of the frame, those of which nothing is known among them."""
+        columns = list(self.columns)
+        for place, column in self.unknown:
+            columns.insert(place, column)
+        return Schema(tuple(columns), self.frame)
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """Place of each of `columns` among all columns of the frame, int64 (d,)."""
+        lost = [place for place, _ in self.unknown]
+        return np.delete(np.arange(len(self.columns) + len(lost)), lost)
+
+    def without(self, j: int) -> Schema:
+        """All columns but column j."""
+        unknown = tuple((place - int(place > self.places[j]), column) for place, column in self.unknown)
+        return Schema(self.columns[:j] + self.columns[j + 1 :], self.frame, unknown)
 
     @cached_property
     def _number(self) -> dict[str, int]:
@@ -197,6 +220,8 @@ class Schema:
         if j is None and is_number_name(name):
             j = self._number.get(str(name))
             j = j if j is not None and self.columns[j].has_number_name else None
+        if j is None and any(name in (column.name, column.label) for _, column in self.unknown):
+            raise ValueError(f"column {name!r}: all its cells were missing at learning, so that nothing is known of it")
         if j is None:
             raise ValueError(f"no column {name!r} in the model; {near(name, self.names)}")
         return j
@@ -206,8 +231,9 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain dicts, lists, strings and finite numbers: for JSON; `check_schema.schema_from_dict` reads it."""
-        columns: list[dict[str, Any]] = [
-            {
+
+        def plain(c: Column) -> dict[str, Any]:
+            return {
                 "name": c.name,
                 "kind": c.kind,
                 "dtype": c.dtype,
@@ -220,9 +246,10 @@ class Schema:
                 "n_observed": c.n_observed,
                 **({"has_number_name": True} if c.has_number_name else {}),
             }
-            for c in self.columns
-        ]
-        return {"frame": self.frame, "columns": columns}
+
+        unknown = [{"place": place} | plain(column) for place, column in self.unknown]
+        columns = [plain(column) for column in self.columns]
+        return {"frame": self.frame, "columns": columns} | ({"unknown": unknown} if unknown else {})
 
 
 def kernel_columns(schema: Schema) -> Columns:

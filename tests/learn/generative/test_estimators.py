@@ -254,6 +254,24 @@ def test_columns_are_found_by_name(kind: str) -> None:
     for bad in (rows.assign(xx=1.0), pl.from_pandas(rows).with_columns(xx=1)):
         with pytest.raises(ValueError, match="columns that the model does not have: 'xx'"):
             forest.predict(bad)
+    target = forest.joint_.columns[-1]
+    np.testing.assert_array_equal(answers(forest, rows.assign(**{target: "no such level"})), answers(forest, rows))
+    forest.set_params(extra="ignore")
+    for more in (rows.assign(xx=1.0), rows.assign(**{target: 0, "xx": [[]] * 30})):
+        np.testing.assert_array_equal(answers(forest, more), answers(forest, rows))
+
+
+@KINDS
+def test_features_of_which_nothing_is_known(kind: str) -> None:
+    frame, label, score = mixed(120)
+    with pytest.warns(UserWarning, match="columns 'gone', 'lost': all cells are missing"):
+        forest = fitted(kind, frame.assign(gone=np.nan, lost=None), label, score)
+    plain = fitted(kind, frame, label, score)
+    for rows in (frame, frame.assign(gone=np.nan)):
+        np.testing.assert_array_equal(answers(forest, rows), answers(plain, rows[frame.columns]))
+    with pytest.warns(jf.UnseenLevelWarning, match="these say nothing: 'lost'"):
+        np.testing.assert_array_equal(answers(forest, frame.assign(lost=1)), answers(plain, frame))
+    assert list(forest.joint_.sample(1).columns) == [*frame.columns, "gone", "lost", forest.joint_.columns[-1]]
 
 
 def test_dates_tell_classes_apart() -> None:
@@ -549,7 +567,7 @@ def test_tables_that_are_refused() -> None:
         (pl.from_pandas(frame).lazy(), TypeError, r"\.collect\(\)"),
         (np.where(numbers > 1, np.inf, numbers), ValueError, "column 'x0': .* infinite value"),
         (frame.assign(x=np.inf), ValueError, "column 'x': 20 infinite values"),
-        (frame.assign(x=np.nan), ValueError, "column 'x': all cells are missing"),
+        (frame[["x"]].assign(x=np.nan), ValueError, "column 'x': all cells are missing"),
         (frame.rename(columns={"x": 1.5}), ValueError, "column names must be text, got 1.5"),
         (frame.set_axis(["x", "x", "c", "b", "day"], axis=1), ValueError, "two columns have the name 'x'"),
         (np.array([[{}, 1.0]] * 20, dtype=object), TypeError, "column 'x0': .*20 dict"),

@@ -247,7 +247,7 @@ def _pin(schema: Schema, pinned: dict[int, float]) -> Schema:
         replace(column, kind="mixed", atoms=(pinned[j],)) if j in pinned else column
         for j, column in enumerate(schema.columns)
     ]
-    return Schema(tuple(columns), schema.frame)
+    return replace(schema, columns=tuple(columns))
 
 
 def _cut_numbers(

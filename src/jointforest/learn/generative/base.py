@@ -47,6 +47,7 @@ class GenerativeForest(Learner):
         "min_spread": ("auto", *LEAVES["min_spread"]),
         "combine": ("weighted", "trees", "mixture"),
         "beta": ("auto", Number(0, 1)),
+        "extra": ("refuse", "ignore"),
     }
 
     def __init__(
@@ -73,6 +74,7 @@ class GenerativeForest(Learner):
         combine: str = "weighted",
         beta: float | str = "auto",
         kinds: dict[str, str] | None = None,
+        extra: str = "refuse",
         n_jobs: int | None = -1,
         random_state: Any = None,
     ) -> None:
@@ -97,6 +99,7 @@ class GenerativeForest(Learner):
         self.combine = combine
         self.beta = beta
         self.kinds = kinds
+        self.extra = extra
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -438,4 +441,4 @@ class GenerativeForest(Learner):
         X = as_table(X)
         if isinstance(X, np.ndarray):
             validate_data(self, X, reset=False, skip_check_array=True)
-        return read_others(self.joint_.schema, self._target, X)
+        return read_others(self.joint_.schema, self._target, X, self.extra)

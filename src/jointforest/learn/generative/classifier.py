@@ -82,6 +82,9 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         hidden (0 with ``bootstrap=False``).
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
+    extra : {"refuse", "ignore"}
+        What becomes of columns that `fit` did not see, in frames to be predicted: an error that names them, or nothing.
+        The target's own column is never looked at.
     n_jobs : int or None
         Threads (-1: all cores). The result does not depend on it.
     random_state : int, RandomState or None

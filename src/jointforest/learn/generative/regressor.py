@@ -75,6 +75,9 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         hidden (0 with ``bootstrap=False``).
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
+    extra : {"refuse", "ignore"}
+        What becomes of columns that `fit` did not see, in frames to be predicted: an error that names them, or nothing.
+        The target's own column is never looked at.
     n_jobs : int or None
         Threads (-1: all cores). The result does not depend on it.
     random_state : int, RandomState or None
@@ -136,6 +139,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         combine: str = "weighted",
         beta: float | str = "auto",
         kinds: dict[str, str] | None = None,
+        extra: str = "refuse",
         n_jobs: int | None = -1,
         random_state: Any = None,
     ) -> None:
@@ -161,6 +165,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
             combine=combine,
             beta=beta,
             kinds=kinds,
+            extra=extra,
             n_jobs=n_jobs,
             random_state=random_state,
         )

@@ -72,7 +72,7 @@ def read_training(
     column = replace(target.columns[0], name=name)
     _check_target(column, kind, cells)
     both = np.column_stack([encode(features, X)[0], encode(target, frame)[0]])
-    schema = Schema((*features.columns, column), features.frame)
+    schema = replace(features, columns=(*features.columns, column))
     check_cells(schema.names, both)
     columns = kernel_columns(schema)
     X = snap(columns, both)

@@ -74,6 +74,8 @@ def build(schema: Schema, X: np.ndarray) -> pa.Table:
 def array(column: Column, x: np.ndarray, dtype: str) -> pa.Array:
     """One column as an Arrow array of a type."""
     kind = arrow_type(dtype)
+    if pa.types.is_null(kind):
+        return pa.nulls(len(x))
     if column.kind == "datetime":
         return _stamped(column, x, kind)
     labels = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -86,8 +88,6 @@ def array(column: Column, x: np.ndarray, dtype: str) -> pa.Array:
         # a decimal type has room for so many digits only
         limit = 10.0 ** min(labels.precision - labels.scale, 15) - 10.0**-labels.scale
         return pa.array(np.clip(values, -limit, limit), mask=missing).cast(labels)
-    if pa.types.is_null(labels):
-        return pa.nulls(len(x))
     plain = restore.cast(np.where(missing, 0.0, values), np.dtype(labels.to_pandas_dtype()))
     return pa.array(plain, type=labels, mask=missing)
 

@@ -63,6 +63,8 @@ def build(schema: Schema, X: np.ndarray) -> pl.DataFrame:
 
 def _series(column: Column, x: np.ndarray) -> pl.Series:
     dtype = column.dtype
+    if dtype == "Null":
+        return pl.Series([None] * len(x), dtype=pl.Null)
     if dtype in ("String", "Categorical", "Enum"):
         levels = pl.Series(list(column.levels), dtype=pl.String)
         codes = restore.codes(x)
