@@ -34,6 +34,7 @@ _HOME = {
     "Joint": "face.joint",
     "JointTree": "learn.joint_tree",
     "Marginal": "face.marginal",
+    "Missing": "table.missing",
     "Not": "table.conditions",
     "PerRow": "table.conditions",
     "Posterior": "face.posterior",
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from .learn.joint_tree import JointTree
     from .learn.outliers import ForestOutlierDetector
     from .table.conditions import AllOf, AnyOf, Interval, Not, PerRow, between
+    from .table.missing import Missing
     from .table.soft_conditions import about, likely
 
 __all__ = [
@@ -89,6 +91,7 @@ __all__ = [
     "Joint",
     "JointTree",
     "Marginal",
+    "Missing",
     "Not",
     "PerRow",
     "Posterior",

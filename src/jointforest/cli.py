@@ -333,8 +333,10 @@ def query(model: str, question: str, as_json: bool) -> None:
     \b
     P(event | evidence)     P(column | evidence)     E(column | evidence)     Var(...)     Sd(...)
     Q(column, 0.05, 0.95 | evidence)     Median(...)     Mode(...)     logp(event | evidence)
+    Corr(column, column | evidence)     E(column - column | evidence)     P(column > column | evidence)
     """
     answer = _load(model).query(question)
+    answer = answer._asdict() if hasattr(answer, "_asdict") else answer
     if as_json:
         click.echo(json.dumps({"query": question, "answer": plain(answer)}))
     elif isinstance(answer, dict):

@@ -76,6 +76,10 @@ class TablePart:
         found = self.rows[order, j][np.minimum(at, len(order) - 1)]
         return np.where(np.isnan(below[:, :1]), np.nan, found)
 
+    def covariance(self, evidence: Evidence, a: int, b: int, known: Any = None) -> np.ndarray:
+        share, x, y = self.shares(evidence), self.rows[:, a], self.rows[:, b]
+        return share @ (x * y) - (share @ x) * (share @ y)
+
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         rng = np.random.default_rng(seed)
         drawn = [rng.choice(len(self.rows), m, p=share) for share in self.shares(evidence)]
@@ -91,3 +95,6 @@ class TablePart:
     def keep(self, columns: list[int]) -> TablePart:
         schema = Schema(tuple(self.schema.columns[j] for j in columns), self.schema.frame)
         return TablePart(schema, self.rows[:, columns], self.weight)
+
+    def given_missing(self, j: int, is_missing: bool) -> tuple[TablePart | None, float]:
+        return (None, -np.inf) if is_missing else (self, 0.0)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..language import Query, parse_query
 from ..model.model import Model
-from ..queries.posterior.density import log_density
-from ..table.build_evidence import intersect
+from ..queries.information.estimate import Estimate, exact
 from ..table.conditions import check_hard
-from .posterior import Posterior, posterior_of
+from .posterior import N_SAMPLES, Posterior, posterior_of
+from .relation import deviation_of, mean_of, probability_of, variance_of
 
 
 def ask(model: Model, text: str) -> Any:
@@ -20,6 +18,12 @@ def ask(model: Model, text: str) -> Any:
         raise TypeError(f"expected a query as text, such as 'E(age | sex = Female)', got {type(text).__name__}")
     query = parse_query(text, {column.name: column.kind for column in model.schema.columns})
     posterior = posterior_of(model, dict(query.evidence))
+    if query.sum is not None:
+        return {"E": mean_of, "Var": variance_of, "Sd": deviation_of}[query.function](posterior.weighed, query.sum)
+    if query.compared:
+        return _comparison(posterior, query)
+    if query.column is not None and query.other is not None:
+        return {"Cov": posterior.cov, "Corr": posterior.corr}[query.function](query.column, query.other)
     if query.function == "logp":
         return _log_density(posterior, query)
     if query.column is None:
@@ -35,10 +39,20 @@ def ask(model: Model, text: str) -> Any:
     return {"E": posterior.mean, "Var": posterior.var, "Sd": posterior.std}[query.function](query.column)
 
 
+def _comparison(posterior: Posterior, query: Query) -> Estimate:
+    """P(comparison, event | evidence) = P(event | evidence) P(comparison | event, evidence)."""
+    if not query.event:
+        return probability_of(posterior.weighed, query.compared, N_SAMPLES, 0, -1)
+    share = float(posterior.probability(dict(query.event)))
+    if share == 0.0:
+        return exact(0.0)
+    both = posterior.with_event(dict(query.event))
+    found = probability_of(both.weighed, query.compared, N_SAMPLES, 0, -1)
+    return Estimate(share * found.value, share * found.standard_error, found.method)
+
+
 def _log_density(posterior: Posterior, query: Query) -> float:
     """log p(event | evidence), values counted by their density."""
     check_hard(dict(query.event))
-    weighed = posterior.weighed
-    weighed.check()
-    both = intersect(weighed.model.schema, weighed.evidence, dict(query.event))
-    return float((log_density(weighed.model, both) - np.asarray(weighed.log_probability))[0])
+    posterior.weighed.check()
+    return posterior.log_ratio(dict(query.event))

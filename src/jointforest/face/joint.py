@@ -37,6 +37,7 @@ from ..table.conditions import AllOf, PerRow
 from ..table.evidence import Evidence
 from ..table.fill import fill
 from ..table.frames import encode
+from ..table.missing import without_missing
 from ..table.meaning import refuse_pair
 from ..table.schema import Schema
 from ..table.unseen_levels import warn_unseen
@@ -44,7 +45,7 @@ from .ask import ask
 from .fit_report import FitReport
 from .information import ColumnDistance, Estimate, compare, divergence, entropy, mutual_information
 from .marginal import Marginal
-from .posterior import Posterior, conditions_of, posterior_of
+from .posterior import Posterior, conditions_of, posterior_of, taken_up
 from .size import part_sizes, size_text
 
 
@@ -220,8 +221,8 @@ class Joint:
             A frame has one posterior a row, and so has a list of dicts of conditions by column. A text (``"age >= 40
             and sex = 'Female'"``), such a dict, or a pandas Series (one row of a frame) speaks of one row.
         **conditions
-            Conditions by column, added to every row: a value, a list of values, `between`, `AnyOf`, `AllOf`, `Not`; or
-            soft evidence, `likely` and `about`.
+            Conditions by column, added to every row: a value, a list of values, `between`, `AnyOf`, `AllOf`, `Not`;
+            soft evidence, `likely` and `about`; or `Missing`.
 
         Returns
         -------
@@ -238,12 +239,14 @@ class Joint:
                 refuse_pair(self.schema[name], condition)
                 known[name] = AllOf(known[name], condition) if name in known else condition
             return posterior_of(self.model, known)
+        model, log_missing, conditions = taken_up(self.model, conditions)
         if isinstance(evidence, list) and all(isinstance(row, Mapping) for row in evidence):
             said = {name: PerRow([row.get(name) for row in evidence]) for name in dict.fromkeys(chain(*evidence))}
+            without_missing(said)  # of all rows or none
             rows = build(self.schema, conditions=said, n=len(evidence))
         else:
             rows = self._evidence(evidence)
-        return Posterior(self.model, intersect(self.schema, rows, conditions), one=False)
+        return Posterior(model, intersect(self.schema, rows, conditions), one=False, log_missing=log_missing)
 
     def condition(self, evidence: Any = None, /, **conditions: Any) -> Joint:
         """The joint distribution given evidence, as a joint of its own that can be saved, sampled and asked.
@@ -280,7 +283,7 @@ class Joint:
         if len(known) != 1:
             raise ValueError(f"condition: expected evidence of one row, got {len(known)} rows")
         known.weighed.check()
-        return Joint(conditioned(self.model, known.weighed.evidence))
+        return Joint(conditioned(known.weighed.model, known.weighed.evidence))
 
     def keep(self, *columns: str) -> Joint:
         """The joint distribution of some of the columns, as a joint of its own.
@@ -348,7 +351,8 @@ class Joint:
 
         Returns
         -------
-        float, date or level; a dict of level to probability for ``P(column)``, of level to quantile for ``Q``
+        float, date or level; a dict of level to probability for ``P(column)``, of level to quantile for ``Q``; an
+        `Estimate` for comparisons of columns
         """
         return ask(self.model, text)
 

@@ -12,21 +12,28 @@ from ..explain.explain import explain
 from ..explain.explanation import Explanation
 from ..forest.posterior.posterior import LeafPosterior, posterior
 from ..ground.checks import check_number
-from ..language import conditions_text, parse_conditions
+from ..language import conditions_text, parse_conditions, parse_query
 from ..model.model import Model
+from ..queries.information.estimate import Estimate
 from ..queries.modes.mixture_mode import model_modes
 from ..queries.modes.mode import BUDGET
 from ..queries.posterior.density import log_density
 from ..queries.posterior.weighed import SUPPORT, WeighedEvidence
+from ..queries.reshape.missing import given_missing
 from ..table.build_evidence import build, intersect
-from ..table.conditions import AnyOf, check_hard, n_rows, normal
+from ..table.conditions import AnyOf, Not, check_hard, n_rows, normal
 from ..table.evidence import Evidence
 from ..table.frames import decode
 from ..table.meaning import refuse_pair
+from ..table.missing import Missing, without_missing
 from ..table.schema import Schema
 from .draws import draw
 from .marginal import Marginal
 from .pair import Pair, pair
+from .relation import covariance_of, probability_of
+
+N_SAMPLES = 2048
+"""Draws of the first column where a comparison of two is not exact."""
 
 
 class Modes(NamedTuple):
@@ -78,8 +85,9 @@ class Posterior:
     'Gentoo'
     """
 
-    def __init__(self, model: Model, evidence: Evidence, one: bool, text: str = "") -> None:
+    def __init__(self, model: Model, evidence: Evidence, one: bool, text: str = "", log_missing: float = 0.0) -> None:
         self.weighed = WeighedEvidence(model, evidence, one, text)
+        self._log_missing = log_missing  # of the cells that are said to be missing, which the model has taken up
 
     def __repr__(self) -> str:
         return f"Posterior({self.weighed})"
@@ -91,7 +99,7 @@ class Posterior:
 
     @property
     def log_probability(self) -> Any:
-        return self.weighed.give(self.weighed.log_probability)
+        return self.weighed.give(self.weighed.log_probability + self._log_missing)
 
     @property
     def background_weight(self) -> Any:
@@ -175,7 +183,7 @@ class Posterior:
         return self.marginal(column).std(n_jobs)
 
     def quantile(self, column: str, q: float | Sequence[float], n_jobs: int | None = -1) -> Any:
-        """Quantiles inf{x: P(column <= x) >= q} of a numeric or date-time column.
+        """Quantiles inf{x: P(column <= x) >= q} of a numeric, date-time, ordered or boolean column.
 
         Parameters
         ----------
@@ -194,6 +202,40 @@ class Posterior:
     def interval(self, column: str, level: float = 0.9, n_jobs: int | None = -1) -> tuple[Any, Any]:
         """Bounds (lo, hi) of the interval with equal tails that holds this share of the distribution."""
         return self.marginal(column).interval(level, n_jobs)
+
+    def cov(self, a: str, b: str, n_jobs: int | None = -1) -> Any:
+        """Covariance of two columns of numbers, exact; True of a boolean column counts 1, dates count in seconds.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown, or has other levels, or one row's evidence has probability 0.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.given().cov("flipper_length_mm", "body_mass_g") > 0
+        True
+        """
+        return covariance_of(self.weighed, a, b, False, n_jobs)
+
+    def corr(self, a: str, b: str, n_jobs: int | None = -1) -> Any:
+        """Correlation (Pearson's), like `cov`: -1 to 1; NaN in rows of a frame where a column has one value.
+
+        Raises
+        ------
+        ValueError
+            As `cov`; if a column has one value given one row's evidence.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> 0.7 < joint.given().corr("flipper_length_mm", "body_mass_g") < 1.0
+        True
+        """
+        return covariance_of(self.weighed, a, b, True, n_jobs)
 
     # -- probabilities
 
@@ -226,14 +268,77 @@ class Posterior:
         check_hard(conditions)
         for name, condition in conditions.items():
             refuse_pair(schema[name], condition)
+        conditions, missing = without_missing(conditions)
+        model, log_missing = given_missing(self.weighed.model, missing)
         # A set, even of one value, is a region: its mass is wanted, not its density.
         region = {name: AnyOf(condition) for name, condition in conditions.items()}
         both = intersect(schema, self.weighed.evidence, region)
         self.weighed.check(n_jobs)
-        log_both = log_density(self.weighed.model, both, n_jobs)
+        log_both = np.full(len(both.value), -np.inf)
+        if model is not None:
+            log_both = log_density(model, both, n_jobs) + log_missing
         with np.errstate(invalid="ignore"):
             share = np.exp(np.minimum(log_both - self.weighed.log_probability, 0.0))
         return self.weighed.give(share) if len(share) == 1 else share
+
+    def compare(
+        self, comparison: str, n_samples: int = N_SAMPLES, random_state: Any = None, n_jobs: int | None = -1
+    ) -> Estimate:
+        """Probability of a comparison of columns, such as ``"arrival - departure > 10"``.
+
+        Parameters
+        ----------
+        comparison : str
+            Two sums of columns and numbers, joined by ``< <= > >= = !=``; or two columns of levels.
+        n_samples : int
+            Draws to take where the answer is not exact.
+        random_state : None, int, Generator or RandomState
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        Estimate
+            ``value``, ``standard_error``, ``method``. Exact of columns of levels, and of two columns one of which is
+            known, or has a grid of at most 4,096 cells that matter.
+
+        Raises
+        ------
+        ValueError
+            If the text is no such comparison, or there are several rows of evidence, or it has probability 0.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> found = joint.given(species="Gentoo").compare("bill_length_mm > 3 * bill_depth_mm")
+        >>> found.method, found.value > 0.5
+        ('exact', True)
+        """
+        kinds = {column.name: column.kind for column in self.weighed.model.schema.columns}
+        compared = parse_query(f"P({comparison})", kinds).compared if isinstance(comparison, str) else ()
+        if len(compared) != 1:
+            raise ValueError(f"expected a comparison of columns as text, such as 'a > b', got {comparison!r}")
+        return probability_of(self.weighed, compared, n_samples, random_state, n_jobs)
+
+    def with_event(self, conditions: Mapping[str, Any]) -> Posterior:
+        """The posterior of one row of evidence, and an event besides."""
+        rest, missing = without_missing(conditions)
+        model, log_missing = given_missing(self.weighed.model, missing)
+        assert model is not None
+        region = {name: AnyOf(condition) for name, condition in rest.items()}
+        both = intersect(model.schema, self.weighed.evidence, region)
+        text = ", ".join(filter(None, [self.weighed.text, conditions_text(conditions)]))
+        return Posterior(model, both, True, text, self._log_missing + log_missing)
+
+    def log_ratio(self, event: Mapping[str, Any]) -> float:
+        """log p(event | one row of evidence), values counted by their density."""
+        rest, missing = without_missing(event)
+        model, log_missing = given_missing(self.weighed.model, missing)
+        if model is None:
+            return -np.inf
+        both = intersect(model.schema, self.weighed.evidence, rest)
+        return float((log_density(model, both) + log_missing - self.weighed.log_probability)[0])
 
     def marginal(self, column: str) -> Marginal:
         """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``mean``, ``var``, ``std``, ``sample``."""
@@ -354,7 +459,26 @@ def posterior_of(model: Model, known: dict[str, Any]) -> Posterior:
     one = all(n_rows(condition) is None for condition in known.values())
     said = {name: normal(condition) for name, condition in known.items()} if one else {}
     text = conditions_text({name: condition for name, condition in said.items() if condition is not None})
-    return Posterior(model, build(model.schema, conditions=known), one, text)
+    model, log_missing, known = taken_up(model, known)
+    return Posterior(model, build(model.schema, conditions=known), one, text, log_missing)
+
+
+def taken_up(model: Model, known: Mapping[str, Any]) -> tuple[Model, float, dict[str, Any]]:
+    """The model given which cells are said to be missing, the log-probability of that, and the other conditions.
+
+    Raises
+    ------
+    ValueError
+        If that has probability 0.
+    """
+    rest, missing = without_missing(known)
+    given, log_missing = given_missing(model, missing)
+    if given is None:
+        text = conditions_text({name: Missing() if is_it else Not(Missing()) for name, is_it in missing.items()})
+        raise ValueError(
+            f"the evidence has probability 0: {text}; at learning such cells were never, or always, missing"
+        )
+    return given, log_missing, rest
 
 
 def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:

@@ -10,11 +10,13 @@ import numpy as np
 from ..table.evidence import Evidence
 from ..table.schema import Schema
 from .column import distribution, levels, moments
+from .column.covariance import covariance
 from .forest import Forest
 from .posterior.density import log_density
 from .posterior.posterior import OneRow, background_weight
 from .reshape.condition import condition
 from .reshape.marginalise import keep
+from .reshape.missing import given_missing
 from .rows.imputation import impute_and_weigh
 from .rows.sampling import sample
 
@@ -58,6 +60,9 @@ class ForestPart:
     ) -> np.ndarray:
         return distribution.quantile(self.forest, evidence, j, q, n_jobs, known=known)
 
+    def covariance(self, evidence: Evidence, a: int, b: int, known: Any = None) -> np.ndarray:
+        return covariance(self.forest, evidence, a, b, known)
+
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         return sample(self.forest, evidence, m, seed, missing, n_jobs)
 
@@ -69,3 +74,7 @@ class ForestPart:
 
     def keep(self, columns: list[int]) -> ForestPart:
         return ForestPart(keep(self.forest, columns))
+
+    def given_missing(self, j: int, is_missing: bool) -> tuple[ForestPart | None, float]:
+        forest, log_share = given_missing(self.forest, j, is_missing)
+        return None if forest is None else ForestPart(forest), log_share

@@ -10,7 +10,9 @@ import numpy as np
 from ..table.evidence import Evidence
 from ..table.schema import Schema
 from . import column, rows
+from .covariance import covariance
 from .hidden_trees import HiddenTrees
+from .missing import given_missing
 from .posterior import OneRow, log_density
 from .reshape import condition, keep
 from .support import is_far
@@ -59,6 +61,9 @@ class HiddenPart:
     ) -> np.ndarray:
         return column.quantile(self.hidden, evidence, j, q, n_jobs, known)
 
+    def covariance(self, evidence: Evidence, a: int, b: int, known: Any = None) -> np.ndarray:
+        return covariance(self.hidden, evidence, a, b)
+
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         return rows.sample(self.hidden, evidence, m, seed, missing, n_jobs)
 
@@ -71,3 +76,7 @@ class HiddenPart:
 
     def keep(self, columns: list[int]) -> HiddenPart:
         return HiddenPart(keep(self.hidden, columns))
+
+    def given_missing(self, j: int, is_missing: bool) -> tuple[HiddenPart | None, float]:
+        hidden, log_share = given_missing(self.hidden, j, is_missing)
+        return None if hidden is None else HiddenPart(hidden), log_share

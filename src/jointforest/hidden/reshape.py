@@ -40,7 +40,7 @@ def condition(hidden: HiddenTrees, evidence: Evidence) -> HiddenTrees:
             vectors = [
                 _by_code(of.code[0], of.likelihood, scale) for of, scale in zip(known, hidden.scales, strict=True)
             ]
-            trees.append(_conditioned(tree, upward.inside, vectors))
+            trees.append(conditioned_tree(tree, upward.inside, vectors))
     if not trees or not np.isfinite(sum(of.log_base[0] for of in known)):
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
     columns, scales = [], []
@@ -77,7 +77,7 @@ def _by_code(code: int, likelihood: np.ndarray, scale: Scale) -> np.ndarray | No
     return likelihood[code - K - 1] if code > K else (np.arange(K) == code).astype(np.float64)
 
 
-def _conditioned(tree: HiddenTree, inside: list[np.ndarray | None], vectors: list[np.ndarray | None]) -> HiddenTree:
+def conditioned_tree(tree: HiddenTree, inside: list[np.ndarray | None], vectors: list[np.ndarray | None]) -> HiddenTree:
     """The tree given evidence by code of each column, and what lies at and below each node, (1, H_k)."""
     transition, emission, blank = [], [], []
     for k, j in enumerate(tree.column.tolist()):

@@ -33,6 +33,8 @@ def plain(value: Any) -> Any:
     """Ready for JSON: text keys, dates as text, durations in seconds, None for what is not a finite number."""
     if _is_duration(value):
         value = value.astype("timedelta64[us]").astype(float).item() / 1e6
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, dict):
         return {key if isinstance(key, str) else json.dumps(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

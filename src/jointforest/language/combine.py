@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..table.conditions import AllOf, AnyOf, Interval, Not
+from ..table.missing import Missing
 from ..table.soft_conditions import About, Likely
 
 Value = str | int | float | bool
-Condition = Value | Interval | AnyOf | AllOf | Not | Likely | About
+Condition = Value | Interval | AnyOf | AllOf | Not | Likely | About | Missing
 Conditions = tuple[tuple[str, Condition], ...]
 """Pairs of a column and its condition, each column once."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..table.conditions import Interval, has_soft
+from ..table.missing import Missing
 from ..table.soft_conditions import About, Likely, about, likely
 from .combine import Condition, Conditions, Value, any_of, merge, negate
-from .cursor import Cursor
 from .errors import QuerySyntaxError
+from .sums import OPERATORS, Comparison, SumReader
 from .tokens import Token
 
 _DEEPEST = 50
@@ -14,10 +15,12 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _CLOSING = {"{": "}", "(": ")", "[": "]"}
 
 
-class ConditionParser(Cursor):
+class ConditionParser(SumReader):
     """Recursive descent: one method a rule of the grammar (see `parser`)."""
 
     depth = 0
+    compared: list[Comparison] | None = None
+    """Comparisons of columns met so far; None where they have no place."""
 
     def conditions(self, what: str) -> Conditions:
         """Clauses joined by commas."""
@@ -40,6 +43,8 @@ class ConditionParser(Cursor):
             found.append(self.all())
         if len(found) == 1:
             return found[0]
+        if not all(found):
+            raise self.fail("a comparison of columns is not joined by 'or'", start, "ask for the parts, and add up")
         return self.on_one_column(start, found, "or", "P(A or B) = P(A) + P(B) - P(A, B)")
 
     def all(self) -> Conditions:
@@ -59,6 +64,8 @@ class ConditionParser(Cursor):
         if self.is_keyword("not"):
             self.advance()
             found = self.part()
+            if not found:
+                raise self.fail("a comparison of columns has no 'not' before it", start, "turn it round: a <= b")
             if len(found) > 1:
                 raise self.across_columns(start, found, "not", "P(not A) = 1 - P(A)")
             found = ((found[0][0], negate(found[0][1])),)
@@ -66,10 +73,26 @@ class ConditionParser(Cursor):
             self.advance()
             found = self.conditions("a condition")
             self.expect(")", "each '(' needs its ')'")
+        elif (comparison := self.comparison()) is not None:
+            self.compare(comparison, start)
+            found = ()
         else:
             found = (self.condition(),)
         self.depth -= 1
         return found
+
+    def compare(self, comparison: Comparison, start: Token) -> None:
+        """Take down a comparison of columns."""
+        if self.compared is None:
+            hint = "ask for its probability: P(a > b | evidence)"
+            raise self.fail("columns are compared in the event of P alone", start, hint)
+        if self.is_symbol(*OPERATORS):
+            raise self.fail("a chain of comparisons of columns", hint="write a < b, b < c")
+        of = comparison.left - comparison.right
+        if len(of.terms) < 2:
+            hint = "compare it with one number: column > 3" if of.terms else "name two columns"
+            raise self.fail("a comparison of columns is of two or more", start, hint)
+        self.compared.append(comparison)
 
     def on_one_column(self, start: Token, found: list[Conditions], word: str, answer: str) -> Conditions:
         """Conditions of which any may hold; an error at ``start`` if they are on several columns."""
@@ -92,7 +115,7 @@ class ConditionParser(Cursor):
         column = self.column()
         if self.is_symbol(*_TURNED):
             op = str(self.advance().value)
-            condition = self.compared(op, self.value())
+            condition = self.against(op, self.value())
             if self.is_symbol(*_TURNED):
                 raise self.fail("a chain of comparisons starts with a value", hint=f"write 40 <= {column} < 60")
             return column, condition
@@ -101,6 +124,8 @@ class ConditionParser(Cursor):
             return column, negate(self.membership())
         if self.is_keyword("in", "between"):
             return column, self.membership()
+        if self.is_keyword("is"):
+            return column, self.missing()
         if self.is_keyword("about"):
             return column, self.measured(column)
         if self.is_keyword("likely"):
@@ -125,7 +150,7 @@ class ConditionParser(Cursor):
         first = str(self.advance().value)
         column = self.column()
         if not self.is_symbol(*_TURNED):
-            return column, self.compared(_TURNED[first], low)
+            return column, self.against(_TURNED[first], low)
         if first[0] not in "<>" or str(self.token.value)[0] != first[0]:
             raise self.fail("the two comparisons of a chain point the same way", hint=f"write 40 <= {column} < 60")
         second = str(self.advance().value)
@@ -157,6 +182,18 @@ class ConditionParser(Cursor):
             values.append(self.value())
         self.expect(_CLOSING[opening], f"values are joined by ','; the list ends with '{_CLOSING[opening]}'")
         return any_of(values)
+
+    def missing(self) -> Condition:
+        """What follows a column: ``is missing``, ``is not missing``."""
+        self.advance()
+        is_not = self.is_keyword("not")
+        if is_not:
+            self.advance()
+        if not self.is_keyword("missing"):
+            hint = "write column is missing, column is not missing; column = value"
+            raise self.fail(f"expected 'missing', found {self.found()}", hint=hint)
+        self.advance()
+        return negate(Missing()) if is_not else Missing()
 
     def measured(self, column: str) -> About:
         """What follows a column: ``about`` a value, and the standard deviation ``sd``."""
@@ -219,7 +256,7 @@ class ConditionParser(Cursor):
             raise self.fail("the likelihood of soft evidence", start, "multiply the likelihoods, and write them down")
         return condition
 
-    def compared(self, op: str, value: Value) -> Condition:
+    def against(self, op: str, value: Value) -> Condition:
         """Condition that a column stands in a relation to a value."""
         if op == "=":
             return value

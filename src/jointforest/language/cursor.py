@@ -108,7 +108,7 @@ class Cursor:
         if word.lower() in ("true", "false"):
             return word.lower() == "true"
         if word.lower() in _MISSING:
-            hint = f"a missing value is no evidence: leave the column out; if it is a level, write '{word}'"
+            hint = f"leave the column out, or write: column is missing; if it is a level, write '{word}'"
             raise self.fail(f"{word} is not a value", token, hint)
         return word
 

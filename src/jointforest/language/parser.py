@@ -4,7 +4,9 @@ Grammar (keywords and functions in any case)::
 
     query     = "P" "(" (column | event) ["|" evidence] ")"          distribution of a column, or probability
               | "logp" "(" event ["|" evidence] ")"                  log-density
-              | ("E" | "Var" | "Sd" | "Median" | "Mode") "(" column ["|" evidence] ")"
+              | ("E" | "Var" | "Sd") "(" sum ["|" evidence] ")"
+              | ("Median" | "Mode") "(" column ["|" evidence] ")"
+              | ("Cov" | "Corr") "(" column "," column ["|" evidence] ")"
               | "Q" "(" column {"," number} ["|" evidence] ")"       quantiles, each level in (0, 1)
     event, evidence = clause {"," clause}
     clause    = all {"or" all}                                       all of it about one column
@@ -13,10 +15,14 @@ Grammar (keywords and functions in any case)::
     condition = column op value | column ["not"] "between" value "and" value
               | column ["not"] "in" "{" value {"," value} "}"        also ( ) and [ ]
               | value op column [op value]                           40 <= age < 60
+              | column "is" ["not"] "missing"
+              | sum op sum                                           of columns; only in the event of P
               | column "about" value "sd" number                     soft evidence: a measurement,
               | column "likely" "{" entry {"," entry} "}"            or how likely what was seen is
     entry     = (value | condition | "others") ":" number            of a value, a condition on this column, the rest
               | column                                               a boolean column, true
+    sum       = ["+" | "-"] term {("+" | "-") term}
+    term      = [number "*"] column | column ("*" | "/") number | number
     op        = "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">="
     column    = word | `..` | ".."                                   the quote doubled stands for itself
     value     = ["+" | "-"] number | '..' | ".." | word              true and false are booleans
@@ -34,6 +40,7 @@ from ..table.schema import near
 from .combine import Conditions
 from .conditions import ConditionParser
 from .query import FUNCTIONS, Query
+from .sums import Comparison, Sum
 
 
 def parse_query(text: str, kinds: Mapping[str, str] | None = None) -> Query:
@@ -84,10 +91,22 @@ class QueryParser(ConditionParser):
         column: str | None = None
         levels: tuple[float, ...] = ()
         event: Conditions = ()
+        of: Sum | None = None
+        other: str | None = None
+        compared: tuple[Comparison, ...] = ()
         if function == "P" and self.is_lone_column():
             column = self.column()
         elif function in ("P", "logp"):
+            self.compared = [] if function == "P" else None
             event = self.conditions("an event")
+            compared, self.compared = tuple(self.compared or ()), None
+        elif function in ("E", "Var", "Sd"):
+            of = self.sum_of_columns()
+            column, of = (of.terms[0][1], None) if of.is_column else (None, of)
+        elif function in ("Cov", "Corr"):
+            column = self.column()
+            self.expect(",", f"{function} is of two columns: {function}(a, b | evidence)")
+            other = self.column()
         else:
             column = self.column()
             levels = self.levels() if function == "Q" else ()
@@ -95,7 +114,7 @@ class QueryParser(ConditionParser):
         if self.token.sort != "end":
             hint = "evidence goes inside, after a bar '|'"
             raise self.fail(f"expected nothing more, found {self.found()}", hint=hint)
-        return Query(function, column, levels, event, evidence)
+        return Query(function, column, levels, event, evidence, of, other, compared)
 
     def function(self) -> str:
         """Read a function's name and the bracket after it."""
@@ -114,6 +133,14 @@ class QueryParser(ConditionParser):
     def is_lone_column(self) -> bool:
         """Whether ``P`` is asked of a column (its distribution) rather than of an event."""
         return self.is_column_name() and self.is_symbol("|", ")", ahead=1)
+
+    def sum_of_columns(self) -> Sum:
+        """Read a sum that has a column."""
+        start = self.token
+        found = self.sum()
+        if not found.terms:
+            raise self.fail("a sum without a column", start, "name a column, such as E(a - b | evidence)")
+        return found
 
     def levels(self) -> tuple[float, ...]:
         """Read the levels of the quantiles of ``Q``."""
@@ -140,6 +167,9 @@ class QueryParser(ConditionParser):
             evidence = self.conditions("evidence")
             if self.is_symbol("|"):
                 raise self.fail("a second bar '|'", hint="join the evidence by ',' or 'and'")
+        elif self.is_symbol("+", "-", "*", "/"):
+            hint = "sums of columns have E, Var and Sd; names with dashes or spaces are quoted: `a-b`"
+            raise self.fail(f"{function} is of one column, found {self.found()}", hint=hint)
         elif self.is_symbol(",") or self.token.sort == "word":
             hint = f"evidence goes after a bar: {function}(column | evidence)"
             raise self.fail(f"expected '|' or ')', found {self.found()}", hint=hint)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..table.conditions import AllOf, AnyOf, Interval, Not, normal
+from ..table.missing import Missing
 from ..table.soft_conditions import About, Likely, Soft, width
 from .tokens import KEYWORDS, is_word_character
 
@@ -40,8 +41,12 @@ def condition_text(column: str, condition: Any, nested: bool = False) -> str:
         return _joined(column, condition.conditions, " or ", nested)
     if isinstance(condition, AllOf):
         return _joined(column, condition.conditions, " and ", nested)
+    if isinstance(condition, Missing):
+        return f"{column} is missing"
     if isinstance(condition, Not):
         inner = condition.condition
+        if isinstance(inner, Missing):
+            return f"{column} is not missing"
         if isinstance(inner, AnyOf) and all(map(_is_value, inner.conditions)):
             return f"{column} not in {_list_text(inner.conditions)}"
         if _is_value(inner):
@@ -54,14 +59,15 @@ def condition_text(column: str, condition: Any, nested: bool = False) -> str:
 
 def _soft_text(column: str, condition: Likely | About) -> str:
     if isinstance(condition, About):
-        return f"{column} about {_value_text(condition.value)} sd {_number_text(width(condition.sd))}"
-    parts = [f"{_key_text(column, normal(key))}: {_number_text(x)}" for key, x in condition.likelihoods]
+        return f"{column} about {_value_text(condition.value)} sd {number_text(width(condition.sd))}"
+    parts = [f"{_key_text(column, normal(key))}: {number_text(x)}" for key, x in condition.likelihoods]
     if condition.others:
-        parts.append(f"others: {_number_text(condition.others)}")
+        parts.append(f"others: {number_text(condition.others)}")
     return f"{column} likely {{{', '.join(parts)}}}"
 
 
-def _number_text(x: float) -> str:
+def number_text(x: float) -> str:
+    """A number, whole ones without a point."""
     return str(int(x)) if x.is_integer() and x < 1e9 else repr(x)
 
 
@@ -87,7 +93,7 @@ def _interval_text(column: str, interval: Interval) -> str:
 
 
 def _is_value(condition: Any) -> bool:
-    return not isinstance(condition, Interval | AnyOf | AllOf | Not | Soft)
+    return not isinstance(condition, Interval | AnyOf | AllOf | Not | Soft | Missing)
 
 
 def _list_text(values: Iterable[Any]) -> str:

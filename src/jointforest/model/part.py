@@ -66,6 +66,10 @@ class Part(Protocol):
         """inf{x: P(column <= x) >= q} of a numeric column at k levels, (n, k)."""
         ...
 
+    def covariance(self, evidence: Evidence, a: int, b: int, known: Any = None) -> np.ndarray:
+        """Covariance of two columns of numbers, or booleans (True counts 1), (n,)."""
+        ...
+
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         """m draws for each row, contiguous, (n * m, d); with ``missing``, cells blank as often as at learning."""
         ...
@@ -80,4 +84,8 @@ class Part(Protocol):
 
     def keep(self, columns: list[int]) -> Part:
         """The part's marginal over some columns, in the table's order."""
+        ...
+
+    def given_missing(self, j: int, is_missing: bool) -> tuple[Part | None, float]:
+        """The part given that cell j is missing, or is not, and the log-probability of that; None where impossible."""
         ...

@@ -101,7 +101,7 @@ def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any])
     if len(evidence.value) != n:
         evidence = evidence.repeat(n)
     value, region, penalty = evidence.value.copy(), evidence.cell_regions(), evidence.log_penalty.copy()
-    known = _RegionTable(evidence)
+    known = RegionTable(evidence)
     for name, condition in conditions.items():
         j = schema.index(name)
         column = schema.columns[j]
@@ -123,7 +123,7 @@ def _says_something(condition: Any) -> bool:
     return not (condition is None or (isinstance(condition, float) and math.isnan(condition)))
 
 
-class _RegionTable:
+class RegionTable:
     """Regions by number, each once."""
 
     def __init__(self, evidence: Evidence) -> None:
@@ -176,7 +176,7 @@ class _RegionTable:
 class _Addition:
     """A condition on a column, and what becomes of a cell to which it is added."""
 
-    def __init__(self, column: Column, condition: Any, known: _RegionTable) -> None:
+    def __init__(self, column: Column, condition: Any, known: RegionTable) -> None:
         self.column, self.condition, self.known = column, condition, known
         self.likelihood = soft_region(column, condition) if isinstance(condition, Soft) else None
         self.meaning = self.likelihood or meaning_of(column, condition)

@@ -96,6 +96,11 @@ class OneRow:
             *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, 0, 1, LEAVES_AND_SHARES, scratch)
         )
 
+    @property
+    def log_share(self) -> np.ndarray:
+        """log p(node takes part, evidence) of the circuits' nodes, (Q,); anything of leaves that the row rules out."""
+        return self._share
+
     def posterior(self, column: int | None) -> LeafPosterior:
         """`chunk_posterior` of the row."""
         if column is None or not len(self._share):

@@ -1,0 +1,136 @@
+"""Sums of columns, and comparisons of columns, given evidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ground.checks import check_number
+from ..ground.random_state import seed_of
+from ..language import Comparison, Sum
+from ..queries.information.estimate import Estimate, exact
+from ..queries.pairs.comparison import Relation, probability_of_levels, probability_of_relation
+from ..queries.pairs.covariance import mean_and_covariance
+from ..queries.posterior.weighed import WeighedEvidence
+from ..table import values as answers
+from ..table.schema import Column, Schema
+
+
+def mean_of(weighed: WeighedEvidence, of: Sum) -> Any:
+    """Mean of a sum of columns; of the difference of two dates a timedelta64."""
+    is_time, origin = _times(weighed.model.schema, of)
+    weighed.check()
+    columns, c = _numbers(weighed.model.schema, of)
+    mean = np.column_stack([mean_and_covariance(weighed.model, weighed.evidence, [j])[0] for j in columns])
+    return _given(weighed, is_time, mean @ c + of.constant + origin)
+
+
+def variance_of(weighed: WeighedEvidence, of: Sum) -> Any:
+    """Variance of a sum of columns; of dates in seconds squared."""
+    _times(weighed.model.schema, of)
+    weighed.check()
+    return weighed.give(_variance(weighed, of))
+
+
+def deviation_of(weighed: WeighedEvidence, of: Sum) -> Any:
+    """Standard deviation of a sum of columns; of dates a timedelta64."""
+    is_time, _ = _times(weighed.model.schema, of)
+    weighed.check()
+    return _given(weighed, is_time, np.sqrt(_variance(weighed, of)))
+
+
+def covariance_of(weighed: WeighedEvidence, a: str, b: str, correlation: bool, n_jobs: int | None) -> Any:
+    """Covariance or correlation of two columns of numbers or booleans."""
+    schema = weighed.model.schema
+    j, k = schema.index(a), schema.index(b)
+    weighed.check(n_jobs)
+    found = mean_and_covariance(weighed.model, weighed.evidence, [j, k] if j != k else [j], n_jobs)[1]
+    first, second, both = found[:, 0, 0], found[:, -1, -1], found[:, 0, -1]
+    if not correlation:
+        return weighed.give(both)
+    constant = (first <= 0.0) | (second <= 0.0)
+    if weighed.one and constant[0]:
+        name = a if first[0] <= 0.0 else b
+        raise ValueError(f"column {name!r} has one value given this evidence: no correlation; drop its condition")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.clip(both / np.sqrt(first * second), -1.0, 1.0)
+    return weighed.give(np.where(constant, np.nan, share))
+
+
+def probability_of(
+    weighed: WeighedEvidence, compared: tuple[Comparison, ...], n_samples: int, random_state: Any, n_jobs: int | None
+) -> Estimate:
+    """Probability of a comparison of columns."""
+    check_number("n_samples", n_samples, 4, whole=True, text="an integer of at least 4")
+    if len(compared) != 1:
+        raise ValueError(
+            f"expected one comparison of columns, got {len(compared)}; for several take draws: "
+            "joint.given(...).sample(n)"
+        )
+    if len(weighed) != 1:
+        raise ValueError(f"compare: expected evidence of one row, got {len(weighed)} rows")
+    schema, (asked,) = weighed.model.schema, compared
+    weighed.check(n_jobs)
+    of = asked.left - asked.right
+    columns = [schema[name] for _, name in of.terms]
+    if any(column.is_categorical for column in columns):
+        if not (asked.left.is_column and asked.right.is_column):
+            raise _not_numbers(columns, f"of {asked}")
+        a, b = asked.left.terms[0][1], asked.right.terms[0][1]
+        if not all(column.is_categorical for column in columns):
+            raise _not_numbers(columns, f"of {asked}")
+        model, j, k = weighed.model, schema.index(a), schema.index(b)
+        return exact(probability_of_levels(model, weighed.evidence, j, k, asked.op, n_jobs))
+    _, origin = _times(schema, of)
+    names, c = _numbers(schema, of)
+    relation = Relation(tuple(names), tuple(c.tolist()), asked.op, -of.constant - origin)
+    return probability_of_relation(
+        weighed.model, weighed.evidence, relation, int(n_samples), seed_of(random_state), n_jobs
+    )
+
+
+def _variance(weighed: WeighedEvidence, of: Sum) -> np.ndarray:
+    columns, c = _numbers(weighed.model.schema, of)
+    covariance = mean_and_covariance(weighed.model, weighed.evidence, columns)[1]
+    return np.maximum(np.einsum("i,nij,j->n", c, covariance, c), 0.0)
+
+
+def _numbers(schema: Schema, of: Sum) -> tuple[list[int], np.ndarray]:
+    return [schema.index(name) for _, name in of.terms], np.array([c for c, _ in of.terms])
+
+
+def _times(schema: Schema, of: Sum) -> tuple[bool, float]:
+    """Whether a sum is a difference of dates, and what their origins add to it, in seconds.
+
+    Raises
+    ------
+    ValueError
+        If a column has neither numbers nor booleans, or dates are not taken from dates.
+    """
+    columns = [schema[name] for _, name in of.terms]
+    for column in columns:
+        if column.is_categorical and column.kind != "boolean":
+            raise _not_numbers([column], "in a sum")
+    times = [column.kind == "datetime" for column in columns]
+    if any(times) and (not all(times) or abs(sum(c for c, _ in of.terms)) > 0.0):
+        raise ValueError(
+            f"{of}: dates are taken from dates, such as arrival - departure (in seconds); not added, nor to numbers"
+        )
+    origin = sum(c * float(column.origin) for (c, _), column in zip(of.terms, columns, strict=True) if any(times))
+    return any(times), float(origin)
+
+
+def _not_numbers(columns: list[Column], where: str) -> ValueError:
+    column = next(column for column in columns if column.is_categorical)
+    return ValueError(
+        f"column {column.name!r} is {column.kind}: {where} columns are numbers or dates, "
+        f"or two columns of levels compared as they are, such as P(a = `b`); {column.name!r} has levels"
+    )
+
+
+def _given(weighed: WeighedEvidence, is_time: bool, numbers: np.ndarray) -> Any:
+    if not is_time:
+        return weighed.give(numbers)
+    spread = answers.spread(Column("", "datetime", "datetime64[us]", step=1.0), numbers)
+    return spread[0] if weighed.one else spread

@@ -1,0 +1,41 @@
+"""Hidden trees given that a cell is missing, or is not: states weighed anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .hidden_trees import HiddenTrees
+from .messages import Message, up
+from .reshape import conditioned_tree
+from .tree import HiddenTree
+
+
+def given_missing(hidden: HiddenTrees, j: int, is_missing: bool) -> tuple[HiddenTrees | None, float]:
+    """The distribution given that cell j is missing (or is known), and the log-probability of that.
+
+    The share of missing cells in each state of the column's node is a message from it. None and -inf where impossible.
+    """
+    found = [_given(tree, tree.node[j], is_missing) for tree in hidden.trees]
+    joint = np.array([log_p for _, log_p in found]) + hidden.log_weight
+    log_share = float(np.logaddexp.reduce(joint))
+    if log_share == -np.inf:
+        return None, -np.inf
+    some = np.flatnonzero(joint > -np.inf)
+    trees = tuple(found[t][0] for t in some.tolist())
+    return replace(hidden, trees=trees, log_weight=joint[some] - log_share), log_share
+
+
+def _given(tree: HiddenTree, node: int, is_missing: bool) -> tuple[HiddenTree, float]:
+    states = len(tree.emission[node])
+    rate = tree.blank[node] if tree.blank else np.zeros(states, tree.dtype)
+    said = (rate if is_missing else 1 - rate).astype(tree.dtype)
+    own: list[Message] = [None] * len(tree)
+    own[node] = said[None]
+    upward = up(tree, own, 1)
+    given = conditioned_tree(tree, upward.inside, [None] * (max(tree.node) + 1))
+    if tree.blank:
+        blank = np.full(states, float(is_missing), tree.blank[node].dtype)
+        given = replace(given, blank=(*tree.blank[:node], blank, *tree.blank[node + 1 :]))
+    return given, float(upward.log_probability[0])

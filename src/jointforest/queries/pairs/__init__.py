@@ -1,0 +1,1 @@
+"""Two columns given evidence: covariance, and which is greater."""

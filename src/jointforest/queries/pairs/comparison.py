@@ -1,0 +1,187 @@
+"""The probability that a sum of columns stands in a relation to a number. The mathematics is in docs/language.md."""
+
+from __future__ import annotations
+
+import operator
+from typing import NamedTuple
+
+import numpy as np
+
+from ...model.model import Model, of_part
+from ...table.evidence import Evidence
+from ...table.schema import Column
+from ...table.vary import side_of, with_values, within
+from ..column.distribution import quantile
+from ..column.levels import level_probability
+from ..information.estimate import Estimate, averaged, exact
+from ..posterior.density import log_density
+from ..posterior.mixing import shares
+from ..rows.sampling import sample
+
+RELATIONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_TAIL = 1e-8
+_MOST_CELLS = 4096
+_NEAR = 1e-9
+
+
+class Relation(NamedTuple):
+    """sum_i coefficient[i] * column[i] op bound; date-times count in seconds since their column's origin.
+
+    Attributes
+    ----------
+    column : tuple of int
+        Numbers of two or more columns, each once.
+    coefficient : tuple of float
+        None 0.
+    op : str
+        One of `RELATIONS`.
+    bound : float
+    """
+
+    column: tuple[int, ...]
+    coefficient: tuple[float, ...]
+    op: str
+    bound: float
+
+
+def probability_of_relation(
+    model: Model, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None = -1
+) -> Estimate:
+    """P(relation | one row of evidence) of numeric columns.
+
+    Of two columns one of which is known, or has a grid of at most 4,096 cells that hold all but 2e-8, exact: a sum over
+    its cells. Of two others, for each part, a mean over ``n`` draws of the first, in n / 2 strata, of the exact
+    probability given its value. Of three and more over ``n`` drawn rows.
+    """
+    if len(relation.column) > 2:
+        return _by_rows(model, evidence, relation, n, seed, n_jobs)
+    for first in (0, 1):
+        found = _by_cells(model, evidence, relation, first, n_jobs)
+        if found is not None:
+            return found
+    if relation.op in ("=", "!="):
+        return _of_atoms(model, evidence, relation, n_jobs)
+    share = shares(model, evidence, n_jobs)[0] if len(model.parts) > 1 else np.ones(1)
+    each = [
+        _by_strata(of_part(part), evidence, relation, n, seed + k, n_jobs) if share[k] > 0.0 else (0.0, 0.0)
+        for k, part in enumerate(model.parts)
+    ]
+    value, error = np.array(each).T
+    return Estimate(float(share @ value), float(np.sqrt((share * error) @ (share * error))), "sampling")
+
+
+def _by_strata(
+    model: Model, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None
+) -> tuple[float, float]:
+    """The mean over pairs of draws of the first column, a pair a stratum, and its standard error."""
+    rng = np.random.default_rng(seed)
+    strata = max(n // 2, 2)
+    level = (np.arange(strata)[:, None] + rng.random((strata, 2))) / strata
+    level = np.clip(level, 2.0**-52, 1.0 - 2.0**-52)
+    x = quantile(model, evidence, relation.column[0], np.sort(level.ravel()), n_jobs)[0]
+    weight, inside = _given_first(model, evidence, relation, 0, x, n_jobs)
+    pairs = np.where(weight > 0.0, inside, 0.0).reshape(strata, 2)
+    error = np.sqrt(((pairs[:, 0] - pairs[:, 1]) ** 2).sum() / 4.0) / strata
+    return float(pairs.mean()), float(error)
+
+
+def probability_of_levels(model: Model, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None = -1) -> float:
+    """P(column a op column b | one row of evidence), exact, of columns of levels: equal if they are written the same.
+
+    Raises
+    ------
+    ValueError
+        If order is asked of columns that are not ordered by the same levels.
+    """
+    first, second = model.schema.columns[a], model.schema.columns[b]
+    if op not in ("=", "!="):
+        _check_order(first, second, op)
+    known = evidence.value[0, a]
+    codes = np.arange(len(first.levels), dtype=np.float64) if np.isnan(known) else np.array([known])
+    rows = evidence if len(codes) == 1 and not np.isnan(known) else with_values(model.schema, evidence, a, codes)
+    log_p = log_density(model, rows, n_jobs)
+    some = np.flatnonzero(log_p > -np.inf)
+    weight = np.exp(log_p[some] - np.logaddexp.reduce(log_p[some]))
+    share = level_probability(model, rows.take(some), b, n_jobs)
+    compare = RELATIONS[op]
+    if op in ("=", "!="):
+        holds = np.array([[bool(compare(x, y)) for y in second.levels] for x in first.levels])
+    else:
+        holds = np.array([[bool(compare(x, y)) for y in range(len(second.levels))] for x in range(len(first.levels))])
+    inside = (share * holds[codes[some].astype(np.int64)]).sum(axis=1)
+    return float(np.clip(weight @ inside, 0.0, 1.0))
+
+
+def _check_order(first: Column, second: Column, op: str) -> None:
+    same = first.levels == second.levels
+    if not (same and {first.kind, second.kind} <= {"ordered", "boolean"}):
+        raise ValueError(
+            f"{first.name!r} {op} {second.name!r}: order is defined between ordered columns of the same levels; these "
+            f"are {first.kind} and {second.kind}; ask whether they are equal (=, !=)"
+        )
+
+
+def _by_cells(model: Model, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None) -> Estimate | None:
+    """The sum over the cells of one column; None if it has no grid, or too many cells."""
+    j = relation.column[first]
+    column, known = model.schema.columns[j], evidence.value[0, j]
+    if not np.isnan(known):
+        x = np.array([known])
+        weight, inside = _given_first(model, evidence, relation, first, x, n_jobs)
+        return exact(float(np.clip(inside[0], 0.0, 1.0)))
+    if column.step == 0.0:
+        return None
+    ends = quantile(model, evidence, j, np.array([_TAIL, 1.0 - _TAIL]), n_jobs)[0]
+    low, high = np.rint((ends - column.center) / column.step).tolist()
+    if not high - low < _MOST_CELLS:
+        return None
+    x = column.center + np.arange(low, high + 1.0) * column.step
+    weight, inside = _given_first(model, evidence, relation, first, x, n_jobs)
+    weight *= column.step
+    rest = max(1.0 - weight.sum(), 0.0)  # beyond the ends: at most 2e-8, half of which is counted
+    return exact(float(np.clip(weight @ inside + 0.5 * rest, 0.0, 1.0)))
+
+
+def _given_first(
+    model: Model, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior density of one column at values x (q,), and P(relation | it has the value), each (q,)."""
+    j, k = relation.column[first], relation.column[1 - first]
+    a, b = relation.coefficient[first], relation.coefficient[1 - first]
+    is_known = not np.isnan(evidence.value[0, j])
+    rows = evidence if is_known else with_values(model.schema, evidence, j, x)
+    op = relation.op if b > 0.0 else _TURNED[relation.op]
+    column = model.schema.columns[k]
+    sides = [side_of(column, op, bound) for bound in ((relation.bound - a * x) / b).tolist()]
+    log_rows = log_density(model, rows, n_jobs)
+    log_both = log_density(model, within(model.schema, rows, k, sides), n_jobs)
+    whole = log_density(model, evidence, n_jobs)[0]
+    with np.errstate(invalid="ignore"):
+        inside = np.where(log_rows > -np.inf, np.exp(np.minimum(log_both - log_rows, 0.0)), 0.0)
+        return np.exp(log_rows - whole), inside
+
+
+def _of_atoms(model: Model, evidence: Evidence, relation: Relation, n_jobs: int | None) -> Estimate:
+    """P(a sum of two columns without grid is, or is not, a number): sums of densities are nowhere, of atoms may be."""
+    atoms = np.array(model.schema.columns[relation.column[0]].atoms)
+    equal = 0.0
+    if len(atoms):
+        weight, inside = _given_first(model, evidence, relation._replace(op="="), 0, atoms, n_jobs)
+        equal = float(np.clip(weight @ inside, 0.0, 1.0))
+    return exact(equal if relation.op == "=" else 1.0 - equal)
+
+
+def _by_rows(model: Model, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None) -> Estimate:
+    X = sample(model, evidence, n, seed, False, n_jobs)
+    total = X[:, list(relation.column)] @ np.array(relation.coefficient)
+    near = np.abs(total - relation.bound) <= _NEAR * np.maximum(np.abs(relation.bound), 1.0)
+    total = np.where(near, relation.bound, total)  # sums of grids round
+    return averaged(RELATIONS[relation.op](total, relation.bound).astype(np.float64))
