@@ -37,8 +37,8 @@ from ..table.conditions import AllOf, PerRow
 from ..table.evidence import Evidence
 from ..table.fill import fill
 from ..table.frames import encode
-from ..table.missing import without_missing
 from ..table.meaning import refuse_pair
+from ..table.missing import without_missing
 from ..table.schema import Schema
 from ..table.unseen_levels import warn_unseen
 from .ask import ask

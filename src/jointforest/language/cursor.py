@@ -108,7 +108,7 @@ class Cursor:
         if word.lower() in ("true", "false"):
             return word.lower() == "true"
         if word.lower() in _MISSING:
-            hint = f"leave the column out, or write: column is missing; if it is a level, write '{word}'"
+            hint = f"leave out what is not known; a missing value is: column is missing; a level is: '{word}'"
             raise self.fail(f"{word} is not a value", token, hint)
         return word
 

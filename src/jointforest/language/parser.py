@@ -39,6 +39,7 @@ from collections.abc import Mapping
 from ..table.schema import near
 from .combine import Conditions
 from .conditions import ConditionParser
+from .errors import QuerySyntaxError
 from .query import FUNCTIONS, Query
 from .sums import Comparison, Sum
 
@@ -109,12 +110,19 @@ class QueryParser(ConditionParser):
             other = self.column()
         else:
             column = self.column()
+            if self.is_symbol("+", "-", "*", "/"):
+                raise self.no_sums(function)
             levels = self.levels() if function == "Q" else ()
         evidence = self.evidence(function)
         if self.token.sort != "end":
             hint = "evidence goes inside, after a bar '|'"
             raise self.fail(f"expected nothing more, found {self.found()}", hint=hint)
         return Query(function, column, levels, event, evidence, of, other, compared)
+
+    def no_sums(self, function: str) -> QuerySyntaxError:
+        """The error that a function is of one column."""
+        hint = "sums of columns have E, Var and Sd; names with dashes or spaces are quoted: `a-b`"
+        return self.fail(f"{function} is of one column, found {self.found()}", hint=hint)
 
     def function(self) -> str:
         """Read a function's name and the bracket after it."""
@@ -167,9 +175,6 @@ class QueryParser(ConditionParser):
             evidence = self.conditions("evidence")
             if self.is_symbol("|"):
                 raise self.fail("a second bar '|'", hint="join the evidence by ',' or 'and'")
-        elif self.is_symbol("+", "-", "*", "/"):
-            hint = "sums of columns have E, Var and Sd; names with dashes or spaces are quoted: `a-b`"
-            raise self.fail(f"{function} is of one column, found {self.found()}", hint=hint)
         elif self.is_symbol(",") or self.token.sort == "word":
             hint = f"evidence goes after a bar: {function}(column | evidence)"
             raise self.fail(f"expected '|' or ')', found {self.found()}", hint=hint)

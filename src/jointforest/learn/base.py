@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from ..face.joint import Joint
 from ..ground.checks import Allowed, Number, check_parameters
@@ -16,9 +17,11 @@ from ..model.model import Model
 from ..table.columns import Columns
 from ..table.frames import encode
 from ..table.infer_schema import infer_schema
+from ..table.libraries import read
 from ..table.schema import Schema, kernel_columns
 from ..trees.ranks import snap
 from .checks import check_cells
+from .rows import take_rows
 
 FOREST: dict[str, Allowed] = {
     "n_estimators": (Number(1, whole=True),),
@@ -71,12 +74,44 @@ class Learner(BaseEstimator):
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
+    def sample(self, n: int = 1, random_state: Any = None, missing: bool = False) -> Any:
+        """Draw n rows of ``joint_``: see `Joint.sample`."""
+        check_is_fitted(self, "joint_")
+        return self.joint_.sample(n, random_state, missing, self.n_jobs)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+class TableScores:
+    """How probable rows are: what learners of whole tables have for scikit-learn's ``score``."""
+
+    n_jobs: int | None
+    joint_: Joint
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-density of each row, float64 (n,); missing cells are marginalised."""
+        check_is_fitted(self, "joint_")
+        return self.joint_.log_density(X, self.n_jobs)
+
+    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
+        """Mean log-density of rows, best of some that were not learned from: what ``cross_val_score`` compares.
+
+        Parameters
+        ----------
+        X : frame of n rows
+        y : ignored
+        sample_weight : array-like (n,), optional
+            Weights of the rows, not negative.
+        """
+        found = self.score_samples(X)
+        return float(
+            np.average(found, weights=None if sample_weight is None else row_weights(sample_weight, len(found)))
+        )
 
 
 class Rows(NamedTuple):
@@ -110,18 +145,21 @@ def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
     return rows
 
 
-class TableLearner(Learner):
+class TableLearner(TableScores, Learner):
     """A learner to which all columns are alike: there is no target."""
 
     kinds: dict[str, str] | None
 
-    def fit(self, X: Any, y: None = None) -> Self:
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from a frame (pandas, polars, pyarrow) or a 2-d array; cells may be missing.
 
         Parameters
         ----------
         X : frame of n rows
         y : ignored
+        sample_weight : array-like (n,), optional
+            Weights of the rows, not negative: how much a row counts in the trees and in the leaves; their size does not
+            matter. A row of weight 0 is left out. Kinds of columns and the background take the others as they are.
 
         Returns
         -------
@@ -133,11 +171,41 @@ class TableLearner(Learner):
             If a parameter is out of its range, or the table cannot be used (each message names the column).
         """
         self._check()
+        X, weight = weighed_rows(X, sample_weight)
         rows = read_table(X, self.kinds)
         self._name_columns(rows.schema)
-        self.joint_ = Joint(self._learn(rows, X, self._draw_seed()))
+        self.joint_ = Joint(self._learn(rows, X, weight, self._draw_seed()))
         return self
 
-    def _learn(self, rows: Rows, frame: Any, seed: int) -> Model:
-        """The model of the rows, which were read from ``frame``."""
+    def _learn(self, rows: Rows, frame: Any, weight: np.ndarray | None, seed: int) -> Model:
+        """The model of the rows, which were read from ``frame``; weights (n,) have a mean of 1, None: all alike."""
         raise NotImplementedError
+
+
+def weighed_rows(X: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None]:
+    """The rows that have a weight, and their weights with a mean of 1; None if all are alike."""
+    if sample_weight is None:
+        return X, None
+    weight = row_weights(sample_weight, read(X).n)
+    X, weight = take_rows(X, np.flatnonzero(weight)), weight[weight > 0.0]
+    return X, None if np.ptp(weight) == 0.0 else weight
+
+
+def row_weights(given: Any, n: int) -> np.ndarray:
+    """Weights of n rows, float64, with a mean of 1 over the rows that have any.
+
+    Raises
+    ------
+    ValueError
+        If there is not one a row, one is negative or not finite, or all are 0.
+    """
+    weight = np.asarray(given, dtype=np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight: expected one weight a row, shape ({n},), got {weight.shape}")
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
+    if len(wrong):
+        raise ValueError(f"sample_weight: expected finite numbers >= 0, got {weight[wrong[0]]} in row {wrong[0]}")
+    if not weight.any():
+        raise ValueError("sample_weight: every weight is zero; give some rows more")
+    weight = weight / weight.max()
+    return np.asarray(weight * (np.count_nonzero(weight) / weight.sum()))

@@ -45,9 +45,9 @@ class CodedRows(NamedTuple):
     rows: Rows
 
 
-def coded(rows: Rows) -> CodedRows:
-    """The rows on each column's own scale."""
-    scales = tuple(learn_scale(c, rows.X[:, j], None, N_BINS) for j, c in enumerate(rows.schema.columns))
+def coded(rows: Rows, weight: np.ndarray | None = None) -> CodedRows:
+    """The rows on each column's own scale; their weights (n,) count in it."""
+    scales = tuple(learn_scale(c, rows.X[:, j], weight, N_BINS) for j, c in enumerate(rows.schema.columns))
     codes = np.column_stack([codes_of(scale, rows.X[:, j])[0] for j, scale in enumerate(scales)])
     columns = tuple(_code_column(c, scale) for c, scale in zip(rows.schema.columns, scales, strict=True))
     schema = Schema(columns, rows.schema.frame)

@@ -18,7 +18,7 @@ from ..model.model import of_part
 from ..table.scale.codes import codes_of
 from ..table.scale.learn import learn_scale
 from ..table.schema import Schema
-from .base import Learner, read_table
+from .base import Learner, TableScores, read_table, weighed_rows
 
 STATES = 256
 """States a column where there are many rows."""
@@ -30,7 +30,7 @@ _FEWEST_BINS = 16
 _PERTURB = 0.2  # spread of the log of mutual information, so that members differ
 
 
-class HiddenTreeForest(Learner):
+class HiddenTreeForest(TableScores, Learner):
     """Learn the joint distribution of a table with hidden trees.
 
     Columns are joined in a tree by mutual information (Chow, Liu 1968), each has a hidden state, tables lead from
@@ -129,7 +129,7 @@ class HiddenTreeForest(Learner):
         X : frame of n rows
         y : ignored
         sample_weight : array-like (n,), optional
-            Weights of the rows, not negative.
+            Weights of the rows, not negative; their size does not matter. A row of weight 0 is left out.
 
         Returns
         -------
@@ -141,8 +141,8 @@ class HiddenTreeForest(Learner):
             If a parameter is out of its range, or the table or the weights cannot be used.
         """
         self._check()
+        X, weight = weighed_rows(X, sample_weight)
         rows = read_table(X, self.kinds)
-        weight = _weights(sample_weight, len(rows.X))
         self._name_columns(rows.schema)
         self.joint_ = Joint(of_part(HiddenPart(self._learn(rows.schema, rows.X, weight, self._draw_seed()))))
         return self
@@ -211,19 +211,3 @@ class HiddenTreeForest(Learner):
 def _bins(n: int) -> int:
     """Most codes of a number in a table of n rows."""
     return BINS if n >= MANY_ROWS else max(_FEWEST_BINS, round(n**0.5))
-
-
-def _weights(given: Any, n: int) -> np.ndarray | None:
-    """Weights of n rows, float64, with a mean of 1 over the rows that have any; None if none are given."""
-    if given is None:
-        return None
-    weight = np.asarray(given, dtype=np.float64)
-    if weight.shape != (n,):
-        raise ValueError(f"sample_weight: expected one weight a row, shape ({n},), got {weight.shape}")
-    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
-    if len(wrong):
-        raise ValueError(f"sample_weight: expected finite numbers >= 0, got {weight[wrong[0]]} in row {wrong[0]}")
-    if not weight.any():
-        raise ValueError("sample_weight: every weight is zero; give some rows more")
-    weight = weight / weight.max()
-    return np.asarray(weight * (np.count_nonzero(weight) / weight.sum()))

@@ -143,17 +143,17 @@ class JointTree(TableLearner):
         super()._check()
         count_rows(self.min_samples_leaf, 1)
 
-    def _learn(self, rows: Rows, frame: Any, seed: int) -> Model:
+    def _learn(self, rows: Rows, frame: Any, weight: np.ndarray | None, seed: int) -> Model:
         if self.leaf == "chow_liu":
-            table = coded(rows)
-            return of_part(chow_liu_part(table, self._grow(table.rows, seed), self.epsilon, self.n_jobs))
-        arrival = self._grow(rows, seed)
+            table = coded(rows, weight)
+            return of_part(chow_liu_part(table, self._grow(table.rows, weight, seed), self.epsilon, self.n_jobs))
+        arrival = self._grow(rows, weight, seed)
         settings = Settings(leaf=self.leaf, quantile_epsilon=self.quantile_epsilon)
         cells = prepare(rows.columns, rows.X)
         forest = learn_densities(rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs)
         return of_forest(forest)
 
-    def _grow(self, rows: Rows, seed: int) -> Arrival:
+    def _grow(self, rows: Rows, of_rows: np.ndarray | None, seed: int) -> Arrival:
         """The forest, and where the rows end in it."""
         schema, columns, cells = rows
         judges = judging(schema, self.targets, self.features, self.splitters)
@@ -173,6 +173,7 @@ class JointTree(TableLearner):
 
         def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:
             weight = draw_rows(n, n, True, seed, t) if is_forest and self.bootstrap else np.ones(n)
+            weight = weight if of_rows is None else weight * of_rows
             tree, node = grow_joint(data, ranks, weight, judges, settings, seed, t, 1 if is_forest else self.n_jobs)
             return tree, node, weight
 

@@ -90,7 +90,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> ForestOutlierDetector:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ForestOutlierDetector:
         """Learn the joint distribution, and where the scores of training rows end.
 
         Parameters
@@ -98,6 +98,8 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         X : frame or array of n rows
         y : array (n,), optional
             Target of an ``estimator`` that needs one; else ignored.
+        sample_weight : array-like (n,), optional
+            Weights of the rows in learning, not negative; the threshold takes all rows alike.
 
         Returns
         -------
@@ -116,13 +118,13 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         has_oob = "oob_score" in learner.get_params()
         if has_oob:
             learner.set_params(oob_score=True)
-        self.estimator_ = _fitted(learner, X, y)
+        self.estimator_ = _fitted(learner, X, y, sample_weight)
         self._take(self.estimator_.joint_, self.estimator_.n_features_in_)
         if has_oob:
             oob = self.estimator_.oob_log_density_
             self._fence(np.where(np.isnan(oob), self.score_samples(X), oob))
         else:
-            self._fence(_held_out_scores(learner, X, y, self.n_jobs, self.random_state))
+            self._fence(_held_out_scores(learner, X, y, sample_weight, self.n_jobs, self.random_state))
         return self
 
     @classmethod
@@ -176,6 +178,10 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         """Log-density log p(x) of each row, float64 (n,); missing cells are marginalised. Higher is more normal."""
         X = self._read(X)
         return log_density(self.joint_.model, read_features(self.joint_.schema, self.n_features_in_, X), self.n_jobs)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of `score_samples`."""
+        return float(np.mean(self.score_samples(X)))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """``score_samples(X) - offset_``, float64 (n,); negative for outliers."""
@@ -271,18 +277,20 @@ def _read(X: Any) -> Any:
     return check_array(X, dtype=None, ensure_all_finite="allow-nan")
 
 
-def _fitted(learner: Any, X: Any, y: Any) -> Any:
-    """The learner, fitted; with the target if it has one."""
-    return learner.fit(X, y) if is_classifier(learner) or is_regressor(learner) else learner.fit(X)
+def _fitted(learner: Any, X: Any, y: Any, weight: Any) -> Any:
+    """The learner, fitted; with the target if it has one, and with weights if there are any."""
+    target = (y,) if is_classifier(learner) or is_regressor(learner) else ()
+    return learner.fit(X, *target) if weight is None else learner.fit(X, *target, sample_weight=weight)
 
 
-def _held_out_scores(learner: Any, X: Any, y: Any, n_jobs: int | None, random_state: Any) -> np.ndarray:
+def _held_out_scores(learner: Any, X: Any, y: Any, weight: Any, n_jobs: int | None, random_state: Any) -> np.ndarray:
     """Log-density of each row by a clone learned on the other folds."""
     n = len(X)
     scores = np.empty(n)
     folds = KFold(min(FOLDS, n), shuffle=True, random_state=check_random_state(random_state))
     for learn, rest in folds.split(np.empty(n)):
-        one = _fitted(clone(learner), take_rows(X, learn), None if y is None else np.asarray(y)[learn])
+        some_y, some_weight = (None if of is None else np.asarray(of)[learn] for of in (y, weight))
+        one = _fitted(clone(learner), take_rows(X, learn), some_y, some_weight)
         scores[rest] = log_density(
             one.joint_.model, read_features(one.joint_.schema, one.n_features_in_, take_rows(X, rest)), n_jobs
         )

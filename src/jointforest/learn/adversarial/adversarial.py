@@ -193,31 +193,40 @@ class AdversarialForest(TableLearner):
         if self.oob_score and self.leaf == "chow_liu":
             raise ValueError("oob_score=True needs another leaf than 'chow_liu', whose trees share the table's pairs")
 
-    def _learn(self, rows: Rows, frame: Any, seed: int) -> Model:
+    def _learn(self, rows: Rows, frame: Any, weight: np.ndarray | None, seed: int) -> Model:
         if self.leaf == "chow_liu":
-            table = coded(rows)
+            table = coded(rows, weight)
             ranks = rank(table.rows.columns, table.rows.X)
-            forest, _, used = self._grow(table.rows, ranks, seed)
-            arrival = _arrival(table.rows, ranks, forest, used)
+            forest, _, used = self._grow(table.rows, ranks, weight, seed)
+            arrival = _arrival(table.rows, ranks, forest, used, weight)
             return of_part(chow_liu_part(table, arrival, self.epsilon, self.n_jobs))
         ranks = rank(rows.columns, rows.X)
-        forest, drawn, used = self._grow(rows, ranks, seed)
+        forest, drawn, used = self._grow(rows, ranks, weight, seed)
         cells = prepare(rows.columns, rows.X)
-        model = self._densities(rows, cells, _arrival(rows, ranks, forest, used))
+        model = self._densities(rows, cells, _arrival(rows, ranks, forest, used, weight))
         if self.oob_score:
-            in_bag = self._densities(rows, cells, _arrival(rows, ranks, forest, drawn))
+            in_bag = self._densities(rows, cells, _arrival(rows, ranks, forest, drawn, weight))
             evidence = build(rows.schema, encode(rows.schema, frame)[0])
             self.oob_log_density_ = _oob_log_density(in_bag, evidence, drawn, self.n_jobs)
         return of_forest(model)
 
-    def _grow(self, rows: Rows, ranks: Ranks, seed: int) -> tuple[Discriminator, np.ndarray, np.ndarray]:
+    def _grow(
+        self, rows: Rows, ranks: Ranks, weight: np.ndarray | None, seed: int
+    ) -> tuple[Discriminator, np.ndarray, np.ndarray]:
         """The generator of the last round, pruned; rows each tree drew, and rows that fill its leaves, bool (T, n)."""
         n = len(rows.X)
         grown_on, estimated_on = self._split_rows(n, seed)
-        growing = ranks if len(grown_on) == n else ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, grown_on]))
+        if weight is not None:  # trees are grown on rows drawn in proportion to their weights, evenly
+            grown_on = grown_on[_evenly(weight[grown_on], seed)]
+        growing = (
+            ranks
+            if len(grown_on) == n and weight is None
+            else ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, grown_on]))
+        )
         forest, self.oob_accuracy_ = run(rows.schema, growing, self._round_settings(len(grown_on)), seed, self._report)
         drawn = np.zeros((self.n_estimators, n), dtype=bool)
-        drawn[:, grown_on] = forest.drawn
+        for mine, of_tree in zip(drawn, forest.drawn, strict=True):
+            mine[grown_on[of_tree]] = True
         used = np.broadcast_to(estimated_on, drawn.shape) if self.leaf_rows != "oob" else ~drawn
         if not used.any(axis=1).all():
             raise ValueError(
@@ -293,9 +302,17 @@ class AdversarialForest(TableLearner):
             print(f"round {turn}: out-of-bag accuracy {accuracy:.4f}", file=sys.stderr)
 
 
-def _arrival(rows: Rows, ranks: Ranks, forest: Discriminator, used: np.ndarray) -> Arrival:
+def _evenly(weight: np.ndarray, seed: int) -> np.ndarray:
+    """Numbers of n rows, drawn at even distances along their weights (n,): each as often as its own, but for one."""
+    n = len(weight)
+    at = (np.arange(n) + np.random.default_rng([seed, 0, 2]).random()) * (weight.sum() / n)
+    return np.minimum(np.searchsorted(np.cumsum(weight), at, side="right"), n - 1)
+
+
+def _arrival(rows: Rows, ranks: Ranks, forest: Discriminator, used: np.ndarray, weight: np.ndarray | None) -> Arrival:
     """The trees, and where the rows ``used`` (bool (T, n)) of each end in it."""
-    return arrive(rows.columns, ranks, forest.trees, forest.leaf_node, used.astype(np.float64))
+    counted = used.astype(np.float64) if weight is None else used * weight
+    return arrive(rows.columns, ranks, forest.trees, forest.leaf_node, counted)
 
 
 def _oob_log_density(model: Forest, evidence: Evidence, drawn: np.ndarray, n_jobs: int | None) -> np.ndarray:

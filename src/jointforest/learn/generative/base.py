@@ -22,6 +22,7 @@ from ..base import FOREST, LEAVES, Learner
 from ..checks import count_features
 from ..densities import TARGET, LearnCircuits, learn_densities
 from ..features import read_others
+from .importances import feature_importances
 from .spreads import choose_spreads, choose_target_spread
 from .supervised import GrowSettings, grow_forest
 from .targets import Training, as_table, check_weights, read_training
@@ -132,7 +133,8 @@ class GenerativeForest(Learner):
         X = as_table(X)
         weight = check_weights(sample_weight, read(X).n)
         rows = np.flatnonzero(weight)
-        training, weight = self._read(X, y, rows if len(rows) < len(weight) else None), weight[rows]
+        training = self._read(X, y, rows if len(rows) < len(weight) else None)
+        weight = self._weigh(training, weight[rows])
         seed = self._draw_seed()
         n, d = training.X.shape[0], training.X.shape[1] - 1
         grow = GrowSettings(
@@ -201,7 +203,7 @@ class GenerativeForest(Learner):
         self = cls(**params)
         self._check()
         training = self._read(as_table(X), y)
-        weight = check_weights(sample_weight, len(training.X))
+        weight = self._weigh(training, check_weights(sample_weight, len(training.X)))
         seed = self._draw_seed()
         return self._learn(training, adopt(forest, training, weight, seed, self.n_jobs), seed)
 
@@ -265,6 +267,10 @@ class GenerativeForest(Learner):
         if self.target_in_leaf == "full" and self.leaf == "quantile":
             raise ValueError("target_in_leaf='full' needs another leaf than 'quantile', such as 'normal' or 'spn'")
 
+    def _weigh(self, training: Training, weight: np.ndarray) -> np.ndarray:
+        """What the rows, whose weights are given, count."""
+        return weight
+
     def _read(self, X: Any, y: Any, rows: np.ndarray | None = None) -> Training:
         """Encode the table, or some of its rows, and set what scikit-learn wants set."""
         training = read_training(X, y, self._target_kind, self.kinds, rows)
@@ -295,6 +301,7 @@ class GenerativeForest(Learner):
 
     def _learn(self, training: Training, arrival: Arrival, seed: int) -> Any:
         """Leaf densities, and how the trees are combined."""
+        self.feature_importances_ = feature_importances(training, arrival, self._criteria[self.criterion])
         settings = self._settings()
         if self.smoothing == "auto":
             settings = choose_smoothing(training, arrival, settings, seed, self.n_jobs)

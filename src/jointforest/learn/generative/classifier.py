@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
 
 from ...queries.column.levels import level_probability
 from ...queries.robustness.uncertainty import Uncertainty, uncertainty
@@ -80,6 +82,9 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
     beta : float in 0..1 or "auto"
         The dial of "weighted"; "auto" takes the one that predicts out-of-bag rows best when 30 % of their cells are
         hidden (0 with ``bootstrap=False``).
+    class_weight : None, "balanced" or dict
+        Weights of classes, which multiply those of rows, in the trees and in the joint: "balanced" makes all classes
+        count alike. ``joint_`` has the classes' shares that they then have.
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
     extra : {"refuse", "ignore"}
@@ -101,6 +106,8 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         Fewest rows of a leaf.
     min_spread_ : float or float64 array (p,)
         Smallest spread of each numeric column, in units of the column's.
+    feature_importances_ : float64 array (n_features_in_,)
+        Share of each feature in what the splits take off the target's impurity (the mean over trees).
     reference_ : float64 array (m, n_features_in_)
         At most 500 rows of learning, drawn at random and encoded (level codes, NaN where missing): what `uncertainty`
         compares with.
@@ -121,6 +128,89 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
     >>> clf.predict(X[["bill_length_mm", "island"]].head(2)).tolist()
     ['Adelie', 'Adelie']
     """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_features: str | int | float | None = "sqrt",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_split: int = 2,
+        min_samples_leaf: int | str = "auto",
+        bootstrap: bool = True,
+        max_samples: int | float | None = None,
+        leaf: str = "normal",
+        target_in_leaf: str = "factorised",
+        min_spn_samples: int = 30,
+        bounds: str = "no",
+        smoothing: float | str = "auto",
+        prior: str = "marginal",
+        spread_rows: float = 2.0,
+        min_spread: float | str = "auto",
+        epsilon: float = 1e-3,
+        combine: str = "weighted",
+        beta: float | str = "auto",
+        class_weight: Any = None,
+        kinds: dict[str, str] | None = None,
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_estimators,
+            criterion=criterion,
+            max_features=max_features,
+            max_depth=max_depth,
+            max_leaf_nodes=max_leaf_nodes,
+            min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf,
+            bootstrap=bootstrap,
+            max_samples=max_samples,
+            leaf=leaf,
+            target_in_leaf=target_in_leaf,
+            min_spn_samples=min_spn_samples,
+            bounds=bounds,
+            smoothing=smoothing,
+            prior=prior,
+            spread_rows=spread_rows,
+            min_spread=min_spread,
+            epsilon=epsilon,
+            combine=combine,
+            beta=beta,
+            kinds=kinds,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
+
+    def _check(self) -> None:
+        super()._check()
+        given = self.class_weight
+        if given is not None and given != "balanced" and not isinstance(given, Mapping):
+            raise ValueError(f"class_weight must be None, 'balanced' or a dict of weights by class, got {given!r}")
+
+    def _weigh(self, training: Training, weight: np.ndarray) -> np.ndarray:
+        """The rows' weights times those of their classes.
+
+        Raises
+        ------
+        ValueError
+            If a class that is weighed is none of the target's, or a weight is not above 0.
+        """
+        if self.class_weight is None:
+            return weight
+        label = self.classes_[training.X[:, -1].astype(np.int64)]
+        if isinstance(self.class_weight, Mapping):
+            known = set(self.classes_.tolist())
+            for name, share in self.class_weight.items():
+                if name not in known:
+                    raise ValueError(
+                        f"class_weight: {name!r} is no class; the classes are {sorted(known, key=str)[:10]}"
+                    )
+                if not (share > 0.0 and np.isfinite(share)):
+                    raise ValueError(f"class_weight: expected weights above 0, got {share!r} for {name!r}")
+        return np.asarray(weight * compute_sample_weight(self.class_weight, label))
 
     def _read(self, X: Any, y: Any, rows: np.ndarray | None = None) -> Training:
         training = super()._read(X, y, rows)
