@@ -154,6 +154,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         beta: float | str = "auto",
         class_weight: Any = None,
         kinds: dict[str, str] | None = None,
+        extra: str = "refuse",
         n_jobs: int | None = -1,
         random_state: Any = None,
     ) -> None:
@@ -179,6 +180,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             combine=combine,
             beta=beta,
             kinds=kinds,
+            extra=extra,
             n_jobs=n_jobs,
             random_state=random_state,
         )
