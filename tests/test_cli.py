@@ -286,16 +286,6 @@ def test_predict(run: object, home: Path) -> None:
     assert np.allclose(found, joint.predict_proba(table, "sex"))
 
 
-def test_blocks_on_a_terminal_change_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    joint, table = jf.load(home / "p.joint"), jf.datasets.load_penguins("pyarrow")
-    terminal = Pipe()
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(cli, "_BLOCK", 100)
-    assert [rows.num_rows for rows in cli._blocks(table)] == [100, 100, 100, 44]
-    assert np.array_equal(cli._by_blocks(table, joint.log_density), joint.log_density(table))
-
-
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,13 +23,9 @@ from .io.answers import about_column, plain, shown
 from .io.csv_tables import NA, CsvForm, keep_texts
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
     from .face.joint import Joint
-
-_BLOCK = 4096
-"""Rows between two steps of a progress bar."""
 
 _output = click.option("-o", "--output", default="-", metavar="OUT", help="Table to write; - is standard output (CSV).")
 _format = click.option(
@@ -230,7 +226,7 @@ def score(model: str, table: str, jobs: int, output: str, source: _Input) -> Non
     import pyarrow as pa
 
     joint = _load(model)
-    found = _by_blocks(_read(table, source, joint), lambda rows: joint.log_density(rows, jobs))
+    found = joint.log_density(_read(table, source, joint), jobs)
     _write(joint, pa.table({"log_density": found}), output, source.form)
     if len(found):
         _say(f"mean log-density {found.mean():.6g} over {len(found)} rows")
@@ -305,8 +301,7 @@ def impute(
     as_text = format_of(output, source.form) == "csv"
     frame, texts = read_with_texts(table, source.form, source.csv, _text_columns(joint), as_text)
     if method == "mean":
-        parts = [to_arrow(joint.impute(rows, n_jobs=jobs), joint.schema.names) for rows in _blocks(frame)]
-        tables = [pa.concat_tables(parts, promote_options="permissive")]
+        tables = [to_arrow(joint.impute(frame, n_jobs=jobs), joint.schema.names)]
     else:
         drawn = joint.impute(frame, "sample", draws or 1, seed, jobs)
         tables = [to_arrow(filled, joint.schema.names) for filled in drawn]
@@ -362,11 +357,11 @@ def predict(model: str, table: str, target: str, proba: bool, jobs: int, output:
     joint = _load(model)
     frame = _read(table, source, joint)
     if proba:
-        share = _by_blocks(frame, lambda rows: joint.predict_proba(rows, target, jobs))
+        share = joint.predict_proba(frame, target, jobs)
         found = {f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))}
         _write(joint, pa.table(found), output, source.form)
     else:
-        guess = _by_blocks(frame, lambda rows: joint.predict(rows, target, jobs))
+        guess = joint.predict(frame, target, jobs)
         _write(joint, pa.table({target: pa.array(guess, from_pandas=True)}), output, source.form)
 
 
@@ -439,24 +434,6 @@ def _write(joint: Joint, frame: Any, path: str, form: str | None) -> None:
     from .io.tables import to_arrow, write_table
 
     write_table(to_arrow(frame, joint.schema.names), path, form)
-
-
-def _by_blocks(frame: pa.Table, answer: Callable[[pa.Table], np.ndarray]) -> np.ndarray:
-    """The answers for blocks of rows, joined."""
-    import numpy as np
-
-    return np.concatenate([answer(rows) for rows in _blocks(frame)])
-
-
-def _blocks(frame: pa.Table) -> Iterator[pa.Table]:
-    """The table in one, or on a terminal in blocks with a progress bar."""
-    if frame.num_rows <= _BLOCK or not sys.stderr.isatty():
-        yield frame
-        return
-    starts = range(0, frame.num_rows, _BLOCK)
-    with click.progressbar(starts, file=sys.stderr) as bar:
-        for start in bar:
-            yield frame.slice(start, _BLOCK)
 
 
 def _kind(text: str) -> tuple[str, str]:

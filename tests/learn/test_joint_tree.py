@@ -678,9 +678,9 @@ def test_bad_parameters(settings: dict, message: str) -> None:
         jf.JointTree(**settings).fit(make_frame(20))
 
 
-def test_a_column_without_a_known_cell_is_refused() -> None:
-    with pytest.raises(ValueError, match="column 'y': all cells are missing"):
-        jf.JointTree().fit(pd.DataFrame({"x": [1.0, 2.0], "y": [np.nan, np.nan]}))
+def test_a_table_without_a_known_cell_is_refused() -> None:
+    with pytest.raises(ValueError, match="columns 'x', 'y': all cells are missing"):
+        jf.JointTree().fit(pd.DataFrame({"x": [None, None], "y": [np.nan, np.nan]}))
 
 
 def test_frames_of_all_libraries_give_the_same_tree() -> None:

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
 
+from .progress import bar
+
 T = TypeVar("T")
 
 
@@ -29,21 +31,28 @@ def chunks(n: int, size: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def map_ordered(work: Callable[..., T], items: list, n_jobs: int | None = -1) -> Iterator[T]:
-    """Yield ``work(*item)`` for each item, in the items' order; at most a few results wait unread."""
+def map_ordered(work: Callable[..., T], items: list, n_jobs: int | None = -1, what: str = "") -> Iterator[T]:
+    """Yield ``work(*item)`` for each item, in the items' order; at most a few results wait unread.
+
+    Long work has a progress bar (`ground.progress`), which says ``what`` is done.
+    """
     threads = min(n_threads(n_jobs), len(items))
-    if threads <= 1:
-        for item in items:
-            yield work(*item)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        waiting = []
-        for item in items:
-            waiting.append(pool.submit(work, *item))
-            if len(waiting) >= 4 * threads:
-                yield waiting.pop(0).result()
-        for future in waiting:
-            yield future.result()
+    with bar(len(items), what) as step:
+        if threads <= 1:
+            for item in items:
+                yield work(*item)
+                step()
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            waiting = []
+            for item in items:
+                waiting.append(pool.submit(work, *item))
+                if len(waiting) >= 4 * threads:
+                    yield waiting.pop(0).result()
+                    step()
+            for future in waiting:
+                yield future.result()
+                step()
 
 
 def one_blas_thread() -> contextlib.AbstractContextManager[Any]:

@@ -84,7 +84,7 @@ def learn_densities(
         groups = fit(learned.group_rows, learned.group_start, weight[t], first[t] + learned.group_leaf)
         return leaves, (learned.circuits(), groups)
 
-    fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs))
+    fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "leaves"))
     back = background(columns, table) if epsilon > 0 else None
     learned = [both for _, both in fitted if both is not None] or None
     leaves = join(columns, [tree for tree, _ in fitted], back, epsilon, learned)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from ..evaluation.cells import read_rows
 from ..evaluation.fidelity import fidelity
 from ..face.fit_report import FitReport
 from ..face.joint import Joint
+from ..ground.progress import write_line
 from ..ground.random_state import seed_of
 from ..ground.threads import n_threads
 from ..ground.warnings import warn
@@ -92,7 +92,7 @@ def fit(
     if holdout is not None:
         X, unseen = read_rows(table.schema, holdout, "holdout")
         others = np.where(unseen, np.nan, X)
-    tell = _tell if verbose else _be_quiet
+    tell = write_line if verbose else _be_quiet
     chosen = choose(Task(table.schema, table.X, others, allowed, seed_of(random_state), n_jobs, start, tell))
     report = FitReport(budget, chosen.candidates, chosen.weight, chosen.held_out, chosen.why, chosen.left_out,
                        time.monotonic() - start)  # fmt: skip
@@ -100,14 +100,10 @@ def fit(
         warn(f"budget={budget!r} was too short: left out {', '.join(report.left_out)}", UserWarning)
     joint = Joint(chosen.model, report)
     if verbose:
-        _tell(str(report))
+        write_line(str(report))
         only = ["told_apart"]
-        _tell(fidelity(joint, frame, holdout, only=only, random_state=random_state, n_jobs=n_jobs).headline)
+        write_line(fidelity(joint, frame, holdout, only=only, random_state=random_state, n_jobs=n_jobs).headline)
     return joint
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr)
 
 
 def _be_quiet(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any, ClassVar, Self
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ..face.joint import Joint
 from ..ground.checks import Allowed, Number
+from ..ground.progress import write_line
 from ..hidden.hidden_trees import HiddenTrees
 from ..hidden.learn.choose import choose_settings
 from ..hidden.learn.learn import LearnSettings, Progress, learn_tree
@@ -199,10 +199,9 @@ class HiddenTreeForest(TableScores, Learner):
 
         def tell(now: int, most: int, held_out: float) -> None:
             spent = time.monotonic() - start
-            print(
+            write_line(
                 f"hidden tree {tree + 1} of {self.n_estimators}: pass {now} of {most}, {spent:.1f} s, "
-                f"held-out mean log-probability of codes {held_out:.4f}",
-                file=sys.stderr,
+                f"held-out mean log-probability of codes {held_out:.4f}"
             )
 
         return tell

@@ -177,7 +177,7 @@ class JointTree(TableLearner):
             tree, node = grow_joint(data, ranks, weight, judges, settings, seed, t, 1 if is_forest else self.n_jobs)
             return tree, node, weight
 
-        grown = list(map_ordered(one, [(t,) for t in range(self.n_estimators)], self.n_jobs))
+        grown = list(map_ordered(one, [(t,) for t in range(self.n_estimators)], self.n_jobs, "trees"))
         return arrive(columns, ranks, *zip(*grown, strict=True))
 
 

@@ -50,6 +50,6 @@ def sample(
 
     some_rows = row_chunks(forest, evidence, max(1, _DRAWS // max(m, 1)))
     items = [(rows, draws) for rows in some_rows for draws in chunks(m, _DRAWS)]
-    for _ in map_ordered(work, items, n_jobs):
+    for _ in map_ordered(work, items, n_jobs, "draws"):
         pass
     return out

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ground.progress import bar
 from ...ground.threads import one_blas_thread
 from ..tree import HiddenTree
 from .columns import CodeColumn, code_columns
@@ -176,20 +177,24 @@ def _learn(
     n_batches = int(np.clip(len(rows.codes) / FEWEST_IN_BATCH, 1, max(_BATCHES, len(rows.codes) / settings.batch)))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
     best, found, worse = tree, -np.inf, 0
-    for i in range(settings.passes):
-        smoothing = _smoothing(settings, i + 1)
-        tree, counts = improve(tree, counts, rows.codes, rows.weight, columns, smoothing, shares[i], rng, n_jobs)
-        now = mean_log_probability(tree, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
-        if progress is not None:
-            progress(i + 1, settings.passes, now)
-        if not now <= found:
-            best, found, worse = tree, now, 0
-        else:
-            worse += 1
-            if worse >= _PATIENCE:
-                break
-    for _ in range(settings.full):
-        best, _ = improve(best, counts, rows.codes, rows.weight, columns, settings.smoothing, np.ones(1), rng, n_jobs)
+    with bar(settings.passes + settings.full, "passes") as step:
+        for i in range(settings.passes):
+            smoothing = _smoothing(settings, i + 1)
+            tree, counts = improve(tree, counts, rows.codes, rows.weight, columns, smoothing, shares[i], rng, n_jobs)
+            now = mean_log_probability(tree, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
+            step()
+            if progress is not None:
+                progress(i + 1, settings.passes, now)
+            if not now <= found:
+                best, found, worse = tree, now, 0
+            else:
+                worse += 1
+                if worse >= _PATIENCE:
+                    break
+        full = settings.smoothing
+        for _ in range(settings.full):
+            best, _ = improve(best, counts, rows.codes, rows.weight, columns, full, np.ones(1), rng, n_jobs)
+            step()
     return best, mean_log_probability(best, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ...forest.forest import Forest
 from ...forest.posterior.tree_density import tree_log_density
 from ...ground.checks import Allowed, Number
+from ...ground.progress import write_line
 from ...leaves.fit.fit import Settings, Table, prepare
 from ...model.model import Model, of_forest, of_part
 from ...table.build_evidence import build
@@ -299,7 +299,7 @@ class AdversarialForest(TableLearner):
     def _report(self, turn: int, accuracy: float) -> None:
         """One line a round."""
         if self.verbose:
-            print(f"round {turn}: out-of-bag accuracy {accuracy:.4f}", file=sys.stderr)
+            write_line(f"round {turn}: out-of-bag accuracy {accuracy:.4f}")
 
 
 def _evenly(weight: np.ndarray, seed: int) -> np.ndarray:

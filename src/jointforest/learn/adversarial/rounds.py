@@ -123,7 +123,8 @@ def _discriminate(
     votes = np.zeros(2 * n)
     judged = np.zeros(2 * n, dtype=bool)
     trees, nodes, drawn = [], [], []
-    for tree, node, in_bag, vote in map_ordered(one, [(t,) for t in range(settings.n_estimators)], settings.n_jobs):
+    numbers = [(t,) for t in range(settings.n_estimators)]
+    for tree, node, in_bag, vote in map_ordered(one, numbers, settings.n_jobs, "trees"):
         trees.append(tree)
         nodes.append(node)
         drawn.append(in_bag[:n])

@@ -59,5 +59,5 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
         # rows missing a split value may take other sides than they did in growing, and leave a leaf empty
         return *settle(tree, of_features.codes, drawn > 0, 1, seed, t), drawn
 
-    grown = list(map_ordered(one, [(t,) for t in range(settings.n_estimators)], settings.n_jobs))
+    grown = list(map_ordered(one, [(t,) for t in range(settings.n_estimators)], settings.n_jobs, "trees"))
     return arrive(training.columns, ranks, *zip(*grown, strict=True))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ground.progress import bar
 from ...ground.threads import map_ordered
 from ..grow.rank_tree import RankTree
 from ..grow.route_kernels import cut_ranks
@@ -118,25 +119,28 @@ def grow_joint(
     nodes: list[_Node] = []
     heap: list[tuple[float, int]] = []
 
-    def add(start: int, stop: int, depth: int) -> None:
+    def add(start: int, stop: int, depth: int) -> int:
+        """A node, and the number of rows for which nothing is left to do."""
         here = rows[start:stop]
         split = _examine(task, here, len(nodes), depth)
         if split is not None:
             heapq.heappush(heap, (-split.improvement * float(weight[here].sum()), len(nodes)))
         nodes.append(_Node(start, stop, depth, split))
+        return stop - start if split is None else 0
 
-    add(0, len(rows), 0)
-    while heap and (len(nodes) + 1) // 2 != settings.max_leaf_nodes:
-        node = nodes[heapq.heappop(heap)[1]]
-        split = node.split
-        assert split is not None
-        n_left, node.share_left = partition(
-            data.ranks[split.column], rows[node.start : node.stop], spare[node.start : node.stop], weight, split.below,
-            split.goes_left, node.depth, seed, number * n,
-        )  # fmt: skip
-        node.left, node.right = len(nodes), len(nodes) + 1
-        add(node.start, node.start + n_left, node.depth + 1)
-        add(node.start + n_left, node.stop, node.depth + 1)
+    with bar(len(rows), "tree") as step:
+        add(0, len(rows), 0)
+        while heap and (len(nodes) + 1) // 2 != settings.max_leaf_nodes:
+            node = nodes[heapq.heappop(heap)[1]]
+            split = node.split
+            assert split is not None
+            n_left, node.share_left = partition(
+                data.ranks[split.column], rows[node.start : node.stop], spare[node.start : node.stop], weight,
+                split.below, split.goes_left, node.depth, seed, number * n,
+            )  # fmt: skip
+            node.left, node.right = len(nodes), len(nodes) + 1
+            step(add(node.start, node.start + n_left, node.depth + 1))
+            step(add(node.start + n_left, node.stop, node.depth + 1))
     leaf_node = np.full(n, -1, dtype=np.int32)
     for k, node in enumerate(nodes):
         if node.left < 0:
