@@ -20,6 +20,7 @@ from ..trees.boxes import leaf_boxes
 from .explanation import Explanation
 from .leaf_summaries import leaf_kind, leaf_summaries, summary_text
 from .rules import box_conditions, rule_text
+from .shown import shown_rule
 from .states import state_rules
 
 
@@ -94,7 +95,7 @@ def _text(schema: Schema, found: list[dict[str, Any]], met: dict[str, int]) -> s
     lines = [f"{len(found)} of the {what} that meet the evidence carry {100 * share:.1f} % of the answer"]
     lines.append("   weight   log  rule")
     for rule in found:
-        shown = rule["rule"] or ("(background)" if rule["kind"] == "background" else "(all rows)")
+        shown = shown_rule(rule["rule"]) or ("(background)" if rule["kind"] == "background" else "(all rows)")
         lines.append(f"{100 * rule['weight']:7.2f} % {rule['log_weight']:7.2f}  {shown}{_place(rule)}")
         lines.append(" " * 19 + summary_text(schema, rule["says"]))
     return "\n".join(lines)

@@ -17,6 +17,7 @@ from ..table.conditions import AnyOf, PerRow, check_hard, n_rows, normal
 from ..trees.boxes import leaf_boxes
 from .explanation import Explanation
 from .rules import box_conditions, rule_text
+from .shown import shown_rule
 
 
 def reverse(forest: Forest, event: Mapping[str, Any], k: int, min_share: float, n_jobs: int | None = -1) -> Explanation:
@@ -63,7 +64,10 @@ def reverse(forest: Forest, event: Mapping[str, Any], k: int, min_share: float, 
     ]
     lines = [f"P({text}) = {math.exp(log_event):.4g}; of {len(boxes)} regions those in which it is most probable"]
     lines.append("P(event | region)   lift  P(region)  rule")
-    lines += [f"{r['event_probability']:17.4f} {r['lift']:6.2f} {r['probability']:10.4f}  {r['rule']}" for r in found]
+    lines += [
+        f"{r['event_probability']:17.4f} {r['lift']:6.2f} {r['probability']:10.4f}  {shown_rule(str(r['rule']))}"
+        for r in found
+    ]
     return Explanation(found, "\n".join(lines))
 
 

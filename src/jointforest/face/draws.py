@@ -11,11 +11,21 @@ from ..ground.random_state import seed_of
 from ..queries.posterior.weighed import WeighedEvidence
 from ..queries.rows.sampling import sample
 
+MOST_CELLS = 2_000_000_000
+"""Most cells of a draw."""
+
 
 def draw(
     weighed: WeighedEvidence, n: int, random_state: Any, missing: bool = False, n_jobs: int | None = -1
 ) -> np.ndarray:
     """n rows for each row of evidence, contiguous, float64 (len(weighed) * n, d); n is checked, and the evidence."""
     check_number("n", n, 0, whole=True, text="a non-negative integer")
+    d, rows = len(weighed.model.schema.names), max(len(weighed), 1)
+    if n * rows * d > MOST_CELLS:
+        each = f" and {rows:,} rows of evidence" if rows > 1 else ""
+        raise ValueError(
+            f"n={n:,}: at most {MOST_CELLS:,} cells (16 GB) are drawn at once, of {d} columns{each} "
+            f"n={MOST_CELLS // (rows * d):,}; draw in parts, each with a random_state of its own"
+        )
     weighed.check(n_jobs)
     return sample(weighed.model, weighed.evidence, int(n), seed_of(random_state), missing, n_jobs)

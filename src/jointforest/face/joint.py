@@ -358,8 +358,8 @@ class Joint:
 
     # -- explanations
 
-    def rules(self, tree: int = 0) -> str:
-        """A whole tree as indented text: every test, with its share of the tree's rows, and what each leaf says.
+    def rules(self, tree: int = 0, max_leaves: int | None = 100) -> str:
+        """A tree as indented text: every test, with its share of the tree's rows, and what each leaf says.
 
         Numbers by their mean and the interval of equal tails that holds 90 %, levels by the three most probable.
 
@@ -367,11 +367,14 @@ class Joint:
         ----------
         tree : int
             Number of the tree, 0 to ``n_trees - 1``.
+        max_leaves : int or None
+            Of larger trees the nodes that most rows reach are shown, until there are so many ends; the others say how
+            many leaves are below them; of long lists of levels the first are shown. None: all of the tree.
 
         Raises
         ------
         ValueError
-            If there is no such tree.
+            If there is no such tree, or ``max_leaves`` is no positive integer.
 
         Examples
         --------
@@ -380,7 +383,7 @@ class Joint:
         >>> joint.rules().splitlines()[:2]
         ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0 %']
         """
-        return tree_text(self.model.forest_for("rules"), tree)
+        return tree_text(self.model.forest_for("rules"), tree, max_leaves)
 
     def reverse(
         self, event: str | Mapping[str, Any], k: int = 10, min_share: float = 0.01, n_jobs: int | None = -1

@@ -12,29 +12,8 @@ KEYWORDS = {"and", "or", "not", "in", "between"}
 """Words, in any case, that are neither names nor values unless quoted."""
 
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_SYMBOLS = (
-    "<=",
-    ">=",
-    "==",
-    "!=",
-    "<>",
-    "<",
-    ">",
-    "=",
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "}",
-    ",",
-    "|",
-    "+",
-    "-",
-    ":",
-    "*",
-    "/",
-)
+_PAIRS = frozenset(["<=", ">=", "==", "!=", "<>"])
+_SYMBOLS = _PAIRS | frozenset("<>=()[]{},|+-:*/")
 _SPELLINGS = {"==": "=", "<>": "!=", "\u2264": "<=", "\u2265": ">=", "\u2260": "!="}
 _QUOTES = {"'": "string", '"': "double", "`": "backtick"}
 _LONGEST_NUMBER = 400
@@ -82,6 +61,10 @@ def _next_token(text: str, at: int) -> Token:
     character = text[at]
     if character in _QUOTES:
         return _quoted(text, at)
+    pair = text[at : at + 2]
+    symbol = pair if pair in _PAIRS else character
+    if symbol in _SYMBOLS or symbol in _SPELLINGS:
+        return Token("symbol", _SPELLINGS.get(symbol, symbol), at, at + len(symbol))
     number = _NUMBER.match(text, at)
     if number and not (number.end() < len(text) and is_word_character(text[number.end()])):
         return Token("number", _number(text, at, number.group()), at, number.end())
@@ -90,9 +73,6 @@ def _next_token(text: str, at: int) -> Token:
         while stop < len(text) and is_word_character(text[stop]):
             stop += 1
         return Token("word", text[at:stop], at, stop)
-    for symbol in (*_SYMBOLS, *_SPELLINGS):
-        if text.startswith(symbol, at):
-            return Token("symbol", _SPELLINGS.get(symbol, symbol), at, at + len(symbol))
     hint = "names with dots or spaces go in backticks or double quotes, text values in single quotes"
     if character == ";":
         hint = "join conditions by ',' or 'and'"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..ground.checks import Number, check, check_number
+from ..ground.warnings import warn
 from ..leaves.fit.fit import NARROWEST
 
 LARGEST = 1e150
@@ -49,6 +50,15 @@ def count_features(max_features: Any, d: int) -> int:
     if max_features == "log2":
         return max(1, int(math.log2(d)))
     return min(int(max_features), d) if isinstance(max_features, Integral) else max(1, int(max_features * d))
+
+
+def warn_leaf_size(min_samples_leaf: float, n: int) -> None:
+    """Warn that no split of n rows can leave so many on both sides."""
+    if min_samples_leaf > n:
+        warn(
+            f"min_samples_leaf={min_samples_leaf:g} is more than the table's {n} rows: no tree has a split; "
+            "one leaf holds all rows; give less"
+        )
 
 
 def count_rows(min_samples_leaf: Any, n: int) -> float:

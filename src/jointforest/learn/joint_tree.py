@@ -19,7 +19,7 @@ from ..trees.grow_joint.joint_rows import joint_rows
 from ..trees.ranks import rank
 from .arrival import Arrival, arrive
 from .base import FOREST, LEAVES, Rows, TableLearner
-from .checks import count_features, count_rows
+from .checks import count_features, count_rows, warn_leaf_size
 from .chow_liu import chow_liu_part, coded
 from .densities import learn_densities
 from .rows import draw_rows
@@ -158,6 +158,7 @@ class JointTree(TableLearner):
         schema, columns, cells = rows
         judges = judging(schema, self.targets, self.features, self.splitters)
         n = len(cells)
+        warn_leaf_size(count_rows(self.min_samples_leaf, n), n)
         settings = JointSettings(
             criterion=CRITERIA[self.criterion],
             min_weight=count_rows(self.min_samples_leaf, n),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from .schema import Column
 
 
@@ -22,3 +24,11 @@ def center(column: Column, number: float) -> float:
     """Place of the cell of a number (the number itself where there is no grid); between two cells, the lower one."""
     at = place(column, number)
     return float(math.ceil(at - 0.5)) if column.step > 0.0 and math.isfinite(at) else at
+
+
+def centers(column: Column, numbers: np.ndarray) -> np.ndarray:
+    """`center` of finite numbers (n,) of a column with a grid."""
+    cells = (numbers - column.center) / column.step
+    near = np.rint(cells)
+    at = np.where(np.abs(cells - near) <= 1e-6 + 4e-16 * np.abs(cells), near, cells)
+    return np.asarray(np.ceil(at - 0.5))

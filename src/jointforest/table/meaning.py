@@ -7,12 +7,16 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import interval_unions as run_sets
-from .cell_places import center, place
+from .cell_places import center, centers, place
 from .conditions import AllOf, AnyOf, Interval, Not, PerRow, normal
 from .interval_unions import Run, Runs
 from .schema import NUMERIC_KINDS, Column
 from .soft_conditions import Soft
+
+_EXACT = 1e12  # cells from the origin, within which edges of neighbouring cells are the same floats
 
 
 class Region(NamedTuple):
@@ -153,17 +157,59 @@ def _meaning(column: Column, condition: Any) -> float | Region:
 def _region(column: Column, condition: Any, strict: bool) -> Region:
     condition = _known(column, condition)
     if isinstance(condition, AnyOf):
+        points = _points(column, condition.conditions, strict)
+        if points is not None:
+            return points
         if strict:
             _check_points(column, condition)
         parts = [_region(column, part, strict) for part in condition.conditions]
         return Region(run_sets.union(part.runs for part in parts), reduce(int.__or__, [p.atoms for p in parts], 0))
     if isinstance(condition, AllOf):
         parts = [_region(column, part, strict=False) for part in condition.conditions]
-        return reduce(intersected, parts, Region((_everything(column),), _atoms(column, condition)))
+        return reduce(intersected, parts, Region((_everything(column),), (1 << len(column.atoms)) - 1))
     if isinstance(condition, Not):
-        runs = _region(column, condition.condition, strict=False).runs
-        return Region(run_sets.complement(runs, _everything(column)), _atoms(column, condition))
+        inner = _region(column, condition.condition, strict=False)
+        others = ~inner.atoms & ((1 << len(column.atoms)) - 1)
+        return Region(run_sets.complement(inner.runs, _everything(column)), others)
     return Region(_runs(column, condition), _atoms(column, condition))
+
+
+def _points(column: Column, values: Sequence[Any], strict: bool) -> Region | None:
+    """The region of plain values, all at once; None where one is something else, or is refused."""
+    if column.is_categorical:
+        codes = [column.codes.get(value) if isinstance(value, str | bool) else None for value in values]
+        if None in codes:
+            return None
+        cells = np.array(codes, dtype=np.float64)
+    else:
+        numbers = _plain_numbers(column, values)
+        if numbers is None:
+            return None
+        if column.step == 0.0:
+            held = np.isin(column.atoms, numbers)
+            is_refused = strict and not np.isin(numbers, column.atoms).all()
+            return None if is_refused else Region((), sum(1 << k for k in np.flatnonzero(held).tolist()))
+        cells = centers(column, numbers)
+    cells = np.unique(cells)
+    first = np.flatnonzero(np.diff(cells, prepend=-np.inf) > 1.0)
+    last = np.append(first[1:] - 1, len(cells) - 1)
+    ends = zip(cells[first].tolist(), cells[last].tolist(), strict=True)
+    on = np.isin([center(column, atom) for atom in column.atoms], cells)
+    runs = tuple((_edge(column, a - 0.5), _edge(column, b + 0.5)) for a, b in ends)
+    return Region(runs, sum(1 << k for k in np.flatnonzero(on).tolist()))
+
+
+def _plain_numbers(column: Column, values: Sequence[Any]) -> np.ndarray | None:
+    """Values of a column of numbers as an array; None unless all are finite numbers, not too far out on the grid."""
+    kinds = (int, float, np.integer, np.floating)
+    if column.kind == "datetime" or not all(isinstance(x, kinds) and not isinstance(x, bool) for x in values):
+        return None
+    try:
+        numbers = np.array([float(x) for x in values])
+    except OverflowError:
+        return None
+    is_far = not np.isfinite(numbers).all() or (column.step > 0.0 and np.abs(numbers).max() > _EXACT * column.step)
+    return None if is_far or not len(numbers) else numbers
 
 
 def _check_points(column: Column, condition: AnyOf) -> None:

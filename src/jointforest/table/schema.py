@@ -26,6 +26,8 @@ GRID_KINDS = ("integer", "rounded", "datetime")
 MAX_ATOMS = 64
 MAX_LEVELS = 10_000
 
+_LONGEST = 80  # characters of a value in an error
+
 
 @dataclass(frozen=True)
 class Column:
@@ -116,8 +118,8 @@ class Column:
         if self.is_categorical:
             code = self.codes.get(value) if isinstance(value, str | bool | int | float) else None
             if code is None:
-                hint = near(value, self.levels)
-                raise ValueError(f"column {self.name!r}: {value!r} is not one of its {len(self.levels)} levels; {hint}")
+                hint, said = near(value, self.levels), shortened(value)
+                raise ValueError(f"column {self.name!r}: {said} is not one of its {len(self.levels)} levels; {hint}")
             return float(code)
         if self.kind == "datetime":
             try:
@@ -133,7 +135,7 @@ class Column:
                 raise TypeError
             number = float(value)
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"column {self.name!r} ({self.kind}): expected a number, got {value!r}") from None
+            raise ValueError(f"column {self.name!r} ({self.kind}): expected a number, got {shortened(value)}") from None
         if not math.isfinite(number):
             raise ValueError(f"column {self.name!r}: expected a finite number, got {number}; None means nothing known")
         return number
@@ -281,15 +283,22 @@ def is_number_name(name: Any) -> bool:
     return isinstance(name, Integral) and not isinstance(name, bool)
 
 
+def shortened(value: Any) -> str:
+    """A value as errors show it: what is long is cut."""
+    text = repr(value[: _LONGEST + 1] if isinstance(value, str) else value)
+    length = f" ({len(value)} characters)" if isinstance(value, str) else ""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}...{length}"
+
+
 def near(value: Any, known: Iterable[Any], n: int = 3) -> str:
     """Hint of an error message: the known names most like a value, or the first ones."""
-    known = list(known)
+    known, value = list(known), str(value)[:_LONGEST]
     text = {str(item): item for item in reversed(known)}
     folded = {key.lower(): item for key, item in text.items()}
-    matches = difflib.get_close_matches(str(value), text, n, 0.6)
+    matches = difflib.get_close_matches(value, text, n, 0.6)
     close = [text[match] for match in matches]
-    close = close or [folded[match] for match in difflib.get_close_matches(str(value).lower(), folded, n, 0.6)]
+    close = close or [folded[match] for match in difflib.get_close_matches(value.lower(), folded, n, 0.6)]
     if close:
-        return "did you mean " + " or ".join(repr(item) for item in close) + "?"
-    shown = ", ".join(repr(item) for item in known[:8])
+        return "did you mean " + " or ".join(map(shortened, close)) + "?"
+    shown = ", ".join(map(shortened, known[:8]))
     return f"known: {shown}" + (f", ... ({len(known)} in all)" if len(known) > 8 else "")

@@ -18,7 +18,7 @@ from ...table.frames import encode
 from ...trees.ranks import Ranks, rank
 from ..arrival import Arrival, arrive
 from ..base import FOREST, LEAVES, Rows, TableLearner
-from ..checks import count_features
+from ..checks import count_features, warn_leaf_size
 from ..chow_liu import LEAF_NODES, chow_liu_part, coded
 from ..densities import learn_densities
 from .rounds import Discriminator, RoundSettings, prune_forest, run
@@ -215,6 +215,7 @@ class AdversarialForest(TableLearner):
     ) -> tuple[Discriminator, np.ndarray, np.ndarray]:
         """The generator of the last round, pruned; rows each tree drew, and rows that fill its leaves, bool (T, n)."""
         n = len(rows.X)
+        warn_leaf_size(self.min_samples_leaf, n)
         grown_on, estimated_on = self._split_rows(n, seed)
         if weight is not None:  # trees are grown on rows drawn in proportion to their weights, evenly
             grown_on = grown_on[_evenly(weight[grown_on], seed)]

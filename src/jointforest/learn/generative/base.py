@@ -19,7 +19,7 @@ from ...table.libraries import read
 from ...trees.grow.criterion_kernels import ENTROPY, GINI
 from ..arrival import Arrival
 from ..base import FOREST, LEAVES, Learner
-from ..checks import count_features
+from ..checks import count_features, warn_leaf_size
 from ..densities import TARGET, LearnCircuits, learn_densities
 from ..features import read_others
 from .importances import feature_importances
@@ -137,6 +137,8 @@ class GenerativeForest(Learner):
         weight = self._weigh(training, weight[rows])
         seed = self._draw_seed()
         n, d = training.X.shape[0], training.X.shape[1] - 1
+        if self.min_samples_leaf != "auto":
+            warn_leaf_size(int(self.min_samples_leaf), n)
         grow = GrowSettings(
             n_estimators=self.n_estimators,
             criterion=self._criteria[self.criterion],
