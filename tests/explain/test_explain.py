@@ -291,8 +291,10 @@ def test_learned_leaves_hold_what_their_rules_say(name: str) -> None:
     for rule in rules:
         assert joint.probability(rule["rule"]) == pytest.approx(rule["weight"], abs=1e-9)
         assert joint.given(rule["rule"]).explain(1).rules[0]["leaf"] == rule["leaf"]
-    assert paths(joint.rules()) == pytest.approx({rule["leaf"]: rule["weight"] for rule in rules}, abs=6e-4)
-    for leaf, path in leaf_paths(joint.rules()).items():
+    assert paths(joint.rules(max_leaves=None)) == pytest.approx(
+        {rule["leaf"]: rule["weight"] for rule in rules}, abs=6e-4
+    )
+    for leaf, path in leaf_paths(joint.rules(max_leaves=None)).items():
         weight = next(rule["weight"] for rule in rules if rule["leaf"] == leaf)
         assert joint.probability(path) == pytest.approx(weight, abs=1e-9)
 
@@ -319,7 +321,7 @@ def paths(text: str) -> dict[int, float]:
 def test_the_paths_of_the_whole_tree_are_its_boxes(seed: int) -> None:
     model = random_model(seed, n_trees=1, background=False)
     joint = joint_of(model)
-    found = leaf_paths(joint.rules())
+    found = leaf_paths(joint.rules(max_leaves=None))
     assert sorted(found) == list(range(joint.n_leaves))
     for leaf, path in found.items():
         share = joint.probability(path) if path else 1.0

@@ -175,7 +175,9 @@ def _region(column: Column, condition: Any, strict: bool) -> Region:
 
 
 def _points(column: Column, values: Sequence[Any], strict: bool) -> Region | None:
-    """The region of plain values, all at once; None where one is something else, or is refused."""
+    """The region of plain values, all at once; None where one is something else, or is refused, or there is none."""
+    if not values:
+        return None
     if column.is_categorical:
         codes = [column.codes.get(value) if isinstance(value, str | bool) else None for value in values]
         if None in codes:
@@ -209,7 +211,7 @@ def _plain_numbers(column: Column, values: Sequence[Any]) -> np.ndarray | None:
     except OverflowError:
         return None
     is_far = not np.isfinite(numbers).all() or (column.step > 0.0 and np.abs(numbers).max() > _EXACT * column.step)
-    return None if is_far or not len(numbers) else numbers
+    return None if is_far else numbers
 
 
 def _check_points(column: Column, condition: AnyOf) -> None:

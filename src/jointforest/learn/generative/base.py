@@ -11,7 +11,7 @@ from ...face.joint import Joint
 from ...ground.checks import Allowed, Number
 from ...leaves.circuits.learnspn import SpnSettings, class_circuits, learn_circuits
 from ...leaves.fit.fit import LIKE_UNIFORM, Settings
-from ...model.model import of_forest
+from ...model.model import of_forest, of_part
 from ...queries.posterior.density import log_density
 from ...queries.robustness.robustness import robustness
 from ...table.evidence import Evidence
@@ -20,19 +20,24 @@ from ...trees.grow.criterion_kernels import ENTROPY, GINI
 from ..arrival import Arrival
 from ..base import FOREST, LEAVES, Learner
 from ..checks import count_features, warn_leaf_size
+from ..chow_liu import LEAF_NODES, chow_liu_part
 from ..densities import TARGET, LearnCircuits, learn_densities
 from ..features import read_others
+from .coded import coded_training
 from .importances import feature_importances
 from .spreads import choose_spreads, choose_target_spread
 from .supervised import GrowSettings, grow_forest
 from .targets import Training, as_table, check_weights, read_training
 from .tuning import SMOOTHINGS, choose_beta, choose_leaf_size, choose_smoothing
 
+_LEAF_ROWS = (1, 12)  # where "auto" starts, and what it is of Chow-Liu leaves
+
 
 class GenerativeForest(Learner):
     """What the classifier and the regressor share: parameters, learning, and the joint's own questions."""
 
     _target_kind = "categorical"
+    beta_: float
     _criteria: ClassVar[dict[str, int]] = {"gini": GINI, "entropy": ENTROPY}
     _allowed: ClassVar[dict[str, Allowed]] = {
         **FOREST,
@@ -40,7 +45,7 @@ class GenerativeForest(Learner):
         "min_samples_split": (Number(2, whole=True),),
         "min_samples_leaf": ("auto", Number(1, whole=True)),
         "max_samples": (Number(0), None),
-        "leaf": ("normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn"),
+        "leaf": ("normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn", "chow_liu"),
         "target_in_leaf": ("factorised", "full"),
         "min_spn_samples": (Number(2, whole=True),),
         **{name: LEAVES[name] for name in ("bounds", "prior", "spread_rows")},
@@ -136,6 +141,7 @@ class GenerativeForest(Learner):
         training = self._read(X, y, rows if len(rows) < len(weight) else None)
         weight = self._weigh(training, weight[rows])
         seed = self._draw_seed()
+        is_coded = self.leaf == "chow_liu"
         n, d = training.X.shape[0], training.X.shape[1] - 1
         if self.min_samples_leaf != "auto":
             warn_leaf_size(int(self.min_samples_leaf), n)
@@ -144,14 +150,16 @@ class GenerativeForest(Learner):
             criterion=self._criteria[self.criterion],
             max_features=count_features(self.max_features, d),
             min_samples_split=self.min_samples_split,
-            min_samples_leaf=1 if self.min_samples_leaf == "auto" else int(self.min_samples_leaf),
+            min_samples_leaf=_LEAF_ROWS[is_coded] if self.min_samples_leaf == "auto" else int(self.min_samples_leaf),
             max_depth=self.max_depth,
-            max_leaf_nodes=self.max_leaf_nodes,
+            max_leaf_nodes=LEAF_NODES if is_coded and self.max_leaf_nodes is None else self.max_leaf_nodes,
             bootstrap=self.bootstrap,
             n_draws=self._count_draws(n),
             n_jobs=self.n_jobs,
         )
-        if self.min_samples_leaf == "auto":
+        if is_coded:
+            training = coded_training(training, weight)
+        elif self.min_samples_leaf == "auto":
             grow = choose_leaf_size(training, weight, grow, self._settings(), seed)
         self.min_samples_leaf_ = grow.min_samples_leaf
         return self._learn(training, grow_forest(training, weight, grow, seed), seed)
@@ -204,6 +212,8 @@ class GenerativeForest(Learner):
 
         self = cls(**params)
         self._check()
+        if self.leaf == "chow_liu":
+            raise ValueError("leaf='chow_liu' needs trees grown on codes: use fit, or another leaf")
         training = self._read(as_table(X), y)
         weight = self._weigh(training, check_weights(sample_weight, len(training.X)))
         seed = self._draw_seed()
@@ -266,6 +276,14 @@ class GenerativeForest(Learner):
 
     def _check(self) -> None:
         super()._check()
+        if self.leaf == "chow_liu":
+            if self.combine == "trees" or not (isinstance(self.beta, str) or self.beta == 1):
+                raise ValueError(
+                    f"leaf='chow_liu' predicts by the joint itself, got combine={self.combine!r}, beta={self.beta!r}; "
+                    "use combine='mixture'"
+                )
+            if self.target_in_leaf == "full":
+                raise ValueError("leaf='chow_liu' joins the target to the features in its own way: drop target_in_leaf")
         if self.target_in_leaf == "full" and self.leaf == "quantile":
             raise ValueError("target_in_leaf='full' needs another leaf than 'quantile', such as 'normal' or 'spn'")
 
@@ -304,6 +322,10 @@ class GenerativeForest(Learner):
     def _learn(self, training: Training, arrival: Arrival, seed: int) -> Any:
         """Leaf densities, and how the trees are combined."""
         self.feature_importances_ = feature_importances(training, arrival, self._criteria[self.criterion])
+        if training.coded is not None:
+            self.joint_ = Joint(of_part(chow_liu_part(training.coded, arrival, self.epsilon, self.n_jobs)))
+            self.beta_ = 1.0
+            return self
         settings = self._settings()
         if self.smoothing == "auto":
             settings = choose_smoothing(training, arrival, settings, seed, self.n_jobs)
@@ -327,7 +349,7 @@ class GenerativeForest(Learner):
         self.joint_ = Joint(of_forest(model))
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
         chosen = choose_beta(model, training, arrival, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
-        self.beta_: float = chosen
+        self.beta_ = chosen
         return self
 
     def _circuits(self, training: Training, seed: int) -> LearnCircuits | None:

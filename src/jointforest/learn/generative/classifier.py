@@ -47,12 +47,16 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         Whether each tree is grown on rows drawn with replacement, or on all.
     max_samples : int, float or None
         Number (or share) of the rows that a bootstrap draws; None: as many as there are.
-    leaf : {"normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn"}
+    leaf : {"normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn", "chow_liu"}
         Density of numbers in a leaf, truncated to the leaf's box, so that the whole integrates to 1. "normal": a
         truncated normal with the mean of the leaf's values, whose untruncated parent has their standard deviation.
         "normal_moments": the parent has their mean as well. "normal_mle": a truncated normal of maximum likelihood.
         "quantile": a piecewise-linear CDF. "spn": leaves of at least ``min_spn_samples`` rows are small circuits,
         learned with LearnSPN, the others as "normal".
+        "chow_liu": Chow-Liu trees on the codes of each column's own scale, the target among them; ``joint_`` is then
+        hidden trees, whose conditionals predict (``beta_`` is 1). Trees have at most 120 leaves of 12 rows unless said
+        otherwise, and each leaf has tables of its own: take 10 to 20 trees. ``robustness`` is refused, and there is no
+        ``min_spread_``.
     target_in_leaf : {"factorised", "full"}
         Whether a leaf takes the target as independent of the features, p(x) p(y), or models them together: in the
         circuit with ``leaf="spn"``, else as one product for each class.

@@ -18,6 +18,7 @@ from ...table.libraries import read
 from ...table.schema import Column, Schema, kernel_columns
 from ...trees.ranks import snap
 from ..checks import check_cells
+from ..chow_liu import CodedRows
 from ..rows import take_rows
 
 
@@ -35,6 +36,8 @@ class Training(NamedTuple):
         The cells, ready for leaf densities.
     label_dtype : numpy dtype
         Of the target's entries as they came.
+    coded : CodedRows or None
+        The whole table as codes, where X has the features' codes: see `coded.coded_training`.
     """
 
     schema: Schema
@@ -42,6 +45,7 @@ class Training(NamedTuple):
     X: np.ndarray
     table: Table
     label_dtype: np.dtype
+    coded: CodedRows | None = None
 
 
 def read_training(
