@@ -33,7 +33,7 @@ def test_classes_are_the_joints_conditionals() -> None:
     some = rows[["y"]]
     np.testing.assert_allclose(clf.predict_proba(some), joint.predict_proba(some, "s"), atol=1e-6)
     assert clf.score(X, y) > 0.6
-    assert joint.given().corr("k", "twin") > 0.9  # what independent columns in a leaf cannot hold
+    assert joint.given().corr("k", "twin") > 0.8  # what independent columns in a leaf cannot hold
     assert clf.feature_importances_.sum() == pytest.approx(1.0)
     assert len(clf.sample(4)) == 4 and np.isfinite(clf.score_samples(X)).all()
     with pytest.raises(ValueError, match="robustness"):
