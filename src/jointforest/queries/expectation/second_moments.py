@@ -26,7 +26,7 @@ _DRAWN = 100_000
 MOST_CELLS = 4096
 """Combinations of cells up to which a row is answered by going through them: some 4 ms."""
 MOST_PAIRS = 4e6
-"""Numbers up to which a row is answered by pairs of leaves: some 8 ms, what completions of it take."""
+"""Numbers up to which a row is answered by pairs of leaves: about what completions of it take."""
 
 
 @record
