@@ -55,6 +55,23 @@ def map_ordered(work: Callable[..., T], items: list, n_jobs: int | None = -1, wh
                 step()
 
 
+@contextlib.contextmanager
+def workers(n_jobs: int | None) -> Iterator[Callable[[Callable[..., T], list], list[T]]]:
+    """A function that gives ``[work(*item) for item in items]``, on threads that stay from one call to the next."""
+    threads = n_threads(n_jobs)
+    if threads <= 1:
+        yield lambda work, items: [work(*item) for item in items]
+        return
+    with ThreadPoolExecutor(threads) as pool:
+
+        def run(work: Callable[..., T], items: list) -> list[T]:
+            if len(items) == 1:
+                return [work(*items[0])]
+            return list(pool.map(lambda item: work(*item), items))
+
+        yield run
+
+
 def one_blas_thread() -> contextlib.AbstractContextManager[Any]:
     """Matrix products in one thread each: threads are ours, and the order of sums does not depend on them."""
     return _controller().limit(limits=1, user_api="blas")

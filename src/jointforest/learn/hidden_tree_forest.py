@@ -12,8 +12,10 @@ from ..ground.checks import Allowed, Number
 from ..ground.progress import write_line
 from ..hidden.hidden_trees import HiddenTrees
 from ..hidden.learn.choose import choose_settings
-from ..hidden.learn.learn import LearnSettings, Progress, learn_tree
+from ..hidden.learn.learn import LearnSettings, Progress
+from ..hidden.learn.leaves import learn_trees
 from ..hidden.part import HiddenPart
+from ..hidden.tree import HiddenTree
 from ..model.model import of_part
 from ..table.scale.codes import codes_of
 from ..table.scale.learn import learn_scale
@@ -48,9 +50,12 @@ class HiddenTreeForest(TableScores, Learner):
     n_bins : "auto" or int
         Most codes of a numeric column. "auto": 128; in tables of fewer than 5,000 rows the root of their number, at
         least 16.
+    max_leaf_nodes : "auto" or int
+        Leaves of a decision tree that cuts the table first, each leaf with a hidden tree of its own. "auto": 1, which
+        is none, or 8 where held-out rows like that better; 1 in tables of fewer than 5,000 rows.
     start : "auto", "shared" or "local"
         First states: clusters of rows over all columns, or for each column others, of what depends on it. "auto":
-        what held-out rows like better.
+        "local", and what held-out rows like better in tables of fewer than 5,000 rows.
     max_iter : int
         Most passes over the rows; they end when held-out rows (a tenth) gain no more.
     smoothing : "auto" or float
@@ -91,6 +96,7 @@ class HiddenTreeForest(TableScores, Learner):
         "n_estimators": (Number(1, whole=True),),
         "n_states": ("auto", Number(1, 4_096, whole=True)),
         "n_bins": ("auto", Number(2, 4_096, whole=True)),
+        "max_leaf_nodes": ("auto", Number(1, 10_000, whole=True)),
         "start": ("auto", "shared", "local"),
         "max_iter": (Number(0, whole=True),),
         "smoothing": ("auto", Number(0)),
@@ -102,6 +108,7 @@ class HiddenTreeForest(TableScores, Learner):
         *,
         n_states: str | int = "auto",
         n_bins: str | int = "auto",
+        max_leaf_nodes: str | int = "auto",
         start: str = "auto",
         max_iter: int = 8,
         smoothing: str | float = "auto",
@@ -113,6 +120,7 @@ class HiddenTreeForest(TableScores, Learner):
         self.n_estimators = n_estimators
         self.n_states = n_states
         self.n_bins = n_bins
+        self.max_leaf_nodes = max_leaf_nodes
         self.start = start
         self.max_iter = max_iter
         self.smoothing = smoothing
@@ -162,11 +170,14 @@ class HiddenTreeForest(TableScores, Learner):
         is_ordered = np.array([not column.is_categorical for column in schema.columns])
         self.settings_ = settings or self._settings(codes, n_codes, is_ordered, weight, seed)
         seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
-        trees = []
+        trees: list[HiddenTree] = []
+        share = []
         for t, own in enumerate(seeds):
             member = self.settings_._replace(perturb=_PERTURB if t else 0.0)
-            trees.append(learn_tree(codes, n_codes, is_ordered, weight, member, own, self.n_jobs, self._progress(t)))
-        log_weight = np.full(len(trees), -np.log(len(trees)))
+            learned = learn_trees(codes, n_codes, is_ordered, weight, member, own, self.n_jobs, self._progress(t))
+            trees += learned.trees
+            share.append(learned.share)
+        log_weight = np.log(np.concatenate(share) / len(share))
         return HiddenTrees(schema, scales, tuple(trees), log_weight)
 
     def _settings(
@@ -174,19 +185,24 @@ class HiddenTreeForest(TableScores, Learner):
     ) -> LearnSettings:
         """What is given, and what held-out rows like best of what is not."""
         free = []
-        settings = LearnSettings(n_states=STATES, passes=self.max_iter)
+        is_large = len(codes) >= MANY_ROWS
+        settings = LearnSettings(n_states=STATES, passes=self.max_iter, start="local" if is_large else "shared")
         if not isinstance(self.n_states, str):
             settings = settings._replace(n_states=self.n_states)
-        elif len(codes) < MANY_ROWS:
+        elif not is_large:
             free.append("n_states")
-        if self.start == "auto":
-            free.append("start")
-        else:
+        if not isinstance(self.max_leaf_nodes, str):
+            settings = settings._replace(n_leaves=self.max_leaf_nodes)
+        elif is_large:
+            free.append("n_leaves")
+        if self.start != "auto":
             settings = settings._replace(start=self.start)
-        if isinstance(self.smoothing, str):
-            free += ["normal", "transition"] if len(codes) < MANY_ROWS else []
-        else:
+        elif not is_large:
+            free.append("start")
+        if not isinstance(self.smoothing, str):
             settings = settings._replace(smoothing=settings.smoothing._replace(normal=float(self.smoothing)))
+        elif not is_large:
+            free += ["normal", "transition"]
         if not free or self.max_iter == 0:
             return settings
         return choose_settings(codes, n_codes, is_ordered, weight, settings, free, seed, self.n_jobs)

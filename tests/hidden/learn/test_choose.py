@@ -52,3 +52,16 @@ def test_same_choice_whatever_the_threads():
     settings = LearnSettings(n_states=6, passes=3)
     one, two = (choose_settings(*table, settings=settings, seed=1, n_jobs=jobs) for jobs in (1, 2))
     assert one == two
+
+
+def test_leaves_are_chosen_where_each_has_dependence_of_its_own():
+    """Sixty days of one case each in either of eight weeks: more than the states of one tree can hold."""
+    rng = np.random.default_rng(0)
+    week, day = rng.integers(8, size=4_000), rng.integers(8, size=4_000)
+    case = rng.integers(64, size=(8, 8))
+    codes = np.column_stack([week, day, case[week, day] // 8, case[week, day] % 8])
+    args = codes, np.full(4, 8), np.zeros(4, bool), None
+    settings = LearnSettings(n_states=16, passes=2)
+    assert choose_settings(*args, settings, ("n_leaves",), n_jobs=1).n_leaves == 8
+    independent = rng.integers(8, size=(4_000, 4)), *args[1:]
+    assert choose_settings(*independent, settings, ("n_leaves",), n_jobs=1).n_leaves == 1

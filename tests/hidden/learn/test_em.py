@@ -5,7 +5,7 @@ import pytest
 
 from jointforest.hidden.learn.columns import code_columns
 from jointforest.hidden.learn.em import expected_counts, improve, mean_log_probability
-from jointforest.hidden.learn.tables import Counts, Smoothing, tree_of
+from jointforest.hidden.learn.tables import Counts, Smoothing, one_by_one, tree_of
 from jointforest.hidden.tree import HiddenTree
 from tests.oracle import hidden_learning as oracle
 
@@ -49,12 +49,12 @@ def test_likelihood_never_falls_in_full_batches_without_smoothing(seed):
     codes[::7, 2] = n_codes[2]
     columns = code_columns(codes, n_codes, np.zeros(5, dtype=bool))
     counts = expected_counts(tree, codes, None)[0]
-    tree, counts = improve(tree, counts, codes, None, columns, NOTHING, np.ones(1), rng, 1)
-    before = mean_log_probability(tree, codes, None, 1)
+    tree, counts = improve(tree, counts, codes, None, columns, NOTHING, np.ones(1), rng, one_by_one)
+    before = mean_log_probability(tree, codes, None)
     first = before
     for _ in range(15):
-        tree, counts = improve(tree, counts, codes, None, columns, NOTHING, np.ones(1), rng, 1)
-        now = mean_log_probability(tree, codes, None, 1)
+        tree, counts = improve(tree, counts, codes, None, columns, NOTHING, np.ones(1), rng, one_by_one)
+        now = mean_log_probability(tree, codes, None)
         assert now >= before - 1e-6
         before = now
     assert now > first + 0.01

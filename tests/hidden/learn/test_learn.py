@@ -41,7 +41,7 @@ def test_learns_blocks(start):
     entropy = (
         np.log(72) - p * np.log(p) - (1 - p) * np.log((1 - p) / 5) - q * np.log(q) - (1 - q) * np.log((1 - q) / 11)
     )
-    assert -mean_log_probability(tree, others, None, 1) == pytest.approx(entropy, abs=0.25)
+    assert -mean_log_probability(tree, others, None) == pytest.approx(entropy, abs=0.25)
     assert [h[0] for h in heard] == list(range(1, len(heard) + 1)) and all(h[1] == settings.passes for h in heard)
 
 
@@ -69,7 +69,7 @@ def test_missing_cells_are_summed_out():
     tree = learn_tree(np.where(hidden, n_codes, codes), n_codes, is_ordered, settings=LearnSettings(n_states=24))
     independent = learn_tree(codes, n_codes, is_ordered, settings=LearnSettings(n_states=1))
     others = blocks(2000, seed=1)[0]
-    assert mean_log_probability(tree, others, None, 1) > mean_log_probability(independent, others, None, 1) + 2.0
+    assert mean_log_probability(tree, others, None) > mean_log_probability(independent, others, None) + 2.0
 
 
 def test_members_differ():
@@ -89,7 +89,7 @@ def test_odd_tables(shape, n_codes, is_ordered):
     codes = np.random.default_rng(0).integers(0, n_codes + 1, shape)
     settings = LearnSettings(n_states=8, passes=1)
     tree = learn_tree(codes, np.full(shape[1], n_codes), np.full(shape[1], is_ordered), None, settings)
-    assert np.isfinite(mean_log_probability(tree, codes, None, 1))
+    assert np.isfinite(mean_log_probability(tree, codes, None))
 
 
 @pytest.mark.parametrize("start", ["shared", "local"])

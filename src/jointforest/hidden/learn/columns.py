@@ -13,7 +13,7 @@ class CodeColumn(NamedTuple):
     Attributes
     ----------
     marginal : float64 array (K,)
-        Share of each code, above 0.
+        Share of each code; 0 of codes that cannot be.
     edge : float64 array (K + 1,)
         Ends of the codes' intervals in normal scores, from -inf to inf; empty where the codes have no order.
     """
@@ -33,19 +33,24 @@ class CodeColumn(NamedTuple):
     def score(self) -> np.ndarray:
         """Mean of a standard normal within each code's interval, (K,)."""
         density = np.exp(-0.5 * self.edge**2) / np.sqrt(2 * np.pi)
-        return -np.diff(density) / self.marginal
+        some = self.marginal > 0
+        return np.where(some, -np.diff(density) / np.where(some, self.marginal, 1.0), 0.0)
 
 
 def code_columns(
-    codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray, weight: np.ndarray | None = None
+    codes: np.ndarray,
+    n_codes: np.ndarray,
+    is_ordered: np.ndarray,
+    weight: np.ndarray | None = None,
+    allowed: list[np.ndarray] | None = None,
 ) -> tuple[CodeColumn, ...]:
-    """The columns of a table of codes (n, d); codes never seen count half a row."""
+    """The columns of a table of codes (n, d); codes never seen count half a row, but for those that are not allowed."""
     from scipy.special import ndtri
 
     columns = []
     for j, K in enumerate(n_codes.tolist()):
         count = np.bincount(codes[:, j], weights=weight, minlength=K + 1)[:K] + 0.0
-        count[count == 0.0] = 0.5
+        count[(count == 0.0) & (True if allowed is None else allowed[j])] = 0.5
         marginal = count / count.sum()
         edge = np.empty(0)
         if is_ordered[j]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ground.threads import chunks, map_ordered
+from ...ground.threads import chunks
 from ..messages import down, log_probability, up
 from ..tree import HiddenTree
 from .columns import CodeColumn
-from .tables import Counts, Smoothing, tree_of
+from .tables import Counts, Run, Smoothing, normals_of, one_by_one, tree_of
 
 _CHUNK = 128  # most rows of one piece of work; sums are merged in the order of the pieces, whatever the threads
+_PIECES = 8  # pieces whose sums wait to be merged
+_LONG = 1_024  # rows of a batch that is cut to longer pieces: merging tables takes long, too
+_AS_IT_WAS = 4  # batches after which states' normals are fitted anew: they take long, and hardly change
 _FLOATS = 16_000_000  # most numbers in the messages of one kind of a piece
 
 
@@ -54,40 +57,62 @@ def improve(
     smoothing: Smoothing,
     shares: np.ndarray,
     rng: np.random.Generator,
-    n_jobs: int | None,
+    run: Run,
 ) -> tuple[HiddenTree, Counts]:
-    """One pass over the rows in random order; ``shares`` (batches,) are those of each batch in the running counts."""
+    """One pass over the rows in random order; ``shares`` (batches,) are those of each batch in the running counts.
+
+    The counts that are given are changed in place.
+    """
     n = len(codes)
     places = np.array_split(rng.permutation(n), len(shares))
     total = float(n if weight is None else weight.sum())
-    for rows, share in zip(places, shares.tolist(), strict=True):
+    normals = None
+    for i, (rows, share) in enumerate(zip(places, shares.tolist(), strict=True)):
         w = None if weight is None else weight[rows]
-        found = _batch_counts(tree, codes[rows], w, n_jobs)
+        found = _batch_counts(tree, codes[rows], w, run)
         gain = share * total / max(float(len(rows) if w is None else w.sum()), 1e-12)
-        counts = Counts(*([(1 - share) * old + np.float32(gain) * new for old, new in zip(a, b, strict=True)]
-                          for a, b in zip(counts, found, strict=True)))  # fmt: skip
-        tree = tree_of(counts, tree.column, tree.parent, columns, smoothing)
+        _move(counts, found, share, gain)
+        if i % _AS_IT_WAS == 0:
+            normals = normals_of(counts, tree.column, columns, smoothing, run)
+        tree = tree_of(counts, tree.column, tree.parent, columns, smoothing, normals, run)
     return tree, counts
 
 
-def mean_log_probability(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None, n_jobs: int | None) -> float:
+def mean_log_probability(
+    tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None, run: Run = one_by_one
+) -> float:
     """Mean log-probability of rows of codes."""
 
     def one(a: int, b: int) -> np.ndarray:
         return log_probability(tree, own_messages(tree, codes[a:b]), b - a)
 
-    found = np.concatenate(list(map_ordered(one, chunks(len(codes), _rows_at_once(tree)), n_jobs)))
-    return float(np.average(found, weights=weight))
+    return float(np.average(np.concatenate(run(one, chunks(len(codes), _rows_at_once(tree)))), weights=weight))
 
 
-def _batch_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None, n_jobs: int | None) -> Counts:
+def _move(counts: Counts, found: Counts, share: float, gain: float) -> None:
+    """Running counts towards those of a batch, in place."""
+    for olds, news in zip(counts, found, strict=True):
+        for old, new in zip(olds, news, strict=True):
+            old *= np.float32(1 - share)
+            new *= np.float32(gain)
+            old += new
+
+
+def _batch_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None, run: Run) -> Counts:
     def one(a: int, b: int) -> Counts:
         return expected_counts(tree, codes[a:b], None if weight is None else weight[a:b])[0]
 
+    at_once = _rows_at_once(tree) * (1 if len(codes) <= _LONG else 4)
     total: Counts | None = None
-    for found in map_ordered(one, chunks(len(codes), _rows_at_once(tree)), n_jobs):
-        total = found if total is None else Counts(*([x + y for x, y in zip(a, b, strict=True)]
-                                                     for a, b in zip(total, found, strict=True)))  # fmt: skip
+    for first in range(0, len(codes), _PIECES * at_once):
+        pieces = chunks(min(len(codes) - first, _PIECES * at_once), at_once)
+        for found in run(one, [(first + a, first + b) for a, b in pieces]):
+            if total is None:
+                total = found
+            else:
+                for olds, news in zip(total, found, strict=True):
+                    for old, new in zip(olds, news, strict=True):
+                        old += new
     assert total is not None
     return total
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ground.progress import bar
-from ...ground.threads import one_blas_thread
+from ...ground.threads import one_blas_thread, workers
 from ..tree import HiddenTree
 from .columns import CodeColumn, code_columns
 from .em import improve, mean_log_probability
 from .start import most_rows, start_states
 from .structure import coarse, mutual_information, spanning_tree
-from .tables import Counts, Smoothing, count_states, tree_of
+from .tables import Counts, Run, Smoothing, count_states, tree_of
 
 Progress = Callable[[int, int, float], None]
 
@@ -29,12 +29,14 @@ _PATIENCE = 2  # passes in a row that may bring no gain
 
 
 class LearnSettings(NamedTuple):
-    """How a hidden tree is learned.
+    """How hidden trees are learned.
 
     Attributes
     ----------
     n_states : int
         Most states of a node.
+    n_leaves : int
+        Leaves of the decision tree that cuts the rows first, each with a hidden tree of its own (`learn_trees`).
     start : {"shared", "local"}
         First states: clusters of rows over all columns, or others for each column over what depends on it.
     passes : int
@@ -55,6 +57,7 @@ class LearnSettings(NamedTuple):
     """
 
     n_states: int = 128
+    n_leaves: int = 1
     start: str = "shared"
     passes: int = 8
     batch: int = 256
@@ -124,21 +127,23 @@ def learn_and_test(
     n_jobs: int | None,
     progress: Progress | None = None,
     information: np.ndarray | None = None,
+    allowed: list[np.ndarray] | None = None,
 ) -> tuple[HiddenTree, float]:
     """As `learn_tree`, with the mean log-probability of the rows held out (NaN where there are none).
 
-    ``information`` (d, d) is the columns' mutual information, where it is known; else it is measured.
+    ``information`` (d, d) is the columns' mutual information, where it is known; else it is measured. ``allowed`` are
+    the codes of each column that may have any probability, d bool arrays (K_j,).
     """
     rng = np.random.default_rng(seed)
     codes, n_codes, is_ordered = np.ascontiguousarray(codes), np.asarray(n_codes), np.asarray(is_ordered, dtype=bool)
     w = None if weight is None else np.asarray(weight, dtype=np.float64)
     learn, held = _split(len(codes), w, rng)
     rows, others = (_Rows(codes[at], None if w is None else w[at]) for at in (learn, held))
-    with one_blas_thread():
+    with one_blas_thread(), workers(n_jobs) as run:
         if information is None:
             information = mutual_information(*coarse(rows.codes, n_codes, is_ordered), rows.weight)
-        columns = code_columns(rows.codes, n_codes, is_ordered, rows.weight)
-        return _learn(rows, others, columns, information, settings, rng, n_jobs, progress)
+        columns = code_columns(rows.codes, n_codes, is_ordered, rows.weight, allowed)
+        return _learn(rows, others, columns, information, settings, rng, run, progress)
 
 
 class _Rows(NamedTuple):
@@ -163,25 +168,25 @@ def _learn(
     information: np.ndarray,
     settings: LearnSettings,
     rng: np.random.Generator,
-    n_jobs: int | None,
+    run: Run,
     progress: Progress | None,
 ) -> tuple[HiddenTree, float]:
     if settings.perturb > 0.0:
         noise = np.exp(settings.perturb * rng.standard_normal(information.shape))
         information = information * np.sqrt(noise * noise.T)
     order, parent = spanning_tree(information)
-    counts = _first_counts(rows, columns, information, order, parent, settings, rng)
+    counts = _first_counts(rows, columns, information, order, parent, settings, rng, run)
     tree = tree_of(counts, order, parent, columns, _smoothing(settings, 0))
     if settings.passes < 1 or len(rows.codes) == 0:
-        return tree, mean_log_probability(tree, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
+        return tree, mean_log_probability(tree, held.codes, held.weight, run) if len(held.codes) else np.nan
     n_batches = int(np.clip(len(rows.codes) / FEWEST_IN_BATCH, 1, max(_BATCHES, len(rows.codes) / settings.batch)))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
     best, found, worse = tree, -np.inf, 0
     with bar(settings.passes + settings.full, "passes") as step:
         for i in range(settings.passes):
             smoothing = _smoothing(settings, i + 1)
-            tree, counts = improve(tree, counts, rows.codes, rows.weight, columns, smoothing, shares[i], rng, n_jobs)
-            now = mean_log_probability(tree, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
+            tree, counts = improve(tree, counts, rows.codes, rows.weight, columns, smoothing, shares[i], rng, run)
+            now = mean_log_probability(tree, held.codes, held.weight, run) if len(held.codes) else np.nan
             step()
             if progress is not None:
                 progress(i + 1, settings.passes, now)
@@ -193,9 +198,9 @@ def _learn(
                     break
         full = settings.smoothing
         for _ in range(settings.full):
-            best, _ = improve(best, counts, rows.codes, rows.weight, columns, full, np.ones(1), rng, n_jobs)
+            best, _ = improve(best, counts, rows.codes, rows.weight, columns, full, np.ones(1), rng, run)
             step()
-    return best, mean_log_probability(best, held.codes, held.weight, n_jobs) if len(held.codes) else np.nan
+    return best, mean_log_probability(best, held.codes, held.weight, run) if len(held.codes) else np.nan
 
 
 def _smoothing(settings: LearnSettings, done: int) -> Smoothing:
@@ -212,6 +217,7 @@ def _first_counts(
     parent: np.ndarray,
     settings: LearnSettings,
     rng: np.random.Generator,
+    run: Run,
 ) -> Counts:
     """Counts of the start, from some of the rows and for the weight of all."""
     n = len(rows.codes)
@@ -221,6 +227,6 @@ def _first_counts(
     if rows.weight is not None:
         weight = rows.weight[some]
         share = rows.weight.sum() / weight.sum()
-    states = start_states(codes, columns, information, settings.start, settings.n_states, rng, weight)
+    states = start_states(codes, columns, information, settings.start, settings.n_states, rng, weight, run)
     counts = count_states(states, codes, order, parent, np.array([c.n_codes for c in columns]), weight)
     return Counts(*([np.float32(share) * table for table in tables] for tables in counts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .columns import CodeColumn
+from .tables import Run, one_by_one
 
 _LEVELS = 24  # most indicators of one column
 _RARE = 0.002  # a level that fewer rows have gets no indicator
@@ -24,26 +25,27 @@ def start_states(
     n_states: int,
     rng: np.random.Generator,
     weight: np.ndarray | None,
+    run: Run = one_by_one,
 ) -> np.ndarray:
     """State of each row in each column, (n, d): "shared", clusters over all columns; "local", others for each column.
 
-    For a local start a column i counts as much towards column j as it tells of it: its features are multiplied by the
-    root of 1 - exp(-2 information), which is the correlation of two normals of such information.
+    For a local start a column i counts towards column j by what it tells of it: its features are multiplied by the root
+    of the correlation of two normals of such information, which is the root of 1 - exp(-2 information).
     """
     seen = features(codes, columns)
     w = np.ones(len(codes)) if weight is None else weight
     if kind == "shared":
         state = clusters(np.hstack(seen), n_states, rng, w)
         return np.repeat(state[:, None], len(seen), axis=1)
-    found = []
-    for j in range(len(seen)):
-        closeness = np.sqrt(-np.expm1(-2.0 * information[j]))
+
+    def one(j: int, own: np.random.Generator) -> np.ndarray:
+        closeness = (-np.expm1(-2.0 * information[j])) ** 0.25
         closeness[j] = 1.0
         near = np.argsort(-closeness, kind="stable")[:_NEAREST]
         near = near[(closeness[near] > _FAINT) | (near == j)]
-        X = np.hstack([seen[i] * np.float32(closeness[i]) for i in near])
-        found.append(clusters(X, n_states, rng, w))
-    return np.column_stack(found)
+        return clusters(np.hstack([seen[i] * np.float32(closeness[i]) for i in near]), n_states, own, w)
+
+    return np.column_stack(run(one, list(enumerate(rng.spawn(len(seen))))))
 
 
 def most_rows(columns: tuple[CodeColumn, ...]) -> int:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..tree import HiddenTree
 from .columns import CodeColumn
+
+Run = Callable[[Callable[..., Any], list], list]
+"""Gives ``[work(*item) for item in items]``: see `ground.threads.workers`."""
+
+
+def one_by_one(work: Callable[..., Any], items: list) -> list:
+    """A `Run` without threads."""
+    return [work(*item) for item in items]
 
 
 class Smoothing(NamedTuple):
@@ -74,15 +83,40 @@ def count_states(states: np.ndarray, codes: np.ndarray, order: np.ndarray, paren
     return Counts(transition, emission, blank)
 
 
-def tree_of(counts: Counts, order: np.ndarray, parent: np.ndarray, columns: tuple[CodeColumn, ...],
-            smoothing: Smoothing) -> HiddenTree:  # fmt: skip
-    """The tree whose tables are proportional to counts and what is added to them."""
-    transition = [_transition(table, smoothing) for table in counts.transition]
-    emission = [_emission(table, columns[j], smoothing) for table, j in zip(counts.emission, order, strict=True)]
-    blank = [
-        _blank(lost, table.sum(axis=1), smoothing) for lost, table in zip(counts.blank, counts.emission, strict=True)
-    ]
-    return HiddenTree(order, parent, tuple(transition), tuple(emission), tuple(blank))
+def tree_of(
+    counts: Counts,
+    order: np.ndarray,
+    parent: np.ndarray,
+    columns: tuple[CodeColumn, ...],
+    smoothing: Smoothing,
+    normals: list[np.ndarray | None] | None = None,
+    run: Run = one_by_one,
+) -> HiddenTree:
+    """The tree whose tables are proportional to counts and what is added; ``normals`` are their `normals_of`, or near."""
+    own = normals_of(counts, order, columns, smoothing, run) if normals is None else normals
+
+    def one(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        cells = counts.emission[k]
+        return (
+            _transition(counts.transition[k], smoothing),
+            _emission(cells, columns[order[k]], smoothing, own[k]),
+            _blank(counts.blank[k], cells.sum(axis=1), smoothing),
+        )
+
+    transition, emission, blank = zip(*run(one, [(k,) for k in range(len(order))]), strict=True)
+    return HiddenTree(order, parent, transition, emission, blank)
+
+
+def normals_of(
+    counts: Counts, order: np.ndarray, columns: tuple[CodeColumn, ...], smoothing: Smoothing, run: Run = one_by_one
+) -> list[np.ndarray | None]:
+    """`own_normals` of the columns that have any."""
+
+    def one(k: int) -> np.ndarray | None:
+        column = columns[order[k]]
+        return own_normals(counts.emission[k], column) if smoothing.normal > 0.0 and is_smooth(column) else None
+
+    return run(one, [(k,) for k in range(len(order))])
 
 
 def _blank(lost: np.ndarray, known: np.ndarray, smoothing: Smoothing) -> np.ndarray:
@@ -107,17 +141,22 @@ def _other_ways(count: np.ndarray) -> np.ndarray:
     return np.maximum(total * (total / square) - 1.0, 0.0)[:, None]
 
 
-def _emission(count: np.ndarray, column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
+def _emission(count: np.ndarray, column: CodeColumn, smoothing: Smoothing, normals: np.ndarray | None) -> np.ndarray:
     rows = smoothing.marginal * _other_ways(count) + np.float32(_LEAST if smoothing.marginal > 0.0 else 0.0)
     table = count + rows * column.marginal.astype(count.dtype)
-    if smoothing.normal > 0.0 and is_smooth(column):
-        table += np.float32(smoothing.normal) * own_normals(count, column)
+    if normals is not None:
+        table += np.float32(smoothing.normal) * normals
     return table / table.sum(axis=1, keepdims=True)
 
 
 def is_smooth(column: CodeColumn) -> bool:
     """Whether an ordered column has codes that are no heaps."""
-    return column.is_ordered and int(np.count_nonzero(column.marginal <= HEAP)) > 1
+    return column.is_ordered and int(np.count_nonzero(_is_light(column))) > 1
+
+
+def _is_light(column: CodeColumn) -> np.ndarray:
+    """Whether a code is no heap, and may be at all, bool (K,)."""
+    return (column.marginal <= HEAP) & (column.marginal > 0.0)
 
 
 def own_normals(count: np.ndarray, column: CodeColumn) -> np.ndarray:
@@ -127,7 +166,7 @@ def own_normals(count: np.ndarray, column: CodeColumn) -> np.ndarray:
     """
     from scipy.special import ndtr
 
-    light = (column.marginal <= HEAP).astype(count.dtype)
+    light = _is_light(column).astype(count.dtype)
     score = column.score.astype(count.dtype) * light
     all_rows = count.sum(axis=1) + np.float32(1e-3)
     rows = count @ light + np.float32(1e-3)
@@ -150,4 +189,5 @@ def _spread_inside(column: CodeColumn) -> np.ndarray:
     """Variance of a standard normal within each code's interval, (K,)."""
     edge = column.edge
     density = np.where(np.isfinite(edge), edge, 0.0) * np.exp(-0.5 * edge**2) / np.sqrt(2 * np.pi)
-    return np.maximum(1.0 - np.diff(density) / column.marginal - column.score**2, 0.0)
+    some = column.marginal > 0
+    return np.maximum(1.0 - np.diff(density) / np.where(some, column.marginal, 1.0) - column.score**2, 0.0) * some

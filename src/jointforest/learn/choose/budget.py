@@ -40,9 +40,9 @@ class Budget(NamedTuple):
 _FAST = Budget(
     seconds=5.0,
     is_clock=False,
-    n_states=64,
+    n_states=128,
     n_members=1,
-    n_passes=4,
+    n_passes=2,
     n_trees=10,
     n_chow_liu=0,
     rows=3_000,
@@ -84,7 +84,7 @@ def budget_of(given: Any) -> Budget:
     Examples
     --------
     >>> budget_of("fast").n_states, budget_of(60).n_states, budget_of(60).is_clock
-    (64, 256, True)
+    (128, 256, True)
     """
     check("budget", given, (*_NAMED, Number(0, without="low", text="a number of seconds above 0")))
     if isinstance(given, str):

@@ -61,6 +61,7 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidat
         return [Candidate(name, learner, members * seconds)]
     given: dict[str, Any] = {
         "n_states": states,
+        "max_leaf_nodes": 1,
         "max_iter": budget.n_passes,
         "smoothing": 100.0 if n < FEW_ROWS else 30.0,
     }
