@@ -306,7 +306,7 @@ def test_clones_and_names() -> None:
 
 FAILS = dict.fromkeys(
     [
-        "check_sample_weights_pandas_series",
+        "check_n_features_in_after_fitting",
         "check_sample_weights_not_an_array",
         "check_complex_data",
         "check_estimators_empty_data_messages",

@@ -72,7 +72,7 @@ def test_one_candidate_is_chosen() -> None:
 
 
 def test_seconds_take_the_dearest_named_budget_within_them() -> None:
-    assert [budget_of(s).n_states for s in (0.1, 5, 39, 40, 10_000)] == [64, 64, 64, 256, 512]
+    assert [budget_of(s).n_states for s in (0.1, 5, 39, 40, 10_000)] == [128, 128, 128, 256, 512]
     assert budget_of(7).is_clock
     assert budget_of(7).seconds == 7.0
     assert not budget_of("best").is_clock
@@ -89,7 +89,7 @@ def test_larger_tables_have_fewer_states_and_few_rows_too() -> None:
         return int(candidates(budget_of(budget), n, d, None)[-1].learner.n_states)
 
     assert [states("default", n, 15) for n in (300, 4_096, 32_561, 10**6)] == [32, 256, 256, 128]
-    assert states("fast", 32_561, 15) == 64
+    assert states("fast", 32_561, 15) == 128
     assert states("best", 32_561, 15) == 512
     assert states("default", 10**7, 500) == 128
     assert int(candidates(budget_of(60), 10**7, 500, None)[-1].learner.n_states) == 16

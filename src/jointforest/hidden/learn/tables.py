@@ -92,7 +92,7 @@ def tree_of(
     normals: list[np.ndarray | None] | None = None,
     run: Run = one_by_one,
 ) -> HiddenTree:
-    """The tree whose tables are proportional to counts and what is added; ``normals`` are their `normals_of`, or near."""
+    """The tree whose tables are proportional to counts and what is added; ``normals`` are their `normals_of`, about."""
     own = normals_of(counts, order, columns, smoothing, run) if normals is None else normals
 
     def one(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
