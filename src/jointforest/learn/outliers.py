@@ -18,7 +18,7 @@ from ..queries.rows.attribution import attribution
 from ..table.frames import encode
 from ..table.infer_schema import infer_schema
 from .adversarial.adversarial import AdversarialForest
-from .base import Learner
+from .base import Learner, row_weights
 from .features import feature_schema, read_features
 from .rows import take_rows
 
@@ -99,7 +99,8 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         y : array (n,), optional
             Target of an ``estimator`` that needs one; else ignored.
         sample_weight : array-like (n,), optional
-            Weights of the rows in learning, not negative; the threshold takes all rows alike.
+            Weights of the rows in learning, not negative. A row of weight 0 is left out; the threshold takes the others
+            alike.
 
         Returns
         -------
@@ -112,6 +113,10 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         """
         self._check()
         X = _read(X)
+        if sample_weight is not None:
+            weight = row_weights(sample_weight, len(X))
+            some = np.flatnonzero(weight)
+            X, y, sample_weight = take_rows(X, some), None if y is None else np.asarray(y)[some], weight[some]
         learner = (
             histogram_forest(X, self.n_jobs, self.random_state) if self.estimator is None else clone(self.estimator)
         )
