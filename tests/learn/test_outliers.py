@@ -106,7 +106,7 @@ FAILS = {
     "check_outliers_train": "predict scores all rows by all trees, the threshold is out-of-bag: on training rows "
     "themselves fewer than `contamination` are outliers",
     "check_outliers_fit_predict": "fit_predict labels training rows by their out-of-bag scores, predict cannot",
-    "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 counts as two rows, but trees draw others than of two",
+    "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 counts as two rows, but trees draw other rows",
 }
 
 
