@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from _common import HERE, arguments, environment, finish, progress, read, timed
+from _hidden_classes import HIDDEN, SETTINGS
 from _missing_baselines import BASELINES, Fold, Predict
 from scipy import stats
 from sklearn.metrics import log_loss
@@ -58,7 +59,7 @@ COUNTERPART = {
     "gef": "GeF",
     "gef_spn": "GeF(LSPN)",
 }
-METHODS = (*BASELINES, *OURS)
+METHODS = (*BASELINES, *OURS, *HIDDEN)
 Record = dict[str, Any]
 
 
@@ -72,6 +73,11 @@ def generative_forest(settings: dict[str, Any]) -> Callable[[Fold], Predict]:
         return model.fit(fold.frame, fold.y).predict_proba
 
     return learn
+
+
+def settings_of(method: str) -> dict[str, Any]:
+    """What a record says of how the method was run."""
+    return SETTINGS if method in HIDDEN else OURS.get(method, {})
 
 
 def features_and_target(data: Path, table: str) -> tuple[pd.DataFrame, np.ndarray]:
@@ -148,7 +154,7 @@ def run_table(table: str, records: dict[str, Record], options: Any) -> None:
                 continue
             seed = options.seed + FOLDS * repeat + k
             fold = fold or Fold(frame.iloc[learn].reset_index(drop=True), y[learn], options.trees, seed)
-            make = BASELINES.get(method) or generative_forest(OURS[method])
+            make = BASELINES.get(method) or HIDDEN.get(method) or generative_forest(OURS[method])
             seconds, predict = timed(lambda make=make, fold=fold: make(fold))
             entry["seconds to learn"] = round(seconds, 3)
             for rate in rates:
@@ -249,7 +255,8 @@ def comparisons(records: dict[str, dict[str, Record]]) -> list[Record]:
     others |= {m: {t: x.mean() for t, x in tables.items()} for m, tables in found.items()}
     rows = []
     for method, tables in found.items():
-        against = others if method in OURS else [f"[{COUNTERPART[method]}]"] if method in COUNTERPART else []
+        its_own = [f"[{COUNTERPART[method]}]"] if method in COUNTERPART else []
+        against = its_own if method in BASELINES else others
         for other in against:
             pairs = [(x, others[other][table]) for table, x in tables.items() if table in others[other]]
             if pairs and other != method:
@@ -275,7 +282,7 @@ def main() -> None:
             method: load_record(
                 table,
                 method,
-                {"trees": options.trees, "folds": FOLDS, "seed": options.seed, **OURS.get(method, {})},
+                {"trees": options.trees, "folds": FOLDS, "seed": options.seed, **settings_of(method)},
                 options.quick,
             )
             for method in options.methods

@@ -1,0 +1,188 @@
+"""Classes of rows with missing cells by hidden trees, alone and beside a generative forest.
+
+The class is a column of the joint; a row's class probabilities are the joint's, its missing cells summed out. Two kinds
+of joint: hidden trees of all columns, class among them; and for each class trees of its own, on common scales, which
+together are one mixture. Several of each, which differ by rows drawn with replacement, structure and start.
+
+How they are put together: p(class | row) = sum_k w_k p_k(class | row), with weights that maximise the log-likelihood of
+the classes of held-out rows to learn from, 30 % of their cells hidden; then all rows are learned from. ``hidden``: of
+hidden trees alone. ``mixture``: of these and the default generative forest. (In `jf.mix` of the joints a part weighs by
+how well it fits the row's cells, whatever it says of the class, so hidden trees would nearly always speak alone.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from _common import hide
+from _missing_baselines import Fold, Predict
+from sklearn.model_selection import train_test_split
+
+from jointforest import GenerativeForestClassifier
+from jointforest.face.joint import Joint
+from jointforest.hidden.hidden_trees import HiddenTrees
+from jointforest.hidden.learn.learn import LearnSettings, learn_tree
+from jointforest.hidden.learn.tables import Smoothing
+from jointforest.hidden.part import HiddenPart
+from jointforest.learn.choose.weights import mixture_weights
+from jointforest.model.model import of_part
+from jointforest.table.frames import encode
+from jointforest.table.infer_schema import infer_schema
+from jointforest.table.scale.codes import codes_of
+from jointforest.table.scale.learn import learn_scale
+from jointforest.table.schema import Schema
+
+CLASS = "(class)"
+RATE, HELD, MANY_ROWS = 0.3, 0.25, 5_000
+
+
+class Kind(NamedTuple):
+    """A kind of joint: ``members`` of it are learned.
+
+    ``others`` is None where the class is a column like others; else each class has its own trees, in which a row of
+    another class counts ``others`` rows.
+    """
+
+    members: int
+    states: int
+    start: str
+    normal: float
+    others: float | None = None
+
+
+FEW = {
+    "columns": Kind(4, 32, "shared", 30.0),
+    "columns, local": Kind(2, 64, "local", 30.0),
+    "classes": Kind(2, 4, "shared", 30.0, 0.1),
+    "classes, local": Kind(2, 8, "local", 100.0, 0.0),
+}
+MANY = {"columns": Kind(1, 256, "shared", 30.0), "classes": Kind(1, 64, "shared", 30.0, 0.0)}
+SETTINGS: dict[str, Any] = {
+    "fewer than 5,000 rows": {name: list(kind) for name, kind in FEW.items()},
+    "more": {name: list(kind) for name, kind in MANY.items()},
+}
+
+
+class Codes(NamedTuple):
+    """Rows to learn from as codes (n, d), the class last, and what they mean."""
+
+    schema: Schema
+    scales: tuple[Any, ...]
+    codes: np.ndarray
+
+    def tree(self, kind: Kind, seed: int, weight: np.ndarray | None) -> Any:
+        n_codes = np.array([scale.n_codes for scale in self.scales])
+        is_ordered = np.array([not column.is_categorical for column in self.schema.columns])
+        smoothing = Smoothing(normal=kind.normal)
+        settings = LearnSettings(n_states=kind.states, start=kind.start, smoothing=smoothing, perturb=0.2)
+        return learn_tree(self.codes, n_codes, is_ordered, weight, settings, seed, 1)
+
+    def joint(self, trees: list[Any], weight: Any) -> Joint:
+        log_weight = np.log(np.asarray(weight) / np.sum(weight))
+        return Joint(of_part(HiddenPart(HiddenTrees(self.schema, self.scales, tuple(trees), log_weight))))
+
+
+def codes_with_class(frame: pd.DataFrame, y: np.ndarray, classes: np.ndarray) -> Codes:
+    """Features, and the class as a last column."""
+    frame = frame.assign(**{CLASS: pd.Categorical(y, categories=classes)})
+    schema = infer_schema(frame)
+    cells = encode(schema, frame)[0]
+    n_bins = 128 if len(frame) >= MANY_ROWS else max(16, round(len(frame) ** 0.5))
+    scales = tuple(learn_scale(column, cells[:, j], None, n_bins) for j, column in enumerate(schema.columns))
+    return Codes(schema, scales, np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)]))
+
+
+def learn_joint(rows: Codes, y: np.ndarray, kind: Kind, seed: int) -> Joint:
+    """One member of a kind."""
+    if kind.others is None:
+        draw = np.random.default_rng(seed).integers(len(y), size=len(y))
+        weight = np.bincount(draw, minlength=len(y)).astype(float) if kind.members > 1 else None
+        return rows.joint([rows.tree(kind, seed, weight)], [1.0])
+    trees, total = [], []
+    for k, label in enumerate(np.unique(y)):
+        weight = np.where(y == label, 1.0, kind.others)
+        total.append(weight.sum())
+        trees.append(rows.tree(kind, 1_000 * k + seed, weight * (np.count_nonzero(weight) / weight.sum())))
+    return rows.joint(trees, total)
+
+
+def hidden_joints(frame: pd.DataFrame, y: np.ndarray, classes: np.ndarray, seed: int) -> list[Predict]:
+    """What predicts by each kind: the mean of its members' class probabilities."""
+    rows = codes_with_class(frame, y, classes)
+
+    def predict(joints: list[Joint], holed: pd.DataFrame) -> np.ndarray:
+        models = [GenerativeForestClassifier.from_joint(joint, CLASS, n_jobs=1) for joint in joints]
+        return np.mean([model.predict_proba(holed) for model in models], axis=0)
+
+    kinds = MANY if len(frame) >= MANY_ROWS else FEW
+    found = [[learn_joint(rows, y, kind, 100 * seed + m) for m in range(kind.members)] for kind in kinds.values()]
+    return [lambda holed, joints=joints: predict(joints, holed) for joints in found]
+
+
+def forest(frame: pd.DataFrame, y: np.ndarray, trees: int, seed: int) -> Predict:
+    """The default generative forest."""
+    return GenerativeForestClassifier(trees, random_state=seed, n_jobs=1).fit(frame, y).predict_proba
+
+
+class HeldOut(NamedTuple):
+    """A split of the rows to learn from: those that are learned from, and the others, with cells hidden."""
+
+    frame: pd.DataFrame
+    y: np.ndarray
+    holed: pd.DataFrame
+    truth: np.ndarray
+
+
+def held_out(fold: Fold) -> list[HeldOut]:
+    """Two splits, of many rows one."""
+    found = []
+    for k in range(1 if len(fold.y) >= MANY_ROWS else 2):
+        seed = 10 * fold.seed + k
+        learn, held = train_test_split(np.arange(len(fold.y)), test_size=HELD, random_state=seed, stratify=fold.y)
+        rest = hide(fold.frame.iloc[held].reset_index(drop=True), RATE, seed)[0]
+        found.append(HeldOut(fold.frame.iloc[learn].reset_index(drop=True), fold.y[learn], rest, fold.y[held]))
+    return found
+
+
+@lru_cache(maxsize=1)
+def learned(fold: Fold) -> tuple[list[Predict], list[np.ndarray]]:
+    """Hidden trees of all rows; and by split log p(class) of held-out rows under each kind, (m, kinds)."""
+    found = []
+    for split in held_out(fold):
+        kinds = hidden_joints(split.frame, split.y, fold.classes, fold.seed)
+        found.append(np.column_stack([log_true(kind(split.holed), split.truth, fold.classes) for kind in kinds]))
+    return hidden_joints(fold.frame, fold.y, fold.classes, fold.seed), found
+
+
+def log_true(p: np.ndarray, truth: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """log p (m,) of each row's own class."""
+    return np.log(np.maximum(p[np.arange(len(truth)), np.searchsorted(classes, truth)], 1e-12))
+
+
+def pool(kinds: list[Predict], weight: np.ndarray) -> Predict:
+    """The weighted mean of class probabilities."""
+    used = [(kind, w) for kind, w in zip(kinds, weight.tolist(), strict=True) if w > 1e-3]
+    total = sum(w for _, w in used)
+    return lambda holed: sum((w / total) * kind(holed) for kind, w in used)
+
+
+def hidden(fold: Fold) -> Predict:
+    kinds, found = learned(fold)
+    return pool(kinds, mixture_weights(np.vstack(found)))
+
+
+def mixture(fold: Fold) -> Predict:
+    kinds, found = learned(fold)
+    both = []
+    for split, of_kinds in zip(held_out(fold), found, strict=True):
+        p = forest(split.frame, split.y, fold.n_trees, fold.seed)(split.holed)
+        both.append(np.column_stack([log_true(p, split.truth, fold.classes), of_kinds]))
+    whole = forest(fold.frame, fold.y, fold.n_trees, fold.seed)
+    return pool([whole, *kinds], mixture_weights(np.vstack(both)))
+
+
+HIDDEN: dict[str, Callable[[Fold], Predict]] = {"hidden": hidden, "mixture": mixture}
