@@ -16,7 +16,10 @@ from _common import HERE, arguments, finish, hide, median_seconds, peak_memory, 
 from jointforest import HiddenTreeForest
 from jointforest.face.joint import Joint
 
-PRESETS = {"fast": {"n_states": 64, "max_iter": 4}, "default": {}}
+PRESETS = {
+    "fast": {"n_states": 128, "max_iter": 3, "max_leaf_nodes": 1, "start": "shared", "smoothing": 30.0},  # as jf.fit
+    "default": {},
+}
 LIMITS = {"fast": {"fit": 5.0, "log_density": 100_000}, "default": {"fit": 40.0, "log_density": 20_000}}
 
 

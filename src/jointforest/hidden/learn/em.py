@@ -10,7 +10,8 @@ from ..tree import HiddenTree
 from .columns import CodeColumn
 from .tables import Counts, Run, Smoothing, normals_of, one_by_one, tree_of
 
-_CHUNK = 128  # most rows of one piece of work; sums are merged in the order of the pieces, whatever the threads
+_ENTRIES = 1 << 15  # of a message, in one piece of work: rows x states; sums are merged in the order of the pieces
+_ROWS = 128, 256  # fewest and most rows of a piece, unless their messages are too many
 _PIECES = 8  # pieces whose sums wait to be merged
 _LONG = 1_024  # rows of a batch that is cut to longer pieces: merging tables takes long, too
 _AS_IT_WAS = 4  # batches after which states' normals are fitted anew: they take long, and hardly change
@@ -118,4 +119,5 @@ def _batch_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None
 
 
 def _rows_at_once(tree: HiddenTree) -> int:
-    return int(np.clip(_FLOATS // max(int(tree.n_states.sum()), 1), 32, _CHUNK))
+    rows = int(np.clip(_ENTRIES // int(tree.n_states.max()), *_ROWS))
+    return int(np.clip(_FLOATS // max(int(tree.n_states.sum()), 1), 32, rows))

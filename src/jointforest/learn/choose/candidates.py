@@ -11,7 +11,7 @@ from ...model.model import Model
 from ...table.schema import Schema, kernel_columns
 from ..adversarial.adversarial import AdversarialForest
 from ..base import Rows
-from ..hidden_tree_forest import HiddenTreeForest
+from ..hidden_tree_forest import MANY_ROWS, HiddenTreeForest
 from .budget import Budget
 
 FEW_ROWS = 3_000
@@ -96,11 +96,12 @@ def _hidden_seconds(d: int, states: int, passes: int) -> float:
 def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: np.ndarray, seed: int) -> Model:
     """The model of encoded and snapped rows, cells (n, d), under a schema that more rows than these may have made.
 
-    Hidden trees choose their settings when the learner is first used.
+    Hidden trees of few rows choose their settings when the learner is first used; those of many rows each time, as
+    some of the rows do not tell how many leaves all of them want.
     """
     learner._check()
     learner.n_features_in_ = len(schema.columns)
     if isinstance(learner, HiddenTreeForest):
-        settings = getattr(learner, "settings_", None)
+        settings = getattr(learner, "settings_", None) if len(cells) < MANY_ROWS else None
         return Model(schema, (HiddenPart(learner._learn(schema, cells, None, seed, settings)),), np.zeros(1))
     return learner._learn(Rows(schema, kernel_columns(schema), cells), None, None, seed)
