@@ -14,6 +14,7 @@ from ..hidden.hidden_trees import HiddenTrees
 from ..hidden.learn.choose import choose_settings
 from ..hidden.learn.learn import LearnSettings, Progress
 from ..hidden.learn.leaves import learn_trees
+from ..hidden.learn.tables import HEAP, Smoothing
 from ..hidden.part import HiddenPart
 from ..hidden.tree import HiddenTree
 from ..model.model import of_part
@@ -29,6 +30,9 @@ MANY_ROWS = 5_000
 BINS = 128
 """Codes of a number where there are many rows."""
 _FEWEST_BINS = 16
+_FINE_ENDS = 0.5  # of the bins of small tables, which are wide: what dependence is at the ends shows
+_HEAP_BINS = 2.0  # in small tables a code is a heap beyond so many bins' shares
+_NEAR, _WIDER = 3.0, 4.0  # in small tables, `Smoothing.near` and `Smoothing.wider`
 _PERTURB = 0.2  # spread of the log of mutual information, so that members differ
 
 
@@ -163,8 +167,9 @@ class HiddenTreeForest(TableScores, Learner):
         seed: int,
         settings: LearnSettings | None = None,
     ) -> HiddenTrees:
-        n_bins = _bins(len(cells)) if isinstance(self.n_bins, str) else self.n_bins
-        scales = tuple(learn_scale(c, cells[:, j], weight, n_bins) for j, c in enumerate(schema.columns))
+        n_bins = self._most_bins(len(cells))
+        fine = _FINE_ENDS if len(cells) < MANY_ROWS else 0.0
+        scales = tuple(learn_scale(c, cells[:, j], weight, n_bins, fine) for j, c in enumerate(schema.columns))
         codes = np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)])
         n_codes = np.array([scale.n_codes for scale in scales])
         is_ordered = np.array([not column.is_categorical for column in schema.columns])
@@ -180,6 +185,12 @@ class HiddenTreeForest(TableScores, Learner):
         log_weight = np.log(np.concatenate(share) / len(share))
         return HiddenTrees(schema, scales, tuple(trees), log_weight)
 
+    def _most_bins(self, n: int) -> int:
+        """Most codes of a number in a table of n rows."""
+        if not isinstance(self.n_bins, str):
+            return self.n_bins
+        return BINS if n >= MANY_ROWS else max(_FEWEST_BINS, round(n**0.5))
+
     def _settings(
         self, codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray, weight: np.ndarray | None, seed: int
     ) -> LearnSettings:
@@ -187,6 +198,9 @@ class HiddenTreeForest(TableScores, Learner):
         free = []
         is_large = len(codes) >= MANY_ROWS
         settings = LearnSettings(n_states=STATES, passes=self.max_iter, start="local" if is_large else "shared")
+        if not is_large:
+            heap = max(HEAP, _HEAP_BINS / self._most_bins(len(codes)))
+            settings = settings._replace(smoothing=Smoothing(near=_NEAR, heap=heap, wider=_WIDER))
         if not isinstance(self.n_states, str):
             settings = settings._replace(n_states=self.n_states)
         elif not is_large:
@@ -202,7 +216,7 @@ class HiddenTreeForest(TableScores, Learner):
         if not isinstance(self.smoothing, str):
             settings = settings._replace(smoothing=settings.smoothing._replace(normal=float(self.smoothing)))
         elif not is_large:
-            free += ["normal", "transition"]
+            free += ["near", "normal", "transition"]
         if not free or self.max_iter == 0:
             return settings
         return choose_settings(codes, n_codes, is_ordered, weight, settings, free, seed, self.n_jobs)
@@ -221,8 +235,3 @@ class HiddenTreeForest(TableScores, Learner):
             )
 
         return tell
-
-
-def _bins(n: int) -> int:
-    """Most codes of a number in a table of n rows."""
-    return BINS if n >= MANY_ROWS else max(_FEWEST_BINS, round(n**0.5))

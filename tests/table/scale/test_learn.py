@@ -219,3 +219,13 @@ def test_many_levels_share_codes() -> None:
     seen = np.bincount(x.astype(int), minlength=n_levels)
     shared = code == code[np.argmin(seen)]
     assert np.argmax(log_base[shared]) == np.argmax(seen[shared])
+
+
+def test_fine_ends_make_outermost_bins_narrow_and_keep_their_number():
+    x = np.random.default_rng(0).standard_normal(4_000)
+    even, fine = (learn_scale(NUMBER, x, None, 40, fine) for fine in (0.0, 0.5))
+    assert even.n_codes == fine.n_codes == 40
+    rows = [np.bincount(codes_of(scale, x)[0]) for scale in (even, fine)]
+    assert np.ptp(rows[0]) <= 2
+    assert rows[1][[0, -1]].max() < 0.5 * 100
+    assert rows[1].max() < 1.5 * 100

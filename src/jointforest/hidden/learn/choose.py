@@ -20,8 +20,10 @@ _TESTED = 400  # held-out rows that a small table's trials look at, over several
 _SPLITS = 4
 _ROWS_A_STATE = 8  # in tables too small to choose by
 _STATES = (4, 8, 16, 32, 64, 128, 256)
+_FEWEST_A_STATE = 4  # rows that more states than the fewest must have
 _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "start": [{"start": "shared"}, {"start": "local"}],
+    "near": [{"near": rows} for rows in (0.0, 3.0, 10.0)],
     "normal": [{"normal": rows} for rows in (5.0, 30.0, 100.0)],
     "transition": [{"transition": rows} for rows in (0.05, 0.3)],
 }
@@ -52,8 +54,8 @@ def choose_settings(
         As `learn_tree` takes them.
     settings : LearnSettings, optional
         What is not free, and the most states.
-    free : iterable of {"n_states", "n_leaves", "start", "normal", "transition"}
-        What is chosen; smoothing by ``normal`` matters to ordered columns with codes that are no heaps.
+    free : iterable of {"n_states", "n_leaves", "start", "near", "normal", "transition"}
+        What is chosen; smoothing by ``near`` and ``normal`` matters to ordered columns with codes that are no heaps.
     seed : int
     n_jobs : int, optional
 
@@ -95,10 +97,11 @@ def choose_settings(
     top = None
     if "n_states" in free:
         starts = [option["start"] for option in _OPTIONS["start"]] if "start" in free else [best.start]
-        best, top = max((_climb(best._replace(start=start), liked) for start in starts), key=lambda found: found[1])
+        best, top = max((_climb(best._replace(start=start), len(rows), liked) for start in starts), key=lambda f: f[1])
         free.discard("start")
-    if not any(map(is_smooth, code_columns(codes, np.asarray(n_codes), np.asarray(is_ordered), weight))):
-        free.discard("normal")
+    columns = code_columns(codes, np.asarray(n_codes), np.asarray(is_ordered), weight)
+    if not any(is_smooth(column, best.smoothing) for column in columns):
+        free -= {"near", "normal"}
     for name, options in _OPTIONS.items():
         if name in free:
             top = liked(best) if top is None else top
@@ -138,10 +141,12 @@ def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:
     return settings._replace(smoothing=settings.smoothing._replace(**option))
 
 
-def _climb(settings: LearnSettings, liked: Callable[[LearnSettings], float]) -> tuple[LearnSettings, float]:
-    """More and more states, until two steps bring nothing."""
+def _climb(settings: LearnSettings, n: int, liked: Callable[[LearnSettings], float]) -> tuple[LearnSettings, float]:
+    """More and more states for n rows, until two steps bring nothing or there are too few rows a state."""
     best, top, worse = settings, -np.inf, 0
     for n_states in [*(h for h in _STATES if h < settings.n_states), settings.n_states]:
+        if n_states > _STATES[0] and n_states * _FEWEST_A_STATE > n:
+            break
         trial = settings._replace(n_states=n_states)
         now = liked(trial)
         if now > top:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..tree import HiddenTree
 from .columns import CodeColumn
+from .near import near_states
 
 Run = Callable[[Callable[..., Any], list], list]
 """Gives ``[work(*item) for item in items]``: see `ground.threads.workers`."""
@@ -17,6 +18,10 @@ Run = Callable[[Callable[..., Any], list], list]
 def one_by_one(work: Callable[..., Any], items: list) -> list:
     """A `Run` without threads."""
     return [work(*item) for item in items]
+
+
+HEAP = 1 / 32
+"""Share of the rows beyond which a code is a heap, where bins are fine."""
 
 
 class Smoothing(NamedTuple):
@@ -35,19 +40,26 @@ class Smoothing(NamedTuple):
         Rows a way, by the column's marginal.
     extra : float
         Rows by the shares of the child's states, however many ways.
+    near : float
+        Rows of transitions by the state's own normal over the child's states (`near_states`), where the child's
+        column is of numbers.
+    heap : float
+        A code of a larger share of the rows is a heap, a value of its own meaning: no normal blurs it with its
+        neighbours.
+    wider : float
+        Each state's normal has a row more, of so many times the variance within states; 0: of the whole column's.
     """
 
     transition: float = 0.02
     normal: float = 30.0
     marginal: float = 0.01
     extra: float = 0.0
+    near: float = 0.0
+    heap: float = HEAP
+    wider: float = 0.0
 
 
 _LEAST = 0.01  # rows added in any case
-
-
-HEAP = 1 / 32
-"""A code of a larger share of the rows is a heap, a value of its own meaning: nothing blurs it with its neighbours."""
 
 
 class Counts(NamedTuple):
@@ -96,9 +108,11 @@ def tree_of(
     own = normals_of(counts, order, columns, smoothing, run) if normals is None else normals
 
     def one(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        cells = counts.emission[k]
+        cells, near = counts.emission[k], None
+        if smoothing.near > 0.0 and parent[k] >= 0 and is_smooth(columns[order[k]], smoothing):
+            near = near_states(counts.transition[k], cells, columns[order[k]])
         return (
-            _transition(counts.transition[k], smoothing),
+            _transition(counts.transition[k], smoothing, near),
             _emission(cells, columns[order[k]], smoothing, own[k]),
             _blank(counts.blank[k], cells.sum(axis=1), smoothing),
         )
@@ -114,7 +128,9 @@ def normals_of(
 
     def one(k: int) -> np.ndarray | None:
         column = columns[order[k]]
-        return own_normals(counts.emission[k], column) if smoothing.normal > 0.0 and is_smooth(column) else None
+        if smoothing.normal > 0.0 and is_smooth(column, smoothing):
+            return own_normals(counts.emission[k], column, smoothing)
+        return None
 
     return run(one, [(k,) for k in range(len(order))])
 
@@ -126,11 +142,13 @@ def _blank(lost: np.ndarray, known: np.ndarray, smoothing: Smoothing) -> np.ndar
     return (lost + added * np.float32(share)) / (lost + known + added)
 
 
-def _transition(count: np.ndarray, smoothing: Smoothing) -> np.ndarray:
+def _transition(count: np.ndarray, smoothing: Smoothing, near: np.ndarray | None = None) -> np.ndarray:
     share = count.sum(axis=0, dtype=np.float64) + 1e-3
     least = _LEAST if smoothing.transition > 0.0 else 0.0
     rows = smoothing.transition * _other_ways(count) + np.float32(smoothing.extra + least)
     table = count + rows * (share / share.sum()).astype(count.dtype)
+    if near is not None:
+        table += np.float32(smoothing.near) * near
     return table / table.sum(axis=1, keepdims=True)
 
 
@@ -149,24 +167,24 @@ def _emission(count: np.ndarray, column: CodeColumn, smoothing: Smoothing, norma
     return table / table.sum(axis=1, keepdims=True)
 
 
-def is_smooth(column: CodeColumn) -> bool:
+def is_smooth(column: CodeColumn, smoothing: Smoothing) -> bool:
     """Whether an ordered column has codes that are no heaps."""
-    return column.is_ordered and int(np.count_nonzero(_is_light(column))) > 1
+    return column.is_ordered and int(np.count_nonzero(_is_light(column, smoothing))) > 1
 
 
-def _is_light(column: CodeColumn) -> np.ndarray:
+def _is_light(column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
     """Whether a code is no heap, and may be at all, bool (K,)."""
-    return (column.marginal <= HEAP) & (column.marginal > 0.0)
+    return (column.marginal <= smoothing.heap) & (column.marginal > 0.0)
 
 
-def own_normals(count: np.ndarray, column: CodeColumn) -> np.ndarray:
+def own_normals(count: np.ndarray, column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
     """Each state's normal, fitted to normal scores, over the codes that are no heaps, times their share, (H, K).
 
     Little is known of small states.
     """
     from scipy.special import ndtr
 
-    light = _is_light(column).astype(count.dtype)
+    light = _is_light(column, smoothing).astype(count.dtype)
     score = column.score.astype(count.dtype) * light
     all_rows = count.sum(axis=1) + np.float32(1e-3)
     rows = count @ light + np.float32(1e-3)
@@ -174,7 +192,8 @@ def own_normals(count: np.ndarray, column: CodeColumn) -> np.ndarray:
     square = count @ score**2 / rows
     inside = (_spread_inside(column) * light).astype(count.dtype)
     variance = np.maximum(square - mean**2, 0.0) + count @ inside / rows
-    variance = (rows * variance + 1.0) / (rows + 1.0) + 1e-4
+    wide = smoothing.wider * float((rows * variance).sum() / rows.sum()) if smoothing.wider > 0.0 else 1.0
+    variance = (rows * variance + np.float32(wide)) / (rows + 1.0) + 1e-4
     at = (column.edge[None, 1:-1].astype(np.float32) - mean[:, None]) / np.sqrt(variance)[:, None]
     below = ndtr(at)
     whole = np.empty_like(count)

@@ -30,17 +30,18 @@ class Bins(NamedTuple):
     edge: np.ndarray
 
 
-def cut(tally: Tally, n_codes: int) -> Bins:
+def cut(tally: Tally, n_codes: int, fine_ends: float = 0.0) -> Bins:
     """At most ``n_codes`` bins.
 
     On a grid and for atoms a place that holds 1/K of the weight and 10 rows is alone in its bin (where there are no
-    more than K places, 10 rows are enough). The rest is cut at equal weight between places.
+    more than K places, 10 rows are enough). The rest is cut between places at equal weight, or at a mean of that and of
+    equal steps of arcsin(root(share)), which counts ``fine_ends`` (0 to 1): then the outermost bins are narrower.
     """
     heavy = (tally.is_atom | (tally.half > 0)) & (tally.rows >= FEW_ROWS)
     if len(tally.place) > n_codes:
         heavy &= tally.weight >= tally.weight.sum() / n_codes
     heavy = _affordable(tally.weight, heavy, n_codes)
-    bins = _number(tally.weight, heavy, n_codes)
+    bins = _number(tally.weight, heavy, n_codes, fine_ends)
     return Bins(bins, heavy, _edges(tally, heavy))
 
 
@@ -61,7 +62,7 @@ def _starts(heavy: np.ndarray) -> np.ndarray:
     return ~heavy & np.concatenate([[True], heavy[:-1]])
 
 
-def _number(weight: np.ndarray, heavy: np.ndarray, n_codes: int) -> np.ndarray:
+def _number(weight: np.ndarray, heavy: np.ndarray, n_codes: int, fine_ends: float) -> np.ndarray:
     """Bin of each place: stretches of light places share the bins left by heavy ones in proportion to their weight."""
     starts = _starts(heavy)
     light = ~heavy
@@ -80,7 +81,10 @@ def _number(weight: np.ndarray, heavy: np.ndarray, n_codes: int) -> np.ndarray:
         before = np.concatenate([[0.0], np.cumsum(total)])[:-1]
         middle = cumulative[light] - 0.5 * weight[light] - before[stretch[light]]
         own = stretch[light]
-        part = np.floor(np.clip(middle / total[own], 0.0, 1.0) * n_bins[own])
+        share = np.clip(middle / total[own], 0.0, 1.0)
+        if fine_ends > 0.0:
+            share = (1.0 - fine_ends) * share + fine_ends * np.arcsin(np.sqrt(share)) / (0.5 * np.pi)
+        part = np.floor(share * n_bins[own])
         begins_bin[light] = starts[light] | (np.diff(part, prepend=-1.0) != 0)
     return (np.cumsum(begins_bin) - 1).astype(np.int32)
 

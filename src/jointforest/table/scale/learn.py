@@ -14,7 +14,9 @@ MAX_LEVEL_CODES = 1024
 """Levels of a categorical column beyond this number share codes."""
 
 
-def learn_scale(column: Column, values: np.ndarray, weight: np.ndarray | None, n_codes: int) -> Scale:
+def learn_scale(
+    column: Column, values: np.ndarray, weight: np.ndarray | None, n_codes: int, fine_ends: float = 0.0
+) -> Scale:
     """The scale of a column.
 
     Numbers get at most ``n_codes`` ordered bins: a place (cell of a grid, or atom) that holds 1/K of the weight (and
@@ -36,6 +38,8 @@ def learn_scale(column: Column, values: np.ndarray, weight: np.ndarray | None, n
         Weights of the rows, at least 0; None: all 1.
     n_codes : int
         Most bins of a numeric column.
+    fine_ends : float
+        0: bins are cut at equal weight; up to 1: the outermost ones are narrower, the others wider.
 
     Returns
     -------
@@ -52,7 +56,7 @@ def learn_scale(column: Column, values: np.ndarray, weight: np.ndarray | None, n
     if column.is_categorical:
         return _of_levels(len(column.levels), values, weight)
     tally = count_places(column, values, weight)
-    bins = cut(tally, n_codes)
+    bins = cut(tally, n_codes, fine_ends)
     segments = segments_of(tally, bins)
     lo, hi, rate = segments.lo, segments.hi, segments.rate
     if column.step > 0:

@@ -1,0 +1,50 @@
+"""What is added to the counts of numbers: normals over codes and over states."""
+
+import numpy as np
+import pytest
+
+from jointforest.hidden.learn.columns import code_columns
+from jointforest.hidden.learn.near import near_states
+from jointforest.hidden.learn.tables import Smoothing, is_smooth, own_normals
+
+
+def ordered(n_codes: int, rows: int):
+    return code_columns(np.arange(rows)[:, None] % n_codes, np.array([n_codes]), np.array([True]))[0]
+
+
+def test_bins_that_are_wide_are_no_heaps():
+    assert not is_smooth(ordered(16, 256), Smoothing())
+    assert is_smooth(ordered(16, 256), Smoothing(heap=2 / 16))
+
+
+def test_heaps_get_no_rows_of_normals():
+    codes = np.concatenate([np.full(400, 5), np.arange(600) % 20])[:, None]
+    column = code_columns(codes, np.array([20]), np.array([True]))[0]
+    found = own_normals(np.full((1, 20), 10.0, np.float32), column, Smoothing(heap=0.1))
+    assert found[0, 5] == 0.0
+    assert (np.delete(found[0], 5) > 0.0).all()
+    assert found.sum() == pytest.approx(19 / 20, abs=1e-4)  # the state's share of codes that are no heaps
+
+
+def test_a_states_normal_lies_over_its_rows_and_is_wider_with_few():
+    column = ordered(20, 400)
+    count = np.zeros((3, 20), np.float32)
+    count[:, 4:7] = np.array([[1.0], [100.0], [100.0]])
+    count[2] = 15.0  # a state all over the place, by whose spread the others' is judged
+    found = own_normals(count, column, Smoothing(heap=0.1, wider=4.0))
+    assert np.argmax(found[1]) in (4, 5, 6)
+    assert found[0, 4:7].sum() < found[1, 4:7].sum()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-4)
+
+
+def test_near_states_follow_the_childs_places():
+    column = ordered(20, 400)
+    emission = np.kron(np.eye(5), np.full((1, 4), 5.0)).astype(np.float32)  # five states from low to high
+    count = np.zeros((4, 5), np.float32)
+    count[0, 2], count[1, [1, 3]], count[3] = 50.0, 25.0, 20.0
+    found = near_states(count, emission, column)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-5)
+    assert found[0, 2] > found[0, 1] > found[0, 0] > 0.0
+    assert found[0, 1] == pytest.approx(found[0, 3], rel=0.05)
+    assert found[1, 2] > found[1, 0]  # between its rows, where none went
+    np.testing.assert_allclose(found[2], count.sum(axis=0) / count.sum(), atol=0.03)  # no rows: the shares of all
