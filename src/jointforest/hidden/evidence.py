@@ -55,13 +55,15 @@ def code_evidence(hidden: HiddenTrees, evidence: Evidence) -> list[CodeEvidence]
 
 def _of_column(hidden: HiddenTrees, evidence: Evidence, j: int, region: np.ndarray | None) -> CodeEvidence:
     scale = hidden.scales[j]
-    K = scale.n_codes
-    code, log_base = codes_of(scale, evidence.value[:, j])
+    K, value = scale.n_codes, evidence.value[:, j]
+    if region is None and np.isnan(value).all():
+        return CodeEvidence(np.full(len(value), K), np.zeros(len(value)), (), np.empty((0, K)), value)
+    code, log_base = codes_of(scale, value)
     code = code.astype(np.int64)
     if len(hidden.lost[j]):
-        log_base[np.isin(evidence.value[:, j], hidden.lost[j])] = -np.inf
+        log_base[np.isin(value, hidden.lost[j])] = -np.inf
     if region is None or not (region >= 0).any():
-        return CodeEvidence(code, log_base, (), np.empty((0, K)), evidence.value[:, j])
+        return CodeEvidence(code, log_base, (), np.empty((0, K)), value)
     numbers, place = np.unique(region, return_inverse=True)
     known = np.flatnonzero(numbers >= 0)
     atoms = hidden.schema.columns[j].atoms
@@ -76,7 +78,7 @@ def _of_column(hidden: HiddenTrees, evidence: Evidence, j: int, region: np.ndarr
     has = which >= 0
     code[has] = K + 1 + which[has]
     log_base[has] = log_top[which[has]]
-    return CodeEvidence(code, log_base, tuple(regions), likelihood, evidence.value[:, j])
+    return CodeEvidence(code, log_base, tuple(regions), likelihood, value)
 
 
 def region_scale(scale: Scale, evidence: Evidence, number: int, atoms: tuple[float, ...]) -> Scale:

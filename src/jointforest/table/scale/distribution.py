@@ -9,7 +9,7 @@ import numpy as np
 
 from .codes import codes_of
 from .scale import Scale
-from .segments import mean_variance, part_below
+from .segments import part_below
 
 
 def code_log_mass(scale: Scale) -> np.ndarray:
@@ -38,11 +38,7 @@ def code_moments(scale: Scale) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     >>> code_moments(scale)[1].round(4)
     array([30., 31.])
     """
-    mean, var = mean_variance(scale.lo, scale.hi, scale.rate, scale.step)
-    with np.errstate(over="ignore", invalid="ignore"):
-        center = np.bincount(scale.code, scale.share * mean, scale.n_codes)
-        spread = scale.share * (var + (mean - center[scale.code]) ** 2)
-        return np.exp(scale.log_code), center, np.bincount(scale.code, spread, scale.n_codes)
+    return scale.moments
 
 
 def cdf(scale: Scale, x: np.ndarray) -> np.ndarray:

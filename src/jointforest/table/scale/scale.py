@@ -7,6 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from .segments import mean_variance
+
 
 @dataclass(frozen=True, eq=False)
 class Scale:
@@ -84,6 +86,15 @@ class Scale:
     def share(self) -> np.ndarray:
         """Each segment's share of what its code still has, (S,): sums to 1 in every code that has any."""
         return np.exp(self.log_share)
+
+    @cached_property
+    def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Share, mean and variance of each code, each (K,); 0 where the scale has nothing."""
+        mean, var = mean_variance(self.lo, self.hi, self.rate, self.step)
+        with np.errstate(over="ignore", invalid="ignore"):
+            center = np.bincount(self.code, self.share * mean, self.n_codes)
+            spread = self.share * (var + (mean - center[self.code]) ** 2)
+            return np.exp(self.log_code), center, np.bincount(self.code, spread, self.n_codes)
 
     @cached_property
     def by_code(self) -> np.ndarray:
