@@ -13,7 +13,6 @@ from ..hidden.states import States, codes_in_states, told_states
 from ..table.build_evidence import build
 from ..table.evidence import Evidence
 from ..table.scale import draws
-from ..table.scale.distribution import code_moments
 from ..table.scale.scale import Scale
 from ..table.schema import Column
 from .leaf_summaries import LEVEL, column_summary
@@ -92,7 +91,7 @@ def _summaries(column: Column, scale: Scale, p: np.ndarray) -> list[dict[str, An
     """What n states say of a column whose codes have these probabilities (n, K)."""
     if column.is_categorical:
         return [column_summary(column, share) for share in draws.levels(scale, p, len(column.levels))]
-    mean, ends = p @ code_moments(scale)[1], draws.quantiles(scale, p, TAILS)
+    mean, ends = p @ scale.moments[1], draws.quantiles(scale, p, TAILS)
     return [column_summary(column, np.array([center, *tails])) for center, tails in zip(mean, ends, strict=True)]
 
 

@@ -36,7 +36,7 @@ def mean_variance(
     column = hidden.schema.columns[j]
 
     def read(scale: Scale, p: np.ndarray) -> np.ndarray:
-        _, mean, variance = distribution.code_moments(scale)
+        _, mean, variance = scale.moments
         center = p @ mean
         return np.column_stack([center, p @ variance + (p * (mean - center[:, None]) ** 2).sum(axis=1)])
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from ..ground.threads import one_blas_thread
 from ..table.evidence import Evidence
-from ..table.scale.distribution import code_moments
 from ..table.scale.draws import levels
 from .column import groups
 from .evidence import CodeEvidence, code_evidence
@@ -58,7 +57,7 @@ def _code_means(hidden: HiddenTrees, known: CodeEvidence, j: int) -> np.ndarray:
     if column.is_categorical:
         numbers = np.array([float(level) for level in column.levels])
         return np.asarray(levels(scale, np.eye(scale.n_codes), len(numbers)) @ numbers)
-    return np.nan_to_num(code_moments(scale)[1])
+    return np.nan_to_num(scale.moments[1])
 
 
 def _tilted(hidden: HiddenTrees, known: CodeEvidence, j: int, weight: np.ndarray) -> CodeEvidence:

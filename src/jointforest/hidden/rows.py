@@ -6,7 +6,6 @@ import numpy as np
 
 from ..ground.threads import chunks, map_ordered, one_blas_thread
 from ..table.evidence import Evidence
-from ..table.scale.distribution import code_moments
 from ..table.scale.draws import draw, levels
 from ..table.scale.scale import Scale
 from .column import at_center, groups
@@ -199,4 +198,4 @@ def _fill(hidden: HiddenTrees, j: int, scale: Scale, weight: np.ndarray) -> np.n
     column = hidden.schema.columns[j]
     if column.is_categorical:
         return levels(scale, weight, len(column.levels)).argmax(axis=1).astype(np.float64)
-    return at_center(column, weight @ code_moments(scale)[1])
+    return at_center(column, weight @ scale.moments[1])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jointforest.table.scale.codes import codes_of
-from jointforest.table.scale.distribution import cdf, code_log_mass, code_moments, pdf
+from jointforest.table.scale.distribution import cdf, code_log_mass, pdf
 from jointforest.table.scale.draws import draw, levels, quantiles
 from jointforest.table.scale.restrict import restrict
 from jointforest.table.scale.scale import Scale, whole
@@ -87,7 +87,7 @@ def test_density(scale: Scale, seed: int) -> None:
 
 @given(scales(NUMERIC))
 def test_moments(scale: Scale) -> None:
-    mass, mean, var = code_moments(scale)
+    mass, mean, var = scale.moments
     expected_mean, expected_var = oracle.mean_variance(scale)
     np.testing.assert_allclose(mass, 1.0, rtol=1e-12)
     np.testing.assert_allclose(mean, expected_mean, rtol=1e-9, atol=1e-9)
@@ -125,8 +125,8 @@ def test_questions_given_a_region(scale: Scale, seed: int) -> None:
     total = np.exp(code_log_mass(part))
     known = total > 1e-6
     mean, var = oracle.mean_variance(part)
-    np.testing.assert_allclose(code_moments(part)[1][known], mean[known], rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(code_moments(part)[2][known], var[known], rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(part.moments[1][known], mean[known], rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(part.moments[2][known], var[known], rtol=1e-7, atol=1e-8)
     for at in some_points(part, seed)[:6].tolist():
         expected = oracle.up_to(part, at)[known] / total[known]
         np.testing.assert_allclose(cdf(part, np.array([at]))[0][known], expected, atol=1e-8)

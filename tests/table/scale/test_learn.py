@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jointforest.table.scale.check import check_scale
 from jointforest.table.scale.codes import codes_of
-from jointforest.table.scale.distribution import cdf, code_moments
+from jointforest.table.scale.distribution import cdf
 from jointforest.table.scale.learn import learn_scale
 from jointforest.table.scale.scale import Scale
 from jointforest.table.scale.segments import mean_variance
@@ -129,7 +129,7 @@ def test_base_density_is_that_of_the_values() -> None:
     log_density = log_base + np.log(shares(scale, x))[code]
     truth = np.log(new) - new
     assert np.mean(truth - log_density) < 0.02
-    _, mean, var = code_moments(scale)
+    _, mean, var = scale.moments
     share = shares(scale, x)
     total = float(share @ mean)
     assert total == pytest.approx(x.mean(), rel=2e-3)

@@ -25,22 +25,6 @@ def code_log_mass(scale: Scale) -> np.ndarray:
     return scale.log_code
 
 
-def code_moments(scale: Scale) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Share, mean and variance of each code, each (K,); on a grid of the cells' centres.
-
-    Mean and variance are 0 where the scale has nothing.
-
-    Examples
-    --------
-    >>> from jointforest.table.schema import Column
-    >>> from jointforest.table.scale.learn import learn_scale
-    >>> scale = learn_scale(Column("age", "integer", "int64", step=1.0), np.repeat([30.0, 31.0], 50), None, 8)
-    >>> code_moments(scale)[1].round(4)
-    array([30., 31.])
-    """
-    return scale.moments
-
-
 def cdf(scale: Scale, x: np.ndarray) -> np.ndarray:
     """Share of each code of a numeric column at or below points: x (q,), result (q, K), NaN where x is.
 

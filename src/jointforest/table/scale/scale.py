@@ -89,7 +89,7 @@ class Scale:
 
     @cached_property
     def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Share, mean and variance of each code, each (K,); 0 where the scale has nothing."""
+        """Share, mean and variance of each code, each (K,), on a grid of the cells' centres; 0 where nothing is."""
         mean, var = mean_variance(self.lo, self.hi, self.rate, self.step)
         with np.errstate(over="ignore", invalid="ignore"):
             center = np.bincount(self.code, self.share * mean, self.n_codes)
