@@ -67,7 +67,7 @@ class LearnSettings(NamedTuple):
     last: float = 0.02
     smoothing: Smoothing = Smoothing()
     anneal: float = 1.0
-    full: int = 2
+    full: int = 4
     perturb: float = 0.0
 
 
