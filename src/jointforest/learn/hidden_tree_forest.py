@@ -33,6 +33,7 @@ _FEWEST_BINS = 16
 _FINE_ENDS = 0.5  # of the bins of small tables, which are wide: what dependence is at the ends shows
 _HEAP_BINS = 2.0  # in small tables a code is a heap beyond so many bins' shares
 _NEAR, _WIDER = 3.0, 4.0  # in small tables, `Smoothing.near` and `Smoothing.wider`
+_FULL = 4  # passes over all rows at once, where there are many
 _PERTURB = 0.2  # spread of the log of mutual information, so that members differ
 
 
@@ -59,7 +60,8 @@ class HiddenTreeForest(TableScores, Learner):
         is none, or 8 where held-out rows like that better; 1 in tables of fewer than 5,000 rows.
     start : "auto", "shared" or "local"
         First states: clusters of rows over all columns, or for each column others, of what depends on it. "auto":
-        "local", and what held-out rows like better in tables of fewer than 5,000 rows.
+        "local" where half of the columns or more are numbers, else "shared"; in tables of fewer than 5,000 rows what
+        held-out rows like better.
     max_iter : int
         Most passes over the rows; they end when held-out rows (a tenth) gain no more.
     smoothing : "auto" or float
@@ -197,8 +199,11 @@ class HiddenTreeForest(TableScores, Learner):
         """What is given, and what held-out rows like best of what is not."""
         free = []
         is_large = len(codes) >= MANY_ROWS
-        settings = LearnSettings(n_states=STATES, passes=self.max_iter, start="local" if is_large else "shared")
-        if not is_large:
+        settings = LearnSettings(n_states=STATES, passes=self.max_iter)
+        if is_large:
+            start = "local" if is_ordered.mean() >= 0.5 else "shared"
+            settings = settings._replace(start=start, full=_FULL, refit=True)
+        else:
             heap = max(HEAP, _HEAP_BINS / self._most_bins(len(codes)))
             settings = settings._replace(smoothing=Smoothing(near=_NEAR, heap=heap, wider=_WIDER))
         if not isinstance(self.n_states, str):

@@ -5,6 +5,7 @@ import pytest
 
 from jointforest.hidden.learn.em import mean_log_probability
 from jointforest.hidden.learn.learn import LearnSettings, learn_tree
+from jointforest.hidden.learn.tables import Smoothing
 from jointforest.hidden.messages import log_probability
 
 
@@ -118,3 +119,14 @@ def test_states_know_which_cells_are_missing_together():
         together[case] = float(np.exp(log_probability(tree, own, 1)[0]))
     assert together[True, True] == pytest.approx(lost.mean(), abs=0.03)
     assert together[True, False] < 0.03 and together[False, True] < 0.03
+
+
+def test_rows_held_out_count_in_the_end():
+    """A cell that only rows held out have is as common in the tables as in the table, where they are seen at last."""
+    codes = np.zeros((1_000, 1), int)
+    codes[np.random.default_rng(0).permutation(1_000)[:500]] = 1
+    args = codes, np.array([2]), np.zeros(1, bool), None
+    settings = LearnSettings(1, passes=1, smoothing=Smoothing(0.0, 0.0, 0.0), anneal=0.0)
+    share = [float(learn_tree(*args, settings._replace(refit=refit)).emission[0][0, 1]) for refit in (False, True)]
+    assert share[1] == pytest.approx(0.5, abs=1e-6)
+    assert share[0] != pytest.approx(0.5, abs=1e-6)

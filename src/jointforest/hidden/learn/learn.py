@@ -54,6 +54,8 @@ class LearnSettings(NamedTuple):
     full : int
         Passes over all rows at once after the best pass: counts of batches weigh some rows more than others, here all
         count alike. Each brings rows nearer that cannot be told from real ones, and lessens held-out likelihood a bit.
+    refit : bool
+        Whether these passes see the rows held out, too, once they have told when to stop.
     perturb : float
         Mutual information is multiplied by exp(perturb x N(0, 1)), so that members of a mixture differ.
     """
@@ -67,7 +69,8 @@ class LearnSettings(NamedTuple):
     last: float = 0.02
     smoothing: Smoothing = Smoothing()
     anneal: float = 1.0
-    full: int = 4
+    full: int = 2
+    refit: bool = False
     perturb: float = 0.0
 
 
@@ -200,10 +203,18 @@ def _learn(
                 if worse >= _PATIENCE:
                     break
         full = settings.smoothing
+        more = _together(rows, held) if settings.refit else rows
         for _ in range(settings.full):
-            best, _ = improve(best, counts, rows.codes, rows.weight, columns, full, np.ones(1), rng, run)
+            best, _ = improve(best, counts, more.codes, more.weight, columns, full, np.ones(1), rng, run)
             step()
+    if settings.refit:
+        return best, found
     return best, mean_log_probability(best, held.codes, held.weight, run) if len(held.codes) else np.nan
+
+
+def _together(rows: _Rows, held: _Rows) -> _Rows:
+    weight = None if rows.weight is None or held.weight is None else np.append(rows.weight, held.weight)
+    return _Rows(np.concatenate([rows.codes, held.codes]), weight)
 
 
 def _smoothing(settings: LearnSettings, done: int) -> Smoothing:
