@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
+from warnings import catch_warnings
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,7 @@ from jointforest.table.schema import Schema
 
 CLASS = "(class)"
 RATE, HELD, DRAWS, MANY_ROWS = 0.3, 0.25, 10, 5_000
+ENOUGH_ROWS = 1_500  # to be weighed on one split
 
 
 class Kind(NamedTuple):
@@ -131,7 +133,8 @@ def by_completions(joints: list[Joint], model: Predict, seed: int) -> Predict:
         posteriors = [joint.given(holed) for joint in joints]
         total = 0.0
         for k in range(DRAWS):
-            drawn = posteriors[k % len(joints)].sample(1, random_state=DRAWS * seed + k, n_jobs=1)
+            with catch_warnings(action="ignore"):  # of rows unlike any learned from
+                drawn = posteriors[k % len(joints)].sample(1, random_state=DRAWS * seed + k, n_jobs=1)
             total = total + model(drawn[list(holed)])
         return total / DRAWS
 
@@ -153,9 +156,9 @@ class HeldOut(NamedTuple):
 
 
 def held_out(fold: Fold) -> list[HeldOut]:
-    """Two splits, of many rows one."""
+    """Two splits, where rows are enough one."""
     found = []
-    for k in range(1 if len(fold.y) >= MANY_ROWS else 2):
+    for k in range(1 if len(fold.y) >= ENOUGH_ROWS else 2):
         seed = 10 * fold.seed + k
         learn, held = train_test_split(np.arange(len(fold.y)), test_size=HELD, random_state=seed, stratify=fold.y)
         rest = hide(fold.frame.iloc[held].reset_index(drop=True), RATE, seed)[0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def folds(frame: pd.DataFrame, y: np.ndarray, options: Any) -> Iterable[tuple[in
     """(repeat, fold, rows to learn from, rows to test) of all repetitions."""
     for repeat in range(options.repeats):
         splits = StratifiedKFold(FOLDS, shuffle=True, random_state=options.seed + repeat).split(frame, y)
-        for k, (learn, test) in enumerate(splits):
+        for k, (learn, test) in enumerate(islice(splits, options.folds)):
             yield repeat, k, learn, test
 
 
@@ -297,6 +298,7 @@ def main() -> None:
         methods=dict(nargs="+", choices=METHODS, default=list(METHODS), metavar="METHOD", help=", ".join(METHODS)),
         rates=dict(nargs="+", type=float, default=[round(0.1 * k, 1) for k in range(10)], metavar="RATE"),
         repeats=dict(type=int, default=2, help="repetitions of the 5 folds (default 2)"),
+        folds=dict(type=int, default=FOLDS, help="folds of a repetition that are run (default 5, all)"),
         missforest_rows=dict(type=int, default=10_000, help="largest table for missforest (default 10,000 rows)"),
     )
     options.trees = 100
