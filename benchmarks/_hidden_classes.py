@@ -41,7 +41,6 @@ from jointforest.table.schema import Schema
 
 CLASS = "(class)"
 RATE, HELD, DRAWS, MANY_ROWS = 0.3, 0.25, 10, 5_000
-ENOUGH_ROWS = 1_500  # to be weighed on one split
 
 
 class Kind(NamedTuple):
@@ -59,14 +58,16 @@ class Kind(NamedTuple):
 
 
 FEW = {
-    "columns": Kind(4, 32, "shared", 30.0),
-    "classes": Kind(2, 8, "local", 100.0, 0.0),
+    "columns": Kind(2, 32, "shared", 30.0),
+    "classes": Kind(1, 8, "shared", 30.0, 0.1),
 }
-MANY = {"columns": Kind(1, 256, "shared", 30.0), "classes": Kind(1, 64, "shared", 30.0, 0.0)}
+MANY = {"columns": Kind(1, 128, "shared", 30.0), "classes": Kind(1, 32, "shared", 30.0, 0.0)}
+PASSES = 4
 SETTINGS: dict[str, Any] = {
     "fewer than 5,000 rows": {name: list(kind) for name, kind in FEW.items()},
     "more": {name: list(kind) for name, kind in MANY.items()},
     "draws": DRAWS,
+    "passes": PASSES,
 }
 
 
@@ -81,7 +82,9 @@ class Codes(NamedTuple):
         n_codes = np.array([scale.n_codes for scale in self.scales])
         is_ordered = np.array([not column.is_categorical for column in self.schema.columns])
         smoothing = Smoothing(normal=kind.normal)
-        settings = LearnSettings(n_states=kind.states, start=kind.start, smoothing=smoothing, perturb=0.2)
+        if len(self.codes) < MANY_ROWS:  # as `HiddenTreeForest` does by default
+            smoothing = smoothing._replace(near=3.0, wider=4.0, heap=max(smoothing.heap, 2.0 / bins(len(self.codes))))
+        settings = LearnSettings(kind.states, start=kind.start, passes=PASSES, full=0, smoothing=smoothing, perturb=0.2)
         return learn_tree(self.codes, n_codes, is_ordered, weight, settings, seed, 1)
 
     def joint(self, trees: list[Any], weight: Any) -> Joint:
@@ -89,13 +92,18 @@ class Codes(NamedTuple):
         return Joint(of_part(HiddenPart(HiddenTrees(self.schema, self.scales, tuple(trees), log_weight))))
 
 
+def bins(n: int) -> int:
+    """Most codes of a number, as `HiddenTreeForest` has them by default."""
+    return 128 if n >= MANY_ROWS else max(16, round(n**0.5))
+
+
 def codes_with_class(frame: pd.DataFrame, y: np.ndarray, classes: np.ndarray) -> Codes:
     """Features, and the class as a last column."""
     frame = frame.assign(**{CLASS: pd.Categorical(y, categories=classes)})
     schema = infer_schema(frame)
     cells = encode(schema, frame)[0]
-    n_bins = 128 if len(frame) >= MANY_ROWS else max(16, round(len(frame) ** 0.5))
-    scales = tuple(learn_scale(column, cells[:, j], None, n_bins) for j, column in enumerate(schema.columns))
+    n_bins, fine = bins(len(frame)), 0.5 if len(frame) < MANY_ROWS else 0.0
+    scales = tuple(learn_scale(column, cells[:, j], None, n_bins, fine) for j, column in enumerate(schema.columns))
     return Codes(schema, scales, np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)]))
 
 
@@ -147,7 +155,7 @@ def forest(frame: pd.DataFrame, y: np.ndarray, trees: int, seed: int) -> Predict
 
 
 class HeldOut(NamedTuple):
-    """A split of the rows to learn from: those that are learned from, and the others, with cells hidden."""
+    """The rows to learn from, split: those that are learned from, and the others, with cells hidden."""
 
     frame: pd.DataFrame
     y: np.ndarray
@@ -155,22 +163,18 @@ class HeldOut(NamedTuple):
     truth: np.ndarray
 
 
-def held_out(fold: Fold) -> list[HeldOut]:
-    """Two splits, where rows are enough one."""
-    found = []
-    for k in range(1 if len(fold.y) >= ENOUGH_ROWS else 2):
-        seed = 10 * fold.seed + k
-        learn, held = train_test_split(np.arange(len(fold.y)), test_size=HELD, random_state=seed, stratify=fold.y)
-        rest = hide(fold.frame.iloc[held].reset_index(drop=True), RATE, seed)[0]
-        found.append(HeldOut(fold.frame.iloc[learn].reset_index(drop=True), fold.y[learn], rest, fold.y[held]))
-    return found
+def held_out(fold: Fold) -> HeldOut:
+    learn, held = train_test_split(np.arange(len(fold.y)), test_size=HELD, random_state=fold.seed, stratify=fold.y)
+    rest = hide(fold.frame.iloc[held].reset_index(drop=True), RATE, fold.seed)[0]
+    return HeldOut(fold.frame.iloc[learn].reset_index(drop=True), fold.y[learn], rest, fold.y[held])
 
 
 @lru_cache(maxsize=1)
-def learned(fold: Fold) -> tuple[list[list[list[Joint]]], list[list[Joint]]]:
-    """Hidden trees of each split, and of all rows."""
-    parts = [hidden_joints(split.frame, split.y, fold.classes, fold.seed) for split in held_out(fold)]
-    return parts, hidden_joints(fold.frame, fold.y, fold.classes, fold.seed)
+def learned(fold: Fold) -> tuple[list[list[Joint]], list[list[Joint]]]:
+    """Hidden trees of the split's rows, and of all."""
+    split = held_out(fold)
+    part = hidden_joints(split.frame, split.y, fold.classes, fold.seed)
+    return part, hidden_joints(fold.frame, fold.y, fold.classes, fold.seed)
 
 
 def log_true(kinds: list[Predict], split: HeldOut, classes: np.ndarray) -> np.ndarray:
@@ -203,12 +207,9 @@ def mixture(fold: Fold) -> Predict:
 
 def pooled(fold: Fold, kinds: Callable[[pd.DataFrame, np.ndarray, list[list[Joint]]], list[Predict]]) -> Predict:
     """Kinds made of rows, classes and hidden trees, weighed on held-out rows and learned from all."""
-    parts, whole = learned(fold)
-    found = [
-        log_true(kinds(split.frame, split.y, joints), split, fold.classes)
-        for split, joints in zip(held_out(fold), parts, strict=True)
-    ]
-    weight = mixture_weights(np.vstack(found))
+    part, whole = learned(fold)
+    split = held_out(fold)
+    weight = mixture_weights(log_true(kinds(split.frame, split.y, part), split, fold.classes))
     progress(f"weights {weight.round(2).tolist()}")
     return pool(kinds(fold.frame, fold.y, whole), weight)
 

@@ -34,6 +34,7 @@ PINS = ["pyod==3.6.7", "numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1", "
         "pyarrow"]  # fmt: skip
 TABLES = ("annthyroid", "breastw", "cardio", "glass", "ionosphere", "pendigits", "pima", "thyroid", "wbc", "wine")
 SMALL = ("breastw", "glass", "wbc", "wine")
+JOINTS = ("hidden trees", "jf.fit")
 PARTS = ("labelled", "joints", "wine", "digits")
 PEERS = ("IsolationForest", "KNN", "ECOD", "HBOS")
 BANDWIDTHS = {"kerneldensity__bandwidth": np.geomspace(0.1, 1.6, 9)}
@@ -89,12 +90,12 @@ def joints(data: Path, tables: tuple[str, ...], seeds: list[int]) -> list[dict]:
         frame = read(data, f"outlier/{name}")
         is_outlier, X = frame["outlier"].to_numpy(), frame.drop(columns="outlier")
         line: dict = {"table": name, "rows": len(X), "recorded": recorded.get(name)}
-        for how in ("hidden trees", "jf.fit"):
+        for how in JOINTS:
             seconds, scores = timed(lambda how=how, X=X: [by_joint(how, X, s) for s in seeds])
             line |= {how: np.mean([auc(is_outlier, one) for one in scores]), f"{how} (s)": seconds / len(seeds)}
         found.append(line)
         progress(f"{line}")
-    means = {how: float(np.mean([line[how] for line in found])) for how in ("hidden trees", "jf.fit")}
+    means = {how: float(np.mean([line[how] for line in found])) for how in JOINTS}
     known = [line["recorded"] for line in found if line["recorded"] is not None]
     best = verdict(max(means.values()), 0.890, at_most=False)
     return [*found, {"table": "mean", "recorded": float(np.mean(known)) if known else None, **means, **best}]
