@@ -2,7 +2,7 @@
 
 The class is a column of the joint; a row's class probabilities are the joint's, its missing cells summed out. Two kinds
 of joint: hidden trees of all columns, class among them; and for each class trees of its own, on common scales, which
-together are one mixture. Several of each, which differ by rows drawn with replacement, structure and start.
+together are one mixture. Of the first kind several, which differ by rows drawn with replacement, structure and start.
 
 How they are put together: p(class | row) = sum_k w_k p_k(class | row), with weights that maximise the log-likelihood of
 the classes of held-out rows to learn from, 30 % of their cells hidden; then all rows are learned from. ``hidden``: of
@@ -31,7 +31,6 @@ from jointforest.hidden.hidden_trees import HiddenTrees
 from jointforest.hidden.learn.learn import LearnSettings, learn_tree
 from jointforest.hidden.learn.tables import Smoothing
 from jointforest.hidden.part import HiddenPart
-from jointforest.learn.choose.weights import mixture_weights
 from jointforest.model.model import of_part
 from jointforest.table.frames import encode
 from jointforest.table.infer_schema import infer_schema
@@ -63,11 +62,13 @@ FEW = {
 }
 MANY = {"columns": Kind(1, 128, "shared", 30.0), "classes": Kind(1, 32, "shared", 30.0, 0.0)}
 PASSES = 4
+PRIOR = 200.0  # rows that speak for equal weights
 SETTINGS: dict[str, Any] = {
     "fewer than 5,000 rows": {name: list(kind) for name, kind in FEW.items()},
     "more": {name: list(kind) for name, kind in MANY.items()},
     "draws": DRAWS,
     "passes": PASSES,
+    "prior": PRIOR,
 }
 
 
@@ -183,6 +184,17 @@ def log_true(kinds: list[Predict], split: HeldOut, classes: np.ndarray) -> np.nd
     return np.log(np.maximum(np.column_stack([kind(split.holed)[at] for kind in kinds]), 1e-12))
 
 
+def weigh(log_p: np.ndarray) -> np.ndarray:
+    """Weights (kinds,) that maximise sum log sum_k w_k p_k of held-out rows (m, kinds), with a prior for equal ones."""
+    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    weight = np.full(p.shape[1], 1.0 / p.shape[1])
+    for _ in range(200):
+        share = p * weight
+        count = (share / share.sum(axis=1, keepdims=True)).sum(axis=0) + PRIOR / len(weight)
+        weight = count / count.sum()
+    return weight
+
+
 def pool(kinds: list[Predict], weight: np.ndarray) -> Predict:
     """The weighted mean of class probabilities."""
     used = [(kind, w) for kind, w in zip(kinds, weight.tolist(), strict=True) if w > 1e-3]
@@ -209,7 +221,7 @@ def pooled(fold: Fold, kinds: Callable[[pd.DataFrame, np.ndarray, list[list[Join
     """Kinds made of rows, classes and hidden trees, weighed on held-out rows and learned from all."""
     part, whole = learned(fold)
     split = held_out(fold)
-    weight = mixture_weights(log_true(kinds(split.frame, split.y, part), split, fold.classes))
+    weight = weigh(log_true(kinds(split.frame, split.y, part), split, fold.classes))
     progress(f"weights {weight.round(2).tolist()}")
     return pool(kinds(fold.frame, fold.y, whole), weight)
 
