@@ -84,7 +84,7 @@ def test_settings_at_their_ends(settings: dict[str, Any]) -> None:
         ({"n_estimators": 0}, "n_estimators must be a whole number at least 1"),
         ({"start": "warm"}, "start must be one of 'auto', 'shared', 'local'"),
         ({"smoothing": -1}, "smoothing must be 'auto' or a number at least 0"),
-        ({"max_iter": -1}, "max_iter must be a whole number"),
+        ({"max_iter": -1}, "max_iter must be .auto. or a whole number"),
         ({"kinds": {"z": "integer"}}, "there is no column 'z'"),
         ({"kinds": {"x": "real"}}, "'real' is no kind of column"),
     ],
@@ -325,3 +325,9 @@ def test_scikit_learn_checks() -> None:
     done = check_estimator(learner, expected_failed_checks=FAILS, on_skip=None, on_fail="raise")
     assert {one["check_name"] for one in done if one["status"] == "xfail"} == set(FAILS)
     assert sum(one["status"] == "passed" for one in done) > 30
+
+
+@pytest.mark.parametrize(("n", "given", "passes"), [(100, "auto", 8), (62_500, "auto", 8), (100_000, "auto", 5),
+                                                    (10**7, "auto", 2), (10**7, 8, 8), (100, 0, 0)])  # fmt: skip
+def test_passes_over_many_rows(n: int, given: str | int, passes: int) -> None:
+    assert jf.HiddenTreeForest(max_iter=given)._passes(n) == passes

@@ -33,6 +33,8 @@ _FEWEST_BINS = 16
 _FINE_ENDS = 0.5  # of the bins of small tables, which are wide: what dependence is at the ends shows
 _HEAP_BINS = 2.0  # in small tables a code is a heap beyond so many bins' shares
 _NEAR, _WIDER = 3.0, 4.0  # in small tables, `Smoothing.near` and `Smoothing.wider`
+_PASSES = 2, 8
+_VISITS = 500_000  # rows that passes meet, all together, where the bounds allow it
 _FULL = 4  # passes over all rows at once, where there are many
 _PERTURB = 0.2  # spread of the log of mutual information, so that members differ
 
@@ -62,8 +64,9 @@ class HiddenTreeForest(TableScores, Learner):
         First states: clusters of rows over all columns, or for each column others, of what depends on it. "auto":
         "local" where half of the columns or more are numbers, else "shared"; in tables of fewer than 5,000 rows what
         held-out rows like better.
-    max_iter : int
-        Most passes over the rows; they end when held-out rows (a tenth) gain no more.
+    max_iter : "auto" or int
+        Most passes over the rows; they end when held-out rows (a tenth) gain no more. "auto": 8, fewer of more than
+        60,000 rows, at least 2.
     smoothing : "auto" or float
         Rows added to each state's codes of a number, in the shape of the state's own normal. "auto": 30, and in tables
         of fewer than 5,000 rows what held-out rows like best.
@@ -104,7 +107,7 @@ class HiddenTreeForest(TableScores, Learner):
         "n_bins": ("auto", Number(2, 4_096, whole=True)),
         "max_leaf_nodes": ("auto", Number(1, 10_000, whole=True)),
         "start": ("auto", "shared", "local"),
-        "max_iter": (Number(0, whole=True),),
+        "max_iter": ("auto", Number(0, whole=True)),
         "smoothing": ("auto", Number(0)),
     }
 
@@ -116,7 +119,7 @@ class HiddenTreeForest(TableScores, Learner):
         n_bins: str | int = "auto",
         max_leaf_nodes: str | int = "auto",
         start: str = "auto",
-        max_iter: int = 8,
+        max_iter: str | int = "auto",
         smoothing: str | float = "auto",
         kinds: dict[str, str] | None = None,
         n_jobs: int | None = -1,
@@ -193,16 +196,23 @@ class HiddenTreeForest(TableScores, Learner):
             return self.n_bins
         return BINS if n >= MANY_ROWS else max(_FEWEST_BINS, round(n**0.5))
 
+    def _passes(self, n: int) -> int:
+        """Most passes over n rows."""
+        if not isinstance(self.max_iter, str):
+            return self.max_iter
+        return int(np.clip(np.ceil(_VISITS / max(n, 1)), *_PASSES))
+
     def _settings(
         self, codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray, weight: np.ndarray | None, seed: int
     ) -> LearnSettings:
         """What is given, and what held-out rows like best of what is not."""
         free = []
         is_large = len(codes) >= MANY_ROWS
-        settings = LearnSettings(n_states=STATES, passes=self.max_iter)
+        passes = self._passes(len(codes))
+        settings = LearnSettings(n_states=STATES, passes=passes)
         if is_large:
             start = "local" if is_ordered.mean() >= 0.5 else "shared"
-            settings = settings._replace(start=start, full=_FULL, refit=True)
+            settings = settings._replace(start=start, full=min(_FULL, max(passes // 2, 1)), refit=True)
         else:
             heap = max(HEAP, _HEAP_BINS / self._most_bins(len(codes)))
             settings = settings._replace(smoothing=Smoothing(near=_NEAR, heap=heap, wider=_WIDER))
@@ -222,7 +232,7 @@ class HiddenTreeForest(TableScores, Learner):
             settings = settings._replace(smoothing=settings.smoothing._replace(normal=float(self.smoothing)))
         elif not is_large:
             free += ["near", "normal", "transition"]
-        if not free or self.max_iter == 0:
+        if not free or passes == 0:
             return settings
         return choose_settings(codes, n_codes, is_ordered, weight, settings, free, seed, self.n_jobs)
 

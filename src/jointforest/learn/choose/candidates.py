@@ -57,7 +57,7 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidat
     members = _MEMBERS if is_little else budget.n_members
     name = f"{members} hidden tree{'s' * (members > 1)} of {states} states"
     if n >= FEW_ROWS and budget.chooses_settings:
-        learner = HiddenTreeForest(members, n_states=states, max_iter=budget.n_passes, n_jobs=n_jobs)
+        learner = HiddenTreeForest(members, n_states=states, n_jobs=n_jobs)
         return [Candidate(name, learner, members * seconds)]
     given: dict[str, Any] = {
         "n_states": states,
