@@ -33,6 +33,7 @@ _HOME = {
     "Interval": "table.conditions",
     "Joint": "face.joint",
     "JointTree": "learn.joint_tree",
+    "LostPairsWarning": "ground.warnings",
     "Marginal": "face.marginal",
     "Missing": "table.missing",
     "Not": "table.conditions",
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from .face.marginal import Marginal
     from .face.mix import mix
     from .face.posterior import Posterior
-    from .ground.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
+    from .ground.warnings import LostPairsWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
     from .language.errors import QuerySyntaxError
     from .learn.adversarial.adversarial import AdversarialForest
     from .learn.fit import fit
@@ -90,6 +91,7 @@ __all__ = [
     "Interval",
     "Joint",
     "JointTree",
+    "LostPairsWarning",
     "Marginal",
     "Missing",
     "Not",

@@ -28,6 +28,10 @@ class UnseenLevelWarning(EvidenceWarning):
     """Cells hold levels never seen at learning; they were taken as missing."""
 
 
+class LostPairsWarning(UserWarning):
+    """A joint does not keep the dependence of some columns that the table shows."""
+
+
 def warn(warning: str | Warning, category: type[Warning] | None = None) -> None:
     """Warn, with the place of the first caller outside the package; of a text, with its category."""
     level = 2

@@ -21,6 +21,7 @@ from ..table.libraries import read
 from ..table.schema import Schema, kernel_columns
 from ..trees.ranks import snap
 from .checks import check_cells
+from .lost_pairs import lost_pairs, warn_lost_pairs
 from .rows import take_rows
 
 FOREST: dict[str, Allowed] = {
@@ -149,6 +150,7 @@ class TableLearner(TableScores, Learner):
     """A learner to which all columns are alike: there is no target."""
 
     kinds: dict[str, str] | None
+    leaf: str
 
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from a frame (pandas, polars, pyarrow) or a 2-d array; cells may be missing.
@@ -169,12 +171,19 @@ class TableLearner(TableScores, Learner):
         ------
         ValueError
             If a parameter is out of its range, or the table cannot be used (each message names the column).
+
+        Warns
+        -----
+        LostPairsWarning
+            If columns that depend on each other strongly in the table do so less in ``joint_``; it names them.
         """
         self._check()
         X, weight = weighed_rows(X, sample_weight)
         rows = read_table(X, self.kinds)
         self._name_columns(rows.schema)
-        self.joint_ = Joint(self._learn(rows, X, weight, self._draw_seed()))
+        model = self._learn(rows, X, weight, self._draw_seed())
+        self.joint_ = Joint(model)
+        warn_lost_pairs(lost_pairs(model, rows.X, weight, self.n_jobs), self.leaf != "chow_liu")
         return self
 
     def _learn(self, rows: Rows, frame: Any, weight: np.ndarray | None, seed: int) -> Model:

@@ -22,6 +22,7 @@ from .base import FOREST, LEAVES, Rows, TableLearner
 from .checks import count_features, count_rows, warn_leaf_size
 from .chow_liu import chow_liu_part, coded
 from .densities import learn_densities
+from .lost_pairs import lost_pairs
 from .rows import draw_rows
 
 CRITERIA = {"entropy": ENTROPY, "gini": GINI}
@@ -61,10 +62,12 @@ class JointTree(TableLearner):
         Columns tried at each node (None: all; a float: that share).
     bootstrap : bool
         Whether each tree of a forest is grown on rows drawn with replacement. A single tree takes every row once.
-    leaf : "quantile", "normal", "normal_moments", "normal_mle", "uniform" or "chow_liu"
+    leaf : "quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu" or "auto"
         Density in a leaf. "quantile": independent columns, of numbers a piecewise-linear CDF learned from the leaf's
         rows (paper, section 3). The others, a truncated normal or uniform density of numbers, and "chow_liu", columns
-        that depend on each other: `AdversarialForest` describes them.
+        that depend on each other: `AdversarialForest` describes them. "auto": "quantile", but "chow_liu" where the
+        first tree has otherwise lost a strong pair of columns, as `LostPairsWarning` has it; questions about boxes
+        (rules, robustness) are then refused, so "auto" is not the default. See ``docs/joint_trees.md``.
     quantile_epsilon : float
         Largest distance between the CDF of a quantile leaf and that of its rows; of w rows never less than
         ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
@@ -96,7 +99,7 @@ class JointTree(TableLearner):
         **FOREST,
         "criterion": tuple(CRITERIA),
         "min_impurity_decrease": ("auto", Number(0, 1)),
-        "leaf": ("quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu"),
+        "leaf": ("quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu", "auto"),
         "quantile_epsilon": LEAVES["quantile_epsilon"],
     }
 
@@ -145,16 +148,30 @@ class JointTree(TableLearner):
 
     def _learn(self, rows: Rows, frame: Any, weight: np.ndarray | None, seed: int) -> Model:
         if self.leaf == "chow_liu":
-            table = coded(rows, weight)
-            return of_part(chow_liu_part(table, self._grow(table.rows, weight, seed), self.epsilon, self.n_jobs))
-        arrival = self._grow(rows, weight, seed)
-        settings = Settings(leaf=self.leaf, quantile_epsilon=self.quantile_epsilon)
+            return self._dependent(rows, weight, seed)
+        if self.leaf != "auto":
+            return self._independent(rows, weight, seed, self.n_estimators, self.leaf)
+        first = self._independent(rows, weight, seed, 1, "quantile")
+        if lost_pairs(first, rows.X, weight, self.n_jobs):
+            return self._dependent(rows, weight, seed)
+        return first if self.n_estimators == 1 else self._independent(rows, weight, seed, self.n_estimators, "quantile")
+
+    def _dependent(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
+        """Trees with Chow-Liu leaves on codes."""
+        table = coded(rows, weight)
+        arrival = self._grow(table.rows, weight, seed, self.n_estimators)
+        return of_part(chow_liu_part(table, arrival, self.epsilon, self.n_jobs))
+
+    def _independent(self, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, leaf: str) -> Model:
+        """The first trees, with leaves of independent columns."""
+        arrival = self._grow(rows, weight, seed, n_trees)
+        settings = Settings(leaf=leaf, quantile_epsilon=self.quantile_epsilon)
         cells = prepare(rows.columns, rows.X)
         forest = learn_densities(rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs)
         return of_forest(forest)
 
-    def _grow(self, rows: Rows, of_rows: np.ndarray | None, seed: int) -> Arrival:
-        """The forest, and where the rows end in it."""
+    def _grow(self, rows: Rows, of_rows: np.ndarray | None, seed: int, n_trees: int) -> Arrival:
+        """The first trees of the forest, and where the rows end in them."""
         schema, columns, cells = rows
         judges = judging(schema, self.targets, self.features, self.splitters)
         n = len(cells)
@@ -178,7 +195,7 @@ class JointTree(TableLearner):
             tree, node = grow_joint(data, ranks, weight, judges, settings, seed, t, 1 if is_forest else self.n_jobs)
             return tree, node, weight
 
-        grown = list(map_ordered(one, [(t,) for t in range(self.n_estimators)], self.n_jobs, "trees"))
+        grown = list(map_ordered(one, [(t,) for t in range(n_trees)], self.n_jobs, "trees"))
         return arrive(columns, ranks, *zip(*grown, strict=True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..face.joint import Joint
 from ..ground.checks import Allowed, Number
+from ..ground.warnings import LostPairsWarning
 from ..queries.posterior.density import log_density
 from ..queries.rows.attribution import attribution
 from ..table.frames import encode
@@ -123,7 +125,10 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         has_oob = "oob_score" in learner.get_params()
         if has_oob:
             learner.set_params(oob_score=True)
-        self.estimator_ = _fitted(learner, X, y, sample_weight)
+        with warnings.catch_warnings():
+            if self.estimator is None:  # whose boxes are cut at random
+                warnings.simplefilter("ignore", LostPairsWarning)
+            self.estimator_ = _fitted(learner, X, y, sample_weight)
         self._take(self.estimator_.joint_, self.estimator_.n_features_in_)
         if has_oob:
             oob = self.estimator_.oob_log_density_
