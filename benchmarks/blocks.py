@@ -4,7 +4,8 @@ Made tables: two columns of correlation 0.9, alone, beside two and five other su
 blocks of a column of 100 levels, one of 10 levels that it determines, and a number that follows it. Flights: the five
 strongest pairs of numbers, and the mean of the arrival delay where the departure was late by more than an hour. Each
 figure is of rows drawn from the joint, held against the table's own; learners learn from all its rows, at the defaults,
-with Chow-Liu leaves, and with those where pairs are lost otherwise ("auto"). "warned": a `LostPairsWarning` came. Recorded lines of other learners than those asked for are kept.
+with Chow-Liu leaves, and with those where pairs are lost otherwise ("auto"). "warned": a `LostPairsWarning` came.
+Recorded lines of other learners than those asked for are kept.
 """
 
 from __future__ import annotations
