@@ -14,7 +14,8 @@ _CELLS = 20_000_000  # most numbers that clustering sees: fewer rows of wide tab
 _FAINT = 0.02  # columns of less weight are left out
 _NEAREST = 16  # most columns of a local start
 _PASSES = 8  # of k-means
-_AT_ONCE = 8  # centres drawn together
+_AT_ONCE = 8  # centres drawn together, where there are many
+_MANY = 64  # centres; each of fewer is drawn by its distance to all before it, or two may share a cluster
 
 
 def start_states(
@@ -74,7 +75,8 @@ def _nearest(X: np.ndarray, centre: np.ndarray) -> np.ndarray:
 
 
 def _first_centres(X: np.ndarray, n_clusters: int, rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
-    """Rows far from one another: drawn by their squared distance to those drawn before, a few at once."""
+    """Rows far from one another: drawn by their squared distance to those drawn before, a few of many at once."""
+    at_once = _AT_ONCE if n_clusters >= _MANY else 1
     length = (X**2).sum(axis=1)
     chosen = [int(np.searchsorted(np.cumsum(weight), rng.random() * weight.sum()))]
     far = np.full(len(X), np.inf)
@@ -86,7 +88,7 @@ def _first_centres(X: np.ndarray, n_clusters: int, rng: np.random.Generator, wei
         mass = np.cumsum(far * weight)
         if len(chosen) >= n_clusters or mass[-1] <= 0.0:
             return X[np.array(chosen)]
-        drawn = np.searchsorted(mass, rng.random(_AT_ONCE) * mass[-1], side="right")
+        drawn = np.searchsorted(mass, rng.random(at_once) * mass[-1], side="right")
         new = np.unique(np.minimum(drawn, len(X) - 1))[: n_clusters - len(chosen)]
         chosen.extend(new.tolist())
 
