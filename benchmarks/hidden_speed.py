@@ -72,7 +72,8 @@ def growth(frame: pd.DataFrame, seed: int) -> list[dict]:
     for rows, columns, states in [(4_000, 15, 64), (8_000, 15, 64), (16_000, 15, 64), (16_000, 5, 64), (16_000, 10, 64),
                                   (16_000, 15, 32), (16_000, 15, 128), (16_000, 15, 256)]:  # fmt: skip
         some = frame.iloc[:rows, -columns:]
-        model = HiddenTreeForest(n_states=states, start="shared", smoothing=30.0, max_iter=4, random_state=seed)
+        model = HiddenTreeForest(n_states=states, max_leaf_nodes=1, start="shared", smoothing=30.0, max_iter=4,
+                                  random_state=seed)  # fmt: skip
         seconds, _ = timed(lambda model=model, some=some: model.fit(some))
         table.append({"rows": rows, "columns": columns, "states": states, "seconds": seconds})
         progress(f"{table[-1]}")
