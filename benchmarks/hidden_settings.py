@@ -12,6 +12,7 @@ from _common import arguments, finish, progress, read, timed
 from jointforest import fidelity
 from jointforest.face.joint import Joint
 from jointforest.hidden.hidden_trees import HiddenTrees
+from jointforest.hidden.learn.columns import CodeTable
 from jointforest.hidden.learn.learn import LearnSettings
 from jointforest.hidden.learn.leaves import learn_trees
 from jointforest.hidden.learn.tables import Smoothing
@@ -42,7 +43,7 @@ def learn(frame: pd.DataFrame, settings: LearnSettings, seed: int) -> Joint:
     codes = np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)])
     is_ordered = np.array([not column.is_categorical for column in schema.columns])
     n_codes = np.array([scale.n_codes for scale in scales])
-    found = learn_trees(codes, n_codes, is_ordered, None, settings, seed, -1)
+    found = learn_trees(CodeTable(codes, n_codes, is_ordered), settings, seed, -1)
     return Joint(of_part(HiddenPart(HiddenTrees(schema, scales, found.trees, np.log(found.share)))))
 
 

@@ -7,7 +7,9 @@ from typing import Any
 from ..language import Query, parse_query
 from ..model.model import Model
 from ..queries.information.estimate import Estimate, exact
+from ..queries.posterior.weighed import WeighedEvidence
 from ..table.conditions import check_hard
+from .event import log_event, with_event
 from .posterior import N_SAMPLES, Posterior, posterior_of
 from .relation import deviation_of, mean_of, probability_of, variance_of
 
@@ -46,8 +48,9 @@ def _comparison(posterior: Posterior, query: Query) -> Estimate:
     share = float(posterior.probability(dict(query.event)))
     if share == 0.0:
         return exact(0.0)
-    both = posterior.with_event(dict(query.event))
-    found = probability_of(both.weighed, query.compared, N_SAMPLES, 0, -1)
+    model, both, _ = with_event(posterior.weighed, dict(query.event), as_regions=True)
+    assert model is not None
+    found = probability_of(WeighedEvidence(model, both, one=True), query.compared, N_SAMPLES, 0, -1)
     return Estimate(share * found.value, share * found.standard_error, found.method)
 
 
@@ -55,4 +58,4 @@ def _log_density(posterior: Posterior, query: Query) -> float:
     """log p(event | evidence), values counted by their density."""
     check_hard(dict(query.event))
     posterior.weighed.check()
-    return posterior.log_ratio(dict(query.event))
+    return float(log_event(posterior.weighed, dict(query.event), as_regions=False)[0])

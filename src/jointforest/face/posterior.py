@@ -17,17 +17,17 @@ from ..model.model import Model
 from ..queries.information.estimate import Estimate
 from ..queries.modes.mixture_mode import model_modes
 from ..queries.modes.mode import BUDGET
-from ..queries.posterior.density import log_density
 from ..queries.posterior.weighed import SUPPORT, WeighedEvidence
 from ..queries.reshape.missing import given_missing
-from ..table.build_evidence import build, intersect
-from ..table.conditions import AnyOf, Not, check_hard, n_rows, normal
+from ..table.build_evidence import build
+from ..table.conditions import Not, check_hard, n_rows, normal
 from ..table.evidence import Evidence
 from ..table.frames import decode
 from ..table.meaning import refuse_pair
 from ..table.missing import Missing, without_missing
 from ..table.schema import Schema
 from .draws import draw
+from .event import log_event
 from .marginal import Marginal
 from .pair import Pair, pair
 from .relation import covariance_of, probability_of
@@ -268,17 +268,8 @@ class Posterior:
         check_hard(conditions)
         for name, condition in conditions.items():
             refuse_pair(schema[name], condition)
-        conditions, missing = without_missing(conditions)
-        model, log_missing = given_missing(self.weighed.model, missing)
-        # A set, even of one value, is a region: its mass is wanted, not its density.
-        region = {name: AnyOf(condition) for name, condition in conditions.items()}
-        both = intersect(schema, self.weighed.evidence, region)
         self.weighed.check(n_jobs)
-        log_both = np.full(len(both.value), -np.inf)
-        if model is not None:
-            log_both = log_density(model, both, n_jobs) + log_missing
-        with np.errstate(invalid="ignore"):
-            share = np.exp(np.minimum(log_both - self.weighed.log_probability, 0.0))
+        share = np.exp(np.minimum(log_event(self.weighed, conditions, True, n_jobs), 0.0))
         return self.weighed.give(share) if len(share) == 1 else share
 
     def compare(
@@ -320,25 +311,6 @@ class Posterior:
         if len(compared) != 1:
             raise ValueError(f"expected a comparison of columns as text, such as 'a > b', got {comparison!r}")
         return probability_of(self.weighed, compared, n_samples, random_state, n_jobs)
-
-    def with_event(self, conditions: Mapping[str, Any]) -> Posterior:
-        """The posterior of one row of evidence, and an event besides."""
-        rest, missing = without_missing(conditions)
-        model, log_missing = given_missing(self.weighed.model, missing)
-        assert model is not None
-        region = {name: AnyOf(condition) for name, condition in rest.items()}
-        both = intersect(model.schema, self.weighed.evidence, region)
-        text = ", ".join(filter(None, [self.weighed.text, conditions_text(conditions)]))
-        return Posterior(model, both, True, text, self._log_missing + log_missing)
-
-    def log_ratio(self, event: Mapping[str, Any]) -> float:
-        """log p(event | one row of evidence), values counted by their density."""
-        rest, missing = without_missing(event)
-        model, log_missing = given_missing(self.weighed.model, missing)
-        if model is None:
-            return -np.inf
-        both = intersect(model.schema, self.weighed.evidence, rest)
-        return float((log_density(model, both) + log_missing - self.weighed.log_probability)[0])
 
     def marginal(self, column: str) -> Marginal:
         """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``mean``, ``var``, ``std``, ``sample``."""

@@ -62,7 +62,7 @@ class _InnerLibrary(JITCodeLibrary):
 class _InnerLowering(BaseNativeLowering):
     """Numba's lowering, into an `_InnerLibrary`."""
 
-    _name = "jointforest_inner_lowering"  # type: ignore[assignment]
+    _name = "jointforest_inner_lowering"  # type: ignore[assignment]  # numba annotates it as None
 
     @property
     def lowering_class(self) -> type[Lower]:
@@ -121,7 +121,7 @@ def kernel(function: Callable) -> Any:
 
 def array_kernel(function: Callable) -> Any:
     """A function that only kernels call, and that makes arrays."""
-    return _one_signature(njit(_nrt=True, **_INNER)(function))  # type: ignore[call-overload]
+    return _one_signature(njit(_nrt=True, **_INNER)(function))  # type: ignore[call-overload]  # not in annotations
 
 
 # -- entries: what Python calls
@@ -172,7 +172,7 @@ def _files_of(function: Any, seen: set) -> set[str]:
 
 def entry(function: Callable) -> Any:
     """A kernel that Python calls: compiled at the first call, kept on disk."""
-    compiled = njit(_nrt=True, pipeline_class=_EntryCompiler, **_BOTH)(function)  # type: ignore[call-overload]
+    compiled = njit(_nrt=True, pipeline_class=_EntryCompiler, **_BOTH)(function)  # type: ignore[call-overload]  # nor here
     compiled._cache = _EntryCache(function)
     return compiled
 
@@ -231,7 +231,7 @@ class _RecordAttribute(AttributeTemplate):
 
 @lower_getattr_generic(Record)
 def _field(context: Any, builder: Any, record: Record, pointer: Any, name: str) -> Any:
-    at = record.cls._fields.index(name)  # type: ignore[attr-defined]
+    at = record.cls._fields.index(name)  # type: ignore[attr-defined]  # of NamedTuples
     place = cgutils.gep_inbounds(builder, pointer, 0, at)
     if not isinstance(record.fields[at], types.Array):
         return context.unpack_value(builder, record.fields[at], place)
@@ -261,7 +261,7 @@ def _by_reference(cls: type) -> None:
     @typeof_impl.register(cls)
     def _typeof(value: Any, context: Any) -> Record:
         fields = tuple(typeof_impl(item, context) for item in value)
-        for name, field in zip(cls._fields, fields, strict=True):  # type: ignore[attr-defined]
+        for name, field in zip(cls._fields, fields, strict=True):  # type: ignore[attr-defined]  # of NamedTuples
             if not isinstance(field, types.Array | types.Number | types.Boolean | Record):
                 raise TypeError(f"{cls.__name__}.{name}: a record holds arrays, numbers and records, not {field}")
         # No kernel writes to what may be read-only, such as a model in a mapped file: one compilation serves both.

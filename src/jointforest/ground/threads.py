@@ -13,6 +13,9 @@ from .progress import bar
 
 T = TypeVar("T")
 
+Run = Callable[[Callable[..., Any], list], list]
+"""Gives ``[work(*item) for item in items]``: see `workers`."""
+
 
 def n_threads(n_jobs: int | None) -> int:
     """Number of threads for scikit-learn's ``n_jobs`` (None is 1, -1 all cores, -2 all but one)."""
@@ -55,18 +58,23 @@ def map_ordered(work: Callable[..., T], items: list, n_jobs: int | None = -1, wh
                 step()
 
 
+def one_by_one(work: Callable[..., Any], items: list) -> list:
+    """A `Run` without threads."""
+    return [work(*item) for item in items]
+
+
 @contextlib.contextmanager
-def workers(n_jobs: int | None) -> Iterator[Callable[[Callable[..., T], list], list[T]]]:
-    """A function that gives ``[work(*item) for item in items]``, on threads that stay from one call to the next."""
+def workers(n_jobs: int | None) -> Iterator[Run]:
+    """A `Run` on threads that stay from one call to the next."""
     threads = n_threads(n_jobs)
     if threads <= 1:
-        yield lambda work, items: [work(*item) for item in items]
+        yield one_by_one
         return
     with ThreadPoolExecutor(threads) as pool:
 
-        def run(work: Callable[..., T], items: list) -> list[T]:
+        def run(work: Callable[..., Any], items: list) -> list:
             if len(items) == 1:
-                return [work(*items[0])]
+                return one_by_one(work, items)
             return list(pool.map(lambda item: work(*item), items))
 
         yield run

@@ -38,12 +38,13 @@ def stack(trees: Sequence[HiddenTree], n_codes: Sequence[int]) -> HiddenTree | N
     above = [sizes[k] if k >= 0 else 1 for k in first.parent.tolist()]
     if len(trees) * sum(K * H for K, H in zip(above, sizes, strict=True)) > _MOST:
         return None
+    of = [[picked for picked in tree.picked if picked is not None] for tree in trees]  # all of them
     tables = []
     for k, (K, H) in enumerate(zip(above, sizes, strict=True)):
         table = np.zeros((len(trees), K, H), first.dtype)
         for t, tree in enumerate(trees):
-            rows = tree.picked[tree.parent[k]] if k else np.zeros(1, np.int64)
-            table[t][np.ix_(rows, tree.picked[k])] = tree.transition[k]  # type: ignore[arg-type]
+            rows = of[t][tree.parent[k]] if k else np.zeros(1, np.int64)
+            table[t][np.ix_(rows, of[t][k])] = tree.transition[k]
         tables.append(table)
     return replace(first, transition=tuple(tables), emission=tuple(np.eye(H, dtype=first.dtype) for H in sizes))
 

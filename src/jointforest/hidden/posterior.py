@@ -99,7 +99,7 @@ def posterior(hidden: HiddenTrees, known: list[CodeEvidence], wanted: Sequence[i
             found, codes = _of_tree(tree, said, wanted)
             log_joint[rows, t] = found + hidden.log_weight[t]
             mixed.add(rows, log_joint[rows, t], codes)
-    log_joint += sum(of.log_base for of in known)[:, None]  # type: ignore[index]
+    log_joint += np.sum([of.log_base for of in known], axis=0)[:, None]
     return CodePosterior(known, log_joint, mixed.shares())
 
 

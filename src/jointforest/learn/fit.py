@@ -42,7 +42,7 @@ def fit(
     frame : frame of n rows
         pandas, polars, pyarrow, or a 2-D numpy array; cells may be missing.
     budget : "fast", "default", "best" or float
-        How much work: with 32,561 rows of 15 columns and two cores about 11 s, 48 s, or minutes; larger tables take
+        How much work: with 32,561 rows of 15 columns and two cores ten seconds, a minute, or more; larger tables take
         longer. It sets the number of hidden states. A number is of seconds, held against the clock: what there is no
         time for is left out with a warning, and the answer then depends on the machine.
     holdout : frame of m rows, optional

@@ -12,6 +12,7 @@ from ..ground.checks import Allowed, Number
 from ..ground.progress import write_line
 from ..hidden.hidden_trees import HiddenTrees
 from ..hidden.learn.choose import choose_settings
+from ..hidden.learn.columns import CodeTable
 from ..hidden.learn.learn import LearnSettings, Progress
 from ..hidden.learn.leaves import learn_trees
 from ..hidden.learn.tables import HEAP, Smoothing
@@ -178,13 +179,14 @@ class HiddenTreeForest(TableScores, Learner):
         codes = np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)])
         n_codes = np.array([scale.n_codes for scale in scales])
         is_ordered = np.array([not column.is_categorical for column in schema.columns])
-        self.settings_ = settings or self._settings(codes, n_codes, is_ordered, weight, seed)
+        table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight)
+        self.settings_ = settings or self._settings(table, seed)
         seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
         trees: list[HiddenTree] = []
         share = []
         for t, own in enumerate(seeds):
             member = self.settings_._replace(perturb=_PERTURB if t else 0.0)
-            learned = learn_trees(codes, n_codes, is_ordered, weight, member, own, self.n_jobs, self._progress(t))
+            learned = learn_trees(table, member, own, self.n_jobs, self._progress(t))
             trees += learned.trees
             share.append(learned.share)
         log_weight = np.log(np.concatenate(share) / len(share))
@@ -202,19 +204,18 @@ class HiddenTreeForest(TableScores, Learner):
             return self.max_iter
         return int(np.clip(np.ceil(_VISITS / max(n, 1)), *_PASSES))
 
-    def _settings(
-        self, codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray, weight: np.ndarray | None, seed: int
-    ) -> LearnSettings:
+    def _settings(self, table: CodeTable, seed: int) -> LearnSettings:
         """What is given, and what held-out rows like best of what is not."""
         free = []
-        is_large = len(codes) >= MANY_ROWS
-        passes = self._passes(len(codes))
+        n = len(table.codes)
+        is_large = n >= MANY_ROWS
+        passes = self._passes(n)
         settings = LearnSettings(n_states=STATES, passes=passes)
         if is_large:
-            start = "local" if is_ordered.mean() >= 0.5 else "shared"
+            start = "local" if table.is_ordered.mean() >= 0.5 else "shared"
             settings = settings._replace(start=start, full=min(_FULL, max(passes // 2, 1)), refit=True)
         else:
-            heap = max(HEAP, _HEAP_BINS / self._most_bins(len(codes)))
+            heap = max(HEAP, _HEAP_BINS / self._most_bins(n))
             settings = settings._replace(smoothing=Smoothing(near=_NEAR, heap=heap, wider=_WIDER))
         if not isinstance(self.n_states, str):
             settings = settings._replace(n_states=self.n_states)
@@ -234,7 +235,7 @@ class HiddenTreeForest(TableScores, Learner):
             free += ["near", "normal", "transition"]
         if not free or passes == 0:
             return settings
-        return choose_settings(codes, n_codes, is_ordered, weight, settings, free, seed, self.n_jobs)
+        return choose_settings(table, settings, free, seed, self.n_jobs)
 
     def _progress(self, tree: int) -> Progress | None:
         """What tells each pass on standard error."""

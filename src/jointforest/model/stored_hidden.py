@@ -55,7 +55,8 @@ def hidden_to_arrays(part: HiddenPart) -> tuple[dict[str, Any], dict[str, np.nda
         arrays[f"{t}.n_states"] = tree.n_states.astype(np.int32)
         is_plain = tree.is_plain and all((table.max(axis=1) == 1.0).all() for table in tree.emission)
         if is_plain:
-            arrays[f"{t}.emission"] = np.concatenate(tree.picked).astype(np.int32)  # type: ignore[arg-type]
+            picked = [codes for codes in tree.picked if codes is not None]  # all of them
+            arrays[f"{t}.emission"] = np.concatenate(picked).astype(np.int32)
         for name in ("transition", "blank") if is_plain else ("transition", "emission", "blank"):
             tables = [np.empty(0, tree.dtype), *(table.reshape(-1) for table in getattr(tree, name))]
             arrays[f"{t}.{name}"] = np.concatenate(tables)

@@ -3,23 +3,24 @@
 import numpy as np
 
 from jointforest.hidden.learn.choose import choose_settings
+from jointforest.hidden.learn.columns import CodeTable
 from jointforest.hidden.learn.learn import LearnSettings, learn_and_test
 
 
 def independent_blocks(n, seed=0):
     rng = np.random.default_rng(seed)
     first, second = rng.integers(0, 8, n), rng.integers(0, 8, n)
-    return np.column_stack([first, first, second, second]), np.full(4, 8), np.zeros(4, dtype=bool)
+    return CodeTable(np.column_stack([first, first, second, second]), np.full(4, 8), np.zeros(4, dtype=bool))
 
 
 def test_start_is_what_held_out_rows_like():
-    codes, n_codes, is_ordered = independent_blocks(1500)
+    table = independent_blocks(1500)
     settings = LearnSettings(n_states=12, passes=2)
-    chosen = choose_settings(codes, n_codes, is_ordered, settings=settings, free=("start",), seed=4)
+    chosen = choose_settings(table, settings, ("start",), seed=4)
 
     def mean(start):
         trial = settings._replace(start=start)
-        found = [learn_and_test(codes, n_codes, is_ordered, None, trial, 4 + i, 1)[1] for i in range(3)]
+        found = [learn_and_test(table, trial, 4 + i, 1)[1] for i in range(3)]
         return np.mean(found)
 
     assert chosen == settings._replace(start=max(("shared", "local"), key=mean))
@@ -27,30 +28,31 @@ def test_start_is_what_held_out_rows_like():
 
 def test_as_many_states_as_held_out_rows_want():
     quick = LearnSettings(n_states=16, passes=3)
-    table = np.random.default_rng(0).integers(0, 3, (600, 4)), np.full(4, 3), np.zeros(4, dtype=bool)
-    found = {n: np.mean([learn_and_test(*table, None, quick._replace(n_states=n), i, 1)[1] for i in range(4)])
-             for n in (4, 8, 16)}  # fmt: skip
-    assert choose_settings(*table, settings=quick, free=("n_states",)).n_states == max(found, key=found.__getitem__)
-    assert choose_settings(*independent_blocks(1000), settings=quick, free=("n_states",)).n_states >= 8
+    table = CodeTable(np.random.default_rng(0).integers(0, 3, (600, 4)), np.full(4, 3), np.zeros(4, dtype=bool))
+    found = {
+        n: np.mean([learn_and_test(table, quick._replace(n_states=n), i, 1)[1] for i in range(4)]) for n in (4, 8, 16)
+    }
+    assert choose_settings(table, settings=quick, free=("n_states",)).n_states == max(found, key=found.__getitem__)
+    assert choose_settings(independent_blocks(1000), settings=quick, free=("n_states",)).n_states >= 8
 
 
 def test_what_is_not_free_stays():
     settings = LearnSettings(n_states=4, start="local", passes=2, perturb=0.3)
-    assert choose_settings(*independent_blocks(300), settings=settings, free=()) == settings
-    chosen = choose_settings(*independent_blocks(300), settings=settings, free=("transition", "normal"))
+    assert choose_settings(independent_blocks(300), settings=settings, free=()) == settings
+    chosen = choose_settings(independent_blocks(300), settings=settings, free=("transition", "normal"))
     assert chosen._replace(smoothing=settings.smoothing) == settings
     assert chosen.smoothing._replace(transition=1.0) == settings.smoothing._replace(transition=1.0)
 
 
 def test_too_few_rows_to_choose_by():
     settings = LearnSettings(n_states=4)
-    assert choose_settings(*independent_blocks(12), settings=settings) == settings
+    assert choose_settings(independent_blocks(12), settings=settings) == settings
 
 
 def test_same_choice_whatever_the_threads():
     table = independent_blocks(500, seed=3)
     settings = LearnSettings(n_states=6, passes=3)
-    one, two = (choose_settings(*table, settings=settings, seed=1, n_jobs=jobs) for jobs in (1, 2))
+    one, two = (choose_settings(table, settings=settings, seed=1, n_jobs=jobs) for jobs in (1, 2))
     assert one == two
 
 
@@ -60,8 +62,8 @@ def test_leaves_are_chosen_where_each_has_dependence_of_its_own():
     week, day = rng.integers(8, size=4_000), rng.integers(8, size=4_000)
     case = rng.integers(64, size=(8, 8))
     codes = np.column_stack([week, day, case[week, day] // 8, case[week, day] % 8])
-    args = codes, np.full(4, 8), np.zeros(4, bool), None
+    table = CodeTable(codes, np.full(4, 8), np.zeros(4, bool))
     settings = LearnSettings(n_states=16, passes=2)
-    assert choose_settings(*args, settings, ("n_leaves",), n_jobs=1).n_leaves == 8
-    independent = rng.integers(8, size=(4_000, 4)), *args[1:]
-    assert choose_settings(*independent, settings, ("n_leaves",), n_jobs=1).n_leaves == 1
+    assert choose_settings(table, settings, ("n_leaves",), n_jobs=1).n_leaves == 8
+    independent = table._replace(codes=rng.integers(8, size=(4_000, 4)))
+    assert choose_settings(independent, settings, ("n_leaves",), n_jobs=1).n_leaves == 1

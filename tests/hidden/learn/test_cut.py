@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jointforest.hidden.learn.columns import code_columns
+from jointforest.hidden.learn.columns import CodeTable, code_columns
 from jointforest.hidden.learn.cut import cut
 from jointforest.hidden.learn.em import mean_log_probability, own_messages
 from jointforest.hidden.learn.learn import LearnSettings
@@ -28,7 +28,7 @@ def inside(leaf, codes) -> np.ndarray:
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_each_row_is_in_one_leaf_and_inside_its_box(missing):
     codes = table(600, 0, missing)
-    leaves = cut(codes, code_columns(codes, N_CODES, IS_ORDERED), 5, np.random.default_rng(0))
+    leaves = cut(codes, code_columns(CodeTable(codes, N_CODES, IS_ORDERED)), 5, np.random.default_rng(0))
     assert len(leaves) == 5
     assert sorted(np.concatenate([leaf.rows for leaf in leaves]).tolist()) == list(range(600))
     assert all(inside(leaf, codes[leaf.rows]).all() for leaf in leaves)
@@ -41,7 +41,7 @@ def test_the_first_split_takes_most_variance_off():
     rng = np.random.default_rng(1)
     codes = rng.integers(4, size=(400, 1)) + np.zeros((1, 3), int)
     codes[:, 2] = rng.integers(4, size=400)
-    columns = code_columns(codes, np.full(3, 4), np.ones(3, bool))
+    columns = code_columns(CodeTable(codes, np.full(3, 4), np.ones(3, bool)))
     first, second = cut(codes, columns, 2, np.random.default_rng(0))
     seen = np.column_stack([column.score[codes[:, j]] for j, column in enumerate(columns)])
     seen = (seen - seen.mean(axis=0)) / seen.std(axis=0)
@@ -58,13 +58,14 @@ def test_the_first_split_takes_most_variance_off():
 
 def test_constant_columns_are_not_cut():
     codes = np.zeros((100, 2), int)
-    assert len(cut(codes, code_columns(codes, np.ones(2, int), np.ones(2, bool)), 4, np.random.default_rng(0))) == 1
+    columns = code_columns(CodeTable(codes, np.ones(2, int), np.ones(2, bool)))
+    assert len(cut(codes, columns, 4, np.random.default_rng(0))) == 1
 
 
 def test_wide_tables_are_cut_too():
     rng = np.random.default_rng(2)
     codes = (rng.random((300, 1)) < 0.5) ^ (rng.random((300, 150)) < 0.1)
-    columns = code_columns(codes.astype(int), np.full(150, 2), np.zeros(150, bool))
+    columns = code_columns(CodeTable(codes.astype(int), np.full(150, 2), np.zeros(150, bool)))
     leaves = cut(codes.astype(int), columns, 2, np.random.default_rng(0))
     majority = codes.mean(axis=1) > 0.5
     share = [majority[leaf.rows].mean() for leaf in leaves]
@@ -76,7 +77,7 @@ def test_trees_in_leaves_have_no_probability_outside_and_sum_to_one(weighted):
     codes = table(600, 3, 0.1)
     weight = np.random.default_rng(0).integers(3, size=600).astype(float) if weighted else None
     settings = LearnSettings(n_states=4, n_leaves=3, passes=2)
-    learned = learn_trees(codes, N_CODES, IS_ORDERED, weight, settings, seed=0)
+    learned = learn_trees(CodeTable(codes, N_CODES, IS_ORDERED, weight), settings, seed=0)
     assert len(learned.trees) == len(learned.share) == 3
     assert learned.share.sum() == pytest.approx(1.0)
     complete = np.stack(np.meshgrid(*map(np.arange, N_CODES), indexing="ij"), -1).reshape(-1, 3)
@@ -87,11 +88,10 @@ def test_trees_in_leaves_have_no_probability_outside_and_sum_to_one(weighted):
 
 
 def test_leaves_are_the_same_whatever_the_threads_and_tell_of_held_out_rows():
-    codes, others = table(2_000, 4), table(500, 5)
+    rows, others = CodeTable(table(2_000, 4), N_CODES, IS_ORDERED), table(500, 5)
     settings = LearnSettings(n_states=4, n_leaves=4, passes=2)
     told = []
-    one, two = (learn_trees(codes, N_CODES, IS_ORDERED, None, settings, 1, jobs, lambda *a: told.append(a))
-                for jobs in (1, 2))  # fmt: skip
+    one, two = (learn_trees(rows, settings, 1, jobs, lambda *a: told.append(a)) for jobs in (1, 2))
     for a, b in zip(one.trees, two.trees, strict=True):
         tables = zip(a.transition + a.emission, b.transition + b.emission, strict=True)
         assert all(np.array_equal(x, y) for x, y in tables)
@@ -102,6 +102,6 @@ def test_leaves_are_the_same_whatever_the_threads_and_tell_of_held_out_rows():
         for t, share in zip(one.trees, one.share, strict=True)
     ])  # fmt: skip
     assert one.held_out == pytest.approx(joint.mean(), abs=0.15)
-    alone = learn_trees(codes, N_CODES, IS_ORDERED, None, settings._replace(n_leaves=1), 1)
+    alone = learn_trees(rows, settings._replace(n_leaves=1), 1)
     assert len(alone.trees) == 1
     assert alone.held_out == pytest.approx(mean_log_probability(alone.trees[0], others, None), abs=0.15)

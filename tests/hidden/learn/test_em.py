@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from jointforest.hidden.learn.columns import code_columns
+from jointforest.ground.threads import one_by_one
+from jointforest.hidden.learn.columns import CodeTable, code_columns
 from jointforest.hidden.learn.em import expected_counts, improve, mean_log_probability
-from jointforest.hidden.learn.tables import Counts, Smoothing, one_by_one, tree_of
+from jointforest.hidden.learn.tables import Counts, Smoothing, tree_of
 from jointforest.hidden.tree import HiddenTree
 from tests.oracle import hidden_learning as oracle
 
@@ -47,7 +48,7 @@ def test_likelihood_never_falls_in_full_batches_without_smoothing(seed):
     codes = rng.integers(0, n_codes, (60, 5))
     codes[:, 1] = np.minimum(codes[:, 0], n_codes[1] - 1)
     codes[::7, 2] = n_codes[2]
-    columns = code_columns(codes, n_codes, np.zeros(5, dtype=bool))
+    columns = code_columns(CodeTable(codes, n_codes, np.zeros(5, dtype=bool)))
     counts = expected_counts(tree, codes, None)[0]
     tree, counts = improve(tree, counts, codes, None, columns, NOTHING, np.ones(1), rng, one_by_one)
     before = mean_log_probability(tree, codes, None)
@@ -83,7 +84,7 @@ def test_counts_are_rows():
 
 
 def test_tables_are_distributions_even_of_states_without_rows():
-    columns = code_columns(np.arange(20)[:, None] % 10, np.array([10]), np.array([True]))
+    columns = code_columns(CodeTable(np.arange(20)[:, None] % 10, np.array([10]), np.array([True])))
     counts = Counts([np.zeros((1, 3), np.float32)], [np.zeros((3, 10), np.float32)], [np.zeros(3, np.float32)])
     tree = tree_of(counts, np.zeros(1, np.int32), np.full(1, -1, np.int32), columns, Smoothing())
     np.testing.assert_allclose(tree.emission[0].sum(axis=1), 1.0, rtol=1e-6)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from jointforest.hidden.learn.columns import CodeTable
 from jointforest.hidden.learn.em import mean_log_probability
 from jointforest.hidden.learn.learn import LearnSettings, learn_tree
 from jointforest.hidden.learn.tables import Smoothing
@@ -15,11 +16,8 @@ def blocks(n, seed=0):
     first, third = rng.integers(0, 6, n), rng.integers(0, 12, n)
     second = np.where(rng.random(n) < 0.9, first, rng.integers(0, 6, n))
     fourth = np.where(rng.random(n) < 0.9, third, rng.integers(0, 12, n))
-    return (
-        np.column_stack([first, second, third, fourth]),
-        np.array([6, 6, 12, 12]),
-        np.array([False, False, True, True]),
-    )
+    codes = np.column_stack([first, second, third, fourth])
+    return CodeTable(codes, np.array([6, 6, 12, 12]), np.array([False, False, True, True]))
 
 
 def same(a, b):
@@ -28,11 +26,10 @@ def same(a, b):
 
 @pytest.mark.parametrize("start", ["shared", "local"])
 def test_learns_blocks(start):
-    codes, n_codes, is_ordered = blocks(3000)
-    others = blocks(2000, seed=1)[0]
+    others = blocks(2000, seed=1).codes
     heard = []
     settings = LearnSettings(n_states=64, start=start)
-    tree = learn_tree(codes, n_codes, is_ordered, settings=settings, progress=lambda *a: heard.append(a))
+    tree = learn_tree(blocks(3000), settings, progress=lambda *a: heard.append(a))
     assert max(tree.n_states) <= 64
     for tables in (tree.transition, tree.emission):
         for table in tables:
@@ -47,37 +44,35 @@ def test_learns_blocks(start):
 
 
 def test_same_seed_same_tree_whatever_the_threads():
-    codes, n_codes, is_ordered = blocks(3000)
+    table = blocks(3000)
     settings = LearnSettings(n_states=12, passes=2, batch=1500)
-    one, two = (learn_tree(codes, n_codes, is_ordered, None, settings, 3, jobs) for jobs in (1, 2))
+    one, two = (learn_tree(table, settings, 3, jobs) for jobs in (1, 2))
     assert same(one, two)
-    assert not same(one, learn_tree(codes, n_codes, is_ordered, None, settings, 4, 1))
+    assert not same(one, learn_tree(table, settings, 4, 1))
 
 
 def test_rows_of_no_weight_do_not_count():
-    codes, n_codes, is_ordered = blocks(600)
+    table = blocks(600)._replace(weight=(np.arange(600) < 400).astype(float))
     settings = LearnSettings(n_states=6, passes=2)
-    weight = (np.arange(600) < 400).astype(float)
-    wild = codes.copy()
+    wild = table.codes.copy()
     wild[400:] = 0
-    assert same(learn_tree(codes, n_codes, is_ordered, weight, settings),
-                learn_tree(wild, n_codes, is_ordered, weight, settings))  # fmt: skip
+    assert same(learn_tree(table, settings), learn_tree(table._replace(codes=wild), settings))
 
 
 def test_missing_cells_are_summed_out():
-    codes, n_codes, is_ordered = blocks(3000)
-    hidden = np.random.default_rng(5).random(codes.shape) < 0.2
-    tree = learn_tree(np.where(hidden, n_codes, codes), n_codes, is_ordered, settings=LearnSettings(n_states=24))
-    independent = learn_tree(codes, n_codes, is_ordered, settings=LearnSettings(n_states=1))
-    others = blocks(2000, seed=1)[0]
+    table = blocks(3000)
+    hidden = np.random.default_rng(5).random(table.codes.shape) < 0.2
+    tree = learn_tree(table._replace(codes=np.where(hidden, table.n_codes, table.codes)), LearnSettings(n_states=24))
+    independent = learn_tree(table, LearnSettings(n_states=1))
+    others = blocks(2000, seed=1).codes
     assert mean_log_probability(tree, others, None) > mean_log_probability(independent, others, None) + 2.0
 
 
 def test_members_differ():
     rng = np.random.default_rng(0)
     codes = np.cumsum(rng.integers(0, 2, (500, 6)), axis=1)
-    args = (codes, np.full(6, 7), np.ones(6, dtype=bool), None)
-    found = {tuple(learn_tree(*args, LearnSettings(4, passes=0, perturb=1.0), seed).parent) for seed in range(6)}
+    table = CodeTable(codes, np.full(6, 7), np.ones(6, dtype=bool))
+    found = {tuple(learn_tree(table, LearnSettings(4, passes=0, perturb=1.0), seed).parent) for seed in range(6)}
     assert len(found) > 1
 
 
@@ -89,7 +84,7 @@ def test_members_differ():
 def test_odd_tables(shape, n_codes, is_ordered):
     codes = np.random.default_rng(0).integers(0, n_codes + 1, shape)
     settings = LearnSettings(n_states=8, passes=1)
-    tree = learn_tree(codes, np.full(shape[1], n_codes), np.full(shape[1], is_ordered), None, settings)
+    tree = learn_tree(CodeTable(codes, np.full(shape[1], n_codes), np.full(shape[1], is_ordered)), settings)
     assert np.isfinite(mean_log_probability(tree, codes, None))
 
 
@@ -97,8 +92,8 @@ def test_odd_tables(shape, n_codes, is_ordered):
 def test_all_cells_missing_but_one(start):
     codes = np.full((300, 4), 3)
     codes[0, 0] = 1
-    args = (codes, np.full(4, 3), np.array([True, False, True, False]), None, LearnSettings(8, start, passes=2))
-    tree = learn_tree(*args)
+    table = CodeTable(codes, np.full(4, 3), np.array([True, False, True, False]))
+    tree = learn_tree(table, LearnSettings(8, start=start, passes=2))
     assert all(np.isfinite(table).all() for table in tree.transition + tree.emission)
 
 
@@ -108,7 +103,7 @@ def test_states_know_which_cells_are_missing_together():
     lost = rng.random(2_000) < 0.2
     codes[lost, :2] = 4
     settings = LearnSettings(n_states=8)
-    tree = learn_tree(codes, np.full(3, 4), np.zeros(3, bool), settings=settings, seed=0)
+    tree = learn_tree(CodeTable(codes, np.full(3, 4), np.zeros(3, bool)), settings, seed=0)
     assert len(tree.blank) == 3 and not tree.blank[tree.node[2]].any()
     together = dict.fromkeys([(True, True), (True, False), (False, True), (False, False)], 0.0)
     for case in together:  # the sum over states of p(column 0 missing or not, column 1 missing or not)
@@ -125,8 +120,8 @@ def test_rows_held_out_count_in_the_end():
     """A cell that only rows held out have is as common in the tables as in the table, where they are seen at last."""
     codes = np.zeros((1_000, 1), int)
     codes[np.random.default_rng(0).permutation(1_000)[:500]] = 1
-    args = codes, np.array([2]), np.zeros(1, bool), None
+    table = CodeTable(codes, np.array([2]), np.zeros(1, bool))
     settings = LearnSettings(1, passes=1, smoothing=Smoothing(0.0, 0.0, 0.0), anneal=0.0)
-    share = [float(learn_tree(*args, settings._replace(refit=refit)).emission[0][0, 1]) for refit in (False, True)]
+    share = [float(learn_tree(table, settings._replace(refit=refit)).emission[0][0, 1]) for refit in (False, True)]
     assert share[1] == pytest.approx(0.5, abs=1e-6)
     assert share[0] != pytest.approx(0.5, abs=1e-6)

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from jointforest.hidden.learn.columns import code_columns
+from jointforest.hidden.learn.columns import CodeTable, code_columns
 from jointforest.hidden.learn.near import near_states
 from jointforest.hidden.learn.tables import Smoothing, is_smooth, own_normals
 
 
 def ordered(n_codes: int, rows: int):
-    return code_columns(np.arange(rows)[:, None] % n_codes, np.array([n_codes]), np.array([True]))[0]
+    return code_columns(CodeTable(np.arange(rows)[:, None] % n_codes, np.array([n_codes]), np.array([True])))[0]
 
 
 def test_bins_that_are_wide_are_no_heaps():
@@ -19,7 +19,7 @@ def test_bins_that_are_wide_are_no_heaps():
 
 def test_heaps_get_no_rows_of_normals():
     codes = np.concatenate([np.full(400, 5), np.arange(600) % 20])[:, None]
-    column = code_columns(codes, np.array([20]), np.array([True]))[0]
+    column = code_columns(CodeTable(codes, np.array([20]), np.array([True])))[0]
     found = own_normals(np.full((1, 20), 10.0, np.float32), column, Smoothing(heap=0.1))
     assert found[0, 5] == 0.0
     assert (np.delete(found[0], 5) > 0.0).all()

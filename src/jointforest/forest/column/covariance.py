@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...leaves.circuits.parents_kernels import parents
 from ...leaves.table import FACTORS, PRODUCT, Leaves
 from ...table.evidence import Evidence
 from ..forest import Forest
@@ -89,7 +90,7 @@ def _in_circuits(leaves: Leaves, share: np.ndarray, a: _Rows, b: _Rows, center: 
     end, q = leaves.node_end, np.arange(len(share))
     count = [np.concatenate([[0], np.cumsum(of.has)]) for of in (a, b)]
     in_a, in_b = (of[end] > of[q] for of in count)
-    parent = _parents(leaves)
+    parent = parents(leaves.node_end)
     together = in_a & in_b
     passed_on = np.zeros(len(share), bool)  # a child holds both columns
     passed_on[parent[together & (parent >= 0)]] = True
@@ -98,15 +99,3 @@ def _in_circuits(leaves: Leaves, share: np.ndarray, a: _Rows, b: _Rows, center: 
         below = slice(node, end[node])
         total += float(held[0][below].sum() * held[1][below].sum() / share[node])
     return total
-
-
-def _parents(leaves: Leaves) -> np.ndarray:
-    """Parent of each node, -1 of roots; nodes are in preorder."""
-    parent = np.full(len(leaves.node_kind), -1)
-    path: list[int] = []
-    for q in range(len(parent)):
-        while path and leaves.node_end[path[-1]] <= q:
-            path.pop()
-        parent[q] = path[-1] if path else -1
-        path.append(q)
-    return parent

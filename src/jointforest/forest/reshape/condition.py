@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...leaves.circuits.parents_kernels import parents
 from ...leaves.derived import make_leaves
 from ...leaves.table import FACTORS, PRODUCT, SUM, ParameterTables
 from ...table.columns import Columns
@@ -14,7 +15,7 @@ from ...table.evidence import Evidence
 from ...table.schema import Schema, kernel_columns
 from ..forest import Forest
 from ..posterior.weight_kernels import LEAVES, posterior_rows, row_scratch
-from .condition_kernels import parents, pieces
+from .condition_kernels import pieces
 from .rebuild import Nodes, Packed, nodes_of, packed, restricted_trees, without
 
 _MOST_BYTES = 4 * 2**30

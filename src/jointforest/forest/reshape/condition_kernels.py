@@ -1,4 +1,4 @@
-"""Kernels of conditioning: parents of circuit nodes, and in which runs of a region a parameter row has mass."""
+"""Kernel of conditioning: in which runs of a region a parameter row has mass."""
 
 from __future__ import annotations
 
@@ -8,18 +8,6 @@ import numpy as np
 
 from ...ground.compile import entry
 from ...leaves.one_slot.slot_kernels import has_atom, log_add, log_run_mass, safe_log, weighed_atom
-
-
-@entry
-def parents(end):
-    """Parent of each node of circuits in preorder, int64 (Q,); -1 of roots."""
-    parent = np.full(end.shape[0], -1, np.int64)
-    for q in range(end.shape[0]):
-        child = q + 1
-        while child < end[q]:
-            parent[child] = q
-            child = end[child]
-    return parent
 
 
 @entry

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .columns import code_columns
+from .columns import CodeTable, code_columns
 from .learn import FEWEST, LearnSettings
 from .leaves import learn_trees
 from .structure import coarse, mutual_information
@@ -33,10 +33,7 @@ _LEAVES_PASSES = 3
 
 
 def choose_settings(
-    codes: np.ndarray,
-    n_codes: np.ndarray,
-    is_ordered: np.ndarray,
-    weight: np.ndarray | None = None,
+    table: CodeTable,
     settings: LearnSettings | None = None,
     free: Iterable[str] = ("start", "normal", "transition"),
     seed: int = 0,
@@ -50,8 +47,7 @@ def choose_settings(
 
     Parameters
     ----------
-    codes, n_codes, is_ordered, weight
-        As `learn_tree` takes them.
+    table : CodeTable
     settings : LearnSettings, optional
         What is not free, and the most states.
     free : iterable of {"n_states", "n_leaves", "start", "near", "normal", "transition"}
@@ -66,32 +62,27 @@ def choose_settings(
     Examples
     --------
     >>> import numpy as np
-    >>> codes = np.repeat([[0, 0], [1, 1]], 100, axis=0)
-    >>> chosen = choose_settings(codes, np.array([2, 2]), np.array([False, False]), free=("start",))
-    >>> chosen.start in ("shared", "local")
+    >>> table = CodeTable(np.repeat([[0, 0], [1, 1]], 100, axis=0), np.array([2, 2]), np.array([False, False]))
+    >>> choose_settings(table, free=("start",)).start in ("shared", "local")
     True
     """
     best = settings or LearnSettings()
-    codes = np.asarray(codes)
     if "n_leaves" in free:
-        best = best._replace(n_leaves=_n_leaves(codes, n_codes, is_ordered, weight, best, seed, n_jobs))
-    rows = _some(codes, weight, best, seed)
+        best = best._replace(n_leaves=_n_leaves(table, best, seed, n_jobs))
+    rows = _some(table, best, seed)
     free = set(free) - {"n_leaves"}
     if not free:
         return best
     if len(rows) < FEWEST:  # none would be held out
         few = max(len(rows) // _ROWS_A_STATE, 1)
         return best._replace(n_states=min(best.n_states, few)) if "n_states" in free else best
-    codes, weight, part = codes[rows], None if weight is None else np.asarray(weight)[rows], len(rows) / len(codes)
-    information = mutual_information(*coarse(codes, np.asarray(n_codes), np.asarray(is_ordered)), weight)
+    some, part = table.take(rows), len(rows) / len(table.codes)
+    information = mutual_information(*coarse(*some[:3]), some.weight)
     n_splits = int(np.clip(np.ceil(_TESTED / (0.1 * len(rows))), 1, _SPLITS))
 
     def liked(trial: LearnSettings) -> float:
         smaller = trial._replace(n_states=max(round(trial.n_states * part), 1), perturb=0.0)
-        found = [
-            learn_trees(codes, n_codes, is_ordered, weight, smaller, seed + i, n_jobs, None, information).held_out
-            for i in range(n_splits)
-        ]
+        found = [learn_trees(some, smaller, seed + i, n_jobs, None, information).held_out for i in range(n_splits)]
         return float(np.mean(found))
 
     top = None
@@ -99,8 +90,7 @@ def choose_settings(
         starts = [option["start"] for option in _OPTIONS["start"]] if "start" in free else [best.start]
         best, top = max((_climb(best._replace(start=start), len(rows), liked) for start in starts), key=lambda f: f[1])
         free.discard("start")
-    columns = code_columns(codes, np.asarray(n_codes), np.asarray(is_ordered), weight)
-    if not any(is_smooth(column, best.smoothing) for column in columns):
+    if not any(is_smooth(column, best.smoothing) for column in code_columns(some)):
         free -= {"near", "normal"}
     for name, options in _OPTIONS.items():
         if name in free:
@@ -113,15 +103,7 @@ def choose_settings(
     return best
 
 
-def _n_leaves(
-    codes: np.ndarray,
-    n_codes: np.ndarray,
-    is_ordered: np.ndarray,
-    weight: np.ndarray | None,
-    settings: LearnSettings,
-    seed: int,
-    n_jobs: int | None,
-) -> int:
+def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int | None) -> int:
     """One leaf, or eight: what held-out rows like better after few passes with few states, eight with half as many.
 
     All rows learn: some of them would not show what only a leaf's own states can hold, such as the weather of a day.
@@ -131,7 +113,7 @@ def _n_leaves(
         quick._replace(n_leaves=leaves, n_states=max(settings.n_states // less, 1))
         for leaves, less in ((1, 2), (_LEAVES, 4))
     )
-    liked = [learn_trees(codes, n_codes, is_ordered, weight, trial, seed, n_jobs).held_out for trial in (one, more)]
+    liked = [learn_trees(table, trial, seed, n_jobs).held_out for trial in (one, more)]
     return _LEAVES if liked[1] > liked[0] else 1
 
 
@@ -158,10 +140,9 @@ def _climb(settings: LearnSettings, n: int, liked: Callable[[LearnSettings], flo
     return best, top
 
 
-def _some(codes: np.ndarray, weight: np.ndarray | None, settings: LearnSettings, seed: int) -> np.ndarray:
+def _some(table: CodeTable, settings: LearnSettings, seed: int) -> np.ndarray:
     """Rows of the trials: work falls with the cube of their share, since states fall with it, too."""
-    n, d = codes.shape
-    rows = np.arange(n) if weight is None else np.flatnonzero(np.asarray(weight) > 0)
-    whole = 3.0 * len(rows) * d * settings.n_states**2 * max(settings.passes, 1) * _N_TRIALS
+    rows = table.weighed_rows()
+    whole = 3.0 * len(rows) * len(table.n_codes) * settings.n_states**2 * max(settings.passes, 1) * _N_TRIALS
     most = max(int(len(rows) * min(_SHARE / _N_TRIALS, _WORK / whole) ** (1 / 3)), _ROWS)
     return np.sort(np.random.default_rng(seed).permutation(rows)[:most])

@@ -7,6 +7,34 @@ from typing import NamedTuple
 import numpy as np
 
 
+class CodeTable(NamedTuple):
+    """Rows of codes.
+
+    Attributes
+    ----------
+    codes : int array (n, d)
+        Codes 0..n_codes[j] - 1; a missing cell has the code ``n_codes[j]``.
+    n_codes : int array (d,)
+    is_ordered : bool array (d,)
+        Whether a column's codes are ordered bins of numbers; other codes are levels.
+    weight : float array (n,) or None
+        Weights of the rows.
+    """
+
+    codes: np.ndarray
+    n_codes: np.ndarray
+    is_ordered: np.ndarray
+    weight: np.ndarray | None = None
+
+    def take(self, rows: np.ndarray) -> CodeTable:
+        """Some of the rows."""
+        return self._replace(codes=self.codes[rows], weight=None if self.weight is None else self.weight[rows])
+
+    def weighed_rows(self) -> np.ndarray:
+        """Which rows have any weight."""
+        return np.arange(len(self.codes)) if self.weight is None else np.flatnonzero(self.weight > 0)
+
+
 class CodeColumn(NamedTuple):
     """One column of codes; a missing cell has the code K.
 
@@ -37,23 +65,17 @@ class CodeColumn(NamedTuple):
         return np.where(some, -np.diff(density) / np.where(some, self.marginal, 1.0), 0.0)
 
 
-def code_columns(
-    codes: np.ndarray,
-    n_codes: np.ndarray,
-    is_ordered: np.ndarray,
-    weight: np.ndarray | None = None,
-    allowed: list[np.ndarray] | None = None,
-) -> tuple[CodeColumn, ...]:
-    """The columns of a table of codes (n, d); codes never seen count half a row, but for those that are not allowed."""
+def code_columns(table: CodeTable, allowed: list[np.ndarray] | None = None) -> tuple[CodeColumn, ...]:
+    """The columns of a table; codes never seen count half a row, but for those that are not allowed."""
     from scipy.special import ndtri
 
     columns = []
-    for j, K in enumerate(n_codes.tolist()):
-        count = np.bincount(codes[:, j], weights=weight, minlength=K + 1)[:K] + 0.0
+    for j, K in enumerate(table.n_codes.tolist()):
+        count = np.bincount(table.codes[:, j], weights=table.weight, minlength=K + 1)[:K] + 0.0
         count[(count == 0.0) & (True if allowed is None else allowed[j])] = 0.5
         marginal = count / count.sum()
         edge = np.empty(0)
-        if is_ordered[j]:
+        if table.is_ordered[j]:
             inner = np.clip(np.cumsum(marginal)[:-1], 0.0, 1.0)
             edge = np.concatenate([[-np.inf], ndtri(inner), [np.inf]])
         columns.append(CodeColumn(marginal, edge))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ground.threads import chunks
+from ...ground.threads import Run, chunks, one_by_one
 from ..messages import down, log_probability, up
 from ..tree import HiddenTree
 from .columns import CodeColumn
-from .tables import Counts, Run, Smoothing, normals_of, one_by_one, tree_of
+from .tables import Counts, Smoothing, normals_of, tree_of
 
 _ENTRIES = 1 << 15  # of a message, in one piece of work: rows x states; sums are merged in the order of the pieces
 _ROWS = 128, 256  # fewest and most rows of a piece, unless their messages are too many

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ground.progress import bar
-from ...ground.threads import one_blas_thread, workers
+from ...ground.threads import Run, one_blas_thread, workers
 from ..tree import HiddenTree
-from .columns import CodeColumn, code_columns
+from .columns import CodeColumn, CodeTable, code_columns
 from .em import improve, mean_log_probability
 from .start import most_rows, start_states
 from .structure import coarse, mutual_information, spanning_tree
-from .tables import Counts, Run, Smoothing, count_states, tree_of
+from .tables import Counts, Smoothing, count_states, tree_of
 
 Progress = Callable[[int, int, float], None]
 
@@ -25,7 +25,7 @@ _START_ROWS = 20_000  # most rows that first states are found from
 _ANNEALED = 0.5  # what is left of the rows added to transitions at first, after each pass
 _FEW_STATES = 128  # up to which batches are twice as long
 _BATCHES = 24  # of a pass, at least
-FEWEST_IN_BATCH = 8  # rows
+_FEWEST_IN_BATCH = 8  # rows
 _PATIENCE = 2  # passes in a row that may bring no gain
 
 
@@ -75,10 +75,7 @@ class LearnSettings(NamedTuple):
 
 
 def learn_tree(
-    codes: np.ndarray,
-    n_codes: np.ndarray,
-    is_ordered: np.ndarray,
-    weight: np.ndarray | None = None,
+    table: CodeTable,
     settings: LearnSettings | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -90,13 +87,7 @@ def learn_tree(
 
     Parameters
     ----------
-    codes : int array (n, d)
-        Codes 0..n_codes[j] - 1; a missing cell has the code ``n_codes[j]``.
-    n_codes : int array (d,)
-    is_ordered : bool array (d,)
-        Whether a column's codes are ordered bins of numbers; other codes are levels.
-    weight : float array (n,), optional
-        Weights of the rows.
+    table : CodeTable
     settings : LearnSettings, optional
     seed : int
         The same seed gives the same tree, whatever ``n_jobs``.
@@ -114,19 +105,16 @@ def learn_tree(
     Examples
     --------
     >>> import numpy as np
-    >>> codes = np.repeat([[0, 0], [1, 1]], 50, axis=0)
-    >>> tree = learn_tree(codes, np.array([2, 2]), np.array([False, False]), settings=LearnSettings(n_states=2))
+    >>> table = CodeTable(np.repeat([[0, 0], [1, 1]], 50, axis=0), np.array([2, 2]), np.array([False, False]))
+    >>> tree = learn_tree(table, LearnSettings(n_states=2))
     >>> tree.n_states
     array([2, 2])
     """
-    return learn_and_test(codes, n_codes, is_ordered, weight, settings or LearnSettings(), seed, n_jobs, progress)[0]
+    return learn_and_test(table, settings or LearnSettings(), seed, n_jobs, progress)[0]
 
 
 def learn_and_test(
-    codes: np.ndarray,
-    n_codes: np.ndarray,
-    is_ordered: np.ndarray,
-    weight: np.ndarray | None,
+    table: CodeTable,
     settings: LearnSettings,
     seed: int,
     n_jobs: int | None,
@@ -140,25 +128,16 @@ def learn_and_test(
     the codes of each column that may have any probability, d bool arrays (K_j,).
     """
     rng = np.random.default_rng(seed)
-    codes, n_codes, is_ordered = np.ascontiguousarray(codes), np.asarray(n_codes), np.asarray(is_ordered, dtype=bool)
-    w = None if weight is None else np.asarray(weight, dtype=np.float64)
-    learn, held = _split(len(codes), w, rng)
-    rows, others = (_Rows(codes[at], None if w is None else w[at]) for at in (learn, held))
+    rows, held = (table.take(some) for some in _split(table.weighed_rows(), rng))
     with one_blas_thread(), workers(n_jobs) as run:
         if information is None:
-            information = mutual_information(*coarse(rows.codes, n_codes, is_ordered), rows.weight)
-        columns = code_columns(rows.codes, n_codes, is_ordered, rows.weight, allowed)
-        return _learn(rows, others, columns, information, settings, rng, run, progress)
+            information = mutual_information(*coarse(*rows[:3]), rows.weight)
+        columns = code_columns(rows, allowed)
+        return _learn(rows, held, columns, information, settings, rng, run, progress)
 
 
-class _Rows(NamedTuple):
-    codes: np.ndarray
-    weight: np.ndarray | None
-
-
-def _split(n: int, weight: np.ndarray | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to learn from, and rows held out; rows of no weight are in neither."""
-    rows = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
+def _split(rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to learn from, and rows held out."""
     if len(rows) < FEWEST:
         return rows, rows[:0]
     rows = rng.permutation(rows)
@@ -167,8 +146,8 @@ def _split(n: int, weight: np.ndarray | None, rng: np.random.Generator) -> tuple
 
 
 def _learn(
-    rows: _Rows,
-    held: _Rows,
+    rows: CodeTable,
+    held: CodeTable,
     columns: tuple[CodeColumn, ...],
     information: np.ndarray,
     settings: LearnSettings,
@@ -185,7 +164,7 @@ def _learn(
     if settings.passes < 1 or len(rows.codes) == 0:
         return tree, mean_log_probability(tree, held.codes, held.weight, run) if len(held.codes) else np.nan
     batch = settings.batch * (2 if settings.n_states <= _FEW_STATES else 1)
-    n_batches = int(np.clip(len(rows.codes) / FEWEST_IN_BATCH, 1, max(_BATCHES, len(rows.codes) / batch)))
+    n_batches = int(np.clip(len(rows.codes) / _FEWEST_IN_BATCH, 1, max(_BATCHES, len(rows.codes) / batch)))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
     best, found, worse = tree, -np.inf, 0
     with bar(settings.passes + settings.full, "passes") as step:
@@ -212,9 +191,9 @@ def _learn(
     return best, mean_log_probability(best, held.codes, held.weight, run) if len(held.codes) else np.nan
 
 
-def _together(rows: _Rows, held: _Rows) -> _Rows:
+def _together(rows: CodeTable, held: CodeTable) -> CodeTable:
     weight = None if rows.weight is None or held.weight is None else np.append(rows.weight, held.weight)
-    return _Rows(np.concatenate([rows.codes, held.codes]), weight)
+    return rows._replace(codes=np.concatenate([rows.codes, held.codes]), weight=weight)
 
 
 def _smoothing(settings: LearnSettings, done: int) -> Smoothing:
@@ -224,7 +203,7 @@ def _smoothing(settings: LearnSettings, done: int) -> Smoothing:
 
 
 def _first_counts(
-    rows: _Rows,
+    rows: CodeTable,
     columns: tuple[CodeColumn, ...],
     information: np.ndarray,
     order: np.ndarray,
@@ -236,11 +215,9 @@ def _first_counts(
     """Counts of the start, from some of the rows and for the weight of all."""
     n = len(rows.codes)
     some = np.sort(rng.permutation(n)[: min(_START_ROWS, most_rows(columns))])
-    codes = rows.codes[some]
-    weight, share = None, n / max(len(some), 1)
-    if rows.weight is not None:
-        weight = rows.weight[some]
-        share = rows.weight.sum() / weight.sum()
-    states = start_states(codes, columns, information, settings.start, settings.n_states, rng, weight, run)
-    counts = count_states(states, codes, order, parent, np.array([c.n_codes for c in columns]), weight)
+    few, share = rows.take(some), n / max(len(some), 1)
+    if rows.weight is not None and few.weight is not None:
+        share = rows.weight.sum() / few.weight.sum()
+    states = start_states(few.codes, columns, information, settings.start, settings.n_states, rng, few.weight, run)
+    counts = count_states(states, few.codes, order, parent, few.n_codes, few.weight)
     return Counts(*([np.float32(share) * table for table in tables] for tables in counts))

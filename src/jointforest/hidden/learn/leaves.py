@@ -10,7 +10,7 @@ import numpy as np
 from ...ground.progress import bar
 from ...ground.threads import map_ordered, one_blas_thread
 from ..tree import HiddenTree
-from .columns import code_columns
+from .columns import CodeTable, code_columns
 from .cut import Leaf, cut
 from .learn import LearnSettings, Progress, learn_and_test
 
@@ -35,10 +35,7 @@ class Learned(NamedTuple):
 
 
 def learn_trees(
-    codes: np.ndarray,
-    n_codes: np.ndarray,
-    is_ordered: np.ndarray,
-    weight: np.ndarray | None,
+    table: CodeTable,
     settings: LearnSettings,
     seed: int,
     n_jobs: int | None = None,
@@ -50,45 +47,33 @@ def learn_trees(
     No row of a leaf has a code outside its box, and its hidden tree gives such codes no probability: a complete row
     is looked up in one leaf. Leaves are learned side by side.
     """
-    codes, n_codes, is_ordered = np.asarray(codes), np.asarray(n_codes), np.asarray(is_ordered, dtype=bool)
     if settings.n_leaves < 2:
-        tree, held_out = learn_and_test(
-            codes, n_codes, is_ordered, weight, settings, seed, n_jobs, progress, information
-        )
+        tree, held_out = learn_and_test(table, settings, seed, n_jobs, progress, information)
         return Learned((tree,), np.ones(1), held_out)
-    leaves = _leaves(codes, n_codes, is_ordered, weight, settings, seed)
+    leaves = _leaves(table, settings, seed)
 
     def one(leaf: Leaf, own_seed: int) -> tuple[HiddenTree, float]:
         few = settings._replace(n_states=max(min(settings.n_states, len(leaf.rows) // _ROWS_A_STATE), 1))
-        own = None if weight is None else weight[leaf.rows]
-        return learn_and_test(
-            codes[leaf.rows], n_codes, is_ordered, own, few, own_seed, 1, told.tell, None, leaf.allowed
-        )
+        return learn_and_test(table.take(leaf.rows), few, own_seed, 1, told.tell, None, leaf.allowed)
 
     seeds = np.random.default_rng([seed, 1]).integers(2**31, size=len(leaves)).tolist()
     passes = settings.passes * len(leaves)
     with one_blas_thread(), bar(passes, "passes") as step:
         told = _Told(progress, passes, step)
         found = list(map_ordered(one, list(zip(leaves, seeds, strict=True)), n_jobs))
-    mass = np.array([len(leaf.rows) if weight is None else weight[leaf.rows].sum() for leaf in leaves], dtype=float)
+    weight = np.ones(len(table.codes)) if table.weight is None else table.weight
+    mass = np.array([weight[leaf.rows].sum() for leaf in leaves])
     share = mass / mass.sum()
     held_out = float(share @ (np.log(share) + [value for _, value in found]))
     return Learned(tuple(tree for tree, _ in found), share, held_out)
 
 
-def _leaves(
-    codes: np.ndarray,
-    n_codes: np.ndarray,
-    is_ordered: np.ndarray,
-    weight: np.ndarray | None,
-    settings: LearnSettings,
-    seed: int,
-) -> list[Leaf]:
+def _leaves(table: CodeTable, settings: LearnSettings, seed: int) -> list[Leaf]:
     """Boxes with rows of some weight; rows of none are in no leaf."""
-    rows = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
-    own = None if weight is None else weight[rows]
-    columns = code_columns(codes[rows], n_codes, is_ordered, own)
-    found = cut(codes[rows], columns, settings.n_leaves, np.random.default_rng(seed), own, settings.perturb)
+    rows = table.weighed_rows()
+    own = table.take(rows)
+    rng = np.random.default_rng(seed)
+    found = cut(own.codes, code_columns(own), settings.n_leaves, rng, own.weight, settings.perturb)
     return [Leaf(leaf.allowed, rows[leaf.rows]) for leaf in found]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ground.threads import Run, one_by_one
 from .columns import CodeColumn
-from .tables import Run, one_by_one
 
 _LEVELS = 24  # most indicators of one column
 _RARE = 0.002  # a level that fewer rows have gets no indicator

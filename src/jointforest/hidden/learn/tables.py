@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ...ground.threads import Run, one_by_one
 from ..tree import HiddenTree
 from .columns import CodeColumn
 from .near import near_states
-
-Run = Callable[[Callable[..., Any], list], list]
-"""Gives ``[work(*item) for item in items]``: see `ground.threads.workers`."""
-
-
-def one_by_one(work: Callable[..., Any], items: list) -> list:
-    """A `Run` without threads."""
-    return [work(*item) for item in items]
-
 
 HEAP = 1 / 32
 """Share of the rows beyond which a code is a heap, where bins are fine."""
