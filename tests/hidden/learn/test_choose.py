@@ -15,7 +15,7 @@ def independent_blocks(n, seed=0):
 
 def test_start_is_what_held_out_rows_like():
     table = independent_blocks(1500)
-    settings = LearnSettings(n_states=12, passes=2)
+    settings = LearnSettings(n_states=12, passes=2, batches=4)
     chosen = choose_settings(table, settings, ("start",), seed=4)
 
     def mean(start):
@@ -27,7 +27,7 @@ def test_start_is_what_held_out_rows_like():
 
 
 def test_as_many_states_as_held_out_rows_want():
-    quick = LearnSettings(n_states=16, passes=3)
+    quick = LearnSettings(n_states=16, passes=3, batches=4)  # as trials have
     table = CodeTable(np.random.default_rng(0).integers(0, 3, (600, 4)), np.full(4, 3), np.zeros(4, dtype=bool))
     found = {
         n: np.mean([learn_and_test(table, quick._replace(n_states=n), i, 1)[1] for i in range(4)]) for n in (4, 8, 16)

@@ -28,6 +28,8 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "transition": [{"transition": rows} for rows in (0.05, 0.3)],
 }
 _N_TRIALS = 8
+_PASSES, _BATCHES = 3, 4  # of trials, at most and at least
+_STATES_OF_STARTS = 16
 _LEAVES = 8
 _LEAVES_PASSES = 3
 
@@ -81,15 +83,19 @@ def choose_settings(
     n_splits = int(np.clip(np.ceil(_TESTED / (0.1 * len(rows))), 1, _SPLITS))
 
     def liked(trial: LearnSettings) -> float:
-        smaller = trial._replace(n_states=max(round(trial.n_states * part), 1), perturb=0.0)
+        n_states = max(round(trial.n_states * part), 1)
+        smaller = trial._replace(n_states=n_states, perturb=0.0, passes=min(trial.passes, _PASSES), batches=_BATCHES)
         found = [learn_trees(some, smaller, seed + i, n_jobs, None, information).held_out for i in range(n_splits)]
         return float(np.mean(found))
 
     top = None
     if "n_states" in free:
-        starts = [option["start"] for option in _OPTIONS["start"]] if "start" in free else [best.start]
-        best, top = max((_climb(best._replace(start=start), len(rows), liked) for start in starts), key=lambda f: f[1])
-        free.discard("start")
+        if "start" in free:
+            few = min(best.n_states, _STATES_OF_STARTS)
+            starts = [best._replace(start=option["start"]) for option in _OPTIONS["start"]]
+            best = max(starts, key=lambda trial: liked(trial._replace(n_states=few)))
+            free.discard("start")
+        best, top = _climb(best, len(rows), liked)
     if not any(is_smooth(column, best.smoothing) for column in code_columns(some)):
         free -= {"near", "normal"}
     for name, options in _OPTIONS.items():

@@ -44,10 +44,13 @@ class CodeColumn(NamedTuple):
         Share of each code; 0 of codes that cannot be.
     edge : float64 array (K + 1,)
         Ends of the codes' intervals in normal scores, from -inf to inf; empty where the codes have no order.
+    score : float64 array (K,)
+        Mean of a standard normal within each code's interval; empty where the codes have no order.
     """
 
     marginal: np.ndarray
     edge: np.ndarray
+    score: np.ndarray
 
     @property
     def n_codes(self) -> int:
@@ -56,13 +59,6 @@ class CodeColumn(NamedTuple):
     @property
     def is_ordered(self) -> bool:
         return len(self.edge) > 0
-
-    @property
-    def score(self) -> np.ndarray:
-        """Mean of a standard normal within each code's interval, (K,)."""
-        density = np.exp(-0.5 * self.edge**2) / np.sqrt(2 * np.pi)
-        some = self.marginal > 0
-        return np.where(some, -np.diff(density) / np.where(some, self.marginal, 1.0), 0.0)
 
 
 def code_columns(table: CodeTable, allowed: list[np.ndarray] | None = None) -> tuple[CodeColumn, ...]:
@@ -74,9 +70,11 @@ def code_columns(table: CodeTable, allowed: list[np.ndarray] | None = None) -> t
         count = np.bincount(table.codes[:, j], weights=table.weight, minlength=K + 1)[:K] + 0.0
         count[(count == 0.0) & (True if allowed is None else allowed[j])] = 0.5
         marginal = count / count.sum()
-        edge = np.empty(0)
+        edge = score = np.empty(0)
         if table.is_ordered[j]:
             inner = np.clip(np.cumsum(marginal)[:-1], 0.0, 1.0)
             edge = np.concatenate([[-np.inf], ndtri(inner), [np.inf]])
-        columns.append(CodeColumn(marginal, edge))
+            density = np.exp(-0.5 * edge**2) / np.sqrt(2 * np.pi)
+            score = -np.diff(density) / np.where(marginal > 0, marginal, np.inf)
+        columns.append(CodeColumn(marginal, edge, score))
     return tuple(columns)

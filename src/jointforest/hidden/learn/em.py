@@ -15,6 +15,9 @@ _ROWS = 128, 256  # fewest and most rows of a piece, unless their messages are t
 _PIECES = 8  # pieces whose sums wait to be merged
 _LONG = 1_024  # rows of a batch that is cut to longer pieces: merging tables takes long, too
 _AS_IT_WAS = 4  # batches after which states' normals are fitted anew: they take long, and hardly change
+_FEW = 1 << 14  # rows x codes up to which a table of ones is faster than a sparse one
+_SOME_STATES = 64  # from which rows of a batch are worth threads
+_MANY_STATES = 192  # from which tables are
 _FLOATS = 16_000_000  # most numbers in the messages of one kind of a piece
 
 
@@ -28,8 +31,6 @@ def own_messages(tree: HiddenTree, codes: np.ndarray) -> list[np.ndarray]:
 
 def expected_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None) -> tuple[Counts, float]:
     """Expected counts of states and codes over rows of codes (n, d), and the sum of their log-probabilities."""
-    from scipy.sparse import csc_array
-
     n = len(codes)
     upward = up(tree, own_messages(tree, codes), n)
     downward = down(tree, upward)
@@ -41,12 +42,21 @@ def expected_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | No
         scale = (ones / states.sum(axis=1))[:, None]
         transition.append(tree.transition[k] * ((downward.above[k] * scale).T @ inside))
         K = tree.emission[k].shape[1]
-        sums = csc_array((np.ones(n, tree.dtype), codes[:, j], np.arange(n + 1)), shape=(K + 1, n))
-        cells = sums @ (states * scale)
+        cells = _sums(codes[:, j], K + 1, states * scale)
         emission.append(np.ascontiguousarray(cells[:K].T))
         blank.append(cells[K])
     total = upward.log_probability if weight is None else weight * upward.log_probability
     return Counts(transition, emission, blank), float(total.sum())
+
+
+def _sums(code: np.ndarray, K: int, x: np.ndarray) -> np.ndarray:
+    """Sums of the rows of x (n, H) with each code, (K, H)."""
+    n = len(code)
+    if n * K <= _FEW:
+        return (np.arange(K)[:, None] == code).astype(x.dtype) @ x
+    from scipy.sparse import csc_array
+
+    return csc_array((np.ones(n, x.dtype), code, np.arange(n + 1)), shape=(K, n)) @ x
 
 
 def improve(
@@ -67,6 +77,7 @@ def improve(
     n = len(codes)
     places = np.array_split(rng.permutation(n), len(shares))
     total = float(n if weight is None else weight.sum())
+    side_by_side = run if int(tree.n_states.max()) >= _MANY_STATES else one_by_one
     normals = None
     for i, (rows, share) in enumerate(zip(places, shares.tolist(), strict=True)):
         w = None if weight is None else weight[rows]
@@ -74,8 +85,8 @@ def improve(
         gain = share * total / max(float(len(rows) if w is None else w.sum()), 1e-12)
         _move(counts, found, share, gain)
         if i % _AS_IT_WAS == 0:
-            normals = normals_of(counts, tree.column, columns, smoothing, run)
-        tree = tree_of(counts, tree.column, tree.parent, columns, smoothing, normals, run)
+            normals = normals_of(counts, tree.column, tree.parent, columns, smoothing)
+        tree = tree_of(counts, tree.column, tree.parent, columns, smoothing, normals, side_by_side)
     return tree, counts
 
 
@@ -103,6 +114,7 @@ def _batch_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None
     def one(a: int, b: int) -> Counts:
         return expected_counts(tree, codes[a:b], None if weight is None else weight[a:b])[0]
 
+    run = run if int(tree.n_states.max()) >= _SOME_STATES else one_by_one
     at_once = _rows_at_once(tree) * (1 if len(codes) <= _LONG else 4)
     total: Counts | None = None
     for first in range(0, len(codes), _PIECES * at_once):

@@ -24,7 +24,6 @@ FEWEST = 100
 _START_ROWS = 20_000  # most rows that first states are found from
 _ANNEALED = 0.5  # what is left of the rows added to transitions at first, after each pass
 _FEW_STATES = 128  # up to which batches are twice as long
-_BATCHES = 24  # of a pass, at least
 _FEWEST_IN_BATCH = 8  # rows
 _PATIENCE = 2  # passes in a row that may bring no gain
 
@@ -44,7 +43,9 @@ class LearnSettings(NamedTuple):
         Most passes of EM over the rows; 0 leaves the start as it is.
     batch : int
         Rows of a batch, twice as many with 128 states or fewer, where much of the time does not depend on the rows;
-        fewer where a pass would have less than 24 batches, but 8 or more.
+        fewer where a pass would have less than ``batches``, but 8 or more.
+    batches : int
+        Batches of a pass, at least.
     first, last : float
         Share that a batch has in the running counts, falling geometrically from the first batch to the last.
     smoothing : Smoothing
@@ -65,6 +66,7 @@ class LearnSettings(NamedTuple):
     start: str = "shared"
     passes: int = 8
     batch: int = 256
+    batches: int = 24
     first: float = 0.6
     last: float = 0.02
     smoothing: Smoothing = Smoothing()
@@ -164,7 +166,7 @@ def _learn(
     if settings.passes < 1 or len(rows.codes) == 0:
         return tree, mean_log_probability(tree, held.codes, held.weight, run) if len(held.codes) else np.nan
     batch = settings.batch * (2 if settings.n_states <= _FEW_STATES else 1)
-    n_batches = int(np.clip(len(rows.codes) / _FEWEST_IN_BATCH, 1, max(_BATCHES, len(rows.codes) / batch)))
+    n_batches = int(np.clip(len(rows.codes) / _FEWEST_IN_BATCH, 1, max(settings.batches, len(rows.codes) / batch)))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
     best, found, worse = tree, -np.inf, 0
     with bar(settings.passes + settings.full, "passes") as step:

@@ -92,19 +92,17 @@ def tree_of(
     parent: np.ndarray,
     columns: tuple[CodeColumn, ...],
     smoothing: Smoothing,
-    normals: list[np.ndarray | None] | None = None,
+    normals: Normals | None = None,
     run: Run = one_by_one,
 ) -> HiddenTree:
     """The tree whose tables are proportional to counts and what is added; ``normals`` are their `normals_of`, about."""
-    own = normals_of(counts, order, columns, smoothing, run) if normals is None else normals
+    of = normals_of(counts, order, parent, columns, smoothing) if normals is None else normals
 
     def one(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        cells, near = counts.emission[k], None
-        if smoothing.near > 0.0 and parent[k] >= 0 and is_smooth(columns[order[k]], smoothing):
-            near = near_states(counts.transition[k], cells, columns[order[k]])
+        cells = counts.emission[k]
         return (
-            _transition(counts.transition[k], smoothing, near),
-            _emission(cells, columns[order[k]], smoothing, own[k]),
+            _transition(counts.transition[k], smoothing, of.over_states[k]),
+            _emission(cells, columns[order[k]], smoothing, of.over_codes[k]),
             _blank(counts.blank[k], cells.sum(axis=1), smoothing),
         )
 
@@ -112,18 +110,33 @@ def tree_of(
     return HiddenTree(order, parent, transition, emission, blank)
 
 
+class Normals(NamedTuple):
+    """Normals of states, for columns of numbers that are smooth; None for others, and where none are added.
+
+    Attributes
+    ----------
+    over_codes : list of m arrays (H_k, K)
+        `own_normals`.
+    over_states : list of m arrays (H_parent, H_k)
+        `near_states`.
+    """
+
+    over_codes: list[np.ndarray | None]
+    over_states: list[np.ndarray | None]
+
+
 def normals_of(
-    counts: Counts, order: np.ndarray, columns: tuple[CodeColumn, ...], smoothing: Smoothing, run: Run = one_by_one
-) -> list[np.ndarray | None]:
-    """`own_normals` of the columns that have any."""
-
-    def one(k: int) -> np.ndarray | None:
-        column = columns[order[k]]
-        if smoothing.normal > 0.0 and is_smooth(column, smoothing):
-            return own_normals(counts.emission[k], column, smoothing)
-        return None
-
-    return run(one, [(k,) for k in range(len(order))])
+    counts: Counts, order: np.ndarray, parent: np.ndarray, columns: tuple[CodeColumn, ...], smoothing: Smoothing
+) -> Normals:
+    """The normals that `smoothing` asks for."""
+    found = Normals([None] * len(order), [None] * len(order))
+    for k, j in enumerate(order.tolist()):
+        if is_smooth(columns[j], smoothing):
+            if smoothing.normal > 0.0:
+                found.over_codes[k] = own_normals(counts.emission[k], columns[j], smoothing)
+            if smoothing.near > 0.0 and parent[k] >= 0:
+                found.over_states[k] = near_states(counts.transition[k], counts.emission[k], columns[j])
+    return found
 
 
 def _blank(lost: np.ndarray, known: np.ndarray, smoothing: Smoothing) -> np.ndarray:
