@@ -28,6 +28,7 @@ from sklearn.model_selection import train_test_split
 from jointforest import GenerativeForestClassifier
 from jointforest.face.joint import Joint
 from jointforest.hidden.hidden_trees import HiddenTrees
+from jointforest.hidden.learn.columns import CodeTable
 from jointforest.hidden.learn.learn import LearnSettings, learn_tree
 from jointforest.hidden.learn.tables import Smoothing
 from jointforest.hidden.part import HiddenPart
@@ -86,7 +87,7 @@ class Codes(NamedTuple):
         if len(self.codes) < MANY_ROWS:  # as `HiddenTreeForest` does by default
             smoothing = smoothing._replace(near=3.0, wider=4.0, heap=max(smoothing.heap, 2.0 / bins(len(self.codes))))
         settings = LearnSettings(kind.states, start=kind.start, passes=PASSES, full=0, smoothing=smoothing, perturb=0.2)
-        return learn_tree(self.codes, n_codes, is_ordered, weight, settings, seed, 1)
+        return learn_tree(CodeTable(self.codes, n_codes, is_ordered, weight), settings, seed, 1)
 
     def joint(self, trees: list[Any], weight: Any) -> Joint:
         log_weight = np.log(np.asarray(weight) / np.sum(weight))
