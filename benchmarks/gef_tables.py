@@ -280,7 +280,7 @@ def beside_default(records: dict[str, dict[str, Record]]) -> list[Record]:
                 own, default = by_fold(table, method, what), by_fold(table, "default", what)
                 gaps = [unit * (own[key] - default[key]) for key in sorted(own.keys() & default.keys())]
                 row |= {f"{method}, {what}": float(np.mean(gaps)) if gaps else None}
-                row["folds"] = len(gaps)
+            row[f"{method}: folds"] = len(gaps)
         rows.append(row)
     total: Record = {"table": "better on"}
     for name in rows[0]:

@@ -55,8 +55,8 @@ def binary(options: Namespace, name: str) -> dict[str, Any]:
         progress(f"{name}, {start} start, {states} states: {tried[start, states]:.3f} on validation rows")
         return tried[start, states]
 
-    start = min(("shared", "local"), key=lambda one: judge(one, sizes[1]))
-    if judge(start, sizes[0]) > tried[start, sizes[1]]:
+    start = min(("shared", "local"), key=lambda one: judge(one, sizes[min(1, len(sizes) - 1)]))
+    if len(sizes) > 1 and judge(start, sizes[0]) > tried[start, sizes[1]]:
         for states in sizes[2:3] if options.quick else sizes[2:]:
             if judge(start, states) > min(tried.values()):
                 break

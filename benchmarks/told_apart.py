@@ -247,7 +247,7 @@ def main() -> None:
     runs = [one for one in kept if (one["table"], one["learner"], one["seed"]) not in new] + runs
     runs.sort(key=lambda one: (list(TARGETS).index(one["table"]), known.index(one["learner"]), one["seed"]))
     tables = {RUNS: runs, "Means over seeds; spread: of the score, largest less smallest": summary(runs)}
-    finish("told_apart", tables, {"seeds": len(seeds)}, options.quick)
+    finish("told_apart", tables, {"seeds": sorted({run["seed"] for run in runs})}, options.quick)
 
 
 if __name__ == "__main__":

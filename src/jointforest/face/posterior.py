@@ -206,6 +206,10 @@ class Posterior:
     def cov(self, a: str, b: str, n_jobs: int | None = -1) -> Any:
         """Covariance of two columns of numbers, exact; True of a boolean column counts 1, dates count in seconds.
 
+        Returns
+        -------
+        float, or of a frame float64 array (n,)
+
         Raises
         ------
         ValueError
@@ -222,6 +226,10 @@ class Posterior:
 
     def corr(self, a: str, b: str, n_jobs: int | None = -1) -> Any:
         """Correlation (Pearson's), like `cov`: -1 to 1; NaN in rows of a frame where a column has one value.
+
+        Returns
+        -------
+        float, or of a frame float64 array (n,)
 
         Raises
         ------
@@ -290,8 +298,9 @@ class Posterior:
         Returns
         -------
         Estimate
-            ``value``, ``standard_error``, ``method``. Exact of columns of levels, and of two columns one of which is
-            known, or has a grid of at most 4,096 cells that matter.
+            ``value``, ``standard_error``, ``method``. Exact of columns of levels, of two columns one of which is
+            known, or has a grid of at most 4,096 cells that matter, and of whether two columns are equal one of which
+            has no grid.
 
         Raises
         ------

@@ -67,7 +67,7 @@ class HiddenTreeForest(TableScores, Learner):
         held-out rows like better.
     max_iter : "auto" or int
         Most passes over the rows; they end when held-out rows (a tenth) gain no more. "auto": 8, fewer of more than
-        60,000 rows, at least 2.
+        71,000 rows, at least 2.
     smoothing : "auto" or float
         Rows added to each state's codes of a number, in the shape of the state's own normal. "auto": 30, and in tables
         of fewer than 5,000 rows what held-out rows like best.

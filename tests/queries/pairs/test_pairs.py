@@ -114,8 +114,27 @@ def test_what_is_not_exact_has_an_honest_standard_error(name: str) -> None:
         off = np.array([one.value - truth for one in found])
         noise = np.sqrt(np.mean([one.standard_error**2 for one in found]) + truth * (1 - truth) / len(drawn))
         assert np.abs(off).mean() < 3.0 * noise
+        spread = np.std([given.compare(text, n_samples=256, random_state=k).value for k in range(6, 18)], ddof=1)
+        assert np.mean([one.standard_error for one in found]) < 3.0 * spread
     assert joint(name).query("P(d > e)") == joint(name).query("P(d > e)")
     assert given.compare("d = e").value == 0.0
+
+
+@pytest.mark.parametrize("learner", [jf.JointTree(leaf="quantile", random_state=0), jf.HiddenTreeForest(n_states=32)])
+def test_moments_in_minutes_are_equal_as_often_as_they_are(learner: object) -> None:
+    """Two columns on grids of more cells than are summed over: against the sum over the times that rows have."""
+    rng = np.random.default_rng(3)
+    times = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.sort(rng.choice(40_000, 24, replace=False)), "min")
+    start = rng.integers(24, size=500)
+    frame = pd.DataFrame({"start": times[start], "end": times[np.where(rng.random(500) < 0.6, start, 23 - start)]})
+    frame["far"] = start > 11
+    given = learner.fit(frame).joint_.given("far")
+    each = [given.probability({"start": [t], "end": [t]}) for t in times]
+    left_out = 1.0 - sum(given.probability({"start": [t]}) for t in times)
+    equal, other = (given.compare(f"start {op} end", random_state=0) for op in ("=", "!="))
+    assert equal.method == "sampling" and sum(each) > 0.02
+    assert sum(each) - 4 * equal.standard_error <= equal.value <= sum(each) + left_out + 4 * equal.standard_error
+    assert other.value == pytest.approx(1.0 - equal.value, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)

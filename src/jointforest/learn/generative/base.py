@@ -30,7 +30,7 @@ from .supervised import GrowSettings, grow_forest
 from .targets import Training, as_table, check_weights, read_training
 from .tuning import SMOOTHINGS, choose_beta, choose_leaf_size, choose_smoothing
 
-_LEAF_ROWS = (1, 12)  # where "auto" starts, and what it is of Chow-Liu leaves
+_CODED_LEAF_ROWS = 12  # what "auto" is of Chow-Liu leaves
 
 
 class GenerativeForest(Learner):
@@ -143,14 +143,15 @@ class GenerativeForest(Learner):
         seed = self._draw_seed()
         is_coded = self.leaf == "chow_liu"
         n, d = training.X.shape[0], training.X.shape[1] - 1
+        least = (_CODED_LEAF_ROWS if is_coded else 1) if self.min_samples_leaf == "auto" else int(self.min_samples_leaf)
         if self.min_samples_leaf != "auto":
-            warn_leaf_size(int(self.min_samples_leaf), n)
+            warn_leaf_size(least, n)
         grow = GrowSettings(
             n_estimators=self.n_estimators,
             criterion=self._criteria[self.criterion],
             max_features=count_features(self.max_features, d),
             min_samples_split=self.min_samples_split,
-            min_samples_leaf=_LEAF_ROWS[is_coded] if self.min_samples_leaf == "auto" else int(self.min_samples_leaf),
+            min_samples_leaf=least,
             max_depth=self.max_depth,
             max_leaf_nodes=LEAF_NODES if is_coded and self.max_leaf_nodes is None else self.max_leaf_nodes,
             bootstrap=self.bootstrap,
@@ -178,7 +179,8 @@ class GenerativeForest(Learner):
         X, y, sample_weight
             The rows that the forest was fitted on, in their order. Columns are matched by name where both have names.
         **params
-            Parameters of this class; those that say how trees are grown have no effect. Where the forest has no
+            Parameters of this class; those that say how trees are grown have no effect, but for ``criterion``, which
+            ``feature_importances_`` are in. Where the forest has no
             bootstrap no row is out of bag, and what would be "auto" is as with ``bootstrap=False``.
 
         Returns

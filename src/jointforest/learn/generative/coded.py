@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...leaves.fit.fit import prepare
-from ...table.schema import kernel_columns
+from ...table.schema import Schema, kernel_columns
 from ..base import Rows
 from ..chow_liu import coded
 from .targets import Training
@@ -17,7 +17,7 @@ def coded_training(training: Training, weight: np.ndarray) -> Training:
     table = coded(Rows(training.schema, training.columns, training.X), even)
     schema = training.schema
     own = (*table.rows.schema.columns[:-1], schema.columns[-1])
-    schema = type(schema)(own, schema.frame)
+    schema = Schema(own, schema.frame)
     columns = kernel_columns(schema)
     X = np.column_stack([table.rows.X[:, :-1], training.X[:, -1]])
     return Training(schema, columns, X, prepare(columns, X), training.label_dtype, table)

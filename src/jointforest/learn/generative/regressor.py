@@ -47,7 +47,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         "chow_liu": Chow-Liu trees on the codes of each column's own scale, the target among them; ``joint_`` is then
         hidden trees, whose conditionals predict (``beta_`` is 1). Trees have at most 120 leaves of 12 rows unless said
         otherwise, and each leaf has tables of its own: take 10 to 20 trees. ``robustness`` is refused, and there is no
-        ``min_spread_``.
+        ``min_spread_``; ``bounds``, ``smoothing``, ``prior``, ``spread_rows`` and ``min_spread`` have no effect.
     target_in_leaf : {"factorised", "full"}
         Whether a leaf takes the target as independent of the features, or models them together, in its circuit: "full"
         needs ``leaf="spn"``, for there are no classes to part a leaf by.

@@ -20,9 +20,9 @@ _ROUNDS, _BETWEEN = 8, 17
 def peak(model: Model, evidence: Evidence, j: int, n_jobs: int | None = -1) -> np.ndarray:
     """The value of greatest `pdf` of a numeric column given each of n rows of evidence, the first of equals, (n,).
 
-    On a grid of at most 16,384 cells that hold all but 2e-6 each cell is compared. Otherwise the best of 1,024
-    quantiles and the atoms is refined between its neighbours: a peak between them that holds less than a 1,024th may be
-    missed. NaN where the evidence has probability 0.
+    On a grid of at most 16,384 cells that hold all but 2e-6 each cell is compared, on others 1,024 quantiles. Without
+    grid the best of 1,024 quantiles and the atoms is refined between its neighbours. A peak between quantiles that
+    holds less than a 1,024th may be missed. NaN where the evidence has probability 0.
     """
     out = np.full(len(evidence.value), np.nan)
     for i in range(len(out)):

@@ -58,17 +58,22 @@ def probability_of_relation(
     """P(relation | one row of evidence) of numeric columns.
 
     Of two columns one of which is known, or has a grid of at most 4,096 cells that hold all but 2e-8, exact: a sum over
-    its cells. Of two others, for each part, a mean over ``n`` draws of the first, in n / 2 strata, of the exact
-    probability given its value. Of three and more over ``n`` drawn rows.
+    its cells; and whether two columns are equal one of which has no grid: a sum over its atoms. Of two others, for each
+    part, a mean over ``n`` draws of the first, in n / 2 strata, of the exact probability given its value. Of three and
+    more over ``n`` drawn rows.
     """
+    if relation.op == "!=":
+        equal = probability_of_relation(model, evidence, relation._replace(op="="), n, seed, n_jobs)
+        return equal._replace(value=1.0 - equal.value)
     if len(relation.column) > 2:
         return _by_rows(model, evidence, relation, n, seed, n_jobs)
     for first in (0, 1):
         found = _by_cells(model, evidence, relation, first, n_jobs)
         if found is not None:
             return found
-    if relation.op in ("=", "!="):
-        return _of_atoms(model, evidence, relation, n_jobs)
+    smooth = [first for first in (0, 1) if model.schema.columns[relation.column[first]].step == 0.0]
+    if relation.op == "=" and smooth:
+        return _of_atoms(model, evidence, relation, smooth[0], n_jobs)
     share = shares(model, evidence, n_jobs)[0] if len(model.parts) > 1 else np.ones(1)
     each = [
         _by_strata(of_part(part), evidence, relation, n, seed + k, n_jobs) if share[k] > 0.0 else (0.0, 0.0)
@@ -169,14 +174,13 @@ def _given_first(
         return np.exp(log_rows - whole), inside
 
 
-def _of_atoms(model: Model, evidence: Evidence, relation: Relation, n_jobs: int | None) -> Estimate:
-    """P(a sum of two columns without grid is, or is not, a number): sums of densities are nowhere, of atoms may be."""
-    atoms = np.array(model.schema.columns[relation.column[0]].atoms)
-    equal = 0.0
-    if len(atoms):
-        weight, inside = _given_first(model, evidence, relation._replace(op="="), 0, atoms, n_jobs)
-        equal = float(np.clip(weight @ inside, 0.0, 1.0))
-    return exact(equal if relation.op == "=" else 1.0 - equal)
+def _of_atoms(model: Model, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None) -> Estimate:
+    """P(a sum of a column without grid and another is a number): it may be at the column's atoms alone."""
+    atoms = np.array(model.schema.columns[relation.column[first]].atoms)
+    if not len(atoms):
+        return exact(0.0)
+    weight, inside = _given_first(model, evidence, relation, first, atoms, n_jobs)
+    return exact(float(np.clip(weight @ inside, 0.0, 1.0)))
 
 
 def _by_rows(model: Model, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None) -> Estimate:
