@@ -135,6 +135,25 @@ def test_distribution_function_and_density(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_histograms_are_differences_of_the_distribution_function(seed: int) -> None:
+    hidden, evidence, rows, possible = case(seed)
+    part = HiddenPart(hidden)
+    for j in numeric(hidden):
+        cuts = np.unique(some_points(hidden, j, seed))
+        found = part.histogram(evidence, j, cuts)
+        assert found.shape == (N, len(cuts) + 1) and part.histogram(evidence, j, np.empty(0)).shape == (N, 1)
+        for i, given in enumerate(rows):
+            one = one_row(evidence, i)
+            again = part.histogram(one, j, cuts, known=part.weigh(one))[0]
+            np.testing.assert_allclose(again, found[i], atol=1e-12)
+            if np.isneginf(possible[i]):
+                assert np.isnan(found[i]).all() and np.isnan(part.histogram(one, j, np.empty(0))).all()
+            else:
+                expected = np.diff(oracle.cdf(given, j, cuts.tolist()), prepend=0.0, append=1.0)
+                np.testing.assert_allclose(found[i], expected, **NEAR)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_quantiles_are_where_the_distribution_function_passes(seed: int) -> None:
     hidden, evidence, rows, possible = case(seed)
     part, q = HiddenPart(hidden), np.array([0.001, 0.17, 0.5, 0.83, 0.999])

@@ -67,6 +67,12 @@ class TablePart:
     def pdf(self, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
         return self.shares(evidence) @ (self.rows[:, [j]] == np.round(x))
 
+    def histogram(
+        self, evidence: Evidence, j: int, cuts: np.ndarray, n_jobs: int | None = -1, known: Any = None
+    ) -> np.ndarray:
+        bins = np.searchsorted(cuts, self.rows[:, j])
+        return self.shares(evidence) @ (bins[:, None] == np.arange(len(cuts) + 1))
+
     def quantile(
         self, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, known: Any = None
     ) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..table.evidence import Evidence
 from ..table.schema import Schema
 from .column import distribution, levels, moments
 from .column.covariance import covariance
+from .column.histogram import BinTables, histogram
 from .forest import Forest
 from .posterior.density import log_density
 from .posterior.posterior import OneRow, background_weight
@@ -31,6 +33,11 @@ class ForestPart:
     @property
     def schema(self) -> Schema:
         return self.forest.schema
+
+    @cached_property
+    def bin_tables(self) -> BinTables:
+        """Tables for histograms."""
+        return BinTables(self.forest)
 
     def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
         return log_density(self.forest, evidence, n_jobs)
@@ -54,6 +61,11 @@ class ForestPart:
 
     def pdf(self, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
         return distribution.pdf(self.forest, evidence, j, x, n_jobs, known)
+
+    def histogram(
+        self, evidence: Evidence, j: int, cuts: np.ndarray, n_jobs: int | None = -1, known: Any = None
+    ) -> np.ndarray:
+        return histogram(self.forest, self.bin_tables, evidence, j, cuts, n_jobs, known)
 
     def quantile(
         self, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, known: Any = None

@@ -62,6 +62,19 @@ def cdf(
     return _but_nan(_ask(hidden, evidence, j, read, of_value, n_jobs, known), x)
 
 
+def histogram(
+    hidden: HiddenTrees,
+    evidence: Evidence,
+    j: int,
+    cuts: np.ndarray,
+    n_jobs: int | None = -1,
+    known: OneRow | None = None,
+) -> np.ndarray:
+    """Probability of the bins below, between and above q ascending cuts of a numeric column, (n, q + 1)."""
+    below = cdf(hidden, evidence, j, np.append(cuts, np.inf), n_jobs, known)
+    return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
+
+
 def pdf(
     hidden: HiddenTrees, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
 ) -> np.ndarray:

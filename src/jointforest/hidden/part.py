@@ -56,6 +56,11 @@ class HiddenPart:
     def pdf(self, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
         return column.pdf(self.hidden, evidence, j, x, n_jobs, known)
 
+    def histogram(
+        self, evidence: Evidence, j: int, cuts: np.ndarray, n_jobs: int | None = -1, known: Any = None
+    ) -> np.ndarray:
+        return column.histogram(self.hidden, evidence, j, cuts, n_jobs, known)
+
     def quantile(
         self, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, known: Any = None
     ) -> np.ndarray:

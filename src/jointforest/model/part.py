@@ -60,6 +60,12 @@ class Part(Protocol):
         """Density of a numeric column at q points, (n, q); on a grid mass of the cell over the step."""
         ...
 
+    def histogram(
+        self, evidence: Evidence, j: int, cuts: np.ndarray, n_jobs: int | None = -1, known: Any = None
+    ) -> np.ndarray:
+        """Probability of the bins below, between and above q ascending cuts of a numeric column, (n, q + 1)."""
+        ...
+
     def quantile(
         self, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, known: Any = None
     ) -> np.ndarray:

@@ -92,6 +92,8 @@ class OneRow:
         self._leaves = forest.leaves
         scratch = row_scratch(forest)
         self._share = scratch.share
+        self._weight: np.ndarray | None = None
+        self._levels: np.ndarray | None = None
         self._post = LeafPosterior(
             *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, 0, 1, LEAVES_AND_SHARES, scratch)
         )
@@ -108,6 +110,26 @@ class OneRow:
         of_leaf = self._post.leaf, self._post.log_weight
         entry, log_weight, log_evidence = entries_of_column(self._leaves, column, *of_leaf, self._share)
         return LeafPosterior(np.array([0, len(entry)]), entry, log_weight, np.array([log_evidence]))
+
+    def row_weight(self, column: int) -> np.ndarray | None:
+        """Posterior weight of each parameter row as what describes the column, (R,); None if most have none."""
+        if self._weight is not None:
+            return self._weight
+        post = self.posterior(column)
+        if 2 * len(post.leaf) < len(self._leaves.tree):
+            return None
+        weight = np.zeros(len(self._leaves.tree))
+        weight[post.leaf] = np.exp(post.log_weight - post.log_evidence[0])
+        if not len(self._share):  # without circuits it is the same of all columns
+            self._weight = weight
+        return weight
+
+    def level_shares(self, column: int) -> np.ndarray | None:
+        """Mean of the rows' level masses by `row_weight`, (levels of all columns,); None with circuits, or as there."""
+        if self._levels is None and not len(self._share):
+            weight = self.row_weight(column)
+            self._levels = None if weight is None else weight @ self._leaves.level_mass
+        return self._levels
 
 
 def background_weight(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 
 from ...ground.warnings import UnsupportedEvidenceWarning, warn
 from ...model.model import Model
+from ...model.part import Part
 from ...table.evidence import Evidence
 from .density import log_density
-from .mixing import mixed
+from .mixing import mixed, shares, weighted
 
 SUPPORT = 0.5
 """Evidence is unsupported if backgrounds carry more than this share of the posterior."""
@@ -63,6 +65,17 @@ class WeighedEvidence:
     def known(self) -> tuple[Any, ...] | None:
         """A single row weighed once in each part, whatever is asked; None of several rows."""
         return tuple(part.weigh(self.evidence) for part in self.model.parts) if len(self) == 1 else None
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """p(part k | evidence), (n, K)."""
+        return shares(self.model, self.evidence)
+
+    def mixed(self, ask: Callable[[Part, Any], np.ndarray]) -> np.ndarray:
+        """`mixing.mixed` of this evidence; the parts are weighed once, whatever is asked."""
+        known = self.known or [None] * len(self.model.parts)
+        answers = [ask(part, of_part) for part, of_part in zip(self.model.parts, known, strict=True)]
+        return answers[0] if len(answers) == 1 else weighted(self.shares, answers)
 
     @property
     def background_share(self) -> np.ndarray:

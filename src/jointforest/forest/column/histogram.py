@@ -1,0 +1,154 @@
+"""Histograms of numeric columns: leaf weights times a table of what each leaf has in each bin."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ground.threads import chunks, map_ordered
+from ...table.evidence import Evidence
+from ..forest import Forest
+from ..posterior.posterior import LeafPosterior, OneRow
+from .bins import CHUNK, Bins, bin_mass, bins_between, mass_in_leaves
+
+LIMIT = 256 << 20
+"""Bytes that the tables of a forest may take together; what does not fit is computed from the leaves each time."""
+FEW = 16
+"""A table is made where evidence leaves more than one in so many parameter rows: below, it costs more than it saves."""
+_TINY = 1e-30  # float32 loses digits not far below
+_PIECES = 100_000  # most pairs of a run and a bin to look through
+
+
+class BinTables:
+    """P(column in bin) in every parameter row of a forest, float32 (R, B): made when first asked for, the oldest go."""
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+        self._nothing = Evidence.of_values(np.full((CHUNK, len(forest.schema.columns)), np.nan))
+        self._tables: dict[tuple[int, bytes], np.ndarray] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all tables."""
+        return sum(table.nbytes for table in list(self._tables.values()))
+
+    def of(self, j: int, bins: Bins, n_asked: int, n_jobs: int | None) -> np.ndarray | None:
+        """The table of a column's bins; None if there is none, and it does not pay for n_asked rows of it, or fit."""
+        key, R = (j, bins.hi.tobytes()), len(self._forest.leaves.tree)
+        size = 4 * R * len(bins.hi)
+        if key not in self._tables and n_asked * FEW > R and size <= LIMIT:
+            while self._tables and self.nbytes + size > LIMIT:
+                self._tables.pop(next(iter(self._tables)), None)
+            self._tables[key] = self._made(j, bins, R, n_jobs)
+        return self._tables.get(key)
+
+    def in_leaves(self, j: int, leaf: np.ndarray, bins: Bins) -> np.ndarray:
+        """P(column j in bin) in each of m parameter rows, at most `CHUNK`, without a table, (m, B)."""
+        return mass_in_leaves(self._forest, self._nothing, j, leaf, bins)
+
+    def _made(self, j: int, bins: Bins, R: int, n_jobs: int | None) -> np.ndarray:
+        def work(first: int, stop: int) -> np.ndarray:
+            return self.in_leaves(j, np.arange(first, stop), bins).astype(np.float32)
+
+        return np.concatenate([*map_ordered(work, chunks(R, CHUNK), n_jobs)])
+
+
+class _Held(NamedTuple):
+    """What of bins lies in a region: bins wholly inside, and pieces (lo, hi] of others."""
+
+    inside: np.ndarray  # 1.0 of bins inside, else 0.0, (B,)
+    pieces: Bins
+    bin_of_piece: np.ndarray
+
+
+def histogram(
+    forest: Forest,
+    tables: BinTables,
+    evidence: Evidence,
+    j: int,
+    cuts: np.ndarray,
+    n_jobs: int | None = -1,
+    known: OneRow | None = None,
+) -> np.ndarray:
+    """P(column j in bin | evidence) of the bins below, between and above q ascending cuts, (n, q + 1).
+
+    Of one row that was weighed before, tables are read where they serve; else each leaf is asked.
+    """
+    bins = bins_between(forest, j, cuts)
+    found = None
+    if known is not None and np.isnan(evidence.value[0, j]):
+        found = _from_table(forest, tables, evidence, j, bins, n_jobs, known)
+    return bin_mass(forest, evidence, j, bins, n_jobs, known) if found is None else found[None]
+
+
+def _from_table(
+    forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins, n_jobs: int | None, known: OneRow
+) -> np.ndarray | None:
+    """The histogram of one row, (B,), by a table; None where that does not serve."""
+    post, region = known.posterior(j), int(evidence.cell_regions()[0, j])
+    held = _held(forest, evidence, j, region, bins) if region >= 0 else None
+    if not len(post.leaf) or (region >= 0 and held is None):
+        return None
+    table = tables.of(j, bins, len(post.leaf), n_jobs)
+    if table is None:
+        return None
+    if held is None:
+        return _mixed(table, post, known.row_weight(j))
+    weight = np.exp(post.log_weight - post.log_evidence[0])
+
+    def work(first: int, stop: int) -> np.ndarray:
+        leaf, w = post.leaf[first:stop], weight[first:stop]
+        out, lost = _inside(tables, j, leaf, w, table[leaf].astype(np.float64), held)
+        if len(lost):
+            out += w[lost] @ mass_in_leaves(forest, evidence.repeat(len(lost)), j, leaf[lost], bins)
+        return out
+
+    return np.sum([*map_ordered(work, chunks(len(weight), CHUNK), n_jobs)], axis=0)
+
+
+def _mixed(table: np.ndarray, post: LeafPosterior, weight: np.ndarray | None) -> np.ndarray:
+    """A row's mean of a table's rows, (B,); ``weight`` is that of all rows, or None where most have none."""
+    if weight is None:
+        return np.asarray(np.exp(post.log_weight - post.log_evidence[0]) @ table[post.leaf].astype(np.float64))
+    parts = chunks(len(weight), CHUNK)  # so that double precision stays in the cache
+    return np.sum([weight[a:b] @ table[a:b].astype(np.float64) for a, b in parts], axis=0)
+
+
+def _inside(
+    tables: BinTables, j: int, leaf: np.ndarray, weight: np.ndarray, mass: np.ndarray, held: _Held
+) -> tuple[np.ndarray, np.ndarray]:
+    """Histogram of m parameter rows given a region, (B,), from their bins' masses (m, B), without rows that are lost.
+
+    Lost are rows that have so little in the region that single precision does not do.
+    """
+    parts = tables.in_leaves(j, leaf, held.pieces)
+    total = mass @ held.inside + parts.sum(axis=1)
+    lost = total < _TINY
+    share = np.where(lost, 0.0, weight) / np.where(lost, 1.0, total)
+    out = (share @ mass) * held.inside
+    np.add.at(out, held.bin_of_piece, share @ parts)
+    return out, np.flatnonzero(lost & (weight > 0.0))
+
+
+def _held(forest: Forest, evidence: Evidence, j: int, region: int, bins: Bins) -> _Held | None:
+    """What of the bins lies in a region; None where that does not say all: soft evidence, atoms apart from runs."""
+    runs = slice(evidence.run_start[region], evidence.run_start[region + 1])
+    lo, hi = evidence.run_lo[runs], evidence.run_hi[runs]
+    column = forest.schema.columns[j]
+    soft = evidence.run_log_weight[runs].any() or (
+        evidence.atom_log_weight.size and evidence.atom_log_weight[region].any()
+    )
+    if soft or len(lo) * len(bins.lo) > _PIECES:
+        return None
+    if column.step == 0.0:
+        for k, atom in enumerate(column.atoms):
+            if bool(int(evidence.atoms[region]) >> k & 1) != bool(((lo < atom) & (atom <= hi)).any()):
+                return None
+    near = 0.25 * column.step  # runs and bins end on edges of cells
+    u, v = np.maximum(lo[:, None], bins.lo), np.minimum(hi[:, None], bins.hi)
+    is_whole = (u <= bins.lo + near) & (v >= bins.hi - near) & (bins.lo < bins.hi)
+    run, b = np.nonzero((v - u > 2 * near) & ~is_whole)
+    if len(b) > len(bins.lo):
+        return None
+    return _Held(is_whole.any(axis=0).astype(np.float64), Bins(u[run, b], v[run, b]), b)
