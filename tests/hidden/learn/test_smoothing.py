@@ -12,9 +12,12 @@ def ordered(n_codes: int, rows: int):
     return code_columns(CodeTable(np.arange(rows)[:, None] % n_codes, np.array([n_codes]), np.array([True])))[0]
 
 
-def test_bins_that_are_wide_are_no_heaps():
-    assert not is_smooth(ordered(16, 256), Smoothing())
-    assert is_smooth(ordered(16, 256), Smoothing(heap=2 / 16))
+def test_bins_that_are_wide_are_no_heaps_unless_they_stand_out():
+    assert is_smooth(ordered(16, 256), Smoothing())
+    codes = np.repeat([0, 1, 2], [900, 50, 50])[:, None]
+    column = code_columns(CodeTable(codes, np.array([3]), np.array([True])))[0]
+    found = own_normals(np.full((1, 3), 10.0, np.float32), column, Smoothing())
+    assert found[0, 0] == 0.0 and (found[0, 1:] > 0.0).all()  # the first is more than twice the others, which are alike
 
 
 def test_heaps_get_no_rows_of_normals():

@@ -35,8 +35,8 @@ class Smoothing(NamedTuple):
         Rows of transitions by the state's own normal over the child's states (`near_states`), where the child's
         column is of numbers.
     heap : float
-        A code of a larger share of the rows is a heap, a value of its own meaning: no normal blurs it with its
-        neighbours.
+        A code of a larger share of the rows that stands out of those beside it is a heap, a value of its own meaning:
+        no normal blurs it with its neighbours.
     wider : float
         Each state's normal has a row more, of so many times the variance within states; 0: of the whole column's.
     """
@@ -51,6 +51,8 @@ class Smoothing(NamedTuple):
 
 
 _LEAST = 0.01  # rows added in any case
+_BESIDE = 2  # codes on either side that a heap stands out of
+_ABOVE = 2.0  # by so many times their mean share
 
 
 class Counts(NamedTuple):
@@ -178,7 +180,12 @@ def is_smooth(column: CodeColumn, smoothing: Smoothing) -> bool:
 
 def _is_light(column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
     """Whether a code is no heap, and may be at all, bool (K,)."""
-    return (column.marginal <= smoothing.heap) & (column.marginal > 0.0)
+    share = column.marginal
+    beside = np.pad(share, _BESIDE)
+    n = np.convolve(np.pad(np.ones(len(share)), _BESIDE), np.ones(2 * _BESIDE + 1), "valid") - 1.0
+    around = (np.convolve(beside, np.ones(2 * _BESIDE + 1), "valid") - share) / np.maximum(n, 1.0)
+    is_heap = (share > smoothing.heap) & (share > _ABOVE * around)
+    return ~is_heap & (share > 0.0)
 
 
 def own_normals(count: np.ndarray, column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
