@@ -60,7 +60,7 @@ class HiddenTreeForest(TableScores, Learner):
         least 16.
     max_leaf_nodes : "auto" or int
         Leaves of a decision tree that cuts the table first, each leaf with a hidden tree of its own. "auto": 1, which
-        is none, or 8 where held-out rows like that better; 1 in tables of fewer than 5,000 rows.
+        is none, or 8 where held-out rows like that better; 1 in tables of fewer than 5,000 rows, or 32 a state.
     start : "auto", "shared" or "local"
         First states: clusters of rows over all columns, or for each column others, of what depends on it. "auto":
         "local" where half of the columns or more are numbers, else "shared"; in tables of fewer than 5,000 rows what

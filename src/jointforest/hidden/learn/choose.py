@@ -9,7 +9,7 @@ import numpy as np
 
 from .columns import CodeTable, code_columns
 from .learn import FEWEST, LearnSettings
-from .leaves import learn_trees
+from .leaves import ROWS_A_STATE, learn_trees
 from .structure import coarse, mutual_information
 from .tables import is_smooth
 
@@ -113,7 +113,10 @@ def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int 
     """One leaf, or eight: what held-out rows like better after few passes with few states, eight with half as many.
 
     All rows learn: some of them would not show what only a leaf's own states can hold, such as the weather of a day.
+    One where eight would have fewer states, for want of rows.
     """
+    if len(table.codes) < _LEAVES * settings.n_states * ROWS_A_STATE:
+        return 1
     quick = settings._replace(passes=min(settings.passes, _LEAVES_PASSES), full=0)
     one, more = (
         quick._replace(n_leaves=leaves, n_states=max(settings.n_states // less, 1))

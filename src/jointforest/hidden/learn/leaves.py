@@ -14,7 +14,8 @@ from .columns import CodeTable, code_columns
 from .cut import Leaf, cut
 from .learn import LearnSettings, Progress, learn_and_test
 
-_ROWS_A_STATE = 4  # fewest rows of a leaf, for each of its states
+ROWS_A_STATE = 4
+"""Fewest rows of a leaf, for each of its states."""
 
 
 class Learned(NamedTuple):
@@ -53,7 +54,7 @@ def learn_trees(
     leaves = _leaves(table, settings, seed)
 
     def one(leaf: Leaf, own_seed: int) -> tuple[HiddenTree, float]:
-        few = settings._replace(n_states=max(min(settings.n_states, len(leaf.rows) // _ROWS_A_STATE), 1))
+        few = settings._replace(n_states=max(min(settings.n_states, len(leaf.rows) // ROWS_A_STATE), 1))
         return learn_and_test(table.take(leaf.rows), few, own_seed, 1, told.tell, None, leaf.allowed)
 
     seeds = np.random.default_rng([seed, 1]).integers(2**31, size=len(leaves)).tolist()
