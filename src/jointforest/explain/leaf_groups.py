@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..forest.column.bins import bins_below, mass_in_rows, up_to
+from ..forest.column.distribution_kernels import cdf_rows
 from ..forest.column.level_kernels import level_rows
 from ..forest.column.moment_kernels import mean_variance_rows
 from ..forest.column.quantile_kernels import quantile_rows
@@ -40,9 +40,7 @@ class ColumnInGroups:
 
     def cdf(self, x: np.ndarray) -> np.ndarray:
         """CDF of a column of numbers at q points, float64 (k, q)."""
-        ends, place = np.unique(x, return_inverse=True)
-        bins = bins_below(self.forest, self.j, ends)
-        return up_to(mass_in_rows(self.forest, self.evidence, self.j, self.post, 0, bins))[:, place]
+        return np.asarray(cdf_rows(self.forest.columns, self.forest.leaves, self.evidence, self.j, self.post, 0, x))
 
     def quantile(self, levels: np.ndarray) -> np.ndarray:
         """Quantiles of a column of numbers at q levels, float64 (k, q)."""

@@ -48,11 +48,6 @@ def bins_between(forest: Forest, j: int, cuts: np.ndarray) -> Bins:
     return bins_below(forest, j, np.append(cuts, np.inf))
 
 
-def up_to(mass: np.ndarray) -> np.ndarray:
-    """Mass up to the end of each bin, (n, B); sums of many weights may end a rounding error above 1."""
-    return np.minimum(np.cumsum(mass, axis=1), 1.0)
-
-
 def bin_mass(
     forest: Forest, evidence: Evidence, j: int, bins: Bins, n_jobs: int | None = -1, known: OneRow | None = None
 ) -> np.ndarray:

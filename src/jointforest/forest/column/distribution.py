@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...table.evidence import Evidence
 from ..forest import Forest
 from ..posterior.posterior import LeafPosterior, OneRow, by_chunks
-from .bins import bin_mass, bins_below, up_to
-from .distribution_kernels import pdf_rows
+from .distribution_kernels import cdf_rows, pdf_rows
 from .moments import numeric_slot
 from .quantile_kernels import quantile_rows
 
@@ -42,13 +43,8 @@ def cdf(
     ValueError
         If column j is not numeric.
     """
-    points = np.asarray(x, dtype=np.float64)
-    ends, place = np.unique(points[~np.isnan(points)], return_inverse=True)
-    out = np.full((len(evidence.value), len(points)), np.nan)
-    out[:, ~np.isnan(points)] = up_to(bin_mass(forest, evidence, j, bins_below(forest, j, ends), n_jobs, known))[
-        :, place
-    ]
-    return out
+    # sums of many weights may end a rounding error above 1
+    return np.minimum(_at_points(cdf_rows, forest, evidence, j, x, n_jobs, known), 1.0)
 
 
 def pdf(
@@ -83,11 +79,24 @@ def pdf(
     ValueError
         If column j is not numeric.
     """
+    return _at_points(pdf_rows, forest, evidence, j, x, n_jobs, known)
+
+
+def _at_points(
+    kernel: Callable[..., np.ndarray],
+    forest: Forest,
+    evidence: Evidence,
+    j: int,
+    x: np.ndarray,
+    n_jobs: int | None,
+    known: OneRow | None,
+) -> np.ndarray:
+    """What the kernel says of column j at the points x, for each row: (n, q)."""
     numeric_slot(forest, j)
     points = np.ascontiguousarray(x, dtype=np.float64)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        return pdf_rows(forest.columns, forest.leaves, rows, j, post, first, points)
+        return kernel(forest.columns, forest.leaves, rows, j, post, first, points)
 
     return by_chunks(forest, evidence, read, n_jobs, j, known=known)
 

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from ...ground.compile import entry, kernel
+from ...ground.compile import array_kernel, entry, kernel
 from ...leaves.one_slot.grid_kernels import cell_centre
 from ...leaves.one_slot.slot_kernels import find_atom, region_log_mass, slot_cdf, value_log_density
-from ..posterior.region_kernels import cell_region, log_likelihood
+from ..posterior.region_kernels import cell_region, known_number, log_likelihood
 from .mixture_kernels import row_mixture
 
 
@@ -42,6 +42,12 @@ def mixed_pdf(columns, leaves, evidence, slot, region, mixture, x):
 
 
 @kernel
+def known_cdf(columns, slot, value, x):
+    """P(X <= x) of a known value: 1 from it, on a grid from the centre of its cell."""
+    return 1.0 if x >= known_number(columns, slot, value) - 1e-6 * columns.step[slot] else 0.0
+
+
+@kernel
 def known_pdf(columns, slot, value, x):
     """Density of a known value: 1/step on its grid cell; 1 on an atom; otherwise infinite there; 0 elsewhere."""
     step, origin = columns.step[slot], columns.origin[slot]
@@ -52,9 +58,9 @@ def known_pdf(columns, slot, value, x):
     return 1.0 if find_atom(columns, slot, x) >= 0 else math.inf
 
 
-@entry
-def pdf_rows(columns, leaves, evidence, j, post, first, x):
-    """Density of column j at the points x in each row of the posterior (of the rows first..); shape (rows, len(x))."""
+@array_kernel
+def rows_at_points(columns, leaves, evidence, j, post, first, x, is_density):
+    """CDF or density of column j at the points x in each row of the posterior (of the rows first..)."""
     n, slot = post.log_evidence.shape[0], columns.slot[j]
     out = np.empty((n, x.shape[0]), np.float64)
     for i in range(n):
@@ -65,7 +71,22 @@ def pdf_rows(columns, leaves, evidence, j, post, first, x):
             if post.log_evidence[i] == -math.inf or math.isnan(x[k]):
                 out[i, k] = math.nan
             elif value == value:
-                out[i, k] = known_pdf(columns, slot, value, x[k])
-            else:
+                at = known_pdf(columns, slot, value, x[k]) if is_density else known_cdf(columns, slot, value, x[k])
+                out[i, k] = at
+            elif is_density:
                 out[i, k] = mixed_pdf(columns, leaves, evidence, slot, region, mixture, x[k])
+            else:
+                out[i, k] = mixed_cdf(columns, leaves, evidence, slot, region, mixture, x[k])
     return out
+
+
+@entry
+def cdf_rows(columns, leaves, evidence, j, post, first, x):
+    """P(column j <= x) in each row of the posterior (of the rows first..); shape (rows, len(x))."""
+    return rows_at_points(columns, leaves, evidence, j, post, first, x, False)
+
+
+@entry
+def pdf_rows(columns, leaves, evidence, j, post, first, x):
+    """Density of column j at x in each row of the posterior (of the rows first..); shape (rows, len(x))."""
+    return rows_at_points(columns, leaves, evidence, j, post, first, x, True)
