@@ -70,6 +70,8 @@ class TablePart:
     def histogram(
         self, evidence: Evidence, j: int, cuts: np.ndarray, n_jobs: int | None = -1, known: Any = None
     ) -> np.ndarray:
+        if self.schema.columns[j].is_categorical:
+            return self.level_probability(evidence, j, n_jobs, known)
         bins = np.searchsorted(cuts, self.rows[:, j])
         return self.shares(evidence) @ (bins[:, None] == np.arange(len(cuts) + 1))
 

@@ -36,7 +36,6 @@ def log_event(
 ) -> np.ndarray:
     """log p(event | evidence), (n,); NaN where the evidence has probability 0."""
     model, both, log_missing = with_event(known, event, as_regions)
-    if model is None:
-        return np.full(len(both.value), -np.inf)
+    log_both = np.full(len(both.value), -np.inf) if model is None else log_density(model, both, n_jobs) + log_missing
     with np.errstate(invalid="ignore"):
-        return log_density(model, both, n_jobs) + log_missing - known.log_probability
+        return log_both - known.log_probability

@@ -70,7 +70,9 @@ def histogram(
     n_jobs: int | None = -1,
     known: OneRow | None = None,
 ) -> np.ndarray:
-    """Probability of the bins below, between and above q ascending cuts of a numeric column, (n, q + 1)."""
+    """Probability of the bins below, between and above q ascending cuts, (n, q + 1); or of levels, without cuts."""
+    if hidden.schema.columns[j].is_categorical:
+        return level_probability(hidden, evidence, j, n_jobs, known)
     below = cdf(hidden, evidence, j, np.append(cuts, np.inf), n_jobs, known)
     return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
 

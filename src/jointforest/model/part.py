@@ -63,7 +63,7 @@ class Part(Protocol):
     def histogram(
         self, evidence: Evidence, j: int, cuts: np.ndarray, n_jobs: int | None = -1, known: Any = None
     ) -> np.ndarray:
-        """Probability of the bins below, between and above q ascending cuts of a numeric column, (n, q + 1)."""
+        """Probability of the bins below, between and above q ascending cuts, (n, q + 1); or of levels, without cuts."""
         ...
 
     def quantile(

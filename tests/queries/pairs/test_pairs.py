@@ -137,6 +137,13 @@ def test_moments_in_minutes_are_equal_as_often_as_they_are(learner: object) -> N
     assert other.value == pytest.approx(1.0 - equal.value, abs=1e-9)
 
 
+def test_events_given_impossible_evidence_are_nan() -> None:
+    """Events that cannot be, too: nothing is known of what follows from what cannot be."""
+    known = joint("tree").condition(s="x").given(pd.DataFrame({"s": ["x", "y"]}))
+    for event in ("t = x", "s is missing"):
+        assert np.isnan(known.probability(event)).tolist() == [False, True]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_columns_of_levels_and_dates(name: str) -> None:
     given = joint(name).given("c")

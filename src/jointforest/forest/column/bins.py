@@ -1,4 +1,4 @@
-"""Mass of bins of a numeric column: what distribution functions and histograms are made of."""
+"""Mass of bins of a numeric column: what histograms are made of."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from .moments import numeric_slot
 
 CHUNK = 4096
 """Parameter rows of one row of evidence that a thread takes at a time."""
-
-
 _NEAR = 1e-6  # steps
 
 
@@ -33,19 +31,14 @@ class Bins(NamedTuple):
     hi: np.ndarray
 
 
-def bins_below(forest: Forest, j: int, ends: np.ndarray) -> Bins:
-    """The bins of column j up to each of ascending points, one after the other from -inf on."""
+def bins_between(forest: Forest, j: int, cuts: np.ndarray) -> Bins:
+    """The bins of column j between ascending cuts, and those below the first and above the last: all numbers."""
     step, origin = (float(field[numeric_slot(forest, j)]) for field in (forest.columns.step, forest.columns.origin))
-    hi = np.array(ends, dtype=np.float64)
+    hi = np.append(cuts, np.inf)
     if step > 0.0:  # as `slot_kernels.cell_end`
         inner = np.isfinite(hi)
         hi[inner] = origin + (np.floor((hi[inner] - origin) / step + _NEAR) + 0.5) * step
     return Bins(np.concatenate([[-np.inf], hi])[:-1], hi)
-
-
-def bins_between(forest: Forest, j: int, cuts: np.ndarray) -> Bins:
-    """The bins of column j between ascending cuts, and those below the first and above the last: all numbers."""
-    return bins_below(forest, j, np.append(cuts, np.inf))
 
 
 def bin_mass(

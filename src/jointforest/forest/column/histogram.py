@@ -11,6 +11,7 @@ from ...table.evidence import Evidence
 from ..forest import Forest
 from ..posterior.posterior import LeafPosterior, OneRow
 from .bins import CHUNK, Bins, bin_mass, bins_between, mass_in_leaves
+from .levels import level_probability
 
 LIMIT = 256 << 20
 """Bytes that the tables of a forest may take together; what does not fit is computed from the leaves each time."""
@@ -73,13 +74,28 @@ def histogram(
 ) -> np.ndarray:
     """P(column j in bin | evidence) of the bins below, between and above q ascending cuts, (n, q + 1).
 
-    Of one row that was weighed before, tables are read where they serve; else each leaf is asked.
+    Of a column of levels, where there are no cuts, of each level. Of one row that was weighed before, tables are read
+    where they serve; else each leaf is asked.
     """
+    if forest.columns.is_categorical[j]:
+        shares = None if known is None else _free_levels(forest, evidence, j, known)
+        return level_probability(forest, evidence, j, n_jobs, known=known) if shares is None else shares
     bins = bins_between(forest, j, cuts)
     found = None
     if known is not None and np.isnan(evidence.value[0, j]):
         found = _from_table(forest, tables, evidence, j, bins, n_jobs, known)
     return bin_mass(forest, evidence, j, bins, n_jobs, known) if found is None else found[None]
+
+
+def _free_levels(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> np.ndarray | None:
+    """Level shares of one row, (1, K), by those of all columns; None if the column is restricted, or as there."""
+    if not np.isnan(evidence.value[0, j]) or evidence.cell_regions()[0, j] >= 0:
+        return None
+    shares, slot = known.level_shares(j), forest.columns.slot[j]
+    if shares is None:
+        return None
+    first, stop = forest.columns.level_start[slot : slot + 2].tolist()
+    return np.minimum(shares[first:stop], 1.0)[None]
 
 
 def _from_table(

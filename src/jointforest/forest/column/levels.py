@@ -48,12 +48,6 @@ def level_probability(
         column = forest.schema.columns[j]
         raise ValueError(f"column {column.name!r} is {column.kind}: it has no levels; ask for mean, cdf or quantile")
 
-    if known is not None and np.isnan(evidence.value[0, j]) and evidence.cell_regions()[0, j] < 0:
-        shares, slot = known.level_shares(j), forest.columns.slot[j]
-        if shares is not None:
-            first, stop = forest.columns.level_start[slot : slot + 2].tolist()
-            return np.minimum(shares[first:stop], 1.0)[None]
-
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         # sums of many weights may end a rounding error above 1
         return np.minimum(level_rows(forest.columns, forest.leaves, rows, j, post, first), 1.0)

@@ -18,9 +18,8 @@ _SHARE = 0.5  # of the work of learning itself, at most
 _ROWS = 4_000  # rows that trials see in any case
 _TESTED = 400  # held-out rows that a small table's trials look at, over several splits
 _SPLITS = 4
-_ROWS_A_STATE = 8  # in tables too small to choose by
+_ROWS_EACH = 8  # of a state, in tables too small to choose by
 _STATES = (4, 8, 16, 32, 64, 128, 256)
-_FEWEST_A_STATE = 4  # rows that more states than the fewest must have
 _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "start": [{"start": "shared"}, {"start": "local"}],
     "near": [{"near": rows} for rows in (0.0, 3.0, 10.0)],
@@ -76,7 +75,7 @@ def choose_settings(
     if not free:
         return best
     if len(rows) < FEWEST:  # none would be held out
-        few = max(len(rows) // _ROWS_A_STATE, 1)
+        few = max(len(rows) // _ROWS_EACH, 1)
         return best._replace(n_states=min(best.n_states, few)) if "n_states" in free else best
     some, part = table.take(rows), len(rows) / len(table.codes)
     information = mutual_information(*coarse(*some[:3]), some.weight)
@@ -136,7 +135,7 @@ def _climb(settings: LearnSettings, n: int, liked: Callable[[LearnSettings], flo
     """More and more states for n rows, until two steps bring nothing or there are too few rows a state."""
     best, top, worse = settings, -np.inf, 0
     for n_states in [*(h for h in _STATES if h < settings.n_states), settings.n_states]:
-        if n_states > _STATES[0] and n_states * _FEWEST_A_STATE > n:
+        if n_states > _STATES[0] and n_states * ROWS_A_STATE > n:
             break
         trial = settings._replace(n_states=n_states)
         now = liked(trial)

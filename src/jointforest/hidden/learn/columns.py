@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+_BESIDE = 2  # codes on either side that a heap stands out of
+
 
 class CodeTable(NamedTuple):
     """Rows of codes.
@@ -46,11 +48,14 @@ class CodeColumn(NamedTuple):
         Ends of the codes' intervals in normal scores, from -inf to inf; empty where the codes have no order.
     score : float64 array (K,)
         Mean of a standard normal within each code's interval; empty where the codes have no order.
+    around : float64 array (K,)
+        Mean share of the two codes on either side, fewer at the ends; empty where the codes have no order.
     """
 
     marginal: np.ndarray
     edge: np.ndarray
     score: np.ndarray
+    around: np.ndarray
 
     @property
     def n_codes(self) -> int:
@@ -70,11 +75,19 @@ def code_columns(table: CodeTable, allowed: list[np.ndarray] | None = None) -> t
         count = np.bincount(table.codes[:, j], weights=table.weight, minlength=K + 1)[:K] + 0.0
         count[(count == 0.0) & (True if allowed is None else allowed[j])] = 0.5
         marginal = count / count.sum()
-        edge = score = np.empty(0)
+        edge = score = around = np.empty(0)
         if table.is_ordered[j]:
             inner = np.clip(np.cumsum(marginal)[:-1], 0.0, 1.0)
             edge = np.concatenate([[-np.inf], ndtri(inner), [np.inf]])
             density = np.exp(-0.5 * edge**2) / np.sqrt(2 * np.pi)
             score = -np.diff(density) / np.where(marginal > 0, marginal, np.inf)
-        columns.append(CodeColumn(marginal, edge, score))
+            around = _around(marginal)
+        columns.append(CodeColumn(marginal, edge, score, around))
     return tuple(columns)
+
+
+def _around(share: np.ndarray) -> np.ndarray:
+    """Mean of the `_BESIDE` entries on either side of each, (K,); 0 where there is none."""
+    window = np.ones(2 * _BESIDE + 1)
+    total, n = (np.convolve(np.pad(x, _BESIDE), window, "valid") - x for x in (share, np.ones(len(share))))
+    return total / np.maximum(n, 1.0)

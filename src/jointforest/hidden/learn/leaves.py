@@ -15,7 +15,7 @@ from .cut import Leaf, cut
 from .learn import LearnSettings, Progress, learn_and_test
 
 ROWS_A_STATE = 4
-"""Fewest rows of a leaf, for each of its states."""
+"""Fewest rows for each state, of a leaf or of a table that has more states than the fewest."""
 
 
 class Learned(NamedTuple):

@@ -51,8 +51,7 @@ class Smoothing(NamedTuple):
 
 
 _LEAST = 0.01  # rows added in any case
-_BESIDE = 2  # codes on either side that a heap stands out of
-_ABOVE = 2.0  # by so many times their mean share
+_ABOVE = 2.0  # a heap has so many times the mean share of the codes beside it
 
 
 class Counts(NamedTuple):
@@ -181,10 +180,7 @@ def is_smooth(column: CodeColumn, smoothing: Smoothing) -> bool:
 def _is_light(column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
     """Whether a code is no heap, and may be at all, bool (K,)."""
     share = column.marginal
-    beside = np.pad(share, _BESIDE)
-    n = np.convolve(np.pad(np.ones(len(share)), _BESIDE), np.ones(2 * _BESIDE + 1), "valid") - 1.0
-    around = (np.convolve(beside, np.ones(2 * _BESIDE + 1), "valid") - share) / np.maximum(n, 1.0)
-    is_heap = (share > smoothing.heap) & (share > _ABOVE * around)
+    is_heap = (share > smoothing.heap) & (share > _ABOVE * column.around)
     return ~is_heap & (share > 0.0)
 
 

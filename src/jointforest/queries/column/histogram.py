@@ -34,10 +34,9 @@ def histogram(weighed: WeighedEvidence, j: int, edges: np.ndarray, n_jobs: int |
         Rows sum to 1: what lies beyond the edges is in the first and the last bin. NaN where the evidence has
         probability 0.
     """
-    evidence = weighed.evidence
+    mass = weighed.mixed(lambda part, known: part.histogram(weighed.evidence, j, edges[1:-1], n_jobs, known))
     if weighed.model.schema.columns[j].is_categorical:
-        return weighed.mixed(lambda part, known: part.level_probability(evidence, j, n_jobs, known))
-    mass = weighed.mixed(lambda part, known: part.histogram(evidence, j, edges[1:-1], n_jobs, known))
+        return mass
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 
 
