@@ -1,6 +1,7 @@
 """Distances of columns: against the definitions and scipy, and a wrong column found by name."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
@@ -69,3 +70,14 @@ def test_a_column_of_numbers_that_the_rows_do_not_know_is_as_far_as_can_be() -> 
     schema = infer_schema(real)
     found = marginals(read_cells(schema, real, "table"), read_cells(schema, real * np.nan, "rows"))
     assert found.distance == {"x": 1.0} and found.missing == {"x": 1.0}
+
+
+def test_numbers_that_only_rounding_tells_apart_are_one() -> None:
+    real = pd.DataFrame({"x": np.repeat([0.1, 0.1 + 0.2, 0.7], 20)})
+    rows = pd.DataFrame({"x": np.repeat([0.1, 0.3, 0.7], 20)})
+    schema = infer_schema(real)
+    a, b = read_cells(schema, real, "table"), read_cells(schema, rows, "rows")
+    assert schema.columns[0].step > 0
+    assert marginals(a, b).distance["x"] == 0.0
+    off = pd.DataFrame({"x": np.repeat([0.1, 0.301, 0.7], 20)})  # a number beside the grid stays where it is
+    assert marginals(a, read_cells(schema, off, "rows")).distance["x"] > 0.3

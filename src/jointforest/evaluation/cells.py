@@ -8,7 +8,8 @@ import numpy as np
 
 from ..table.frames import encode
 from ..table.libraries import read
-from ..table.schema import Schema, near
+from ..table.restore import snapped
+from ..table.schema import Column, Schema, near
 
 
 class Cells(NamedTuple):
@@ -20,8 +21,8 @@ class Cells(NamedTuple):
     n_levels : int64 array (d,)
         0 in a column of numbers or dates; else one more than the greatest code.
     X : float64 array (n, d)
-        Numbers, NaN where missing; codes of levels, never NaN: after the levels of the schema come one for all levels
-        that it does not have, and one for missing cells.
+        Numbers, NaN where missing, on a column's grid without rounding (0.1 + 0.2 is 0.3); codes of levels, never
+        NaN: after the levels of the schema come one for all levels that it does not have, and one for missing cells.
     """
 
     names: tuple[str, ...]
@@ -41,7 +42,14 @@ def cells_of(schema: Schema, X: np.ndarray, unseen: np.ndarray) -> Cells:
     """Cells of encoded rows: X (n, d) and unseen (n, d) as `table.frames.encode` gives them."""
     counts = np.array([len(column.levels) + 2 if column.is_categorical else 0 for column in schema.columns])
     coded = np.where(unseen, counts - 2.0, np.where(np.isnan(X), counts - 1.0, X))
-    return Cells(schema.names, counts, np.where(counts > 0, coded, X))
+    numbers = np.column_stack([_on_grid(column, X[:, j]) for j, column in enumerate(schema.columns)])
+    return Cells(schema.names, counts, np.where(counts > 0, coded, numbers))
+
+
+def _on_grid(column: Column, x: np.ndarray) -> np.ndarray:
+    """Numbers (n,), those on the column's grid but for rounding as rows drawn have them."""
+    near_x = snapped(column, x)
+    return np.where(np.abs(x - near_x) <= 1e-6 * column.step, near_x, x)
 
 
 def read_rows(schema: Schema, frame: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
