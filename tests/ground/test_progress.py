@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import jointforest as jf
 from jointforest.ground import progress
 from jointforest.ground.threads import map_ordered
 
@@ -117,3 +118,11 @@ def test_no_bar(bars: list[Bar], terminal: Callable[[], Terminal], monkeypatch: 
     n = 1 if why == "one" else 5
     assert list(map_ordered(lambda i: i, [(i,) for i in range(n)], 1)) == list(range(n))
     assert bars == [] and err.getvalue() == ""
+
+
+@pytest.mark.parametrize("learner", [jf.AdversarialForest(5, random_state=0), jf.HiddenTreeForest(n_states=8)])
+def test_the_search_for_a_mode_has_a_bar(bars: list[Bar], terminal: Callable[[], Terminal], learner: Any) -> None:
+    joint = learner.fit(jf.datasets.load_penguins()).joint_
+    terminal()
+    joint.given(species="Gentoo").mode()
+    assert bars[-1].desc == "boxes at most: " and bars[-1].n >= 1 and bars[-1].closed

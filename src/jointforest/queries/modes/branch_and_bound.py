@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...ground.progress import bar
 from .bound_kernels import bound_halves, choose_cut, mixture_bound
 from .box import Box, halves
 from .problem import Problem
@@ -62,23 +63,25 @@ def search(
     at_least = math.log(len(problem.trees.root))
     total = mixture_bound(problem, leaf, log_bound, -math.inf)
     open_boxes, n, held, done = [(-total, 0, box, leaf, log_bound)], 0, len(leaf), -math.inf
-    while open_boxes and n < budget and held < _MOST_HELD and -open_boxes[0][0] > best + TOLERANCE:
-        total, _, box, leaf, log_bound = heapq.heappop(open_boxes)
-        held -= len(leaf)
-        j, cut, goes_left = choose_cut(problem, box, leaf, log_bound)
-        best = visit(problem.point.copy())
-        if j < 0:
-            done = max(done, -total)
-            continue
-        n += 1
-        floor = best - at_least + _NEGLIGIBLE
-        left, right = halves(problem.columns, box, j, cut, goes_left)
-        parts = bound_halves(problem, box, left, right, j, leaf, log_bound, floor)
-        for i, (side, kept, bound) in enumerate(((left, *parts[:2]), (right, *parts[2:]))):
-            total_here = min(mixture_bound(problem, kept, bound, floor), -total)
-            if total_here <= best + TOLERANCE:
-                done = max(done, total_here)
-            else:
-                held += len(kept)
-                heapq.heappush(open_boxes, (-total_here, 2 * n + i, side, kept, bound))
+    with bar(budget, "boxes at most") as step:
+        while open_boxes and n < budget and held < _MOST_HELD and -open_boxes[0][0] > best + TOLERANCE:
+            total, _, box, leaf, log_bound = heapq.heappop(open_boxes)
+            held -= len(leaf)
+            j, cut, goes_left = choose_cut(problem, box, leaf, log_bound)
+            best = visit(problem.point.copy())
+            if j < 0:
+                done = max(done, -total)
+                continue
+            n += 1
+            step()
+            floor = best - at_least + _NEGLIGIBLE
+            left, right = halves(problem.columns, box, j, cut, goes_left)
+            parts = bound_halves(problem, box, left, right, j, leaf, log_bound, floor)
+            for i, (side, kept, bound) in enumerate(((left, *parts[:2]), (right, *parts[2:]))):
+                total_here = min(mixture_bound(problem, kept, bound, floor), -total)
+                if total_here <= best + TOLERANCE:
+                    done = max(done, total_here)
+                else:
+                    held += len(kept)
+                    heapq.heappush(open_boxes, (-total_here, 2 * n + i, side, kept, bound))
     return max(done, -open_boxes[0][0]) if open_boxes else done

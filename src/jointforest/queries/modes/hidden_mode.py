@@ -7,6 +7,7 @@ from itertools import count
 
 import numpy as np
 
+from ...ground.progress import bar
 from ...ground.threads import one_blas_thread
 from ...hidden.hidden_trees import HiddenTrees
 from ...hidden.rows import sample
@@ -80,27 +81,29 @@ def _search(problem: CodeProblem, root: Box, found: _Found, budget: int) -> floa
         (-float(at_root.log_bound[0]), next(number), tuple(part[0] for part in root), at_root.star[0], at_root.loss[0])
     ]
     reached = -np.inf  # bounds of boxes that cannot be cut any more
-    while heap and budget > 0 and -heap[0][0] > found.best + TOLERANCE:
-        halves: list[Box] = []
-        parents: list[float] = []
-        while heap and budget > 0 and len(parents) < _AT_ONCE and -heap[0][0] > found.best + TOLERANCE:
-            minus, _, box, star, loss = heapq.heappop(heap)
-            j = int(loss.argmax())
-            if box[j].sum() < 2 or loss[j] <= 0.0:  # only rounding is left between the bound and its star
-                reached = max(reached, -minus)
-                continue
-            only = np.zeros_like(box[j])
-            only[star[j]] = True
-            for half in (only, box[j] & ~only):
-                halves.append((*box[:j], half, *box[j + 1 :]))
-                parents.append(-minus)
-            budget -= 1
-        if not halves:
-            break
-        boxes = tuple(np.stack([half[j] for half in halves]) for j in range(len(root)))
-        new = bounds(problem, boxes)
-        found.add(new.star)
-        log_bound = np.minimum(new.log_bound, parents)
-        for i in np.flatnonzero(log_bound > found.best + TOLERANCE).tolist():
-            heapq.heappush(heap, (-float(log_bound[i]), next(number), halves[i], new.star[i], new.loss[i]))
+    with bar(budget, "boxes at most") as step:
+        while heap and budget > 0 and -heap[0][0] > found.best + TOLERANCE:
+            halves: list[Box] = []
+            parents: list[float] = []
+            while heap and budget > 0 and len(parents) < _AT_ONCE and -heap[0][0] > found.best + TOLERANCE:
+                minus, _, box, star, loss = heapq.heappop(heap)
+                j = int(loss.argmax())
+                if box[j].sum() < 2 or loss[j] <= 0.0:  # only rounding is left between the bound and its star
+                    reached = max(reached, -minus)
+                    continue
+                only = np.zeros_like(box[j])
+                only[star[j]] = True
+                for half in (only, box[j] & ~only):
+                    halves.append((*box[:j], half, *box[j + 1 :]))
+                    parents.append(-minus)
+                budget -= 1
+                step()
+            if not halves:
+                break
+            boxes = tuple(np.stack([half[j] for half in halves]) for j in range(len(root)))
+            new = bounds(problem, boxes)
+            found.add(new.star)
+            log_bound = np.minimum(new.log_bound, parents)
+            for i in np.flatnonzero(log_bound > found.best + TOLERANCE).tolist():
+                heapq.heappush(heap, (-float(log_bound[i]), next(number), halves[i], new.star[i], new.loss[i]))
     return max(found.best + TOLERANCE if not heap else -heap[0][0], reached, found.best)
