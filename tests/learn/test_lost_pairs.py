@@ -70,6 +70,25 @@ def test_the_pair_is_named_and_auto_keeps_it() -> None:
         assert near == pytest.approx(frame["b"][frame["a"] > 1.0].mean(), rel=0.1)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_only_correlations_show_is_named(sign: int) -> None:
+    """Pairs beside others, of which a tree keeps the eighths but not what is inside them."""
+    rng = np.random.default_rng(0)
+    made = {}
+    for k in range(3):
+        a, noise = rng.normal(size=(2, 8_000))
+        made |= {f"a{k}": 1e140 * a, f"b{k}": sign * (0.9 * a + math.sqrt(0.19) * noise)}
+    frame = pd.DataFrame(made)
+    with pytest.warns(jf.LostPairsWarning):
+        joint = jf.JointTree(random_state=0).fit(frame).joint_
+    drawn = joint.sample(50_000, random_state=1)
+    lost = {(pair.a, pair.b): pair for pair in lost_of(frame, joint)}
+    assert lost
+    for pair in lost.values():
+        table, kept = (float(np.corrcoef(x[pair.a] / 1e140, x[pair.b])[0, 1]) for x in (frame, drawn))
+        assert pair.table == pytest.approx(sign * table, abs=0.02) and pair.joint == pytest.approx(sign * kept, abs=0.05)
+
+
 def test_an_adversarial_forest_says_so_too() -> None:
     with pytest.warns(jf.LostPairsWarning, match="'a' and 'b'"):
         jf.AdversarialForest(3, max_leaf_nodes=8, max_iters=0, random_state=0).fit(blocks(1_000))

@@ -21,6 +21,7 @@ from .base import Rows
 
 N_BINS = 64
 """Most codes of a numeric column."""
+_FINE_ENDS = 1.0  # of codes: in heavy tails lies most of a correlation
 LEAF_NODES = 120
 """Leaves of a tree of an adversarial forest, unless the user says otherwise."""
 
@@ -47,7 +48,7 @@ class CodedRows(NamedTuple):
 
 def coded(rows: Rows, weight: np.ndarray | None = None) -> CodedRows:
     """The rows on each column's own scale; their weights (n,) count in it."""
-    scales = tuple(learn_scale(c, rows.X[:, j], weight, N_BINS) for j, c in enumerate(rows.schema.columns))
+    scales = tuple(learn_scale(c, rows.X[:, j], weight, N_BINS, _FINE_ENDS) for j, c in enumerate(rows.schema.columns))
     codes = np.column_stack([codes_of(scale, rows.X[:, j])[0] for j, scale in enumerate(scales)])
     columns = tuple(_code_column(c, scale) for c, scale in zip(rows.schema.columns, scales, strict=True))
     schema = Schema(columns, rows.schema.frame)

@@ -38,14 +38,16 @@ def lost_pairs(model: Model, X: np.ndarray, weight: np.ndarray | None, n_jobs: i
     """The strong pairs of rows X (n, d), of weights (n,) or None, that ``model`` does not keep, the worst first.
 
     Held against the joint are the pairs of the table's Chow-Liu tree, so that every block of columns is looked at. The
-    dependence of two columns is sqrt(1 - exp(-2 I)), I the mutual information of their codes, few a column: for normal
-    columns their correlation. A pair is lost if it falls by more than `DROP`, three standard errors of both aside.
+    dependence of two columns is sqrt(1 - exp(-2 I)), I the mutual information of their codes, few a column; of two
+    numbers also their correlation, which for normal columns is the same. A pair is lost if either falls by more than
+    `DROP`, three standard errors of both estimates aside.
     """
     if X.shape[1] < 2:
         return []
     taken = np.sort(np.random.default_rng(0).permutation(len(X))[:ROWS])
     X, weight = X[taken], None if weight is None else weight[taken]
     drawn = sample(model, build(model.schema), ROWS, 0, False, n_jobs)
+    names, is_number = model.schema.names, [not column.is_categorical for column in model.schema.columns]
     classes, size = _classes(model.schema, X, drawn)
     table, joint = mutual_information(classes[: len(X)], size, weight), mutual_information(classes[len(X) :], size)
     order, parent = spanning_tree(table)
@@ -53,12 +55,15 @@ def lost_pairs(model: Model, X: np.ndarray, weight: np.ndarray | None, n_jobs: i
     for a, b in zip(order[1:].tolist(), order[parent[1:]].tolist(), strict=True):
         together = ~np.isnan(X[:, [a, b]]).any(axis=1)
         ways = float((size[a] - 1) * (size[b] - 1))
-        least = _as_correlation(table[a, b] - _SIGMAS * _error(table[a, b], ways, int(together.sum())))
-        most = _as_correlation(joint[a, b] + _SIGMAS * _error(joint[a, b], ways, ROWS))
-        first, second = sorted((model.schema.names[a], model.schema.names[b]))
-        pair = LostPair(first, second, _as_correlation(table[a, b]), _as_correlation(joint[a, b]))
-        if pair.table >= STRONG and least - most > DROP:
-            found.append(pair)
+        asked = [(_by_information(table[a, b], ways, int(together.sum())), _by_information(joint[a, b], ways, ROWS))]
+        if is_number[a] and is_number[b]:
+            both = _by_correlation(X[:, a], X[:, b], weight), _by_correlation(drawn[:, a], drawn[:, b], None)
+            asked.append(both if both[0].value >= 0 else (both[0].negative(), both[1].negative()))
+        first, second = sorted((names[a], names[b]))
+        for seen, kept in asked:
+            if seen.value >= STRONG and seen.least - kept.most > DROP:
+                found.append(LostPair(first, second, seen.value, kept.value))
+                break
     return sorted(found, key=lambda pair: (pair.joint - pair.table, pair.a, pair.b))
 
 
@@ -86,14 +91,49 @@ def _cuts(x: np.ndarray, n: int) -> np.ndarray:
     return np.unique(np.concatenate([ends, np.nextafter(heaps, -np.inf)]))
 
 
-def _error(information: float, ways: float, n: int) -> float:
-    """Standard error of the mutual information of n rows: half that of a chi-square with ``ways`` degrees, over n."""
-    return float(np.sqrt(2.0 * (ways + 4.0 * n * information)) / (2.0 * max(n, 1)))
+class _Dependence(NamedTuple):
+    """An estimate as a correlation of normal columns, and how little and how much it may be."""
+
+    value: float
+    least: float
+    most: float
+
+    def negative(self) -> _Dependence:
+        return _Dependence(-self.value, -self.most, -self.least)
+
+
+def _by_information(information: float, ways: float, n: int) -> _Dependence:
+    """From mutual information; its standard error is half that of a chi-square with ``ways`` degrees, over n rows."""
+    error = float(np.sqrt(2.0 * (ways + 4.0 * n * information)) / (2.0 * max(n, 1)))
+    return _Dependence(*(_as_correlation(information + k * error) for k in (0.0, -_SIGMAS, _SIGMAS)))
 
 
 def _as_correlation(information: float) -> float:
     """Correlation of two normal columns of this mutual information."""
     return float(np.sqrt(-np.expm1(-2.0 * max(information, 0.0))))
+
+
+def _by_correlation(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> _Dependence:
+    """The correlation of the known cells of two columns of numbers (n,); 0 where one is constant.
+
+    Its standard error is that of its influence function, so that tails of few rows count as what they are.
+    """
+    both = ~np.isnan(x) & ~np.isnan(y)
+    w = np.ones(int(both.sum())) if weight is None else weight[both]
+    if not w.sum() > 0.0:
+        return _Dependence(0.0, 0.0, 0.0)
+    w = w / w.sum()
+    z = np.array([x[both], y[both]])
+    z = z / np.maximum(np.abs(z).max(axis=1, keepdims=True), 1e-300)  # nothing overflows
+    z = z - (z @ w)[:, None]
+    sd = np.sqrt(z**2 @ w)
+    if np.any(sd <= 1e-12):
+        return _Dependence(0.0, 0.0, 0.0)
+    z /= sd[:, None]
+    r = float((z[0] * z[1]) @ w)
+    influence = z[0] * z[1] - 0.5 * r * (z**2).sum(axis=0)
+    error = float(np.sqrt((w * influence) @ (w * influence)))
+    return _Dependence(r, r - _SIGMAS * error, r + _SIGMAS * error)
 
 
 def warn_lost_pairs(pairs: list[LostPair], other_leaf: bool) -> None:

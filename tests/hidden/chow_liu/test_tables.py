@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -33,13 +34,18 @@ def test_leaf_counts() -> None:
 
 def test_neighbours_keep_the_marginal_and_spare_what_is_common() -> None:
     marginal = np.array([0.02, 0.03, 0.6, 0.02, 0.03, 0.3])
-    move = tables.neighbours(marginal, 0.04)
+    move = tables.neighbours(marginal, 0.2)
     np.testing.assert_allclose(move.sum(axis=1), 1.0)
     for i, j in ((0, 1), (2, 3), (1, 2)):
-        at = [math.fsum(marginal[:k]) + marginal[k] / 2 for k in range(6)]
-        kernel = [marginal[k] * math.exp(-0.5 * ((at[i] - at[k]) / 0.04) ** 2) for k in range(6)]
+        at = [NormalDist().inv_cdf(math.fsum(marginal[:k]) + marginal[k] / 2) for k in range(6)]
+        kernel = [marginal[k] * math.exp(-0.5 * ((at[i] - at[k]) / 0.2) ** 2) for k in range(6)]
         assert move[i, j] == pytest.approx(kernel[j] / math.fsum(kernel))
-    assert move[2, 2] > 0.999 and move[0, 1] > 0.4
+    assert move[2, 2] > 0.999 and move[3, 4] > 0.5
+
+
+def test_neighbours_of_a_tail_lie_far_apart() -> None:
+    move = tables.neighbours(np.full(100, 0.01), 0.1)
+    assert move[99, 98] < 0.01 and move[50, 51] > 0.09
 
 
 @pytest.mark.parametrize("is_ordered", [False, True])

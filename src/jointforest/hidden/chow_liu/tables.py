@@ -12,8 +12,8 @@ PAIR_ROWS = 30.0
 """Rows added to the codes of a child given each code of its parent in a leaf: the table's pairs, tilted."""
 _TABLE_ROWS = (0.3, 3.0, 30.0, 200.0, 1_000.0)  # rows of the neighbours' pairs added to each code of the parent
 _FLOOR = 0.1  # rows of the child's marginal added to them
-_PAIR_WIDTH = 0.04  # neighbours in the table's pairs, in shares of the column
-_LEAF_WIDTH = 0.02  # and in the marginals of leaves
+_PAIR_WIDTH = 0.2  # neighbours in the table's pairs, in normal scores of the column
+_LEAF_WIDTH = 0.1  # and in the marginals of leaves
 _ROUNDS = 4  # turns of tilting; a further one changes little
 
 
@@ -76,9 +76,12 @@ def _given(count: np.ndarray, smooth: np.ndarray, rows: float) -> np.ndarray:
 def neighbours(marginal: np.ndarray, width: float) -> np.ndarray:
     """Where the rows of each ordered code go when they are smoothed, (K, K): rows sum to 1.
 
-    A normal kernel on the column's cumulative share, in which a common value is far from its neighbours.
+    A normal kernel on the column's normal scores: a common value is far from its neighbours, and so are the few rows of
+    a tail, which lie far apart.
     """
-    at = np.cumsum(marginal) - 0.5 * marginal
+    from scipy.special import ndtri
+
+    at = ndtri(np.clip((np.cumsum(marginal) - 0.5 * marginal) / marginal.sum(), 1e-12, 1.0 - 1e-12))
     kernel = np.exp(-0.5 * ((at[:, None] - at) / width) ** 2) * marginal
     return np.asarray(kernel / kernel.sum(axis=1, keepdims=True))
 
