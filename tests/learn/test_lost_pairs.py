@@ -86,7 +86,8 @@ def test_what_only_correlations_show_is_named(sign: int) -> None:
     assert lost
     for pair in lost.values():
         table, kept = (float(np.corrcoef(x[pair.a] / 1e140, x[pair.b])[0, 1]) for x in (frame, drawn))
-        assert pair.table == pytest.approx(sign * table, abs=0.02) and pair.joint == pytest.approx(sign * kept, abs=0.05)
+        assert pair.table == pytest.approx(sign * table, abs=0.02)
+        assert pair.joint == pytest.approx(sign * kept, abs=0.05)
 
 
 def test_an_adversarial_forest_says_so_too() -> None:
