@@ -115,6 +115,14 @@ def test_independent_columns_lose_nothing(n: int) -> None:
     assert lost_of(frame, joint) == []
 
 
+def test_correlations_of_few_known_cells_are_chance() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 12))).add_prefix("x")
+    frame.iloc[5:, 1:] = np.nan
+    assert np.abs(np.corrcoef(frame[:5].T) - np.eye(12)).max() > 0.95
+    assert lost_of(frame, jf.JointTree(max_depth=1, random_state=0).fit(frame).joint_) == []
+
+
 def test_rows_count_by_their_weights() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 2_000))

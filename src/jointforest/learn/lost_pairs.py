@@ -116,7 +116,8 @@ def _as_correlation(information: float) -> float:
 def _by_correlation(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> _Dependence:
     """The correlation of the known cells of two columns of numbers (n,); 0 where one is constant.
 
-    Its standard error is that of its influence function, so that tails of few rows count as what they are.
+    Its standard error, of Fisher's z, is that of the influence function, so that tails of few rows count as what they
+    are, and no less than that of normal columns.
     """
     both = ~np.isnan(x) & ~np.isnan(y)
     w = np.ones(int(both.sum())) if weight is None else weight[both]
@@ -130,10 +131,10 @@ def _by_correlation(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> 
     if np.any(sd <= 1e-12):
         return _Dependence(0.0, 0.0, 0.0)
     z /= sd[:, None]
-    r = float((z[0] * z[1]) @ w)
-    influence = z[0] * z[1] - 0.5 * r * (z**2).sum(axis=0)
-    error = float(np.sqrt((w * influence) @ (w * influence)))
-    return _Dependence(r, r - _SIGMAS * error, r + _SIGMAS * error)
+    r = float(np.clip((z[0] * z[1]) @ w, -1.0 + 1e-12, 1.0 - 1e-12))
+    influence = w * (z[0] * z[1] - 0.5 * r * (z**2).sum(axis=0))
+    error = max(np.sqrt(influence @ influence) / (1.0 - r * r), 1.0 / np.sqrt(max(1.0 / (w @ w) - 3.0, 1e-12)))
+    return _Dependence(*np.tanh(np.arctanh(r) + _SIGMAS * error * np.array([0.0, -1.0, 1.0])).tolist())
 
 
 def warn_lost_pairs(pairs: list[LostPair], other_leaf: bool) -> None:
