@@ -25,7 +25,7 @@ class Arrival(NamedTuple):
     leaf_of : int32 array (T, n)
         Leaf (0..L-1) in which each row ends, in each tree; -1 for a row that ends in none, which has no weight.
     weight : float64 array (T, n)
-        How much each row counts in each tree; 0 is out of bag.
+        How much each row counts in each tree; 0 is out of bag. Trees may share one row of it.
     """
 
     trees: Trees
@@ -56,10 +56,10 @@ def arrive(
         for tree, node, w, some in zip(trees, leaf_node, weight, counted, strict=True)
     ]
     forest = join(columns, ranks, list(trees), rows_at)
-    leaf_of = [
-        np.where(node >= 0, forest.leaf[node + first], -1) for node, first in zip(leaf_node, forest.root, strict=True)
-    ]
-    return Arrival(forest, np.array(leaf_of, dtype=np.int32), np.array(weight))
+    leaf_of = np.empty((len(trees), len(leaf_node[0])), dtype=np.int32)
+    for out, node, first in zip(leaf_of, leaf_node, forest.root, strict=True):
+        out[:] = np.where(node >= 0, forest.leaf[node + first], -1)
+    return Arrival(forest, leaf_of, np.asarray(weight))
 
 
 def first_leaves(trees: Trees) -> np.ndarray:
@@ -82,7 +82,8 @@ def settle(
 ) -> tuple[RankTree, np.ndarray]:
     """Prune a tree until enough rows end in each leaf; the pruned tree, and the node (int32, n) in which each row ends.
 
-    Rows that miss a split value take a side by a draw, so they may end elsewhere after each pruning.
+    Rows that miss a split value take a side by a draw, so they may end elsewhere after each pruning; without missing
+    cells only the rows of the leaves that are gone do.
 
     Parameters
     ----------
@@ -96,10 +97,16 @@ def settle(
         Random stream of the draws.
     """
     node = find_leaves(tree, codes, seed, number)
+    is_complete = int(codes.min(initial=0)) >= 0
     while True:
         rows_at = np.bincount(node[counts], minlength=len(tree.feature))
-        pruned = prune(tree, rows_at, min_rows)
+        pruned, new = prune(tree, rows_at, min_rows)
         if len(pruned.feature) == len(tree.feature):
             return tree, node
         tree = pruned
-        node = find_leaves(tree, codes, seed, number)
+        if is_complete:
+            node = new[node]
+            moved = np.flatnonzero(node < 0)
+            node[moved] = find_leaves(tree, np.ascontiguousarray(codes[:, moved]), seed, number)
+        else:
+            node = find_leaves(tree, codes, seed, number)

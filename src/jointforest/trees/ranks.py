@@ -22,9 +22,9 @@ class Ranks(NamedTuple):
     codes : int32 array (d, n)
         Rank of the value (numeric) or level (categorical); -1 where missing.
     n_codes : int32 array (d,)
-        Number of distinct values of the column, or of its levels.
+        Number of ranked values of the column, or of its levels.
     value_start : int64 array (d + 1,)
-        The distinct values of column j, ascending, are ``values[value_start[j]:value_start[j + 1]]`` (none if
+        The ranked values of column j, distinct, ascending, are ``values[value_start[j]:value_start[j + 1]]`` (none if
         categorical).
     values : float64 array
     """
@@ -45,8 +45,23 @@ def snap(columns: Columns, X: np.ndarray) -> np.ndarray:
     return X
 
 
-def rank(columns: Columns, X: np.ndarray) -> Ranks:
-    """Ranks of the cells of X (n, d), NaN where missing; grid columns must be snapped."""
+def between(low: np.ndarray, high: np.ndarray, step: np.ndarray | float, origin: np.ndarray | float) -> np.ndarray:
+    """Thresholds between pairs of values, ``low <= threshold < high``: halfway; on a grid the cell edge next to it."""
+    middle = low / 2 + high / 2
+    middle = np.where((middle >= low) & (middle < high), middle, low)
+    grid = np.asarray(step) > 0
+    safe = np.where(grid, step, 1.0)
+    cell_low, cell_high = (np.rint((np.where(grid, x, 0.0) - origin) / safe) for x in (low, high))
+    edge = origin + step * (cell_low + np.floor((cell_high - cell_low - 1) / 2) + 0.5)
+    return np.where(grid, edge, middle)
+
+
+def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ranks:
+    """Ranks of the cells of X (n, d), NaN where missing; grid columns must be snapped.
+
+    Ranked are the values of all rows, or of ``rows`` (numbers, (m,)): then a cell of another row has the rank of the
+    value on its side of every threshold `between` two neighbours, so that it goes where a split of these sends it.
+    """
     n, d = X.shape
     codes = np.empty((d, n), dtype=np.int32)
     n_codes = np.zeros(d, dtype=np.int32)
@@ -59,10 +74,15 @@ def rank(columns: Columns, X: np.ndarray) -> Ranks:
             codes[j, known] = X[known, j].astype(np.int32)
             n_codes[j] = columns.level_start[slot + 1] - columns.level_start[slot]
             values.append(np.empty(0))
+            continue
+        if rows is None:
+            distinct, codes[j, known] = np.unique(X[known, j], return_inverse=True)
         else:
-            distinct, inverse = np.unique(X[known, j], return_inverse=True)
-            codes[j, known] = inverse
-            n_codes[j] = len(distinct)
-            values.append(distinct)
+            distinct = np.unique(X[rows[known[rows]], j])
+            slot = columns.slot[j]
+            thresholds = between(distinct[:-1], distinct[1:], columns.step[slot], columns.origin[slot])
+            codes[j, known] = np.searchsorted(thresholds, X[known, j])
+        n_codes[j] = len(distinct)
+        values.append(distinct)
     start = np.concatenate([[0], np.cumsum([len(v) for v in values])]).astype(np.int64)
     return Ranks(codes, n_codes, start, np.concatenate(values) if values else np.empty(0))

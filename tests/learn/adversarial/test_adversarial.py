@@ -213,8 +213,9 @@ def test_rounds_end_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
         assert said == list(enumerate(found))
 
 
-def test_pruned_leaves_have_enough_kept_rows() -> None:
-    frame = make_frame(150, missing=0.1)
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_pruned_leaves_have_enough_kept_rows(missing: float) -> None:
+    frame = make_frame(150, missing=missing)
     _, ranks = ranked(frame)
     forest, _ = run_rounds(frame, max_iters=1)
     keep = ~forest.drawn
@@ -223,6 +224,7 @@ def test_pruned_leaves_have_enough_kept_rows() -> None:
         count = np.bincount(pruned.leaf_node[t][keep[t]], minlength=len(tree.left))
         assert (count[tree.left < 0] >= 5).all()
         assert (tree.left[pruned.leaf_node[t]] < 0).all()
+        assert (pruned.leaf_node[t] == find_leaves(tree, ranks.codes, pruned.seed, pruned.number + t)).all()
         assert len(tree.left) <= len(forest.trees[t].left)
     assert max(len(t.left) for t in pruned.trees) > 1
 
@@ -435,12 +437,12 @@ def test_settings_give_models_that_pass_their_checks(frame: pd.DataFrame, settin
         ({"max_features": 0}, "max_features must be"),
         ({"max_features": 1.5}, "max_features must be"),
         ({"max_features": True}, "max_features must be"),
-        ({"max_samples": 0}, "max_samples=0 draws 0 rows a tree; expected 1 to 240"),
-        ({"max_samples": 241}, "max_samples=241 draws 241 rows a tree"),
-        ({"max_samples": 1.1}, "max_samples=1.1 draws"),
-        ({"max_samples": "half"}, "max_samples must be a number"),
-        ({"max_samples": -1}, "max_samples must be a number at least 0"),
-        ({"max_samples": 1.0, "bootstrap": False}, "none is left to judge the rounds by; use less"),
+        ({"max_samples": 0}, r"max_samples must be a whole number >= 1, a share in \(0, 1\] or None, got 0"),
+        ({"max_samples": 0.0}, "max_samples must be a whole number >= 1"),
+        ({"max_samples": 1.1}, "max_samples must be a whole number >= 1"),
+        ({"max_samples": "half"}, "max_samples must be a whole number >= 1"),
+        ({"max_samples": -1}, "max_samples must be a whole number >= 1"),
+        ({"max_samples": True}, "max_samples must be a whole number >= 1"),
         ({"delta": -0.1}, "delta must be a number between 0 and 0.5"),
         ({"delta": 0.6}, "delta must be a number between 0 and 0.5"),
         ({"max_iters": -1}, "max_iters must be 'auto' or a whole number at least 0"),

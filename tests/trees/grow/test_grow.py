@@ -686,10 +686,17 @@ def test_pruning_against_a_recursive_version(seed: int, least: int) -> None:
     table = Table(seed, missing=0.1)
     tree = table.grow()
     rows_at = np.bincount(find_leaves(tree, table.ranks.codes, 7, 3)[table.y == 1], minlength=len(tree.left))
-    small = prune(tree, rows_at, least)
+    small, number = prune(tree, rows_at, least)
     _, expected = slowly_pruned(tree, 0, rows_at, least)
     assert as_nested(small, 0) == nested_slowly(tree, expected)
     check_structure(table.node_table([small], [find_leaves(small, table.ranks.codes, 7, 3)]))
+    kept = np.flatnonzero(number >= 0)
+    assert sorted(number[kept]) == list(range(len(small.left)))
+    assert (number[(tree.left < 0) & (rows_at >= least)] >= 0).all()
+    assert (number[(tree.left < 0) & (rows_at < least)] < 0).all() or len(small.left) == 1
+    split = kept[small.left[number[kept]] >= 0]
+    assert (small.feature[number[split]] == tree.feature[split]).all()
+    assert (small.share_left[number[kept]] == tree.share_left[kept]).all()
     if least == 1000:
         assert len(small.left) == 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,39 @@ from ...model.model import Model, of_forest, of_part
 from ...table.build_evidence import build
 from ...table.evidence import Evidence
 from ...table.frames import encode
-from ...trees.ranks import Ranks, rank
+from ...trees.ranks import rank
 from ..arrival import Arrival, arrive
 from ..base import FOREST, LEAVES, Rows, TableLearner
 from ..checks import count_features, warn_leaf_size
 from ..chow_liu import LEAF_NODES, chow_liu_part, coded
 from ..densities import learn_densities
-from .rounds import Discriminator, RoundSettings, prune_forest, run
+from .rounds import RoundSettings, prune_forest, run
+from .samples import take_samples
 
 ROUNDS = 10
 """Most rounds after the first, unless the user says otherwise."""
+MAX_SAMPLES = 200_000
+"""Rows that trees are grown on, at most, unless the user says otherwise."""
+SHARE = 0.632
+"""Share of the rows, real and synthetic, that each tree draws where it draws without replacement."""
+
+
+class _Grown(NamedTuple):
+    """A forest, and the rows that count in its leaves.
+
+    Attributes
+    ----------
+    filled : Arrival
+        The rows that fill leaves.
+    in_bag : Arrival or None
+        The rows that each tree drew; None unless they are asked for.
+    drawn : bool array (T, n)
+        Which these are; without columns where nobody reads it.
+    """
+
+    filled: Arrival
+    in_bag: Arrival | None
+    drawn: np.ndarray
 
 
 class AdversarialForest(TableLearner):
@@ -48,10 +71,11 @@ class AdversarialForest(TableLearner):
     max_leaf_nodes : "auto", int or None
         Most leaves of each tree; the best splits are made first. "auto": None, but 120 where ``leaf="chow_liu"``.
     bootstrap : bool
-        Whether each tree is grown on rows drawn with replacement, or on a subsample drawn without.
+        Whether each tree is grown on rows drawn with replacement, as many as there are real and synthetic ones, or on
+        0.632 of them drawn without.
     max_samples : int, float or None
-        Number (or share) of the real and synthetic rows drawn for each tree; None: as many as there are with
-        ``bootstrap``, else 0.632 of them.
+        Most rows (or share of the rows) that trees are grown on, as many synthetic ones beside them; None: all. Rows
+        drawn at random once, for all trees; all rows of the table fill the leaves, prune them and weigh them.
     delta : float
         Rounds end when the out-of-bag accuracy is at most ``0.5 + delta``.
     max_iters : "auto" or int
@@ -125,7 +149,11 @@ class AdversarialForest(TableLearner):
         **FOREST,
         "min_samples_leaf": (Number(1, whole=True),),
         "max_leaf_nodes": ("auto", *FOREST["max_leaf_nodes"]),
-        "max_samples": (Number(0), None),
+        "max_samples": (
+            Number(1, whole=True, text="a whole number >= 1"),
+            Number(0, 1, without="low", text="a share in (0, 1]"),
+            None,
+        ),
         "delta": (Number(0, 0.5),),
         "max_iters": ("auto", Number(0, whole=True)),
         "leaf": ("normal", "normal_moments", "normal_mle", "uniform", "quantile", "chow_liu"),
@@ -142,7 +170,7 @@ class AdversarialForest(TableLearner):
         max_depth: int | None = None,
         max_leaf_nodes: int | str | None = "auto",
         bootstrap: bool = True,
-        max_samples: int | float | None = None,
+        max_samples: int | float | None = MAX_SAMPLES,
         delta: float = 0.1,
         max_iters: int | str = "auto",
         early_stop: bool = True,
@@ -196,60 +224,51 @@ class AdversarialForest(TableLearner):
     def _learn(self, rows: Rows, frame: Any, weight: np.ndarray | None, seed: int) -> Model:
         if self.leaf == "chow_liu":
             table = coded(rows, weight)
-            ranks = rank(table.rows.columns, table.rows.X)
-            forest, _, used = self._grow(table.rows, ranks, weight, seed)
-            arrival = _arrival(table.rows, ranks, forest, used, weight)
-            return of_part(chow_liu_part(table, arrival, self.epsilon, self.n_jobs))
-        ranks = rank(rows.columns, rows.X)
-        forest, drawn, used = self._grow(rows, ranks, weight, seed)
+            return of_part(chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs))
+        grown = self._grow(rows, weight, seed)
         cells = prepare(rows.columns, rows.X)
-        model = self._densities(rows, cells, _arrival(rows, ranks, forest, used, weight))
-        if self.oob_score:
-            in_bag = self._densities(rows, cells, _arrival(rows, ranks, forest, drawn, weight))
+        model = self._densities(rows, cells, grown.filled)
+        if grown.in_bag is not None:
+            in_bag = self._densities(rows, cells, grown.in_bag)
             evidence = build(rows.schema, encode(rows.schema, frame)[0])
-            self.oob_log_density_ = _oob_log_density(in_bag, evidence, drawn, self.n_jobs)
+            self.oob_log_density_ = _oob_log_density(in_bag, evidence, grown.drawn, self.n_jobs)
         return of_forest(model)
 
-    def _grow(
-        self, rows: Rows, ranks: Ranks, weight: np.ndarray | None, seed: int
-    ) -> tuple[Discriminator, np.ndarray, np.ndarray]:
-        """The generator of the last round, pruned; rows each tree drew, and rows that fill its leaves, bool (T, n)."""
+    def _grow(self, rows: Rows, weight: np.ndarray | None, seed: int) -> _Grown:
+        """The generator of the last round, pruned, and where the rows end in it."""
         n = len(rows.X)
         warn_leaf_size(self.min_samples_leaf, n)
-        grown_on, estimated_on = self._split_rows(n, seed)
-        if weight is not None:  # trees are grown on rows drawn in proportion to their weights, evenly
-            grown_on = grown_on[_evenly(weight[grown_on], seed)]
+        sample = take_samples(n, weight, self.leaf_rows == "honest", self.max_samples, seed)
+        ranks = rank(rows.columns, rows.X, sample.growing if sample.is_part else None)
         growing = (
             ranks
-            if len(grown_on) == n and weight is None
-            else ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, grown_on]))
+            if len(sample.growing) == n and weight is None
+            else ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, sample.growing]))
         )
-        forest, self.oob_accuracy_ = run(rows.schema, growing, self._round_settings(len(grown_on)), seed, self._report)
-        drawn = np.zeros((self.n_estimators, n), dtype=bool)
-        for mine, of_tree in zip(drawn, forest.drawn, strict=True):
-            mine[grown_on[of_tree]] = True
-        used = np.broadcast_to(estimated_on, drawn.shape) if self.leaf_rows != "oob" else ~drawn
+        forest, self.oob_accuracy_ = run(
+            rows.schema, growing, self._round_settings(len(sample.growing)), seed, self._report
+        )
+        by_oob, T = self.leaf_rows == "oob", self.n_estimators
+        drawn = np.zeros((T, n if by_oob or self.oob_score else 0), dtype=bool)
+        if by_oob or self.oob_score:
+            for mine, of_tree in zip(drawn, forest.drawn, strict=True):
+                mine[sample.growing[of_tree]] = True
+        used = ~drawn if by_oob else np.broadcast_to(sample.filling, (T, n))
         if not used.any(axis=1).all():
             raise ValueError(
                 f"leaf_rows='oob' leaves a tree without rows: only {n} rows and every one drawn; "
-                "use leaf_rows='all', or max_samples below 1"
+                "use leaf_rows='all', or bootstrap=False"
             )
-        return prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs), drawn, used
+        forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs)
+
+        def arrival(counts: np.ndarray) -> Arrival:
+            counted = np.multiply(counts, 1.0 if weight is None else weight)
+            return arrive(rows.columns, ranks, forest.trees, forest.leaf_node, np.broadcast_to(counted, (T, n)))
+
+        return _Grown(arrival(used if by_oob else sample.filling), arrival(drawn) if self.oob_score else None, drawn)
 
     def _round_settings(self, n: int) -> RoundSettings:
         """Settings of the rounds on n real (and n synthetic) rows."""
-        draws = self.max_samples if self.max_samples is not None else (1.0 if self.bootstrap else 0.632)
-        n_draws = round(draws * 2 * n) if isinstance(draws, float) else int(draws)
-        if not 1 <= n_draws <= 2 * n:
-            raise ValueError(
-                f"max_samples={self.max_samples!r} draws {n_draws} rows a tree; "
-                f"expected 1 to {2 * n}, the real and the synthetic ones"
-            )
-        if not self.bootstrap and n_draws == 2 * n and self._rounds() > 0:
-            raise ValueError(
-                f"max_samples={self.max_samples!r} with bootstrap=False draws every row for every tree: none is left "
-                "to judge the rounds by; use less, or bootstrap=True, or max_iters=0"
-            )
         return RoundSettings(
             n_estimators=self.n_estimators,
             min_samples_leaf=self.min_samples_leaf,
@@ -257,7 +276,7 @@ class AdversarialForest(TableLearner):
             max_depth=self.max_depth,
             max_leaf_nodes=self._leaf_nodes(),
             bootstrap=self.bootstrap,
-            n_draws=n_draws,
+            n_draws=2 * n if self.bootstrap else round(SHARE * 2 * n),
             delta=self.delta,
             max_iters=self._rounds(),
             early_stop=self.early_stop,
@@ -276,20 +295,6 @@ class AdversarialForest(TableLearner):
             return LEAF_NODES if self.leaf == "chow_liu" else None
         return self.max_leaf_nodes
 
-    def _split_rows(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows that grow trees (indices), and rows that estimate densities (bool (n,))."""
-        if self.leaf_rows != "honest":
-            return np.arange(n), np.ones(n, dtype=bool)
-        if n < 2:
-            raise ValueError(
-                "leaf_rows='honest' needs at least 2 rows: one half grows the trees, the other fills the leaves"
-            )
-        order = np.random.default_rng([seed, 0, 1]).permutation(n)  # tree t draws its rows by [seed, t]
-        grown_on = np.sort(order[: n // 2])
-        estimated_on = np.ones(n, dtype=bool)
-        estimated_on[grown_on] = False
-        return grown_on, estimated_on
-
     def _densities(self, rows: Rows, cells: Table, arrival: Arrival) -> Forest:
         """The forest of independent columns in leaves, whose densities are estimated on the rows that arrive there."""
         settings = Settings(
@@ -301,19 +306,6 @@ class AdversarialForest(TableLearner):
         """One line a round."""
         if self.verbose:
             write_line(f"round {turn}: out-of-bag accuracy {accuracy:.4f}")
-
-
-def _evenly(weight: np.ndarray, seed: int) -> np.ndarray:
-    """Numbers of n rows, drawn at even distances along their weights (n,): each as often as its own, but for one."""
-    n = len(weight)
-    at = (np.arange(n) + np.random.default_rng([seed, 0, 2]).random()) * (weight.sum() / n)
-    return np.minimum(np.searchsorted(np.cumsum(weight), at, side="right"), n - 1)
-
-
-def _arrival(rows: Rows, ranks: Ranks, forest: Discriminator, used: np.ndarray, weight: np.ndarray | None) -> Arrival:
-    """The trees, and where the rows ``used`` (bool (T, n)) of each end in it."""
-    counted = used.astype(np.float64) if weight is None else used * weight
-    return arrive(rows.columns, ranks, forest.trees, forest.leaf_node, counted)
 
 
 def _oob_log_density(model: Forest, evidence: Evidence, drawn: np.ndarray, n_jobs: int | None) -> np.ndarray:

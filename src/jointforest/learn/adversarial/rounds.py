@@ -156,5 +156,8 @@ def prune_forest(
     def one(t: int) -> tuple[RankTree, np.ndarray]:
         return settle(forest.trees[t], codes, keep[t], min_rows, forest.seed, forest.number + t)
 
-    done = list(map_ordered(one, [(t,) for t in range(len(forest.trees))], n_jobs))
-    return forest._replace(trees=[t for t, _ in done], leaf_node=np.array([node for _, node in done]))
+    trees, leaf_node = [], np.empty((len(forest.trees), codes.shape[1]), dtype=np.int32)
+    for t, (tree, node) in enumerate(map_ordered(one, [(t,) for t in range(len(forest.trees))], n_jobs)):
+        trees.append(tree)
+        leaf_node[t] = node
+    return forest._replace(trees=trees, leaf_node=leaf_node)

@@ -7,7 +7,7 @@ import numpy as np
 from ...table.columns import Columns
 from ..nodes import Trees
 from ..prune import rows_below
-from ..ranks import Ranks
+from ..ranks import Ranks, between
 from .rank_tree import RankTree
 
 
@@ -21,15 +21,8 @@ def thresholds(columns: Columns, ranks: Ranks, tree: RankTree) -> np.ndarray:
     first = ranks.value_start[tree.feature[numeric]]
     low = ranks.values[first + tree.below_rank[numeric]]
     high = ranks.values[first + tree.below_rank[numeric] + 1]
-    middle = low / 2 + high / 2
-    middle = np.where((middle >= low) & (middle < high), middle, low)
     slot = columns.slot[tree.feature[numeric]]
-    step, origin = columns.step[slot], columns.origin[slot]
-    grid = step > 0
-    safe = np.where(grid, step, 1.0)
-    cell_low, cell_high = np.rint((low - origin) / safe), np.rint((high - origin) / safe)
-    edge = origin + step * (cell_low + np.floor((cell_high - cell_low - 1) / 2) + 0.5)
-    out[numeric] = np.where(grid, edge, middle)
+    out[numeric] = between(low, high, columns.step[slot], columns.origin[slot])
     return out
 
 

@@ -65,8 +65,10 @@ def with_shares(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> Ra
     return changed
 
 
-def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> RankTree:
+def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> tuple[RankTree, np.ndarray]:
     """Remove leaves that fewer than ``min_rows`` rows reach (Watson et al. 2023, Algorithm 1).
+
+    Returns the smaller tree, and the number that each node has in it (int32, N); -1 for those that are gone.
 
     The sibling of such a leaf takes the place of their parent, so its box grows to hold both. Where both children
     are too small, so is their parent.
@@ -78,7 +80,9 @@ def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> RankTree:
     """
     left, right, order = pruned(tree.left, tree.right, rows_at, min_rows)
     inner = left >= 0
-    return RankTree(
+    number = np.full(len(tree.left), -1, dtype=np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    smaller = RankTree(
         feature=np.where(inner, tree.feature[order], -1).astype(np.int32),
         below_rank=np.where(inner, tree.below_rank[order], -1).astype(np.int32),
         levels_at=np.where(inner, tree.levels_at[order], -1).astype(np.int32),
@@ -87,3 +91,4 @@ def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> RankTree:
         level_words=tree.level_words,
         share_left=tree.share_left[order],
     )
+    return smaller, number
