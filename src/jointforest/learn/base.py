@@ -180,6 +180,7 @@ class TableLearner(TableScores, Learner):
         self._check()
         X, weight = weighed_rows(X, sample_weight)
         rows = read_table(X, self.kinds)
+        rows = rows._replace(X=np.asfortranarray(rows.X))  # read by columns; leaves are filled without another copy
         self._name_columns(rows.schema)
         model = self._learn(rows, X, weight, self._draw_seed())
         self.joint_ = Joint(model)
