@@ -63,7 +63,7 @@ class AdversarialForest(TableLearner):
     n_estimators : int
         Number of trees. More trees give better densities; time and memory grow in proportion.
     min_samples_leaf : int
-        Fewest real rows in a leaf; leaves with fewer are pruned.
+        Fewest real rows in a leaf, of all rows that fill it; leaves with fewer are pruned.
     max_features : "sqrt", "log2", None, int or float
         Columns tried at each split (None: all; a float: that share).
     max_depth : int or None
@@ -74,8 +74,10 @@ class AdversarialForest(TableLearner):
         Whether each tree is grown on rows drawn with replacement, as many as there are real and synthetic ones, or on
         0.632 of them drawn without.
     max_samples : int, float or None
-        Most rows (or share of the rows) that trees are grown on, as many synthetic ones beside them; None: all. Rows
-        drawn at random once, for all trees; all rows of the table fill the leaves, prune them and weigh them.
+        Most rows (or share of the rows) that trees are grown on, as many synthetic ones beside them; None: all. They are
+        drawn at random once, for all trees; all rows of the table fill the leaves, prune them and weigh them. With the
+        default ten trees on 400,000 rows of two tables lost 0.002 nats (standard error 0.011) and gained 0.029 (0.006)
+        in held-out log-density, in 0.3 to 0.45 of the time. See ``docs/learning.md``.
     delta : float
         Rounds end when the out-of-bag accuracy is at most ``0.5 + delta``.
     max_iters : "auto" or int
@@ -112,8 +114,8 @@ class AdversarialForest(TableLearner):
     epsilon : float
         Weight of the background; 0 leaves it out, and rows far from all others may then have density 0.
     leaf_rows : "all", "oob" or "honest"
-        Rows that estimate the leaf densities: all; those each tree was not grown on; or a random half of the rows
-        that takes no part in growing ("honest").
+        Rows that estimate the leaf densities: all; those each tree was not grown on; or those that take no part in
+        growing, a random half at least ("honest").
     oob_score : bool
         Whether to compute ``oob_log_density_``.
     kinds : dict or None
@@ -129,7 +131,7 @@ class AdversarialForest(TableLearner):
     joint_ : Joint
         The model.
     oob_accuracy_ : list of float
-        Out-of-bag accuracy of each round's forest, real against synthetic.
+        Out-of-bag accuracy of each round's forest, real against synthetic, on the rows that trees are grown on.
     oob_log_density_ : float64 array (n,)
         Log-density of each training row by the trees that were grown without it, their leaf densities estimated on
         the rows they were grown on. NaN for a row that every tree drew. Only with ``oob_score=True``.
