@@ -157,7 +157,7 @@ def prune_forest(
         return settle(forest.trees[t], codes, keep[t], min_rows, forest.seed, forest.number + t)
 
     trees, leaf_node = [], np.empty((len(forest.trees), codes.shape[1]), dtype=np.int32)
-    for t, (tree, node) in enumerate(map_ordered(one, [(t,) for t in range(len(forest.trees))], n_jobs)):
+    for t, (tree, node) in enumerate(map_ordered(one, [(t,) for t in range(len(forest.trees))], n_jobs, "pruning")):
         trees.append(tree)
         leaf_node[t] = node
     return forest._replace(trees=trees, leaf_node=leaf_node)
