@@ -117,6 +117,9 @@ def normal(condition: Any) -> Any:
     return None if is_missing or type(condition).__name__ in ("NAType", "NaTType") else condition
 
 
+_MADE = PerRow | Interval | About | AnyOf | AllOf | Not
+
+
 def n_rows(condition: Any) -> int | None:
     """Number of rows that a condition speaks of one by one; None if it says the same of every row.
 
@@ -132,7 +135,8 @@ def n_rows(condition: Any) -> int | None:
     elif isinstance(condition, About):
         found = {len(part) for part in (condition.value, condition.sd) if _is_array(part)}
     elif isinstance(condition, AnyOf | AllOf):
-        found = {n for part in condition.conditions if (n := n_rows(part)) is not None}
+        made = [part for part in condition.conditions if isinstance(part, _MADE)]  # most are plain values
+        found = {n for part in made if (n := n_rows(part)) is not None}
     elif isinstance(condition, Not):
         return n_rows(condition.condition)
     else:
