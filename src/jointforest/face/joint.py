@@ -15,10 +15,11 @@ from ..explain.reverse import reverse
 from ..explain.tree_text import tree_text
 from ..forest.part import ForestPart
 from ..forest.posterior.tree_density import tree_log_density
+from ..forest.reshape.rake import rake
 from ..ground.checks import Number, check_number
 from ..ground.random_state import seed_of
 from ..model.file import save_model
-from ..model.model import Model
+from ..model.model import Model, of_forest
 from ..queries.column.levels import level_probability
 from ..queries.column.moments import mean_variance
 from ..queries.posterior.density import log_density
@@ -41,6 +42,7 @@ from ..table.meaning import refuse_pair
 from ..table.missing import without_missing
 from ..table.schema import Schema
 from ..table.unseen_levels import warn_unseen
+from ..trees.ranks import snap
 from .ask import ask
 from .fit_report import FitReport
 from .information import ColumnDistance, Estimate, compare, divergence, entropy, mutual_information
@@ -284,6 +286,51 @@ class Joint:
             raise ValueError(f"condition: expected evidence of one row, got {len(known)} rows")
         known.weighed.check()
         return Joint(conditioned(known.weighed.model, known.weighed.evidence))
+
+    def rake(self, frame: Any) -> Joint:
+        """The joint nearest to this one whose columns have the marginals of a table, such as that of learning.
+
+        Its density is this one's times a factor of each column whose marginal is more than 0.015 from the table's: of
+        levels (total variation), of numbers and dates constant in as few bins as do (Kolmogorov). So the mean
+        log-density of rows like the table's is higher. Leaves that a factor cuts become mixtures: the joint is larger
+        then, and may be slower to ask.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+            Cells may be missing: the marginal of a column is that of its known cells. Columns without any stay.
+
+        Returns
+        -------
+        Joint
+            This one if all columns are close enough.
+
+        Raises
+        ------
+        ValueError
+            If this joint is no single forest of boxes, if the frame has no rows, or if the joint would take more than
+            4 GB.
+
+        Notes
+        -----
+        Raking, iterative proportional fitting (Csiszar 1975): ``docs/modes.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> raked = joint.rake(penguins)
+        >>> share = (penguins["bill_depth_mm"] <= 16).sum() / penguins["bill_depth_mm"].notna().sum()
+        >>> bool(abs(raked.marginal("bill_depth_mm").cdf(16) - share) < 0.02)
+        True
+        """
+        forest = self.model.forest_for("rake")
+        X = snap(forest.columns, encode(self.schema, frame)[0])
+        if not len(X):
+            raise ValueError("rake: the frame has no rows; give the table whose marginals the joint shall have")
+        raked = rake(forest, X)
+        return self if raked is forest else Joint(of_forest(raked))
 
     def keep(self, *columns: str) -> Joint:
         """The joint distribution of some of the columns, as a joint of its own.

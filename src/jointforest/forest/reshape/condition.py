@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,22 +15,14 @@ from ...table.schema import Schema, kernel_columns
 from ..forest import Forest
 from ..posterior.weight_kernels import LEAVES, posterior_rows, row_scratch
 from .condition_kernels import pieces
+from .pieces import Pieces, joined
 from .rebuild import Nodes, Packed, nodes_of, packed, restricted_trees, without
 
 _MOST_BYTES = 4 * 2**30
 """Size that parameter tables may have if they are much longer than before."""
 
 
-class _Pieces(NamedTuple):
-    """What `condition_kernels.pieces` returns, of one column."""
-
-    start: np.ndarray
-    run: np.ndarray
-    log_share: np.ndarray
-    log_first: np.ndarray
-
-
-def condition(forest: Forest, evidence: Evidence) -> Forest:
+def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: float = 0.0) -> Forest:
     """The distribution given evidence, exact: leaves weigh what they weigh in the posterior, and are cut to it.
 
     Supports are cut to the evidence, levels and atoms outside of it get no mass. Where a row has mass in several runs
@@ -44,11 +35,16 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
     forest : Forest
     evidence : Evidence
         One row; its penalty is no part of the distribution.
+    seen : bool
+        Whether the columns of the evidence are never missing then; else as often as before.
+    within : float
+        By how much the CDF of a number in a leaf may be off, so that there are fewer pieces; the evidence is one of
+        likelihoods then, without gaps.
 
     Returns
     -------
     Forest
-        All columns; those of the evidence are never missing. It has a background if the old one has, the evidence is
+        All columns. It has a background if the old one has, the evidence is
         possible in it, and there are other trees left.
 
     Raises
@@ -84,7 +80,7 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
     small = restricted_trees(columns, forest.trees, log_weight, np.ones(len(columns.slot), bool))
     regions = _regions(evidence)
     cut = {
-        j: _Pieces(*pieces(columns, leaves, evidence, int(columns.slot[j]), region))
+        j: _pieces(forest, evidence, int(columns.slot[j]), region, within)
         for j, region in regions.items()
         if not columns.is_categorical[j]
     }
@@ -97,7 +93,8 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
     layout = kernel_columns(schema)
     lo, hi, atom_mass = _cut_numbers(forest, evidence, cut, pinned, new)
     missing_rate = leaves.missing_rate[small.leaf].copy()
-    missing_rate[:, [*regions, *pinned]] = 0.0
+    if seen:
+        missing_rate[:, [*regions, *pinned]] = 0.0
     return Forest(
         schema=schema,
         columns=layout,
@@ -122,6 +119,19 @@ def condition(forest: Forest, evidence: Evidence) -> Forest:
         and bool(small.old_tree[-1] == len(forest.trees.root) - 1)
         and len(small.old_tree) > 1,
     )
+
+
+def _pieces(forest: Forest, evidence: Evidence, slot: int, region: int, within: float) -> Pieces:
+    """The pieces that a region cuts a numeric slot of each parameter row into."""
+    columns, leaves = forest.columns, forest.leaves
+    start, run, log_share, log_first = pieces(columns, leaves, evidence, slot, region)
+    found = Pieces(start, run, run, log_share, log_first)
+    if within <= 0.0:
+        return found
+    mass = leaves.atom_mass[:, columns.atom_start[slot] : columns.atom_start[slot + 1]]
+    likelihood = np.exp(evidence.atom_log_weight[region, : mass.shape[1]])
+    runs = slice(evidence.run_start[region], evidence.run_start[region + 1])
+    return joined(found, mass @ likelihood, int(runs.start), evidence.run_log_weight[runs], within)
 
 
 def _check_size(forest: Forest, n_rows: int) -> None:
@@ -209,7 +219,7 @@ def _reweighed(nodes: Nodes, old: np.ndarray, value: np.ndarray) -> Nodes:
     return without(nodes._replace(log_weight=np.minimum(share, 0.0)), gone)
 
 
-def _split(nodes: Nodes, cut: dict[int, _Pieces]) -> Nodes:
+def _split(nodes: Nodes, cut: dict[int, Pieces]) -> Nodes:
     """Circuits in which a column of several pieces is a SUM over them, beside the rest of its FACTORS node."""
     n, d = nodes.scope.shape
     size = np.zeros((n, d), np.int64)  # nodes that a column takes of its own
@@ -252,7 +262,7 @@ def _pin(schema: Schema, pinned: dict[int, float]) -> Schema:
 
 
 def _cut_numbers(
-    forest: Forest, evidence: Evidence, cut: dict[int, _Pieces], pinned: dict[int, float], new: Packed
+    forest: Forest, evidence: Evidence, cut: dict[int, Pieces], pinned: dict[int, float], new: Packed
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Supports (R, p) and masses of atoms (R, A) of the new parameter rows; where one has no mass it is as before."""
     columns, leaves = forest.columns, forest.leaves
@@ -267,9 +277,9 @@ def _cut_numbers(
             column, n_pieces = cut[j], np.diff(cut[j].start)[new.row]
             some = n_pieces > 0
             piece = np.minimum(new.piece[some], n_pieces[some] - 1)
-            run = column.run[column.start[new.row[some]] + piece]
-            lo[some, slot] = np.maximum(lo[some, slot], evidence.run_lo[run])
-            hi[some, slot] = np.minimum(hi[some, slot], evidence.run_hi[run])
+            which = column.start[new.row[some]] + piece
+            lo[some, slot] = np.maximum(lo[some, slot], evidence.run_lo[column.first[which]])
+            hi[some, slot] = np.minimum(hi[some, slot], evidence.run_hi[column.last[which]])
             region = int(evidence.region[0, j])
             held = (evidence.atoms[region] >> np.arange(mass.shape[1], dtype=np.uint64)) & np.uint64(1)
             likelihood = np.zeros(mass.shape[1])
