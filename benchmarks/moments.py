@@ -67,8 +67,9 @@ def main() -> None:
         __doc__,
         tables=dict(nargs="+", default=list(TABLES), metavar="TABLE"),
         learners=dict(nargs="+", choices=list(LEARNERS), default=list(LEARNERS)),
+        rows=dict(type=int, default=ROWS, help="of each table, at most"),
     )
-    tables, rows = (["lognormal"], 500) if options.quick else (options.tables, ROWS)
+    tables, rows = (["lognormal"], 500) if options.quick else (options.tables, options.rows)
     lines = []
     for name in tables:
         frame = table(options.data, name, rows, options.seed)

@@ -69,8 +69,8 @@ class JointTree(TableLearner):
         first tree has otherwise lost a strong pair of columns, as `LostPairsWarning` has it; questions about boxes
         (rules, robustness) are then refused, so "auto" is not the default. See ``docs/joint_trees.md``.
     quantile_epsilon : float
-        Largest distance between the CDF of a quantile leaf and that of its rows; of w rows never less than
-        ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
+        How closely the CDF of a quantile leaf follows that of its rows before it is given their mean and variance; of w
+        rows never closer than ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
     epsilon : float
         Weight of the background; 0 leaves it out, and rows far from all others may then have density 0.
     kinds : dict or None

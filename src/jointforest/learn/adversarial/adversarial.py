@@ -109,8 +109,8 @@ class AdversarialForest(TableLearner):
     min_spread : float
         Smallest standard deviation in a leaf, in units of the column's.
     quantile_epsilon : float
-        Largest distance between the CDF of a quantile leaf and that of its rows; of w rows never less
-        than ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
+        How closely the CDF of a quantile leaf follows that of its rows before it is given their mean and variance; of w
+        rows never closer than ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
     epsilon : float
         Weight of the background; 0 leaves it out, and rows far from all others may then have density 0.
     leaf_rows : "all", "oob" or "honest"

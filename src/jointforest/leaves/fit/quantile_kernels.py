@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ground.compile import entry, kernel
 from ...ground.records import record
+from .moments_kernels import keep_moments
 
 _TIE = 1e-12
 """Rounding of a sum of weights."""
@@ -16,6 +17,14 @@ _SAME = 1e-14
 """Heights that rounding cannot tell apart."""
 _SLACK = 1e-13
 """By how much rounding may miss a gate."""
+_LEAST = 2.0
+"""To either side gates have so many rows, where these are not all of the variance."""
+_FAR = 0.05
+"""Share of the variance that the mass far beyond the values may add on either side."""
+VARIANCE = 0.05
+"""By how much, relatively, the variance of the values may be missed, beside what is allowed in addition."""
+_FEW = 12
+"""Pieces of which each is halved where they are too few for the moments."""
 
 
 @record
@@ -33,6 +42,8 @@ class Samples(NamedTuple):
         Largest distance between the leaf's two CDFs.
     outside : float64 array (l,)
         Mass, if there is room for it, beyond the leaf's values.
+    extra : float64 array (l,)
+        By how much the variance may exceed that of the values.
     lo, hi : float64 arrays (l,)
         Support (lo, hi] of the CDF.
     step, origin : float
@@ -46,6 +57,7 @@ class Samples(NamedTuple):
     start: np.ndarray
     epsilon: np.ndarray
     outside: np.ndarray
+    extra: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
     step: float
@@ -287,15 +299,9 @@ def _mass_beyond(gates, n, outside, least_room, epsilon, lo, hi):
 
 
 @kernel
-def _keep_slope(gates, n, below, above, floor):
-    """Take a line of slope ``floor`` over the span from the gates, so that it can be added to what passes them."""
-    at, lower, upper = gates.at, gates.lower, gates.upper
-    lower[0], upper[0] = below, below
-    lower[n - 1], upper[n - 1] = 1.0 - above, 1.0 - above
-    span = at[n - 1] - at[0]
-    for i in range(n):
-        lower[i] -= floor * ((at[i] - at[0]) / span)
-        upper[i] -= floor * ((at[i] - at[0]) / span)
+def _make_ascending(gates, n):
+    """Take from the gates what a line that does not fall cannot pass."""
+    lower, upper = gates.lower, gates.upper
     for i in range(1, n):
         lower[i] = max(lower[i], lower[i - 1])
     for i in range(n - 2, -1, -1):
@@ -305,14 +311,69 @@ def _keep_slope(gates, n, below, above, floor):
 
 
 @kernel
-def _fit_cdf(samples, leaf, gates, polygons, knot_x, knot_p):
-    """Write the knots of a CDF within the leaf's epsilon of that of its values; their number.
+def _keep_slope(gates, n, below, above, floor):
+    """Take a line of slope ``floor`` over the span from the gates, so that it can be added to what passes them."""
+    at, lower, upper = gates.at, gates.lower, gates.upper
+    lower[0], upper[0] = below, below
+    lower[n - 1], upper[n - 1] = 1.0 - above, 1.0 - above
+    span = at[n - 1] - at[0]
+    for i in range(n):
+        lower[i] -= floor * ((at[i] - at[0]) / span)
+        upper[i] -= floor * ((at[i] - at[0]) / span)
+    _make_ascending(gates, n)
 
-    Half of the mass beyond the values is the least within: everywhere in (lo, hi] is some density. Beyond the values it
-    is at most that of the uniform distribution on (lo, hi].
+
+@kernel
+def _narrow(gates, n, masses, least, epsilon, mean, spread):
+    """Narrow gates farther than ``spread`` from the mean, by its square: error there moves the variance.
+
+    In their middle is what the data say: their CDF, kept in ``gates.height``, beside the ``masses`` below, above and of
+    the least slope. To either side is ``least``, unless that mass would be all of the variance.
+    """
+    at, lower, upper, target = gates.at, gates.lower, gates.upper, gates.height
+    below, above, floor = masses
+    for i in range(n):
+        if abs(at[i] - mean) > spread:
+            share = (spread / (at[i] - mean)) ** 2
+            middle = min(max(below + (1.0 - below - above - floor) * target[i], lower[i]), upper[i])
+            half = max(epsilon * share, least if share > least else 0.0)
+            lower[i], upper[i] = max(lower[i], middle - half), min(upper[i], middle + half)
+    _make_ascending(gates, n)
+
+
+@kernel
+def _near_sides(gates, n, reach, samples, leaf):
+    """Where what is near the values ends on either side: ``reach`` beyond them, on a grid at edges of cells.
+
+    If no more than that would be left to the side of the box, all of it is near.
+    """
+    lo, hi, step, origin = samples.lo[leaf], samples.hi[leaf], samples.step, samples.origin
+    near_lo, near_hi = gates.at[0] - reach, gates.at[n - 1] + reach
+    if step > 0.0:
+        near_lo = origin + (np.floor((near_lo - origin) / step) - 0.5) * step
+        near_hi = origin + (np.ceil((near_hi - origin) / step) + 0.5) * step
+    return (lo if near_lo - lo < reach else near_lo), (hi if hi - near_hi < reach else near_hi)
+
+
+@kernel
+def _far_mass(from_x, to_x, mean, allowed, density):
+    """Mass between two points: uniform of a density that adds at most ``allowed`` to the second moment."""
+    if not to_x > from_x:
+        return 0.0
+    a, b = from_x - mean, to_x - mean
+    return min(allowed / ((a * a + a * b + b * b) / 3.0), density * (to_x - from_x))
+
+
+@kernel
+def _line(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p):
+    """Write the knots of a CDF within the leaf's epsilon of that of its values; their number, the first and last near.
+
+    Half of the mass beyond the values is the least within: everywhere in (lo, hi] is some density. Mass beyond is near:
+    within ``spread``. Farther there is half a row's uniform density at most, and little for the variance.
     """
     epsilon, outside, lo, hi = samples.epsilon[leaf], samples.outside[leaf], samples.lo[leaf], samples.hi[leaf]
     first, end = samples.start[leaf], samples.start[leaf + 1]
+    at = gates.at
     floor = 0.5 * outside
     if samples.step > 0.0:
         n = _cells_corridor(samples, first, end, epsilon, lo, hi, gates)
@@ -320,23 +381,91 @@ def _fit_cdf(samples, leaf, gates, polygons, knot_x, knot_p):
     else:
         n = _steps_corridor(samples, first, end, epsilon, min(floor, epsilon), lo, hi, gates)
         least_room = samples.width
-    below, above = 0.0, 0.0
+    for i in range(n):
+        gates.height[i] = min(max(0.5 * (gates.lower[i] + gates.upper[i]), 0.0), 1.0)
+    below, above, far_below, far_above = 0.0, 0.0, 0.0, 0.0
+    near_lo, near_hi = at[0], at[n - 1]
     if outside > 0.0:
-        below, above = _mass_beyond(gates, n, outside, least_room, epsilon, lo, hi)
+        near_lo, near_hi = _near_sides(gates, n, max(spread, 2.0 * least_room), samples, leaf)
+        allowed, density = _FAR * spread * spread, 0.5 * outside / (hi - lo)
+        far_below = _far_mass(lo, near_lo, mean, allowed, density)
+        far_above = _far_mass(near_hi, hi, mean, allowed, density)
+        below, above = _mass_beyond(gates, n, outside, least_room, epsilon, near_lo, near_hi)
+        below, above = below + far_below, above + far_above
     floor = max(min(floor, epsilon - max(below, above), 0.5 * (1.0 - below - above)), 0.0)
     _keep_slope(gates, n, below, above, floor)
+    _narrow(gates, n, (below, above, floor), _LEAST / (end - first), epsilon, mean, spread)
     k = _few_knots(gates, n, polygons)
-    at = gates.at
-    span = at[n - 1] - at[0]
-    tail_below, tail_above = int(at[0] > lo and outside > 0.0), int(at[n - 1] < hi and outside > 0.0)
+    span, size = at[n - 1] - at[0], 0
+    if far_below > 0.0:
+        size = _add_knot(knot_x, knot_p, size, lo, 0.0)
+    near = size
+    if at[0] > near_lo:
+        size = _add_knot(knot_x, knot_p, size, near_lo, far_below)
     for i in range(k):
         x = at[gates.knot[i]]
-        knot_x[tail_below + i] = x
-        knot_p[tail_below + i] = gates.height[i] + floor * ((x - at[0]) / span)
-    size = k + tail_below + tail_above
-    knot_x[0] = lo if tail_below else at[0]
-    knot_x[size - 1] = hi if tail_above else at[n - 1]
+        size = _add_knot(knot_x, knot_p, size, x, gates.height[i] + floor * ((x - at[0]) / span))
+    if at[n - 1] < near_hi:
+        size = _add_knot(knot_x, knot_p, size, near_hi, 1.0 - far_above)
+    near_end = size - 1
+    if far_above > 0.0:
+        size = _add_knot(knot_x, knot_p, size, hi, 1.0)
     knot_p[0], knot_p[size - 1] = 0.0, 1.0
+    return size, near, near_end
+
+
+@kernel
+def _add_knot(knot_x, knot_p, size, x, p):
+    knot_x[size], knot_p[size] = x, p
+    return size + 1
+
+
+@kernel
+def _halve(samples, knot_x, knot_p, size, near, near_end):
+    """Put a knot amid each piece from one knot to another, if there is room, moving the others up; their number."""
+    n_new = 0
+    for i in range(near_end - 1, near - 1, -1):
+        middle = _middle(samples, knot_x[i], knot_x[i + 1])
+        if knot_x[i] < middle < knot_x[i + 1]:
+            t = (middle - knot_x[i]) / (knot_x[i + 1] - knot_x[i])
+            p = knot_p[i] + t * (knot_p[i + 1] - knot_p[i])
+            for k in range(size + n_new, i + 1, -1):
+                knot_x[k], knot_p[k] = knot_x[k - 1], knot_p[k - 1]
+            knot_x[i + 1], knot_p[i + 1] = middle, p
+            n_new += 1
+    return n_new
+
+
+@kernel
+def _middle(samples, a, b):
+    """The middle of two points, on a grid the edge of a cell beside it; without room, b."""
+    if samples.step > 0.0:
+        edge = samples.origin + 0.5 * samples.step
+        middle = edge + np.floor((0.5 * (a + b) - edge) / samples.step + 1e-6) * samples.step
+        return middle if min(middle - a, b - middle) > 0.5 * samples.step else b
+    return 0.5 * (a + b) if b - a > 2.0 * samples.width else b
+
+
+@kernel
+def _fit_cdf(samples, leaf, gates, polygons, knot_x, knot_p):
+    """Write the knots of a CDF that is near that of the leaf's values and has their mean and variance; their number."""
+    mean, var, extra = 0.0, 0.0, samples.extra[leaf]
+    for i in range(samples.start[leaf], samples.start[leaf + 1]):
+        mean += samples.share[i] * samples.x[i]
+    for i in range(samples.start[leaf], samples.start[leaf + 1]):
+        var += samples.share[i] * (samples.x[i] - mean) ** 2
+    spread = math.sqrt(var + extra)
+    if not 0.0 < spread < math.inf:  # squares of the smallest and largest floats
+        return _line(samples, leaf, mean, math.inf, gates, polygons, knot_x, knot_p)[0]
+    size, near, near_end = _line(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p)
+    pieces = polygons.p, polygons.slope, polygons.half_p
+    close, any_ = ((1.0 - VARIANCE) * var, (1.0 + VARIANCE) * var + extra), (-math.inf, math.inf)
+    while not keep_moments(knot_x, knot_p, (near, near_end, size), mean, spread, close, samples.step, pieces):
+        n_new = _halve(samples, knot_x, knot_p, size, near, near_end) if near_end - near <= _FEW else 0
+        if n_new == 0:
+            keep_moments(knot_x, knot_p, (near, near_end, size), mean, spread, any_, samples.step, pieces)
+            break
+        size, near_end = size + n_new, near_end + n_new
     return size
 
 
