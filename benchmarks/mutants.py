@@ -3,7 +3,8 @@
 A fault of `src/jointforest/a/b.py` is shown to `tests/a/test_b.py` where that is, then, if it lives, to all of
 `tests/a/`. Noticed is what makes a test fail, or run longer than ``--limit``. cosmic-ray runs in its own environment
 under benchmarks/.peers (made here on first use). Faults that lived are printed with their line: look whether each
-changes anything at all, and write the test that is missing. What is recorded of other faults is kept.
+changes anything at all, and write the test that is missing. What is recorded is kept, and what was noticed is not run
+again, so that the same command shows the tests written since the faults that lived.
 """
 
 from __future__ import annotations
@@ -76,23 +77,25 @@ def main() -> None:
     files = files or sorted(p for p in PACKAGE.rglob("*.py") if p.stem.endswith("_kernels") == options.kernels)
     found = {}
     if RESULTS.exists() and not options.quick:
-        found = {(r["file"], r["line"], r["fault"]): r for r in json.loads(RESULTS.read_text())["tables"][TITLE]}
+        found = {(r["file"], r["fault"]): r for r in json.loads(RESULTS.read_text())["tables"][TITLE]}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in ("src", "tests", "docs", "pyproject.toml", "README.md"):
             source = HERE.parent / part
             (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / part)
         for fault in faults(files, 2 if options.quick else options.faults, options.seed):
-            own = Path(fault["file"]).relative_to(PACKAGE)
+            own, line = Path(fault["file"]).relative_to(PACKAGE), fault["line"]
+            row = {"file": str(own), "line": line, "fault": fault["code"].splitlines()[line - 1].strip()}
+            key = row["file"], row["fault"]
+            if found.get(key, {}).get("noticed") == "yes":
+                continue
             at = folder / "src" / "jointforest" / own
             before = at.read_text(encoding="utf-8")
-            line = fault["line"]
             at.write_text(fault["code"], encoding="utf-8")
-            row = {"file": str(own), "line": line, "fault": fault["code"].splitlines()[line - 1].strip()}
             row["noticed"] = "NO" if lives(folder, str(own), options.limit) else "yes"
             at.write_text(before, encoding="utf-8")
             progress(f"{row}")
-            found[row["file"], line, row["fault"]] = row
+            found[key] = row
             rows = sorted(found.values(), key=lambda r: (r["noticed"], r["file"], r["line"]))
             share = sum(r["noticed"] == "yes" for r in rows) / len(rows)
             finish("mutants", {TITLE: rows, "Noticed": [{"faults": len(rows), "share": share}]}, {}, options.quick)

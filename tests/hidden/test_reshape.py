@@ -98,6 +98,26 @@ def test_kept_and_conditioned_in_either_order(seed: int) -> None:
         np.testing.assert_allclose(after.log_density(rest), expected, **NEAR)
 
 
+def test_kept_first_and_then_conditioned() -> None:
+    """Where nodes without a column join others, evidence on the last column is not theirs."""
+    joins = 0
+    for seed in range(30):
+        hidden = random_hidden(seed, 4)
+        part = HiddenPart(hidden)
+        kept = part.keep([0, 2, 3])
+        joins += sum(int((tree.column < 0).sum()) for tree in kept.hidden.trees)
+        for row in random_cells(seed, hidden, 4):
+            last = make_evidence([[None, None, None, row[3]]])
+            if np.isneginf(part.log_density(last)[0]):
+                continue
+            after = kept.condition(make_evidence([[None, None, row[3]]]))
+            check_hidden(after.hidden)
+            both = make_evidence([[row[0], None, row[2], row[3]]])
+            expected = part.log_density(both) - part.log_density(last)
+            np.testing.assert_allclose(after.log_density(make_evidence([[row[0], row[2], None]])), expected, **NEAR)
+    assert joins > 5
+
+
 def test_levels_that_share_a_code_part_when_one_is_known() -> None:
     for seed in range(200):
         hidden = random_hidden(seed, 2, kinds=("levels",), zeros=0.0)
