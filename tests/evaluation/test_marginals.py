@@ -79,5 +79,9 @@ def test_numbers_that_only_rounding_tells_apart_are_one() -> None:
     a, b = read_cells(schema, real, "table"), read_cells(schema, rows, "rows")
     assert schema.columns[0].step > 0
     assert marginals(a, b).distance["x"] == 0.0
+    far = pd.DataFrame({"x": real["x"] + 2.0**33})  # rounding is coarse beside the step there
+    next_to_it = pd.DataFrame({"x": np.nextafter(far["x"], np.inf)})
+    there, beside = read_cells(schema, far, "table"), read_cells(schema, next_to_it, "rows")
+    assert marginals(there, beside).distance["x"] == 0.0
     off = pd.DataFrame({"x": np.repeat([0.1, 0.301, 0.7], 20)})  # a number beside the grid stays where it is
     assert marginals(a, read_cells(schema, off, "rows")).distance["x"] > 0.3

@@ -49,7 +49,7 @@ def cells_of(schema: Schema, X: np.ndarray, unseen: np.ndarray) -> Cells:
 def _on_grid(column: Column, x: np.ndarray) -> np.ndarray:
     """Numbers (n,), those on the column's grid but for rounding as rows drawn have them."""
     near_x = snapped(column, x)
-    return np.where(np.abs(x - near_x) <= 1e-6 * column.step, near_x, x)
+    return np.where(np.abs(x - near_x) <= 1e-6 * column.step + 4e-16 * np.abs(x), near_x, x)
 
 
 def read_rows(schema: Schema, frame: Any, what: str) -> tuple[np.ndarray, np.ndarray]:

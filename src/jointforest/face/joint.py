@@ -311,6 +311,11 @@ class Joint:
             If this joint is no single forest of boxes, if the frame has no rows, or if the joint would take more than
             4 GB.
 
+        Warns
+        -----
+        UnseenLevelWarning
+            Of levels that learning did not see: their cells count as missing.
+
         Notes
         -----
         Raking, iterative proportional fitting (Csiszar 1975): ``docs/modes.md``.
@@ -326,7 +331,7 @@ class Joint:
         True
         """
         forest = self.model.forest_for("rake")
-        X = snap(forest.columns, encode(self.schema, frame)[0])
+        X = snap(forest.columns, self._encode(frame)[0])
         if not len(X):
             raise ValueError("rake: the frame has no rows; give the table whose marginals the joint shall have")
         raked = rake(forest, X)

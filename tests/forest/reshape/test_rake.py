@@ -102,6 +102,17 @@ def test_another_table_moves_levels_numbers_and_what_depends_on_them() -> None:
     assert abs(raked.given(group="b").proba("big")[True] - joint.given(group="b").proba("big")[True]) < 0.1
 
 
+def test_levels_that_learning_did_not_see_are_warned_of_and_count_as_missing() -> None:
+    frame = skewed(600, 3)
+    joint = jf.JointTree(random_state=0).fit(frame).joint_
+    other = frame.assign(group=frame["group"].where(frame["group"] != "a", "new"))
+    with pytest.warns(jf.UnseenLevelWarning, match="new"):
+        raked = joint.rake(other)
+    known = other["group"][other["group"] != "new"]
+    for level, p in raked.marginal("group").proba().items():
+        assert abs(p - (known == level).mean()) <= 0.02
+
+
 def test_a_joint_that_agrees_is_itself() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.choice(["u", "v"], 500), "y": rng.choice(["s", "t"], 500)})

@@ -44,8 +44,8 @@ def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: flo
     Returns
     -------
     Forest
-        All columns. It has a background if the old one has, the evidence is
-        possible in it, and there are other trees left.
+        All columns. It has a background if the old one has, the evidence is possible in it, and there are other trees
+        left.
 
     Raises
     ------

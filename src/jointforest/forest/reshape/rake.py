@@ -39,7 +39,7 @@ class Raked(NamedTuple):
     in_leaf: np.ndarray
 
 
-def rake(forest: Forest, X: np.ndarray, weight: np.ndarray | None = None) -> Forest:
+def rake(forest: Forest, X: np.ndarray) -> Forest:
     """The distribution nearest to this one whose columns have the marginals of rows X (n, d).
 
     Nearest in Kullback-Leibler divergence KL(raked, forest): the density times a factor of each level, or of each bin
@@ -52,24 +52,21 @@ def rake(forest: Forest, X: np.ndarray, weight: np.ndarray | None = None) -> For
         Whose columns are independent in leaves; where they are not, marginals come near.
     X : float64 array (n, d)
         Grid columns snapped, NaN where missing.
-    weight : float64 array (n,), optional
-        Positive.
 
     References
     ----------
     I. Csiszar, "I-divergence geometry of probability distributions and minimization problems" (1975): the mean
     log-density of rows that have these marginals grows by exactly KL(raked, forest).
     """
-    share = np.ones(len(X)) if weight is None else weight
     for _ in range(ROUNDS):
-        found = _far_columns(forest, X, share)
+        found = _far_columns(forest, X)
         if not found:
             break
         forest = _tilted(forest, found)
     return forest
 
 
-def _far_columns(forest: Forest, X: np.ndarray, share: np.ndarray) -> dict[int, Raked]:
+def _far_columns(forest: Forest, X: np.ndarray) -> dict[int, Raked]:
     """The columns that are far from the rows' marginals."""
     known = OneRow(forest, Evidence.of_values(np.full((1, X.shape[1]), np.nan)))
     found = {}
@@ -77,7 +74,7 @@ def _far_columns(forest: Forest, X: np.ndarray, share: np.ndarray) -> dict[int, 
         there = ~np.isnan(X[:, j])
         if there.any():
             question = _levels if forest.columns.is_categorical[j] else _column
-            raked = question(forest, known.posterior(j), j, X[there, j], share[there])
+            raked = question(forest, known.posterior(j), j, X[there, j])
             if raked is not None:
                 found[j] = raked
     return found
@@ -95,12 +92,12 @@ def _tilted(forest: Forest, found: dict[int, Raked]) -> Forest:
     return replace(tilted, leaves=tilted.leaves._replace(log_weight=log_weight))
 
 
-def _levels(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray, share: np.ndarray) -> Raked | None:
+def _levels(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked | None:
     """Levels of one column as bins; None where their shares are close enough."""
     slot = forest.columns.slot[j]
     first, stop = forest.columns.level_start[slot : slot + 2].tolist()
     of_entry = np.exp(post.log_weight)
-    wanted = np.bincount(x.astype(np.int64), share, stop - first) / share.sum()
+    wanted = np.bincount(x.astype(np.int64), minlength=stop - first) / len(x)
     have = of_entry @ forest.leaves.level_mass[post.leaf, first:stop]
     if 0.5 * np.abs(have - wanted).sum() <= FAR:
         return None
@@ -108,12 +105,11 @@ def _levels(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray, share: n
     return Raked(Bins(end - 1.0, end), wanted, _by_leaf(forest, post, forest.leaves.level_mass[post.leaf, first:stop]))
 
 
-def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray, share: np.ndarray) -> Raked | None:
+def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked | None:
     """Bins of one column of numbers, as few as do; None where its CDF is close enough."""
-    order = np.argsort(x, kind="stable")
-    values, up_to = x[order], np.cumsum(share[order])
-    bins = bins_between(forest, j, _places(forest, j, values, up_to / up_to[-1]))
-    wanted = np.concatenate([[0.0], up_to])[np.searchsorted(values, bins.hi, side="right")] / up_to[-1]
+    values = np.sort(x)
+    bins = bins_between(forest, j, _places(forest, j, values))
+    wanted = np.searchsorted(values, bins.hi, side="right") / len(values)
     mass = _mass(forest, j, post.leaf, bins)
     have = np.cumsum(np.exp(post.log_weight) @ mass)
     if np.abs(have - wanted).max() <= FAR:
@@ -124,13 +120,13 @@ def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray, share: n
     return Raked(bins, np.diff(wanted[ends], prepend=0.0), _by_leaf(forest, post, mass))
 
 
-def _places(forest: Forest, j: int, values: np.ndarray, up_to: np.ndarray) -> np.ndarray:
+def _places(forest: Forest, j: int, values: np.ndarray) -> np.ndarray:
     """Where CDFs are held against each other: quantiles of sorted values (n,), atoms and places just below them."""
     slot = forest.columns.slot[j]
     atoms = forest.columns.atom_value[forest.columns.atom_start[slot] : forest.columns.atom_start[slot + 1]]
     step = float(forest.columns.step[slot])
     below = atoms - step if step > 0.0 else np.nextafter(atoms, -np.inf)
-    even = values[np.minimum(np.searchsorted(up_to, np.arange(1, POINTS) / POINTS), len(values) - 1)]
+    even = np.quantile(values, np.arange(1, POINTS) / POINTS, method="inverted_cdf")
     found = np.unique(np.concatenate([even, atoms, below]))
     return np.asarray(found[(found >= values[0]) & (found < values[-1])])
 
