@@ -1,4 +1,4 @@
-"""The command line: ``jointforest fit | info | sample | score | fidelity | impute | query | predict``.
+"""The command line: ``jointforest fit | info | explore | sample | score | fidelity | impute | query | predict``.
 
 Heavy packages are imported inside the commands that need them, so that ``--help`` and ``query`` are quick.
 """
@@ -213,6 +213,28 @@ def sample(
     """Draw synthetic rows from MODEL."""
     joint = _load(model)
     _write(joint, joint.given(given).sample(rows, seed, missing, jobs), output, form)
+
+
+@app.command()
+@click.argument("model")
+@click.option("--table", metavar="TABLE", help="CSV or Parquet file of rows to look at beside MODEL.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of 127.0.0.1; default: any that is free.")
+@click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
+@_reads
+def explore(model: str, table: str | None, port: int, no_browser: bool, source: _Input) -> None:
+    """Show MODEL in the browser: evidence by a click, and everything else follows.
+
+    The page is served to this machine alone, until Ctrl+C.
+    """
+    from pathlib import Path
+
+    joint = _load(model)
+    rows = None if table is None else _read(table, source, joint)
+    warnings.simplefilter("ignore", UnsupportedEvidenceWarning)  # the page says it
+    page = joint.explore(rows, title=Path(model).name, port=port, browser=not no_browser)
+    click.echo(page.url)
+    _say("Serving this page to this machine alone; Ctrl+C ends it.")
+    page.wait()
 
 
 @app.command()

@@ -13,6 +13,7 @@ import numpy as np
 from ..explain.explanation import Explanation
 from ..explain.reverse import reverse
 from ..explain.tree_text import tree_text
+from ..explore.open import Explorer, explore
 from ..forest.part import ForestPart
 from ..forest.posterior.tree_density import tree_log_density
 from ..forest.reshape.rake import rake
@@ -151,6 +152,48 @@ class Joint:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a `.joint` file: see `model.file.save_model`; `load` reads it."""
         save_model(self.model, path)
+
+    def explore(self, data: Any = None, *, title: str = "joint", port: int = 0, browser: bool = True) -> Explorer:
+        """A page in the browser that shows the joint: evidence by a click on a picture, and everything else follows.
+
+        Served to this machine alone, by a thread, until it is closed or Python ends.
+
+        Parameters
+        ----------
+        data : frame, optional
+            Rows to look at beside the joint.
+        title : str
+            What the page calls the joint, such as the name of its file.
+        port : int
+            0: any that is free.
+        browser : bool
+            Whether to open the page.
+
+        Returns
+        -------
+        Explorer
+            With ``url``, ``close()``, ``wait()``, and ``show(joint)``, which shows another joint on the same page.
+
+        Raises
+        ------
+        ImportError
+            Without ``pip install 'jointforest[explore]'``.
+        OSError
+            If the port is taken.
+
+        Notes
+        -----
+        What the page can do, and who may ask: ``docs/explore.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> with joint.explore(browser=False) as page:
+        ...     page.url.startswith("http://127.0.0.1:")
+        True
+        """
+        return explore(self, title, data, port, browser)
 
     # -- density
 

@@ -1,0 +1,97 @@
+"""Show a joint in the browser."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import threading
+import webbrowser
+from typing import Any
+
+from .subject import Subject
+
+_HINT = "the explorer needs starlette and uvicorn: pip install 'jointforest[explore]'"
+
+
+class Explorer:
+    """A page that shows a joint, served until it is closed; made by `Joint.explore`.
+
+    Attributes
+    ----------
+    url : str
+        Address of the page. It holds a secret: whoever has it, on this machine, can ask.
+    """
+
+    def __init__(self, joint: Any, title: str = "joint", rows: Any = None, port: int = 0) -> None:
+        try:
+            import uvicorn
+
+            from .server import HOST, App
+        except ImportError as error:
+            raise ImportError(_HINT) from error
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._socket.bind((HOST, port))
+        except OSError as error:
+            self._socket.close()
+            raise OSError(f"port {port} of {HOST} cannot be used: {error.strerror}; give another one") from None
+        number, token = self._socket.getsockname()[1], secrets.token_urlsafe(24)
+        self.url = f"http://{HOST}:{number}/{token}/"
+        self._app = App(Subject(joint, title, rows), number, token)
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                self._app,
+                http="h11",
+                ws="none",
+                lifespan="off",
+                access_log=False,
+                log_level="error",
+                server_header=False,
+                limit_concurrency=200,
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=1,
+            )
+        )
+        self._thread = threading.Thread(target=self._serve, name="jointforest explore", daemon=True)
+        self._thread.start()
+
+    def __repr__(self) -> str:
+        return f"Explorer({self.url!r})"
+
+    def __enter__(self) -> Explorer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def show(self, joint: Any, title: str | None = None) -> None:
+        """Show another joint in its place; pages that are open follow at their next question."""
+        old = self._app.subject
+        self._app.subject = Subject(joint, old.title if title is None else title, old.rows)
+
+    def wait(self) -> None:
+        """Serve until it is closed, or interrupted from the keyboard."""
+        try:
+            while self._thread.is_alive():
+                self._thread.join(0.2)
+        except KeyboardInterrupt:
+            self.close()
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.should_exit = True
+        self._thread.join(5.0)
+        self._app.close()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        self._server.run(sockets=[self._socket])
+
+
+def explore(joint: Any, title: str = "joint", rows: Any = None, port: int = 0, browser: bool = True) -> Explorer:
+    """Serve a page that shows a joint, in a thread, and open it in the browser: see `Joint.explore`."""
+    explorer = Explorer(joint, title, rows, port)
+    if browser:
+        webbrowser.open(explorer.url)
+    return explorer

@@ -1,0 +1,228 @@
+"""A small server for one page: this machine alone, a secret in the address, nothing written to disk."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from . import answers
+from .answers import ImpossibleEvidence
+from .subject import Subject
+
+HOST = "127.0.0.1"
+MOST_BYTES = 1_000_000
+"""Longest body of a question."""
+WORKERS = 2
+"""Questions answered at a time."""
+WAITING = 64
+"""Questions that may wait besides; more are refused."""
+SECONDS = 10.0
+"""Time that a body may take to arrive."""
+PAGES = 64
+"""Pages of which the newest question is remembered."""
+
+_FILES = Path(__file__).parent / "page"
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+Ask = Callable[[Subject, Mapping[str, Any]], Any]
+ASKS: dict[str, Ask] = {"table": answers.table, "posterior": answers.posterior}
+
+
+class Refused(Exception):
+    """A request that is not answered.
+
+    Parameters
+    ----------
+    status : int
+    text : str
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status, self.text = status, text
+
+
+class App:
+    """The page and its questions, an ASGI application.
+
+    Parameters
+    ----------
+    subject : Subject
+        What the page shows; another one may take its place at any time.
+    port : int
+        Where it is served: what the headers Host and Origin must name.
+    token : str
+        First part of every path.
+    """
+
+    def __init__(self, subject: Subject, port: int, token: str) -> None:
+        self.subject, self.token = subject, token
+        self._hosts = {f"{HOST}:{port}", f"localhost:{port}"}
+        self._pool = ThreadPoolExecutor(WORKERS, "explore")
+        self._newest: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._waiting = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        try:
+            answer = await self._answer(request)
+        except Refused as refused:
+            answer = _error(refused.status, refused.text)
+        except ClientDisconnect:
+            return
+        answer.headers.update(_HEADERS)
+        await answer(scope, receive, send)
+
+    def close(self) -> None:
+        """Take no more questions; those that wait are dropped."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    # -- who asks
+
+    async def _answer(self, request: Request) -> Response:
+        host = request.headers.get("host", "")
+        if host not in self._hosts:
+            raise Refused(403, "the header Host does not name this page's address")
+        _, token, *rest = request.scope["path"].split("/")
+        if not secrets.compare_digest(token.encode(errors="replace"), self.token.encode()):
+            raise Refused(404, "there is nothing here: the address lacks the secret that the start has printed")
+        path = "/".join(rest)
+        self._check_site(request, host, is_index=request.method == "GET" and path == "")
+        if request.method in ("GET", "HEAD"):
+            return _file(path or "index.html")
+        if request.method != "POST":
+            raise Refused(405, "only GET and POST are known here")
+        what = path.removeprefix("ask/")
+        if not path.startswith("ask/") or what not in ASKS:
+            raise Refused(404, f"there is no such question; there are {', '.join(ASKS)}")
+        return await self._ask(what, await _body(request))
+
+    def _check_site(self, request: Request, host: str, is_index: bool) -> None:
+        """Refuse what another site sends; a link to the page itself may be followed from anywhere."""
+        origin = request.headers.get("origin")
+        if origin is not None and origin != f"http://{host}":
+            raise Refused(403, "another site asks (the header Origin)")
+        is_link = is_index and request.headers.get("sec-fetch-dest") == "document"
+        if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and not is_link:
+            raise Refused(403, "another site asks (the header Sec-Fetch-Site)")
+
+    # -- questions
+
+    async def _ask(self, what: str, body: dict[str, Any]) -> Response:
+        page = self._enter(what, body)
+        if self._waiting >= WAITING:
+            raise Refused(503, "too many questions at a time; ask again in a moment")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, self._work, what, body, page)
+        finally:
+            self._waiting -= 1
+
+    def _enter(self, what: str, body: Mapping[str, Any]) -> tuple[str, str] | None:
+        """Note the newest question of a page; what to look it up by, None where the question has no number."""
+        name, number = body.get("page"), body.get("id")
+        if not isinstance(name, str) or not isinstance(number, int) or len(name) > 64:
+            return None
+        page = name, what
+        self._newest[page] = max(number, self._newest.get(page, number))
+        self._newest.move_to_end(page)
+        while len(self._newest) > PAGES:
+            self._newest.popitem(last=False)
+        return page
+
+    def _work(self, what: str, body: Mapping[str, Any], page: tuple[str, str] | None) -> Response:
+        """The answer, worked out in a thread; nothing of a question that a newer one has overtaken."""
+        if page is not None and self._newest.get(page, 0) > body["id"]:
+            return _json(200, {"id": body["id"], "overtaken": True})
+        try:
+            found = ASKS[what](self.subject, body)
+            return found if isinstance(found, Response) else _json(200, found)
+        except ImpossibleEvidence as error:
+            return _json(409, {"error": str(error), "impossible": True})
+        except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
+            return _error(400, str(error) or type(error).__name__)
+        except (MemoryError, RecursionError) as error:
+            return _error(400, f"this question takes too much: {type(error).__name__}")
+        except Exception as error:  # so that the page says what happened, and the server stays
+            print(f"explore: {what}: {type(error).__name__}: {error}", file=sys.stderr)
+            return _error(500, f"an error of the library: {type(error).__name__}: {error}")
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """The JSON object that a question brings."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused(415, "a question is JSON: Content-Type: application/json")
+    length = request.headers.get("content-length", "0")
+    if not length.isdecimal() or int(length[:12]) > MOST_BYTES:
+        raise Refused(413, f"a question has at most {MOST_BYTES:,} bytes")
+    try:
+        said = json.loads(await asyncio.wait_for(_read(request), SECONDS), parse_constant=_no_number)
+    except TimeoutError:
+        raise Refused(408, f"the question did not arrive within {SECONDS:g} seconds") from None
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the question is no JSON: {str(error)[:200]}") from None
+    if not isinstance(said, dict):
+        raise Refused(400, f"a question is a JSON object, got {type(said).__name__}")
+    return said
+
+
+async def _read(request: Request) -> bytes:
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > MOST_BYTES:
+            raise Refused(413, f"a question has at most {MOST_BYTES:,} bytes")
+    return bytes(data)
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number")
+
+
+def _file(name: str) -> Response:
+    """A file of the page, by its name among those that are there."""
+    known = {path.name: path for path in _FILES.iterdir() if path.is_file() and path.suffix in _TYPES}
+    if name not in known:
+        raise Refused(404, "there is no such file")
+    return Response(known[name].read_bytes(), media_type=_TYPES[known[name].suffix])
+
+
+def _json(status: int, said: Any) -> Response:
+    text = json.dumps(said, allow_nan=False, separators=(",", ":"))
+    return Response(text, status, media_type="application/json")
+
+
+def _error(status: int, text: str) -> Response:
+    return _json(status, {"error": text})

@@ -1,0 +1,151 @@
+"""The joint that a page shows, with what is worked out of it once: bins, atoms, and what is known without evidence."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..model.file import contents
+from ..model.model import Model
+from ..queries.column.distribution import quantile
+from ..queries.column.histogram import bin_edges, histogram
+from ..queries.posterior.weighed import WeighedEvidence
+from ..queries.reshape.missing import given_missing
+from ..table.build_evidence import build
+from ..table.schema import Column
+
+BINS = 40
+"""Most bins of a column of numbers."""
+ATOMS = 8
+"""Most atoms that a histogram shows apart."""
+_ENDS = np.array([0.001, 0.999])
+
+
+class Bins(NamedTuple):
+    """How a column is cut.
+
+    Attributes
+    ----------
+    edges : float64 array (B + 1,)
+        Ends of the bins shown; nothing of a column of levels.
+    cuts : float64 array (C + 1,)
+        ``edges``, and the ends of the cells of atoms that are shown apart.
+    first : int array (B,)
+        Number of the first cut of each bin: bin b is made of the cuts from ``first[b]`` to the next bin's.
+    atoms : float64 array (A,)
+        The atoms shown apart.
+    cell : int array (A,)
+        Each atom's place among the cuts.
+    """
+
+    edges: np.ndarray
+    cuts: np.ndarray
+    first: np.ndarray
+    atoms: np.ndarray
+    cell: np.ndarray
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a page shows.
+
+    Attributes
+    ----------
+    joint : Joint
+    title : str
+        Name of its file.
+    rows : frame, optional
+        A table to look at beside the joint.
+    """
+
+    joint: Any
+    title: str = "joint"
+    rows: Any = None
+
+    @cached_property
+    def version(self) -> str:
+        """Fingerprint of the joint, the same wherever it is loaded."""
+        about, arrays = contents(self.joint.model)
+        digest = hashlib.blake2b(repr(sorted(about.items())).encode(), digest_size=8)
+        for name in sorted(arrays):
+            digest.update(name.encode())
+            digest.update(np.ascontiguousarray(arrays[name]).data)
+        return digest.hexdigest()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.joint.schema.columns
+
+    @cached_property
+    def nothing(self) -> WeighedEvidence:
+        """No evidence, weighed."""
+        return WeighedEvidence(self.joint.model, build(self.joint.schema), one=True)
+
+    @cached_property
+    def bins(self) -> tuple[Bins, ...]:
+        """How each column is cut, the same whatever the evidence."""
+        return tuple(_bins(self.nothing, j, column) for j, column in enumerate(self.columns))
+
+    @cached_property
+    def masses(self) -> tuple[np.ndarray, ...]:
+        """Mass of each column's cuts, or levels, without evidence."""
+        return tuple(histogram(self.nothing, j, bins.cuts)[0] for j, bins in enumerate(self.bins))
+
+    @cached_property
+    def given_missing(self) -> dict[str, tuple[Model, float]]:
+        """The model given that a column's cell is missing, and log p of that, of the columns where learning saw it."""
+        found = {column.name: given_missing(self.joint.model, {column.name: True}) for column in self.columns}
+        return {name: (model, log_p) for name, (model, log_p) in found.items() if model is not None}
+
+    @cached_property
+    def said_missing(self) -> dict[tuple[tuple[str, bool], ...], tuple[Model | None, float]]:
+        """Models given which cells are missing or not, as asked last, with the log-probability of that."""
+        return {}
+
+
+def _bins(nothing: WeighedEvidence, j: int, column: Column) -> Bins:
+    none = np.empty(0)
+    if column.is_categorical:
+        return Bins(none, none, none.astype(int), none, none.astype(int))
+    try:
+        edges = bin_edges(column, BINS)
+    except ValueError:  # learning saw no range of it
+        low, high = quantile(nothing.model, nothing.evidence, j, _ENDS)[0].tolist()
+        edges = bin_edges(column, np.unique(np.linspace(low, high if high > low else low + 1.0, BINS + 1)))
+    atoms = _heaviest(nothing, j, column)
+    below, above = _cell(column, atoms)
+    cuts = np.unique(np.concatenate([edges, below, above]))
+    if column.step > 0.0:  # edges of one cell, written by two roundings, are one
+        cuts = cuts[np.diff(cuts, prepend=-np.inf) > 0.25 * column.step]
+    inside = (cuts >= edges[0] - 0.25 * column.step) & (cuts <= edges[-1] + 0.25 * column.step)
+    cuts = cuts[inside]
+    near = 0.25 * column.step
+    first = np.searchsorted(cuts, edges[:-1] - near)
+    cell = np.clip(np.searchsorted(cuts, atoms) - 1, 0, len(cuts) - 2)
+    return Bins(edges, cuts, first, atoms, cell)
+
+
+def _cell(column: Column, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends (lo, hi] of what holds each atom and, but for a grid's cell, next to nothing else."""
+    if column.step > 0.0:
+        return atoms - 0.5 * column.step, atoms + 0.5 * column.step
+    return np.nextafter(atoms, -np.inf), atoms
+
+
+def _heaviest(nothing: WeighedEvidence, j: int, column: Column) -> np.ndarray:
+    """The atoms that hold most without evidence, ascending, at most `ATOMS`."""
+    atoms = np.array(column.atoms)
+    if not len(atoms):
+        return atoms
+    below, above = _cell(column, atoms)
+    cuts = np.unique(np.concatenate([below, above]))
+    if len(cuts) < 2:
+        return atoms
+    masses = histogram(nothing, j, np.concatenate([[-np.inf], cuts, [np.inf]]))[0]
+    mass = masses[np.searchsorted(cuts, atoms)]
+    keep = np.sort(np.argsort(-mass, kind="stable")[:ATOMS])
+    return atoms[keep]
