@@ -78,3 +78,15 @@ def _date_text(column: Column, number: float) -> str:
         except ValueError:
             continue
     return str(moment.isoformat(" "))
+
+
+def cell_text(column: Column, number: float, digits: int | None = None) -> str | None:
+    """A cell as text, as CSV has it; None where missing. ``digits`` are those of numbers that have no grid."""
+    if math.isnan(number):
+        return None
+    if column.kind == "datetime":
+        return _date_text(column, number)
+    if column.step == 0.0 and not column.is_categorical:
+        return repr(number) if digits is None else f"{number:.{digits}g}"
+    value = column.from_number(number)
+    return str(value).lower() if isinstance(value, bool) else str(value)

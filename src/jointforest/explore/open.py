@@ -55,6 +55,7 @@ class Explorer:
         )
         self._thread = threading.Thread(target=self._serve, name="jointforest explore", daemon=True)
         self._thread.start()
+        threading.Thread(target=self._app.prepare, name="jointforest prepare", daemon=True).start()
 
     def __repr__(self) -> str:
         return f"Explorer({self.url!r})"

@@ -6,6 +6,7 @@ import asyncio
 import json
 import secrets
 import sys
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +17,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from . import answers
-from .answers import ImpossibleEvidence
+from . import answers, one_row, panels
+from .known import ImpossibleEvidence
 from .subject import Subject
 
 HOST = "127.0.0.1"
@@ -55,7 +56,16 @@ _HEADERS = {
 }
 
 Ask = Callable[[Subject, Mapping[str, Any]], Any]
-ASKS: dict[str, Ask] = {"table": answers.table, "posterior": answers.posterior}
+ASKS: dict[str, Ask] = {
+    "table": answers.table,
+    "posterior": answers.posterior,
+    "rows": panels.rows,
+    "csv": panels.csv_text,
+    "mode": panels.mode,
+    "why": panels.why,
+    "pair": panels.pair,
+    "row": one_row.row,
+}
 
 
 class Refused(Exception):
@@ -91,6 +101,7 @@ class App:
         self._pool = ThreadPoolExecutor(WORKERS, "explore")
         self._newest: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._waiting = 0
+        self._preparing = threading.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -104,6 +115,11 @@ class App:
             return
         answer.headers.update(_HEADERS)
         await answer(scope, receive, send)
+
+    def prepare(self) -> None:
+        """Work out what all questions need, once."""
+        with self._preparing:
+            answers.prepare(self.subject)
 
     def close(self) -> None:
         """Take no more questions; those that wait are dropped."""
@@ -167,8 +183,9 @@ class App:
         if page is not None and self._newest.get(page, 0) > body["id"]:
             return _json(200, {"id": body["id"], "overtaken": True})
         try:
+            self.prepare()
             found = ASKS[what](self.subject, body)
-            return found if isinstance(found, Response) else _json(200, found)
+            return _csv(found) if isinstance(found, str) else _json(200, found)
         except ImpossibleEvidence as error:
             return _json(409, {"error": str(error), "impossible": True})
         except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
@@ -222,6 +239,10 @@ def _file(name: str) -> Response:
 def _json(status: int, said: Any) -> Response:
     text = json.dumps(said, allow_nan=False, separators=(",", ":"))
     return Response(text, status, media_type="application/json")
+
+
+def _csv(text: str) -> Response:
+    return Response(text, media_type="text/csv", headers={"Content-Disposition": 'attachment; filename="rows.csv"'})
 
 
 def _error(status: int, text: str) -> Response:

@@ -52,7 +52,7 @@ def read_evidence(schema: Schema, said: Any) -> Conditions:
 def write_evidence(schema: Schema, conditions: Conditions) -> list[dict[str, Any]]:
     """Conditions as the page says them, one a column; `read_evidence` reads them back with the same meaning."""
     return [
-        {"column": schema.index(name)} | _written(schema.columns[schema.index(name)], condition)
+        {"column": schema.index(name)} | written_condition(schema.columns[schema.index(name)], condition)
         for name, condition in conditions.items()
     ]
 
@@ -211,7 +211,7 @@ def _first(column: Column, end: float, closed: bool, sign: float = 1.0) -> float
 # --------------------------------------------------------------------------------------------------- conditions to JSON
 
 
-def _written(column: Column, condition: Any) -> dict[str, Any]:
+def written_condition(column: Column, condition: Any) -> dict[str, Any]:
     """What is said of one column, without its place."""
     rest, missing = without_missing({column.name: condition})
     if missing and not rest:

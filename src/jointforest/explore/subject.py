@@ -15,6 +15,7 @@ from ..queries.column.distribution import quantile
 from ..queries.column.histogram import bin_edges, histogram
 from ..queries.posterior.weighed import WeighedEvidence
 from ..queries.reshape.missing import given_missing
+from ..queries.rows.sampling import sample
 from ..table.build_evidence import build
 from ..table.schema import Column
 
@@ -22,6 +23,10 @@ BINS = 40
 """Most bins of a column of numbers."""
 ATOMS = 8
 """Most atoms that a histogram shows apart."""
+DRAWS = 20_000
+"""Draws by which the middle of a bin is found."""
+FEW = 10
+"""Fewer draws tell nothing of it."""
 _ENDS = np.array([0.001, 0.999])
 
 
@@ -47,6 +52,10 @@ class Bins(NamedTuple):
     first: np.ndarray
     atoms: np.ndarray
     cell: np.ndarray
+
+    def together(self, fine: np.ndarray) -> np.ndarray:
+        """Masses of the bins from those of the cuts; of a column of levels they are the same."""
+        return np.add.reduceat(fine, self.first) if len(self.first) else fine
 
 
 @dataclass(frozen=True)
@@ -96,10 +105,21 @@ class Subject:
         return tuple(histogram(self.nothing, j, bins.cuts)[0] for j, bins in enumerate(self.bins))
 
     @cached_property
+    def centers(self) -> tuple[np.ndarray, ...]:
+        """Mean within each cut of a column of numbers, without evidence; nothing of a column of levels."""
+        X = sample(self.joint.model, self.nothing.evidence, DRAWS, 0)
+        return tuple(_centers(X[:, j], bins.cuts) for j, bins in enumerate(self.bins))
+
+    @cached_property
     def given_missing(self) -> dict[str, tuple[Model, float]]:
         """The model given that a column's cell is missing, and log p of that, of the columns where learning saw it."""
         found = {column.name: given_missing(self.joint.model, {column.name: True}) for column in self.columns}
         return {name: (model, log_p) for name, (model, log_p) in found.items() if model is not None}
+
+    @cached_property
+    def kept(self) -> dict[int, dict[str, Any]]:
+        """The answers of columns without evidence, once they are known."""
+        return {}
 
     @cached_property
     def said_missing(self) -> dict[tuple[tuple[str, bool], ...], tuple[Model | None, float]]:
@@ -127,6 +147,15 @@ def _bins(nothing: WeighedEvidence, j: int, column: Column) -> Bins:
     first = np.searchsorted(cuts, edges[:-1] - near)
     cell = np.clip(np.searchsorted(cuts, atoms) - 1, 0, len(cuts) - 2)
     return Bins(edges, cuts, first, atoms, cell)
+
+
+def _centers(drawn: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    """Mean of the draws in each cut, (C,), its middle where there are few; what lies beyond counts with the ends."""
+    if not len(cuts):
+        return cuts
+    place = np.clip(np.searchsorted(cuts, drawn) - 1, 0, len(cuts) - 2)
+    n, total = np.bincount(place, minlength=len(cuts) - 1), np.bincount(place, drawn, len(cuts) - 1)
+    return np.where(n < FEW, 0.5 * (cuts[:-1] + cuts[1:]), total / np.maximum(n, 1))
 
 
 def _cell(column: Column, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,122 @@
+"""One row of a table: how probable it is, and which of its cells are unlikely given the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..queries.column.distribution import cdf
+from ..queries.column.levels import level_probability
+from ..queries.column.moments import mean_variance
+from ..queries.posterior.density import log_density
+from ..table.build_evidence import build
+from ..table.evidence import Evidence
+from ..table.frames import encode
+from ..table.schema import Column
+from .numbers import cell_text
+from .panels import DIGITS
+from .state import place_of
+from .subject import Subject
+
+_TINY = 1e-300
+
+
+def row(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """A row's log-density; of each cell what was to be expected given the others, and how unlikely it is.
+
+    The row is ``cells``, texts by column, or the number ``row`` of the table beside the joint. ``unlikely`` is, in
+    nats, -log of the probability of a cell that is at least as far out: of a level as improbable, of a number as far
+    in its tail.
+    """
+    x = _cells(subject, body["cells"]) if "cells" in body else _of_table(subject, body.get("row"))
+    model, known = subject.joint.model, build(subject.joint.schema, x[None])
+    cells = [
+        _cell(subject, known.without(j), j, float(x[j])) | {"name": column.name}
+        for j, column in enumerate(subject.columns)
+    ]
+    density = float(log_density(model, known)[0])
+    return {"log_density": density if math.isfinite(density) else None, "cells": cells}
+
+
+def _cells(subject: Subject, said: Any) -> np.ndarray:
+    """Numbers and codes (d,) of texts by column name, NaN of those that are not said."""
+    if not isinstance(said, Mapping):
+        raise ValueError(f"cells: expected an object of texts by column name, got {type(said).__name__}")
+    x = np.full(len(subject.columns), np.nan)
+    for name, text in said.items():
+        j = subject.joint.schema.index(name)
+        if text is not None and text != "":
+            x[j] = _number(subject.columns[j], text)
+    return x
+
+
+def _number(column: Column, text: Any) -> float:
+    """A cell's number or code from its text.
+
+    Raises
+    ------
+    ValueError
+        If the column cannot have it.
+    """
+    if isinstance(text, str) and column.is_categorical:
+        labels = {str(level).lower() if isinstance(level, bool) else str(level): level for level in column.levels}
+        return column.to_number(labels.get(text, text))
+    if isinstance(text, str) and column.kind != "datetime":
+        try:
+            return column.to_number(float(text))
+        except ValueError as error:
+            if "column" in str(error):
+                raise
+            raise ValueError(f"column {column.name!r} ({column.kind}): expected a number, got {text!r:.40}") from None
+    return column.to_number(text)
+
+
+def _of_table(subject: Subject, number: Any) -> np.ndarray:
+    """Numbers and codes (d,) of a row of the table beside the joint."""
+    if subject.rows is None:
+        raise ValueError("no table was loaded beside the joint: give cells, or start with --table")
+    i = place_of(number, len(subject.rows), "row")
+    X, _ = encode(subject.joint.schema, _slice(subject.rows, i))
+    return np.asarray(X[0])
+
+
+def _slice(frame: Any, i: int) -> Any:
+    """Row i as a frame of its kind."""
+    if hasattr(frame, "iloc"):
+        return frame.iloc[i : i + 1]
+    return frame[i : i + 1]
+
+
+def _cell(subject: Subject, others: Evidence, j: int, x: float) -> dict[str, Any]:
+    """What a cell is, what it was expected to be, and how unlikely it is."""
+    model, column = subject.joint.model, subject.columns[j]
+    weighed = tuple(part.weigh(others) for part in model.parts)
+    if column.is_categorical:
+        share = level_probability(model, others, j, known=weighed)[0]
+        expected = float(share.argmax())
+        tail = math.nan if math.isnan(x) else float(share[share <= share[int(x)] * (1.0 + 1e-9)].sum())
+    else:
+        mean, _ = mean_variance(model, others, j, known=weighed)
+        expected = float(mean[0])
+        tail = math.nan if math.isnan(x) else _tail(cdf(model, others, j, _sides(column, x), known=weighed)[0])
+    unlikely = abs(math.log(min(max(tail, _TINY), 1.0))) if tail == tail else None
+    return {
+        "text": cell_text(column, x, DIGITS),
+        "unlikely": unlikely,
+        "expected": None if math.isnan(expected) else cell_text(column, expected, DIGITS),
+    }
+
+
+def _sides(column: Column, x: float) -> np.ndarray:
+    """Two points: what is up to the first is up to x, what is above the second is x or more."""
+    if column.step > 0.0:
+        return np.array([x, x - column.step])
+    return np.array([x, np.nextafter(x, -np.inf)])
+
+
+def _tail(below: np.ndarray) -> float:
+    """Probability of a number as far out as this, on either side."""
+    return 2.0 * min(float(below[0]), 1.0 - float(below[1]))

@@ -1,0 +1,179 @@
+"""What a page asks on demand: rows drawn, the most probable row, why, and a pair of columns; plain dicts of JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..explain.explain import explain
+from ..io.answers import plain
+from ..language import parse_conditions
+from ..language.render import column_text, condition_text
+from ..queries.modes.mixture_mode import model_modes
+from ..queries.rows.sampling import sample
+from ..table.schema import Column
+from .known import Known
+from .numbers import all_shown, cell_text
+from .state import place_of
+from .subject import Subject
+
+MOST_ROWS, MOST_CSV_ROWS = 1_000, 100_000
+"""Most rows drawn to look at, and to download."""
+BUDGET = 20_000
+"""Boxes that the search for the most probable row may cut: some seconds."""
+LISTED = 8
+"""Leaves, or states, that an explanation lists."""
+MOST_BINS = 60
+DIGITS = 6
+"""Digits of numbers without a grid where they are looked at."""
+
+
+def rows(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """``n`` rows drawn given evidence, as texts, null where a cell is missing; the same ``seed``, the same rows."""
+    X = _drawn(subject, body, MOST_ROWS)
+    return {"columns": [c.name for c in subject.columns], "rows": _transposed(_texts(subject.columns, X, DIGITS))}
+
+
+def csv_text(subject: Subject, body: Mapping[str, Any]) -> str:
+    """The same as a CSV file, with all digits."""
+    X = _drawn(subject, body, MOST_CSV_ROWS)
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([c.name for c in subject.columns])
+    writer.writerows(
+        [["" if cell is None else cell for cell in row] for row in _transposed(_texts(subject.columns, X))]
+    )
+    return file.getvalue()
+
+
+def mode(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The most probable row that agrees with the evidence, and a bound on how much more probable another may be."""
+    known = Known(subject, body.get("evidence"))
+    found = model_modes(known.model, known.evidence, 1, BUDGET)
+    density, bound = float(found.log_density[0]), float(found.log_bound)
+    cells = [cell_text(column, x, DIGITS) for column, x in zip(subject.columns, found.X[0].tolist(), strict=True)]
+    return {
+        "row": dict(zip((c.name for c in subject.columns), cells, strict=True)),
+        "log_density": density,
+        "bound": bound,
+        "certified": bound - density <= 1e-9 * max(1.0, abs(density)),
+    }
+
+
+def why(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The leaves, or hidden states, that carry the answers, the heaviest first."""
+    known = Known(subject, body.get("evidence"))
+    found = explain(known.model, known.evidence, LISTED)
+    items = [
+        {
+            "weight": float(rule["weight"]),
+            "rules": _each(rule["rule"]),
+            "kind": rule["kind"],
+            "says": plain(rule["says"]),
+        }
+        for rule in found.rules
+    ]
+    return {"text": found.text, "items": items}
+
+
+def pair(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The joint distribution of two columns given evidence, and what one tells of the other."""
+    known = Known(subject, body.get("evidence"))
+    said, bins = body.get("columns"), _whole(body, "bins", 20, 2, MOST_BINS)
+    if not isinstance(said, list) or len(said) != 2:
+        raise ValueError("columns: expected the places of two columns")
+    columns = [subject.columns[place_of(j, len(subject.columns), "columns")] for j in said]
+    given = subject.joint.given(known.conditions)
+    found = given.pair(columns[0].name, columns[1].name, bins)
+    return {
+        "a": _axis(columns[0], found.a),
+        "b": _axis(columns[1], found.b),
+        "mass": [[float(f"{x:.6g}") for x in row] for row in found.probability.tolist()],
+        "information": _information(found.probability),
+        "correlation": _correlation(given, columns),
+    }
+
+
+def _drawn(subject: Subject, body: Mapping[str, Any], most: int) -> np.ndarray:
+    known = Known(subject, body.get("evidence"))
+    n, seed = _whole(body, "n", 20, 0, most), _whole(body, "seed", 0, 0, 2**32 - 1)
+    return sample(known.model, known.evidence, n, seed, missing=True)
+
+
+def _whole(body: Mapping[str, Any], name: str, usual: int, least: int, most: int) -> int:
+    """A whole number that a question brings.
+
+    Raises
+    ------
+    ValueError
+        If it is none of least to most.
+    """
+    said = body.get(name)
+    if said is None:
+        return usual
+    if not isinstance(said, int) or isinstance(said, bool) or not least <= said <= most:
+        raise ValueError(f"{name}: expected a whole number of {least:,} to {most:,}, got {str(said)[:40]}")
+    return said
+
+
+def _texts(columns: Sequence[Column], X: np.ndarray, digits: int | None = None) -> list[list[str | None]]:
+    """Texts of the cells, a list a column; each different number is written once."""
+    found = []
+    for j, column in enumerate(columns):
+        different, place = np.unique(X[:, j], return_inverse=True)
+        texts = [cell_text(column, x, digits) for x in different.tolist()]
+        found.append([texts[k] for k in place.ravel().tolist()])
+    return found
+
+
+def _transposed(by_column: list[list[str | None]]) -> list[list[str | None]]:
+    return [list(row) for row in zip(*by_column, strict=True)]
+
+
+def _each(rule: str) -> list[str]:
+    """A rule's conditions one by one."""
+    return [condition_text(column_text(name), said) for name, said in parse_conditions(rule)] if rule else []
+
+
+def _axis(column: Column, cuts: Any) -> dict[str, Any]:
+    """Labels of levels; of numbers the ends of the bins, of which the outermost stand for all beyond."""
+    if column.is_categorical:
+        return {"labels": [str(level) for level in column.levels], "edges": None}
+    at = _numbers(column, cuts)
+    if not len(at):
+        low, high = column.minimum, column.maximum
+        edges = np.array([low, high if high > low else low + 1.0])
+    else:
+        width = float(at[1] - at[0]) if len(at) > 1 else max(column.step, abs(float(at[0])) * 0.1, 1e-9)
+        edges = np.concatenate([[at[0] - width], at, [at[-1] + width]])
+    return {"labels": None, "edges": all_shown(column, edges)}
+
+
+def _numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
+    """The column's numbers of cuts between bins; moments of columns with a time zone are in UTC."""
+    if column.kind != "datetime":
+        return np.asarray(cuts, np.float64)
+    return cuts.astype("datetime64[us]").astype(np.int64) / 1e6 - column.origin
+
+
+def _information(mass: np.ndarray) -> float:
+    """Mutual information of the bins, in bits."""
+    independent = np.outer(mass.sum(axis=1), mass.sum(axis=0))
+    some = mass > 0.0
+    return max(float(mass[some] @ np.log2(mass[some] / independent[some])), 0.0)
+
+
+def _correlation(given: Any, columns: list[Column]) -> float | None:
+    """Correlation of two columns of numbers; None of others, and where one is known."""
+    if any(c.is_categorical and c.kind != "boolean" for c in columns):
+        return None
+    try:
+        found = float(given.corr(columns[0].name, columns[1].name))
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
