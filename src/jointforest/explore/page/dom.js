@@ -1,0 +1,44 @@
+/** Makes elements. What comes from a table is only ever set as text or as an attribute. */
+
+/**
+ * An HTML element. Attributes whose names begin with "on" are listeners; null and false are left out.
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Node|string)} children
+ */
+export function el(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+/** An SVG element; arguments as of `el`. */
+export function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+/** A button that shows a picture and is called `name`. */
+export function iconButton(name, path, onclick, attributes = {}) {
+  const picture = svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: path }));
+  return el("button", { type: "button", class: "icon", "aria-label": name, title: name, onclick, ...attributes }, picture);
+}
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+/** Set the text of a node if it differs, so that nothing is laid out anew for nothing. */
+export function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+let last = 0;
+/** An id that no other element has. */
+export function freshId(prefix) {
+  last += 1;
+  return `${prefix}-${last}`;
+}

@@ -1,0 +1,375 @@
+/** The page: asks a joint what is known, and shows it on a card a column. */
+import "./card.js";
+import "./notice.js";
+import "./sentence.js";
+import "./toolbar.js";
+import { Asker } from "./asker.js";
+import { el } from "./dom.js";
+import { Gone, Refused } from "./errors.js";
+import { reorder } from "./motion.js";
+import { openPanel, PANELS } from "./panels.js";
+import { History, conditionOn, readHash, withCondition, writeHash } from "./state.js";
+
+/** With more columns, only the cards in sight are asked for while the mouse moves. */
+const MANY = 40;
+const REST = 160; // milliseconds without a change until exact numbers are asked for
+const PULSE = 5000; // milliseconds between looks at whether the joint is still there, and the same
+const AGAIN = 1000; // milliseconds until a server that is gone is asked again
+
+/**
+ * Fill a node with the page.
+ * @param {HTMLElement} root
+ * @param {{ask: Function}} source - who answers for the joint
+ */
+export function start(root, source) {
+  const explorer = new Explorer(root, source);
+  explorer.open();
+  return explorer;
+}
+
+export class Explorer {
+  constructor(root, source) {
+    this.source = source;
+    this.view = readHash(location.hash);
+    this.history = new History();
+    this.asker = new Asker(source, (answer, note) => this.#answered(answer, note), (error, note) => this.#failed(error, note));
+    /** What was asked for last, and what was answered last. */
+    this.evidence = this.view.given ? { text: this.view.given } : [];
+    this.good = [];
+    this.word = "";
+    this.#build(root);
+    this.#listen(root);
+  }
+
+  #build(root) {
+    this.title = el("h1", { dir: "auto" }, "…");
+    this.about = el("p", { class: "about" });
+    this.sentence = document.createElement("jf-sentence");
+    this.notice = document.createElement("jf-notice");
+    this.toolbar = document.createElement("jf-toolbar");
+    this.toolbar.setPanels(PANELS);
+    this.grid = el("div", { class: "cards" });
+    this.none = el("p", { class: "none", hidden: true }, "No column is called so.");
+    this.aside = el("aside", { class: "panel", hidden: true });
+    this.body = el("main", {}, this.toolbar, el("div", { class: "split" }, el("div", {}, this.grid, this.none), this.aside));
+    root.replaceChildren(el("header", { class: "top" }, el("div", { class: "name" }, this.title, this.about), this.sentence, this.notice), this.body);
+    this.watcher = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
+      target.onScreen = isIntersecting;
+      if (isIntersecting) target.draw();
+    }), { rootMargin: "300px" });
+  }
+
+  #listen(root) {
+    const on = (name, act) => root.addEventListener(name, (event) => act(event.detail ?? {}, event));
+    on("evidence", (detail, { target }) => this.#said(detail, target));
+    on("sentence", ({ text }) => this.change({ text }, { from: this.sentence }));
+    on("condition", ({ conditions }) => this.#also(conditions));
+    on("revert", () => this.#revert());
+    on("undo", () => this.go(this.history.place - 1));
+    on("redo", () => this.go(this.history.place + 1));
+    on("step", ({ place }) => this.go(place));
+    on("clear", () => this.change([]));
+    on("find", ({ word }) => { this.word = word; this.#arrange(); });
+    on("sort", ({ sort }) => this.look({ sort }));
+    on("pin", ({ column }) => this.look({ pinned: toggled(this.view.pinned, this.columns[column].name) }));
+    on("hide", ({ column }) => this.look({ hidden: toggled(this.view.hidden, this.columns[column].name) }));
+    on("unhide", () => this.look({ hidden: [] }));
+    on("panel", ({ name }) => this.look({ panel: name }));
+    addEventListener("keydown", (event) => this.#key(event));
+    addEventListener("hashchange", () => this.#navigated());
+    setInterval(() => this.#pulse(), PULSE);
+  }
+
+  #key(event) {
+    const isText = event.target.matches?.("input, textarea, select");
+    const letter = event.key.toLowerCase();
+    if ((event.ctrlKey || event.metaKey) && !isText && (letter === "z" || letter === "y")) {
+      event.preventDefault();
+      this.go(this.history.place + (letter === "y" || event.shiftKey ? 1 : -1));
+    } else if (event.key === "/" && !isText) {
+      event.preventDefault();
+      this.toolbar.find.focus();
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------------ the joint
+
+  /** Ask what the joint is, and make its cards. */
+  async open() {
+    try {
+      const table = await this.source.ask("table", {});
+      const prior = await this.source.ask("posterior", { evidence: [], exact: false, columns: null, id: 0 });
+      this.#gotTable(table, prior);
+    } catch (error) {
+      this.#failed(error, {});
+    }
+  }
+
+  #gotTable(table, prior) {
+    const isNew = this.table && this.table.version !== table.version;
+    this.#back();
+    this.table = table;
+    this.columns = table.columns;
+    this.prior = prior;
+    this.answer = prior;
+    this.good = [];
+    this.title.textContent = table.title;
+    this.about.textContent = table.said;
+    document.title = `${table.title} · jointforest`;
+    this.watcher.disconnect();
+    this.cards = this.columns.map((column, place) => {
+      const card = document.createElement("jf-card");
+      card.setColumn(column, place);
+      this.watcher.observe(card);
+      return card;
+    });
+    this.grid.replaceChildren(...this.cards);
+    this.view.pinned = this.view.pinned.filter((name) => this.#has(name));
+    this.view.hidden = this.view.hidden.filter((name) => this.#has(name));
+    if (isNew) this.notice.show("news", "The joint was replaced. This is the new one.", ["fine", () => this.notice.clear("news")]);
+    this.#draw(prior, { live: false });
+    if (!isNew && !this.view.given && !this.history.now) this.#remember(prior);
+    this.#look();
+    if (!Array.isArray(this.evidence) || this.evidence.length) this.change(this.evidence, { from: this.sentence, quiet: true });
+    else this.#exact();
+  }
+
+  #has(name) {
+    return this.columns.some((column) => column.name === name);
+  }
+
+  /** Another joint has taken the place of the one shown: start with it, keeping what was said. */
+  #replaced() {
+    this.history.inWords();
+    const words = this.history.now?.sentence ?? this.view.given;
+    this.evidence = words ? { text: words } : [];
+    this.open();
+  }
+
+  /** See now and then whether the joint is there, and the same. */
+  async #pulse() {
+    if (document.visibilityState !== "visible" || this.asker.busy || this.isGone || !this.table) return;
+    try {
+      const { version } = await this.source.ask("posterior", { evidence: [], exact: false, columns: [], id: 0 });
+      if (version !== this.table.version) this.#replaced();
+    } catch (error) {
+      if (error instanceof Gone) this.#failed(error, {});
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------------- evidence
+
+  /** One card says something of its column. */
+  #said({ column, condition, live, typed }, card) {
+    const base = Array.isArray(this.evidence) ? this.evidence : this.good;
+    this.change(withCondition(base, column, condition), { live, from: typed ? card : null });
+  }
+
+  /** Conditions on some columns, in the place of those before. */
+  #also(conditions) {
+    const base = Array.isArray(this.evidence) ? this.evidence : this.good;
+    this.change(conditions.reduce((sum, condition) => withCondition(sum, condition.column, condition), base));
+  }
+
+  /**
+   * Other evidence: ask, and show what comes back.
+   * @param {import("./state.js").Evidence} evidence
+   * @param {{live?: boolean, from?: object|null, step?: number}} note - from: who is told if it is refused
+   */
+  change(evidence, note = {}) {
+    this.evidence = evidence;
+    clearTimeout(this.rest);
+    const columns = note.live && this.columns.length > MANY ? this.#inSight() : null;
+    const began = performance.now();
+    this.asker.ask("posterior", { evidence, exact: false, columns, id: 0 }, { live: false, ...note, columns, evidence, began });
+  }
+
+  #inSight() {
+    return this.cards.filter((card) => card.onScreen && !card.hidden).map((card) => card.place).sort((a, b) => a - b);
+  }
+
+  #answered(answer, note) {
+    this.#back();
+    if (answer.version !== this.table.version) return this.#replaced();
+    if (!note.live) this.notice.clear("trouble");
+    const columns = this.answer ? [...this.answer.columns] : [];
+    (note.columns ?? this.columns.keys()).forEach((place, k) => { columns[place] = answer.columns[k]; });
+    this.answer = { ...answer, columns };
+    if (note.exact && !answer.evidence.length) this.prior = answer;
+    if (!note.live) this.#settled(answer, note);
+    if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.#draw(this.answer, this.note); });
+    this.note = note;
+    return undefined;
+  }
+
+  /** What was asked for is what is known now. */
+  #settled(answer, note) {
+    if (note.exact) return;
+    if (note.from === this.sentence || !note.from) this.sentence.isEdited = false;
+    this.good = answer.evidence;
+    this.evidence = answer.evidence;
+    if (note.step === undefined) this.#remember(answer);
+    else this.history.go(note.step);
+    this.sentence.setHistory(this.history);
+    this.#writeAddress();
+    this.rest = setTimeout(() => this.#exact(), REST);
+  }
+
+  /** Ask for exact numbers of what is known now. */
+  #exact() {
+    this.asker.ask("posterior", { evidence: this.good, exact: true, columns: null, id: 0 }, { exact: true, began: performance.now() });
+    if (this.view.panel) this.panel?.update();
+  }
+
+  #remember(answer) {
+    const { evidence, sentence, probability, log_probability: log } = answer;
+    this.history.push({ evidence, sentence, probability, log });
+    this.sentence.setHistory(this.history);
+  }
+
+  /** Go to another step of the history. */
+  go(step) {
+    const { now } = this.history;
+    const there = this.history.steps[step];
+    if (!there || there === now) return;
+    this.sentence.isEdited = false;
+    this.change(there.evidence, { step });
+  }
+
+  #revert() {
+    this.notice.clear("trouble");
+    this.sentence.revert();
+  }
+
+  // -------------------------------------------------------------------------------------------------------- trouble
+
+  #failed(error, note) {
+    if (!(error instanceof Refused)) return this.#gone(error);
+    this.#back();
+    if (!this.table) return this.notice.show("trouble", error.message);
+    if (note.live) return this.notice.show("trouble", kindly(error));
+    this.evidence = this.good;
+    note.from?.refuse();
+    if (note.from === this.sentence && note.quiet) this.sentence.write(note.evidence.text ?? "");
+    if (!note.from) this.#draw(this.answer, { live: false });
+    return this.notice.show("trouble", kindly(error), ["back to what was known", () => this.#backToGood()]);
+  }
+
+  #backToGood() {
+    this.notice.clear("trouble");
+    this.sentence.isEdited = false;
+    this.change(this.good, { step: this.history.place });
+  }
+
+  #gone(error) {
+    if (!(error instanceof Gone)) console.error(error);
+    this.isGone = true;
+    this.body.classList.add("gone");
+    this.notice.show("gone", "Nobody answers: the explorer was stopped, or this address is no longer valid. Nothing is lost; this page goes on by itself once it is back.");
+    clearTimeout(this.retry);
+    this.retry = setTimeout(() => this.#tryAgain(), AGAIN);
+  }
+
+  async #tryAgain() {
+    try {
+      const table = this.table;
+      const fresh = await this.source.ask("table", {});
+      if (!table) await this.open();
+      else if (fresh.version !== table.version) this.#replaced();
+      else {
+        this.#back();
+        this.change(this.evidence);
+      }
+    } catch (error) {
+      this.#gone(error);
+    }
+  }
+
+  /** Somebody answers. */
+  #back() {
+    if (!this.isGone) return;
+    this.isGone = false;
+    clearTimeout(this.retry);
+    this.body.classList.remove("gone");
+    this.notice.clear("gone");
+  }
+
+  // -------------------------------------------------------------------------------------------------------- looking
+
+  #draw(answer, note) {
+    const live = Boolean(note.live);
+    const evidence = Array.isArray(answer.evidence) ? answer.evidence : [];
+    this.cards.forEach((card, place) => {
+      const now = answer.columns[place];
+      const condition = conditionOn(evidence, place);
+      card.update({ now, before: this.prior.columns[place], condition, live });
+    });
+    this.sentence.update(answer, { live });
+    if (!live) this.#arrange();
+    if (note.began !== undefined) performance.measure("known", { start: note.began, detail: { exact: Boolean(note.exact), live } });
+  }
+
+  /** Look in another way. */
+  look(change) {
+    Object.assign(this.view, change);
+    this.#look();
+    this.#writeAddress();
+  }
+
+  #look() {
+    this.toolbar.update(this.view);
+    this.#arrange();
+    if ((this.panel?.dataset.panel ?? null) !== this.view.panel) this.#openPanel();
+  }
+
+  #openPanel() {
+    this.panel = this.view.panel ? openPanel(this.view.panel, this) : null;
+    this.aside.hidden = !this.panel;
+    this.aside.parentElement.classList.toggle("open", Boolean(this.panel));
+    this.aside.replaceChildren(...(this.panel ? [this.panel] : []));
+    this.panel?.update();
+  }
+
+  /** Show the cards that are wanted, in the order that is wanted. */
+  #arrange() {
+    const word = this.word.trim().toLowerCase();
+    const { pinned, hidden, sort } = this.view;
+    for (const card of this.cards ?? []) {
+      const { name } = card.column;
+      const isPinned = pinned.includes(name);
+      card.hidden = hidden.includes(name) || !name.toLowerCase().includes(word);
+      card.pin.setAttribute("aria-pressed", String(isPinned));
+      card.classList.toggle("pinned", isPinned);
+    }
+    const rank = (card) => pinned.includes(card.column.name) ? 1 : 0;
+    const moved = (card) => (sort === "moved" ? (this.answer.columns[card.place]?.moved ?? 0) : 0);
+    const order = [...(this.cards ?? [])].sort((a, b) => rank(b) - rank(a) || moved(b) - moved(a) || a.place - b.place);
+    reorder(this.grid, order);
+    this.none.hidden = order.some((card) => !card.hidden);
+  }
+
+  #writeAddress() {
+    this.view.given = this.answer?.sentence ?? "";
+    const hash = writeHash(this.view);
+    if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname);
+  }
+
+  /** The address was changed by hand, or a link was followed. */
+  #navigated() {
+    const view = readHash(location.hash);
+    const isOther = view.given !== this.view.given;
+    this.view = view;
+    this.#look();
+    if (isOther) this.change(view.given ? { text: view.given } : [], { from: this.sentence, quiet: true });
+  }
+}
+
+/** A refusal in kind words. */
+function kindly(error) {
+  return error.impossible ? `No row can be like this. ${error.message}` : error.message;
+}
+
+/** A list with a name put in, or taken out. */
+function toggled(names, name) {
+  return names.includes(name) ? names.filter((other) => other !== name) : [...names, name];
+}
