@@ -92,6 +92,8 @@ class Known:
     @cached_property
     def log_probability(self) -> float:
         """log p(evidence), all of it: a mass, but of values without a grid, and likelihoods."""
+        if not self.conditions:
+            return 0.0
         values = zip(self.model.schema.columns, self.evidence.value[0].tolist(), strict=True)
         cells = sum(math.log(column.step) for column, x in values if column.step > 0.0 and not math.isnan(x))
         return self.log_evidence + self._log_missing + cells

@@ -33,7 +33,8 @@ SECONDS = 10.0
 PAGES = 64
 """Pages of which the newest question is remembered."""
 
-_FILES = Path(__file__).parent / "page"
+FILES = Path(__file__).parent / "page"
+"""Where the page's files are."""
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -93,13 +94,18 @@ class App:
         Where it is served: what the headers Host and Origin must name.
     token : str
         First part of every path.
+
+    Attributes
+    ----------
+    newest : dict of (page, question) to int
+        Number of the newest question of each page, of the pages that asked last.
     """
 
     def __init__(self, subject: Subject, port: int, token: str) -> None:
         self.subject, self.token = subject, token
         self._hosts = {f"{HOST}:{port}", f"localhost:{port}"}
         self._pool = ThreadPoolExecutor(WORKERS, "explore")
-        self._newest: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self.newest: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._waiting = 0
         self._preparing = threading.Lock()
 
@@ -131,12 +137,12 @@ class App:
         host = request.headers.get("host", "")
         if host not in self._hosts:
             raise Refused(403, "the header Host does not name this page's address")
-        _, token, *rest = request.scope["path"].split("/")
+        token, *rest = request.scope["path"].removeprefix("/").split("/")
         if not secrets.compare_digest(token.encode(errors="replace"), self.token.encode()):
             raise Refused(404, "there is nothing here: the address lacks the secret that the start has printed")
         path = "/".join(rest)
         self._check_site(request, host, is_index=request.method == "GET" and path == "")
-        if request.method in ("GET", "HEAD"):
+        if request.method == "GET":
             return _file(path or "index.html")
         if request.method != "POST":
             raise Refused(405, "only GET and POST are known here")
@@ -169,18 +175,18 @@ class App:
     def _enter(self, what: str, body: Mapping[str, Any]) -> tuple[str, str] | None:
         """Note the newest question of a page; what to look it up by, None where the question has no number."""
         name, number = body.get("page"), body.get("id")
-        if not isinstance(name, str) or not isinstance(number, int) or len(name) > 64:
+        if not isinstance(name, str) or len(name) > 64 or not isinstance(number, int) or isinstance(number, bool):
             return None
         page = name, what
-        self._newest[page] = max(number, self._newest.get(page, number))
-        self._newest.move_to_end(page)
-        while len(self._newest) > PAGES:
-            self._newest.popitem(last=False)
+        self.newest[page] = max(number, self.newest.get(page, number))
+        self.newest.move_to_end(page)
+        while len(self.newest) > PAGES:
+            self.newest.popitem(last=False)
         return page
 
     def _work(self, what: str, body: Mapping[str, Any], page: tuple[str, str] | None) -> Response:
         """The answer, worked out in a thread; nothing of a question that a newer one has overtaken."""
-        if page is not None and self._newest.get(page, 0) > body["id"]:
+        if page is not None and self.newest.get(page, 0) > body["id"]:
             return _json(200, {"id": body["id"], "overtaken": True})
         try:
             self.prepare()
@@ -230,7 +236,7 @@ def _no_number(text: str) -> None:
 
 def _file(name: str) -> Response:
     """A file of the page, by its name among those that are there."""
-    known = {path.name: path for path in _FILES.iterdir() if path.is_file() and path.suffix in _TYPES}
+    known = {path.name: path for path in FILES.iterdir() if path.is_file() and path.suffix in _TYPES}
     if name not in known:
         raise Refused(404, "there is no such file")
     return Response(known[name].read_bytes(), media_type=_TYPES[known[name].suffix])

@@ -137,16 +137,22 @@ def _bins(nothing: WeighedEvidence, j: int, column: Column) -> Bins:
         low, high = quantile(nothing.model, nothing.evidence, j, _ENDS)[0].tolist()
         edges = bin_edges(column, np.unique(np.linspace(low, high if high > low else low + 1.0, BINS + 1)))
     atoms = _heaviest(nothing, j, column)
-    below, above = _cell(column, atoms)
-    cuts = np.unique(np.concatenate([edges, below, above]))
+    cuts = _cuts(column, edges, atoms)
+    first = np.searchsorted(cuts, edges[:-1] - 0.25 * column.step)
+    first[0] = 0
+    return Bins(edges, cuts, first, atoms, np.searchsorted(cuts, atoms) - 1)
+
+
+def _cuts(column: Column, edges: np.ndarray, atoms: np.ndarray) -> np.ndarray:
+    """Edges, and the ends of the atoms' cells, ascending; the first and the last have all of these inside."""
+    inner = np.unique(np.concatenate([edges[1:-1], *_cell(column, atoms)]))
     if column.step > 0.0:  # edges of one cell, written by two roundings, are one
-        cuts = cuts[np.diff(cuts, prepend=-np.inf) > 0.25 * column.step]
-    inside = (cuts >= edges[0] - 0.25 * column.step) & (cuts <= edges[-1] + 0.25 * column.step)
-    cuts = cuts[inside]
-    near = 0.25 * column.step
-    first = np.searchsorted(cuts, edges[:-1] - near)
-    cell = np.clip(np.searchsorted(cuts, atoms) - 1, 0, len(cuts) - 2)
-    return Bins(edges, cuts, first, atoms, cell)
+        inner = inner[np.diff(inner, prepend=-np.inf) > 0.25 * column.step]
+    low, high = edges[0], edges[-1]
+    if len(inner):
+        low = min(low, inner[0] - 0.5 * column.step if column.step > 0.0 else np.nextafter(inner[0], -np.inf))
+        high = max(high, inner[-1] + 0.5 * column.step if column.step > 0.0 else np.nextafter(inner[-1], np.inf))
+    return np.concatenate([[low], inner, [high]])
 
 
 def _centers(drawn: np.ndarray, cuts: np.ndarray) -> np.ndarray:
