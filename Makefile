@@ -1,15 +1,18 @@
-# make demo: a tour on a small table.  make test: everything that must pass.  make bench: how to measure.  make clean.
+# make demo: a tour on a small table.  make test: everything that must pass.  make test-browser: the explorer's page in
+# Chromium.  make bench: how to measure.  make clean.
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 # A stamp is newer than pyproject.toml if its extras are installed: a second call does not install again.
 DEMO_STAMP := $(VENV)/.stamp-demo
 TEST_STAMP := $(VENV)/.stamp-test
+BROWSER_STAMP := $(VENV)/.stamp-test-browser
+CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 
-.PHONY: help demo test bench clean
+.PHONY: help demo check test test-browser bench clean
 
 help:
-	@sed -n '1s/^# //p' Makefile
+	@sed -n '1,2s/^# //p' Makefile
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -22,15 +25,30 @@ $(TEST_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	@touch $@
 
+$(BROWSER_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[test-browser]'
+	@touch $@
+
 demo: $(DEMO_STAMP)
 	@$(BIN)/python examples/demo.py
 
-# Serial: processes that compile two signatures of one kernel at once can mix up numba's cache entries.
-test: $(TEST_STAMP)
+check: $(TEST_STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# Serial: processes that compile two signatures of one kernel at once can mix up numba's cache entries.
+test: check
 	$(BIN)/python -m pytest -q
+
+ifeq ($(CHROMIUM),)
+test-browser:
+	@echo "The tests of the explorer's page need Chromium: apt install chromium, or CHROMIUM=/path/to/it. Not run."
+else
+test-browser: export CHROMIUM := $(CHROMIUM)
+test-browser: $(BROWSER_STAMP)
+	$(BIN)/python -m pytest -q tests/browser
+endif
 
 bench:
 	@echo "Each benchmark is one command; it prints a table and writes JSON to benchmarks/results/."
@@ -40,4 +58,4 @@ bench:
 clean:
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -f $(DEMO_STAMP) $(TEST_STAMP)
+	rm -f $(DEMO_STAMP) $(TEST_STAMP) $(BROWSER_STAMP)

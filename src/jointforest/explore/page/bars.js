@@ -21,7 +21,13 @@ export class Bars extends HTMLElement {
     this.rows = new Map();
     this.active = -1;
     const label = `levels of ${column.name}`;
-    this.list = el("div", { role: "listbox", class: "levels", tabindex: 0, "aria-multiselectable": "true", "aria-label": label });
+    this.list = el("div", {
+      role: "listbox",
+      class: "levels",
+      tabindex: 0,
+      "aria-multiselectable": "true",
+      "aria-label": label,
+    });
     this.list.addEventListener("keydown", (event) => this.#key(event));
     this.list.addEventListener("pointerdown", (event) => this.#press(event));
     this.list.addEventListener("focus", () => this.#activate(this.active < 0 ? this.shown[0] : this.active));
@@ -43,8 +49,12 @@ export class Bars extends HTMLElement {
 
   #addSearch() {
     this.search = el("input", {
-      type: "search", class: "find", placeholder: `find in ${count(this.size)}`, spellcheck: "false",
-      "aria-label": `find a level of ${this.column.name}`, oninput: () => this.#find(),
+      type: "search",
+      class: "find",
+      placeholder: `find in ${count(this.size)}`,
+      spellcheck: "false",
+      "aria-label": `find a level of ${this.column.name}`,
+      oninput: () => this.#find(),
     });
     this.others = el("button", { type: "button", class: "others", onclick: () => this.#showMore() });
     this.append(el("div", { class: "rest" }, this.others, this.search));
@@ -52,7 +62,9 @@ export class Bars extends HTMLElement {
 
   #find() {
     const word = this.search.value.trim().toLowerCase();
-    this.found = word ? [...Array(this.size).keys()].filter((k) => labelOf(this.column, k).toLowerCase().includes(word)) : null;
+    this.found = word
+      ? [...Array(this.size).keys()].filter((k) => labelOf(this.column, k).toLowerCase().includes(word))
+      : null;
     this.most = word ? MORE : SOME;
     this.#pick();
     this.#draw();
@@ -75,7 +87,11 @@ export class Bars extends HTMLElement {
       this.shown = all.sort((a, b) => heavy(b) - heavy(a) || a - b).slice(0, this.most);
     }
     const keep = new Set(this.shown);
-    for (const [k, row] of this.rows) if (!keep.has(k)) { row.line.remove(); this.rows.delete(k); }
+    for (const [k, row] of this.rows)
+      if (!keep.has(k)) {
+        row.line.remove();
+        this.rows.delete(k);
+      }
     this.list.append(...this.shown.map((k) => this.#row(k).line));
     if (!keep.has(this.active)) this.#activate(-1);
   }
@@ -88,11 +104,21 @@ export class Bars extends HTMLElement {
       const tick = el("span", { class: "was" });
       const value = el("span", { class: "bar-value" });
       const before = el("span", { class: "unseen" });
-      const ways = el("span", { class: "ways", "aria-hidden": "true" },
+      const ways = el(
+        "span",
+        { class: "ways", "aria-hidden": "true" },
         el("span", { "data-way": "or", title: "this one, too (Shift+Enter)" }, "or"),
-        el("span", { "data-way": "not", title: "not this one (Delete)" }, "not"));
-      const line = el("div", { role: "option", class: "bar", id: freshId("level"), "aria-selected": "false", "data-level": k },
-        label, el("span", { class: "track" }, ghost, fill, tick), value, before, ways);
+        el("span", { "data-way": "not", title: "not this one (Delete)" }, "not"),
+      );
+      const line = el(
+        "div",
+        { role: "option", class: "bar", id: freshId("level"), "aria-selected": "false", "data-level": k },
+        label,
+        el("span", { class: "track" }, ghost, fill, tick),
+        value,
+        before,
+        ways,
+      );
       label.title = label.textContent;
       this.rows.set(k, { line, fill, ghost, tick, value, before });
     }
@@ -171,7 +197,9 @@ export class Bars extends HTMLElement {
     const line = event.target.closest("[data-level]");
     if (!line || event.button !== 0) return;
     const first = Number(line.dataset.level);
-    const way = event.target.dataset.way ?? (event.shiftKey || event.ctrlKey || event.metaKey ? "or" : event.altKey ? "not" : "only");
+    const way =
+      event.target.dataset.way ??
+      (event.shiftKey || event.ctrlKey || event.metaKey ? "or" : event.altKey ? "not" : "only");
     this.#activate(first);
     let over = first;
     const done = new AbortController();
@@ -184,8 +212,9 @@ export class Bars extends HTMLElement {
     };
     const ended = (last) => {
       done.abort();
-      if (last.type === "pointercancel") { if (over !== first) this.#say(this.#between(first, over)); }
-      else if (over !== first) this.#say(this.#between(first, over));
+      if (last.type === "pointercancel") {
+        if (over !== first) this.#say(this.#between(first, over));
+      } else if (over !== first) this.#say(this.#between(first, over));
       else if (last.target.closest?.("[data-level]") === line) this.#choose(first, way);
     };
     addEventListener("pointermove", moved, { signal: done.signal });
@@ -200,7 +229,9 @@ export class Bars extends HTMLElement {
 
   #say(condition, live = false) {
     const all = condition?.levels?.length === this.size;
-    this.dispatchEvent(new CustomEvent("choose", { detail: { condition: all ? null : condition, live }, bubbles: true }));
+    this.dispatchEvent(
+      new CustomEvent("choose", { detail: { condition: all ? null : condition, live }, bubbles: true }),
+    );
   }
 }
 

@@ -31,11 +31,20 @@ export class Card extends HTMLElement {
   #build() {
     const { column } = this;
     this.typed = el("input", {
-      class: "typed", type: "text", placeholder: "anything", spellcheck: "false", autocomplete: "off", dir: "auto",
-      "aria-label": `what is known of ${column.name}`, title: this.#hint(),
-      onkeydown: (event) => this.#typedKey(event), onchange: () => this.#typedChange(),
+      class: "typed",
+      type: "text",
+      placeholder: "anything",
+      spellcheck: "false",
+      autocomplete: "off",
+      dir: "auto",
+      "aria-label": `what is known of ${column.name}`,
+      title: this.#hint(),
+      onkeydown: (event) => this.#typedKey(event),
+      onchange: () => this.#typedChange(),
     });
-    this.release = iconButton(`forget what is said of ${column.name}`, icons.CLOSE, () => this.#evidence(null), { hidden: true });
+    this.release = iconButton(`forget what is said of ${column.name}`, icons.CLOSE, () => this.#evidence(null), {
+      hidden: true,
+    });
     this.picture = document.createElement(column.levels ? "jf-bars" : "jf-histogram");
     this.picture.setColumn(column);
     this.picture.addEventListener("choose", (event) => {
@@ -44,22 +53,34 @@ export class Card extends HTMLElement {
     });
     this.summary = el("p", { class: "summary" });
     this.absent = this.#absent();
-    this.append(el("div", { class: "said" }, this.typed, this.release), this.picture,
-      el("footer", {}, this.summary, column.can_miss ? this.absent : null));
+    this.append(
+      el("div", { class: "said" }, this.typed, this.release),
+      this.picture,
+      el("footer", {}, this.summary, column.can_miss ? this.absent : null),
+    );
   }
 
   #hint() {
     if (this.column.levels) return "type a level, “A or B”, “not A”, “missing”";
-    return this.column.kind === "datetime" ? "type “2024-03-01”, “>= 2024-03-01”, “2024-03-01 to 2024-04-01”"
+    return this.column.kind === "datetime"
+      ? "type “2024-03-01”, “>= 2024-03-01”, “2024-03-01 to 2024-04-01”"
       : "type “40”, “20 to 60”, “>= 40”, “missing”";
   }
 
   #absent() {
     this.absentValue = el("span", { class: "bar-value" });
-    return el("button", {
-      type: "button", class: "absent", "aria-pressed": "false", title: "the cell is missing",
-      onclick: () => this.#evidence(this.condition?.missing === true ? null : { missing: true }),
-    }, el("span", {}, "missing"), this.absentValue);
+    return el(
+      "button",
+      {
+        type: "button",
+        class: "absent",
+        "aria-pressed": "false",
+        title: "the cell is missing",
+        onclick: () => this.#evidence(this.condition?.missing === true ? null : { missing: true }),
+      },
+      el("span", {}, "missing"),
+      this.absentValue,
+    );
   }
 
   // --------------------------------------------------------------------------------------------------------- drawing

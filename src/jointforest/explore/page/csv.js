@@ -12,13 +12,18 @@ export function readCsv(text) {
   let row = [];
   let cell = "";
   let inQuotes = false;
-  const end = () => { row.push(cell); cell = ""; };
+  const end = () => {
+    row.push(cell);
+    cell = "";
+  };
   for (let k = text.charCodeAt(0) === 0xfeff ? 1 : 0; k < text.length; k += 1) {
     const sign = text[k];
     if (inQuotes) {
       if (sign !== '"') cell += sign;
-      else if (text[k + 1] === '"') { cell += '"'; k += 1; }
-      else inQuotes = false;
+      else if (text[k + 1] === '"') {
+        cell += '"';
+        k += 1;
+      } else inQuotes = false;
     } else if (sign === '"' && cell === "") inQuotes = true;
     else if (sign === mark) end();
     else if (sign === "\n" || sign === "\r") {
@@ -28,6 +33,9 @@ export function readCsv(text) {
       row = [];
     } else cell += sign;
   }
-  if (cell || row.length) { end(); rows.push(row); }
+  if (cell || row.length) {
+    end();
+    rows.push(row);
+  }
   return rows.filter((cells) => cells.length > 1 || cells[0] !== "");
 }

@@ -18,7 +18,11 @@ export function svg(tag, attributes = {}, ...children) {
 /** A button that shows a picture and is called `name`. */
 export function iconButton(name, path, onclick, attributes = {}) {
   const picture = svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: path }));
-  return el("button", { type: "button", class: "icon", "aria-label": name, title: name, onclick, ...attributes }, picture);
+  return el(
+    "button",
+    { type: "button", class: "icon", "aria-label": name, title: name, onclick, ...attributes },
+    picture,
+  );
 }
 
 function fill(node, attributes, children) {

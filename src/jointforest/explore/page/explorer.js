@@ -29,10 +29,15 @@ export function start(root, source) {
 
 export class Explorer {
   constructor(root, source) {
+    this.root = root;
     this.source = source;
     this.view = readHash(location.hash);
     this.history = new History();
-    this.asker = new Asker(source, (answer, note) => this.#answered(answer, note), (error, note) => this.#failed(error, note));
+    this.asker = new Asker(
+      source,
+      (answer, note) => this.#answered(answer, note),
+      (error, note) => this.#failed(error, note),
+    );
     /** What was asked for last, and what was answered last. */
     this.evidence = this.view.given ? { text: this.view.given } : [];
     this.good = [];
@@ -43,7 +48,7 @@ export class Explorer {
 
   #build(root) {
     this.title = el("h1", { dir: "auto" }, "…");
-    this.about = el("p", { class: "about" });
+    this.about = el("p", { class: "about", role: "status" }, "asking what the joint is");
     this.sentence = document.createElement("jf-sentence");
     this.notice = document.createElement("jf-notice");
     this.toolbar = document.createElement("jf-toolbar");
@@ -51,12 +56,24 @@ export class Explorer {
     this.grid = el("div", { class: "cards" });
     this.none = el("p", { class: "none", hidden: true }, "No column is called so.");
     this.aside = el("aside", { class: "panel", hidden: true });
-    this.body = el("main", {}, this.toolbar, el("div", { class: "split" }, el("div", {}, this.grid, this.none), this.aside));
-    root.replaceChildren(el("header", { class: "top" }, el("div", { class: "name" }, this.title, this.about), this.sentence, this.notice), this.body);
-    this.watcher = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
-      target.onScreen = isIntersecting;
-      if (isIntersecting) target.draw();
-    }), { rootMargin: "300px" });
+    this.body = el(
+      "main",
+      {},
+      this.toolbar,
+      el("div", { class: "split" }, el("div", {}, this.grid, this.none), this.aside),
+    );
+    root.replaceChildren(
+      el("header", { class: "top" }, el("div", { class: "name" }, this.title, this.about), this.sentence, this.notice),
+      this.body,
+    );
+    this.watcher = new IntersectionObserver(
+      (entries) =>
+        entries.forEach(({ target, isIntersecting }) => {
+          target.onScreen = isIntersecting;
+          if (isIntersecting) target.draw();
+        }),
+      { rootMargin: "300px" },
+    );
   }
 
   #listen(root) {
@@ -69,7 +86,10 @@ export class Explorer {
     on("redo", () => this.go(this.history.place + 1));
     on("step", ({ place }) => this.go(place));
     on("clear", () => this.change([]));
-    on("find", ({ word }) => { this.word = word; this.#arrange(); });
+    on("find", ({ word }) => {
+      this.word = word;
+      this.#arrange();
+    });
     on("sort", ({ sort }) => this.look({ sort }));
     on("pin", ({ column }) => this.look({ pinned: toggled(this.view.pinned, this.columns[column].name) }));
     on("hide", ({ column }) => this.look({ hidden: toggled(this.view.hidden, this.columns[column].name) }));
@@ -126,11 +146,16 @@ export class Explorer {
     this.grid.replaceChildren(...this.cards);
     this.view.pinned = this.view.pinned.filter((name) => this.#has(name));
     this.view.hidden = this.view.hidden.filter((name) => this.#has(name));
-    if (isNew) this.notice.show("news", "The joint was replaced. This is the new one.", ["fine", () => this.notice.clear("news")]);
+    if (isNew)
+      this.notice.show("news", "The joint was replaced. This is the new one.", [
+        "fine",
+        () => this.notice.clear("news"),
+      ]);
     this.#draw(prior, { live: false });
     if (!isNew && !this.view.given && !this.history.now) this.#remember(prior);
     this.#look();
-    if (!Array.isArray(this.evidence) || this.evidence.length) this.change(this.evidence, { from: this.sentence, quiet: true });
+    if (!Array.isArray(this.evidence) || this.evidence.length)
+      this.change(this.evidence, { from: this.sentence, quiet: true });
     else this.#exact();
   }
 
@@ -181,11 +206,19 @@ export class Explorer {
     clearTimeout(this.rest);
     const columns = note.live && this.columns.length > MANY ? this.#inSight() : null;
     const began = performance.now();
-    this.asker.ask("posterior", { evidence, exact: false, columns, id: 0 }, { live: false, ...note, columns, evidence, began });
+    this.#state("asking");
+    this.asker.ask(
+      "posterior",
+      { evidence, exact: false, columns, id: 0 },
+      { live: false, ...note, columns, evidence, began },
+    );
   }
 
   #inSight() {
-    return this.cards.filter((card) => card.onScreen && !card.hidden).map((card) => card.place).sort((a, b) => a - b);
+    return this.cards
+      .filter((card) => card.onScreen && !card.hidden)
+      .map((card) => card.place)
+      .sort((a, b) => a - b);
   }
 
   #answered(answer, note) {
@@ -193,11 +226,17 @@ export class Explorer {
     if (answer.version !== this.table.version) return this.#replaced();
     if (!note.live) this.notice.clear("trouble");
     const columns = this.answer ? [...this.answer.columns] : [];
-    (note.columns ?? this.columns.keys()).forEach((place, k) => { columns[place] = answer.columns[k]; });
+    (note.columns ?? this.columns.keys()).forEach((place, k) => {
+      columns[place] = answer.columns[k];
+    });
     this.answer = { ...answer, columns };
     if (note.exact && !answer.evidence.length) this.prior = answer;
     if (!note.live) this.#settled(answer, note);
-    if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.#draw(this.answer, this.note); });
+    if (!this.frame)
+      this.frame = requestAnimationFrame(() => {
+        this.frame = 0;
+        this.#draw(this.answer, this.note);
+      });
     this.note = note;
     return undefined;
   }
@@ -217,7 +256,11 @@ export class Explorer {
 
   /** Ask for exact numbers of what is known now. */
   #exact() {
-    this.asker.ask("posterior", { evidence: this.good, exact: true, columns: null, id: 0 }, { exact: true, began: performance.now() });
+    this.asker.ask(
+      "posterior",
+      { evidence: this.good, exact: true, columns: null, id: 0 },
+      { exact: true, began: performance.now() },
+    );
     if (this.view.panel) this.panel?.update();
   }
 
@@ -248,6 +291,7 @@ export class Explorer {
     this.#back();
     if (!this.table) return this.notice.show("trouble", error.message);
     if (note.live) return this.notice.show("trouble", kindly(error));
+    this.#state("refused");
     this.evidence = this.good;
     note.from?.refuse();
     if (note.from === this.sentence && note.quiet) this.sentence.write(note.evidence.text ?? "");
@@ -265,7 +309,12 @@ export class Explorer {
     if (!(error instanceof Gone)) console.error(error);
     this.isGone = true;
     this.body.classList.add("gone");
-    this.notice.show("gone", "Nobody answers: the explorer was stopped, or this address is no longer valid. Nothing is lost; this page goes on by itself once it is back.");
+    this.#state("gone");
+    this.notice.show(
+      "gone",
+      "Nobody answers: the explorer was stopped, or this address is no longer valid. " +
+        "Nothing is lost; this page goes on by itself once it is back.",
+    );
     clearTimeout(this.retry);
     this.retry = setTimeout(() => this.#tryAgain(), AGAIN);
   }
@@ -306,7 +355,14 @@ export class Explorer {
     });
     this.sentence.update(answer, { live });
     if (!live) this.#arrange();
-    if (note.began !== undefined) performance.measure("known", { start: note.began, detail: { exact: Boolean(note.exact), live } });
+    this.#state(this.asker.busy ? "asking" : note.exact ? "exact" : "known");
+    if (note.began !== undefined)
+      performance.measure("known", { start: note.began, detail: { exact: Boolean(note.exact), live } });
+  }
+
+  /** How fresh what is shown is: "asking", "known", "exact", "refused" or "gone". */
+  #state(state) {
+    this.root.dataset.state = state;
   }
 
   /** Look in another way. */
@@ -341,7 +397,7 @@ export class Explorer {
       card.pin.setAttribute("aria-pressed", String(isPinned));
       card.classList.toggle("pinned", isPinned);
     }
-    const rank = (card) => pinned.includes(card.column.name) ? 1 : 0;
+    const rank = (card) => (pinned.includes(card.column.name) ? 1 : 0);
     const moved = (card) => (sort === "moved" ? (this.answer.columns[card.place]?.moved ?? 0) : 0);
     const order = [...(this.cards ?? [])].sort((a, b) => rank(b) - rank(a) || moved(b) - moved(a) || a.place - b.place);
     reorder(this.grid, order);

@@ -4,7 +4,12 @@ const LOCALE = "en-GB";
 const DAY = 86_400_000;
 const one = new Intl.NumberFormat(LOCALE, { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
-const compact = new Intl.NumberFormat(LOCALE, { notation: "compact", compactDisplay: "long", maximumSignificantDigits: 3 });
+const tenths = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
+const compact = new Intl.NumberFormat(LOCALE, {
+  notation: "compact",
+  compactDisplay: "long",
+  maximumSignificantDigits: 3,
+});
 
 /** A share of 1 as per cent with one decimal; what is not 0 or 1 never looks like it. */
 export function percent(share) {
@@ -29,7 +34,7 @@ export function oneIn(probability, log) {
   if (probability > 0.9999999) return "every row";
   if (probability > 0.5) return `${bestRatio(probability)}`;
   const rows = Math.exp(-log);
-  if (rows < 1e4) return `1 row in ${count(rows < 10 ? Math.round(rows * 10) / 10 : rows)}`.replace(/\.0$/, "");
+  if (rows < 1e4) return `1 row in ${rows < 9.95 ? tenths.format(rows) : whole.format(rows)}`;
   if (rows < 1e15) return `1 row in ${compact.format(rows)}`;
   return `1 row in 10${superscript(Math.round(-log / Math.LN10))}`;
 }
@@ -43,7 +48,10 @@ function bestRatio(share) {
   return share > 0.95 ? "nearly every row" : `${one.format(share)} of rows`;
 }
 
-const superscript = (n) => String(n).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)]).replace("-", "⁻");
+const superscript = (n) =>
+  String(n)
+    .replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)])
+    .replace("-", "⁻");
 
 /** Bits with two digits. */
 export function bits(amount) {
@@ -58,7 +66,9 @@ export function bits(amount) {
 export function writer(column) {
   const edges = column.edges ?? [0, 1];
   const span = Math.max(edges[edges.length - 1] - edges[0], Number.MIN_VALUE);
-  return column.kind === "datetime" ? dates(span, column) : numbers(span, Math.max(Math.abs(edges[0]), Math.abs(edges.at(-1))), column);
+  return column.kind === "datetime"
+    ? dates(span, column)
+    : numbers(span, Math.max(Math.abs(edges[0]), Math.abs(edges.at(-1))), column);
 }
 
 function numbers(span, largest, column) {
@@ -66,11 +76,17 @@ function numbers(span, largest, column) {
   const decimals = integer ? 0 : Math.min(12, Math.max(0, 3 - Math.ceil(Math.log10(span))));
   const far = largest >= 1e9 || (!integer && span < 1e-6);
   const form = (digits) =>
-    new Intl.NumberFormat(LOCALE, far ? { notation: "scientific", maximumSignificantDigits: 4 }
-      : { maximumFractionDigits: digits, useGrouping: "min2" });
+    new Intl.NumberFormat(
+      LOCALE,
+      far
+        ? { notation: "scientific", maximumSignificantDigits: 4 }
+        : { maximumFractionDigits: digits, useGrouping: "min2" },
+    );
   const short = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumSignificantDigits: 3 });
   const value = form(decimals);
-  const mean = form(integer ? Math.min(2, Math.max(0, 3 - Math.ceil(Math.log10(span)))) || (span < 200 ? 1 : 0) : decimals);
+  const mean = form(
+    integer ? Math.min(2, Math.max(0, 3 - Math.ceil(Math.log10(span)))) || (span < 200 ? 1 : 0) : decimals,
+  );
   return {
     value: (x) => minus(value.format(x)),
     mean: (x) => minus(mean.format(x)),
@@ -86,7 +102,13 @@ function dates(span, column) {
   const day = { day: "numeric", month: "short", year: "numeric" };
   const clock = { hour: "2-digit", minute: "2-digit" };
   const long = form(column.step >= DAY ? day : { ...day, ...clock, ...(span < DAY / 12 ? { second: "2-digit" } : {}) });
-  const short = span > 1500 * DAY ? form({ year: "numeric" }) : span > 100 * DAY ? form({ month: "short", year: "2-digit" })
-    : span > 3 * DAY ? form({ day: "numeric", month: "short" }) : form(clock);
+  const short =
+    span > 1500 * DAY
+      ? form({ year: "numeric" })
+      : span > 100 * DAY
+        ? form({ month: "short", year: "2-digit" })
+        : span > 3 * DAY
+          ? form({ day: "numeric", month: "short" })
+          : form(clock);
   return { value: (x) => long.format(x), mean: (x) => long.format(x), tick: (x) => short.format(x) };
 }

@@ -29,8 +29,13 @@ export class Histogram extends HTMLElement {
     this.ghost = svg("path", { class: "ghost" });
     this.bars = svg("path", { class: "fill" });
     this.needles = svg("path", { class: "needle" });
-    this.picture = svg("svg", { class: "plot", viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
-      this.ghost, this.bars, this.needles);
+    this.picture = svg(
+      "svg",
+      { class: "plot", viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
+      this.ghost,
+      this.bars,
+      this.needles,
+    );
     this.window = el("div", { class: "window", hidden: true });
     this.handles = [this.#handle(0), this.#handle(1)];
     this.area = el("div", { class: "area" }, this.picture, this.window, ...this.handles);
@@ -38,21 +43,34 @@ export class Histogram extends HTMLElement {
     const marks = ticks(this.column).map((x) => this.#tick(x));
     this.nowLine = el("div", { class: "span now" }, el("i"));
     this.wasLine = el("div", { class: "span was" }, el("i"));
-    this.append(this.area, el("div", { class: "axis", "aria-hidden": "true" }, ...marks),
-      el("div", { class: "spans", "aria-hidden": "true" }, this.wasLine, this.nowLine));
+    this.append(
+      this.area,
+      el("div", { class: "axis", "aria-hidden": "true" }, ...marks),
+      el("div", { class: "spans", "aria-hidden": "true" }, this.wasLine, this.nowLine),
+    );
   }
 
   #tick(x) {
     const share = this.axis.position(x);
-    const mark = el("span", { class: share < 0.08 ? "tick first" : share > 0.92 ? "tick last" : "tick" }, this.write.tick(x));
+    const mark = el(
+      "span",
+      { class: share < 0.08 ? "tick first" : share > 0.92 ? "tick last" : "tick" },
+      this.write.tick(x),
+    );
     mark.style.left = `${100 * share}%`;
     return mark;
   }
 
   #handle(which) {
     return el("div", {
-      role: "slider", class: "handle", tabindex: 0, "data-which": which, "aria-orientation": "horizontal",
-      "aria-label": `${which ? "highest" : "lowest"} ${this.column.name}`, "aria-valuemin": this.axis.low, "aria-valuemax": this.axis.high,
+      role: "slider",
+      class: "handle",
+      tabindex: 0,
+      "data-which": which,
+      "aria-orientation": "horizontal",
+      "aria-label": `${which ? "highest" : "lowest"} ${this.column.name}`,
+      "aria-valuemin": this.axis.low,
+      "aria-valuemax": this.axis.high,
       onkeydown: (event) => this.#key(event, which),
     });
   }
@@ -80,10 +98,18 @@ export class Histogram extends HTMLElement {
   /** The atoms that are shown apart from their bars: those that hold much, in bars that hold more than them. */
   #chooseAtoms(shares) {
     const { edges, step } = this.column;
-    const atoms = (this.column.atoms ?? []).map((x, place) => {
-      const bin = this.axis.bin(x - (step ?? 0) * 1e-6 - Math.abs(x) * 1e-12);
-      return { place, x, bin, width: edges[bin + 1] - edges[bin], label: el("span", { class: "atom", hidden: true }) };
-    }).filter(({ place, width }) => shares[place] >= APART && !(width < 1.5 * step));
+    const atoms = (this.column.atoms ?? [])
+      .map((x, place) => {
+        const bin = this.axis.bin(x - (step ?? 0) * 1e-6 - Math.abs(x) * 1e-12);
+        return {
+          place,
+          x,
+          bin,
+          width: edges[bin + 1] - edges[bin],
+          label: el("span", { class: "atom", hidden: true }),
+        };
+      })
+      .filter(({ place, width }) => shares[place] >= APART && !(width < 1.5 * step));
     this.window.after(...atoms.map(({ label }) => label));
     return atoms;
   }
@@ -92,7 +118,10 @@ export class Histogram extends HTMLElement {
   #heights(mass, shares) {
     const rest = Float64Array.from(mass);
     for (const { place, bin } of this.atoms) rest[bin] = Math.max(0, rest[bin] - shares[place]);
-    return { bars: rest.map((share, k) => this.axis.height(share, k)), atoms: this.atoms.map(({ place }) => shares[place]) };
+    return {
+      bars: rest.map((share, k) => this.axis.height(share, k)),
+      atoms: this.atoms.map(({ place }) => shares[place]),
+    };
   }
 
   #paint(values) {
@@ -106,13 +135,19 @@ export class Histogram extends HTMLElement {
     const x = this.column.edges.map((edge) => 100 * this.axis.position(edge));
     this.ghost.setAttribute("d", outline(x, was, top));
     this.bars.setAttribute("d", steps(x, now, top));
-    this.#drawAtoms(Array.from(atoms, (share) => Math.min(1, share / top)), atoms);
+    this.#drawAtoms(
+      Array.from(atoms, (share) => Math.min(1, share / top)),
+      atoms,
+    );
   }
 
   /** Atoms as needles, with their shares where there is room for the text. */
   #drawAtoms(heights, shares) {
     const at = this.atoms.map(({ x }) => 100 * this.axis.position(x));
-    this.needles.setAttribute("d", at.map((x, a) => (shares[a] > 0.0005 ? `M${x} 100V${(100 - 100 * heights[a]).toFixed(2)}` : "")).join(""));
+    this.needles.setAttribute(
+      "d",
+      at.map((x, a) => (shares[a] > 0.0005 ? `M${x} 100V${(100 - 100 * heights[a]).toFixed(2)}` : "")).join(""),
+    );
     const taken = [];
     for (const a of [...at.keys()].sort((b, c) => shares[c] - shares[b])) {
       const { label } = this.atoms[a];
@@ -141,7 +176,10 @@ export class Histogram extends HTMLElement {
   /** Put the handles and the window where the ends are. */
   #place() {
     const isSet = this.ends.some((end) => end !== null);
-    const at = [this.ends[0] === null ? 0 : this.axis.position(this.#edgeOf(0)), this.ends[1] === null ? 1 : this.axis.position(this.#edgeOf(1))];
+    const at = [
+      this.ends[0] === null ? 0 : this.axis.position(this.#edgeOf(0)),
+      this.ends[1] === null ? 1 : this.axis.position(this.#edgeOf(1)),
+    ];
     this.window.hidden = !isSet;
     this.window.style.left = `${100 * at[0]}%`;
     this.window.style.width = `${100 * Math.max(0, at[1] - at[0])}%`;
@@ -150,7 +188,10 @@ export class Histogram extends HTMLElement {
       handle.style.left = `${100 * at[which]}%`;
       handle.classList.toggle("open", end === null);
       handle.setAttribute("aria-valuenow", end ?? (which ? this.axis.high : this.axis.low));
-      handle.setAttribute("aria-valuetext", end === null ? (which ? "no upper end" : "no lower end") : this.write.value(end));
+      handle.setAttribute(
+        "aria-valuetext",
+        end === null ? (which ? "no upper end" : "no lower end") : this.write.value(end),
+      );
     });
   }
 
@@ -180,8 +221,12 @@ export class Histogram extends HTMLElement {
     const which = event.target.closest(".handle")?.dataset.which;
     const inside = event.target === this.window;
     const start = { x: this.#at(event), px: event.clientX, ends: [...this.ends] };
-    const move = which !== undefined ? (x) => this.#moveEnd(Number(which), x, start)
-      : inside ? (x) => this.#slide(x - start.x, start) : (x) => [Math.min(x, start.x), Math.max(x, start.x)];
+    const move =
+      which !== undefined
+        ? (x) => this.#moveEnd(Number(which), x, start)
+        : inside
+          ? (x) => this.#slide(x - start.x, start)
+          : (x) => [Math.min(x, start.x), Math.max(x, start.x)];
     if (which !== undefined) this.handles[which].focus({ preventScroll: true });
     this.#follow(event, start, move);
     event.preventDefault();
@@ -193,18 +238,35 @@ export class Histogram extends HTMLElement {
     const done = new AbortController();
     const options = { signal: done.signal };
     this.area.setPointerCapture(event.pointerId);
-    this.area.addEventListener("pointermove", (next) => {
-      moved ||= Math.abs(next.clientX - start.px) >= CLICK;
-      if (moved) this.#say(...move(this.#at(next)), true);
-    }, options);
-    this.area.addEventListener("pointerup", (last) => {
+    this.area.addEventListener(
+      "pointermove",
+      (next) => {
+        moved ||= Math.abs(next.clientX - start.px) >= CLICK;
+        if (moved) this.#say(...move(this.#at(next)), true);
+      },
+      options,
+    );
+    this.area.addEventListener(
+      "pointerup",
+      (last) => {
+        done.abort();
+        if (moved) this.#say(...move(this.#at(last)), false);
+        else if (!event.target.closest(".handle")) this.#click(start);
+      },
+      options,
+    );
+    const back = () => {
       done.abort();
-      if (moved) this.#say(...move(this.#at(last)), false);
-      else if (!event.target.closest(".handle")) this.#click(start);
-    }, options);
-    const back = () => { done.abort(); this.#say(...start.ends, false); };
+      this.#say(...start.ends, false);
+    };
     this.area.addEventListener("pointercancel", back, options);
-    addEventListener("keydown", (key) => { if (key.key === "Escape" && moved) back(); }, options);
+    addEventListener(
+      "keydown",
+      (key) => {
+        if (key.key === "Escape" && moved) back();
+      },
+      options,
+    );
   }
 
   #moveEnd(which, x, start) {
@@ -229,7 +291,9 @@ export class Histogram extends HTMLElement {
   #key(event, which) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const many = event.shiftKey ? 10 : 1;
-    const by = { ArrowRight: many, ArrowUp: many, ArrowLeft: -many, ArrowDown: -many, PageUp: 10, PageDown: -10 }[event.key];
+    const by = { ArrowRight: many, ArrowUp: many, ArrowLeft: -many, ArrowDown: -many, PageUp: 10, PageDown: -10 }[
+      event.key
+    ];
     if (event.key === "Escape" || event.key === "Delete") this.#say(null, null, false);
     else if (event.key === "Home" || event.key === "End") {
       const end = event.key === "Home" ? this.axis.low : this.axis.high;
@@ -278,7 +342,8 @@ function steps(x, heights, top) {
 /** One outline of all bars. */
 function outline(x, heights, top) {
   let path = `M${x[0]} 100`;
-  for (let k = 0; k < heights.length; k += 1) path += `V${(100 - (100 * heights[k]) / top).toFixed(2)}H${x[k + 1].toFixed(2)}`;
+  for (let k = 0; k < heights.length; k += 1)
+    path += `V${(100 - (100 * heights[k]) / top).toFixed(2)}H${x[k + 1].toFixed(2)}`;
   return `${path}V100Z`;
 }
 

@@ -11,9 +11,25 @@ export class HistoryPanel {
 
   update() {
     const { steps, place } = this.explorer.history;
-    this.list.replaceChildren(...steps.map((step, k) => el("li", {}, el("button", {
-      type: "button", class: "step", "aria-current": k === place ? "step" : null, onclick: () => this.explorer.go(k),
-    }, el("span", { dir: "auto" }, step.sentence || "nothing known"), el("small", {}, step.sentence ? odds(step) : "")))));
+    this.list.replaceChildren(
+      ...steps.map((step, k) =>
+        el(
+          "li",
+          {},
+          el(
+            "button",
+            {
+              type: "button",
+              class: "step",
+              "aria-current": k === place ? "step" : null,
+              onclick: () => this.explorer.go(k),
+            },
+            el("span", { dir: "auto" }, step.sentence || "nothing known"),
+            el("small", {}, step.sentence ? odds(step) : ""),
+          ),
+        ),
+      ),
+    );
   }
 }
 

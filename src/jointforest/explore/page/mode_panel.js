@@ -17,11 +17,23 @@ export class ModePanel {
   }
 
   #show({ row, log_density: log, bound, certified }) {
-    const known = new Set(this.explorer.columns.filter((_, k) => conditionOn(this.explorer.good, k)).map(({ name }) => name));
-    const lines = Object.entries(row).map(([name, text]) => el("div", { class: known.has(name) ? "known" : "" },
-      el("dt", { dir: "auto" }, name), el("dd", { dir: "auto" }, text ?? "missing")));
-    const sure = certified ? "Certified: no row is more probable."
+    const known = new Set(
+      this.explorer.columns.filter((_, k) => conditionOn(this.explorer.good, k)).map(({ name }) => name),
+    );
+    const lines = Object.entries(row).map(([name, text]) =>
+      el(
+        "div",
+        { class: known.has(name) ? "known" : "" },
+        el("dt", { dir: "auto" }, name),
+        el("dd", { dir: "auto" }, text ?? "missing"),
+      ),
+    );
+    const sure = certified
+      ? "Certified: no row is more probable."
       : `Not certified: another row may be more probable by at most ${(bound - log).toFixed(2)} nats.`;
-    return [el("dl", { class: "pairs" }, ...lines), el("p", { class: "note" }, `log-density ${log.toFixed(2)}. ${sure}`)];
+    return [
+      el("dl", { class: "pairs" }, ...lines),
+      el("p", { class: "note" }, `log-density ${log.toFixed(2)}. ${sure}`),
+    ];
   }
 }

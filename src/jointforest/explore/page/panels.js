@@ -8,8 +8,22 @@ import { RowPanel } from "./row_panel.js";
 import { RowsPanel } from "./rows_panel.js";
 import { WhyPanel } from "./why_panel.js";
 
-const KINDS = { rows: RowsPanel, mode: ModePanel, why: WhyPanel, pair: PairPanel, row: RowPanel, history: HistoryPanel };
-const TITLES = { rows: "Rows like this", mode: "Most probable", why: "Why", pair: "Two columns", row: "One row", history: "History" };
+const KINDS = {
+  rows: RowsPanel,
+  mode: ModePanel,
+  why: WhyPanel,
+  pair: PairPanel,
+  row: RowPanel,
+  history: HistoryPanel,
+};
+const TITLES = {
+  rows: "Rows like this",
+  mode: "Most probable",
+  why: "Why",
+  pair: "Two columns",
+  row: "One row",
+  history: "History",
+};
 
 /** Names and titles, in the order of their buttons. */
 export const PANELS = Object.entries(TITLES).map(([name, title]) => ({ name, title }));
@@ -23,8 +37,12 @@ export function openPanel(name, explorer) {
   if (!Object.hasOwn(KINDS, name)) return null;
   const close = iconButton(`close ${TITLES[name]}`, CLOSE, () => explorer.look({ panel: null }));
   const body = el("div", { class: "panel-body" });
-  const section = el("section", { "data-panel": name, "aria-label": TITLES[name] },
-    el("header", {}, el("h2", {}, TITLES[name]), close), body);
+  const section = el(
+    "section",
+    { "data-panel": name, "aria-label": TITLES[name] },
+    el("header", {}, el("h2", {}, TITLES[name]), close),
+    body,
+  );
   const panel = new KINDS[name](explorer, body);
   section.update = () => panel.update();
   return section;

@@ -11,22 +11,56 @@ export class RowsPanel {
     this.explorer = explorer;
     this.ask = newest(explorer.source);
     this.seed = 0;
-    this.count = el("input", { type: "number", min: 1, max: 100_000, value: 1000, "aria-label": "number of rows in the file" });
+    this.count = el("input", {
+      type: "number",
+      min: 1,
+      max: 100_000,
+      value: 1000,
+      "aria-label": "number of rows in the file",
+    });
     this.table = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "rows drawn" });
     this.said = el("p", { class: "trouble", role: "status" });
     body.append(
       el("p", { class: "lead" }, "Rows that the joint draws given what is known. None is a row of the table."),
-      el("p", { class: "row-of-buttons" },
-        el("button", { type: "button", onclick: () => { this.seed += 1; this.update(); } }, "draw again"),
-        el("span", { class: "with" }, this.count, el("button", { type: "button", onclick: () => this.#save() }, "download CSV"))),
-      this.said, this.table);
+      el(
+        "p",
+        { class: "row-of-buttons" },
+        el(
+          "button",
+          {
+            type: "button",
+            onclick: () => {
+              this.seed += 1;
+              this.update();
+            },
+          },
+          "draw again",
+        ),
+        el(
+          "span",
+          { class: "with" },
+          this.count,
+          el("button", { type: "button", onclick: () => this.#save() }, "download CSV"),
+        ),
+      ),
+      this.said,
+      this.table,
+    );
   }
 
   update() {
     const body = { evidence: this.explorer.good, n: SHOWN, seed: this.seed };
     return fill(this.table, this.ask("rows", body), ({ columns, rows }) => [
-      el("table", {}, el("thead", {}, el("tr", {}, ...columns.map((name) => el("th", { dir: "auto", scope: "col" }, name)))),
-        el("tbody", {}, ...rows.map((cells) => el("tr", {}, ...cells.map((text) => el("td", { dir: "auto" }, text ?? "")))))),
+      el(
+        "table",
+        {},
+        el("thead", {}, el("tr", {}, ...columns.map((name) => el("th", { dir: "auto", scope: "col" }, name)))),
+        el(
+          "tbody",
+          {},
+          ...rows.map((cells) => el("tr", {}, ...cells.map((text) => el("td", { dir: "auto" }, text ?? "")))),
+        ),
+      ),
     ]);
   }
 

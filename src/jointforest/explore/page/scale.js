@@ -51,7 +51,8 @@ export function snapStep(column) {
   const { edges } = column;
   const rough = (edges[edges.length - 1] - edges[0]) / 200;
   const own = column.step ?? 0;
-  if (column.kind === "datetime") return Math.max(own, UNITS.find((unit) => unit >= rough) ?? roundUp(rough / DAY) * DAY);
+  if (column.kind === "datetime")
+    return Math.max(own, UNITS.find((unit) => unit >= rough) ?? roundUp(rough / DAY) * DAY);
   return own > 0 ? own * Math.max(1, roundUp(rough / own)) : roundUp(rough);
 }
 
@@ -66,7 +67,7 @@ export function roundUp(x) {
 /** x on the grid of a step, without the noise of floating point. */
 export function snap(x, step) {
   const k = Math.round(x / step);
-  return step < 1 ? k / Math.round(1 / step) === 0 ? 0 : Number((k * step).toPrecision(12)) : k * step;
+  return step < 1 ? (k / Math.round(1 / step) === 0 ? 0 : Number((k * step).toPrecision(12))) : k * step;
 }
 
 /** At most `most` round values on an axis to write below it. */
@@ -76,7 +77,8 @@ export function ticks(column, most = 4) {
   const rough = (line.high - line.low) / most;
   const step = column.kind === "datetime" ? dateStep(rough) : tickStep(rough, column.step ?? 0);
   const found = [];
-  for (let k = Math.ceil(line.low / step); k * step <= line.high && found.length <= most; k += 1) found.push(snap(k * step, step) || 0);
+  for (let k = Math.ceil(line.low / step); k * step <= line.high && found.length <= most; k += 1)
+    found.push(snap(k * step, step) || 0);
   return found.length > 1 ? found : [line.low, line.high];
 }
 

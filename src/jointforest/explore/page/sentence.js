@@ -10,31 +10,76 @@ const EXAMPLE = "Nothing yet. Click a bar, drag over a histogram, or write a con
 export class Sentence extends HTMLElement {
   connectedCallback() {
     this.text = el("textarea", {
-      rows: 1, class: "sentence", spellcheck: "false", autocomplete: "off", placeholder: EXAMPLE, dir: "auto",
-      "aria-label": "what is known, in the query language", "aria-describedby": "trouble",
-      onkeydown: (event) => this.#key(event), oninput: () => this.#fit(), onblur: () => this.#commit(),
+      rows: 1,
+      class: "sentence",
+      spellcheck: "false",
+      autocomplete: "off",
+      placeholder: EXAMPLE,
+      dir: "auto",
+      "aria-label": "what is known, in the query language",
+      "aria-describedby": "trouble",
+      onkeydown: (event) => this.#key(event),
+      oninput: () => this.#fit(),
+      onblur: () => this.#commit(),
     });
     this.chance = el("strong", { class: "chance" });
     this.detail = el("span", { class: "detail" });
-    this.weak = el("span", { class: "weak", hidden: true, title: "no leaf holds rows like these: the answer comes from the wide background alone" },
-      "not supported by what was learned");
+    this.weak = el(
+      "span",
+      {
+        class: "weak",
+        hidden: true,
+        title: "no leaf holds rows like these: the answer comes from the wide background alone",
+      },
+      "not supported by what was learned",
+    );
     this.unseen = el("p", { class: "unseen", role: "status", "aria-live": "polite" });
     this.undo = iconButton("undo", icons.UNDO, () => this.#tell("undo"), { title: "undo (Ctrl+Z)", disabled: true });
-    this.redo = iconButton("redo", icons.REDO, () => this.#tell("redo"), { title: "redo (Ctrl+Shift+Z)", disabled: true });
-    this.clear = el("button", { type: "button", class: "quiet", onclick: () => this.#tell("clear"), disabled: true }, "start over");
+    this.redo = iconButton("redo", icons.REDO, () => this.#tell("redo"), {
+      title: "redo (Ctrl+Shift+Z)",
+      disabled: true,
+    });
+    this.clear = el(
+      "button",
+      { type: "button", class: "quiet", onclick: () => this.#tell("clear"), disabled: true },
+      "start over",
+    );
     this.copied = el("span", { class: "copied", role: "status" });
     this.append(
       el("label", { class: "given" }, el("span", { class: "over", "aria-hidden": "true" }, "known"), this.text),
-      el("div", { class: "odds" }, this.chance, this.detail, this.weak,
-        el("span", { class: "doing" }, this.undo, this.redo, this.clear,
-          el("span", { class: "copies" }, "copy as", ...["Python", "shell", "link"].map((what) => this.#copyButton(what)), this.copied))),
-      this.unseen);
+      el(
+        "div",
+        { class: "odds" },
+        this.chance,
+        this.detail,
+        this.weak,
+        el(
+          "span",
+          { class: "doing" },
+          this.undo,
+          this.redo,
+          this.clear,
+          el(
+            "span",
+            { class: "copies" },
+            "copy as",
+            ...["Python", "shell", "link"].map((what) => this.#copyButton(what)),
+            this.copied,
+          ),
+        ),
+      ),
+      this.unseen,
+    );
     document.fonts?.ready.then(() => this.#fit());
     addEventListener("resize", () => this.#fit());
   }
 
   #copyButton(what) {
-    return el("button", { type: "button", class: "quiet", onclick: () => this.#copy(what), "aria-label": `copy as ${what}` }, what);
+    return el(
+      "button",
+      { type: "button", class: "quiet", onclick: () => this.#copy(what), "aria-label": `copy as ${what}` },
+      what,
+    );
   }
 
   /**
@@ -48,13 +93,20 @@ export class Sentence extends HTMLElement {
     if (!this.isEdited) this.#show(answer.sentence);
     const isDensity = answer.probability === null;
     const isNothing = answer.sentence === "";
-    say(this.chance, isDensity ? "one exact point" : isNothing ? "every row" : oneIn(answer.probability, answer.log_probability));
+    say(
+      this.chance,
+      isDensity ? "one exact point" : isNothing ? "every row" : oneIn(answer.probability, answer.log_probability),
+    );
     const log = answer.log_probability.toFixed(2).replace("-", "−");
     say(this.detail, isNothing ? "" : isDensity ? `log-density ${log}` : `probability ${probability(answer)}`);
     this.detail.title = `logarithm ${log}`;
     this.weak.hidden = answer.supported;
     this.clear.disabled = isNothing;
-    if (!live) say(this.unseen, `${this.chance.textContent}, ${this.detail.textContent}${answer.supported ? "" : ", not supported"}`);
+    if (!live)
+      say(
+        this.unseen,
+        `${this.chance.textContent}, ${this.detail.textContent}${answer.supported ? "" : ", not supported"}`,
+      );
   }
 
   /** Show what can be undone. */
@@ -126,7 +178,12 @@ export class Sentence extends HTMLElement {
 /** A probability in per cent, with digits enough to tell it from 0. */
 function probability({ probability: p }) {
   if (p >= 0.0005) return percent(p);
-  return p > 0 ? p.toExponential(1).replace(/e([+-]\d+)$/, (_, power) => ` × 10^${Number(power)}`).replace("-", "−") : "below the smallest number";
+  return p > 0
+    ? p
+        .toExponential(1)
+        .replace(/e([+-]\d+)$/, (_, power) => ` × 10^${Number(power)}`)
+        .replace("-", "−")
+    : "below the smallest number";
 }
 
 customElements.define("jf-sentence", Sentence);

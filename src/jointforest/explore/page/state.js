@@ -35,7 +35,8 @@ export function toggleLevel(condition, level, size) {
 /** All levels that were possible but this one; once more, and it is possible again. */
 export function excludeLevel(condition, level, size) {
   const levels = new Set(condition?.levels ?? Array(size).keys());
-  if (levels.size === 1 && levels.has(level)) return levelsOf(new Set([...Array(size).keys()].filter((k) => k !== level)), size);
+  if (levels.size === 1 && levels.has(level))
+    return levelsOf(new Set([...Array(size).keys()].filter((k) => k !== level)), size);
   if (!levels.delete(level)) levels.add(level);
   return levelsOf(levels, size);
 }

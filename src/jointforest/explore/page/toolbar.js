@@ -7,18 +7,45 @@ export class Toolbar extends HTMLElement {
   /** @param {{name: string, title: string}[]} panels */
   setPanels(panels) {
     this.find = el("input", {
-      type: "search", class: "find", placeholder: "find a column", "aria-label": "find a column", spellcheck: "false",
-      title: "find a column ( / )", oninput: () => this.#tell("find", { word: this.find.value }),
+      type: "search",
+      class: "find",
+      placeholder: "find a column",
+      "aria-label": "find a column",
+      spellcheck: "false",
+      title: "find a column ( / )",
+      oninput: () => this.#tell("find", { word: this.find.value }),
     });
-    this.sorts = ["table", "moved"].map((sort) => el("button", {
-      type: "button", "aria-pressed": "false", "data-sort": sort, onclick: () => this.#tell("sort", { sort }),
-    }, sort === "table" ? "table order" : "most moved"));
+    this.sorts = ["table", "moved"].map((sort) =>
+      el(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": "false",
+          "data-sort": sort,
+          onclick: () => this.#tell("sort", { sort }),
+        },
+        sort === "table" ? "table order" : "most moved",
+      ),
+    );
     this.hidden_ = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.#tell("unhide") });
-    this.panels = panels.map(({ name, title }) => el("button", {
-      type: "button", "aria-pressed": "false", "data-panel": name, onclick: () => this.#toggle(name),
-    }, title));
-    this.append(this.find, el("div", { class: "choice", role: "group", "aria-label": "order of the cards" }, ...this.sorts), this.hidden_,
-      el("div", { class: "choice asks", role: "group", "aria-label": "panels" }, ...this.panels));
+    this.panels = panels.map(({ name, title }) =>
+      el(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": "false",
+          "data-panel": name,
+          onclick: () => this.#toggle(name),
+        },
+        title,
+      ),
+    );
+    this.append(
+      this.find,
+      el("div", { class: "choice", role: "group", "aria-label": "order of the cards" }, ...this.sorts),
+      this.hidden_,
+      el("div", { class: "choice asks", role: "group", "aria-label": "panels" }, ...this.panels),
+    );
   }
 
   /** @param {{sort: string, hidden: string[], panel: string|null}} view */

@@ -59,7 +59,8 @@ function parseNumber(text) {
   const sign = side[1] ?? "=";
   if (sign.startsWith("=")) return { low: x, high: x, low_in: true, high_in: true };
   const closed = sign !== "<" && sign !== ">";
-  return sign === "<" || sign === "<=" || sign === "≤" ? { low: null, high: x, low_in: true, high_in: closed }
+  return sign === "<" || sign === "<=" || sign === "≤"
+    ? { low: null, high: x, low_in: true, high_in: closed }
     : { low: x, high: null, low_in: closed, high_in: true };
 }
 

@@ -1,0 +1,69 @@
+"""Contrast, names of controls, small screens, right ways to be told: for everyone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from jointforest.explore.open import Explorer
+
+from .face import Face
+
+PANELS = ["Rows like this", "Most probable", "Why", "Two columns", "One row", "History"]
+
+
+def complaints(face: Face) -> list[str]:
+    """What axe finds wrong with the page."""
+    found: Any = Axe().run(face.page).response["violations"]
+    return [f"{one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']][:3]}" for one in found]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1280])
+def test_axe_finds_nothing(visit: Callable[..., Face], mixed_server: Explorer, scheme: str, width: int) -> None:
+    face = visit(mixed_server, color_scheme=scheme, viewport={"width": width, "height": 900})
+    assert complaints(face) == []
+    face.write("group in {'red', 'blue'} and age >= 40 and real > 0")
+    face.bar("size", "S").hover()
+    assert complaints(face) == []
+    face.write("nonsense", "refused")
+    assert complaints(face) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_panels(visit: Callable[..., Face], mixed_server: Explorer, scheme: str) -> None:
+    face = visit(mixed_server, "#given=group+%3D+red", color_scheme=scheme)
+    for panel in PANELS:
+        face.page.get_by_role("button", name=panel, exact=True).click()
+        face.page.get_by_role("region", name=panel, exact=True).wait_for()
+        face.rest()
+        assert complaints(face) == [], panel
+
+
+@pytest.mark.parametrize("width", [320, 480, 900, 1600, 2560])
+def test_nothing_is_wider_than_the_screen(visit: Callable[..., Face], mixed_server: Explorer, width: int) -> None:
+    face = visit(mixed_server, "#given=group+%3D+red", viewport={"width": width, "height": 900})
+    for panel in PANELS:
+        face.page.get_by_role("button", name=panel, exact=True).click()
+        face.rest()
+        assert face.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), panel
+
+
+def test_the_probability_is_told_once_things_rest(face: Face) -> None:
+    told = face.page.locator("jf-sentence [aria-live=polite]")
+    face.write("species = 'Gentoo'")
+    assert told.text_content() == "1 row in 2.8, probability 36.0%"
+
+
+def test_nothing_moves_where_less_motion_is_wished_for(face: Face) -> None:
+    face.bar("species", "Gentoo").click()
+    face.settle()
+    assert face.page.evaluate("document.getAnimations().length") == 0
+
+
+def test_bars_glide_where_motion_is_welcome(visit: Callable[..., Face], penguin_server: Explorer) -> None:
+    face = visit(penguin_server, reduced_motion="no-preference")
+    assert face.page.evaluate("getComputedStyle(document.querySelector('.track .fill')).transitionDuration") == "0.22s"

@@ -1,0 +1,178 @@
+"""Evidence by keyboard: everything that the mouse does."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from .face import Face
+
+
+def focus_levels(face: Face, column: str) -> None:
+    face.page.get_by_role("listbox", name=f"levels of {column}").focus()
+
+
+def press(face: Face, *keys: str) -> None:
+    for key in keys:
+        face.page.keyboard.press(key)
+
+
+def test_a_bar_by_arrows_and_enter(face: Face) -> None:
+    focus_levels(face, "species")
+    press(face, "ArrowDown", "ArrowDown", "Enter")
+    face.settle()
+    assert face.sentence == "species = 'Gentoo'"
+    press(face, "Enter")
+    face.settle()
+    assert face.sentence == ""
+
+
+def test_one_more_and_not_this_one_by_keys(face: Face) -> None:
+    focus_levels(face, "species")
+    press(face, "Home", "Space", "End", "Shift+Enter")
+    face.settle()
+    assert face.shares("species")["Chinstrap"] == "0%"
+    press(face, "Escape")
+    face.settle()
+    assert face.sentence == ""
+    press(face, "Delete")
+    face.settle()
+    assert face.sentence == "species != 'Gentoo'"
+
+
+def test_the_active_level_is_told_to_screen_readers(face: Face) -> None:
+    focus_levels(face, "species")
+    press(face, "ArrowDown")
+    listbox = face.page.get_by_role("listbox", name="levels of species")
+    active = face.page.locator(f"#{listbox.get_attribute('aria-activedescendant')}")
+    assert active.get_attribute("role") == "option"
+    assert "Chinstrap" in (active.text_content() or "")
+
+
+def test_both_ends_of_a_histogram_by_arrows(face: Face) -> None:
+    low = face.slider("body_mass_g", "lowest")
+    assert low.get_attribute("aria-valuetext") == "no lower end"
+    low.focus()
+    press(face, "PageUp", "PageUp", "ArrowRight")
+    face.settle()
+    found = re.fullmatch(r"body_mass_g >= ([\d.]+)", face.sentence)
+    assert found is not None
+    assert low.get_attribute("aria-valuetext") == found[1].replace(".0", "")
+    assert float(low.get_attribute("aria-valuenow") or 0) == float(found[1])
+    face.slider("body_mass_g", "highest").focus()
+    press(face, "PageDown", "Shift+ArrowLeft")
+    face.settle()
+    assert re.fullmatch(r"[\d.]+ <= body_mass_g <= [\d.]+", face.sentence)
+    press(face, "Home")
+    face.settle()
+    low_end, high_end = re.findall(r"[\d.]+", face.sentence) if "<=" in face.sentence else ("", "")
+    assert low_end == high_end or face.sentence.startswith("body_mass_g = ")
+    press(face, "Escape")
+    face.settle()
+    assert face.sentence == ""
+
+
+def test_home_and_end_open_an_end_again(face: Face) -> None:
+    face.slider("body_mass_g", "lowest").focus()
+    press(face, "PageUp")
+    face.settle()
+    assert face.sentence
+    press(face, "Home")
+    face.settle()
+    assert face.sentence == ""
+
+
+@pytest.mark.parametrize(
+    ("column", "typed", "sentence"),
+    [
+        ("body_mass_g", "4000 to 5000", "4000 <= body_mass_g <= 5000"),
+        ("body_mass_g", ">= 4500", "body_mass_g >= 4500"),
+        ("body_mass_g", "4000", "body_mass_g = 4000"),
+        ("species", "not gentoo", "species != 'Gentoo'"),
+        ("species", "chin", "species = 'Chinstrap'"),
+        ("sex", "missing", "sex is missing"),
+    ],
+)
+def test_a_typed_condition(face: Face, column: str, typed: str, sentence: str) -> None:
+    field = face.card(column).locator(".typed")
+    field.fill(typed)
+    field.press("Enter")
+    face.settle()
+    assert face.sentence == sentence
+    field.fill("")
+    field.press("Enter")
+    face.settle()
+    assert face.sentence == ""
+
+
+def test_dates_typed_and_by_arrows(mixed_face: Face) -> None:
+    field = mixed_face.card("day").locator(".typed")
+    field.fill("2024-03-01 to 2024-04-01")
+    field.press("Enter")
+    mixed_face.settle()
+    assert "2024-03-01" in mixed_face.sentence
+    assert "2024-04-01" in mixed_face.sentence
+    low = mixed_face.slider("day", "lowest")
+    assert low.get_attribute("aria-valuetext") == "1 Mar 2024"
+    low.focus()
+    press(mixed_face, "ArrowRight")
+    mixed_face.settle()
+    assert "2024-03-01" not in mixed_face.sentence
+
+
+def test_the_sentence_is_edited(face: Face) -> None:
+    face.write("body_mass_g > 5000 and sex = 'MALE'")
+    assert face.bar("sex", "MALE").get_attribute("aria-selected") == "true"
+    assert face.card("body_mass_g").locator(".window").is_visible()
+    face.write("")
+    assert face.chance == "every row"
+
+
+def test_undo_and_redo_by_keys(face: Face) -> None:
+    focus_levels(face, "species")
+    press(face, "Enter")
+    face.settle()
+    said = face.sentence
+    press(face, "ControlOrMeta+z")
+    face.settle()
+    assert face.sentence == ""
+    press(face, "ControlOrMeta+Shift+z")
+    face.settle()
+    assert face.sentence == said
+
+
+def test_every_control_is_reached_by_tab_and_shows_it(face: Face) -> None:
+    seen = []
+    for _ in range(200):
+        face.page.keyboard.press("Tab")
+        found = face.page.evaluate(
+            """() => { const e = document.activeElement; if (!e || e === document.body) return null;
+            const s = getComputedStyle(e), after = getComputedStyle(e, '::after');
+            const shows = s.outlineStyle !== 'none' || after.outlineStyle !== 'none' || s.borderBottomStyle !== 'none';
+            return [e.getAttribute('aria-label') ?? e.textContent, shows, e.tagName]; }"""
+        )
+        if found is None or found in seen[:1]:
+            break
+        seen.append(found)
+    names = [name for name, _, _ in seen]
+    for name in (
+        "what is known, in the query language",
+        "find a column",
+        "levels of species",
+        "lowest body_mass_g",
+        "highest body_mass_g",
+        "pin species",
+        "hide species",
+        "what is known of sex",
+        "table order",
+        "Why",
+    ):
+        assert name in names, name
+    assert all(shows for _, shows, _ in seen)
+
+
+def test_slash_goes_to_the_search(face: Face) -> None:
+    face.page.keyboard.press("/")
+    face.page.keyboard.type("bill")
+    assert face.order == ["bill_length_mm", "bill_depth_mm"]

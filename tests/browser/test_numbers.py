@@ -1,0 +1,121 @@
+"""The numbers on the page are Python's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import jointforest as jf
+from jointforest.explore.open import Explorer
+
+from .face import Face
+
+EVIDENCE = [
+    "",
+    "species = 'Gentoo'",
+    "bill_length_mm > 45 and island = 'Biscoe'",
+    "4000 <= body_mass_g <= 5000 and sex = 'MALE'",
+    "sex is missing",
+    "species in {'Adelie', 'Gentoo'} and bill_depth_mm < 15",
+]
+
+
+def percent(share: float) -> str:
+    """A share as the page writes it."""
+    if share in (0.0, 1.0):
+        return f"{share:.0%}"
+    return "<0.1%" if share < 0.0005 else ">99.9%" if share > 0.9995 else f"{share:.1%}"
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", "").replace("−", "-"))
+
+
+@pytest.mark.parametrize("evidence", EVIDENCE)
+def test_what_a_card_says_is_what_python_says(
+    penguins: Any, visit: Callable[..., Face], penguin_server: Explorer, evidence: str
+) -> None:
+    face = visit(penguin_server)
+    if evidence:
+        face.write(evidence)
+    given = penguins.given(evidence) if evidence else penguins.given()
+    for column in ("species", "island", "sex"):
+        assert face.shares(column) == {level: percent(p) for level, p in given.proba(column).items()}, column
+    for column in ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"):
+        numbers = re.fullmatch(r"mean ([\d,.]+)90% in ([\d,.]+)(?: to ([\d,.]+))?", face.summary(column))
+        assert numbers is not None, face.summary(column)
+        low, high = given.interval(column, 0.9)
+        assert number(numbers[1]) == pytest.approx(given.mean(column), rel=1e-3)
+        assert number(numbers[2]) == pytest.approx(low, rel=1e-6)
+        assert number(numbers[3] or numbers[2]) == pytest.approx(high, rel=1e-6)
+
+
+@pytest.mark.parametrize("evidence", EVIDENCE[1:])
+def test_the_probability_is_pythons(
+    penguins: Any, visit: Callable[..., Face], penguin_server: Explorer, evidence: str
+) -> None:
+    face = visit(penguin_server)
+    face.write(evidence)
+    probability = penguins.probability(evidence)
+    said = face.page.locator(".odds .detail").text_content()
+    assert said == f"probability {percent(probability)}"
+    rows = re.search(r"1 row in (\d[\d,.]*)$", face.chance)
+    if rows:
+        assert number(rows[1]) == pytest.approx(1 / probability, rel=0.05)
+
+
+def test_the_heights_of_a_histogram_are_pythons(penguins: Any, face: Face) -> None:
+    face.write("species = 'Gentoo'")
+    given = penguins.given(species="Gentoo")
+    heights = face.page.evaluate(
+        """() => { const card = document.querySelector('jf-card[data-name=bill_length_mm]');
+        const path = card.querySelector('.plot .fill').getAttribute('d');
+        return [...path.matchAll(/M([\\d.]+) 100V([\\d.-]+)H([\\d.]+)/g)].map(m => [+m[1], 100 - m[2], +m[3]]); }"""
+    )
+    edges = face.page.evaluate("document.querySelector('jf-card[data-name=bill_length_mm]').column.edges")
+    span = edges[-1] - edges[0]
+    masses = []
+    for left, _, right in heights:
+        place = 0.5 * (left + right) / 100 * span + edges[0]
+        k = max(i for i, edge in enumerate(edges) if edge <= place)
+        masses.append(given.probability(f"{edges[k]:.6f} < bill_length_mm <= {edges[k + 1]:.6f}"))
+    tallest = max(height for _, height, _ in heights)
+    inner = slice(1, -1)  # the outermost bins hold all beyond them, too
+    for (_, height, _), mass in zip(heights[inner], masses[inner], strict=True):
+        assert height / tallest == pytest.approx(mass / max(masses), abs=0.01)
+
+
+def test_what_is_copied_runs(
+    penguins: Any, visit: Callable[..., Face], penguin_server: Explorer, new_context: Any
+) -> None:
+    context = new_context(permissions=["clipboard-read", "clipboard-write"])
+    face = visit(penguin_server, context=context)
+    face.write("bill_length_mm > 45 and species = 'Gentoo'")
+
+    def copied(what: str) -> str:
+        face.page.get_by_role("button", name=f"copy as {what}").click()
+        face.page.get_by_text("copied", exact=True).wait_for()
+        return str(face.page.evaluate("navigator.clipboard.readText()"))
+
+    posterior = eval(copied("Python"), {"joint": penguins, "jf": jf})
+    assert posterior.log_probability == pytest.approx(
+        penguins.given("bill_length_mm > 45 and species = 'Gentoo'").log_probability
+    )
+    assert copied("shell").startswith("jointforest query penguins.joint ")
+    assert copied("link") == face.page.url
+
+
+def test_every_kind_of_column_has_its_numbers(mixed: Any, mixed_face: Face) -> None:
+    mixed_face.write("group = 'red' and age >= 40")
+    given = mixed.given("group = 'red' and age >= 40")
+    assert mixed_face.shares("size") == {level: percent(p) for level, p in given.proba("size").items()}
+    assert list(mixed_face.shares("smoker")) == ["False", "True"]
+    assert mixed_face.shares("smoker")["True"] == percent(given.proba("smoker")[True])
+    mean = re.match(r"mean (\d+ \w+ \d{4})", mixed_face.summary("day"))
+    assert mean is not None
+    assert mean[1] == f"{given.mean('day'):%-d %b %Y}".replace("Sep", "Sept")
+    atom = mixed_face.card("amount").locator(".atom:visible").first.text_content()
+    assert atom == percent(given.probability("amount = 0"))
