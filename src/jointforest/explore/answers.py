@@ -19,7 +19,7 @@ from .subject import Bins, Subject
 
 def table(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     """The columns, and how their histograms are cut; ``body`` says nothing."""
-    can_miss = subject.given_missing
+    can_miss = subject.can_miss
     return {
         "title": subject.title,
         "version": subject.version,

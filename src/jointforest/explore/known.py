@@ -17,6 +17,7 @@ from ..queries.posterior.weighed import SUPPORT, WeighedEvidence
 from ..queries.reshape.missing import given_missing
 from ..table.build_evidence import build
 from ..table.conditions import has_soft
+from ..table.evidence import Evidence
 from ..table.missing import without_missing
 from .state import read_evidence, sentence, tidied
 from .subject import Subject
@@ -81,13 +82,16 @@ class Known:
             )
 
     @cached_property
-    def log_evidence(self) -> float:
-        """log p(evidence) in the model, read off what all columns have in common."""
+    def log_parts(self) -> np.ndarray:
+        """log pi_k + log p_k(evidence) of each part, without penalty, (K,)."""
         parts, known = self.model.parts, self.weighed.known or ()
-        each = [_log_evidence(part, of_part) for part, of_part in zip(parts, known, strict=True)]
-        if None in each:
-            return float(self.weighed.log_probability[0])
-        return float(np.logaddexp.reduce(np.array(each) + self.model.log_weight) + self.evidence.log_penalty[0])
+        each = [_log_evidence(part, of_part, self.evidence) for part, of_part in zip(parts, known, strict=True)]
+        return np.array(each) + self.model.log_weight
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """log p(evidence) in the model."""
+        return float(np.logaddexp.reduce(self.log_parts) + self.evidence.log_penalty[0])
 
     @cached_property
     def log_probability(self) -> float:
@@ -108,13 +112,13 @@ class Known:
         return any(c.step == 0.0 and not c.is_categorical and not math.isnan(x) and x not in c.atoms for c, x in values)
 
 
-def _log_evidence(part: Part, known: Any) -> float | None:
-    """log p(evidence) in a part that has weighed it, without penalty; None of kinds that do not say."""
+def _log_evidence(part: Part, known: Any, evidence: Evidence) -> float:
+    """log p(evidence) in a part that has weighed it, without penalty."""
     if isinstance(part, ForestPart):
         return float(known.posterior(None).log_evidence[0])
     if isinstance(part, HiddenPart):
         return float(np.logaddexp.reduce(known.posterior.log_joint[0]))
-    return None
+    return float(part.log_density(evidence)[0] - evidence.log_penalty[0])
 
 
 def _model_given(subject: Subject, missing: Mapping[str, bool]) -> tuple[Model | None, float]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ..forest.part import ForestPart
-from ..queries.posterior.density import log_density
-from ..queries.reshape.missing import given_missing
+from ..hidden.missing import missing_shares as of_hidden_trees
+from ..hidden.part import HiddenPart
+from ..model.part import Part
 from ..table.conditions import Not
 from ..table.missing import Missing
 from .known import Known
@@ -17,39 +19,42 @@ from .subject import Subject
 
 def missing_shares(subject: Subject, known: Known) -> list[float | None]:
     """P(the cell is missing | evidence) of each column; None where it never is, or the evidence is of the column."""
-    able = [j for j, column in enumerate(subject.columns) if column.name in subject.given_missing]
     found: list[float | None] = [None] * len(subject.columns)
-    shares = _by_leaves(known, able) if able else []
-    for k, j in enumerate(able):
-        column = subject.columns[j]
+    asked = []
+    for j, column in enumerate(subject.columns):
         said = known.conditions.get(column.name)
-        if said is None:
-            found[j] = shares[k] if shares is not None else _by_model(subject, known, column.name)
-        elif isinstance(said, Missing):
+        if isinstance(said, Missing):
             found[j] = 1.0
         elif said == Not(Missing()):
             found[j] = 0.0
+        elif said is None and column.name in subject.can_miss:
+            asked.append(j)
+    if asked:
+        share = np.exp(known.log_parts - np.logaddexp.reduce(known.log_parts))
+        some = np.flatnonzero(share > 0.0).tolist()
+        weighed = known.weighed.known or ()
+        each = sum(share[k] * _of_part(known.model.parts[k], known, weighed[k], asked) for k in some)
+        for j, x in zip(asked, np.asarray(each).tolist(), strict=True):
+            found[j] = min(x, 1.0)
     return found
 
 
-def _by_leaves(known: Known, wanted: list[int]) -> list[float] | None:
-    """Of a lone forest the mean of its leaves' rates; None of other models."""
-    part = known.model.parts[0]
-    if len(known.model.parts) > 1 or not isinstance(part, ForestPart) or known.weighed.known is None:
-        return None
-    post = known.weighed.known[0].posterior(None)
-    weight = np.exp(post.log_weight - post.log_evidence[0])
-    rates = part.forest.leaves.missing_rate
-    return [min(float(weight @ rates[post.leaf, j]), 1.0) for j in wanted]
+def _of_part(part: Part, known: Known, weighed: Any, columns: list[int]) -> np.ndarray:
+    """The same of one part that has weighed the evidence, of some columns, (len(columns),)."""
+    if isinstance(part, HiddenPart):
+        return of_hidden_trees(part.hidden, weighed, columns)
+    if isinstance(part, ForestPart):
+        post = weighed.posterior(None)
+        weight = np.exp(post.log_weight - post.log_evidence[0])
+        rates = part.forest.leaves.missing_rate
+        return np.array([float(weight @ rates[post.leaf, j]) for j in columns])
+    before = float(part.log_density(known.evidence)[0])
+    return np.array([_by_condition(part, known, j, before) for j in columns])
 
 
-def _by_model(subject: Subject, known: Known, name: str) -> float:
-    """By how well the evidence fits the model in which the cell is missing."""
-    model, log_missing = subject.given_missing[name]
-    if known.model is not subject.joint.model:
-        found, log_missing = given_missing(known.model, {name: True})
-        if found is None:
-            return 0.0
-        model = found
-    both = float(log_density(model, known.evidence)[0]) + log_missing
-    return min(math.exp(both - known.log_evidence), 1.0)
+def _by_condition(part: Part, known: Known, j: int, before: float) -> float:
+    """P(cell j is missing | evidence) by how well the evidence fits the part where it is."""
+    given, log_missing = part.given_missing(j, True)
+    if given is None:
+        return 0.0
+    return math.exp(float(given.log_density(known.evidence)[0]) + log_missing - before)

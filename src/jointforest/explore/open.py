@@ -33,6 +33,7 @@ class Explorer:
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._socket.bind((HOST, port))
+            self._socket.listen(128)  # so that who comes before the server runs waits for it
         except OSError as error:
             self._socket.close()
             raise OSError(f"port {port} of {HOST} cannot be used: {error.strerror}; give another one") from None

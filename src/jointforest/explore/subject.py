@@ -25,6 +25,8 @@ ATOMS = 8
 """Most atoms that a histogram shows apart."""
 DRAWS = 20_000
 """Draws by which the middle of a bin is found."""
+MOST_CELLS = 500_000
+"""Most cells of these draws."""
 FEW = 10
 """Fewer draws tell nothing of it."""
 _ENDS = np.array([0.001, 0.999])
@@ -107,14 +109,15 @@ class Subject:
     @cached_property
     def centers(self) -> tuple[np.ndarray, ...]:
         """Mean within each cut of a column of numbers, without evidence; nothing of a column of levels."""
-        X = sample(self.joint.model, self.nothing.evidence, DRAWS, 0)
+        n = max(min(DRAWS, MOST_CELLS // len(self.columns)), 1)
+        X = sample(self.joint.model, self.nothing.evidence, n, 0)
         return tuple(_centers(X[:, j], bins.cuts) for j, bins in enumerate(self.bins))
 
     @cached_property
-    def given_missing(self) -> dict[str, tuple[Model, float]]:
-        """The model given that a column's cell is missing, and log p of that, of the columns where learning saw it."""
-        found = {column.name: given_missing(self.joint.model, {column.name: True}) for column in self.columns}
-        return {name: (model, log_p) for name, (model, log_p) in found.items() if model is not None}
+    def can_miss(self) -> frozenset[str]:
+        """Columns where learning saw cells missing."""
+        model = self.joint.model
+        return frozenset(c.name for c in self.columns if given_missing(model, {c.name: True})[0] is not None)
 
     @cached_property
     def kept(self) -> dict[int, dict[str, Any]]:
