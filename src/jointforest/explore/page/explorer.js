@@ -81,6 +81,7 @@ export class Explorer {
     on("evidence", (detail, { target }) => this.#said(detail, target));
     on("sentence", ({ text }) => this.change({ text }, { from: this.sentence }));
     on("condition", ({ conditions }) => this.#also(conditions));
+    on("evidence-all", ({ conditions }) => this.change(conditions));
     on("revert", () => this.#revert());
     on("undo", () => this.go(this.history.place - 1));
     on("redo", () => this.go(this.history.place + 1));
@@ -250,6 +251,7 @@ export class Explorer {
     if (note.step === undefined) this.#remember(answer);
     else this.history.go(note.step);
     this.sentence.setHistory(this.history);
+    this.#look();
     this.#writeAddress();
     this.rest = setTimeout(() => this.#exact(), REST);
   }
@@ -292,6 +294,8 @@ export class Explorer {
     if (!this.table) return this.notice.show("trouble", error.message);
     if (note.live) return this.notice.show("trouble", kindly(error));
     this.#state("refused");
+    if (!this.history.now) this.#remember(this.prior);
+    this.#look();
     this.evidence = this.good;
     note.from?.refuse();
     if (note.from === this.sentence && note.quiet) this.sentence.write(note.evidence.text ?? "");
@@ -375,10 +379,12 @@ export class Explorer {
   #look() {
     this.toolbar.update(this.view);
     this.#arrange();
-    if ((this.panel?.dataset.panel ?? null) !== this.view.panel) this.#openPanel();
+    const isOther = (this.panel?.dataset.panel ?? null) !== this.view.panel;
+    if (isOther && this.history.now) this.#openPanel();
   }
 
   #openPanel() {
+    if (!PANELS.some(({ name }) => name === this.view.panel)) this.view.panel = null;
     this.panel = this.view.panel ? openPanel(this.view.panel, this) : null;
     this.aside.hidden = !this.panel;
     this.aside.parentElement.classList.toggle("open", Boolean(this.panel));

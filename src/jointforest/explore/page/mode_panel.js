@@ -33,7 +33,7 @@ export class ModePanel {
       : `Not certified: another row may be more probable by at most ${(bound - log).toFixed(2)} nats.`;
     return [
       el("dl", { class: "pairs" }, ...lines),
-      el("p", { class: "note" }, `log-density ${log.toFixed(2)}. ${sure}`),
+      el("p", { class: "note" }, `log-density ${log.toFixed(2).replace("-", "−")}. ${sure}`),
     ];
   }
 }

@@ -3,10 +3,13 @@ import { newest } from "./asker.js";
 import { el, svg } from "./dom.js";
 import { bits, percent, writer } from "./format.js";
 import { conditionOn, interval } from "./state.js";
-import { labelOf } from "./typed.js";
 import { fill } from "./fill.js";
 
-const MOST = 30; // levels a side that have a cell of their own in the table below the map
+/** Levels of a side that have cells of their own; the others share one. */
+const MOST = 24;
+/** Up to so many levels all are written beside the map. */
+const ALL_ACROSS = 5;
+const ALL_DOWN = 24;
 
 export class PairPanel {
   constructor(explorer, body) {
@@ -47,14 +50,23 @@ export class PairPanel {
     return fill(this.map, this.ask("pair", body), (answer) => this.#show(answer, places));
   }
 
-  #show({ a, b, mass, information, correlation }, places) {
-    const sides = [this.#side(a, places[0]), this.#side(b, places[1])];
+  #show(answer, places) {
+    const { information, correlation } = answer;
+    const across = heaviest(answer.a.labels, answer.mass);
+    const down = heaviest(answer.b.labels, turned(across.mass));
+    const sides = [
+      this.#side(answer.a, across, places[0], ALL_ACROSS),
+      this.#side(answer.b, down, places[1], ALL_DOWN),
+    ];
+    const mass = turned(down.mass);
     const tallest = Math.max(...mass.flat(), 1e-300);
     const said = [
-      information === null || information === undefined ? null : `They share ${bits(information)} bits`,
-      correlation === null || correlation === undefined
+      information === null
         ? null
-        : `correlation ${correlation.toFixed(2).replace("-", "−")}`,
+        : information < 0.005
+          ? "They share next to nothing"
+          : `They share ${bits(information)} bits`,
+      correlation === null ? null : `correlation ${correlation.toFixed(2).replace("-", "−")}`,
     ]
       .filter(Boolean)
       .join(", ");
@@ -70,40 +82,26 @@ export class PairPanel {
     mass.forEach((column, i) =>
       column.forEach((share, j) => map.append(this.#cell(sides, i, j, share, tallest, told, places))),
     );
-    const down = [...sides[1].ends].reverse();
-    const grid = el(
-      "div",
-      { class: "map-grid" },
-      el("div", { class: "map-down", "aria-hidden": "true" }, ...down.map((text) => el("span", { dir: "auto" }, text))),
-      map,
-      el("span"),
+    const marks = (side, what) =>
       el(
         "div",
-        { class: "map-across", "aria-hidden": "true" },
-        ...sides[0].ends.map((text) => el("span", { dir: "auto" }, text)),
-      ),
-    );
+        { class: `map-${what}${side.isEach ? " each" : ""}`, "aria-hidden": "true" },
+        ...side.marks.map((text) => el("span", { dir: "auto", title: text }, text)),
+      );
+    const grid = el("div", { class: "map-grid" }, marks(sides[1], "down"), map, el("span"), marks(sides[0], "across"));
     return [grid, told, el("p", {}, said), this.#asTable(sides, mass)];
   }
 
-  /** What one side of the map says. */
-  #side(side, place) {
+  /** What one side of the map says: of levels those kept, of numbers the ends of bins; greater numbers lie higher. */
+  #side({ edges }, { labels, kept }, place, most) {
     const column = this.explorer.columns[place];
-    const labels = side.labels ?? (side.edges ? null : column.levels.map((_, k) => labelOf(column, k)));
-    const n = labels ? labels.length : side.edges.length - 1;
-    const write = labels ? null : writer({ ...column, edges: side.edges });
-    const text = (k) => (labels ? labels[k] : `${write.value(side.edges[k])} to ${write.value(side.edges[k + 1])}`);
-    const ends = labels
-      ? [labels[0], ...(n > 1 ? [labels[n - 1]] : [])]
-      : [write.tick(side.edges[0]), write.tick(side.edges[n])];
-    return {
-      name: column.name,
-      n,
-      text,
-      ends,
-      edges: side.edges,
-      isWhole: labels && labels.length === column.levels?.length,
-    };
+    const write = labels ? null : writer({ ...column, edges });
+    const n = labels ? labels.length : edges.length - 1;
+    const text = (k) => (labels ? labels[k] : `${write.value(edges[k])} to ${write.value(edges[k + 1])}`);
+    const isEach = Boolean(labels) && n <= most;
+    const ends = labels ? [labels[0], labels[n - 1]] : [write.tick(edges[0]), write.tick(edges[n])];
+    const marks = isEach ? labels : labels || most === ALL_ACROSS ? ends : ends.reverse();
+    return { name: column.name, n, text, marks, isEach, edges, kept };
   }
 
   #cell(sides, i, j, share, tallest, told, places) {
@@ -124,7 +122,7 @@ export class PairPanel {
       const column = this.explorer.columns[places[which]];
       const half = 0.5 * (column.step ?? 0);
       const k = cell[which];
-      if (!side.edges) return side.isWhole ? { column: places[which], levels: [k] } : null;
+      if (!side.edges) return side.kept[k] === null ? null : { column: places[which], levels: [side.kept[k]] };
       return { column: places[which], ...interval(side.edges[k] + half, side.edges[k + 1] - half) };
     });
     if (conditions.every(Boolean))
@@ -132,21 +130,15 @@ export class PairPanel {
   }
 
   /** The same numbers for those who do not see the map. */
-  #asTable(sides, mass) {
-    const across = Math.min(sides[0].n, MOST);
-    const down = Math.min(sides[1].n, MOST);
-    const head = el(
-      "tr",
-      {},
-      el("td"),
-      ...Array.from({ length: across }, (_, i) => el("th", { scope: "col", dir: "auto" }, sides[0].text(i))),
-    );
-    const lines = Array.from({ length: down }, (_, j) =>
+  #asTable([a, b], mass) {
+    const heads = mass.map((_, i) => el("th", { scope: "col", dir: "auto" }, a.text(i)));
+    const head = el("tr", {}, el("td"), ...heads);
+    const lines = mass[0].map((_, j) =>
       el(
         "tr",
         {},
-        el("th", { scope: "row", dir: "auto" }, sides[1].text(j)),
-        ...Array.from({ length: across }, (__, i) => el("td", {}, percent(mass[i][j]))),
+        el("th", { scope: "row", dir: "auto" }, b.text(j)),
+        ...mass.map((column) => el("td", {}, percent(column[j]))),
       ),
     );
     return el(
@@ -160,4 +152,32 @@ export class PairPanel {
       ),
     );
   }
+}
+
+/** Rows of a matrix as columns. */
+function turned(matrix) {
+  return matrix[0].map((_, k) => matrix.map((row) => row[k]));
+}
+
+/**
+ * The levels that hold most, in their order, the others together as one; all where they are few, or there are none.
+ * @param {string[]|null} labels
+ * @param {number[][]} mass - a row a level
+ * @returns {{labels: string[]|null, kept: (number|null)[], mass: number[][]}} kept: places of levels, null of others
+ */
+function heaviest(labels, mass) {
+  const all = mass.map((_, k) => k);
+  if (!labels || labels.length <= MOST) return { labels, kept: all, mass };
+  const total = mass.map((row) => row.reduce((sum, share) => sum + share, 0));
+  const kept = all
+    .sort((a, b) => total[b] - total[a])
+    .slice(0, MOST - 1)
+    .sort((a, b) => a - b);
+  const isKept = new Set(kept);
+  const others = mass[0].map((_, j) => mass.reduce((sum, row, k) => sum + (isKept.has(k) ? 0 : row[j]), 0));
+  return {
+    labels: [...kept.map((k) => labels[k]), `${labels.length - kept.length} others`],
+    kept: [...kept, null],
+    mass: [...kept.map((k) => mass[k]), others],
+  };
 }

@@ -1,22 +1,25 @@
-/** One row of a table, its unlikely cells marked; the table is read here and stays here. */
+/** One row of a table, its unlikely cells marked; a file is read here and stays here. */
 import { newest } from "./asker.js";
 import { readCsv } from "./csv.js";
-import { el } from "./dom.js";
-import { count } from "./format.js";
+import { el, say } from "./dom.js";
+import { count, oneIn } from "./format.js";
 import { fill } from "./fill.js";
 
 const MISSING = new Set(["", "NA", "NaN", "nan", "null", "None"]);
+const ODD = -Math.log(0.02); // a cell that so few are further out than is marked
+const SAID = -Math.log(0.2); // of others it is not said how unlikely they are
 
 export class RowPanel {
   constructor(explorer, body) {
     this.explorer = explorer;
     this.ask = newest(explorer.source);
-    explorer.row ??= { rows: [], at: 0, cells: null };
+    /** Rows of a file; without one those of the table beside the joint, if the server has it. */
+    explorer.row ??= { rows: null, count: explorer.table.rows ?? 0, at: 0, cells: null };
     this.file = el("input", { type: "file", accept: ".csv,text/csv,text/plain", onchange: () => this.#read() });
     this.number = el("span", { role: "status" });
     this.walk = el(
       "span",
-      { class: "with", hidden: true },
+      { class: "with" },
       el("button", { type: "button", onclick: () => this.#go(-1) }, "before"),
       this.number,
       el("button", { type: "button", onclick: () => this.#go(1) }, "next"),
@@ -26,8 +29,8 @@ export class RowPanel {
       el(
         "p",
         { class: "lead" },
-        "One row as the joint sees it: the unlikely cells are marked, with what was expected in their place. " +
-          "Write in the cells, or choose a CSV file: it is read in this page, and only the row that you look at is asked about.",
+        "Unlikely cells are marked, with what was expected in their place. Write in the cells, or choose a CSV file: " +
+          "it is read in this page, and only the row that you look at is asked about.",
       ),
       el(
         "p",
@@ -41,111 +44,95 @@ export class RowPanel {
   }
 
   update() {
-    const { rows, at, cells } = this.explorer.row;
-    this.walk.hidden = !rows.length;
-    this.number.textContent = rows.length ? `row ${count(at + 1)} of ${count(rows.length)}` : "";
-    return cells ? this.#look() : this.#draw();
+    const { count: n, at, cells } = this.explorer.row;
+    this.walk.hidden = !n;
+    say(this.number, n ? `row ${count(at + 1)} of ${count(n)}` : "");
+    if (!n && !cells) return this.#draw();
+    return this.#look(cells ? { cells } : { row: at });
   }
 
   /** Ask about the row at hand. */
-  #look() {
-    return fill(this.answer, this.ask("row", { cells: this.explorer.row.cells }), (answer) => this.#show(answer));
+  #look(body) {
+    return fill(this.answer, this.ask("row", body), (answer) => this.#show(answer));
   }
 
   #show({ log_density: log, cells }) {
-    const worst = Math.max(...cells.map(({ unlikely }) => unlikely ?? 0), 1e-9);
-    const lines = cells.map(({ name, text, unlikely, expected }) => {
-      const isOdd = (unlikely ?? 0) > Math.max(2, 0.25 * worst);
-      const field = el("input", {
-        type: "text",
-        dir: "auto",
-        value: text ?? "",
-        placeholder: "missing",
-        spellcheck: "false",
-        "aria-label": name,
-        onchange: () => this.#edit(name, field.value),
-      });
-      const bar = el("span", { class: "weight", "aria-hidden": "true" }, el("i"));
-      bar.firstChild.style.width = `${Math.max(0, Math.min(100, (100 * (unlikely ?? 0)) / Math.max(worst, 4)))}%`;
-      return el(
-        "tr",
-        { class: isOdd ? "odd" : "" },
-        el("th", { scope: "row", dir: "auto" }, name),
-        el("td", {}, field),
-        el(
-          "td",
-          { class: "amount" },
-          bar,
-          el("span", {}, unlikely === null ? "" : unlikely.toFixed(1).replace("-", "−")),
-        ),
-        el("td", { dir: "auto" }, expected ?? ""),
-      );
-    });
-    const head = el(
-      "thead",
-      {},
-      el(
-        "tr",
-        {},
-        ...["column", "value", "unlikely (nats)", "expected"].map((text) => el("th", { scope: "col" }, text)),
-      ),
+    this.shown = Object.fromEntries(cells.map(({ name, text }) => [name, text]));
+    const head = ["column", "value", "this far out"].map((text) => el("th", { scope: "col" }, text));
+    const table = el(
+      "table",
+      { class: "one-row" },
+      el("thead", {}, el("tr", {}, ...head)),
+      el("tbody", {}, ...cells.map((cell) => this.#line(cell))),
     );
     return [
-      el(
-        "div",
-        { class: "scroll", tabindex: 0, role: "region", "aria-label": "the row" },
-        el("table", { class: "one-row" }, head, el("tbody", {}, ...lines)),
-      ),
+      el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "the row" }, table),
       el("p", { class: "note" }, `log-density ${log === null ? "−∞" : log.toFixed(2).replace("-", "−")}`),
     ];
   }
 
-  #edit(name, text) {
-    this.explorer.row.cells = { ...this.explorer.row.cells, [name]: cell(text) };
-    this.#look();
+  #line({ name, text, unlikely, expected }) {
+    const isOdd = unlikely !== null && unlikely > ODD;
+    const field = el("input", {
+      type: "text",
+      dir: "auto",
+      value: text ?? "",
+      placeholder: "missing",
+      spellcheck: "false",
+      "aria-label": name,
+      onchange: () => this.#edit(name, field.value),
+    });
+    const isExpectedSaid = expected !== null && (isOdd || text === null);
+    const bar = el("span", { class: "weight", "aria-hidden": "true" }, el("i"));
+    bar.firstChild.style.width = `${Math.min(100, (100 * (unlikely ?? 0)) / (2 * ODD))}%`;
+    const far = unlikely !== null && unlikely > SAID ? oneIn(Math.exp(-unlikely), -unlikely) : "";
+    return el(
+      "tr",
+      { class: isOdd ? "odd" : null },
+      el("th", { scope: "row", dir: "auto", title: name }, name),
+      el("td", {}, field, isExpectedSaid ? el("small", { dir: "auto" }, `expected ${expected}`) : null),
+      el("td", {}, bar, el("small", {}, far)),
+    );
   }
 
-  /** A row that the joint draws, where there is no table. */
+  #edit(name, text) {
+    this.explorer.row.cells = { ...this.shown, [name]: cell(text) };
+    this.#look({ cells: this.explorer.row.cells });
+  }
+
+  /** A row that the joint draws given what is known. */
   async #draw() {
     this.seed = (this.seed ?? 0) + 1;
-    const drawn = await this.explorer.source
-      .ask("rows", { evidence: this.explorer.good, n: 1, seed: this.seed })
-      .catch((error) => {
-        this.answer.replaceChildren(el("p", { class: "trouble" }, error.message));
-        return null;
-      });
-    if (!drawn) return;
-    this.explorer.row.cells = Object.fromEntries(drawn.columns.map((name, k) => [name, cell(drawn.rows[0][k] ?? "")]));
-    await this.#look();
+    const { good, row } = this.explorer;
+    await fill(this.answer, this.ask("rows", { evidence: good, n: 1, seed: this.seed }), ({ columns, rows }) => {
+      row.cells = Object.fromEntries(columns.map((name, k) => [name, rows[0][k]]));
+      return [...this.answer.childNodes];
+    });
+    if (row.cells) await this.#look({ cells: row.cells });
   }
 
   async #read() {
     const [file] = this.file.files;
     if (!file) return;
-    const [names, ...rows] = readCsv(await file.text());
+    const [names = [], ...rows] = readCsv(await file.text());
     const known = new Set(this.explorer.columns.map(({ name }) => name));
     if (!rows.length || !names.some((name) => known.has(name))) {
-      this.answer.replaceChildren(
-        el(
-          "p",
-          { class: "trouble" },
-          "This file has no row with a column of the joint: its first line is to name the columns.",
-        ),
-      );
+      const text = "This file has no row with a column of the joint: its first line is to name the columns.";
+      this.answer.replaceChildren(el("p", { class: "trouble" }, text));
       return;
     }
-    const row = this.explorer.row;
-    row.rows = rows.map((cells) =>
-      Object.fromEntries(names.flatMap((name, k) => (known.has(name) ? [[name, cell(cells[k] ?? "")]] : []))),
-    );
+    const some = names.flatMap((name, k) => (known.has(name) ? [[name, k]] : []));
+    const { row } = this.explorer;
+    row.rows = rows.map((cells) => Object.fromEntries(some.map(([name, k]) => [name, cell(cells[k] ?? "")])));
+    row.count = rows.length;
     row.at = -1;
     this.#go(1);
   }
 
   #go(by) {
-    const row = this.explorer.row;
-    row.at = (row.at + by + row.rows.length) % row.rows.length;
-    row.cells = row.rows[row.at];
+    const { row } = this.explorer;
+    row.at = (row.at + by + row.count) % row.count;
+    row.cells = row.rows?.[row.at] ?? null;
     this.update();
   }
 }

@@ -1,0 +1,85 @@
+"""The explorer in a browser: from a gesture to all cards drawn, for random pieces of evidence, milliseconds.
+
+Server and page, as a user has them: the clock starts where evidence changes and stops once the frame with its answer
+is drawn. The pieces and the tables are those of explore.py, which measures the server alone. Needs Chromium and
+playwright: pip install -e '.[test-browser]'.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+import numpy as np
+from _common import arguments, finish, progress, read, verdict
+from explore import FAST, MEDIAN, MOST, WIDE, random_evidence, wide
+from playwright.sync_api import Page, sync_playwright
+
+from jointforest import AdversarialForest, HiddenTreeForest, Joint
+
+WINDOW = {"width": 1600, "height": 1000}
+CHANGE = """conditions => new Promise(done => {
+    const watcher = new PerformanceObserver(list => {
+        const entry = list.getEntriesByName("known").find(one => !one.detail.exact);
+        if (!entry) return;
+        watcher.disconnect();
+        const drawn = performance.now();
+        done([drawn - entry.startTime, drawn]);
+    });
+    watcher.observe({ entryTypes: ["measure"] });
+    document.querySelector("jf-sentence").dispatchEvent(
+        new CustomEvent("evidence-all", { detail: { conditions }, bubbles: true }));
+})"""
+
+
+def measure(page: Page, name: str, joint: Joint, n: int, seed: int, limit: float, most: float | None) -> dict[str, Any]:
+    """Milliseconds of n changes of evidence, a row of the table of results."""
+    rng = np.random.default_rng(seed)
+    with joint.explore(browser=False) as served:
+        page.goto(served.url)
+        page.wait_for_selector("body[data-state=exact]", timeout=300_000)
+        ask = "([what, body]) => fetch(`ask/${what}`, {method: 'POST', body: JSON.stringify(body), "
+        ask += "headers: {'Content-Type': 'application/json'}}).then(answer => answer.json())"
+        columns = page.evaluate(ask, ["table", {}])["columns"]
+        rows = page.evaluate(ask, ["rows", {"n": n + 20, "seed": seed}])["rows"]
+        pieces = [random_evidence(columns, row, rng) for row in rows]
+        wall = []
+        for piece in pieces:
+            wall.append(page.evaluate(CHANGE, piece)[0])
+            page.wait_for_selector("body[data-state=exact]", timeout=300_000)
+    wall = wall[20:]  # the first ones warm up
+    median, high = np.quantile(wall, [0.5, 0.95]).tolist()
+    told = verdict(median, limit)
+    if most is not None:
+        told = {"target": f"<= {limit:g}, 95 % <= {most:g}", "met": "yes" if median <= limit and high <= most else "NO"}
+    return {"joint": name, "columns": len(columns), "median ms": median, "95 % ms": high, **told}
+
+
+def main() -> None:
+    options = arguments(__doc__, pieces=dict(type=int, default=200))
+    frame = read(options.data, "adult_train")
+    frame = frame.iloc[:1500] if options.quick else frame
+    seed, n = options.seed, 20 if options.quick else options.pieces
+    broad = wide(frame, np.random.default_rng(seed))
+    learners: list[tuple[str, Any, Any, float, float | None]] = [
+        ("Adult, 10 trees", AdversarialForest(n_estimators=10, random_state=seed), frame, MEDIAN, MOST),
+        ("Adult, hidden tree of 128 states", HiddenTreeForest(random_state=seed, **FAST), frame, MEDIAN, MOST),
+        ("wide, 10 trees", AdversarialForest(n_estimators=10, random_state=seed), broad, WIDE, None),
+        ("wide, hidden tree of 128 states", HiddenTreeForest(random_state=seed, **FAST), broad, WIDE, None),
+    ]
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    found = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = browser.new_page(viewport=WINDOW, reduced_motion="reduce")  # the first frame is the last one
+        for name, learner, table, limit, most in learners:
+            progress(name)
+            found.append(measure(page, name, learner.fit(table).joint_, n, seed, limit, most))
+        browser.close()
+    title = f"All cards drawn given {n} random pieces of evidence, one after the other"
+    finish("explore_browser", {title: found}, {"seed": seed, "pieces": n, "window": WINDOW}, options.quick)
+
+
+if __name__ == "__main__":
+    main()
