@@ -63,7 +63,7 @@ FEW = {
 }
 MANY = {"columns": Kind(1, 128, "shared", 30.0), "classes": Kind(1, 32, "shared", 30.0, 0.0)}
 PASSES = 4
-PRIOR = 200.0  # rows that speak for equal weights
+PRIOR = 5.0  # rows that speak for equal weights
 SETTINGS: dict[str, Any] = {
     "fewer than 5,000 rows": {name: list(kind) for name, kind in FEW.items()},
     "more": {name: list(kind) for name, kind in MANY.items()},
