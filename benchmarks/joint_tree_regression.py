@@ -22,6 +22,7 @@ PAPER = {"JPT (paper)": (3.00, 2.19, 1.62, 1.28, 0.785), "CART (paper)": (4.82, 
 TREES = {
     "tree": {},
     "tree, split to the end": {"min_impurity_decrease": 0.0},
+    "tree, Chow-Liu leaves": {"leaf": "chow_liu"},
     "tree, y alone": {"min_impurity_decrease": 0.0, "targets": ["y"]},
     "30 trees": {"min_impurity_decrease": 0.0, "n_estimators": 30},
     "30 trees, random columns": {"min_impurity_decrease": 0.0, "n_estimators": 30, "max_features": 1},

@@ -80,7 +80,7 @@ def test_what_only_correlations_show_is_named(sign: int) -> None:
         made |= {f"a{k}": 1e140 * a, f"b{k}": sign * (0.9 * a + math.sqrt(0.19) * noise)}
     frame = pd.DataFrame(made)
     with pytest.warns(jf.LostPairsWarning):
-        joint = jf.JointTree(max_leaf_nodes=40, random_state=0).fit(frame).joint_
+        joint = jf.JointTree(max_leaf_nodes=90, random_state=0).fit(frame).joint_
     drawn = joint.sample(50_000, random_state=1)
     lost = lost_of(frame, joint)
     assert lost
@@ -91,7 +91,7 @@ def test_what_only_correlations_show_is_named(sign: int) -> None:
         assert pair.joint == pytest.approx(kept, abs=0.05)
         cuts = tuple(np.quantile(x[0], np.arange(1, 8) / 8, method="inverted_cdf").tolist() for x in (a, b))
         in_eighths = [slow_dependence(x, y, cuts) for x, y in zip(a, b, strict=True)]
-        assert in_eighths[0] - in_eighths[1] < 0.1
+        assert in_eighths[0] - in_eighths[1] < 0.08  # chance aside less than is lost
 
 
 def test_an_adversarial_forest_says_so_too() -> None:

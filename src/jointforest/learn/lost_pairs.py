@@ -17,7 +17,7 @@ ROWS = 4_000
 """Rows of the table that are looked at, and rows drawn."""
 STRONG = 0.5
 """Pairs that depend on each other like normal columns of this correlation, or more, are held against the joint."""
-DROP = 0.1
+DROP = 0.05
 """Most that a pair's dependence may fall, chance aside."""
 _CODES = 8  # of a numeric column
 _WIDTH = 1_024  # codes of all columns together, as long as each has two
