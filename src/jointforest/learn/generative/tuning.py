@@ -19,6 +19,8 @@ LEAF_SIZES = (1, 4, 12)
 """Candidates for the fewest rows in a leaf."""
 SMOOTHINGS = ((0.3, "marginal"), (1.0, "uniform"))
 """Candidates for the pseudo-rows of levels: few, shared out like the column, or one for each level."""
+SIGMAS = 1.0
+"""Standard errors of the difference that count as chance between these."""
 PILOT_TREES = 20
 """Trees that judge leaf sizes and pseudo-rows."""
 BETA_ROWS = 1000
@@ -43,7 +45,8 @@ def choose_leaf_size(
         model = learn_densities(
             training.schema, training.columns, training.table, arrival, settings, 1e-3, grow.n_jobs, TARGET
         )
-        losses.append(choose_beta(model, training, arrival, seed, grow.n_jobs)[1])
+        loss = choose_beta(model, training, arrival, seed, grow.n_jobs)[1]
+        losses.append(loss.mean() if len(loss) else np.nan)
     best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
     return grow._replace(min_samples_leaf=LEAF_SIZES[best])
 
@@ -51,21 +54,24 @@ def choose_leaf_size(
 def choose_smoothing(
     training: Training, arrival: Arrival, settings: Settings, seed: int, n_jobs: int | None
 ) -> Settings:
-    """The settings with the pseudo-rows of levels (and atoms) whose out-of-bag loss is smallest.
+    """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best.
 
-    The loss is that of `choose_beta`, with a few trees; the first candidate where no row is out of bag, or no feature
-    has levels or atoms.
+    The loss is that of `choose_beta`, with a few trees. The later candidates bend the columns' marginals more: one takes
+    the place of an earlier one only where it is better by more than `SIGMAS` standard errors. The first candidate where
+    no row is out of bag, or no feature has levels or atoms.
     """
     few = _first_trees(arrival, PILOT_TREES)
     features = training.schema.columns[:-1]
     candidates = [settings._replace(smoothing=rows, prior=prior) for rows, prior in SMOOTHINGS]
     if not any(column.levels or column.atoms for column in features) or (few.weight > 0).all():
         return candidates[0]
-    losses = []
+    best, least = candidates[0], np.empty(0)
     for candidate in candidates:
         model = learn_densities(training.schema, training.columns, training.table, few, candidate, 1e-3, n_jobs, TARGET)
-        losses.append(choose_beta(model, training, few, seed, n_jobs)[1])
-    return candidates[int(np.argmin(losses))]
+        loss = choose_beta(model, training, few, seed, n_jobs)[1]
+        if len(least) == 0 or (least - loss).mean() > SIGMAS * (least - loss).std() / np.sqrt(len(loss)):
+            best, least = candidate, loss
+    return best
 
 
 def _first_trees(arrival: Arrival, n_trees: int) -> Arrival:
@@ -82,17 +88,17 @@ def _first_trees(arrival: Arrival, n_trees: int) -> Arrival:
 
 def choose_beta(
     model: Forest, training: Training, arrival: Arrival, seed: int, n_jobs: int | None
-) -> tuple[float, float]:
-    """The dial that predicts out-of-bag rows best when some of their cells are hidden, and its loss.
+) -> tuple[float, np.ndarray]:
+    """The dial that predicts out-of-bag rows best when some of their cells are hidden, and the loss of each row (n,).
 
-    Trees answer only for rows they were not grown on. (0, nan) if there is no such row.
+    Trees answer only for rows they were not grown on. (0, no losses) if there is no such row.
     """
     d = training.X.shape[1] - 1
     rng = np.random.default_rng([seed, 1, 0])
     judges = np.flatnonzero((arrival.weight == 0).any(axis=0))
     rows = np.sort(rng.permutation(judges)[:BETA_ROWS])
     if not len(rows):
-        return 0.0, float("nan")
+        return 0.0, np.empty(0)
     cells = training.X[rows]
     truth = cells[:, -1].copy()
     cells[:, :d][rng.random((len(rows), d)) < BETA_MISSING] = np.nan
@@ -101,20 +107,19 @@ def choose_beta(
     log_tree, answer = tree_answers(model, evidence, d, n_jobs)
     log_tree = np.where((arrival.weight[:, rows] == 0).T, np.maximum(log_tree, -1e300), -np.inf)
     losses = [_loss(_average(log_tree, answer, beta), truth) for beta in BETAS]
-    best = int(np.argmin(losses))
-    return BETAS[best], float(losses[best])
+    best = int(np.argmin([loss.mean() for loss in losses]))
+    return BETAS[best], losses[best]
 
 
-def _loss(answer: np.ndarray, truth: np.ndarray) -> float:
-    """Squared error of means (n, 1); of class probabilities (n, K) the share of wrong classes + half Brier's score.
+def _loss(answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Of rows (n,): squared error of means (n, 1); of class probabilities (n, K) wrong or not + half Brier's score.
 
     The share of wrong classes is what counts, but its steps are coarse; Brier's score settles what is nearly equal.
     """
-    n, width = answer.shape
-    if width == 1:
-        return float(((answer[:, 0] - truth) ** 2).mean())
-    wanted = np.eye(width)[truth.astype(int)]
-    return float((answer.argmax(axis=1) != truth).mean() + 0.5 * ((answer - wanted) ** 2).sum() / n)
+    if answer.shape[1] == 1:
+        return np.asarray((answer[:, 0] - truth) ** 2)
+    wanted = np.eye(answer.shape[1])[truth.astype(int)]
+    return np.asarray((answer.argmax(axis=1) != truth) + 0.5 * ((answer - wanted) ** 2).sum(axis=1))
 
 
 def _average(log_tree: np.ndarray, answer: np.ndarray, beta: float) -> np.ndarray:
