@@ -62,6 +62,18 @@ def arrive(
     return Arrival(forest, leaf_of, np.asarray(weight))
 
 
+def first_trees(arrival: Arrival, n_trees: int) -> Arrival:
+    """The first trees of the forest alone."""
+    trees = arrival.trees
+    if n_trees >= len(trees.root):
+        return arrival
+    end = trees.root[n_trees]
+    cut = {field: getattr(trees, field)[:end] for field in trees._fields if field not in ("root", "left_levels")}
+    return Arrival(
+        trees._replace(root=trees.root[:n_trees], **cut), arrival.leaf_of[:n_trees], arrival.weight[:n_trees]
+    )
+
+
 def first_leaves(trees: Trees) -> np.ndarray:
     """Leaves of tree t are ``first[t]..first[t + 1] - 1``; shape (T + 1,)."""
     n_leaves = np.add.reduceat(trees.leaf >= 0, trees.root, dtype=np.int64)

@@ -37,6 +37,7 @@ def learn_densities(
     n_jobs: int | None,
     target: Settings | None = None,
     circuits: LearnCircuits | None = None,
+    quantile: np.ndarray | None = None,
 ) -> Forest:
     """The forest whose leaf densities are estimated on the rows in the leaves of each tree.
 
@@ -53,14 +54,16 @@ def learn_densities(
     circuits : callable, optional
         Learns circuits for leaves, see `LearnCircuits`; default: every leaf is a product over the columns. Not for
         quantile leaves (`leaves.fit.quantile`), which are circuits.
+    quantile : bool array (p,), optional
+        Numeric slots with quantile leaves, whatever the settings say of the others; default: all or none by them.
     """
     trees, weight = arrival.trees, arrival.weight
     lo, hi, allowed = leaf_boxes(trees, columns)
     first = first_leaves(trees)
     last = len(columns.slot) - 1
-    modelled = np.ones(len(columns.step), bool)  # numbers with quantile leaves: the target has its own distribution
+    modelled = np.full(len(columns.step), settings.leaf == "quantile") if quantile is None else quantile.copy()
     if target is not None and not columns.is_categorical[last]:
-        modelled[columns.slot[last]] = False
+        modelled[columns.slot[last]] = False  # it has its own distribution
 
     def fit(rows: np.ndarray, start: np.ndarray, weight: np.ndarray, leaves: np.ndarray) -> TreeLeaves:
         box = lo[leaves], hi[leaves], allowed[leaves]
@@ -73,7 +76,7 @@ def learn_densities(
         rows, start = rows_in_leaves(arrival, first, t)
         own_leaves = np.arange(first[t], first[t + 1])
         leaves = fit(rows, start, weight[t], own_leaves)
-        if settings.leaf == "quantile":
+        if settings.leaf == "quantile" or modelled.any():
             box = lo[own_leaves], hi[own_leaves]
             return leaves, quantile_circuits(
                 columns, table, rows, start, weight[t], leaves, *box, modelled, settings.quantile_epsilon

@@ -21,6 +21,7 @@ from ..base import FOREST, LEAVES, Rows, TableLearner
 from ..checks import count_features, warn_leaf_size
 from ..chow_liu import LEAF_NODES, chow_liu_part, coded
 from ..densities import learn_densities
+from .quantile_columns import quantile_slots
 from .rounds import RoundSettings, prune_forest, run
 from .samples import take_samples
 
@@ -85,8 +86,11 @@ class AdversarialForest(TableLearner):
         on each other inside a leaf, which these leaves know.
     early_stop : bool
         End when a round's accuracy is not below that of the round before.
-    leaf : "normal", "normal_moments", "normal_mle", "uniform", "quantile" or "chow_liu"
+    leaf : "auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile" or "chow_liu"
         Density in a leaf. With all but the last, columns are independent there, and numbers have one on its support.
+        "auto": "normal", but "quantile" for the columns whose distribution over the whole table normals bend: of which
+        rows drawn from the joint are more than 0.01 away (Kolmogorov distance, chance aside), unless held-out rows like
+        normals better.
         "normal": a truncated normal with the mean of the leaf's values, whose untruncated parent has their standard
         deviation. "normal_moments": the parent has their mean as well (the paper; truncation then moves the mean).
         "normal_mle": a truncated normal of maximum likelihood. "quantile": a piecewise-linear CDF, see
@@ -158,7 +162,7 @@ class AdversarialForest(TableLearner):
         ),
         "delta": (Number(0, 0.5),),
         "max_iters": ("auto", Number(0, whole=True)),
-        "leaf": ("normal", "normal_moments", "normal_mle", "uniform", "quantile", "chow_liu"),
+        "leaf": ("auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "chow_liu"),
         **LEAVES,
         "leaf_rows": ("all", "oob", "honest"),
     }
@@ -176,7 +180,7 @@ class AdversarialForest(TableLearner):
         delta: float = 0.1,
         max_iters: int | str = "auto",
         early_stop: bool = True,
-        leaf: str = "normal",
+        leaf: str = "auto",
         bounds: str = "auto",
         smoothing: float = 0.2,
         prior: str = "marginal",
@@ -229,9 +233,13 @@ class AdversarialForest(TableLearner):
             return of_part(chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs))
         grown = self._grow(rows, weight, seed)
         cells = prepare(rows.columns, rows.X)
-        model = self._densities(rows, cells, grown.filled)
+        model, quantile = self._densities(rows, cells, grown.filled), None
+        if self.leaf == "auto":
+            settings = self._leaf_settings()
+            quantile = quantile_slots(rows, cells, grown.filled, settings, model, weight, seed, self.n_jobs)
+            model = self._densities(rows, cells, grown.filled, quantile) if quantile.any() else model
         if grown.in_bag is not None:
-            in_bag = self._densities(rows, cells, grown.in_bag)
+            in_bag = self._densities(rows, cells, grown.in_bag, quantile)
             evidence = build(rows.schema, encode(rows.schema, frame)[0])
             self.oob_log_density_ = _oob_log_density(in_bag, evidence, grown.drawn, self.n_jobs)
         return of_forest(model)
@@ -297,12 +305,22 @@ class AdversarialForest(TableLearner):
             return LEAF_NODES if self.leaf == "chow_liu" else None
         return self.max_leaf_nodes
 
-    def _densities(self, rows: Rows, cells: Table, arrival: Arrival) -> Forest:
-        """The forest of independent columns in leaves, whose densities are estimated on the rows that arrive there."""
-        settings = Settings(
-            self.leaf, self.bounds, self.smoothing, self.prior, self.spread_rows, self.min_spread, self.quantile_epsilon
+    def _densities(self, rows: Rows, cells: Table, arrival: Arrival, quantile: np.ndarray | None = None) -> Forest:
+        """The forest of independent columns in leaves, whose densities are estimated on the rows that arrive there.
+
+        ``quantile``, bool (p,), are numeric slots with quantile leaves whatever ``leaf`` says.
+        """
+        settings = self._leaf_settings()
+        return learn_densities(
+            rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs, quantile=quantile
         )
-        return learn_densities(rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs)
+
+    def _leaf_settings(self) -> Settings:
+        """How leaf densities are estimated; of "auto" where nothing is bent."""
+        leaf = "normal" if self.leaf == "auto" else self.leaf
+        return Settings(
+            leaf, self.bounds, self.smoothing, self.prior, self.spread_rows, self.min_spread, self.quantile_epsilon
+        )
 
     def _report(self, turn: int, accuracy: float) -> None:
         """One line a round."""

@@ -8,7 +8,7 @@ from ...forest.column.tree_answers import tree_answers
 from ...forest.forest import Forest
 from ...leaves.fit.fit import Settings
 from ...table.build_evidence import build
-from ..arrival import Arrival
+from ..arrival import Arrival, first_trees
 from ..densities import TARGET, learn_densities
 from .supervised import GrowSettings, grow_forest
 from .targets import Training
@@ -56,11 +56,11 @@ def choose_smoothing(
 ) -> Settings:
     """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best.
 
-    The loss is that of `choose_beta`, with a few trees. The later candidates bend the columns' marginals more: one takes
-    the place of an earlier one only where it is better by more than `SIGMAS` standard errors. The first candidate where
-    no row is out of bag, or no feature has levels or atoms.
+    The loss is that of `choose_beta`, with a few trees. The later candidates bend the columns' marginals more: one
+    takes the place of an earlier one only where it is better by more than `SIGMAS` standard errors. The first candidate
+    where no row is out of bag, or no feature has levels or atoms.
     """
-    few = _first_trees(arrival, PILOT_TREES)
+    few = first_trees(arrival, PILOT_TREES)
     features = training.schema.columns[:-1]
     candidates = [settings._replace(smoothing=rows, prior=prior) for rows, prior in SMOOTHINGS]
     if not any(column.levels or column.atoms for column in features) or (few.weight > 0).all():
@@ -72,18 +72,6 @@ def choose_smoothing(
         if len(least) == 0 or (least - loss).mean() > SIGMAS * (least - loss).std() / np.sqrt(len(loss)):
             best, least = candidate, loss
     return best
-
-
-def _first_trees(arrival: Arrival, n_trees: int) -> Arrival:
-    """The first trees of the forest alone."""
-    trees = arrival.trees
-    if n_trees >= len(trees.root):
-        return arrival
-    end = trees.root[n_trees]
-    cut = {field: getattr(trees, field)[:end] for field in trees._fields if field not in ("root", "left_levels")}
-    return Arrival(
-        trees._replace(root=trees.root[:n_trees], **cut), arrival.leaf_of[:n_trees], arrival.weight[:n_trees]
-    )
 
 
 def choose_beta(

@@ -391,7 +391,9 @@ def _line(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p):
         far_below = _far_mass(lo, near_lo, mean, allowed, density)
         far_above = _far_mass(near_hi, hi, mean, allowed, density)
         below, above = _mass_beyond(gates, n, outside, least_room, epsilon, near_lo, near_hi)
-        below, above = below + far_below, above + far_above
+        if below + above > 0.0:  # in a leaf of one row all mass lies beyond its value
+            part = min((1.0 - far_below - far_above) / (below + above), 1.0)
+            below, above = below * part + far_below, above * part + far_above
     floor = max(min(floor, epsilon - max(below, above), 0.5 * (1.0 - below - above)), 0.0)
     _keep_slope(gates, n, below, above, floor)
     _narrow(gates, n, (below, above, floor), _LEAST / (end - first), epsilon, mean, spread)

@@ -1,0 +1,109 @@
+"""Quantile leaves for the columns that normals bend, and for no others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+
+import jointforest as jf
+from jointforest.learn.adversarial.quantile_columns import kolmogorov
+
+NUMBERS = st.lists(st.integers(-5, 5), min_size=1, max_size=30)
+
+
+@given(NUMBERS, NUMBERS)
+def test_kolmogorov_is_that_of_scipy(x: list[int], y: list[int]) -> None:
+    expected = ks_2samp(x, y, method="asymp").statistic
+    assert kolmogorov(np.array([*x, np.nan]), np.array([np.nan, *y])) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_weight_is_as_many_rows() -> None:
+    x, y, weight = np.array([3.0, 1.0, 2.0]), np.array([0.5, 2.5]), np.array([2, 0, 3])
+    assert kolmogorov(x, y, weight.astype(float)) == kolmogorov(np.repeat(x, weight), y)
+
+
+def test_nothing_known_is_no_distance() -> None:
+    assert kolmogorov(np.array([np.nan]), np.array([1.0])) == 0.0
+
+
+def bent(n: int) -> pd.DataFrame:
+    """A column of two narrow humps, and two normal columns that depend on each other."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=n)
+    humps = np.where(rng.random(n) < 0.5, -3.0, 3.0) + 0.1 * rng.standard_exponential(n)
+    return pd.DataFrame({"a": a, "b": a + rng.normal(size=n), "humps": humps})
+
+
+def distance(joint: jf.Joint, cells: pd.Series) -> float:
+    """Kolmogorov distance of a column's rows and its exact marginal."""
+    x = np.sort(cells.to_numpy())
+    upper = np.arange(1, len(x) + 1) / len(x)
+    below = joint.marginal(str(cells.name)).cdf(x)
+    return float(max(np.abs(below - upper).max(), np.abs(below - upper + 1 / len(x)).max()))
+
+
+def test_a_bent_column_gets_quantile_leaves_and_others_keep_normals() -> None:
+    table = bent(4_000)
+    learn, test = table[:3_000].reset_index(drop=True), table[3_000:].reset_index(drop=True)
+    settings = {"n_estimators": 10, "min_samples_leaf": 20, "max_depth": 3, "random_state": 0}
+    auto, normal = (jf.AdversarialForest(leaf=leaf, **settings).fit(learn).joint_ for leaf in ("auto", "normal"))
+    assert distance(normal, learn["humps"]) > 0.05
+    assert distance(auto, learn["humps"]) < 0.02
+    assert auto.log_density(test).mean() > normal.log_density(test).mean() + 0.2
+    for name in ("a", "b"):
+        assert auto.marginal(name).cdf(0.7) == pytest.approx(normal.marginal(name).cdf(0.7), abs=1e-12)
+
+
+def test_normals_stay_where_nothing_is_bent() -> None:
+    table = bent(2_000)[["a", "b"]]
+    auto, normal = (jf.AdversarialForest(5, leaf=leaf, random_state=0).fit(table).joint_ for leaf in ("auto", "normal"))
+    np.testing.assert_array_equal(auto.log_density(table), normal.log_density(table))
+
+
+def test_normals_stay_where_held_out_rows_like_them_better() -> None:
+    """Skewed, independent of all others, in leaves of few rows: a CDF of its own in each learns these by heart."""
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=(1_500, 4))
+    table = pd.DataFrame(np.column_stack([a, a + 0.3 * rng.normal(size=a.shape)])).add_prefix("x")
+    table["skewed"] = np.round(1e6 * rng.lognormal(sigma=0.6, size=len(table)))
+    auto, normal = (jf.AdversarialForest(5, leaf=leaf, random_state=0).fit(table).joint_ for leaf in ("auto", "normal"))
+    assert distance(normal, table["skewed"]) > 0.02
+    np.testing.assert_array_equal(auto.log_density(table), normal.log_density(table))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_threads_change_nothing(weighted: bool) -> None:
+    table = bent(600)
+    weight = np.random.default_rng(0).integers(0, 3, len(table)) if weighted else None
+    first, second = (
+        jf.AdversarialForest(4, min_samples_leaf=20, n_jobs=jobs, random_state=0)
+        .fit(table, sample_weight=weight)
+        .joint_
+        for jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(first.log_density(table), second.log_density(table))
+    assert distance(first, table["humps"]) < 0.06
+
+
+def test_quantile_leaves_of_one_row_at_a_side_of_their_box() -> None:
+    """All mass lies beyond the value then, and there must not be more of it than 1."""
+    table = bent(600)
+    forest = jf.AdversarialForest(30, leaf="quantile", oob_score=True, random_state=0).fit(table)
+    assert np.isfinite(forest.oob_log_density_).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+def test_few_rows(n: int) -> None:
+    table = bent(n)
+    assert np.isfinite(jf.AdversarialForest(3, random_state=0).fit(table).joint_.log_density(table)).all()
+
+
+def test_out_of_bag_densities_have_the_same_leaves() -> None:
+    table, settings = bent(1_500), {"n_estimators": 10, "min_samples_leaf": 20, "oob_score": True, "random_state": 0}
+    found = {leaf: jf.AdversarialForest(leaf=leaf, **settings).fit(table) for leaf in ("auto", "normal")}
+    gain = found["auto"].oob_log_density_ - found["normal"].oob_log_density_
+    assert np.nanmean(gain) > 0.1
