@@ -85,3 +85,9 @@ def test_numbers_that_only_rounding_tells_apart_are_one() -> None:
     assert marginals(there, beside).distance["x"] == 0.0
     off = pd.DataFrame({"x": np.repeat([0.1, 0.301, 0.7], 20)})  # a number beside the grid stays where it is
     assert marginals(a, read_cells(schema, off, "rows")).distance["x"] > 0.3
+
+
+def test_a_weight_is_as_many_rows() -> None:
+    x, y, weight = np.array([3.0, 1.0, 2.0]), np.array([0.5, 2.5]), np.array([2, 0, 3])
+    assert kolmogorov(x, y, weight.astype(float)) == pytest.approx(kolmogorov(np.repeat(x, weight), y), abs=1e-15)
+    assert np.isnan(kolmogorov(x, y, np.zeros(3)))

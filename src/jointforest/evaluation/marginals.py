@@ -59,15 +59,20 @@ def marginals(real: Cells, rows: Cells) -> Marginals:
     return Marginals(dict(sorted(distance.items(), key=lambda item: -item[1])), missing)
 
 
-def kolmogorov(a: np.ndarray, b: np.ndarray) -> float:
-    """Largest difference of two empirical CDFs, numbers (n,) and (m,); NaN if a is empty, 1 if b alone is."""
-    if not len(a):
+def kolmogorov(a: np.ndarray, b: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Largest difference of two empirical CDFs, numbers (n,) and (m,); NaN if a is empty, 1 if b alone is.
+
+    ``weight`` (n,) are those of a; None: all alike.
+    """
+    if not len(a) or (weight is not None and not weight.sum() > 0.0):
         return math.nan
     if not len(b):
         return 1.0
-    a, b = np.sort(a), np.sort(b)
+    order = np.argsort(a)
+    a, b = a[order], np.sort(b)
+    mass = np.arange(len(a) + 1.0) if weight is None else np.concatenate([[0.0], np.cumsum(weight[order])])
     at = np.concatenate([a, b])
-    below = np.searchsorted(a, at, "right") / len(a) - np.searchsorted(b, at, "right") / len(b)
+    below = mass[np.searchsorted(a, at, "right")] / mass[-1] - np.searchsorted(b, at, "right") / len(b)
     return float(np.abs(below).max())
 
 

@@ -5,29 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import ks_2samp
 
 import jointforest as jf
-from jointforest.learn.adversarial.quantile_columns import kolmogorov
-
-NUMBERS = st.lists(st.integers(-5, 5), min_size=1, max_size=30)
-
-
-@given(NUMBERS, NUMBERS)
-def test_kolmogorov_is_that_of_scipy(x: list[int], y: list[int]) -> None:
-    expected = ks_2samp(x, y, method="asymp").statistic
-    assert kolmogorov(np.array([*x, np.nan]), np.array([np.nan, *y])) == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_weight_is_as_many_rows() -> None:
-    x, y, weight = np.array([3.0, 1.0, 2.0]), np.array([0.5, 2.5]), np.array([2, 0, 3])
-    assert kolmogorov(x, y, weight.astype(float)) == kolmogorov(np.repeat(x, weight), y)
-
-
-def test_nothing_known_is_no_distance() -> None:
-    assert kolmogorov(np.array([np.nan]), np.array([1.0])) == 0.0
 
 
 def bent(n: int) -> pd.DataFrame:
@@ -94,6 +73,13 @@ def test_quantile_leaves_of_one_row_at_a_side_of_their_box() -> None:
     table = bent(600)
     forest = jf.AdversarialForest(30, leaf="quantile", oob_score=True, random_state=0).fit(table)
     assert np.isfinite(forest.oob_log_density_).all()
+
+
+def test_nothing_known_of_a_column() -> None:
+    table = bent(200)
+    table["unknown"] = np.nan
+    joint = jf.AdversarialForest(3, random_state=0).fit(table).joint_
+    assert np.isfinite(joint.log_density(table)).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 30])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...evaluation.marginals import kolmogorov
 from ...forest.forest import Forest
 from ...forest.posterior.density import log_density
 from ...leaves.fit.fit import Settings, Table
@@ -65,19 +66,8 @@ def bent_slots(forest: Forest, rows: Rows, weight: np.ndarray | None, n_jobs: in
     most = FAR + 1.0 / np.sqrt(n_draws)
     bent = np.zeros(len(rows.columns.step), bool)
     for j in np.flatnonzero(rows.columns.is_categorical == 0):
-        bent[rows.columns.slot[j]] = kolmogorov(rows.X[:, j], drawn[:, j], weight) > most
+        x, y = rows.X[:, j], drawn[:, j]
+        known = ~np.isnan(x)
+        far = kolmogorov(x[known], y[~np.isnan(y)], None if weight is None else weight[known])
+        bent[rows.columns.slot[j]] = far > most
     return bent
-
-
-def kolmogorov(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Largest distance of the CDFs of the known cells of x (n,), of weights (n,) or None, and y (m,); 0 without any."""
-    known = ~np.isnan(x)
-    x, y = x[known], np.sort(y[~np.isnan(y)])
-    w = np.ones(len(x)) if weight is None else weight[known]
-    if len(y) == 0 or not w.sum() > 0.0:
-        return 0.0
-    order = np.argsort(x)
-    x, upper = x[order], np.cumsum(w[order]) / w.sum()
-    at = np.concatenate([x, y])
-    of_x = np.concatenate([[0.0], upper])[np.searchsorted(x, at, "right")]
-    return float(np.abs(of_x - np.searchsorted(y, at, "right") / len(y)).max())
