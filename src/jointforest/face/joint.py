@@ -46,6 +46,7 @@ from ..table.unseen_levels import warn_unseen
 from ..trees.ranks import snap
 from .ask import ask
 from .fit_report import FitReport
+from .html import joint_html
 from .information import ColumnDistance, Estimate, compare, divergence, entropy, mutual_information
 from .marginal import Marginal
 from .posterior import Posterior, conditions_of, posterior_of, taken_up
@@ -91,6 +92,9 @@ class Joint:
         names = ", ".join(self.schema.names[:4]) + (", ..." if len(self.columns) > 4 else "")
         size = " + ".join(size_text(part) for part in part_sizes(self.model))
         return f"Joint({len(self.columns)} columns: {names}; {size})"
+
+    def _repr_html_(self) -> str:
+        return joint_html(repr(self), self.info()["columns"])
 
     # -- what it is
 

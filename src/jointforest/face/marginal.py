@@ -16,6 +16,8 @@ from ..queries.column.peak import peak
 from ..queries.posterior.weighed import WeighedEvidence
 from ..table import values as answers
 from .draws import draw
+from .html import marginal_html
+from .summary import in_words
 
 _ROUNDING = 1e-12  # of sums of probabilities
 
@@ -57,7 +59,14 @@ class Marginal:
         self._column = weighed.model.schema.columns[self._j]
 
     def __repr__(self) -> str:
-        return f"Marginal({self._column.name!r}, {self._column.kind}, Posterior({self._weighed}))"
+        return f"{self._title()}: {in_words(self._weighed, self._j)}"
+
+    def _repr_html_(self) -> str:
+        return marginal_html(self._title(), self._weighed, self._j)
+
+    def _title(self) -> str:
+        """The column, and one row's evidence."""
+        return f"{self._column.name} given {self._weighed}" if self._weighed.text else self._column.name
 
     # -- the distribution
 

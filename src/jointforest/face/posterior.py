@@ -28,6 +28,7 @@ from ..table.missing import Missing, without_missing
 from ..table.schema import Schema
 from .draws import draw
 from .event import log_event
+from .html import posterior_html
 from .marginal import Marginal
 from .pair import Pair, pair
 from .relation import covariance_of, probability_of
@@ -91,6 +92,10 @@ class Posterior:
 
     def __repr__(self) -> str:
         return f"Posterior({self.weighed})"
+
+    def _repr_html_(self) -> str:
+        log_probability = float(self.weighed.log_probability[0]) + self._log_missing if len(self) == 1 else 0.0
+        return posterior_html(repr(self), self.weighed, log_probability)
 
     def __len__(self) -> int:
         return len(self.weighed.evidence.value)
