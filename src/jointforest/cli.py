@@ -425,7 +425,7 @@ def _in_words(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    if isinstance(error, ImportError):
+    if isinstance(error, ImportError) and "pip install" not in str(error):
         return f"{error}; the command line needs: pip install 'jointforest[cli]'"
     return " ".join(str(error).split()) or type(error).__name__
 

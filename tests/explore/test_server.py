@@ -417,7 +417,7 @@ def test_two_pages_at_once_and_another_joint() -> None:
         links[0].request("POST", f"/{token}/ask/table", "{}", JSON)
         table = json.loads(links[0].getresponse().read())
         assert table["title"] == "two" and table["version"] != found[0]["version"]
-        assert page.url in repr(page)
+        assert page.url in repr(page) and f'href="{page.url}"' in page._repr_html_()
 
 
 def test_the_browser_opens(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,9 @@ class Explorer:
     def __repr__(self) -> str:
         return f"Explorer({self.url!r})"
 
+    def _repr_html_(self) -> str:
+        return f'<a href="{self.url}" target="_blank" rel="noreferrer">{self.url}</a>'
+
     def __enter__(self) -> Explorer:
         return self
 

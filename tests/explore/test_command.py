@@ -1,0 +1,78 @@
+"""``jointforest explore``, as a user starts and ends it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from jointforest import cli
+
+from .tables import forest, frame
+
+
+def command(*words: object) -> subprocess.Popen:
+    call = [sys.executable, "-m", "jointforest.cli", "explore", *map(str, words)]
+    return subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    forest().save(tmp_path / "a.joint")
+    frame().to_parquet(tmp_path / "rows.parquet")
+    return tmp_path / "a.joint", tmp_path / "rows.parquet"
+
+
+def test_it_prints_its_address_answers_and_ends(files: tuple[Path, Path]) -> None:
+    model, rows = files
+    with command(model, "--table", rows, "--no-browser") as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        address, token = url.removeprefix("http://").split("/")[:2]
+        link = http.client.HTTPConnection(address, timeout=60)
+        found = []
+        for what, body in (("table", {}), ("row", {"row": 3}), ("posterior", {"evidence": {"text": "age > 400"}})):
+            link.request("POST", f"/{token}/ask/{what}", json.dumps(body), {"Content-Type": "application/json"})
+            found.append(json.loads(link.getresponse().read()))
+        link.close()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert found[0]["title"] == "a.joint" and found[0]["rows"] == 300
+    assert found[1]["cells"][2]["text"] == str(frame()["age"].iloc[3]) and found[2]["supported"] is False
+    assert process.returncode == 0 and out == "" and err.count("\n") == 1 and "Ctrl+C" in err
+
+
+def test_errors_are_one_line(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, _ = files
+    with forest().explore(browser=False) as page:
+        port = page.url.split(":")[2].split("/")[0]
+        for words, part in (
+            ([model, "--port", port, "--no-browser"], f"port {port} of 127.0.0.1 cannot be used"),
+            ([model, "--table", "none.csv", "--no-browser"], "none.csv: No such file"),
+            (["none.joint", "--no-browser"], "none.joint: No such file"),
+        ):
+            monkeypatch.setattr(sys, "argv", ["jointforest", "explore", *map(str, words)])
+            with warnings.catch_warnings(), pytest.raises(SystemExit) as stop:
+                cli.main()
+            assert stop.value.code == 1
+            err = capsys.readouterr().err
+            assert part in err and err.count("\n") == 1
+
+
+def test_the_missing_extra_is_named(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.setattr(sys, "argv", ["jointforest", "explore", str(files[0]), "--no-browser"])
+    with warnings.catch_warnings(), pytest.raises(SystemExit):
+        cli.main()
+    err = capsys.readouterr().err
+    assert err.count("pip install") == 1 and "jointforest[explore]" in err
