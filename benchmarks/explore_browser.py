@@ -1,7 +1,7 @@
 """The explorer in a browser: from a gesture to all cards drawn, for random pieces of evidence, milliseconds.
 
 Server and page, as a user has them: the clock starts where evidence changes and stops once the frame with its answer
-is drawn. The pieces and the tables are those of explore.py, which measures the server alone. Needs Chromium and
+is painted. The pieces and the tables are those of explore.py, which measures the server alone. Needs Chromium and
 playwright: pip install -e '.[test-browser]'.
 """
 
@@ -19,17 +19,20 @@ from playwright.sync_api import Page, sync_playwright
 from jointforest import AdversarialForest, HiddenTreeForest, Joint
 
 WINDOW = {"width": 1600, "height": 1000}
+# The page calls performance.measure in the frame in which it has drawn; a message sent there is read after painting.
 CHANGE = """conditions => new Promise(done => {
-    const watcher = new PerformanceObserver(list => {
-        const entry = list.getEntriesByName("known").find(one => !one.detail.exact);
-        if (!entry) return;
-        watcher.disconnect();
-        const drawn = performance.now();
-        done([drawn - entry.startTime, drawn]);
-    });
-    watcher.observe({ entryTypes: ["measure"] });
-    document.querySelector("jf-sentence").dispatchEvent(
-        new CustomEvent("evidence-all", { detail: { conditions }, bubbles: true }));
+    const { port1, port2 } = new MessageChannel();
+    const measure = Performance.prototype.measure;
+    port1.onmessage = ({ data }) => done([performance.now() - data]);
+    performance.measure = (name, options) => {
+        if (name === "known" && !options.detail.exact) {
+            delete performance.measure;
+            port2.postMessage(options.start);
+        }
+        return measure.call(performance, name, options);
+    };
+    const said = new CustomEvent("evidence-all", { detail: { conditions }, bubbles: true });
+    document.querySelector("jf-sentence").dispatchEvent(said);
 })"""
 
 

@@ -1,5 +1,5 @@
 /** A bar for each level: what is known now before what was known without evidence; a list to choose from. */
-import { el, freshId, say } from "./dom.js";
+import { el, freshId, mark, say } from "./dom.js";
 import { count, percent } from "./format.js";
 import { chooseLevel, excludeLevel, toggleLevel } from "./state.js";
 import { labelOf } from "./typed.js";
@@ -142,7 +142,7 @@ export class Bars extends HTMLElement {
       row.tick.style.insetInlineStart = `${100 * was}%`;
       say(row.value, percent(mass[k]));
       say(row.before, `, before ${percent(prior[k])}`);
-      row.line.setAttribute("aria-selected", String(chosen.has(k)));
+      mark(row.line, "aria-selected", chosen.has(k));
       row.line.classList.toggle("out", chosen.size > 0 && !chosen.has(k));
     }
     if (this.others) this.#drawOthers(mass);

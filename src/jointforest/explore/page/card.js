@@ -1,7 +1,7 @@
 /** One column: its name, what is said of it, what is known of it now. */
 import "./bars.js";
 import "./histogram.js";
-import { el, freshId, iconButton, say } from "./dom.js";
+import { el, freshId, iconButton, mark, say } from "./dom.js";
 import { bits, percent, writer } from "./format.js";
 import * as icons from "./icons.js";
 import { describe, parse } from "./typed.js";
@@ -108,13 +108,14 @@ export class Card extends HTMLElement {
     this.picture.update({ ...now, prior: before.mass, priorAtoms: before.atoms, before, condition, live });
     this.#summarise(now);
     if (this.column.can_miss) {
-      this.absentValue.textContent = now.missing === null ? "" : percent(now.missing);
-      this.absent.setAttribute("aria-pressed", String(condition?.missing === true));
+      say(this.absentValue, now.missing === null ? "" : percent(now.missing));
+      mark(this.absent, "aria-pressed", condition?.missing === true);
     }
   }
 
   #showCondition(condition) {
-    this.typed.value = describe(condition, this.column, this.write?.value);
+    const text = describe(condition, this.column, this.write?.value);
+    if (this.typed.value !== text) this.typed.value = text;
     this.typed.removeAttribute("aria-invalid");
     if (!condition && document.activeElement === this.release) this.typed.focus({ preventScroll: true });
     this.release.hidden = !condition;

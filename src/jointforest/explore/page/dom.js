@@ -40,6 +40,12 @@ export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** Set an attribute of a node if it differs. */
+export function mark(node, name, value) {
+  const text = String(value);
+  if (node.getAttribute(name) !== text) node.setAttribute(name, text);
+}
+
 let last = 0;
 /** An id that no other element has. */
 export function freshId(prefix) {

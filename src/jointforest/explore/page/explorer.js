@@ -4,7 +4,7 @@ import "./notice.js";
 import "./sentence.js";
 import "./toolbar.js";
 import { Asker } from "./asker.js";
-import { el } from "./dom.js";
+import { el, mark } from "./dom.js";
 import { Gone, Refused } from "./errors.js";
 import { reorder } from "./motion.js";
 import { openPanel, PANELS } from "./panels.js";
@@ -399,8 +399,9 @@ export class Explorer {
     for (const card of this.cards ?? []) {
       const { name } = card.column;
       const isPinned = pinned.includes(name);
-      card.hidden = hidden.includes(name) || !name.toLowerCase().includes(word);
-      card.pin.setAttribute("aria-pressed", String(isPinned));
+      const isHidden = hidden.includes(name) || !name.toLowerCase().includes(word);
+      if (card.hidden !== isHidden) card.hidden = isHidden;
+      mark(card.pin, "aria-pressed", isPinned);
       card.classList.toggle("pinned", isPinned);
     }
     const rank = (card) => (pinned.includes(card.column.name) ? 1 : 0);

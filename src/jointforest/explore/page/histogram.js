@@ -1,5 +1,5 @@
 /** A histogram of numbers or dates with two handles: what is known now before what was known without evidence. */
-import { el, svg } from "./dom.js";
+import { el, mark, svg } from "./dom.js";
 import { percent, writer } from "./format.js";
 import { glide } from "./motion.js";
 import { axis, snap, snapStep, ticks } from "./scale.js";
@@ -133,8 +133,8 @@ export class Histogram extends HTMLElement {
     const tallest = Math.max(maximum(now), maximum(was), 1e-12);
     const top = Math.max(tallest, Math.min(maximum(atoms), TALLER * tallest));
     const x = this.column.edges.map((edge) => 100 * this.axis.position(edge));
-    this.ghost.setAttribute("d", outline(x, was, top));
-    this.bars.setAttribute("d", steps(x, now, top));
+    mark(this.ghost, "d", outline(x, was, top));
+    mark(this.bars, "d", steps(x, now, top));
     this.#drawAtoms(
       Array.from(atoms, (share) => Math.min(1, share / top)),
       atoms,
@@ -144,7 +144,8 @@ export class Histogram extends HTMLElement {
   /** Atoms as needles, with their shares where there is room for the text. */
   #drawAtoms(heights, shares) {
     const at = this.atoms.map(({ x }) => 100 * this.axis.position(x));
-    this.needles.setAttribute(
+    mark(
+      this.needles,
       "d",
       at.map((x, a) => (shares[a] > 0.0005 ? `M${x} 100V${(100 - 100 * heights[a]).toFixed(2)}` : "")).join(""),
     );
@@ -187,11 +188,8 @@ export class Histogram extends HTMLElement {
       const end = this.ends[which];
       handle.style.left = `${100 * at[which]}%`;
       handle.classList.toggle("open", end === null);
-      handle.setAttribute("aria-valuenow", end ?? (which ? this.axis.high : this.axis.low));
-      handle.setAttribute(
-        "aria-valuetext",
-        end === null ? (which ? "no upper end" : "no lower end") : this.write.value(end),
-      );
+      mark(handle, "aria-valuenow", end ?? (which ? this.axis.high : this.axis.low));
+      mark(handle, "aria-valuetext", end === null ? (which ? "no upper end" : "no lower end") : this.write.value(end));
     });
   }
 

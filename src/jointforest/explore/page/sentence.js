@@ -143,6 +143,7 @@ export class Sentence extends HTMLElement {
   }
 
   #fit() {
+    if (CSS.supports("field-sizing", "content")) return;
     this.text.style.height = "auto";
     this.text.style.height = `${this.text.scrollHeight}px`;
   }

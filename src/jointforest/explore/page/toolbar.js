@@ -1,5 +1,5 @@
 /** Which cards are shown in which order, and which panel is open. */
-import { el, say } from "./dom.js";
+import { el, mark, say } from "./dom.js";
 import { count } from "./format.js";
 
 /** Says `find` with `detail.word`, `sort` with `detail.sort`, `unhide`, `panel` with `detail.name` (null: none). */
@@ -50,8 +50,8 @@ export class Toolbar extends HTMLElement {
 
   /** @param {{sort: string, hidden: string[], panel: string|null}} view */
   update(view) {
-    for (const button of this.sorts) button.setAttribute("aria-pressed", String(button.dataset.sort === view.sort));
-    for (const button of this.panels) button.setAttribute("aria-pressed", String(button.dataset.panel === view.panel));
+    for (const button of this.sorts) mark(button, "aria-pressed", button.dataset.sort === view.sort);
+    for (const button of this.panels) mark(button, "aria-pressed", button.dataset.panel === view.panel);
     this.open = view.panel;
     this.hidden_.hidden = !view.hidden.length;
     say(this.hidden_, `show ${count(view.hidden.length)} hidden`);

@@ -1,0 +1,74 @@
+"""Pictures of every view of the explorer, light and dark: python tools/screenshots.py, into docs/explore/.
+
+Needs Chromium and playwright (pip install -e '.[test-browser]'). The joint is that of the penguins.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from pathlib import Path
+from urllib.parse import urlencode
+
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+import jointforest as jf
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "explore"
+EVIDENCE = "species = 'Gentoo' and body_mass_g >= 5000"
+COLOURS = 200
+# name of the picture: width, height, evidence, panel
+VIEWS = {
+    "nothing": (1280, 800, "", None),
+    "evidence": (1280, 800, EVIDENCE, None),
+    "rows": (1280, 800, EVIDENCE, "rows"),
+    "mode": (1280, 800, EVIDENCE, "mode"),
+    "why": (1280, 800, EVIDENCE, "why"),
+    "pair": (1280, 800, "sex = 'MALE'", "pair"),
+    "row": (1280, 800, EVIDENCE, "row"),
+    "history": (1280, 800, EVIDENCE, "history"),
+    "trouble": (1280, 500, "species = 'Emperor'", None),
+    "narrow": (320, 800, EVIDENCE, None),
+}
+
+
+def picture(page: Page, name: str, scheme: str) -> None:
+    """Write docs/explore/NAME-SCHEME.png, with few colours so that it is small."""
+    shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    shot.quantize(COLOURS, dither=Image.Dither.NONE).save(FOLDER / f"{name}-{scheme}.png", optimize=True)
+
+
+def main() -> None:
+    penguins = jf.datasets.load_penguins()
+    joint = jf.fit(penguins, budget="fast", random_state=0)
+    odd = penguins.iloc[[0]].assign(body_mass_g=6100.0)  # a small penguin, weighed wrongly
+    FOLDER.mkdir(exist_ok=True)
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as playwright, joint.explore(title="penguins.joint", browser=False) as served:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        for scheme in ("light", "dark"):
+            for name, (width, height, given, panel) in VIEWS.items():
+                page = browser.new_page(
+                    viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
+                )
+                words = {"given": given} | ({"panel": panel} if panel else {})
+                page.goto(f"{served.url}#{urlencode(words)}")
+                page.wait_for_selector("body[data-state=exact], body[data-state=refused]", timeout=300_000)
+                page.locator(".panel [aria-busy]").wait_for(state="detached", timeout=300_000)
+                if name == "history":
+                    for level in ("MALE", "FEMALE"):
+                        page.locator("jf-card[data-name=sex]").get_by_text(level, exact=True).click()
+                        page.wait_for_selector("body[data-state=exact]")
+                if name == "row":
+                    table = {"name": "odd.csv", "mimeType": "text/csv", "buffer": odd.to_csv(index=False).encode()}
+                    page.locator("input[type=file]").set_input_files(table)
+                    page.locator("tr.odd").first.wait_for(timeout=60_000)
+                picture(page, name, scheme)
+                page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
