@@ -174,6 +174,19 @@ def test_unlikely_evidence_is_not_supported() -> None:
     assert asked("forest", "age > 400 and x < -80")["supported"] is False
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_work_ends_where_nobody_waits(exact: bool) -> None:
+    asked_for = []
+
+    def is_wanted() -> bool:
+        asked_for.append(1)
+        return len(asked_for) <= 3
+
+    with pytest.raises(answers.Overtaken):
+        answers.posterior(subject("forest"), {"evidence": {"text": "age > 30"}, "exact": exact}, is_wanted)
+    assert len(asked_for) <= 10
+
+
 def test_some_columns_alone() -> None:
     found, all_ = asked("forest", "age > 30", columns=[3, 0], id=5), asked("forest", "age > 30")
     assert found["id"] == 5 and found["columns"] == [all_["columns"][3], all_["columns"][0]]

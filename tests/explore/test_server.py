@@ -279,7 +279,7 @@ def test_overtaken_questions_are_dropped(monkeypatch: pytest.MonkeyPatch) -> Non
     app.prepare()
     asked, go = [], threading.Event()
 
-    def slow(subject: Subject, body: Any) -> dict[str, Any]:
+    def slow(subject: Subject, body: Any, is_wanted: Any) -> dict[str, Any]:
         asked.append(body["id"])
         assert go.wait(20)
         return {"id": body["id"]}

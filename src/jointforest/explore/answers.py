@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..ground.threads import map_ordered
@@ -15,6 +15,14 @@ from .numbers import all_shown
 from .one_column import column_answer
 from .state import place_of, python_call, shell_command, write_evidence
 from .subject import Bins, Subject
+
+
+class Overtaken(Exception):
+    """Nobody waits for the answer any more."""
+
+
+def _always() -> bool:
+    return True
 
 
 def table(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,11 +40,13 @@ def table(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def posterior(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+def posterior(subject: Subject, body: Mapping[str, Any], is_wanted: Callable[[], bool] = _always) -> dict[str, Any]:
     """Every column given ``evidence``, or those whose places ``columns`` lists; their own numbers if ``exact``.
 
     Raises
     ------
+    Overtaken
+        If ``is_wanted`` says no, which is asked before each column.
     ImpossibleEvidence
         If the evidence has probability 0.
     ValueError
@@ -44,7 +54,7 @@ def posterior(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     """
     known = Known(subject, body.get("evidence"))
     wanted, is_exact = _places(body.get("columns"), len(subject.columns)), body.get("exact") is True
-    columns = columns_given(subject, known, wanted, is_exact)
+    columns = columns_given(subject, known, wanted, is_exact, is_wanted)
     return {
         "id": body.get("id"),
         "version": subject.version,
@@ -59,12 +69,20 @@ def posterior(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def columns_given(subject: Subject, known: Known, wanted: list[int], is_exact: bool) -> list[dict[str, Any]]:
+def columns_given(
+    subject: Subject, known: Known, wanted: list[int], is_exact: bool, is_wanted: Callable[[], bool] = _always
+) -> list[dict[str, Any]]:
     """The answers of the wanted columns, worked out side by side; the evidence is weighed once."""
     if not known.conditions and not is_exact and subject.kept:
         return [subject.kept[j] for j in wanted]
+
+    def work(j: int) -> dict[str, Any]:
+        if not is_wanted():
+            raise Overtaken
+        return column_answer(subject, known, j, is_exact)
+
     missing = missing_shares(subject, known)
-    found = map_ordered(lambda j: column_answer(subject, known, j, is_exact), [(j,) for j in wanted])
+    found = map_ordered(work, [(j,) for j in wanted])
     return [answer | {"missing": missing[j]} for j, answer in zip(wanted, found, strict=True)]
 
 

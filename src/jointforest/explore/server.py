@@ -56,8 +56,7 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 
-Ask = Callable[[Subject, Mapping[str, Any]], Any]
-ASKS: dict[str, Ask] = {
+ASKS: dict[str, Callable[..., Any]] = {
     "table": answers.table,
     "posterior": answers.posterior,
     "rows": panels.rows,
@@ -186,12 +185,20 @@ class App:
 
     def _work(self, what: str, body: Mapping[str, Any], page: tuple[str, str] | None) -> Response:
         """The answer, worked out in a thread; nothing of a question that a newer one has overtaken."""
-        if page is not None and self.newest.get(page, 0) > body["id"]:
-            return _json(200, {"id": body["id"], "overtaken": True})
+
+        def is_wanted() -> bool:
+            return page is None or self.newest.get(page, 0) <= body["id"]
+
         try:
+            if not is_wanted():
+                raise answers.Overtaken
             self.prepare()
+            if what == "posterior":
+                return _json(200, ASKS[what](self.subject, body, is_wanted))
             found = ASKS[what](self.subject, body)
             return _csv(found) if isinstance(found, str) else _json(200, found)
+        except answers.Overtaken:
+            return _json(200, {"id": body["id"], "overtaken": True})
         except ImpossibleEvidence as error:
             return _json(409, {"error": str(error), "impossible": True})
         except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
