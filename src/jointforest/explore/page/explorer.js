@@ -119,7 +119,7 @@ export class Explorer {
   async open() {
     try {
       const table = await this.source.ask("table", {});
-      const prior = await this.source.ask("posterior", { evidence: [], exact: false, columns: null, id: 0 });
+      const prior = await this.source.ask("posterior", { evidence: [], exact: false, columns: null });
       this.#gotTable(table, prior);
     } catch (error) {
       this.#failed(error, {});
@@ -176,7 +176,7 @@ export class Explorer {
   async #pulse() {
     if (document.visibilityState !== "visible" || this.asker.busy || this.isGone || !this.table) return;
     try {
-      const { version } = await this.source.ask("posterior", { evidence: [], exact: false, columns: [], id: 0 });
+      const { version } = await this.source.ask("posterior", { evidence: [], exact: false, columns: [] });
       if (version !== this.table.version) this.#replaced();
     } catch (error) {
       if (error instanceof Gone) this.#failed(error, {});
@@ -210,9 +210,14 @@ export class Explorer {
     this.#state("asking");
     this.asker.ask(
       "posterior",
-      { evidence, exact: false, columns, id: 0 },
+      { evidence, exact: false, columns, ...this.#numbered() },
       { live: false, ...note, columns, evidence, began },
     );
+  }
+
+  #numbered() {
+    this.number += 1;
+    return { page: this.page, id: this.number };
   }
 
   #inSight() {
@@ -224,6 +229,7 @@ export class Explorer {
 
   #answered(answer, note) {
     this.#back();
+    if (answer.overtaken) return undefined;
     if (answer.version !== this.table.version) return this.#replaced();
     if (!note.live) this.notice.clear("trouble");
     const columns = this.answer ? [...this.answer.columns] : [];
@@ -260,7 +266,7 @@ export class Explorer {
   #exact() {
     this.asker.ask(
       "posterior",
-      { evidence: this.good, exact: true, columns: null, id: 0 },
+      { evidence: this.good, exact: true, columns: null, ...this.#numbered() },
       { exact: true, began: performance.now() },
     );
     if (this.view.panel) this.panel?.update();

@@ -1,6 +1,9 @@
 /** Asks a server by POST; the only file that knows of HTTP. */
 import { Gone, Refused } from "./errors.js";
 
+/** What a server says that does not know this page's address: another one has taken its place. */
+const NOT_OURS = new Set([401, 403, 404]);
+
 export class HttpSource {
   /** @param {string} base - the address that the page came from */
   constructor(base = document.baseURI) {
@@ -18,7 +21,8 @@ export class HttpSource {
     const response = await this.#post(new URL(`ask/${what}`, this.base), body, signal);
     const type = response.headers.get("content-type") ?? "";
     if (response.ok && type.startsWith("text/csv")) return response.text();
-    if (!type.startsWith("application/json")) throw new Gone(`unexpected answer ${response.status}`);
+    if (NOT_OURS.has(response.status) || !type.startsWith("application/json"))
+      throw new Gone(`unexpected answer ${response.status}`);
     const answer = await response.json();
     if (!response.ok) throw new Refused(String(answer.error ?? response.statusText), answer.impossible === true);
     return answer;
