@@ -6,6 +6,7 @@ Heavy packages are imported inside the commands that need them, so that ``--help
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -224,17 +225,44 @@ def sample(
 def explore(model: str, table: str | None, port: int, no_browser: bool, source: _Input) -> None:
     """Show MODEL in the browser: evidence by a click, and everything else follows.
 
-    The page is served to this machine alone, until Ctrl+C.
+    The page is served to this machine alone, until Ctrl+C. When another file takes MODEL's place, the page follows.
     """
     from pathlib import Path
 
+    follow = _Follower(model)
     joint = _load(model)
     rows = None if table is None else _read(table, source, joint)
     warnings.simplefilter("ignore", UnsupportedEvidenceWarning)  # the page says it
     page = joint.explore(rows, title=Path(model).name, port=port, browser=not no_browser)
     click.echo(page.url)
     _say("Serving this page to this machine alone; Ctrl+C ends it.")
-    page.wait()
+    page.wait(lambda: follow.look(page))
+
+
+class _Follower:
+    """Shows the joint of a file anew when the file is another one."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.seen = self._stamp()
+
+    def look(self, page: Any) -> None:
+        """See whether the file has changed; one that cannot be read leaves the page as it is."""
+        now = self._stamp()
+        if now is None or now == self.seen:
+            return
+        self.seen = now
+        try:
+            page.show(_load(self.path))
+        except (ValueError, OSError) as error:
+            _say(f"warning: {_in_words(error)}; the page shows the joint before it")
+
+    def _stamp(self) -> tuple[int, ...] | None:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @app.command()

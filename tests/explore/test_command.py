@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -46,6 +47,33 @@ def test_it_prints_its_address_answers_and_ends(files: tuple[Path, Path]) -> Non
     assert found[0]["title"] == "a.joint" and found[0]["rows"] == 300
     assert found[1]["cells"][2]["text"] == str(frame()["age"].iloc[3]) and found[2]["supported"] is False
     assert process.returncode == 0 and out == "" and err.count("\n") == 1 and "Ctrl+C" in err
+
+
+def test_another_file_in_its_place_is_shown(files: tuple[Path, Path]) -> None:
+    model, _ = files
+    with command(model, "--no-browser") as process:
+        assert process.stdout is not None
+        address, token = process.stdout.readline().strip().removeprefix("http://").split("/")[:2]
+        link = http.client.HTTPConnection(address, timeout=60)
+
+        def version() -> str:
+            body = json.dumps({"columns": []})
+            link.request("POST", f"/{token}/ask/posterior", body, {"Content-Type": "application/json"})
+            return json.loads(link.getresponse().read())["version"]
+
+        before = version()
+        model.write_bytes(b"no joint")
+        assert process.stderr is not None
+        said = [process.stderr.readline(), process.stderr.readline()]
+        assert "warning" in said[1] and "the page shows the joint before it" in said[1]
+        assert version() == before
+        forest().keep("x", "age").save(model)
+        deadline = time.monotonic() + 60
+        while version() == before:
+            assert time.monotonic() < deadline
+        link.close()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
 
 
 def test_errors_are_one_line(

@@ -6,6 +6,7 @@ import secrets
 import socket
 import threading
 import webbrowser
+from collections.abc import Callable
 from typing import Any
 
 from .subject import Subject
@@ -75,11 +76,13 @@ class Explorer:
         old = self._app.subject
         self._app.subject = Subject(joint, old.title if title is None else title, old.rows)
 
-    def wait(self) -> None:
-        """Serve until it is closed, or interrupted from the keyboard."""
+    def wait(self, look: Callable[[], None] | None = None) -> None:
+        """Serve until it is closed, or interrupted from the keyboard; ``look`` is called now and then meanwhile."""
         try:
             while self._thread.is_alive():
                 self._thread.join(0.2)
+                if look is not None:
+                    look()
         except KeyboardInterrupt:
             self.close()
 
