@@ -155,7 +155,8 @@ def level_set(column: Column, places: list[int]) -> Any:
     if len(places) == 1:
         return levels[places[0]]
     if 1 < 2 * len(places) > len(levels) and 2 < len(levels) > len(places):
-        others = [level for k, level in enumerate(levels) if k not in set(places)]
+        kept = set(places)
+        others = [level for k, level in enumerate(levels) if k not in kept]
         return Not(others[0] if len(others) == 1 else AnyOf(*others))
     return AnyOf(*(levels[k] for k in places))
 
