@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..model.model import Model
 from ..queries.column.distribution import cdf
 from ..queries.column.levels import level_probability
 from ..queries.column.moments import mean_variance
@@ -33,10 +34,12 @@ def row(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     """
     x = _cells(subject, body["cells"]) if "cells" in body else _of_table(subject, body.get("row"))
     model, known = subject.joint.model, build(subject.joint.schema, x[None])
-    cells = [
-        _cell(subject, known.without(j), j, float(x[j])) | {"name": column.name}
-        for j, column in enumerate(subject.columns)
-    ]
+    whole = _weighed(model, known)
+    cells = []
+    for j, column in enumerate(subject.columns):
+        others = known if math.isnan(x[j]) else known.without(j)
+        weighed = whole if others is known else _weighed(model, others)
+        cells.append(_cell(subject, others, weighed, j, float(x[j])) | {"name": column.name})
     density = float(log_density(model, known)[0])
     return {"log_density": density if math.isfinite(density) else None, "cells": cells}
 
@@ -90,10 +93,13 @@ def _slice(frame: Any, i: int) -> Any:
     return frame[i : i + 1]
 
 
-def _cell(subject: Subject, others: Evidence, j: int, x: float) -> dict[str, Any]:
-    """What a cell is, what it was expected to be, and how unlikely it is."""
+def _weighed(model: Model, evidence: Evidence) -> tuple[Any, ...]:
+    return tuple(part.weigh(evidence) for part in model.parts)
+
+
+def _cell(subject: Subject, others: Evidence, weighed: tuple[Any, ...], j: int, x: float) -> dict[str, Any]:
+    """What a cell is, what it was expected to be given the others, weighed, and how unlikely it is."""
     model, column = subject.joint.model, subject.columns[j]
-    weighed = tuple(part.weigh(others) for part in model.parts)
     if column.is_categorical:
         share = level_probability(model, others, j, known=weighed)[0]
         expected = float(share.argmax())

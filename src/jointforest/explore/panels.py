@@ -24,8 +24,8 @@ from .subject import Subject
 
 MOST_ROWS, MOST_CSV_ROWS = 1_000, 100_000
 """Most rows drawn to look at, and to download."""
-BUDGET = 20_000
-"""Boxes that the search for the most probable row may cut: some seconds."""
+BUDGET = 2_000
+"""Boxes that the search for the most probable row may cut: some seconds under wide hidden trees."""
 LISTED = 8
 """Leaves, or states, that an explanation lists."""
 MOST_BINS = 60
