@@ -25,8 +25,7 @@ def complaints(face: Face) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 320), ("dark", 1280)])
 def test_axe_finds_nothing(visit: Callable[..., Face], mixed_server: Explorer, scheme: str, width: int) -> None:
     face = visit(mixed_server, color_scheme=scheme, viewport={"width": width, "height": 900})
     assert complaints(face) == []
@@ -47,7 +46,7 @@ def test_axe_finds_nothing_in_panels(visit: Callable[..., Face], mixed_server: E
         assert complaints(face) == [], panel
 
 
-@pytest.mark.parametrize("width", [320, 480, 900, 1600, 2560])
+@pytest.mark.parametrize("width", [320, 900, 2560])
 def test_nothing_is_wider_than_the_screen(visit: Callable[..., Face], mixed_server: Explorer, width: int) -> None:
     face = visit(mixed_server, "#given=group+%3D+red", viewport={"width": width, "height": 900})
     for panel in PANELS:

@@ -65,7 +65,7 @@ def test_a_link_to_what_there_is_not_shows_the_page(
 
 
 def test_a_joint_replaced_under_the_page(penguins: Any, visit: Callable[..., Face]) -> None:
-    other = jf.JointTree(min_samples_leaf=0.2).fit(jf.datasets.load_penguins().drop(columns="island")).joint_
+    other = jf.JointTree(min_samples_leaf=0.05).fit(jf.datasets.load_penguins().drop(columns="island")).joint_
     with Explorer(penguins, "penguins.joint") as server:
         face = visit(server)
         face.bar("species", "Gentoo").click()
