@@ -134,6 +134,9 @@ export class Explorer {
     this.prior = prior;
     this.answer = prior;
     this.good = [];
+    this.sentence.setCan((what) => this.can(what));
+    this.toolbar.showPanels(PANELS.filter(({ name }) => name === "history" || this.can(name)));
+    if (!this.can("text")) this.#forgetWords();
     this.title.textContent = table.title;
     this.about.textContent = table.said;
     document.title = `${table.title} · jointforest`;
@@ -158,6 +161,17 @@ export class Explorer {
     if (!Array.isArray(this.evidence) || this.evidence.length)
       this.change(this.evidence, { from: this.sentence, quiet: true });
     else this.#exact();
+  }
+
+  /** Whether the source can answer; one that does not say can answer everything. */
+  can(what) {
+    return this.table?.can?.includes(what) ?? true;
+  }
+
+  /** The source does not read sentences: what the address says is not asked. */
+  #forgetWords() {
+    this.view.given = "";
+    if (!Array.isArray(this.evidence)) this.evidence = [];
   }
 
   #has(name) {
@@ -418,7 +432,7 @@ export class Explorer {
   }
 
   #writeAddress() {
-    this.view.given = this.answer?.sentence ?? "";
+    this.view.given = this.can("text") ? (this.answer?.sentence ?? "") : "";
     const hash = writeHash(this.view);
     if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname);
   }

@@ -74,10 +74,24 @@ export class Sentence extends HTMLElement {
     addEventListener("resize", () => this.#fit());
   }
 
+  /** Leave out what the source cannot do: read a sentence, be asked by a command, be linked to. */
+  setCan(can) {
+    this.text.readOnly = !can("text");
+    if (this.text.readOnly) this.text.placeholder = "Nothing yet. Click a bar, or drag over a histogram.";
+    for (const button of this.querySelectorAll("[data-copies]"))
+      button.hidden = { shell: !can("shell"), link: !can("text") }[button.dataset.copies] ?? false;
+  }
+
   #copyButton(what) {
     return el(
       "button",
-      { type: "button", class: "quiet", onclick: () => this.#copy(what), "aria-label": `copy as ${what}` },
+      {
+        type: "button",
+        class: "quiet",
+        onclick: () => this.#copy(what),
+        "aria-label": `copy as ${what}`,
+        "data-copies": what,
+      },
       what,
     );
   }
@@ -149,6 +163,7 @@ export class Sentence extends HTMLElement {
   }
 
   #key(event) {
+    if (this.text.readOnly) return;
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       this.#commit(true);

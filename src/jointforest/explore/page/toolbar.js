@@ -48,6 +48,12 @@ export class Toolbar extends HTMLElement {
     );
   }
 
+  /** Show the buttons of these panels alone. */
+  showPanels(panels) {
+    const names = panels.map(({ name }) => name);
+    for (const button of this.panels) button.hidden = !names.includes(button.dataset.panel);
+  }
+
   /** @param {{sort: string, hidden: string[], panel: string|null}} view */
   update(view) {
     for (const button of this.sorts) mark(button, "aria-pressed", button.dataset.sort === view.sort);

@@ -1,0 +1,104 @@
+"""Every column of a joint in words and pictures, beside the same of rows where there are some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..explore import answers
+from ..explore.numbers import cell_text, from_shown
+from ..explore.subject import Bins, Subject
+from ..table.frames import encode
+from ..table.schema import Column
+from .shapes import steps
+
+MOST_LEVELS = 8
+"""Levels of a column that have a bar."""
+
+
+def columns(subject: Subject, X: np.ndarray | None) -> list[dict[str, Any]]:
+    """What the template says of each column; ``X`` (n, d) are rows to stand beside the joint."""
+    answer = answers.posterior(subject, {"exact": True})["columns"]
+    found = []
+    for j, (column, bins, one) in enumerate(zip(subject.columns, subject.bins, answer, strict=True)):
+        rows = None if X is None else _of_rows(X[:, j], column, bins)
+        about = {"name": column.name, "kind": column.kind, "missing": _shares(one["missing"], X, j)}
+        mass = np.array(one["mass"])
+        found.append(about | (_levels if column.is_categorical else _numbers)(column, bins, one, mass, rows))
+    return found
+
+
+def encoded(subject: Subject, frame: Any) -> np.ndarray:
+    """Rows of a frame as the joint has them, (n, d); levels never seen are missing."""
+    return encode(subject.joint.schema, frame)[0]
+
+
+def percent(share: float) -> str:
+    """A share as people read it."""
+    return "<0.1%" if 0.0 < share < 0.0005 else f"{share:.1%}"
+
+
+def number(column: Column, shown: float | None) -> str:
+    """A number of the column as people read it, a date as a date."""
+    if shown is None:
+        return "–"
+    if column.kind == "datetime":
+        step = max(column.step, 1.0)
+        x = from_shown(column, shown)
+        return cell_text(column, column.center + round((x - column.center) / step) * step) or "–"
+    return f"{shown:,.0f}" if 1e4 <= abs(shown) < 1e15 else f"{shown:.4g}"
+
+
+def _levels(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
+    order = np.argsort(-mass, kind="stable") if len(mass) > MOST_LEVELS else np.arange(len(mass))
+    some = order[:MOST_LEVELS].tolist()
+    bars = [_bar(str(column.levels[k]), mass[k], None if rows is None else rows[k]) for k in some]
+    rest = len(mass) - len(some)
+    if rest:
+        others = order[MOST_LEVELS:]
+        bars.append(_bar(f"{rest:,} others", mass[others].sum(), None if rows is None else rows[others].sum()))
+    return {"bars": bars}
+
+
+def _bar(label: str, share: float, rows: float | None) -> dict[str, Any]:
+    return {
+        "label": label,
+        "share": percent(share),
+        "width": f"{100 * share:.2f}",
+        "rows": None if rows is None else f"{100 * rows:.2f}",
+        "rows_share": None if rows is None else percent(rows),
+    }
+
+
+def _numbers(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
+    top = max(mass.max(), 0.0 if rows is None else rows.max(), 1e-12)
+    ends = [(float(x) + column.origin) * 1e3 if column.kind == "datetime" else float(x) for x in bins.edges[[0, -1]]]
+    return {
+        "bars": None,
+        "path": steps(bins.edges, mass, top),
+        "rows_path": None if rows is None else steps(bins.edges, rows, top),
+        "ends": [number(column, end) for end in ends],
+        "mean": number(column, one["mean"]),
+        "interval": f"{number(column, one['low'])} to {number(column, one['high'])}",
+    }
+
+
+def _of_rows(x: np.ndarray, column: Column, bins: Bins) -> np.ndarray:
+    """Share of the rows' values in each bin, or of each level; zeros where there are none."""
+    x = x[~np.isnan(x)]
+    if column.is_categorical:
+        count = np.bincount(x.astype(np.int64), minlength=len(column.levels))
+    else:
+        place = np.clip(np.searchsorted(bins.edges, x) - 1, 0, len(bins.edges) - 2)
+        count = np.bincount(place, minlength=len(bins.edges) - 1)
+    return np.asarray(count / max(len(x), 1))
+
+
+def _shares(missing: float | None, X: np.ndarray | None, j: int) -> str | None:
+    """How often the cell is missing, in words."""
+    rows = 0.0 if X is None else float(np.isnan(X[:, j]).mean())
+    if not missing and not rows:
+        return None
+    said = f"missing {percent(missing or 0.0)}"
+    return said if X is None else f"{said} (rows {percent(rows)})"

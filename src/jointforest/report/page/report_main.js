@@ -1,0 +1,7 @@
+/** Starts the live part of a report, with the joint that the file carries. */
+import { start } from "./explorer.js";
+import { InPageSource } from "./in_page_source.js";
+
+const live = document.getElementById("live");
+live.hidden = false;
+start(live, new InPageSource(JSON.parse(document.getElementById("joint").textContent)));

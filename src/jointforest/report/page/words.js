@@ -1,0 +1,53 @@
+/** Evidence in the query language, and as a call in Python. Pure functions. */
+
+/**
+ * @param {object[]} evidence - tidied
+ * @param {object[]} columns - of the table
+ * @param {object[]} cuts - `_column` of wire.py
+ */
+export function sentence(evidence, columns, cuts) {
+  return evidence.map((one) => say(one, columns[one.column], cuts[one.column].quoted)).join(" and ");
+}
+
+/** How to ask in Python. */
+export function pythonCall(words) {
+  if (!words) return "joint.given()";
+  const quote = words.includes("'") && !words.includes('"') ? '"' : "'";
+  const escaped = words.replace(/\\/g, "\\\\").replace(/\n/g, "\\n").replace(/\r/g, "\\r").replaceAll(quote, `\\${quote}`);
+  return `joint.given(${quote}${escaped}${quote})`;
+}
+
+function say(condition, column, name) {
+  if (condition.missing !== undefined) return `${name} is ${condition.missing ? "" : "not "}missing`;
+  if (condition.levels) return sayLevels(condition.levels, column.levels, name);
+  const { low, high, low_in: lowIn, high_in: highIn } = condition;
+  const number = (x) => (column.kind === "datetime" ? `'${moment(x, column.zone)}'` : String(x));
+  if (low !== null && low === high) return `${name} = ${number(low)}`;
+  if (high === null) return `${name} ${lowIn ? ">=" : ">"} ${number(low)}`;
+  if (low === null) return `${name} ${highIn ? "<=" : "<"} ${number(high)}`;
+  return `${number(low)} ${lowIn ? "<=" : "<"} ${name} ${highIn ? "<=" : "<"} ${number(high)}`;
+}
+
+function sayLevels(places, levels, name) {
+  const n = levels.length;
+  const list = (some) => `{${some.map((k) => value(levels[k])).join(", ")}}`;
+  if (places.length === 1) return `${name} = ${value(levels[places[0]])}`;
+  if (2 * places.length <= n || n <= 2) return `${name} in ${list(places)}`;
+  const others = [...levels.keys()].filter((k) => !places.includes(k));
+  return others.length === 1 ? `${name} != ${value(levels[others[0]])}` : `${name} not in ${list(others)}`;
+}
+
+const value = (level) => (typeof level === "string" ? `'${level.replaceAll("'", "''")}'` : String(level));
+
+/** A date as 2024-03-01, with the time of day where it has one. */
+function moment(x, zone) {
+  const options = { timeZone: zone ?? "UTC", hourCycle: "h23" };
+  for (const part of ["year", "month", "day", "hour", "minute", "second"])
+    options[part] = part === "year" ? "numeric" : "2-digit";
+  const parts = Object.fromEntries(
+    new Intl.DateTimeFormat("en-GB", options).formatToParts(x).map((part) => [part.type, part.value]),
+  );
+  const day = `${parts.year.padStart(4, "0")}-${parts.month}-${parts.day}`;
+  const seconds = parts.second === "00" ? "" : `:${parts.second}`;
+  return seconds || `${parts.hour}:${parts.minute}` !== "00:00" ? `${day} ${parts.hour}:${parts.minute}${seconds}` : day;
+}

@@ -1,0 +1,154 @@
+"""A report opened from disk, without a network: clicking works, and what it says is what Python says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import BrowserContext, Page
+
+from jointforest.explore import answers
+from jointforest.explore.known import ImpossibleEvidence
+from jointforest.explore.subject import Subject
+from jointforest.report.embed import Embedded, embedded
+from jointforest.report.write import write_report
+
+from .face import Face
+from .test_numbers import percent
+
+ASK = """async body => {
+    const { InPageSource } = await import("jf/in_page_source.js");
+    const source = new InPageSource(JSON.parse(document.getElementById("joint").textContent));
+    try { return await source.ask("posterior", body); } catch (error) { return { error: error.message, impossible: error.impossible }; }
+}"""
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory, penguins: Any, mixed: Any) -> dict[str, tuple[Path, Embedded]]:
+    found = {}
+    for name, joint in (("penguins", penguins), ("mixed", mixed)):
+        path = tmp_path_factory.mktemp("report") / f"{name}.html"
+        write_report(joint, path, title=f"{name}.joint")
+        found[name] = path, embedded(Subject(joint, f"{name}.joint"))
+    return found
+
+
+@pytest.fixture
+def opened(new_context: Callable[..., BrowserContext], reports: Any) -> Callable[..., Page]:
+    """Opens a report from disk, with no network."""
+
+    def open_report(name: str, **options: Any) -> Page:
+        context = new_context(**options)
+        context.set_offline(True)
+        page = context.new_page()
+        page.goto(reports[name][0].as_uri())
+        if options.get("java_script_enabled", True):
+            page.wait_for_selector("#live[data-state=exact]")
+        return page
+
+    return open_report
+
+
+def test_a_click_is_evidence_and_every_card_follows(opened: Callable[..., Page], reports: Any) -> None:
+    page = opened("penguins")
+    face = Face(page)
+    before = face.shares("island")
+    face.bar("species", "Gentoo").click()
+    page.wait_for_selector("#live[data-state=exact] jf-card.evident")
+    assert face.sentence == "species = 'Gentoo'"
+    known = answers.posterior(reports["penguins"][1].subject, {"evidence": {"text": "species = 'Gentoo'"}})
+    assert before != face.shares("island")
+    assert list(face.shares("island").values()) == [percent(p) for p in known["columns"][1]["mass"]]
+    face.bar("species", "Gentoo").click()
+    page.wait_for_selector("#live[data-state=exact]:not(:has(jf-card.evident))")
+    assert face.shares("island") == before
+
+
+def test_what_the_file_cannot_do_is_not_offered(opened: Callable[..., Page]) -> None:
+    page = opened("penguins")
+    buttons = page.locator(".asks button:visible").all_text_contents()
+    assert buttons == ["History"]
+    assert page.locator("textarea.sentence").get_attribute("readonly") is not None
+    assert [b.get_attribute("aria-label") for b in page.locator("[data-copies]:visible").all()] == ["copy as Python"]
+
+
+def pieces(subject: Subject) -> list[list[dict[str, Any]]]:
+    """Evidence of every kind on every column, its intervals between edges of bins; and on several columns."""
+    found: list[list[dict[str, Any]]] = [[]]
+    for j, (column, bins) in enumerate(zip(subject.columns, subject.bins, strict=True)):
+        if column.is_categorical:
+            n = len(column.levels)
+            found += [[{"column": j, "levels": [0]}], [{"column": j, "levels": list(range(1, n))}]]
+            continue
+        edges = answers.table(subject, {})["columns"][j]["edges"]
+        low, high = edges[len(edges) // 4], edges[len(edges) // 2]
+        found.append([{"column": j, "low": low, "high": high, "low_in": True, "high_in": True}])
+        found.append([{"column": j, "low": None, "high": high, "low_in": True, "high_in": True}])
+        found.append([{"column": j, "low": low, "high": None, "low_in": True, "high_in": True}])
+        found += [
+            [{"column": j, "low": x, "high": x, "low_in": True, "high_in": True}]
+            for x in answers.table(subject, {})["columns"][j]["atoms"][:1]
+        ]
+    for j, column in enumerate(subject.columns):
+        if column.name in subject.can_miss:
+            found += [[{"column": j, "missing": True}], [{"column": j, "missing": False}]]
+    single = [piece[0] for piece in found[1:]]
+    others = [[a, b] for a, b in zip(single, single[3:] + single[:3], strict=True) if a["column"] < b["column"]]
+    return found + others
+
+
+@pytest.mark.parametrize("name", ["penguins", "mixed"])
+def test_its_answers_are_pythons(opened: Callable[..., Page], reports: Any, name: str) -> None:
+    page, subject = opened(name), reports[name][1].subject
+    for evidence in pieces(subject):
+        body = {"evidence": evidence, "exact": False, "columns": None, "id": 1}
+        found = page.evaluate(ASK, body)
+        try:
+            expected = answers.posterior(subject, body)
+        except ImpossibleEvidence:
+            assert found["impossible"] is True, evidence
+            continue
+        assert "error" not in found, (evidence, found)
+        for key in ("version", "sentence", "python", "supported", "evidence"):
+            assert found[key] == expected[key], (evidence, key)
+        for key in ("probability", "log_probability"):
+            assert_close(found[key], expected[key], 1e-6, (evidence, key))
+        for column, one, other in zip(subject.columns, found["columns"], expected["columns"], strict=True):
+            where = (evidence, column.name)
+            assert_close(one["mass"], other["mass"], 1e-6, where)
+            assert_close(one["atoms"], other["atoms"], 1e-6, where)
+            assert_close(one["missing"], other["missing"], 1e-6, where)
+            assert_close(one["moved"], other["moved"], 1e-5, where)
+            for key in ("mean", "low", "high"):
+                assert_close(one[key], other[key], 1e-4, where, relative=True)
+
+
+def assert_close(a: Any, b: Any, error: float, where: Any, relative: bool = False) -> None:
+    """Numbers, None, or lists of them are alike."""
+    if isinstance(b, list):
+        assert len(a) == len(b), where
+        for x, y in zip(a, b, strict=True):
+            assert_close(x, y, error, where)
+    elif b is None:
+        assert a is None, where
+    else:
+        assert math.isclose(a, b, rel_tol=error if relative else 0.0, abs_tol=error), (where, a, b)
+
+
+def test_without_scripts_it_can_be_read(opened: Callable[..., Page]) -> None:
+    page = opened("penguins", java_script_enabled=False)
+    assert not page.locator("#live").is_visible()
+    assert page.get_by_role("heading", name="body_mass_g").is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1280])
+def test_axe_finds_nothing(opened: Callable[..., Page], scheme: str, width: int) -> None:
+    page = opened("mixed", color_scheme=scheme, viewport={"width": width, "height": 900})
+    found: Any = Axe().run(page).response["violations"]
+    assert [f"{one['id']}: {[node['html'][:120] for node in one['nodes']][:3]}" for one in found] == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
