@@ -12,7 +12,7 @@ import pytest
 import jointforest as jf
 
 HEAVY = ["numba", "numpy", "scipy", "sklearn", "pandas", "polars", "pyarrow", "click", "safetensors", "matplotlib"]
-HEAVY += ["starlette", "uvicorn"]
+HEAVY += ["starlette", "uvicorn", "jinja2"]
 
 
 def loaded(code: str) -> set[str]:
@@ -39,7 +39,7 @@ def test_loading_and_asking_a_model_needs_no_frames(tmp_path: Path) -> None:
     path = tmp_path / "p.joint"
     jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_.save(path)
     code = f"import jointforest as jf; joint = jf.load({str(path)!r}); joint.query('P(species | body_mass_g > 5000)')"
-    assert not loaded(code) & {"sklearn", "pandas", "polars", "pyarrow", "matplotlib", "starlette", "uvicorn"}
+    assert not loaded(code) & {"sklearn", "pandas", "polars", "pyarrow", "matplotlib", "starlette", "uvicorn", "jinja2"}
 
 
 @pytest.mark.parametrize("name", jf.__all__)

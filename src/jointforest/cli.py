@@ -1,4 +1,4 @@
-"""The command line: ``jointforest fit | info | explore | sample | score | fidelity | impute | query | predict``.
+"""The command line: fit, info, explore, report, sample, score, fidelity, impute, query, predict.
 
 Heavy packages are imported inside the commands that need them, so that ``--help`` and ``query`` are quick.
 """
@@ -263,6 +263,32 @@ class _Follower:
         except OSError:
             return None
         return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+@app.command()
+@click.argument("model")
+@click.option("-o", "--output", required=True, metavar="OUT.html", help="File to write.")
+@click.option("--table", metavar="TABLE", help="Rows that were learned from: how true MODEL is to them.")
+@click.option("--holdout", metavar="TABLE", help="Rows of the same source that were not learned from.")
+@click.option("--target", metavar="COLUMN", help="Also say which columns predict this one.")
+@click.option("--examples", type=click.IntRange(0), default=0, help="Unusual rows of --table to show; default: none.")
+@_reads
+def report(
+    model: str,
+    output: str,
+    table: str | None,
+    holdout: str | None,
+    target: str | None,
+    examples: int,
+    source: _Input,
+) -> None:
+    """Write what MODEL says as one file of HTML, which opens from disk and answers clicks without a network."""
+    from pathlib import Path
+
+    joint = _load(model)
+    rows, new = (None if name is None else _read(name, source, joint) for name in (table, holdout))
+    warnings.simplefilter("ignore", UnsupportedEvidenceWarning)
+    joint.report(output, rows, holdout=new, target=target, examples=examples, title=Path(model).name)
 
 
 @app.command()

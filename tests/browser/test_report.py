@@ -11,19 +11,21 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page
 
+import jointforest as jf
 from jointforest.explore import answers
 from jointforest.explore.known import ImpossibleEvidence
 from jointforest.explore.subject import Subject
 from jointforest.report.embed import Embedded, embedded
-from jointforest.report.write import write_report
 
+from . import tables
 from .face import Face
 from .test_numbers import percent
 
 ASK = """async body => {
     const { InPageSource } = await import("jf/in_page_source.js");
     const source = new InPageSource(JSON.parse(document.getElementById("joint").textContent));
-    try { return await source.ask("posterior", body); } catch (error) { return { error: error.message, impossible: error.impossible }; }
+    try { return await source.ask("posterior", body); }
+    catch ({ message, impossible }) { return { error: message, impossible }; }
 }"""
 
 
@@ -32,7 +34,9 @@ def reports(tmp_path_factory: pytest.TempPathFactory, penguins: Any, mixed: Any)
     found = {}
     for name, joint in (("penguins", penguins), ("mixed", mixed)):
         path = tmp_path_factory.mktemp("report") / f"{name}.html"
-        write_report(joint, path, title=f"{name}.joint")
+        rows = jf.datasets.load_penguins() if name == "penguins" else tables.mixed()
+        target = joint.columns[0]
+        joint.report(path, rows, holdout=rows.head(50), target=target, examples=3, title=f"{name}.joint")
         found[name] = path, embedded(Subject(joint, f"{name}.joint"))
     return found
 
@@ -79,7 +83,7 @@ def test_what_the_file_cannot_do_is_not_offered(opened: Callable[..., Page]) -> 
 def pieces(subject: Subject) -> list[list[dict[str, Any]]]:
     """Evidence of every kind on every column, its intervals between edges of bins; and on several columns."""
     found: list[list[dict[str, Any]]] = [[]]
-    for j, (column, bins) in enumerate(zip(subject.columns, subject.bins, strict=True)):
+    for j, column in enumerate(subject.columns):
         if column.is_categorical:
             n = len(column.levels)
             found += [[{"column": j, "levels": [0]}], [{"column": j, "levels": list(range(1, n))}]]

@@ -199,6 +199,60 @@ class Joint:
         """
         return explore(self, title, data, port, browser)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        data: Any = None,
+        *,
+        holdout: Any = None,
+        target: str | None = None,
+        examples: int = 0,
+        title: str | None = None,
+    ) -> None:
+        """Write a report: one file of HTML that opens from disk, without a network, and in which clicks are evidence.
+
+        Parameters
+        ----------
+        path : path
+            Of the file to write.
+        data : frame of n rows, optional
+            The table that was learned from: how true the joint is to it (`jf.fidelity`), and its columns beside the
+            joint's. No row of it is in the file unless ``examples`` says so.
+        holdout : frame, optional
+            Rows of the same source that were not learned from, for `jf.fidelity`.
+        target : str, optional
+            A column; which others say most of it.
+        examples : int
+            So many rows of ``data`` are shown: those of least log-density, with their unlikely cells.
+        title : str, optional
+            What the report calls the joint, such as the name of its file; default: "joint".
+
+        Raises
+        ------
+        ImportError
+            Without ``pip install 'jointforest[report]'``.
+        ValueError
+            If there is no such target, ``holdout`` or ``examples`` come without ``data``, or the table has other
+            columns than the joint.
+
+        Notes
+        -----
+        The same joint and data give the same bytes. What is in it, and where its answers come from: ``docs/report.md``.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import jointforest as jf
+        >>> joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "penguins.html")
+        >>> joint.report(path, title="penguins")
+        >>> path.read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        from ..report.write import Wanted, write_report
+
+        write_report(self, path, Wanted(data, holdout, target, examples, title))
+
     # -- density
 
     def log_density(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The joint that a report carries along: the joint itself where it is one of hidden trees and small, else a smaller one."""
+"""The joint that a report carries along: the joint itself where it is small and of hidden trees, else a smaller one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class Embedded(NamedTuple):
 
 def embedded(subject: Subject) -> Embedded:
     """The joint itself if its tables are at most `MOST_BYTES`, else one learned from rows drawn from it."""
-    parts, sizes = subject.joint.model.parts, [_size(bins.cuts, c) for bins, c in zip(subject.bins, subject.columns)]
+    parts = subject.joint.model.parts
+    sizes = [_size(bins.cuts, column) for bins, column in zip(subject.bins, subject.columns, strict=True)]
     if len(parts) == 1 and isinstance(parts[0], HiddenPart) and _bytes(parts[0].hidden, sizes) <= MOST_BYTES:
         return Embedded(subject, parts[0].hidden, True, 0, 0.0)
     fitting = [n for n in STATES if 4 * sum(n * size + n * n + n for size in sizes) <= MOST_BYTES]

@@ -4,42 +4,78 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..evaluation.fidelity import fidelity
 from ..explore.subject import Subject
+from ..ground.checks import check_number
 from .columns import columns, encoded
+from .dependence import dependence, matrix, predictors, tree
 from .embed import Embedded, embedded
+from .learned import facts, rules, size
 from .one_file import render
+from .unusual import unusual_rows
 from .wire import wire
 
 
-def write_report(joint: Any, path: str | os.PathLike[str], data: Any = None, *, title: str | None = None) -> None:
+class Wanted(NamedTuple):
+    """What a report holds besides the joint: see `Joint.report`."""
+
+    data: Any = None
+    holdout: Any = None
+    target: str | None = None
+    examples: int = 0
+    title: str | None = None
+
+
+def write_report(joint: Any, path: str | os.PathLike[str], wanted: Wanted) -> None:
     """Write the report of a joint: see `Joint.report`."""
-    Path(path).write_text(report_text(joint, data, title=title), encoding="utf-8", newline="\n")
+    text = report_text(joint, wanted)
+    Path(path).write_text(text, encoding="utf-8", newline="\n")
 
 
-def report_text(joint: Any, data: Any = None, *, title: str | None = None) -> str:
+def report_text(joint: Any, wanted: Wanted) -> str:
     """The report as HTML."""
+    data, holdout, target, examples, title = wanted
+    _check(joint, wanted)
     title = "joint" if title is None else title
     subject = Subject(joint, title)
-    found = embedded(subject)
     X = None if data is None else encoded(subject, data)
+    found, depends = embedded(subject), dependence(subject)
     return render(
-        wire(found, title, _size(joint)),
+        wire(found, title, size(joint) if found.is_itself else f"a smaller joint of {size(found.subject.joint)}"),
         title=title,
-        size=_size(joint),
+        size=size(joint),
         source=_source(found),
+        facts=facts(joint),
+        fidelity=None if data is None else str(fidelity(joint, data, holdout, random_state=0)).split("\n", 1),
         columns=columns(subject, X),
         n_rows=None if X is None else len(X),
+        matrix=None if depends is None else matrix(depends),
+        tree=None if depends is None else tree(depends),
+        target=target,
+        predictors=[] if depends is None or target is None else predictors(depends, target),
+        unusual=unusual_rows(subject, data, examples) if examples else None,
+        rules=rules(joint),
     )
 
 
-def _size(joint: Any) -> str:
-    """What was learned, in words."""
-    sizes = [(len(joint.columns), "column"), (joint.n_trees, "tree"), (joint.n_leaves, "leaf")]
-    plural = {"column": "columns", "tree": "trees", "leaf": "leaves"}
-    said = [f"{n:,} {what if n == 1 else plural[what]}" for n, what in sizes if n]
-    return ", ".join(said + ([f"up to {joint.n_states:,} hidden states a column"] if joint.n_states else []))
+def _check(joint: Any, wanted: Wanted) -> None:
+    """See that what is wanted can be had.
+
+    Raises
+    ------
+    ValueError
+        If not.
+    """
+    check_number("examples", wanted.examples, 0, whole=True, text="a whole number of rows, 0 or more")
+    if wanted.target is not None:
+        joint.schema.index(wanted.target)
+    for name, is_wanted in (("holdout", wanted.holdout is not None), ("examples", wanted.examples > 0)):
+        if is_wanted and wanted.data is None:
+            raise ValueError(f"{name}= needs the rows that were learned from, too: give data=")
+    if wanted.title is not None and not isinstance(wanted.title, str):
+        raise TypeError(f"title: expected a text or None, got {type(wanted.title).__name__}")
 
 
 def _source(found: Embedded) -> str:
@@ -49,8 +85,8 @@ def _source(found: Embedded) -> str:
         return f"The joint is in this file: answers on this page are its own. {bins}"
     states = found.hidden.trees[0].n_states.max()
     return (
-        f"Answers on this page come from a smaller joint, of up to {states} hidden states a column, learned from "
+        f"Answers to clicks come from a smaller joint, of up to {states} hidden states a column, learned from "
         f"{found.n_rows:,} rows drawn from the joint: without evidence no share of a bin or level differs from the "
-        f"joint's by more than {100 * found.difference:.2g} percentage points. {bins} For the joint's own answers, "
-        "ask it in Python."
+        f"joint's by more than {100 * found.difference:.2g} percentage points; given evidence it may be more. {bins} "
+        "For the joint's own answers, ask it in Python. Everything below the cards is the joint's own."
     )

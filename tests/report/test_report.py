@@ -1,0 +1,150 @@
+"""A report is one file: safe, small, the same each time, without rows unless they are asked for."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jointforest as jf
+from jointforest.report import embed
+from jointforest.report.write import Wanted, report_text
+
+from ..explore import tables
+
+
+class Elements(HTMLParser):
+    """Names, attributes and texts of the elements of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def hostile() -> str:
+    """The report of a joint of a table with hard names, with everything in it."""
+    frame = tables.frame()
+    name = tables.NAMES["script"]
+    wanted = Wanted(frame.iloc[:200], frame.iloc[200:], name, 2, "</title><script>alert(2)</script>")
+    return report_text(tables.hidden(), wanted)
+
+
+def data_of(text: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="joint">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_names_and_levels_are_text(hostile: str) -> None:
+    page = Elements(hostile)
+    assert [one.get("type") for one in page.of("script")] == ["importmap", "application/json", "module"]
+    assert "<b>bold" not in hostile
+    assert tables.NAMES["script"] in page.texts
+    assert data_of(hostile)["table"]["columns"][7]["name"] == tables.NAMES["script"]
+    assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on")]
+
+
+def test_it_asks_nobody(hostile: str) -> None:
+    page = Elements(hostile)
+    for _, attributes in page.tags:
+        assert not {"src", "srcset", "action"} & set(attributes)
+        assert (attributes.get("href") or "#").startswith("#")
+    policy = next(one["content"] for one in page.of("meta") if one.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None and "default-src 'none'" in policy and "connect-src 'none'" in policy
+    assert "unsafe" not in policy
+    modules = json.loads(re.search(r'<script type="importmap">(.*?)</script>', hostile)[1])["imports"]  # type: ignore[index]
+    scripts = [base64.b64decode(address.partition(",")[2]).decode() for address in modules.values()]
+    without = [script.replace("http://www.w3.org/2000/svg", "") for script in scripts]
+    assert not [script for script in [hostile, *without] if re.search(r"https?://", script)]
+    assert "fetch(" not in "".join(scripts)
+    wanted = {name for script in scripts for name in re.findall(r'^import .*?"(.*?)";', script, re.MULTILINE)}
+    wanted |= {name for script in scripts for name in re.findall(r'\}? from "(.*?)";', script)}
+    assert wanted <= set(modules)
+
+
+def test_sections_are_there(hostile: str) -> None:
+    sections = ["learned", "good", "columns", "depend", "target", "unusual"]
+    assert [one["id"] for one in Elements(hostile).of("h2") if "id" in one] == sections
+    assert not [one for _, one in Elements(hostile).tags if "style" in one]
+
+
+@pytest.mark.filterwarnings("ignore::jointforest.LostPairsWarning")
+def test_rules_of_a_small_tree_and_no_sections_that_were_not_asked_for() -> None:
+    penguins = jf.datasets.load_penguins()
+    joint = jf.JointTree(max_leaf_nodes=3, random_state=0).fit(penguins).joint_
+    text = report_text(joint, Wanted())
+    assert [one["id"] for one in Elements(text).of("h2") if "id" in one] == ["learned", "columns", "depend", "rules"]
+    assert "come from a smaller joint" in text
+    assert data_of(text)["table"]["can"] == []
+
+
+def test_no_row_is_in_it_unless_asked_for() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=300).round(9), "y": rng.choice(["a", "b"], 300)})
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(frame).joint_
+    plain, rows = report_text(joint, Wanted(frame)), report_text(joint, Wanted(frame, examples=3))
+    worst = np.argsort(joint.log_density(frame), kind="stable")[:3].tolist()
+    inner = frame["x"].sort_values()[10:-10]
+    assert not any(str(x) in plain for x in inner)
+    assert "Unusual rows" not in plain
+    assert all(f"<h3>row {i}</h3>" in rows and f"{frame['x'][i]:.3g}"[:4] in rows for i in worst)
+
+
+def test_the_same_joint_gives_the_same_bytes(tmp_path: Path) -> None:
+    joint, frame = tables.hidden(), tables.frame()
+    joint.report(tmp_path / "a.html", frame, examples=1)
+    joint.report(tmp_path / "b.html", frame, examples=1)
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_a_hundred_columns_fit_in_a_megabyte_besides_the_joint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embed, "DRAWS", 300)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1)) + rng.normal(size=(200, 100))
+    X[:, 50:] = np.floor(X[:, 50:])
+    frame = pd.DataFrame(X, columns=[f"column {j}" for j in range(100)])
+    joint = jf.HiddenTreeForest(n_states=48, max_iter=0, random_state=0).fit(frame).joint_
+    text = report_text(joint, Wanted(target="column 3"))
+    tables_ = data_of(text)["tables"]
+    assert len(tables_) <= 4 / 3 * embed.MOST_BYTES + 4
+    assert len(text) - len(tables_) <= 1_000_000
+    assert "a smaller joint" in text
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"holdout": tables.frame()}, "holdout= needs the rows"),
+        ({"examples": 3}, "examples= needs the rows"),
+        ({"examples": -1}, "examples"),
+        ({"target": "nothing"}, "nothing"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, wanted: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        tables.hidden().report(tmp_path / "r.html", **wanted)
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_other_rows_than_the_joints_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="other"):
+        tables.hidden().report(tmp_path / "r.html", tables.frame().assign(other=1))
