@@ -423,3 +423,15 @@ def test_a_reader_that_leaves_is_no_error(home: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 1
+
+
+def test_report_writes_one_file(run: object, home: Path, tmp_path: Path) -> None:
+    model, path = tmp_path / "m.joint", tmp_path / "r.html"
+    jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(jf.datasets.load_penguins("pyarrow")).joint_.save(
+        model
+    )
+    assert run("report", model, "-o", path, "--target", "species") == Result(0, "", "")
+    text = path.read_text(encoding="utf-8")
+    assert "<title>m.joint</title>" in text and "What predicts" in text
+    wrong = run("report", model, "-o", path, "--target", "nothing")
+    assert wrong.code != 0 and "nothing" in wrong.err
