@@ -6,16 +6,19 @@ Everything is checked with whole-array operations, in an order in which each che
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from ..leaves.circuits.soundness import check_circuits, leaf_of_rows, node_scopes, scope_columns
+from ..leaves.levels.wide import layout
 from ..leaves.table import FACTORS, NORMAL, STUDENT, UNIFORM, Circuits, Leaves
 from ..table.columns import Columns
 from ..table.schema import Schema, kernel_columns
-from ..trees.boxes import leaf_boxes
+from ..trees.boxes import tree_boxes
 from ..trees.check import check_array, check_trees, need, need_all
 from ..trees.nodes import Trees
+from .check_wide import check_wide, check_wide_masses
 
 TOLERANCE = 1e-6
 """By how much a sum of weights or masses may differ from 1."""
@@ -35,7 +38,7 @@ LEAF_FIELDS = {
     "lo": (np.float64, ("R", "p")),
     "hi": (np.float64, ("R", "p")),
     "atom_mass": (np.float64, ("R", "A")),
-    "level_mass": (np.float64, ("R", "S")),
+    "level_mass": (np.float64, ("R", "S'")),
     "missing_rate": (np.float64, ("L", "d")),
     "node_start": (np.int32, ("L + 1",)),
     "node_kind": (np.uint8, ("Q",)),
@@ -49,7 +52,7 @@ LEAF_FIELDS = {
 DERIVED_FIELDS = {
     "log_norm": (np.float64, ("R", "p")),
     "log_rest": (np.float64, ("R", "p")),
-    "log_level": (np.float64, ("R", "S")),
+    "log_level": (np.float64, ("R", "S'")),
     "node_scope": (np.int32, ("Q",)),
     "scope_start": (np.int32, ("F + 1",)),
     "scope_column": (np.int32, ("V",)),
@@ -97,7 +100,7 @@ def check_columns(schema: Schema, columns: Columns) -> None:
         )
 
 
-def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, np.ndarray]) -> None:
+def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, Any]) -> None:
     """Check the fields of `Leaves` that are not derived, under columns and trees that were checked before."""
     n_leaves = int((trees.feature == -1).sum())
     sizes = _sizes(columns, n_leaves, fields["tree"], fields["node_kind"])
@@ -113,10 +116,12 @@ def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, np.ndarray
     total = float(np.exp(log_weight).sum())
     need(abs(total - 1) <= TOLERANCE, f"leaves.log_weight: the weights sum to {total:.9g}, expected 1")
 
-    lo, hi, allowed = (box[leaf] for box in leaf_boxes(trees, columns))
+    check_wide(columns, fields["wide"], sizes["R"])
+    lo, hi, allowed = (box[leaf] for box in _boxes(trees, columns))
     _check_densities(columns, fields, lo, hi)
     _check_atoms(columns, fields["atom_mass"], lo, hi)
     _check_levels(columns, fields["level_mass"], allowed)
+    check_wide_masses(columns, trees, fields["wide"], leaf)
     rate = fields["missing_rate"]
     need_all("leaves.missing_rate", (rate >= 0) & (rate <= 1), rate, "a share between 0 and 1")
 
@@ -150,7 +155,7 @@ def _sizes(columns: Columns, n_leaves: int, tree: np.ndarray, node_kind: np.ndar
         "d": len(columns.slot),
         "p": len(columns.step),
         "A": len(columns.atom_value),
-        "S": int(columns.level_start[-1]),
+        "S'": len(layout(columns).narrow),
     }
 
 
@@ -172,6 +177,21 @@ def _check_trees_of_leaves(trees: Trees, tree: np.ndarray, leaf: np.ndarray) -> 
         np.count_nonzero(np.diff(expected)) == len(trees.root) - 1,
         "leaves.tree: expected the leaves of each tree side by side",
     )
+
+
+def _boxes(trees: Trees, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`leaf_boxes`, tree by tree, and of the levels those of columns of few alone."""
+    narrow = layout(columns).narrow
+    n_leaves = int((trees.leaf >= 0).sum())
+    lo, hi = np.empty((n_leaves, len(columns.step))), np.empty((n_leaves, len(columns.step)))
+    allowed = np.empty((n_leaves, len(narrow)), bool)
+    for t in range(len(trees.root)):
+        stop = trees.root[t + 1] if t + 1 < len(trees.root) else len(trees.leaf)
+        own = trees.leaf[trees.root[t] : stop]
+        first, of_tree = int(own[own >= 0].min()), tree_boxes(trees, columns, t)
+        at = slice(first, first + len(of_tree[0]))
+        lo[at], hi[at], allowed[at] = of_tree[0], of_tree[1], of_tree[2][:, narrow]
+    return lo, hi, allowed
 
 
 def _check_densities(columns: Columns, fields: Mapping[str, np.ndarray], lo: np.ndarray, hi: np.ndarray) -> None:
@@ -222,7 +242,8 @@ def _check_atoms(columns: Columns, mass: np.ndarray, lo: np.ndarray, hi: np.ndar
 def _check_levels(columns: Columns, mass: np.ndarray, allowed: np.ndarray) -> None:
     need_all("leaves.level_mass", mass >= 0, mass, "a mass of at least 0")
     need_all("leaves.level_mass", allowed | (mass == 0), mass, "0 outside the leaf's box")
-    for s in range(len(columns.level_start) - 1):
-        total = mass[:, columns.level_start[s] : columns.level_start[s + 1]].sum(axis=1)
+    place = layout(columns).place
+    for s in np.flatnonzero(place >= 0):
+        total = mass[:, place[s] : place[s] + columns.level_start[s + 1] - columns.level_start[s]].sum(axis=1)
         off = np.abs(total - 1) <= TOLERANCE
         need_all(f"leaves.level_mass of categorical slot {s}", off, total, "masses that sum to 1")

@@ -12,10 +12,11 @@ from ..leaves.circuits.learnspn import TreeCircuits
 from ..leaves.fit.fit import Settings, Table, TreeLeaves, background, fit_tree
 from ..leaves.fit.quantile import quantile_circuits
 from ..leaves.join import join
+from ..leaves.levels.wide import apart, layout, side_by_side
 from ..leaves.table import Circuits
 from ..table.columns import Columns
 from ..table.schema import Schema
-from ..trees.boxes import leaf_boxes
+from ..trees.boxes import tree_boxes
 from ..trees.nodes import add_stump
 from .arrival import Arrival, first_leaves, rows_in_leaves
 
@@ -58,33 +59,34 @@ def learn_densities(
         Numeric slots with quantile leaves, whatever the settings say of the others; default: all or none by them.
     """
     trees, weight = arrival.trees, arrival.weight
-    lo, hi, allowed = leaf_boxes(trees, columns)
     first = first_leaves(trees)
     last = len(columns.slot) - 1
     modelled = np.full(len(columns.step), settings.leaf == "quantile") if quantile is None else quantile.copy()
     if target is not None and not columns.is_categorical[last]:
         modelled[columns.slot[last]] = False  # it has its own distribution
 
-    def fit(rows: np.ndarray, start: np.ndarray, weight: np.ndarray, leaves: np.ndarray) -> TreeLeaves:
-        box = lo[leaves], hi[leaves], allowed[leaves]
-        fitted = fit_tree(columns, table, rows, start, weight, *box, settings)
+    def fit(
+        rows: np.ndarray, start: np.ndarray, weight: np.ndarray, lo: np.ndarray, hi: np.ndarray, allowed: np.ndarray
+    ) -> TreeLeaves:
+        fitted = fit_tree(columns, table, rows, start, weight, lo, hi, allowed, settings)
         if target is None:
             return fitted
-        return _with_column(columns, fitted, fit_tree(columns, table, rows, start, weight, *box, target, [last]), last)
+        return _with_column(
+            columns, fitted, fit_tree(columns, table, rows, start, weight, lo, hi, allowed, target, [last]), last
+        )
 
     def one(t: int) -> tuple[TreeLeaves, tuple[Circuits, TreeLeaves] | None]:
         rows, start = rows_in_leaves(arrival, first, t)
-        own_leaves = np.arange(first[t], first[t + 1])
-        leaves = fit(rows, start, weight[t], own_leaves)
+        box = tree_boxes(trees, columns, t)
+        leaves = fit(rows, start, weight[t], *box)
         if settings.leaf == "quantile" or modelled.any():
-            box = lo[own_leaves], hi[own_leaves]
             return leaves, quantile_circuits(
-                columns, table, rows, start, weight[t], leaves, *box, modelled, settings.quantile_epsilon
+                columns, table, rows, start, weight[t], leaves, *box[:2], modelled, settings.quantile_epsilon
             )
         if circuits is None:
             return leaves, None
         learned = circuits(rows, start, weight[t], t)
-        groups = fit(learned.group_rows, learned.group_start, weight[t], first[t] + learned.group_leaf)
+        groups = fit(learned.group_rows, learned.group_start, weight[t], *(x[learned.group_leaf] for x in box))
         return leaves, (learned.circuits(), groups)
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "leaves"))
@@ -99,7 +101,13 @@ def _with_column(columns: Columns, leaves: TreeLeaves, other: TreeLeaves, j: int
     slot = columns.slot[j]
     leaves.missing_rate[:, j] = other.missing_rate[:, j]
     if columns.is_categorical[j]:
-        at = slice(columns.level_start[slot], columns.level_start[slot + 1])
+        where = layout(columns)
+        place = int(where.place[slot])
+        if place < 0:
+            t, n = -1 - place, len(leaves.rows)
+            wide = [apart(other.wide if k == t else leaves.wide, k) for k in range(len(where.slots))]
+            return leaves._replace(wide=side_by_side(where, wide, n))
+        at = slice(place, place + int(columns.level_start[slot + 1] - columns.level_start[slot]))
         leaves.level_mass[:, at] = other.level_mass[:, at]
         return leaves
     for field in ("a", "b", "lo", "hi"):

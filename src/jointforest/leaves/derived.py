@@ -8,6 +8,7 @@ from ..ground.threads import chunks, map_ordered
 from ..table.columns import Columns
 from .circuits.soundness import no_circuits, node_scopes, scope_columns
 from .derived_kernels import derive
+from .levels.wide import layout, no_wide
 from .table import Circuits, Leaves, ParameterTables
 
 _CHUNK = 4096
@@ -56,6 +57,10 @@ def make_leaves(columns: Columns, tables: ParameterTables, circuits: Circuits | 
     a, level_mass = real(tables.a), real(tables.level_mass)
     if circuits is None:
         circuits = no_circuits(len(tables.log_weight), len(columns.slot))
+    where = layout(columns)
+    wide = no_wide(where, len(a)) if tables.wide is None else tables.wide._replace(place=where.place, start=where.start)
+    if level_mass.shape[1] != len(where.narrow) or wide.scale.shape[1] != len(where.slots):
+        raise ValueError("level masses of columns of many levels are `WideLevels`, those of others are dense")
     node_kind, scope = byte(circuits.node_kind), byte(circuits.scope)
     scope_start, scope_column = scope_columns(scope)
     leaves = Leaves(
@@ -71,6 +76,7 @@ def make_leaves(columns: Columns, tables: ParameterTables, circuits: Circuits | 
         log_rest=np.empty_like(a),
         level_mass=level_mass,
         log_level=np.empty_like(level_mass),
+        wide=wide,
         missing_rate=real(tables.missing_rate),
         node_start=whole(circuits.node_start),
         node_kind=node_kind,

@@ -7,6 +7,7 @@ import numpy as np
 from ..table.columns import Columns
 from .derived import make_leaves
 from .fit.fit import TreeLeaves
+from .levels.wide import stacked
 from .table import NORMAL, STUDENT, UNIFORM, Circuits, Leaves, ParameterTables
 
 
@@ -50,6 +51,7 @@ def join(
             family=np.concatenate(family),
             **table,
             missing_rate=np.concatenate([p.missing_rate for p in parts]),
+            wide=stacked([p.wide for p in all_parts]),
         ),
         circuits=None if circuits is None else _joined(circuits, len(log_weight), back is not None),
     )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ground.records import record
+from .levels.wide import WideLevels
 
 NORMAL = np.uint8(0)
 """Family code: normal(a = mean, b = standard deviation of the untruncated parent) truncated to (lo, hi]."""
@@ -48,6 +49,8 @@ class ParameterTables(NamedTuple):
     ----------
     tree, log_weight, family, a, b, lo, hi, atom_mass, level_mass, missing_rate : array-like
         As in `Leaves`.
+    wide : WideLevels, optional
+        As in `Leaves`; None where no column is wide.
     """
 
     tree: Any
@@ -60,6 +63,7 @@ class ParameterTables(NamedTuple):
     atom_mass: Any
     level_mass: Any
     missing_rate: Any
+    wide: WideLevels | None = None
 
 
 @record
@@ -97,10 +101,13 @@ class Leaves(NamedTuple):
     atom_mass : float64 array (R, A)
     log_rest : float64 array (R, p)
         log of 1 - the slot's atom masses (-inf if nothing is left); derived.
-    level_mass : float64 array (R, S)
-        Sums to 1 over the levels of each slot; 0 outside the leaf's box.
-    log_level : float64 array (R, S)
+    level_mass : float64 array (R, S')
+        Of the columns of few levels, S' in all, that are not in ``wide``; sums to 1 over the levels of each slot; 0
+        outside the leaf's box.
+    log_level : float64 array (R, S')
         log of ``level_mass``; derived.
+    wide : WideLevels
+        Level masses of the columns of many levels; these sum to 1, too. Kernels ask for either by `level_kernels`.
     missing_rate : float64 array (L, d)
         Share of the leaf's rows in which the column is missing.
     node_start : int32 array (L + 1,)
@@ -137,6 +144,7 @@ class Leaves(NamedTuple):
     log_rest: np.ndarray
     level_mass: np.ndarray
     log_level: np.ndarray
+    wide: WideLevels
     missing_rate: np.ndarray
     node_start: np.ndarray
     node_kind: np.ndarray

@@ -29,13 +29,13 @@ from .part import Part
 from .stored_forest import NAMES, forest_from_arrays, forest_to_arrays
 from .stored_hidden import hidden_from_arrays, hidden_names, hidden_to_arrays
 
-FORMAT = 1
+FORMAT = 2
 """Version of the format that is written; files up to this version are read."""
 
 _KEY = "jointforest"  # the only key: safetensors writes several in random order, and equal models give equal bytes
 _MAX_HEADER = 100_000_000  # safetensors' own limit
 _NO_CHECKSUM = "0" * 64
-_DTYPES = {"I32": "<i4", "U8": "|u1", "U64": "<u8", "F32": "<f4", "F64": "<f8"}
+_DTYPES = {"I32": "<i4", "I64": "<i8", "U8": "|u1", "U64": "<u8", "F32": "<f4", "F64": "<f8"}
 _WEIGHT = "log_weight"
 
 

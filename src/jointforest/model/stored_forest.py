@@ -7,15 +7,21 @@ from typing import Any
 import numpy as np
 
 from ..forest.check import LEAF_FIELDS, check, check_columns, check_derived, check_leaves
+from ..forest.check_wide import WIDE_FIELDS
 from ..forest.forest import Forest
 from ..forest.part import ForestPart
 from ..leaves.derived import make_leaves
+from ..leaves.levels.wide import WideLevels, layout
 from ..leaves.table import Circuits, ParameterTables
 from ..table.schema import Schema, kernel_columns
 from ..trees.check import TREE_FIELDS, check_trees
 from ..trees.nodes import Trees
 
-NAMES = frozenset({f"trees.{name}" for name in TREE_FIELDS} | {f"leaves.{name}" for name in LEAF_FIELDS})
+NAMES = frozenset(
+    {f"trees.{name}" for name in TREE_FIELDS}
+    | {f"leaves.{name}" for name in LEAF_FIELDS}
+    | {f"leaves.wide.{name}" for name in WIDE_FIELDS}
+)
 """Names of a forest's arrays; what is derived from others is computed again."""
 
 
@@ -25,6 +31,7 @@ def forest_to_arrays(part: ForestPart) -> tuple[dict[str, Any], dict[str, np.nda
     check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     arrays = {f"trees.{name}": getattr(forest.trees, name) for name in TREE_FIELDS}
     arrays |= {f"leaves.{name}": getattr(forest.leaves, name) for name in LEAF_FIELDS}
+    arrays |= {f"leaves.wide.{name}": getattr(forest.leaves.wide, name) for name in WIDE_FIELDS}
     return {"kind": "forest", "has_background": bool(forest.has_background)}, arrays
 
 
@@ -34,7 +41,10 @@ def forest_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, 
         raise ValueError("a forest's metadata are has_background, true or false")
     columns = kernel_columns(schema)
     trees = Trees(**{name: arrays[f"trees.{name}"] for name in TREE_FIELDS})
-    fields = {name: arrays[f"leaves.{name}"] for name in LEAF_FIELDS}
+    where = layout(columns)
+    wide = {name: arrays[f"leaves.wide.{name}"] for name in WIDE_FIELDS}
+    fields: dict[str, Any] = {name: arrays[f"leaves.{name}"] for name in LEAF_FIELDS}
+    fields["wide"] = WideLevels(place=where.place, start=where.start, **wide)
     # nothing may be computed from arrays before they are checked
     check_columns(schema, columns)
     check_trees(columns, trees, about["has_background"])

@@ -9,8 +9,8 @@ from .level_bits_kernels import has_level
 
 
 @entry
-def fill_boxes(trees, columns, first_leaf, lo, hi, allowed):
-    """Cut the boxes of leaves, which are the whole space, by every split above them.
+def fill_boxes(trees, columns, start, stop, first_leaf, lo, hi, allowed):
+    """Cut the boxes of leaves, which are the whole space, by every split above them, in whole trees.
 
     The box of an inner node stands where that of its leftmost leaf will stand: a split copies it to its right child.
 
@@ -18,17 +18,24 @@ def fill_boxes(trees, columns, first_leaf, lo, hi, allowed):
     ----------
     trees : Trees
     columns : Columns
-    first_leaf : int32 array (N,)
+    start, stop : int
+        The trees' nodes: ``start..stop - 1``.
+    first_leaf : int32 array (stop - start,)
         Scratch: the leftmost leaf below each node.
-    lo, hi : float64 arrays (L, p), allowed : uint8 array (L, S)
+    lo, hi : float64 arrays (l, p), allowed : uint8 array (l, S)
+        Of the trees' leaves, which begin with the first one's.
     """
-    n_nodes = trees.left.shape[0]
-    for node in range(n_nodes - 1, -1, -1):
-        first_leaf[node] = trees.leaf[node] if trees.left[node] < 0 else first_leaf[trees.left[node]]
-    for node in range(n_nodes):
+    least = np.int64(trees.leaf.shape[0])
+    for node in range(start, stop):
+        if trees.left[node] < 0:
+            least = min(least, np.int64(trees.leaf[node]))
+    for node in range(stop - 1, start - 1, -1):
+        is_leaf = trees.left[node] < 0
+        first_leaf[node - start] = trees.leaf[node] - least if is_leaf else first_leaf[trees.left[node] - start]
+    for node in range(start, stop):
         if trees.left[node] < 0:
             continue
-        a, b = first_leaf[node], first_leaf[trees.right[node]]
+        a, b = first_leaf[node - start], first_leaf[trees.right[node] - start]
         for s in range(lo.shape[1]):
             lo[b, s] = lo[a, s]
             hi[b, s] = hi[a, s]

@@ -85,6 +85,11 @@ def _check_links(trees: Trees, is_leaf: np.ndarray) -> None:
     if not (reached == 1).all():
         node = int(np.argmax(reached != 1))
         raise ValueError(f"trees: node {node} is reached {reached[node]} times, expected once")
+    rises = np.diff(trees.root, prepend=-1) > 0
+    need_all("trees.root", rises, trees.root, "the number of a node behind the tree before")
+    end = np.append(trees.root[1:], n)[np.searchsorted(trees.root, number, side="right") - 1]
+    for name, child in (("left", trees.left), ("right", trees.right)):
+        need_all(f"trees.{name}", child < end, child, "a node of the same tree, whose nodes are side by side")
 
 
 def _check_leaf_numbers(trees: Trees, is_leaf: np.ndarray) -> None:

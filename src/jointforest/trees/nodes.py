@@ -11,7 +11,7 @@ from ..ground.records import record
 
 @record
 class Trees(NamedTuple):
-    """Structure of T trees with N nodes and L leaves in all.
+    """Structure of T trees with N nodes and L leaves in all; the nodes of each tree are side by side, its root first.
 
     A row goes left at a numeric node if ``x <= threshold`` (boxes are half-open, ``(lo, hi]``), at a categorical
     node if the bit of its level is set in the node's words of ``left_levels``.

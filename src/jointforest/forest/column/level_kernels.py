@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...ground.compile import array_kernel, entry
+from ...leaves.levels.level_kernels import add_levels, log_level
 from ...leaves.one_slot.slot_kernels import level_region_log_mass, run_levels
 from ..posterior.region_kernels import cell_region
 from .mixture_kernels import row_mixture
@@ -16,20 +17,17 @@ from .mixture_kernels import row_mixture
 def mixed_levels(columns, leaves, evidence, slot, region, mixture):
     """Level probabilities of a slot, given the region, in a mixture; (K,)."""
     leaf, weight = mixture
-    start = columns.level_start[slot]
-    out = np.zeros(columns.level_start[slot + 1] - start, np.float64)
-    level_mass, log_level = leaves.level_mass, leaves.log_level
+    out = np.zeros(columns.level_start[slot + 1] - columns.level_start[slot], np.float64)
     for i in range(leaf.shape[0]):
         if region < 0:
-            for k in range(out.shape[0]):
-                out[k] += weight[i] * level_mass[leaf[i], start + k]
+            add_levels(leaves, leaf[i], slot, out.shape[0], weight[i], out, 0)
             continue
         log_mass = level_region_log_mass(columns, leaves, evidence, leaf[i], slot, region)
         for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
             first, end = run_levels(evidence, run, out.shape[0])
             scale = evidence.run_log_weight[run] - log_mass
             for k in range(first, end):
-                out[k] += weight[i] * math.exp(log_level[leaf[i], start + k] + scale)
+                out[k] += weight[i] * math.exp(log_level(leaves, leaf[i], slot, k) + scale)
     return out
 
 

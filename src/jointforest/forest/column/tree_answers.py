@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...leaves.levels.masses import dense_levels
 from ...table.evidence import Evidence
 from ..forest import Forest
 from ..posterior.combine_kernels import with_routed
@@ -37,7 +38,7 @@ def tree_answers(forest: Forest, evidence: Evidence, j: int, n_jobs: int | None 
     weight_of_tree = np.bincount(leaves.tree[: len(leaves.log_weight)], np.exp(leaves.log_weight))[:n_trees]
     if forest.columns.is_categorical[j]:
         slot = forest.columns.slot[j]
-        of_leaf = forest.leaves.level_mass[:, forest.columns.level_start[slot] : forest.columns.level_start[slot + 1]]
+        of_leaf = dense_levels(forest.columns, forest.leaves, int(slot))
     else:
         of_leaf = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs, few=0)[:, :1]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...ground.compile import array_kernel, kernel
 from ...ground.random_kernels import uniform
+from ...leaves.levels.level_kernels import log_level
 from ...leaves.one_slot.slot_kernels import find_atom, level_region_log_mass, region_log_mass, value_log_density
 from ...leaves.table import FACTORS, PRODUCT, SUM
 from .region_kernels import cell_region
@@ -48,7 +49,7 @@ def factors_log_density(columns, leaves, evidence, row, atom, q):
         x, region, slot = evidence.value[row, j], cell_region(evidence, row, j), columns.slot[j]
         if columns.is_categorical[j]:
             if x == x:
-                total += leaves.log_level[of, columns.level_start[slot] + int(x)]
+                total += log_level(leaves, of, slot, int(x))
             elif region >= 0:
                 total += level_region_log_mass(columns, leaves, evidence, of, slot, region)
         elif x == x:

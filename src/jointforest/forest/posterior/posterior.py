@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ground.records import record
 from ...ground.threads import chunks, map_ordered, n_threads
+from ...leaves.levels.masses import mixed_levels
 from ...table.distinct_rows import distinct_rows
 from ...table.evidence import Evidence
 from ..forest import Forest
@@ -89,7 +90,7 @@ class OneRow:
     """
 
     def __init__(self, forest: Forest, evidence: Evidence) -> None:
-        self._leaves = forest.leaves
+        self._columns, self._leaves = forest.columns, forest.leaves
         scratch = row_scratch(forest)
         self._share = scratch.share
         self._weight: np.ndarray | None = None
@@ -128,7 +129,7 @@ class OneRow:
         """Mean of the rows' level masses by `row_weight`, (levels of all columns,); None with circuits, or as there."""
         if self._levels is None and not len(self._share):
             weight = self.row_weight(column)
-            self._levels = None if weight is None else weight @ self._leaves.level_mass
+            self._levels = None if weight is None else mixed_levels(self._columns, self._leaves, weight)
         return self._levels
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ...ground.compile import array_kernel, entry, kernel
 from ...ground.records import record
 from ...leaves.families.family_kernels import log_pdf
+from ...leaves.levels.level_kernels import log_level
 from ...leaves.one_slot.grid_kernels import cell_centre, log_cell_density
 from ...leaves.one_slot.slot_kernels import find_atom, level_region_log_mass, region_log_mass
 from ..forest import Forest
@@ -29,10 +30,17 @@ nodes; log p(evidence) alone."""
 
 
 @kernel
-def add_level(log_level, level, leaf, first, end, total):
+def add_level(leaves, slot, level, leaf, first, end, total):
     """Add the log mass of a level to the totals of the leaves first..end-1 of the list."""
+    place = leaves.wide.place[slot]
+    if place >= 0:
+        log_mass, at = leaves.log_level, place + level
+        for i in range(first, end):
+            total[i] += log_mass[leaf[i], at]
+        return
     for i in range(first, end):
-        total[i] += log_level[leaf[i], level]
+        if total[i] > -math.inf:
+            total[i] += log_level(leaves, leaf[i], slot, level)
 
 
 @kernel
@@ -94,8 +102,7 @@ def add_cells(columns, leaves, evidence, row, leaf, first, end, log_weight):
                 continue
             x, region, slot = evidence.value[row, j], cell_region(evidence, row, j), columns.slot[j]
             if x == x and categorical:
-                level = columns.level_start[slot] + int(x)
-                add_level(leaves.log_level, level, leaf, first, end, log_weight)
+                add_level(leaves, slot, int(x), leaf, first, end, log_weight)
             elif x == x:
                 add_value(columns, leaves, slot, x, leaf, first, end, log_weight)
             elif region >= 0:

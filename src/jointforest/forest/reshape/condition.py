@@ -8,6 +8,8 @@ import numpy as np
 
 from ...leaves.circuits.parents_kernels import parents
 from ...leaves.derived import make_leaves
+from ...leaves.levels.masses import weighed
+from ...leaves.levels.wide import WideLevels, apart, layout, side_by_side
 from ...leaves.table import FACTORS, PRODUCT, SUM, ParameterTables
 from ...table.columns import Columns
 from ...table.evidence import Evidence
@@ -92,6 +94,7 @@ def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: flo
     schema = _pin(forest.schema, pinned)
     layout = kernel_columns(schema)
     lo, hi, atom_mass = _cut_numbers(forest, evidence, cut, pinned, new)
+    level_mass, wide = _cut_levels(forest, evidence, regions, new.row)
     missing_rate = leaves.missing_rate[small.leaf].copy()
     if seen:
         missing_rate[:, [*regions, *pinned]] = 0.0
@@ -110,8 +113,9 @@ def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: flo
                 lo,
                 hi,
                 atom_mass,
-                _cut_levels(forest, evidence, regions, new.row),
+                level_mass,
                 missing_rate,
+                wide,
             ),
             circuits=new.circuits,
         ),
@@ -139,7 +143,12 @@ def _check_size(forest: Forest, n_rows: int) -> None:
     size = (
         8
         * n_rows
-        * (6 * len(forest.columns.step) + 2 * len(forest.columns.atom_value) + 2 * forest.leaves.level_mass.shape[1])
+        * (
+            6 * len(forest.columns.step)
+            + 2 * len(forest.columns.atom_value)
+            + 2 * forest.leaves.level_mass.shape[1]
+            + 3 * forest.leaves.wide.scale.shape[1]
+        )
     )
     if size > _MOST_BYTES and n_rows > 2 * len(forest.leaves.tree):
         raise ValueError(
@@ -294,18 +303,32 @@ def _cut_numbers(
     return lo, hi, np.concatenate([np.zeros((len(new.row), 0)), *masses], axis=1)
 
 
-def _cut_levels(forest: Forest, evidence: Evidence, regions: dict[int, int], row: np.ndarray) -> np.ndarray:
-    """Masses of levels (R, S) of the new parameter rows; one without mass in a region keeps what it had."""
-    columns = forest.columns
-    mass: np.ndarray = forest.leaves.level_mass[row]
+def _cut_levels(
+    forest: Forest, evidence: Evidence, regions: dict[int, int], row: np.ndarray
+) -> tuple[np.ndarray, WideLevels]:
+    """Level masses of the new parameter rows; one without mass in a region keeps what it had."""
+    columns, leaves, where = forest.columns, forest.leaves, layout(forest.columns)
+    mass: np.ndarray = leaves.level_mass[row]
+    wide = [apart(leaves.wide, t, row) for t in range(len(where.slots))]
     for j, region in regions.items():
         if columns.is_categorical[j]:
-            slot = slice(*columns.level_start[columns.slot[j] : columns.slot[j] + 2])
-            level = np.arange(slot.stop - slot.start)[:, None]
-            runs = slice(*evidence.run_start[region : region + 2])
-            held = (evidence.run_lo[runs] < level) & (level <= evidence.run_hi[runs])
-            inside = mass[:, slot] * (held * np.exp(evidence.run_log_weight[runs])).sum(axis=1)
+            slot = int(columns.slot[j])
+            likelihood = _of_levels(evidence, region, int(columns.level_start[slot + 1] - columns.level_start[slot]))
+            place = int(where.place[slot])
+            if place < 0:
+                wide[-1 - place] = weighed(wide[-1 - place], likelihood)
+                continue
+            at = slice(place, place + len(likelihood))
+            inside = mass[:, at] * likelihood
             total = inside.sum(axis=1, keepdims=True)
             np.divide(inside, total, out=inside, where=total > 0)
-            mass[:, slot] = np.where(total > 0, inside, mass[:, slot])
-    return mass
+            mass[:, at] = np.where(total > 0, inside, mass[:, at])
+    return mass, side_by_side(where, wide, len(row))
+
+
+def _of_levels(evidence: Evidence, region: int, n: int) -> np.ndarray:
+    """Likelihood of each of n levels under a region, (n,)."""
+    level = np.arange(n)[:, None]
+    runs = slice(*evidence.run_start[region : region + 2])
+    held = (evidence.run_lo[runs] < level) & (level <= evidence.run_hi[runs])
+    return np.asarray((held * np.exp(evidence.run_log_weight[runs])).sum(axis=1))

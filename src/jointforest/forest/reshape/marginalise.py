@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...leaves.derived import make_leaves
+from ...leaves.levels.wide import layout, take
 from ...leaves.table import FACTORS, SUM, ParameterTables
 from ...table.schema import Schema, kernel_columns
 from ..forest import Forest
@@ -58,14 +59,15 @@ def keep(forest: Forest, columns: Sequence[int]) -> Forest:
     numeric = forest.columns.slot[kept[forest.columns.is_categorical[kept] == 0]]
     categorical = forest.columns.slot[kept[forest.columns.is_categorical[kept] == 1]]
     atoms = ranges(forest.columns.atom_start[numeric], np.diff(forest.columns.atom_start)[numeric])
-    levels = ranges(forest.columns.level_start[categorical], np.diff(forest.columns.level_start)[categorical])
-    layout = kernel_columns(schema)
+    place = layout(forest.columns).place[categorical]
+    levels = ranges(place[place >= 0], np.diff(forest.columns.level_start)[categorical][place >= 0])
+    columns_kept = kernel_columns(schema)
     return Forest(
         schema=schema,
-        columns=layout,
+        columns=columns_kept,
         trees=small.trees,
         leaves=make_leaves(
-            layout,
+            columns_kept,
             ParameterTables(
                 small.tree[new.leaf],
                 small.log_weight,
@@ -77,6 +79,7 @@ def keep(forest: Forest, columns: Sequence[int]) -> Forest:
                 leaves.atom_mass[new.row][:, atoms],
                 leaves.level_mass[new.row][:, levels],
                 mean_missing_rates(leaves.missing_rate[:, kept], small, leaves.log_weight),
+                take(layout(columns_kept), leaves.wide, new.row, (-1 - place[place < 0]).tolist()),
             ),
             circuits=new.circuits,
         ),

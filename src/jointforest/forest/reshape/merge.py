@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...leaves.derived import make_leaves
+from ...leaves.levels.wide import layout, stacked, take
 from ...leaves.table import ParameterTables
 from ...trees.nodes import Trees, add_stump
 from ..forest import Forest
@@ -52,6 +53,7 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
         name: np.concatenate([getattr(forest.leaves, name) for forest in forests])[new.row]
         for name in ("family", "a", "b", "lo", "hi", "atom_mass", "level_mass")
     }
+    where = layout(forests[0].columns)
     missing_rate = np.concatenate([forest.leaves.missing_rate[leaf] for forest, leaf, _ in taken])
     return Forest(
         schema=forests[0].schema,
@@ -60,6 +62,7 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
         leaves=make_leaves(
             forests[0].columns,
             ParameterTables(
+                wide=take(where, stacked([forest.leaves.wide for forest in forests]), new.row),
                 tree=groups.tree[new.leaf],
                 log_weight=groups.log_weight,
                 **table,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...leaves.levels.masses import dense_levels
 from ...leaves.table import Leaves
 from ...table.evidence import Evidence
 from ..column.bins import Bins, bins_between, mass_in_leaves
@@ -98,11 +99,12 @@ def _levels(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked
     first, stop = forest.columns.level_start[slot : slot + 2].tolist()
     of_entry = np.exp(post.log_weight)
     wanted = np.bincount(x.astype(np.int64), minlength=stop - first) / len(x)
-    have = of_entry @ forest.leaves.level_mass[post.leaf, first:stop]
+    mass = dense_levels(forest.columns, forest.leaves, int(slot), post.leaf)
+    have = of_entry @ mass
     if 0.5 * np.abs(have - wanted).sum() <= FAR:
         return None
     end = np.arange(stop - first) + 0.5
-    return Raked(Bins(end - 1.0, end), wanted, _by_leaf(forest, post, forest.leaves.level_mass[post.leaf, first:stop]))
+    return Raked(Bins(end - 1.0, end), wanted, _by_leaf(forest, post, mass))
 
 
 def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked | None:

@@ -7,7 +7,7 @@ import numpy as np
 from ...ground.threads import map_ordered
 from ...leaves.fit.fit import Settings, background, fit_tree
 from ...leaves.join import join
-from ...trees.boxes import leaf_boxes
+from ...trees.boxes import tree_boxes
 from ..arrival import Arrival, first_leaves, rows_in_leaves
 from ..densities import TARGET
 from .spread_kernels import log_density_by_slot
@@ -33,19 +33,16 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
     columns, table = training.columns, training.table
     n_trees = min(SPREAD_TREES, len(arrival.trees.root))
     first = first_leaves(arrival.trees)
-    lo, hi, allowed = leaf_boxes(arrival.trees, columns)
     numeric = np.flatnonzero(columns.is_categorical == 0).astype(np.int64)
     marginal = join(columns, [background(columns, table)])
 
     def judge(t: int, spread: float) -> np.ndarray:
-        of_tree = slice(first[t], first[t + 1])
+        box = tree_boxes(arrival.trees, columns, t)
         drawn = arrival.weight[t]
         leaf = (arrival.leaf_of[t] - first[t]).astype(np.int32)
         rows, start = rows_in_leaves(arrival, first, t)
         wide = settings._replace(min_spread=spread)
-        fitted = fit_tree(
-            columns, table, rows, start, drawn, lo[of_tree], hi[of_tree], allowed[of_tree], wide, numeric.tolist()
-        )
+        fitted = fit_tree(columns, table, rows, start, drawn, *box, wide, numeric.tolist())
         leaves = join(columns, [fitted])
         out_of_bag = np.flatnonzero(drawn == 0)
         return log_density_by_slot(columns, leaves, marginal, table.values, table.codes, leaf, out_of_bag, numeric)
@@ -69,16 +66,13 @@ def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | Non
     if not len(rows):
         return 0.1
     rows = rows[:: -(-len(rows) // TARGET_ROWS)]  # from all over the table, which may be sorted
-    lo, hi, allowed = leaf_boxes(arrival.trees, columns)
 
     def one(t: int) -> np.ndarray:
-        of_tree = slice(first[t], first[t + 1])
+        box = tree_boxes(arrival.trees, columns, t)
         drawn = arrival.weight[t]
         in_leaf, start = rows_in_leaves(arrival, first, t)
         narrow = TARGET._replace(min_spread=SPREADS[0])
-        fitted = fit_tree(
-            columns, table, in_leaf, start, drawn, lo[of_tree], hi[of_tree], allowed[of_tree], narrow, [last]
-        )
+        fitted = fit_tree(columns, table, in_leaf, start, drawn, *box, narrow, [last])
         leaf = arrival.leaf_of[t, rows] - first[t]
         return np.stack([fitted.a[leaf, slot], fitted.b[leaf, slot]])
 

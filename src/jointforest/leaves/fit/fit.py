@@ -13,7 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...table.columns import Columns
-from .statistics_kernels import atom_masses, level_masses, means_and_spreads, numeric_statistics
+from ..levels.wide import WideLevels, layout, one_column, side_by_side
+from .statistics_kernels import (
+    atom_masses,
+    level_masses,
+    means_and_spreads,
+    numeric_statistics,
+    wide_level_masses,
+)
 from .truncated_normal_kernels import mass_beyond, truncated_location, truncated_mle
 
 EDGE_ROWS = 5.0  # bounds="auto" cuts where the leaves put more than so many rows' mass beyond all data
@@ -143,6 +150,7 @@ class TreeLeaves(NamedTuple):
     atom_mass: np.ndarray
     level_mass: np.ndarray
     missing_rate: np.ndarray
+    wide: WideLevels
 
 
 def fit_tree(
@@ -176,7 +184,9 @@ def fit_tree(
     lo, hi = box_lo.copy(), box_hi.copy()
     weight = np.ascontiguousarray(weight)  # the kernels are compiled for one layout
     atom_mass = np.zeros((n_leaves, len(columns.atom_value)))
-    level_mass = np.zeros((n_leaves, int(columns.level_start[-1])))
+    where = layout(columns)
+    level_mass = np.zeros((n_leaves, len(where.narrow)))
+    wide: dict[int, WideLevels] = {}
     missing_rate = np.zeros((n_leaves, d))
     for j in range(d) if only is None else only:
         slot = columns.slot[j]
@@ -186,12 +196,15 @@ def fit_tree(
             is_uniform = settings.prior == "uniform"
             prior = np.full(n_levels, 1 / n_levels) if is_uniform else table.level_share[at]
             pseudo = float(settings.smoothing * (n_levels if is_uniform else 1))
-            mass, missing = np.empty((n_leaves, n_levels)), np.empty(n_leaves)
-            level_masses(
-                table.codes[j], rows, start, weight, pseudo, prior,
-                np.ascontiguousarray(allowed[:, at]), mass, missing,
-            )  # fmt: skip
-            level_mass[:, at], missing_rate[:, j] = mass, missing
+            data = table.codes[j], rows, start, weight, pseudo, prior, np.ascontiguousarray(allowed[:, at])
+            missing, place = np.empty(n_leaves), int(where.place[slot])
+            if place < 0:
+                wide[-1 - place] = _wide_column(*data, missing)
+            else:
+                mass = np.empty((n_leaves, n_levels))
+                level_masses(*data, mass, missing)
+                level_mass[:, place : place + n_levels] = mass
+            missing_rate[:, j] = missing
             continue
         at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
         atoms, rest, missing = np.zeros((n_leaves, at.stop - at.start)), np.zeros((n_leaves, 5)), np.zeros(n_leaves)
@@ -217,7 +230,34 @@ def fit_tree(
     if settings.leaf in LIKE_UNIFORM:
         a[:], b[:] = 0.0, 0.0
     size = np.bincount(np.repeat(np.arange(n_leaves), np.diff(start)), weight[rows], minlength=n_leaves)
-    return TreeLeaves(size, a, b, lo, hi, atom_mass, level_mass, missing_rate)
+    fitted = [wide.get(t) or _unfitted(columns, slot, n_leaves) for t, slot in enumerate(where.slots.tolist())]
+    levels = side_by_side(where, fitted, n_leaves)
+    return TreeLeaves(size, a, b, lo, hi, atom_mass, level_mass, missing_rate, levels)
+
+
+def _wide_column(
+    codes: np.ndarray,
+    rows: np.ndarray,
+    start: np.ndarray,
+    weight: np.ndarray,
+    pseudo: float,
+    prior: np.ndarray,
+    allowed: np.ndarray,
+    missing: np.ndarray,
+) -> WideLevels:
+    """Level masses of one column of many levels; missing shares (l,) are written."""
+    n_leaves = len(missing)
+    listed = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.empty(len(rows))
+    scale = np.empty(n_leaves)
+    n = wide_level_masses(codes, rows, start, weight, pseudo, prior, allowed, scale, listed, missing)
+    return one_column(scale, prior, allowed, *(x[:n] for x in listed))
+
+
+def _unfitted(columns: Columns, slot: int, n_leaves: int) -> WideLevels:
+    """What stands for a column of many levels that is not fitted."""
+    size = int(columns.level_start[slot + 1] - columns.level_start[slot])
+    none = np.empty(0, np.int64)
+    return one_column(np.ones(n_leaves), np.full(size, 1 / size), np.ones((1, size), bool), none, none, none * 1.0)
 
 
 def _support(
@@ -301,7 +341,9 @@ def _min_spread(settings: Settings, slot: int) -> float:
 
 def background(columns: Columns, table: Table) -> TreeLeaves:
     """The single leaf of the background: Student t around each column's mean, smoothed marginals, no bounds."""
-    p = len(columns.step)
+    p, where, none = len(columns.step), layout(columns), np.empty(0, np.int64)
+    shares = [table.level_share[columns.level_start[s] : columns.level_start[s + 1]] for s in where.slots]
+    wide = [one_column(np.ones(1), of, np.ones((1, len(of)), bool), none, none, none * 1.0) for of in shares]
     return TreeLeaves(
         rows=np.array([table.values.shape[1]]),
         a=table.centre[None].copy(),
@@ -309,8 +351,9 @@ def background(columns: Columns, table: Table) -> TreeLeaves:
         lo=np.full((1, p), -np.inf),
         hi=np.full((1, p), np.inf),
         atom_mass=_background_atoms(columns, table)[None],
-        level_mass=table.level_share[None].copy(),
+        level_mass=table.level_share[None, where.narrow],
         missing_rate=table.missing[None].copy(),
+        wide=side_by_side(where, wide, 1),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...table.columns import Columns
+from ..levels.wide import layout, take
 from ..table import FACTORS, PRODUCT, SUM, Circuits
 from .fit import Table, TreeLeaves
 from .quantile_kernels import Samples, cdf_knots, make_scratch
@@ -171,7 +172,9 @@ def quantile_circuits(
         n_pieces[:, slot] = np.diff(knots[-1][0]) - 1
     n_rows = np.where((n_pieces > 1).any(axis=1), n_pieces.max(axis=1, initial=1), 0)
     first_row = np.cumsum(n_rows) - n_rows
-    fitted = TreeLeaves(*(np.repeat(field, n_rows, axis=0) for field in leaves))
+    rows_of = np.repeat(np.arange(n_leaves), n_rows)
+    dense = {name: field[rows_of] for name, field in leaves._asdict().items() if name != "wide"}
+    fitted = TreeLeaves(**dense, wide=take(layout(columns), leaves.wide, rows_of))
     for slot, (at, x, _) in zip(slots.tolist(), knots, strict=True):
         leaf, piece = _pieces(at, n_rows > 0)
         row = first_row[leaf] + piece

@@ -174,3 +174,40 @@ def level_masses(codes, rows, start, weight, pseudo, prior, allowed, mass, missi
         for k in range(n_levels):
             mass[leaf, k] /= total
         missing[leaf] = absent / size if size > 0.0 else 0.0
+
+
+@entry
+def wide_level_masses(codes, rows, start, weight, pseudo, prior, allowed, scale, listed, missing):
+    """`level_masses` of a column of many levels: what a leaf has beyond ``scale`` (n_leaves,) times the prior.
+
+    ``listed`` are three arrays with a place for each row: the leaves, levels and
+    masses of what leaves have of their own; returns how many.
+    """
+    n_listed, count = 0, np.zeros(prior.shape[0], np.float64)
+    leaf_of, level_of, mass = listed
+    for leaf in range(start.shape[0] - 1):
+        absent, size, total = 0.0, 0.0, 0.0
+        for i in range(start[leaf], start[leaf + 1]):
+            r = rows[i]
+            size += weight[r]
+            if codes[r] < 0:
+                absent += weight[r]
+            else:
+                count[codes[r]] += weight[r]
+        first, shared = n_listed, 0.0
+        for k in range(prior.shape[0]):
+            if allowed[leaf, k]:
+                shared += prior[k]
+                total += count[k] + pseudo * prior[k]
+                if count[k] > 0.0:
+                    leaf_of[n_listed], level_of[n_listed], mass[n_listed] = leaf, k, count[k]
+                    n_listed += 1
+            count[k] = 0.0
+        for i in range(first, n_listed):
+            mass[i] /= total
+        if total > 0.0:
+            scale[leaf] = pseudo / total
+        else:
+            scale[leaf] = 1.0 / shared if shared > 0.0 else 0.0
+        missing[leaf] = absent / size if size > 0.0 else 0.0
+    return n_listed

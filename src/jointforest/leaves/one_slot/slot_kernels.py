@@ -12,6 +12,7 @@ import numpy as np
 
 from ...ground.compile import kernel
 from ..families.family_kernels import log_mass, log_pdf, mean_variance, ppf
+from ..levels.level_kernels import level_mass, levels_mass
 from ..table import UNIFORM
 from .grid_kernels import cell_centre, grid_mean_variance, log_cell_density, pool
 
@@ -313,8 +314,7 @@ def _level_mass(columns, leaves, evidence, l, s, region):  # noqa: E741
     for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
         start, end = run_levels(evidence, run, columns.level_start[s + 1] - first)
         weight = run_weight(evidence, run)
-        for k in range(start, end):
-            total += weight * leaves.level_mass[l, first + k]
+        total += weight * levels_mass(leaves, l, s, start, end)
     return total
 
 
@@ -334,7 +334,7 @@ def level_draw(columns, leaves, evidence, l, s, region, u):  # noqa: E741
     if region < 0:
         total = 0.0
         for k in range(columns.level_start[s + 1] - first):
-            mass = leaves.level_mass[l, first + k]
+            mass = level_mass(leaves, l, s, k)
             if mass > 0.0:
                 total += mass
                 level = k
@@ -347,7 +347,7 @@ def level_draw(columns, leaves, evidence, l, s, region, u):  # noqa: E741
         start, end = run_levels(evidence, run, columns.level_start[s + 1] - first)
         weight = run_weight(evidence, run)
         for k in range(start, end):
-            mass = weight * leaves.level_mass[l, first + k]
+            mass = weight * level_mass(leaves, l, s, k)
             if mass > 0.0:
                 total += mass
                 level = k

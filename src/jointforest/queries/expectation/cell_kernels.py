@@ -11,6 +11,7 @@ import numpy as np
 
 from ...ground.compile import entry, kernel
 from ...ground.random_kernels import mix
+from ...leaves.levels.level_kernels import level_mass
 from ...leaves.table import FACTORS
 from .active_kernels import BLOCK
 from .circuit_kernels import circuit_fit, circuit_shares
@@ -164,8 +165,10 @@ def circuit_cell_masses(arrays, evidence, used, first, cells, out):
             for i in range(size + 1):
                 out[q - first, at + i] = 0.0
             if columns.is_categorical[j]:
-                for level in range(columns.level_start[columns.slot[j]], columns.level_start[columns.slot[j] + 1]):
-                    out[q - first, at + 1 + cells.level_cell[level]] += leaves.level_mass[row, level]
+                slot = columns.slot[j]
+                start = columns.level_start[slot]
+                for level in range(columns.level_start[slot + 1] - start):
+                    out[q - first, at + 1 + cells.level_cell[start + level]] += level_mass(leaves, row, slot, level)
                 for i in range(size):
                     out[q - first, at + i + 1] += out[q - first, at + i]
                 continue

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...ground.compile import entry, kernel
+from ...leaves.levels.level_kernels import add_levels, level_mass
 from ...leaves.one_slot.slot_kernels import slot_cdf
 from ...leaves.table import FACTORS, PRODUCT, SUM
 from .split_regions import ONE
@@ -94,9 +95,9 @@ def row_mass(columns, leaves, evidence, regions, row, m):
     slot = columns.slot[j]
     if not columns.is_categorical[j]:
         return slot_cdf(columns, leaves, evidence, row, slot, -1, regions.edge[m])
-    first, total = columns.level_start[slot], 0.0
+    total = 0.0
     for k in range(regions.level_start[m], regions.level_start[m + 1]):
-        total += leaves.level_mass[row, first + regions.level[k]]
+        total += level_mass(leaves, row, slot, regions.level[k])
     return min(total, 1.0)
 
 
@@ -126,8 +127,8 @@ def fill_level_masses(leaves, columns, components, first, stop, out):
             for j in range(columns.slot.shape[0]):
                 if columns.is_categorical[j] and (scope < 0 or leaves.scope[scope, j]):
                     slot = columns.slot[j]
-                    for level in range(columns.level_start[slot], columns.level_start[slot + 1]):
-                        out[c, level] += weight * leaves.level_mass[row, level]
+                    first, end = columns.level_start[slot], columns.level_start[slot + 1]
+                    add_levels(leaves, row, slot, end - first, weight, out[c], first)
 
 
 @entry

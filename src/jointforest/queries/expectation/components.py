@@ -73,9 +73,9 @@ def joint_components(model: Forest) -> Components:
 
 def level_masses(model: Forest, components: Components) -> np.ndarray:
     """Mass of each level in each component, (C, S)."""
-    if not len(model.leaves.node_kind):
+    if not len(model.leaves.node_kind) and not model.leaves.wide.scale.shape[1]:
         return model.leaves.level_mass
-    out = np.empty((len(components.leaf), model.leaves.level_mass.shape[1]))
+    out = np.empty((len(components.leaf), int(model.columns.level_start[-1])))
     fill_level_masses(model.leaves, model.columns, components, 0, len(out), out)
     return out
 

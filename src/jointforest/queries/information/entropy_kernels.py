@@ -13,6 +13,7 @@ from ...leaves.families import student_kernels as student
 from ...leaves.families.family_kernels import log_mass
 from ...leaves.families.family_kernels import log_norm as log_parent_mass
 from ...leaves.families.special_kernels import LOG_SQRT_2PI, Z_MAX
+from ...leaves.levels.level_kernels import level_mass, log_level
 from ...leaves.one_slot.grid_kernels import cell_centre, log_cell_density
 from ...leaves.one_slot.slot_kernels import find_atom, value_log_density
 from ...leaves.table import NORMAL, UNIFORM
@@ -189,10 +190,10 @@ def _numeric_entropy(columns, leaves, s, row, weight, order, first, stop):
 def _level_entropy(columns, leaves, s, row, weight, first, stop):
     """Entropy of categorical slot s in the mixture first..stop-1."""
     total = 0.0
-    for k in range(columns.level_start[s], columns.level_start[s + 1]):
+    for k in range(columns.level_start[s + 1] - columns.level_start[s]):
         mass = 0.0
         for i in range(first, stop):
-            mass += weight[i] * leaves.level_mass[row[i], k]
+            mass += weight[i] * level_mass(leaves, row[i], s, k)
         total -= _plogp(mass)
     return total
 
@@ -226,7 +227,7 @@ def column_log_densities(columns, leaves, j, start, row, weight, x):
             for e in range(n):
                 at = start[k] + e
                 if columns.is_categorical[j]:
-                    terms[e] = leaves.log_level[row[at], columns.level_start[s] + int(x[i])]
+                    terms[e] = log_level(leaves, row[at], s, int(x[i]))
                 else:
                     terms[e] = value_log_density(columns, leaves, row[at], s, x[i], atom)
                 terms[e] += math.log(weight[at])

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...forest.posterior.circuit_kernels import has_circuit, share_out
 from ...ground.compile import array_kernel, entry, kernel
+from ...leaves.levels.level_kernels import log_level
 from ...leaves.one_slot.grid_kernels import cell_centre
 from ...leaves.one_slot.slot_kernels import find_atom
 from ...leaves.table import FACTORS
@@ -188,10 +189,10 @@ def largest(x):
 @array_kernel
 def levels_with(columns, leaves, j, own, row, x, y):
     """Which levels go with x, (K,): those that, next to x, row ``own`` likes as well as ``row`` does, next to its y."""
-    first, end = columns.level_start[columns.slot[j]], columns.level_start[columns.slot[j] + 1]
-    goes = np.empty(end - first, np.uint8)
-    for k in range(end - first):
-        gain = leaves.log_level[own, first + k] - leaves.log_level[own, first + int(x)]
-        goes[k] = gain >= leaves.log_level[row, first + k] - leaves.log_level[row, first + int(y)]
+    slot = columns.slot[j]
+    goes = np.empty(columns.level_start[slot + 1] - columns.level_start[slot], np.uint8)
+    for k in range(goes.shape[0]):
+        gain = log_level(leaves, own, slot, k) - log_level(leaves, own, slot, int(x))
+        goes[k] = gain >= log_level(leaves, row, slot, k) - log_level(leaves, row, slot, int(y))
     goes[int(x)], goes[int(y)] = 1, 0
     return goes

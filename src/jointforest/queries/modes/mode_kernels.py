@@ -10,6 +10,7 @@ from ...forest.posterior.circuit_kernels import has_circuit
 from ...forest.posterior.reach_kernels import reachable
 from ...forest.posterior.region_kernels import cell_region
 from ...ground.compile import entry, kernel
+from ...leaves.levels.level_kernels import log_level
 from ...leaves.one_slot.grid_kernels import cell_centre
 from ...leaves.one_slot.slot_kernels import cut_to_support, find_atom, has_atom, value_log_density
 from ...leaves.table import FACTORS, SUM, UNIFORM
@@ -63,7 +64,7 @@ def cell_density(columns, leaves, j, l, x):  # noqa: E741
     """Log density of the value x of column j in parameter row l."""
     slot = columns.slot[j]
     if columns.is_categorical[j]:
-        return leaves.log_level[l, columns.level_start[slot] + int(x)]
+        return log_level(leaves, l, slot, int(x))
     return value_log_density(columns, leaves, l, slot, x, find_atom(columns, slot, x))
 
 
@@ -77,9 +78,12 @@ def cell_mode(columns, leaves, evidence, box, j, l):  # noqa: E741
         region = cell_region(evidence, np.int64(0), j)
         return slot_mode(columns, leaves, evidence, l, slot, region, box.lo[slot], box.hi[slot])
     best, mode = -math.inf, math.nan
-    for k in range(columns.level_start[slot], columns.level_start[slot + 1]):
-        if box.allowed[k] and leaves.log_level[l, k] > best:
-            best, mode = leaves.log_level[l, k], float(k - columns.level_start[slot])
+    first = columns.level_start[slot]
+    for k in range(columns.level_start[slot + 1] - first):
+        if box.allowed[first + k]:
+            density = log_level(leaves, l, slot, k)
+            if density > best:
+                best, mode = density, float(k)
     return mode, best
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...ground.compile import kernel
+from ...leaves.levels.level_kernels import level_mass
 from ...leaves.table import FACTORS
 from ..expectation.circuit_kernels import circuit_fit, circuit_masses, circuit_shares, leaf_box
 from ..expectation.pair_kernels import in_region
@@ -80,11 +81,11 @@ def narrow_column(arrays, used, n_used, first, j, pairs):
             if not columns.is_categorical[j]:
                 narrow[at, u] = min(max(mass[at, u], mass[at, low]), mass[at, high]) - mass[at, low]
                 continue
-            total, start = 0.0, columns.level_start[columns.slot[j]]
+            total, slot = 0.0, columns.slot[j]
             for i in range(regions.level_start[used[u]], regions.level_start[used[u] + 1]):
                 level = regions.level[i]
                 if in_region(regions, used[high], level) and not in_region(regions, used[low], level):
-                    total += leaves.level_mass[leaves.node_row[q], start + level]
+                    total += level_mass(leaves, leaves.node_row[q], slot, level)
             narrow[at, u] = total
 
 

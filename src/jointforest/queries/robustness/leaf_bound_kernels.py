@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...ground.compile import kernel
+from ...leaves.levels.level_kernels import level_mass, log_level
 from ...leaves.table import FACTORS, NORMAL, SUM
 from .density_bound_kernels import best_mean, is_cut, log_density, normal_density_bound, trend, with_atoms
 
@@ -59,17 +60,17 @@ def _number_bound(problem, reached, worst, row, j, i, epsilon, upper):
 @kernel
 def _product_log_bound(problem, reached, worst, i, epsilon, log_kept, upper):
     """Log bound of the evidence in the i-th of the reached leaves, which is one product; log_kept: log(1 - epsilon)."""
-    level_mass, log_level, level_at = problem.leaves.level_mass, problem.leaves.log_level, reached.level_at
+    leaves, slot, level = problem.leaves, reached.level_slot, reached.level
     row, n_levels = reached.leaf[i], reached.n_levels[0]
     total, product = 0.0, 1.0  # logarithms are taken of products of many
     if upper and epsilon > 0.0:
         for k in range(n_levels):
-            product *= (1.0 - epsilon) * level_mass[row, level_at[k]] + epsilon
+            product *= (1.0 - epsilon) * level_mass(leaves, row, slot[k], level[k]) + epsilon
             if product < 1e-100:
                 total, product = total + math.log(product), 1.0
     else:
         for k in range(n_levels):
-            total += log_level[row, level_at[k]]
+            total += log_level(leaves, row, slot[k], level[k])
         total += n_levels * log_kept if n_levels > 0 else 0.0
     for k in range(reached.n_numbers[0]):
         if total == -math.inf:
@@ -113,7 +114,7 @@ def _factors_log_bound(problem, reached, worst, q, epsilon, upper):
             continue
         if columns.is_categorical[j]:
             if columns.level_start[slot + 1] - columns.level_start[slot] > 1:
-                mass = (1.0 - epsilon) * leaves.level_mass[row, int(x)]
+                mass = (1.0 - epsilon) * level_mass(leaves, row, slot, int(x))
                 total += _log(mass + epsilon if upper else mass)
             continue
         mass, factor, log = _number_bound(problem, reached, worst, row, j, -1, epsilon, upper)

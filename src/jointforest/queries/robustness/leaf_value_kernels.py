@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...ground.compile import kernel
+from ...leaves.levels.level_kernels import level_mass
 from ...leaves.table import FACTORS, SUM
 from .leaf_bound_kernels import bound_circuit, bound_products
 
@@ -27,8 +28,8 @@ def _class_value(q_y, q_z, z_allowed, others_allowed, u, epsilon):
 @kernel
 def value_classes(problem, row, leaf, y, z, u, epsilon):
     """Value and mass of a parameter row of the leaf whose only contaminated distribution is that of the target."""
-    leaves = problem.leaves
-    q_y, q_z = leaves.level_mass[row, problem.first_level + y], leaves.level_mass[row, problem.first_level + z]
+    leaves, slot = problem.leaves, problem.slot
+    q_y, q_z = level_mass(leaves, row, slot, y), level_mass(leaves, row, slot, z)
     z_allowed, others = problem.allowed[leaf, z] != 0, problem.n_allowed[leaf] > problem.allowed[leaf, y]
     return _class_value(q_y, q_z, z_allowed, others, u, epsilon)
 
@@ -86,12 +87,11 @@ def _value_circuit(problem, worst, leaf, y, z, u, epsilon):
 @kernel
 def _value_products(problem, reached, worst, first, stop, y, z, u, epsilon):
     """Write value and mass of those reached leaves that are one product; the scale is still to come."""
-    level_mass, allowed = problem.leaves.level_mass, problem.allowed
-    at_y, at_z = problem.first_level + y, problem.first_level + z
+    leaves, slot, allowed = problem.leaves, problem.slot, problem.allowed
     for i in range(first, stop):
         leaf = reached.leaf[i]
         others = problem.n_allowed[leaf] > allowed[leaf, y]
-        q_y, q_z = level_mass[leaf, at_y], level_mass[leaf, at_z]
+        q_y, q_z = level_mass(leaves, leaf, slot, y), level_mass(leaves, leaf, slot, z)
         worst.value[i], worst.mass[i] = _class_value(q_y, q_z, allowed[leaf, z] != 0, others, u, epsilon)
 
 

@@ -31,8 +31,8 @@ class Problem(NamedTuple):
     columns : Columns
     trees : Trees
     leaves : Leaves
-    first_level, n_classes : int
-        Place of the target's levels in the tables of levels, and their number K.
+    slot, n_classes : int
+        Categorical slot of the target, and its number of levels, K.
     c : float
         Means move by up to ``c * epsilon * unit``.
     unit : float64 array (p,), or (0,)
@@ -56,7 +56,7 @@ class Problem(NamedTuple):
     columns: Columns
     trees: Trees
     leaves: Leaves
-    first_level: int
+    slot: int
     n_classes: int
     c: float
     unit: np.ndarray
@@ -110,7 +110,7 @@ def make_problem(model: Forest, j: int, beta: float, c: float, shift: str, n_job
         columns=model.columns,
         trees=trees,
         leaves=leaves,
-        first_level=int(model.columns.level_start[model.columns.slot[j]]),
+        slot=int(model.columns.slot[j]),
         n_classes=allowed.shape[1],
         c=float(c),
         unit=_half_spreads(model, n_jobs) if shift == "column" else np.empty(0),

@@ -48,10 +48,8 @@ def known_cells(columns, evidence, row, reached):
         if x != x:
             continue
         if columns.is_categorical[j]:
-            first = columns.level_start[slot]
-            reached.x[j] = first + x
-            if columns.level_start[slot + 1] - first > 1:  # the only level of a column has probability 1
-                reached.level_at[n_levels] = first + int(x)
+            if columns.level_start[slot + 1] - columns.level_start[slot] > 1:  # an only level has probability 1
+                reached.level_slot[n_levels], reached.level[n_levels] = slot, int(x)
                 n_levels += 1
             continue
         step = columns.step[slot]

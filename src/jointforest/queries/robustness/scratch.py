@@ -32,12 +32,12 @@ class Reached(NamedTuple):
         Nodes whose other child is still to be visited.
     n_levels, n_numbers : int64 arrays (1,)
         Known categorical cells that can be contaminated, and known numbers.
-    level_at : int32 array (d,)
-        Place of each such level in the tables of levels.
+    level_slot, level : int32 arrays (d,)
+        Slot and code of each such level.
     number : int32 array (d,)
         Columns of the known numbers.
     x : float64 array (d,)
-        By column: the number, on a grid the centre of its cell, or the level's place; NaN where nothing is known.
+        By column: the number, on a grid the centre of its cell, or the level's code; NaN where nothing is known.
     atom : int32 array (d,)
         By column: number of x's atom within the slot, -1 if none.
     """
@@ -52,7 +52,8 @@ class Reached(NamedTuple):
     stack: np.ndarray
     n_levels: np.ndarray
     n_numbers: np.ndarray
-    level_at: np.ndarray
+    level_slot: np.ndarray
+    level: np.ndarray
     number: np.ndarray
     x: np.ndarray
     atom: np.ndarray
@@ -120,7 +121,8 @@ def make_scratch(problem: Problem) -> tuple[Reached, Worst]:
         stack=np.empty(n_nodes, np.int32),
         n_levels=np.empty(1, np.int64),
         n_numbers=np.empty(1, np.int64),
-        level_at=np.empty(d, np.int32),
+        level_slot=np.empty(d, np.int32),
+        level=np.empty(d, np.int32),
         number=np.empty(d, np.int32),
         x=np.empty(d),
         atom=np.empty(d, np.int32),

@@ -1,0 +1,123 @@
+"""Kernels: the mass of a level in a parameter row, whether its column has few levels or many."""
+
+from __future__ import annotations
+
+import math
+
+from ...ground.compile import entry, kernel
+from ...trees.level_bits_kernels import has_level
+
+
+@kernel
+def shared_mass(wide, row, t, level):
+    """What a row has of a level of wide column t by what rows share."""
+    if not has_level(wide.words, wide.set_at[row, t], level):
+        return 0.0
+    return wide.scale[row, t] * wide.share[wide.share_row[row, t], wide.start[t] + level]
+
+
+@kernel
+def first_listed(wide, row, t, level):
+    """Place of the first level of a row's list of wide column t that is not below ``level``; its end if none is."""
+    at = row * wide.scale.shape[1] + t
+    low, high = wide.own_start[at], wide.own_start[at + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if wide.own_level[middle] < level:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def wide_mass(wide, row, t, level):
+    """Mass of a level of wide column t."""
+    mass = shared_mass(wide, row, t, level)
+    at = first_listed(wide, row, t, level)
+    if at < wide.own_start[row * wide.scale.shape[1] + t + 1] and wide.own_level[at] == level:
+        mass += wide.own_mass[at]
+    return mass
+
+
+@kernel
+def level_mass(leaves, row, slot, level):
+    """Mass of a level of a categorical slot in a parameter row."""
+    place = leaves.wide.place[slot]
+    if place >= 0:
+        return leaves.level_mass[row, place + level]
+    return wide_mass(leaves.wide, row, -1 - place, level)
+
+
+@kernel
+def log_level(leaves, row, slot, level):
+    """Log of `level_mass`."""
+    place = leaves.wide.place[slot]
+    if place >= 0:
+        return leaves.log_level[row, place + level]
+    mass = wide_mass(leaves.wide, row, -1 - place, level)
+    return math.log(mass) if mass > 0.0 else -math.inf
+
+
+@kernel
+def levels_mass(leaves, row, slot, first, end):
+    """Mass of the levels first..end-1 of a categorical slot in a parameter row."""
+    total, place = 0.0, leaves.wide.place[slot]
+    if place >= 0:
+        for level in range(first, end):
+            total += leaves.level_mass[row, place + level]
+        return total
+    wide, t = leaves.wide, -1 - place
+    if wide.scale[row, t] > 0.0:
+        for level in range(first, end):
+            total += shared_mass(wide, row, t, level)
+    if first < end:
+        for at in range(first_listed(wide, row, t, first), first_listed(wide, row, t, end)):
+            total += wide.own_mass[at]
+    return total
+
+
+@kernel
+def add_wide(wide, row, t, weight, out, start):
+    """Add the weight times the masses of all levels of wide column t to ``out`` from ``start`` on."""
+    if wide.scale[row, t] > 0.0:
+        for level in range(wide.start[t + 1] - wide.start[t]):
+            out[start + level] += weight * shared_mass(wide, row, t, level)
+    at = row * wide.scale.shape[1] + t
+    for k in range(wide.own_start[at], wide.own_start[at + 1]):
+        out[start + wide.own_level[k]] += weight * wide.own_mass[k]
+
+
+@kernel
+def add_levels(leaves, row, slot, size, weight, out, start):
+    """Add the weight times the masses of all ``size`` levels of a categorical slot to ``out`` from ``start`` on."""
+    place = leaves.wide.place[slot]
+    if place < 0:
+        add_wide(leaves.wide, row, -1 - place, weight, out, start)
+        return
+    for level in range(size):
+        out[start + level] += weight * leaves.level_mass[row, place + level]
+
+
+@entry
+def fill_wide(wide, t, rows, out):
+    """Add the level masses of wide column t in parameter rows (m,) to ``out`` (m, K)."""
+    for i in range(rows.shape[0]):
+        add_wide(wide, rows[i], t, 1.0, out[i], 0)
+
+
+@entry
+def mix_wide(wide, t, weight, out):
+    """Add the level masses of wide column t in the mixture of all parameter rows by weight (R,) to ``out`` (K,)."""
+    for row in range(weight.shape[0]):
+        if weight[row] > 0.0:
+            add_wide(wide, row, t, weight[row], out, 0)
+
+
+@entry
+def add_shared(wide, t, total):
+    """Add what rows have of wide column t by what they share to ``total`` (R,)."""
+    for row in range(total.shape[0]):
+        if wide.scale[row, t] > 0.0:
+            for level in range(wide.start[t + 1] - wide.start[t]):
+                total[row] += shared_mass(wide, row, t, level)
