@@ -17,10 +17,12 @@ from jointforest.forest.posterior.posterior import background_weight, posterior
 from jointforest.forest.rows.imputation import impute
 from jointforest.forest.rows.sampling import sample
 from jointforest.leaves.derived import make_leaves
+from jointforest.leaves.levels.masses import dense_levels
 from jointforest.leaves.table import ParameterTables
 from jointforest.table.evidence import Evidence
 from jointforest.table.schema import kernel_columns
 from tests.random_cases.evidence import random_evidence
+from tests.random_cases.levels import split_levels
 from tests.random_cases.models import random_model
 
 KINDS = ("continuous", "mixed", "integer", "rounded", "boolean", "categorical")
@@ -117,13 +119,12 @@ def with_columns_in_order(model: Forest, order: list[int]) -> Forest:
     slots = [int(old.slot[j]) for j in order if not old.is_categorical[j]]
     atoms = [k for s in slots for k in range(old.atom_start[s], old.atom_start[s + 1])]
     groups = [int(old.slot[j]) for j in order if old.is_categorical[j]]
-    levels = [k for g in groups for k in range(old.level_start[g], old.level_start[g + 1])]
     place = np.append(np.argsort(order), -1).astype(np.int32)  # the last entry is for leaves, which have feature -1
     parameters = (array[:, slots] for array in (v.family, v.a, v.b, v.lo, v.hi))
-    tables = (v.atom_mass[:, atoms], v.level_mass[:, levels], v.missing_rate[:, order])
-    leaves = make_leaves(
-        columns, ParameterTables(v.tree, v.log_weight, *map(np.ascontiguousarray, (*parameters, *tables)))
-    )
+    dense = np.concatenate([np.zeros((len(v.tree), 0)), *(dense_levels(old, v, int(g)) for g in groups)], axis=1)
+    narrow, wide = split_levels(np.random.default_rng(0), columns, dense)
+    tables = (v.atom_mass[:, atoms], narrow, v.missing_rate[:, order])
+    leaves = make_leaves(columns, ParameterTables(v.tree, v.log_weight, *parameters, *tables, wide))
     return Forest(schema, columns, model.trees._replace(feature=place[model.trees.feature]), leaves, True)
 
 

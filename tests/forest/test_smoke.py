@@ -17,6 +17,7 @@ from jointforest.forest.posterior.density import log_density
 from jointforest.forest.posterior.posterior import background_weight, posterior
 from jointforest.forest.rows.imputation import impute
 from jointforest.forest.rows.sampling import sample
+from jointforest.leaves.levels import level_kernels
 from jointforest.leaves.one_slot import slot_kernels
 from jointforest.table.evidence import Evidence
 from tests.compiled import compiled
@@ -27,6 +28,7 @@ from tests.random_cases.models import random_model
 find_atom, value_log_density = compiled(slot_kernels.find_atom), compiled(slot_kernels.value_log_density)
 region_log_mass, slot_mean_variance = compiled(slot_kernels.region_log_mass), compiled(slot_kernels.slot_mean_variance)
 level_region_log_mass = compiled(slot_kernels.level_region_log_mass)
+log_level = compiled(level_kernels.log_level)
 
 SEEDS = range(8)
 
@@ -53,7 +55,7 @@ def all_log_weights(model: Forest, evidence: Evidence, i: int) -> np.ndarray:
             region = evidence.region[i, j] if len(evidence.region) else -1
             if not np.isnan(x):
                 if columns.is_categorical[j]:
-                    out[leaf] += leaves.log_level[leaf, columns.level_start[s] + int(x)]
+                    out[leaf] += log_level(leaves, leaf, s, int(x))
                 else:
                     out[leaf] += value_log_density(columns, leaves, leaf, s, x, find_atom(columns, s, x))
             elif region >= 0:

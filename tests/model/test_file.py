@@ -56,9 +56,12 @@ def assert_same(one: Forest, other: Forest) -> None:
     """Every array of the two models is equal bit for bit, and of the same type."""
     assert one.schema == other.schema or repr(one.schema) == repr(other.schema)  # NaN is unequal to itself
     assert one.has_background == other.has_background
-    for part in ("columns", "trees", "leaves"):
-        for name, array in getattr(one, part)._asdict().items():
-            again = getattr(getattr(other, part), name)
+    tables = ((one.columns, other.columns), (one.trees, other.trees), (one.leaves, other.leaves))
+    for table, of_other in (*tables, (one.leaves.wide, other.leaves.wide)):
+        for name, array in table._asdict().items():
+            again = getattr(of_other, name)
+            if name == "wide":
+                continue
             assert again.dtype == array.dtype, name
             assert again.shape == array.shape, name
             assert again.tobytes() == array.tobytes(), name
@@ -110,8 +113,8 @@ def test_the_file_is_plain_safetensors_without_derived_fields(tmp_path: Path) ->
         np.testing.assert_array_equal(file.get_tensor("0.leaves.a"), model.leaves.a)
         np.testing.assert_array_equal(file.get_tensor("0.trees.left_levels"), model.trees.left_levels)
     assert names == {"log_weight"} | {f"0.trees.{f}" for f in Trees._fields} | {
-        f"0.leaves.{f}" for f in model.leaves._fields if f not in DERIVED_FIELDS
-    }
+        f"0.leaves.{f}" for f in model.leaves._fields if f not in DERIVED_FIELDS and f != "wide"
+    } | {f"0.leaves.wide.{f}" for f in model.leaves.wide._fields if f not in ("place", "start")}
     assert about["format"] == 1
     assert about["parts"] == [{"kind": "forest", "has_background": True}]
     assert about["schema"] == model.schema.to_dict()
@@ -363,6 +366,65 @@ def test_each_broken_promise_of_the_leaves_is_named() -> None:
         check(model.schema, columns, model.trees, cut, model.has_background)
     with pytest.raises(ValueError, match=r"columns\.step does not agree"):
         check(model.schema, columns._replace(step=columns.step + 1), model.trees, leaves, model.has_background)
+
+
+def test_each_broken_promise_of_columns_of_many_levels_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jointforest.leaves.levels.wide.MANY_LEVELS", 2)
+    model = next(m for m in map(random_model, range(100)) if m.leaves.wide.scale.shape[1] == 2)
+    wide = model.leaves.wide
+    E, size = len(wide.own_level), np.diff(wide.start)
+
+    def broken(message: str, **fields: np.ndarray) -> None:
+        leaves = model.leaves._replace(wide=wide._replace(**fields))
+        with pytest.raises(ValueError, match=r"leaves\.wide.*" + message):
+            check(model.schema, model.columns, model.trees, leaves, model.has_background)
+
+    def changed(field: str, at: Any, value: Any) -> dict[str, np.ndarray]:
+        array = getattr(wide, field).copy()
+        array[at] = value
+        return {field: array}
+
+    check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
+    for field in ("share", "scale", "own_mass"):
+        for value in (-0.1, np.nan, np.inf):
+            broken(rf"\.{field}\[", **changed(field, -1, value))
+    for value in (-1, len(wide.share), 2**31 - 1):
+        broken(r"\.share_row\[", **changed("share_row", (0, 1), value))
+    for value in (-1, len(wide.words), 2**31 - 1, -(2**31)):
+        broken(r"\.set_at\[", **changed("set_at", (0, 0), value))
+    broken(r"\.words of set", **changed("words", wide.set_at[0, 0], np.uint64(1) << np.uint64(size[0])))
+    for at, value in ((0, 1), (-1, E - 1), (-1, E + 1), (3, -1), (3, E + 1), (3, 2**62), (3, -(2**62))):
+        broken(r"\.own_start", **changed("own_start", at, value))
+    for value in (-1, int(size.max()), 2**31 - 1, -(2**31)):
+        broken(r"\.own_level\[", **changed("own_level", 0, value))
+    first = int(np.flatnonzero(np.diff(wide.own_start) > 1)[0])
+    at = int(wide.own_start[first])
+    broken(r"\.own_level\[", **changed("own_level", at + 1, wide.own_level[at]))
+    broken(r" of categorical slot .* sum to", **changed("own_mass", 0, 0.9))
+    broken(r"\.own_mass: expected shape", own_mass=wide.own_mass[:-1])
+    broken(r"\.share: expected shape", share=np.ascontiguousarray(wide.share[:, 1:]))
+    broken(r"\.words: expected uint64", words=wide.words.astype(np.int64))
+    broken(r"\.own_start: expected shape", own_start=wide.own_start[1:])
+    broken(r"\.place", place=wide.place + 1)
+    broken(r"\.start", start=wide.start + 1)
+    broken("", share=np.zeros((0, int(wide.start[-1]))))
+
+    leaf = leaf_of_rows(model.leaves.node_start, model.leaves.node_row)
+    columns, allowed = model.columns, leaf_boxes(model.trees, model.columns)[2][leaf]
+    slots = [s for s, place in enumerate(wide.place.tolist()) if place < 0]
+    closed = [~allowed[:, columns.level_start[s] : columns.level_start[s + 1]] for s in slots]
+    t = next(t for t, of_slot in enumerate(closed) if of_slot.any())
+    row, level = np.argwhere(closed[t])[0].tolist()
+    words = np.append(wide.words, [np.uint64(1) << np.uint64(level)] * 3).astype(np.uint64)
+    at_end = changed("set_at", (row, t), len(wide.words))
+    broken("0 outside the leaf's box", words=words, **at_end, **changed("scale", (row, t), 1.0))
+
+
+def test_trees_whose_nodes_are_not_side_by_side_are_refused() -> None:
+    model = random_model(7, n_trees=2, max_depth=0, background=False)
+    with pytest.raises(ValueError, match=r"trees\.root\[1\]"):
+        trees = model.trees._replace(root=model.trees.root[::-1].copy())
+        check(model.schema, model.columns, trees, model.leaves, False)
 
 
 def test_leaf_outside_its_box_is_refused() -> None:

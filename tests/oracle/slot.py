@@ -105,5 +105,17 @@ def value_log_density(piece, x):
 
 def level_mass(model, leaf, j):
     """Masses of the levels of categorical column j in a leaf."""
-    at = model.columns.level_start[model.columns.slot[j]]
-    return [float(m) for m in model.leaves.level_mass[leaf, at : at + n_levels(model, j)]]
+    slot, leaves, n = model.columns.slot[j], model.leaves, n_levels(model, j)
+    wide, place = leaves.wide, int(leaves.wide.place[slot])
+    if place >= 0:
+        return [float(m) for m in leaves.level_mass[leaf, place : place + n]]
+    t, w = -1 - place, wide.scale.shape[1]
+    first = int(wide.start[t])
+    mass = []
+    for k in range(n):
+        word = int(wide.words[wide.set_at[leaf, t] + k // 64])
+        shared = float(wide.share[wide.share_row[leaf, t], first + k]) if word >> (k % 64) & 1 else 0.0
+        mass.append(float(wide.scale[leaf, t]) * shared)
+    for at in range(wide.own_start[leaf * w + t], wide.own_start[leaf * w + t + 1]):
+        mass[wide.own_level[at]] += float(wide.own_mass[at])
+    return mass

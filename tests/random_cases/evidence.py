@@ -10,6 +10,7 @@ from jointforest.forest.forest import Forest
 from jointforest.leaves.table import FACTORS, SUM
 from jointforest.table.evidence import Evidence
 from jointforest.table.schema import Column
+from tests.oracle.slot import level_mass
 from tests.random_cases.cells import Cell, Region, make_evidence
 from tests.random_cases.models import cell_centre, finite_part, random_cut, random_number
 
@@ -46,8 +47,8 @@ def random_point(rng: np.random.Generator, model: Forest) -> list[float]:
     for j, column in enumerate(model.schema.columns):
         s, leaf = layout.slot[j], parts[j]
         if column.is_categorical:
-            mass = leaves.level_mass[leaf, layout.level_start[s] : layout.level_start[s + 1]]
-            row.append(float(rng.choice(np.flatnonzero(mass > 0))))
+            mass = level_mass(model, int(leaf), j)
+            row.append(float(rng.choice(np.flatnonzero(mass))))
             continue
         atoms = leaves.atom_mass[leaf, layout.atom_start[s] : layout.atom_start[s + 1]]
         if rng.random() < atoms.sum():

@@ -18,6 +18,7 @@ from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import FACTORS, NORMAL, PRODUCT, STUDENT, SUM, UNIFORM, Circuits, ParameterTables
 from jointforest.table.schema import CATEGORICAL_KINDS, KINDS, Column, Schema, kernel_columns
 from jointforest.trees.nodes import Trees
+from tests.random_cases.levels import split_levels
 
 seeds = st.integers(0, 2**32 - 1)
 """Strategy over seeds."""
@@ -420,9 +421,10 @@ def finish_model(
         tree.append(t)
     table = table._replace(missing_rate=table.missing_rate[:n_leaves].copy())
     log_weight = np.log([share[t] * nodes.weight[node] for node, t in leaf_nodes])
+    narrow, wide = split_levels(rng.spawn(1)[0], layout, table.level_mass)
     leaves = make_leaves(
         layout,
-        ParameterTables(np.array(tree), log_weight, *table),
+        ParameterTables(np.array(tree), log_weight, *table._replace(level_mass=narrow), wide=wide),
         circuits=circuit_arrays(circuits, len(schema.columns)),
     )
     return Forest(schema, layout, trees, leaves, background)

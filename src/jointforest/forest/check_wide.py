@@ -61,6 +61,7 @@ def _check_lists(wide: WideLevels, size: np.ndarray, n_rows: int) -> None:
     """Each row's list of levels lies in the arrays, and rises."""
     start, level = wide.own_start, wide.own_level
     need(start[0] == 0 and start[-1] == len(level), "leaves.wide.own_start: expected 0 first, the lists' end last")
+    need_all("leaves.wide.own_start", (start >= 0) & (start <= len(level)), start, "a place in the lists")
     need_all("leaves.wide.own_start", np.diff(start, prepend=0) >= 0, start, "a place not before the one before it")
     of = np.repeat(np.tile(size, n_rows), np.diff(start))
     need_all("leaves.wide.own_level", (level >= 0) & (level < of), level, "a level of the column")

@@ -29,7 +29,7 @@ from .part import Part
 from .stored_forest import NAMES, forest_from_arrays, forest_to_arrays
 from .stored_hidden import hidden_from_arrays, hidden_names, hidden_to_arrays
 
-FORMAT = 2
+FORMAT = 1
 """Version of the format that is written; files up to this version are read."""
 
 _KEY = "jointforest"  # the only key: safetensors writes several in random order, and equal models give equal bytes

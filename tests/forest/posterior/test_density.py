@@ -251,7 +251,8 @@ def test_outside_every_box_without_a_background() -> None:
     family = np.full((1, 1), UNIFORM, dtype=np.uint8)
     bounds = (0 * one, 0 * one, -2 * one, 2 * one)
     leaves = make_leaves(
-        model.columns, ParameterTables(v.tree, v.log_weight, family, *bounds, v.atom_mass, v.level_mass, v.missing_rate)
+        model.columns,
+        ParameterTables(v.tree, v.log_weight, family, *bounds, v.atom_mass, v.level_mass, v.missing_rate, v.wide),
     )
     model = replace(model, leaves=leaves)
     inside, outside = -math.log(4.0), -math.inf

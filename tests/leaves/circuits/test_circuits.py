@@ -265,12 +265,19 @@ def test_rows_of_a_circuit_that_nobody_reads_change_nothing() -> None:
     spoilt = {name: getattr(leaves, name).copy() for name in ("a", "b", "log_norm", "log_rest")}
     for array in spoilt.values():
         array[unread[:, numeric]] = math.nan
-    mass, log_level = leaves.level_mass.copy(), leaves.log_level.copy()
+    mass, log_level, scale = leaves.level_mass.copy(), leaves.log_level.copy(), leaves.wide.scale.copy()
     for j in np.flatnonzero(model.columns.is_categorical):
         s = model.columns.slot[j]
-        at = slice(model.columns.level_start[s], model.columns.level_start[s + 1])
+        place = int(leaves.wide.place[s])
+        if place < 0:
+            scale[unread[:, j], -1 - place] = math.nan
+            continue
+        at = slice(place, place + len(model.schema.columns[j].levels))
         mass[unread[:, j], at] = log_level[unread[:, j], at] = math.nan
-    other = dataclasses.replace(model, leaves=leaves._replace(**spoilt, level_mass=mass, log_level=log_level))
+    other = dataclasses.replace(
+        model,
+        leaves=leaves._replace(**spoilt, level_mass=mass, log_level=log_level, wide=leaves.wide._replace(scale=scale)),
+    )
     evidence = random_evidence(model, 8, 20)
     np.testing.assert_array_equal(log_density(model, evidence), log_density(other, evidence))
     np.testing.assert_array_equal(impute(model, evidence), impute(other, evidence))

@@ -157,7 +157,10 @@ def moved(model: Forest, seed: int) -> Forest:
     weight = np.exp(leaves.log_weight) * rng.gamma(2.0, size=len(leaves.log_weight))
     share = np.bincount(tree, np.exp(leaves.log_weight)) / np.bincount(tree, weight)
     level = leaves.level_mass * rng.gamma(2.0, size=leaves.level_mass.shape)
-    for first, last in zip(model.columns.level_start[:-1], model.columns.level_start[1:], strict=True):
+    for slot, first in enumerate(leaves.wide.place.tolist()):
+        if first < 0:  # a column of many levels keeps its masses
+            continue
+        last = first + int(model.columns.level_start[slot + 1] - model.columns.level_start[slot])
         level[:, first:last] /= np.maximum(level[:, first:last].sum(axis=1, keepdims=True), 1e-300)
     with np.errstate(divide="ignore"):
         new = leaves._replace(log_weight=np.log(weight * share[tree]), level_mass=level, log_level=np.log(level))
@@ -276,7 +279,7 @@ def remade(model: Forest) -> Forest:
     from jointforest.leaves.derived import make_leaves
 
     x = model.leaves
-    args = (x.tree, x.log_weight, x.family, x.a, x.b, x.lo, x.hi, x.atom_mass, x.level_mass, x.missing_rate)
+    args = (x.tree, x.log_weight, x.family, x.a, x.b, x.lo, x.hi, x.atom_mass, x.level_mass, x.missing_rate, x.wide)
     return Forest(
         model.schema,
         model.columns,

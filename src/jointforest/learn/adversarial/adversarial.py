@@ -233,16 +233,17 @@ class AdversarialForest(TableLearner):
             return of_part(chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs))
         grown = self._grow(rows, weight, seed)
         cells = prepare(rows.columns, rows.X)
-        model, quantile = self._densities(rows, cells, grown.filled), None
+        model, quantile = None, None
         if self.leaf == "auto":
-            settings = self._leaf_settings()
+            model, settings = self._densities(rows, cells, grown.filled), self._leaf_settings()
             quantile = quantile_slots(rows, cells, grown.filled, settings, model, weight, seed, self.n_jobs)
-            model = self._densities(rows, cells, grown.filled, quantile) if quantile.any() else model
-        if grown.in_bag is not None:
-            in_bag = self._densities(rows, cells, grown.in_bag, quantile)
+            model = None if quantile.any() else model
+        if grown.in_bag is not None:  # before the model, where that is to come: two forests take twice the memory
             evidence = build(rows.schema, encode(rows.schema, frame)[0])
+            in_bag = self._densities(rows, cells, grown.in_bag, quantile)
             self.oob_log_density_ = _oob_log_density(in_bag, evidence, grown.drawn, self.n_jobs)
-        return of_forest(model)
+            del in_bag
+        return of_forest(self._densities(rows, cells, grown.filled, quantile) if model is None else model)
 
     def _grow(self, rows: Rows, weight: np.ndarray | None, seed: int) -> _Grown:
         """The generator of the last round, pruned, and where the rows end in it."""
