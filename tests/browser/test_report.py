@@ -17,6 +17,7 @@ from jointforest.explore.known import ImpossibleEvidence
 from jointforest.explore.subject import Subject
 from jointforest.report.embed import Embedded, embedded
 
+from ..explore import tables as hard
 from . import tables
 from .face import Face
 from .test_numbers import percent
@@ -38,6 +39,9 @@ def reports(tmp_path_factory: pytest.TempPathFactory, penguins: Any, mixed: Any)
         target = joint.columns[0]
         joint.report(path, rows, holdout=rows.head(50), target=target, examples=3, title=f"{name}.joint")
         found[name] = path, embedded(Subject(joint, f"{name}.joint"))
+    path = tmp_path_factory.mktemp("report") / "hard.html"
+    hard.hidden().report(path, title="hard.joint")
+    found["hard"] = path, embedded(Subject(hard.hidden(), "hard.joint"))
     return found
 
 
@@ -105,7 +109,7 @@ def pieces(subject: Subject) -> list[list[dict[str, Any]]]:
     return found + others
 
 
-@pytest.mark.parametrize("name", ["penguins", "mixed"])
+@pytest.mark.parametrize("name", ["penguins", "mixed", "hard"])
 def test_its_answers_are_pythons(opened: Callable[..., Page], reports: Any, name: str) -> None:
     page, subject = opened(name), reports[name][1].subject
     for evidence in pieces(subject):

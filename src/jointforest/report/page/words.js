@@ -39,15 +39,28 @@ function sayLevels(places, levels, name) {
 
 const value = (level) => (typeof level === "string" ? `'${level.replaceAll("'", "''")}'` : String(level));
 
-/** A date as 2024-03-01, with the time of day where it has one. */
+/** A date as 2024-03-01, with the time of day where it has one, and its offset where a clock shows that time twice. */
 function moment(x, zone) {
-  const options = { timeZone: zone ?? "UTC", hourCycle: "h23" };
-  for (const part of ["year", "month", "day", "hour", "minute", "second"])
-    options[part] = part === "year" ? "numeric" : "2-digit";
+  const { day, clock, offset } = local(x, zone ?? "UTC");
+  const isTwice = [-3.6e6, -1.8e6, 1.8e6, 3.6e6].some((step) => {
+    const other = local(x + step, zone ?? "UTC");
+    return other.day === day && other.clock === clock;
+  });
+  if (isTwice) return `${day} ${clock}${offset}`;
+  if (clock === "00:00:00") return day;
+  return `${day} ${clock.replace(/:00$/, "")}`;
+}
+
+/** What calendars and clocks of a zone show. */
+function local(x, timeZone) {
+  const options = { timeZone, hourCycle: "h23", year: "numeric", timeZoneName: "longOffset" };
+  for (const part of ["month", "day", "hour", "minute", "second"]) options[part] = "2-digit";
   const parts = Object.fromEntries(
     new Intl.DateTimeFormat("en-GB", options).formatToParts(x).map((part) => [part.type, part.value]),
   );
-  const day = `${parts.year.padStart(4, "0")}-${parts.month}-${parts.day}`;
-  const seconds = parts.second === "00" ? "" : `:${parts.second}`;
-  return seconds || `${parts.hour}:${parts.minute}` !== "00:00" ? `${day} ${parts.hour}:${parts.minute}${seconds}` : day;
+  return {
+    day: `${parts.year.padStart(4, "0")}-${parts.month}-${parts.day}`,
+    clock: `${parts.hour}:${parts.minute}:${parts.second}`,
+    offset: parts.timeZoneName.replace("GMT", "") || "+00:00",
+  };
 }
