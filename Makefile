@@ -18,7 +18,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[cli,pandas]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,explore,pandas,report]'
 	@touch $@
 
 $(TEST_STAMP): pyproject.toml | $(BIN)/python

@@ -5,6 +5,8 @@ Run it with ``make demo``, or ``python examples/demo.py`` where jointforest and 
 
 from __future__ import annotations
 
+import shlex
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ import numpy as np
 import jointforest as jf
 
 STARTED = time.perf_counter()
+EXPLORE = "import jointforest as jf; jf.AdversarialForest().fit(jf.datasets.load_penguins()).joint_.explore().wait()"
 
 
 @contextmanager
@@ -86,6 +89,12 @@ def main() -> None:
         again = jf.load(path)
         same = np.array_equal(again.log_density(penguins), log_density)
         show(f"{path.stat().st_size / 1024:.0f} KiB; the same answers: {'yes' if same else 'NO'}")
+
+    with chapter("Look at it: a page that answers clicks"):
+        joint.report("penguins.html", penguins, target="species", examples=3, title="penguins")
+        show("penguins.html: open it in a browser, from disk; no network is needed.")
+        show("The live page, with all answers of the joint:")
+        show(f"{Path(sys.executable).parent / 'python'} -c {shlex.quote(EXPLORE)}")
 
     print(f"\nThe whole tour took {time.perf_counter() - STARTED:.1f} s.")
 
