@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Page
 
 import jointforest as jf
 from jointforest.explore import answers
-from jointforest.explore.known import ImpossibleEvidence
+from jointforest.explore.state import ImpossibleEvidence
 from jointforest.explore.subject import Subject
 from jointforest.report.embed import Embedded, embedded
 

@@ -13,7 +13,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.explore import answers
-from jointforest.explore.known import ImpossibleEvidence
+from jointforest.explore.state import ImpossibleEvidence
 from jointforest.explore.subject import Subject
 from jointforest.queries.column.distribution import cdf
 
@@ -202,10 +202,11 @@ def test_some_columns_alone() -> None:
         [{"column": 0, "missing": True}],
         [{"column": 2, "text": "age > 40 and age < 30"}],
         [{"column": 2, "low": 40.2, "high": 40.4}],
+        [{"column": 8, "levels": [0]}, {"column": 8, "levels": [1]}],
     ],
 )
 def test_impossible_evidence(said: list[dict[str, Any]]) -> None:
-    with pytest.raises(ImpossibleEvidence, match="the evidence has probability 0"):
+    with pytest.raises(ImpossibleEvidence, match="evidence has probability 0"):
         answers.posterior(subject("forest"), {"evidence": said})
 
 

@@ -19,15 +19,11 @@ from ..table.build_evidence import build
 from ..table.conditions import has_soft
 from ..table.evidence import Evidence
 from ..table.missing import without_missing
-from .state import read_evidence, sentence, tidied
+from .state import ImpossibleEvidence, read_evidence, sentence, tidied
 from .subject import Subject
 
 MODELS = 4
 """Models given which cells are missing that are kept, with the tables they have made."""
-
-
-class ImpossibleEvidence(ValueError):
-    """Evidence of probability 0."""
 
 
 class Known:

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from . import answers, one_row, panels
-from .known import ImpossibleEvidence
+from .state import ImpossibleEvidence
 from .subject import Subject
 
 HOST = "127.0.0.1"

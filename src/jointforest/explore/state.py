@@ -25,6 +25,10 @@ _CLOSED: dict[tuple[bool, bool], Closed] = {
 }
 
 
+class ImpossibleEvidence(ValueError):
+    """Evidence of probability 0."""
+
+
 def read_evidence(schema: Schema, said: Any) -> Conditions:
     """Conditions of what the page says: a list of conditions, each of one column, or ``{"text": sentence}``.
 
@@ -145,7 +149,7 @@ def _of_levels(column: Column, said: Any) -> Any:
         raise ValueError(f"column {column.name!r}: levels: expected a list of places, got {type(said).__name__}")
     places = sorted({place_of(k, len(column.levels), f"column {column.name!r}: levels") for k in said})
     if not places:
-        raise ValueError(f"column {column.name!r}: no level is left, so that the evidence has probability 0")
+        raise ImpossibleEvidence(f"column {column.name!r}: no level is left, so that the evidence has probability 0")
     return level_set(column, places)
 
 
