@@ -37,7 +37,7 @@ def kolmogorov(joint: jf.Joint, cells: pd.Series) -> float:
 @pytest.fixture(scope="module")
 def learned() -> tuple[pd.DataFrame, jf.Joint, jf.Joint]:
     frame = skewed(1_200, 0)
-    joint = jf.AdversarialForest(5, min_samples_leaf=20, random_state=0).fit(frame).joint_
+    joint = jf.AdversarialForest(5, min_samples_leaf=20, leaf="normal", random_state=0).fit(frame).joint_
     return frame, joint, joint.rake(frame)
 
 

@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import jointforest as jf
+from jointforest.learn.generative import tuning
 
 
-def table(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """A skewed column of 40 levels, six others of four, and a number, which alone tells the class."""
-    rng = np.random.default_rng(seed)
+def table() -> tuple[pd.DataFrame, np.ndarray]:
+    """A skewed column of 40 levels, and a number that tells the class."""
+    rng = np.random.default_rng(0)
     n = 600
     share = 1.0 / np.arange(1, 41) ** 1.5
-    frame = pd.DataFrame({"many": [f"m{k:02d}" for k in rng.choice(40, n, p=share / share.sum())]})
     y = rng.integers(2, size=n)
-    for j in range(6):
-        frame[f"x{j}"] = [f"v{k}" for k in rng.integers(4, size=n)]
-    frame["number"] = rng.normal(size=n) + 2 * y
-    return frame, y
+    levels = [f"m{k:02d}" for k in rng.choice(40, n, p=share / share.sum())]
+    return pd.DataFrame({"many": levels, "number": rng.normal(size=n) + 2 * y}), y
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_chance_does_not_choose_what_bends_marginals(seed: int) -> None:
-    frame, y = table(seed)
-    joint = jf.GenerativeForestClassifier(20, random_state=seed).fit(frame, y).joint_
+def bent(forest: jf.GenerativeForestClassifier) -> float:
+    """Total variation of the column of levels, the rows' and the joint's."""
+    frame, y = table()
     rows = frame["many"].value_counts(normalize=True)
-    found = pd.Series(joint.marginal("many").proba()).reindex(rows.index)
-    assert 0.5 * np.abs(found - rows).sum() < 0.05
+    found = pd.Series(forest.fit(frame, y).joint_.marginal("many").proba()).reindex(rows.index)
+    return float(0.5 * np.abs(found - rows).sum())
+
+
+@pytest.mark.parametrize(("sigmas", "is_bent"), [(-1.0, False), (0.5, False), (1.5, True)])
+def test_what_bends_marginals_must_be_better_by_more_than_chance(
+    monkeypatch: pytest.MonkeyPatch, sigmas: float, is_bent: bool
+) -> None:
+    rng = np.random.default_rng(1)
+    loss, noise = rng.random(400), rng.normal(size=400)
+    noise = (noise - noise.mean()) / noise.std()
+    losses = cycle([loss, loss - sigmas / np.sqrt(400) + noise])
+    monkeypatch.setattr(tuning, "choose_beta", lambda *rest: (0.0, next(losses)))
+    forest = jf.GenerativeForestClassifier(20, min_samples_leaf=5, beta=0.0, random_state=0)
+    assert (bent(forest) > 0.15) == is_bent
 
 
 def test_the_paper_s_prior_bends_them() -> None:
-    frame, y = table(0)
-    joint = jf.GenerativeForestClassifier(20, smoothing=1.0, prior="uniform", random_state=0).fit(frame, y).joint_
-    rows = frame["many"].value_counts(normalize=True)
-    found = pd.Series(joint.marginal("many").proba()).reindex(rows.index)
-    assert 0.5 * np.abs(found - rows).sum() > 0.15
+    assert bent(jf.GenerativeForestClassifier(20, smoothing=1.0, prior="uniform", random_state=0)) > 0.15
+    assert bent(jf.GenerativeForestClassifier(20, smoothing=0.3, random_state=0)) < 0.05
