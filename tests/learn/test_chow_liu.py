@@ -54,7 +54,7 @@ def test_penguins(make: Any) -> None:
     joint = make().fit(learn).joint_
     hidden = hidden_of(joint)
     check_hidden(hidden)
-    independent = jf.AdversarialForest(n_estimators=10, random_state=0).fit(learn).joint_
+    independent = jf.AdversarialForest(n_estimators=10, leaf="normal", random_state=0).fit(learn).joint_
     assert joint.log_density(held_out).mean() > independent.log_density(held_out).mean() + 0.5
     gentoo = joint.given(species="Gentoo")
     assert gentoo.proba("island")["Biscoe"] > 0.9 and abs(gentoo.mean("flipper_length_mm") - 217) < 5

@@ -34,6 +34,8 @@ from jointforest.trees.grow_joint.split import best_split, node_statistics, spli
 from jointforest.trees.ranks import Ranks, rank
 from tests.compiled import compiled
 
+from .adversarial.test_adversarial import assert_same_joint
+
 CRITERIA = {"entropy": ENTROPY, "gini": GINI}
 
 
@@ -503,13 +505,6 @@ def make_frame(n: int = 200, missing: float = 0.0, seed: int = 0) -> pd.DataFram
 def assert_valid(joint: jf.Joint) -> None:
     model = joint.model.forest
     check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
-
-
-def assert_same_joint(one: jf.Joint, two: jf.Joint) -> None:
-    """Every array equal, bit by bit."""
-    for part in ("columns", "trees", "leaves"):
-        for a, b in zip(getattr(one.model.forest, part), getattr(two.model.forest, part), strict=True):
-            assert a.tobytes() == b.tobytes()
 
 
 def rows_of_leaves(joint: jf.Joint, n: int) -> np.ndarray:
