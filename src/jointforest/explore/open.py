@@ -30,7 +30,8 @@ class Explorer:
             from .server import HOST, App
         except ImportError as error:
             raise ImportError(_HINT) from error
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # with its protocol named, asyncio sends at once (TCP_NODELAY): else an answer takes 40 ms longer
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._socket.bind((HOST, port))
