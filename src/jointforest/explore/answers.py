@@ -31,7 +31,7 @@ def table(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "title": subject.title,
         "version": subject.version,
-        "said": _size(subject),
+        "said": size(subject.joint),
         "rows": None if subject.rows is None else len(subject.rows),
         "columns": [
             _about(column, bins) | {"can_miss": column.name in can_miss}
@@ -113,14 +113,12 @@ def _about(column: Column, bins: Bins) -> dict[str, Any]:
     return about | shown | {"step": step or None, "zone": zone}
 
 
-def _size(subject: Subject) -> str:
-    joint = subject.joint
-    sizes = [(len(subject.columns), "column"), (joint.n_trees, "tree"), (joint.n_leaves, "leaf")]
+def size(joint: Any) -> str:
+    """How large a joint is, in words."""
+    sizes = [(len(joint.columns), "column"), (joint.n_trees, "tree"), (joint.n_leaves, "leaf")]
     plural = {"column": "columns", "tree": "trees", "leaf": "leaves"}
     said = [f"{n:,} {what if n == 1 else plural[what]}" for n, what in sizes if n]
-    if joint.n_states:
-        said.append(f"up to {joint.n_states:,} hidden states a column")
-    return ", ".join(said)
+    return ", ".join(said + ([f"up to {joint.n_states:,} hidden states a column"] if joint.n_states else []))
 
 
 def _places(said: Any, d: int) -> list[int]:

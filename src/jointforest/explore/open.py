@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import socket
 import threading
@@ -49,7 +50,7 @@ class Explorer:
                 ws="none",
                 lifespan="off",
                 access_log=False,
-                log_level="error",
+                log_level="critical",  # errors are answers; questions cut off when it closes are none
                 server_header=False,
                 limit_concurrency=200,
                 timeout_keep_alive=30,
@@ -58,7 +59,7 @@ class Explorer:
         )
         self._thread = threading.Thread(target=self._serve, name="jointforest explore", daemon=True)
         self._thread.start()
-        threading.Thread(target=self._app.prepare, name="jointforest prepare", daemon=True).start()
+        threading.Thread(target=self._prepare, name="jointforest prepare", daemon=True).start()
 
     def __repr__(self) -> str:
         return f"Explorer({self.url!r})"
@@ -93,6 +94,10 @@ class Explorer:
         self._thread.join(5.0)
         self._app.close()
         self._socket.close()
+
+    def _prepare(self) -> None:
+        with contextlib.suppress(RuntimeError):  # Python ends meanwhile: no new threads
+            self._app.prepare()
 
     def _serve(self) -> None:
         self._server.run(sockets=[self._socket])

@@ -79,7 +79,7 @@ def learn_densities(
         rows, start = rows_in_leaves(arrival, first, t)
         box = tree_boxes(trees, columns, t)
         leaves = fit(rows, start, weight[t], *box)
-        if settings.leaf == "quantile" or modelled.any():
+        if modelled.any():
             return leaves, quantile_circuits(
                 columns, table, rows, start, weight[t], leaves, *box[:2], modelled, settings.quantile_epsilon
             )

@@ -1,4 +1,4 @@
-"""What was learned, in words: sizes, kinds of columns, what was compared, rules of a small tree."""
+"""What was learned, in words: kinds of columns, what was compared, rules of a small tree."""
 
 from __future__ import annotations
 
@@ -9,14 +9,6 @@ from ..explain.tree_text import tree_text
 
 MOST_LEAVES = 24
 """Leaves of a tree whose rules can be read."""
-
-
-def size(joint: Any) -> str:
-    """How large a joint is."""
-    sizes = [(len(joint.columns), "column"), (joint.n_trees, "tree"), (joint.n_leaves, "leaf")]
-    plural = {"column": "columns", "tree": "trees", "leaf": "leaves"}
-    said = [f"{n:,} {what if n == 1 else plural[what]}" for n, what in sizes if n]
-    return ", ".join(said + ([f"up to {joint.n_states:,} hidden states a column"] if joint.n_states else []))
 
 
 def facts(joint: Any) -> list[tuple[str, str]]:

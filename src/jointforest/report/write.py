@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..evaluation.fidelity import fidelity
+from ..explore.answers import size
 from ..explore.subject import Subject
 from ..ground.checks import check_number
 from .columns import columns, encoded
 from .dependence import dependence, matrix, predictors, tree
 from .embed import Embedded, embedded
-from .learned import facts, rules, size
+from .learned import facts, rules
 from .one_file import render
 from .unusual import unusual_rows
 from .wire import wire

@@ -48,7 +48,8 @@ def quantile_slots(
     few = first_trees(arrival, _TREES)
     part = np.broadcast_to(few.weight, few.leaf_of.shape).copy()
     part[:, held] = 0.0
-    tested = build(rows.schema, rows.X[held[:_TESTED]])
+    asked = held[:_TESTED]
+    tested = build(rows.schema, rows.X[asked])
     few, none = few._replace(weight=part), np.zeros_like(bent)
 
     def held_out(slots: np.ndarray) -> np.ndarray:
@@ -56,7 +57,8 @@ def quantile_slots(
         return log_density(learned, tested, n_jobs)
 
     gain = held_out(bent) - held_out(none)
-    return bent if gain.mean() >= -gain.std() / np.sqrt(len(gain)) else none
+    mean = np.average(gain, weights=None if weight is None else weight[asked])
+    return bent if mean >= -gain.std() / np.sqrt(len(gain)) else none
 
 
 def bent_slots(forest: Forest, rows: Rows, weight: np.ndarray | None, n_jobs: int | None) -> np.ndarray:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...ground.compile import entry
+from ...ground.compile import entry, kernel
 
 CENTRAL_95 = 3.92
 """Width of the central 95 % of a normal, in standard deviations: the paper's code gives a box that much of one."""
@@ -140,6 +140,20 @@ def means_and_spreads(rest, lo, hi, unit, centre, low, high, floor, pooled, spre
     return mean, spread
 
 
+@kernel
+def _count_levels(codes, rows, first, end, weight, count):
+    """Add the rows first..end-1 to the counts of their levels (K,); the weight of those without one, and of all."""
+    absent, size = 0.0, 0.0
+    for i in range(first, end):
+        r = rows[i]
+        size += weight[r]
+        if codes[r] < 0:
+            absent += weight[r]
+        else:
+            count[codes[r]] += weight[r]
+    return absent, size
+
+
 @entry
 def level_masses(codes, rows, start, weight, pseudo, prior, allowed, mass, missing):
     """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), and missing shares into
@@ -154,15 +168,7 @@ def level_masses(codes, rows, start, weight, pseudo, prior, allowed, mass, missi
     for leaf in range(n_leaves):
         for k in range(n_levels):
             mass[leaf, k] = 0.0
-        absent = 0.0
-        size = 0.0
-        for i in range(start[leaf], start[leaf + 1]):
-            r = rows[i]
-            size += weight[r]
-            if codes[r] < 0:
-                absent += weight[r]
-            else:
-                mass[leaf, codes[r]] += weight[r]
+        absent, size = _count_levels(codes, rows, start[leaf], start[leaf + 1], weight, mass[leaf])
         total = 0.0
         for k in range(n_levels):
             mass[leaf, k] = mass[leaf, k] + pseudo * prior[k] if allowed[leaf, k] else 0.0
@@ -186,15 +192,8 @@ def wide_level_masses(codes, rows, start, weight, pseudo, prior, allowed, scale,
     n_listed, count = 0, np.zeros(prior.shape[0], np.float64)
     leaf_of, level_of, mass = listed
     for leaf in range(start.shape[0] - 1):
-        absent, size, total = 0.0, 0.0, 0.0
-        for i in range(start[leaf], start[leaf + 1]):
-            r = rows[i]
-            size += weight[r]
-            if codes[r] < 0:
-                absent += weight[r]
-            else:
-                count[codes[r]] += weight[r]
-        first, shared = n_listed, 0.0
+        absent, size = _count_levels(codes, rows, start[leaf], start[leaf + 1], weight, count)
+        first, shared, total = n_listed, 0.0, 0.0
         for k in range(prior.shape[0]):
             if allowed[leaf, k]:
                 shared += prior[k]
