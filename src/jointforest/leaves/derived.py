@@ -14,6 +14,13 @@ from .table import Circuits, Leaves, ParameterTables
 _CHUNK = 4096
 
 
+def table_bytes(columns: Columns, n_rows: int) -> int:
+    """Bytes of the parameter tables of leaves with so many parameter rows, about."""
+    where = layout(columns)
+    numbers = 6 * len(columns.step) + 2 * len(columns.atom_value) + 2 * len(where.narrow) + 3 * len(where.slots)
+    return 8 * n_rows * numbers
+
+
 def make_leaves(columns: Columns, tables: ParameterTables, circuits: Circuits | None = None) -> Leaves:
     """Leaves from their parameters: contiguous arrays of the right types, and the derived fields.
 

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
+from jointforest.learn.adversarial import quantile_columns
+from jointforest.leaves.derived import table_bytes
 
 
 def bent(n: int) -> pd.DataFrame:
@@ -41,6 +43,15 @@ def test_normals_stay_where_nothing_is_bent() -> None:
     table = bent(2_000)[["a", "b"]]
     auto, normal = (jf.AdversarialForest(5, leaf=leaf, random_state=0).fit(table).joint_ for leaf in ("auto", "normal"))
     np.testing.assert_array_equal(auto.log_density(table), normal.log_density(table))
+
+
+def test_normals_stay_where_tables_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, settings = bent(1_000), {"n_estimators": 4, "min_samples_leaf": 20, "random_state": 0}
+    normal, auto = (jf.AdversarialForest(leaf=leaf, **settings).fit(table).joint_ for leaf in ("normal", "auto"))
+    assert auto.log_density(table).mean() > normal.log_density(table).mean()
+    monkeypatch.setattr(quantile_columns, "MOST_BYTES", table_bytes(auto.model.forest.columns, 100))
+    small = jf.AdversarialForest(**settings).fit(table).joint_
+    np.testing.assert_array_equal(small.log_density(table), normal.log_density(table))
 
 
 def test_normals_stay_where_held_out_rows_like_them_better() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...leaves.circuits.parents_kernels import parents
-from ...leaves.derived import make_leaves
+from ...leaves.derived import make_leaves, table_bytes
 from ...leaves.levels.masses import weighed
 from ...leaves.levels.wide import WideLevels, apart, layout, side_by_side
 from ...leaves.table import FACTORS, PRODUCT, SUM, ParameterTables
@@ -140,16 +140,7 @@ def _pieces(forest: Forest, evidence: Evidence, slot: int, region: int, within: 
 
 def _check_size(forest: Forest, n_rows: int) -> None:
     """Each piece of a leaf takes a whole row of the parameter tables."""
-    size = (
-        8
-        * n_rows
-        * (
-            6 * len(forest.columns.step)
-            + 2 * len(forest.columns.atom_value)
-            + 2 * forest.leaves.level_mass.shape[1]
-            + 3 * forest.leaves.wide.scale.shape[1]
-        )
-    )
+    size = table_bytes(forest.columns, n_rows)
     if size > _MOST_BYTES and n_rows > 2 * len(forest.leaves.tree):
         raise ValueError(
             f"the evidence cuts {len(forest.leaves.log_weight)} leaves into {n_rows} pieces, of {size / 2**30:.1f} GB; "

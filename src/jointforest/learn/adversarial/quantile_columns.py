@@ -7,6 +7,7 @@ import numpy as np
 from ...evaluation.marginals import kolmogorov
 from ...forest.forest import Forest
 from ...forest.posterior.density import log_density
+from ...leaves.derived import table_bytes
 from ...leaves.fit.fit import Settings, Table
 from ...model.model import of_forest
 from ...queries.rows.sampling import sample
@@ -22,6 +23,8 @@ _DRAWS = 4_000, 20_000  # fewest and most rows drawn
 _HELD_OUT = 0.25  # of the rows
 _TESTED = 2_000  # most of them that are asked
 _TREES = 10  # that they ask
+MOST_BYTES = 2**31
+"""Size that the forest's tables may have with quantile leaves, which need a row for each piece of a CDF."""
 _EPSILON = 1e-3  # weight of their background
 _FEWEST = 20  # held-out rows that can say anything
 
@@ -39,9 +42,16 @@ def quantile_slots(
     """Numeric slots of a ``forest`` of normal leaves that had better have quantile leaves: bool (p,).
 
     All that it bends, but none where held-out rows like normals better by more than a standard error: in leaves of the
-    same trees, learned from the other rows.
+    same trees, learned from the other rows; and none where tables would be larger than `MOST_BYTES`, by the first tree.
     """
     bent = bent_slots(forest, rows, weight, n_jobs)
+
+    def learned(part: Arrival, slots: np.ndarray) -> Forest:
+        return learn_densities(rows.schema, rows.columns, cells, part, settings, _EPSILON, n_jobs, quantile=slots)
+
+    if bent.any():
+        n_rows = len(learned(first_trees(arrival, 1), bent).leaves.tree) * len(arrival.trees.root)
+        bent &= table_bytes(rows.columns, n_rows) <= MOST_BYTES
     held = np.random.default_rng([seed, 4]).permutation(len(rows.X))[: int(_HELD_OUT * len(rows.X))]
     if not bent.any() or len(held) < _FEWEST:
         return bent
@@ -52,11 +62,7 @@ def quantile_slots(
     tested = build(rows.schema, rows.X[asked])
     few, none = few._replace(weight=part), np.zeros_like(bent)
 
-    def held_out(slots: np.ndarray) -> np.ndarray:
-        learned = learn_densities(rows.schema, rows.columns, cells, few, settings, _EPSILON, n_jobs, quantile=slots)
-        return log_density(learned, tested, n_jobs)
-
-    gain = held_out(bent) - held_out(none)
+    gain = log_density(learned(few, bent), tested, n_jobs) - log_density(learned(few, none), tested, n_jobs)
     mean = np.average(gain, weights=None if weight is None else weight[asked])
     return bent if mean >= -gain.std() / np.sqrt(len(gain)) else none
 
