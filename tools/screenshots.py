@@ -1,6 +1,7 @@
 """Pictures of every view of the explorer, light and dark: python tools/screenshots.py, into docs/explore/.
 
-Needs Chromium and playwright (pip install -e '.[test-browser]'). The joint is that of the penguins.
+Needs Chromium and playwright (pip install -e '.[test-browser]'). The joint is that of the penguins. Names of views make
+only these: python tools/screenshots.py row pair.
 """
 
 from __future__ import annotations
@@ -8,17 +9,20 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import sys
 from pathlib import Path
 from urllib.parse import urlencode
 
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
+from sklearn.ensemble import RandomForestClassifier
 
 import jointforest as jf
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "explore"
 EVIDENCE = "species = 'Gentoo' and body_mass_g >= 5000"
 COLOURS = 200
+NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]
 # name of the picture: width, height, evidence, panel
 VIEWS = {
     "nothing": (1280, 800, "", None),
@@ -28,6 +32,7 @@ VIEWS = {
     "why": (1280, 800, EVIDENCE, "why"),
     "pair": (1280, 800, "sex = 'MALE'", "pair"),
     "row": (1280, 800, EVIDENCE, "row"),
+    "prediction": (1280, 800, "", "row"),
     "history": (1280, 800, EVIDENCE, "history"),
     "trouble": (1280, 500, "species = 'Emperor'", None),
     "narrow": (320, 800, EVIDENCE, None),
@@ -46,15 +51,21 @@ def main() -> None:
     odd = penguins.iloc[[0]].assign(body_mass_g=6100.0)  # a small penguin, weighed wrongly
     FOLDER.mkdir(exist_ok=True)
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    with sync_playwright() as playwright, joint.explore(title="penguins.joint", browser=False) as served:
+    complete = penguins.dropna().reset_index(drop=True)
+    model = RandomForestClassifier(20, max_depth=4, random_state=0).fit(complete[NUMBERS], complete["species"])
+    served = joint.explore(title="penguins.joint", browser=False)
+    asked = joint.explore(complete, model=model, title="penguins.joint", browser=False)
+    with sync_playwright() as playwright, served, asked:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         for scheme in ("light", "dark"):
             for name, (width, height, given, panel) in VIEWS.items():
+                if sys.argv[1:] and name not in sys.argv[1:]:
+                    continue
                 page = browser.new_page(
                     viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
                 )
                 words = {"given": given} | ({"panel": panel} if panel else {})
-                page.goto(f"{served.url}#{urlencode(words)}")
+                page.goto(f"{(asked if name == 'prediction' else served).url}#{urlencode(words)}")
                 page.wait_for_selector("body[data-state=exact], body[data-state=refused]", timeout=300_000)
                 page.locator(".panel [aria-busy]").wait_for(state="detached", timeout=300_000)
                 if name == "history":
@@ -65,6 +76,11 @@ def main() -> None:
                     table = {"name": "odd.csv", "mimeType": "text/csv", "buffer": odd.to_csv(index=False).encode()}
                     page.locator("input[type=file]").set_input_files(table)
                     page.locator("tr.odd").first.wait_for(timeout=60_000)
+                if name == "prediction":
+                    for column in ("species", "bill_length_mm", "flipper_length_mm"):
+                        page.get_by_role("checkbox", name=f"{column} is known").click()
+                        page.locator(".panel [aria-busy]").wait_for(state="detached", timeout=60_000)
+                page.evaluate("scrollTo(0, 0)")
                 picture(page, name, scheme)
                 page.close()
         browser.close()

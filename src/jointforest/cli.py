@@ -219,21 +219,30 @@ def sample(
 @app.command()
 @click.argument("model")
 @click.option("--table", metavar="TABLE", help="CSV or Parquet file of rows to look at beside MODEL.")
+@click.option(
+    "--model",
+    "trained",
+    metavar="FILE",
+    help="Model of XGBoost, LightGBM or CatBoost: what it predicts of a row is shown.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of 127.0.0.1; default: any that is free.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
 @_reads
-def explore(model: str, table: str | None, port: int, no_browser: bool, source: _Input) -> None:
+def explore(model: str, table: str | None, trained: str | None, port: int, no_browser: bool, source: _Input) -> None:
     """Show MODEL in the browser: evidence by a click, and everything else follows.
 
     The page is served to this machine alone, until Ctrl+C. When another file takes MODEL's place, the page follows.
     """
     from pathlib import Path
 
+    from .ensembles.files import read_model_file
+
     follow = _Follower(model)
     joint = _load(model)
     rows = None if table is None else _read(table, source, joint)
+    ensemble = None if trained is None else read_model_file(trained)
     warnings.simplefilter("ignore", UnsupportedEvidenceWarning)  # the page says it
-    page = joint.explore(rows, title=Path(model).name, port=port, browser=not no_browser)
+    page = joint.explore(rows, model=ensemble, title=Path(model).name, port=port, browser=not no_browser)
     click.echo(page.url)
     _say("Serving this page to this machine alone; Ctrl+C ends it.")
     page.wait(lambda: follow.look(page))

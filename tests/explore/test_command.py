@@ -32,7 +32,10 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_it_prints_its_address_answers_and_ends(files: tuple[Path, Path]) -> None:
     model, rows = files
-    with command(model, "--table", rows, "--no-browser") as process:
+    trained = pytest.importorskip("xgboost").XGBRegressor(n_estimators=3).fit(frame()[["x"]], frame()["age"])
+    trained.save_model(model.with_name("m.json"))
+    own = float(trained.predict(frame()[["x"]].iloc[3:4])[0])
+    with command(model, "--table", rows, "--model", model.with_name("m.json"), "--no-browser") as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
         address, token = url.removeprefix("http://").split("/")[:2]
@@ -46,6 +49,7 @@ def test_it_prints_its_address_answers_and_ends(files: tuple[Path, Path]) -> Non
         out, err = process.communicate(timeout=60)
     assert found[0]["title"] == "a.joint" and found[0]["rows"] == 300
     assert found[1]["cells"][2]["text"] == str(frame()["age"].iloc[3]) and found[2]["supported"] is False
+    assert found[1]["prediction"]["own"] == found[1]["prediction"]["expected"] == pytest.approx([own], rel=1e-6)
     assert process.returncode == 0 and out == "" and err.count("\n") == 1 and "Ctrl+C" in err
 
 
@@ -85,6 +89,8 @@ def test_errors_are_one_line(
         for words, part in (
             ([model, "--port", port, "--no-browser"], f"port {port} of 127.0.0.1 cannot be used"),
             ([model, "--table", "none.csv", "--no-browser"], "none.csv: No such file"),
+            ([model, "--model", "none.ubj", "--no-browser"], "none.ubj: No such file"),
+            ([model, "--model", "m.pkl", "--no-browser"], "m.pkl: a pickle can run any program"),
             (["none.joint", "--no-browser"], "none.joint: No such file"),
         ):
             monkeypatch.setattr(sys, "argv", ["jointforest", "explore", *map(str, words)])

@@ -1,4 +1,4 @@
-"""One row of a table: how probable it is, and which of its cells are unlikely given the others."""
+"""One row of a table: how probable it is, which cells are unlikely given the others, what a model predicts of it."""
 
 from __future__ import annotations
 
@@ -28,20 +28,38 @@ _TINY = 1e-300
 def row(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     """A row's log-density; of each cell what was to be expected given the others, and how unlikely it is.
 
-    The row is ``cells``, texts by column, or the number ``row`` of the table beside the joint. ``unlikely`` is, in
-    nats, -log of the probability of a cell that is at least as far out: of a level as improbable, of a number as far
-    in its tail.
+    The row is ``cells``, texts by column, or the number ``row`` of the table beside the joint. Cells of the columns
+    that ``without`` names are there, but not known: what is said of all others, and the density, are without them.
+    ``unlikely`` is, in nats, -log of the probability of a cell that is at least as far out: of a level as improbable,
+    of a number as far in its tail. ``prediction`` is of `Predictor.ask`, where there is a trained model.
     """
     x = _cells(subject, body["cells"]) if "cells" in body else _of_table(subject, body.get("row"))
-    model, known = subject.joint.model, build(subject.joint.schema, x[None])
+    is_told = ~np.isnan(x) & ~_without(subject, body.get("without"))
+    model, known = subject.joint.model, build(subject.joint.schema, np.where(is_told, x, np.nan)[None])
     whole = _weighed(model, known)
     cells = []
     for j, column in enumerate(subject.columns):
-        others = known if math.isnan(x[j]) else known.without(j)
+        others = known.without(j) if is_told[j] else known
         weighed = whole if others is known else _weighed(model, others)
-        cells.append(_cell(subject, others, weighed, j, float(x[j])) | {"name": column.name})
+        about = {"name": column.name, "known": bool(is_told[j])}
+        cells.append(_cell(subject, others, weighed, j, float(x[j])) | about)
     density = float(log_density(model, known)[0])
-    return {"log_density": density if math.isfinite(density) else None, "cells": cells}
+    predictor = subject.predictor
+    return {
+        "log_density": density if math.isfinite(density) else None,
+        "cells": cells,
+        "prediction": None if predictor is None else predictor.ask(x, is_told),
+    }
+
+
+def _without(subject: Subject, said: Any) -> np.ndarray:
+    """The columns that are named, bool (d,)."""
+    if said is not None and not (isinstance(said, list) and all(isinstance(name, str) for name in said)):
+        raise ValueError(f"without: expected a list of columns' names, got {str(said)[:40]}")
+    named = np.zeros(len(subject.columns), dtype=bool)
+    for name in said or ():
+        named[subject.joint.schema.index(name)] = True
+    return named
 
 
 def _cells(subject: Subject, said: Any) -> np.ndarray:

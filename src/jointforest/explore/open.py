@@ -10,6 +10,8 @@ import webbrowser
 from collections.abc import Callable
 from typing import Any
 
+from ..ensembles.read import read_ensemble
+from ..ensembles.table import Ensemble
 from .subject import Subject
 
 _HINT = "the explorer needs starlette and uvicorn: pip install 'jointforest[explore]'"
@@ -24,7 +26,9 @@ class Explorer:
         Address of the page. It holds a secret: whoever has it, on this machine, can ask.
     """
 
-    def __init__(self, joint: Any, title: str = "joint", rows: Any = None, port: int = 0) -> None:
+    def __init__(
+        self, joint: Any, title: str = "joint", rows: Any = None, port: int = 0, trained: Ensemble | None = None
+    ) -> None:
         try:
             import uvicorn
 
@@ -42,7 +46,7 @@ class Explorer:
             raise OSError(f"port {port} of {HOST} cannot be used: {error.strerror}; give another one") from None
         number, token = self._socket.getsockname()[1], secrets.token_urlsafe(24)
         self.url = f"http://{HOST}:{number}/{token}/"
-        self._app = App(Subject(joint, title, rows), number, token)
+        self._app = App(subject_of(joint, title, rows, trained), number, token)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 self._app,
@@ -74,9 +78,15 @@ class Explorer:
         self.close()
 
     def show(self, joint: Any, title: str | None = None) -> None:
-        """Show another joint in its place; pages that are open follow at their next question."""
+        """Show another joint in its place; pages that are open follow at their next question.
+
+        Raises
+        ------
+        ValueError
+            If it lacks columns of the trained model that is shown beside it.
+        """
         old = self._app.subject
-        self._app.subject = Subject(joint, old.title if title is None else title, old.rows)
+        self._app.subject = subject_of(joint, old.title if title is None else title, old.rows, old.trained)
 
     def wait(self, look: Callable[[], None] | None = None) -> None:
         """Serve until it is closed, or interrupted from the keyboard; ``look`` is called now and then meanwhile."""
@@ -103,9 +113,25 @@ class Explorer:
         self._server.run(sockets=[self._socket])
 
 
-def explore(joint: Any, title: str = "joint", rows: Any = None, port: int = 0, browser: bool = True) -> Explorer:
+def subject_of(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> Subject:
+    """What a page shows.
+
+    Raises
+    ------
+    ValueError
+        If the joint lacks columns of the trained model.
+    """
+    subject = Subject(joint, title, rows, trained)
+    _ = subject.predictor  # so that it is said now if they do not fit
+    return subject
+
+
+def explore(
+    joint: Any, title: str = "joint", rows: Any = None, model: Any = None, port: int = 0, browser: bool = True
+) -> Explorer:
     """Serve a page that shows a joint, in a thread, and open it in the browser: see `Joint.explore`."""
-    explorer = Explorer(joint, title, rows, port)
+    trained = None if model is None else read_ensemble(model)
+    explorer = Explorer(joint, title, rows, port, trained)
     if browser:
         webbrowser.open(explorer.url)
     return explorer

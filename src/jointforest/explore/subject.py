@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..ensembles.table import Ensemble
 from ..model.file import contents
 from ..model.model import Model
 from ..queries.column.distribution import quantile
@@ -18,6 +19,7 @@ from ..queries.reshape.missing import given_missing
 from ..queries.rows.sampling import sample
 from ..table.build_evidence import build
 from ..table.schema import Column
+from .prediction import Predictor
 
 BINS = 40
 """Most bins of a column of numbers."""
@@ -71,11 +73,14 @@ class Subject:
         Name of its file.
     rows : frame, optional
         A table to look at beside the joint.
+    trained : Ensemble, optional
+        A trained model whose expected predictions are asked for.
     """
 
     joint: Any
     title: str = "joint"
     rows: Any = None
+    trained: Ensemble | None = None
 
     @cached_property
     def version(self) -> str:
@@ -90,6 +95,11 @@ class Subject:
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.joint.schema.columns
+
+    @cached_property
+    def predictor(self) -> Predictor | None:
+        """The trained model asked under the joint; None without one."""
+        return None if self.trained is None else Predictor(self.trained, self.joint.model)
 
     @cached_property
     def nothing(self) -> WeighedEvidence:

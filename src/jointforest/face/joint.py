@@ -157,7 +157,9 @@ class Joint:
         """Save to a `.joint` file: see `model.file.save_model`; `load` reads it."""
         save_model(self.model, path)
 
-    def explore(self, data: Any = None, *, title: str = "joint", port: int = 0, browser: bool = True) -> Explorer:
+    def explore(
+        self, data: Any = None, *, model: Any = None, title: str = "joint", port: int = 0, browser: bool = True
+    ) -> Explorer:
         """A page in the browser that shows the joint: evidence by a click on a picture, and everything else follows.
 
         Served to this machine alone, by a thread, until it is closed or Python ends.
@@ -166,6 +168,9 @@ class Joint:
         ----------
         data : frame, optional
             Rows to look at beside the joint.
+        model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, optional
+            What it predicts of a row is shown with the row, in expectation over the cells that are not known
+            (`ExpectedPredictor`).
         title : str
             What the page calls the joint, such as the name of its file.
         port : int
@@ -184,6 +189,8 @@ class Joint:
             Without ``pip install 'jointforest[explore]'``.
         OSError
             If the port is taken.
+        TypeError, ValueError
+            If the model is of no supported type, or takes columns that the joint does not have.
 
         Notes
         -----
@@ -197,7 +204,7 @@ class Joint:
         ...     page.url.startswith("http://127.0.0.1:")
         True
         """
-        return explore(self, title, data, port, browser)
+        return explore(self, title, data, model, port, browser)
 
     def report(
         self,

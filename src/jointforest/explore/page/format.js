@@ -5,6 +5,7 @@ const DAY = 86_400_000;
 const one = new Intl.NumberFormat(LOCALE, { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
 const tenths = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
+const five = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 5, useGrouping: "min2" });
 const compact = new Intl.NumberFormat(LOCALE, {
   notation: "compact",
   compactDisplay: "long",
@@ -52,6 +53,9 @@ const superscript = (n) =>
   String(n)
     .replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)])
     .replace("-", "⁻");
+
+/** A number of no column that is known here, with five digits. */
+export const number = (x) => minus(five.format(x));
 
 /** Bits with two digits. */
 export function bits(amount) {

@@ -4,6 +4,7 @@ import { readCsv } from "./csv.js";
 import { el, say } from "./dom.js";
 import { count, oneIn } from "./format.js";
 import { fill } from "./fill.js";
+import { predictionOf } from "./prediction.js";
 
 const MISSING = new Set(["", "NA", "NaN", "nan", "null", "None"]);
 const ODD = -Math.log(0.02); // a cell that so few are further out than is marked
@@ -14,7 +15,7 @@ export class RowPanel {
     this.explorer = explorer;
     this.ask = newest(explorer.source);
     /** Rows of a file; without one those of the table beside the joint, if the server has it. */
-    explorer.row ??= { rows: null, count: explorer.table.rows ?? 0, at: 0, cells: null };
+    explorer.row ??= { rows: null, count: explorer.table.rows ?? 0, at: 0, cells: null, without: [] };
     this.file = el("input", { type: "file", accept: ".csv,text/csv,text/plain", onchange: () => this.#read() });
     this.number = el("span", { role: "status" });
     this.walk = el(
@@ -29,8 +30,8 @@ export class RowPanel {
       el(
         "p",
         { class: "lead" },
-        "Unlikely cells are marked, with what was expected in their place. Write in the cells, or choose a CSV file: " +
-          "it is read in this page, and only the row that you look at is asked about.",
+        "Unlikely cells are marked, with what was expected in their place. Write in the cells, untick what is not " +
+          "to be known, or choose a CSV file: it is read in this page, and only the row that you look at is asked about.",
       ),
       el(
         "p",
@@ -53,10 +54,15 @@ export class RowPanel {
 
   /** Ask about the row at hand. */
   #look(body) {
-    return fill(this.answer, this.ask("row", body), (answer) => this.#show(answer));
+    const { row, columns } = this.explorer;
+    row.without = row.without.filter((name) => columns.some((column) => column.name === name));
+    this.asked = body;
+    return fill(this.answer, this.ask("row", { ...body, without: row.without }), (answer) => this.#show(answer));
   }
 
-  #show({ log_density: log, cells }) {
+  #show({ log_density: log, cells, prediction }) {
+    const focused = document.activeElement?.dataset?.known;
+    if (focused !== undefined && this.answer.contains(document.activeElement)) queueMicrotask(() => this.#focus(focused));
     this.shown = Object.fromEntries(cells.map(({ name, text }) => [name, text]));
     const head = ["column", "value", "this far out"].map((text) => el("th", { scope: "col" }, text));
     const table = el(
@@ -66,13 +72,29 @@ export class RowPanel {
       el("tbody", {}, ...cells.map((cell) => this.#line(cell))),
     );
     return [
+      ...(prediction ? [predictionOf(prediction)] : []),
       el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "the row" }, table),
       el("p", { class: "note" }, `log-density ${log === null ? "−∞" : log.toFixed(2).replace("-", "−")}`),
     ];
   }
 
-  #line({ name, text, unlikely, expected }) {
+  /** The box of a column again, after what it was in has been made anew. */
+  #focus(name) {
+    [...this.answer.querySelectorAll("[data-known]")].find((box) => box.dataset.known === name)?.focus();
+  }
+
+  #line({ name, text, unlikely, expected, known }) {
     const isOdd = unlikely !== null && unlikely > ODD;
+    const isOut = text !== null && !known;
+    const box = el("input", {
+      type: "checkbox",
+      checked: known,
+      disabled: text === null,
+      "data-known": name,
+      "aria-label": `${name} is known`,
+      title: known ? "take this cell out" : "let this cell be known",
+      onchange: () => this.#know(name, box.checked),
+    });
     const field = el("input", {
       type: "text",
       dir: "auto",
@@ -82,17 +104,25 @@ export class RowPanel {
       "aria-label": name,
       onchange: () => this.#edit(name, field.value),
     });
-    const isExpectedSaid = expected !== null && (isOdd || text === null);
+    const isExpectedSaid = expected !== null && (isOdd || isOut || text === null);
     const bar = el("span", { class: "weight", "aria-hidden": "true" }, el("i"));
     bar.firstChild.style.width = `${Math.min(100, (100 * (unlikely ?? 0)) / (2 * ODD))}%`;
     const far = unlikely !== null && unlikely > SAID ? oneIn(Math.exp(-unlikely), -unlikely) : "";
     return el(
       "tr",
-      { class: isOdd ? "odd" : null },
-      el("th", { scope: "row", dir: "auto", title: name }, name),
+      { class: [isOdd ? "odd" : "", isOut ? "taken" : ""].join(" ").trim() || null },
+      el("th", { scope: "row", title: name }, el("span", { class: "tick-box" }, box, el("span", { dir: "auto" }, name))),
       el("td", {}, field, isExpectedSaid ? el("small", { dir: "auto" }, `expected ${expected}`) : null),
       el("td", {}, bar, el("small", {}, far)),
     );
+  }
+
+  /** Let a cell be known, or take it out: all that is said of the others is without it then. */
+  #know(name, isKnown) {
+    const { row } = this.explorer;
+    row.without = row.without.filter((other) => other !== name);
+    if (!isKnown) row.without.push(name);
+    this.#look(this.asked);
   }
 
   #edit(name, text) {
