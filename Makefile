@@ -1,5 +1,5 @@
 # make demo: a tour on a small table.  make test: everything that must pass.  make test-browser: the explorer's page in
-# Chromium.  make bench: how to measure.  make clean.
+# Chromium.  make docs: the documentation site, into build/docs/.  make bench: how to measure.  make clean.
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
@@ -7,9 +7,10 @@ BIN := $(VENV)/bin
 DEMO_STAMP := $(VENV)/.stamp-demo
 TEST_STAMP := $(VENV)/.stamp-test
 BROWSER_STAMP := $(VENV)/.stamp-test-browser
+DOCS_STAMP := $(VENV)/.stamp-docs
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 
-.PHONY: help demo check test test-browser bench clean
+.PHONY: help demo check test test-browser docs bench clean
 
 help:
 	@sed -n '1,2s/^# //p' Makefile
@@ -27,6 +28,10 @@ $(TEST_STAMP): pyproject.toml | $(BIN)/python
 
 $(BROWSER_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test-browser]'
+	@touch $@
+
+$(DOCS_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
 demo: $(DEMO_STAMP)
@@ -50,12 +55,16 @@ test-browser: $(BROWSER_STAMP)
 	$(BIN)/python -m pytest -q tests/browser
 endif
 
+docs: $(DOCS_STAMP)
+	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
+	@echo "Open build/docs/index.html."
+
 bench:
 	@echo "Each benchmark is one command; it prints a table and writes JSON to benchmarks/results/."
 	@echo "Install first: make test (or pip install -e '.[test]'), then:"
 	@for f in benchmarks/[a-z]*.py; do [ -e "$$f" ] && echo "  $(BIN)/python $$f --help"; done; true
 
 clean:
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	rm -rf build dist docs/gallery docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -f $(DEMO_STAMP) $(TEST_STAMP) $(BROWSER_STAMP)
+	rm -f $(DEMO_STAMP) $(TEST_STAMP) $(BROWSER_STAMP) $(DOCS_STAMP)

@@ -80,7 +80,7 @@ def main() -> None:
         found = {(r["file"], r["fault"]): r for r in json.loads(RESULTS.read_text())["tables"][TITLE]}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for part in ("src", "tests", "docs", "pyproject.toml", "README.md"):
+        for part in ("src", "tests", "docs", "examples", "pyproject.toml", "README.md"):
             source = HERE.parent / part
             (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / part)
         for fault in faults(files, 2 if options.quick else options.faults, options.seed):

@@ -1,4 +1,4 @@
-"""Run the README's tour on Adult: fail if an answer differs from what is printed there, or write the answers anew."""
+"""Run the tour on Adult, of docs/tour.md and README.md: fail if an answer differs from the page, or write it anew."""
 
 from __future__ import annotations
 
@@ -8,37 +8,47 @@ import re
 import sys
 from pathlib import Path
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", "docs/tour.md")
 BLOCK = re.compile(r"(?<=^```py\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 
 
 def main() -> None:
-    """Run the blocks marked ``py`` as doctests, in order, sharing their names."""
+    """Run the pages' tours."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with adult_train.parquet")
-    parser.add_argument("--write", action="store_true", help="write the answers into README.md")
+    parser.add_argument("--write", action="store_true", help="write the answers into the pages")
     options = parser.parse_args()
-    names: dict[str, object] = {"DATA": options.data}
+    differ = sum(check(page, options.data, options.write) for page in PAGES)
+    print(f"{differ} answers {'written' if options.write else 'differ'}")
+    sys.exit(0 if options.write or not differ else 1)
+
+
+def check(page: str, data: Path, write: bool) -> int:
+    """Run a page's blocks marked ``py`` as doctests, in order, sharing their names: how many answers differ."""
+    names: dict[str, object] = {"DATA": data}
     differ = 0
 
     def run(match: re.Match[str]) -> str:
         nonlocal differ
-        test = doctest.DocTestParser().get_doctest(match.group(1), {}, "README", "README.md", 0)
+        test = doctest.DocTestParser().get_doctest(match.group(1), {}, page, page, 0)
         test.globs = names
         answers: list[str] = []
         Recorder(answers).run(test, out=lambda _: None, clear_globs=False)
-        differ += sum(a != e.want for a, e in zip(answers, test.examples, strict=True))
         parts = []
         for example, answer in zip(test.examples, answers, strict=True):
+            differ += answer != example.want
+            if answer != example.want and not write:
+                print(f"{page}: {example.source}is now {answer}", end="")
             lines = example.source.rstrip("\n").split("\n")
             parts.append("\n".join([">>> " + lines[0], *("... " + line for line in lines[1:])]) + "\n" + answer)
         return "".join(parts)
 
-    text = BLOCK.sub(run, README.read_text(encoding="utf-8"))
-    if options.write:
-        README.write_text(text, encoding="utf-8")
-    print(f"{differ} answers {'written' if options.write else 'differ'}")
-    sys.exit(0 if options.write or not differ else 1)
+    path = ROOT / page
+    text = BLOCK.sub(run, path.read_text(encoding="utf-8"))
+    if write:
+        path.write_text(text, encoding="utf-8")
+    return differ
 
 
 class Recorder(doctest.DocTestRunner):

@@ -110,9 +110,9 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         Fewest rows of a leaf.
     min_spread_ : float or float64 array (p,)
         Smallest spread of each numeric column, in units of the column's.
-    feature_importances_ : float64 array (n_features_in_,)
+    feature_importances_ : float64 array (p,)
         Share of each feature in what the splits take off the target's impurity (the mean over trees).
-    reference_ : float64 array (m, n_features_in_)
+    reference_ : float64 array (m, p)
         At most 500 rows of learning, drawn at random and encoded (level codes, NaN where missing): what `uncertainty`
         compares with.
     n_features_in_ : int

@@ -96,7 +96,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         Fewest rows of a leaf.
     min_spread_ : float or float64 array (p,)
         Smallest spread of each numeric column, in units of the column's.
-    feature_importances_ : float64 array (n_features_in_,)
+    feature_importances_ : float64 array (p,)
         Share of each feature in what the splits take off the target's variance (the mean over trees).
     n_features_in_ : int
     feature_names_in_ : array of str

@@ -1,0 +1,96 @@
+"""The documentation site: `make docs` builds it with Sphinx, without a network and without warnings."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import jointforest as jf
+
+ROOT = Path(__file__).resolve().parents[1]
+
+sys.modules["jointforest.datasets"] = jf.datasets  # an attribute, which autosummary takes for a module
+
+project = "jointforest"
+author = "The jointforest developers"
+version = release = jf.__version__
+copyright = author
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+
+# Pages are Markdown that the repository's web view shows, too: plain links, headings are anchors.
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+
+default_role = "obj"  # `Joint.rake` in a docstring is a link
+autosummary_generate = True
+autodoc_member_order = "groupwise"
+autodoc_typehints = "none"  # docstrings say what goes in, in words
+numpydoc_show_class_members = False  # the template of a class shows them
+
+sphinx_gallery_conf = {
+    "examples_dirs": [str(ROOT / "examples" / "gallery")],
+    "gallery_dirs": ["gallery"],
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_signature": False,
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "jointforest"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = [("chooser.js", {"defer": "defer"})]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "jointforest"},
+    "header_links_before_dropdown": 8,
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+
+# Links from docs/ to pages beside it, which the site has under another name.
+BESIDE = {
+    "../README.md": "index.md",
+    "../CONTRIBUTING.md": "contributing.md",
+    "../CHANGELOG.md": "changelog.md",
+    "../benchmarks/README.md": "benchmark_commands.md",
+}
+
+
+def link_within(app: Any, page: str, source: list[str]) -> None:
+    """Let links to pages beside docs/ stay on the site."""
+    up = "../" * page.count("/")
+    for target, here in BESIDE.items():
+        source[0] = re.sub(rf"\]\({re.escape(up + target)}(?=[#)])", f"]({up or './'}{here}", source[0])
+
+
+def write_explorer(app: Any, failure: Exception | None) -> None:
+    """Write the report of the penguins, whose cards the front page shows."""
+    if failure is None and app.builder.format == "html":
+        penguins = jf.datasets.load_penguins()
+        joint = jf.HiddenTreeForest(random_state=0).fit(penguins).joint_  # small enough to be carried as it is
+        joint.report(Path(app.outdir) / "penguins.html", penguins, target="species", examples=3, title="penguins")
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", link_within)
+    app.connect("build-finished", write_explorer)
