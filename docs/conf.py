@@ -57,6 +57,7 @@ html_copy_source = False
 html_theme_options = {
     "logo": {"text": "jointforest"},
     "header_links_before_dropdown": 8,
+    "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
