@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sphinx.errors import ExtensionError
+
 import jointforest as jf
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,6 +54,7 @@ html_title = "jointforest"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = [("chooser.js", {"defer": "defer"})]
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -91,7 +94,19 @@ def write_explorer(app: Any, failure: Exception | None) -> None:
         joint.report(Path(app.outdir) / "penguins.html", penguins, target="species", examples=3, title="penguins")
 
 
+# What a page loads, as against what it links to.
+LOADS = re.compile(r"""(?:<(?:script|img|iframe|source)[^>]*?src|<link[^>]*?href)=["']?(?:https?:)?//[^>"']*""")
+
+
+def refuse_network(app: Any, failure: Exception | None) -> None:
+    """Fail if a page would load something from another site."""
+    for path in sorted(Path(app.outdir).rglob("*.html")):
+        if found := LOADS.search(path.read_text(encoding="utf-8")):
+            raise ExtensionError(f"{path.name} loads from another site: {found.group()}")
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("source-read", link_within)
     app.connect("build-finished", write_explorer)
+    app.connect("build-finished", refuse_network)

@@ -48,6 +48,14 @@ def test_every_public_name_is_in_the_api() -> None:
     assert listed == public
 
 
+def test_the_chooser_knows_the_sections_of_its_page() -> None:
+    titles = re.findall(r"^## (.*)$", (DOCS / "which.md").read_text(encoding="utf-8"), re.MULTILINE)
+    ids = {re.sub(r"[^a-z0-9]+", "-", title.lower()) for title in titles}  # as docutils makes them
+    script = (DOCS / "_static" / "chooser.js").read_text(encoding="utf-8")
+    named = set(re.findall(r'"([a-z-]+)"', script.split("function learners")[1].split("function question")[0]))
+    assert named - {"predict", "odd", "read", "trained", "sure", "rows", "many", "few"} == ids
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
