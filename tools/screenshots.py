@@ -14,10 +14,12 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from sklearn.ensemble import RandomForestClassifier
 
 import jointforest as jf
+from jointforest.explore.notebook import heard, script
+from jointforest.explore.subject import Subject
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "explore"
 EVIDENCE = "species = 'Gentoo' and body_mass_g >= 5000"
@@ -43,6 +45,35 @@ def picture(page: Page, name: str, scheme: str) -> None:
     """Write docs/explore/NAME-SCHEME.png, with few colours so that it is small."""
     shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     shot.quantize(COLOURS, dither=Image.Dither.NONE).save(FOLDER / f"{name}-{scheme}.png", optimize=True)
+
+
+NOTEBOOK = "<body style='margin: 20px; background: {}'><div id='cell'></div></body>"
+PLAY = """
+async (text) => {
+  const view = await import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+  const hearers = [];
+  const send = async (said) => { const found = await kernel(said); hearers.forEach((hear) => hear(found)); };
+  const model = { send, on: (name, hear) => hearers.push(hear), off: () => {} };
+  view.default.render({ model, el: document.getElementById("cell") });
+}
+"""
+
+
+def notebook(browser: Browser, joint: jf.Joint, scheme: str) -> None:
+    """The page as a cell of a notebook shows it; this program plays the kernel."""
+    page = browser.new_page(viewport={"width": 1000, "height": 745}, reduced_motion="reduce")
+    subject = Subject(joint, "penguins")
+    page.expose_function("kernel", lambda said: heard(subject, said))
+    page.set_content(NOTEBOOK.format("#ffffff" if scheme == "light" else "#111111"))
+    page.evaluate(PLAY, script())
+    page.wait_for_selector(".page[data-state=exact]", timeout=300_000)
+    page.locator("jf-card[data-name=species]").get_by_text("Gentoo", exact=True).click()
+    page.get_by_role("button", name="Two columns", exact=True).click()
+    page.wait_for_selector(".page[data-state=exact]")
+    page.locator(".panel [aria-busy]").wait_for(state="detached", timeout=300_000)
+    page.mouse.move(5, 5)
+    picture(page, "notebook", scheme)
+    page.close()
 
 
 def main() -> None:
@@ -83,6 +114,8 @@ def main() -> None:
                 page.evaluate("scrollTo(0, 0)")
                 picture(page, name, scheme)
                 page.close()
+            if not sys.argv[1:] or "notebook" in sys.argv[1:]:
+                notebook(browser, joint, scheme)
         browser.close()
 
 

@@ -78,7 +78,7 @@ def new_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
 
 
 def _note(outside: list[str], url: str) -> None:
-    if not url.startswith(("http://127.0.0.1:", "blob:http://127.0.0.1:", "data:", "file://")):
+    if not url.startswith(("http://127.0.0.1:", "blob:http://127.0.0.1:", "blob:null/", "data:", "file://")):
         outside.append(url)
 
 

@@ -176,3 +176,15 @@ def test_overtaken_questions_are_dropped(face: Face) -> None:
     assert len(asked) < 200
     assert '"exact":true' in asked[-1]
     assert len(re.findall(r"[\d.]+", face.sentence)) == 2
+
+
+def test_questions_are_numbered_so_that_the_server_can_drop_overtaken_ones(face: Face) -> None:
+    asked: list[dict] = []
+    face.page.on(
+        "request", lambda request: asked.append(request.post_data_json) if "posterior" in request.url else None
+    )
+    face.drag("body_mass_g", 0.2, 0.7)
+    numbers = [body["id"] for body in asked if "id" in body]
+    assert len(numbers) > 2 and numbers == sorted(set(numbers))
+    assert len({body["page"] for body in asked if "id" in body}) == 1
+    assert all(isinstance(body["page"], str) and body["page"] for body in asked if "id" in body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ from .numbers import all_shown
 from .one_column import column_answer
 from .state import place_of, python_call, shell_command, write_evidence
 from .subject import Bins, Subject
+
+_PREPARING = threading.Lock()
 
 
 class Overtaken(Exception):
@@ -87,11 +90,12 @@ def columns_given(
 
 
 def prepare(subject: Subject) -> None:
-    """Work out what every question needs, so that the first of a page finds it."""
-    if not subject.kept:
-        table(subject, {})
-        found = columns_given(subject, Known(subject, None), list(range(len(subject.columns))), False)
-        subject.kept.update(enumerate(found))
+    """Work out what every question needs, so that the first of a page finds it; once, whoever asks meanwhile."""
+    with _PREPARING:
+        if not subject.kept:
+            table(subject, {})
+            found = columns_given(subject, Known(subject, None), list(range(len(subject.columns))), False)
+            subject.kept.update(enumerate(found))
 
 
 def _about(column: Column, bins: Bins) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from typing import Any
 
 from ..ensembles.read import read_ensemble
 from ..ensembles.table import Ensemble
-from .subject import Subject
+from .notebook import NotebookExplorer, in_notebook
+from .subject import subject_of
 
 _HINT = "the explorer needs starlette and uvicorn: pip install 'jointforest[explore]'"
 
@@ -113,25 +114,14 @@ class Explorer:
         self._server.run(sockets=[self._socket])
 
 
-def subject_of(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> Subject:
-    """What a page shows.
-
-    Raises
-    ------
-    ValueError
-        If the joint lacks columns of the trained model.
-    """
-    subject = Subject(joint, title, rows, trained)
-    _ = subject.predictor  # so that it is said now if they do not fit
-    return subject
-
-
 def explore(
-    joint: Any, title: str = "joint", rows: Any = None, model: Any = None, port: int = 0, browser: bool = True
-) -> Explorer:
-    """Serve a page that shows a joint, in a thread, and open it in the browser: see `Joint.explore`."""
+    joint: Any, title: str = "joint", rows: Any = None, model: Any = None, port: int = 0, browser: bool | None = None
+) -> Any:
+    """A page that shows a joint: live in a notebook, or served, in a thread, and opened: see `Joint.explore`."""
     trained = None if model is None else read_ensemble(model)
+    if browser is None and in_notebook():
+        return NotebookExplorer(joint, title, rows, trained)
     explorer = Explorer(joint, title, rows, port, trained)
-    if browser:
+    if browser is not False:
         webbrowser.open(explorer.url)
     return explorer

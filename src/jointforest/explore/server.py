@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import sys
-import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from . import answers, one_row, panels
-from .state import ImpossibleEvidence
+from . import answers
+from .questions import ASKS, answer
 from .subject import Subject
 
 HOST = "127.0.0.1"
@@ -54,17 +52,6 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
-}
-
-ASKS: dict[str, Callable[..., Any]] = {
-    "table": answers.table,
-    "posterior": answers.posterior,
-    "rows": panels.rows,
-    "csv": panels.csv_text,
-    "mode": panels.mode,
-    "why": panels.why,
-    "pair": panels.pair,
-    "row": one_row.row,
 }
 
 
@@ -106,7 +93,6 @@ class App:
         self._pool = ThreadPoolExecutor(WORKERS, "explore")
         self.newest: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._waiting = 0
-        self._preparing = threading.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -123,8 +109,7 @@ class App:
 
     def prepare(self) -> None:
         """Work out what all questions need, once."""
-        with self._preparing:
-            answers.prepare(self.subject)
+        answers.prepare(self.subject)
 
     def close(self) -> None:
         """Take no more questions; those that wait are dropped."""
@@ -190,24 +175,10 @@ class App:
             return page is None or self.newest.get(page, 0) <= body["id"]
 
         try:
-            if not is_wanted():
-                raise answers.Overtaken
-            self.prepare()
-            if what == "posterior":
-                return _json(200, ASKS[what](self.subject, body, is_wanted))
-            found = ASKS[what](self.subject, body)
-            return _csv(found) if isinstance(found, str) else _json(200, found)
+            status, said = answer(self.subject, what, body, is_wanted)
         except answers.Overtaken:
             return _json(200, {"id": body["id"], "overtaken": True})
-        except ImpossibleEvidence as error:
-            return _json(409, {"error": str(error), "impossible": True})
-        except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
-            return _error(400, str(error) or type(error).__name__)
-        except (MemoryError, RecursionError) as error:
-            return _error(400, f"this question takes too much: {type(error).__name__}")
-        except Exception as error:  # so that the page says what happened, and the server stays
-            print(f"explore: {what}: {type(error).__name__}: {error}", file=sys.stderr)
-            return _error(500, f"an error of the library: {type(error).__name__}: {error}")
+        return _csv(said) if isinstance(said, str) else _json(status, said)
 
 
 async def _body(request: Request) -> dict[str, Any]:

@@ -197,3 +197,16 @@ def _heaviest(nothing: WeighedEvidence, j: int, column: Column) -> np.ndarray:
     mass = masses[np.searchsorted(cuts, atoms)]
     keep = np.sort(np.argsort(-mass, kind="stable")[:ATOMS])
     return atoms[keep]
+
+
+def subject_of(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> Subject:
+    """What a page shows.
+
+    Raises
+    ------
+    ValueError
+        If the joint lacks columns of the trained model.
+    """
+    subject = Subject(joint, title, rows, trained)
+    _ = subject.predictor  # so that it is said now if they do not fit
+    return subject

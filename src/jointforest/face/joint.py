@@ -13,7 +13,7 @@ import numpy as np
 from ..explain.explanation import Explanation
 from ..explain.reverse import reverse
 from ..explain.tree_text import tree_text
-from ..explore.open import Explorer, explore
+from ..explore.open import explore
 from ..forest.part import ForestPart
 from ..forest.posterior.tree_density import tree_log_density
 from ..forest.reshape.rake import rake
@@ -158,11 +158,12 @@ class Joint:
         save_model(self.model, path)
 
     def explore(
-        self, data: Any = None, *, model: Any = None, title: str = "joint", port: int = 0, browser: bool = True
-    ) -> Explorer:
+        self, data: Any = None, *, model: Any = None, title: str = "joint", port: int = 0, browser: bool | None = None
+    ) -> Any:
         """A page in the browser that shows the joint: evidence by a click on a picture, and everything else follows.
 
-        Served to this machine alone, by a thread, until it is closed or Python ends.
+        In a notebook it is shown there, live where anywidget is installed (``pip install 'jointforest[notebook]'``).
+        Elsewhere it is served to this machine alone, by a thread, until it is closed or Python ends.
 
         Parameters
         ----------
@@ -175,13 +176,14 @@ class Joint:
             What the page calls the joint, such as the name of its file.
         port : int
             0: any that is free.
-        browser : bool
-            Whether to open the page.
+        browser : bool, optional
+            Whether to open the page in the browser, from a notebook too; False serves it and opens nothing.
 
         Returns
         -------
-        Explorer
-            With ``url``, ``close()``, ``wait()``, and ``show(joint)``, which shows another joint on the same page.
+        Explorer or NotebookExplorer
+            With ``close()`` and ``show(joint)``, which shows another joint on the same page; in the browser with
+            ``url`` and ``wait()``, too.
 
         Raises
         ------

@@ -5,18 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-EXPLORER = Path(__file__).parents[1] / "explore" / "page"
-"""Where the scripts and the style of the explorer are."""
+from ..explore.modules import IMPORT, PAGE, reached, text_of
 
 FILES = Path(__file__).parent / "page"
 """Where the report's own scripts, styles and template are."""
 _HINT = "a report needs Jinja2: pip install 'jointforest[report]'"
-_IMPORT = re.compile(r'^(import (?:[^"]*? from )?)"\./([\w.]+)";', re.MULTILINE)
 _MAIN = "report_main.js"
 
 
@@ -36,7 +33,7 @@ def render(data: Mapping[str, Any], **told: Any) -> str:
     page = Environment(
         autoescape=True, loader=FileSystemLoader(FILES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    style = _text(EXPLORER / "style.css") + _text(FILES / "report.css")
+    style = text_of(PAGE / "style.css") + text_of(FILES / "report.css")
     modules = json.dumps({"imports": {f"jf/{name}": _address(text) for name, text in _modules().items()}})
     start = f'import "jf/{_MAIN}";'
     policy = (
@@ -55,16 +52,8 @@ def render(data: Mapping[str, Any], **told: Any) -> str:
 
 def _modules() -> dict[str, str]:
     """The scripts that the first one reaches, by name; they import each other by bare names."""
-    found: dict[str, str] = {}
-    waiting = [_MAIN]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            own = FILES / name
-            text = _text(own if own.exists() else EXPLORER / name)
-            waiting += [match[2] for match in _IMPORT.finditer(text)]
-            found[name] = _IMPORT.sub(r'\1"jf/\2";', text)
-    return dict(sorted(found.items()))
+    found = reached(_MAIN, [FILES, PAGE])
+    return {name: IMPORT.sub(r'\1"jf/\2";', found[name]) for name in sorted(found)}
 
 
 def _address(script: str) -> str:
@@ -80,7 +69,3 @@ def _in_script(data: Mapping[str, Any]) -> str:
     """JSON in which nothing ends a script element, or begins a comment."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8").replace("\r\n", "\n")

@@ -1,5 +1,5 @@
 /** A bar for each level: what is known now before what was known without evidence; a list to choose from. */
-import { el, freshId, mark, say } from "./dom.js";
+import { define, el, freshId, mark, say } from "./dom.js";
 import { count, percent } from "./format.js";
 import { chooseLevel, excludeLevel, toggleLevel } from "./state.js";
 import { labelOf } from "./typed.js";
@@ -205,7 +205,7 @@ export class Bars extends HTMLElement {
     const done = new AbortController();
     const moved = (next) => {
       if (event.pointerType !== "mouse" || !next.buttons) return;
-      const under = document.elementFromPoint(next.clientX, next.clientY)?.closest("[data-level]");
+      const under = this.getRootNode().elementFromPoint(next.clientX, next.clientY)?.closest("[data-level]");
       if (!under || !this.contains(under) || Number(under.dataset.level) === over) return;
       over = Number(under.dataset.level);
       this.#say(this.#between(first, over), true);
@@ -215,7 +215,7 @@ export class Bars extends HTMLElement {
       if (last.type === "pointercancel") {
         if (over !== first) this.#say(this.#between(first, over));
       } else if (over !== first) this.#say(this.#between(first, over));
-      else if (last.target.closest?.("[data-level]") === line) this.#choose(first, way);
+      else if (last.composedPath()[0].closest?.("[data-level]") === line) this.#choose(first, way);
     };
     addEventListener("pointermove", moved, { signal: done.signal });
     addEventListener("pointerup", ended, { signal: done.signal });
@@ -235,4 +235,4 @@ export class Bars extends HTMLElement {
   }
 }
 
-customElements.define("jf-bars", Bars);
+define("jf-bars", Bars);

@@ -1,7 +1,7 @@
 /** One column: its name, what is said of it, what is known of it now. */
 import "./bars.js";
 import "./histogram.js";
-import { el, freshId, iconButton, mark, say } from "./dom.js";
+import { define, el, focusedNear, freshId, iconButton, mark, say } from "./dom.js";
 import { bits, percent, writer } from "./format.js";
 import * as icons from "./icons.js";
 import { describe, parse } from "./typed.js";
@@ -104,7 +104,7 @@ export class Card extends HTMLElement {
     if (!this.picture) this.#build();
     const { now, before, condition, live } = this.known;
     say(this.moved, now.moved >= 0.005 ? `${bits(now.moved)} bits` : "");
-    if (document.activeElement !== this.typed || !this.isTyping) this.#showCondition(condition);
+    if (focusedNear(this) !== this.typed || !this.isTyping) this.#showCondition(condition);
     this.picture.update({ ...now, prior: before.mass, priorAtoms: before.atoms, before, condition, live });
     this.#summarise(now);
     if (this.column.can_miss) {
@@ -117,7 +117,7 @@ export class Card extends HTMLElement {
     const text = describe(condition, this.column, this.write?.value);
     if (this.typed.value !== text) this.typed.value = text;
     this.typed.removeAttribute("aria-invalid");
-    if (!condition && document.activeElement === this.release) this.typed.focus({ preventScroll: true });
+    if (!condition && focusedNear(this) === this.release) this.typed.focus({ preventScroll: true });
     this.release.hidden = !condition;
   }
 
@@ -160,4 +160,4 @@ export class Card extends HTMLElement {
   }
 }
 
-customElements.define("jf-card", Card);
+define("jf-card", Card);

@@ -46,6 +46,14 @@ export function mark(node, name, value) {
   if (node.getAttribute(name) !== text) node.setAttribute(name, text);
 }
 
+/** The element that has the focus in the tree that a node is in: that of the page, or one of its own. */
+export const focusedNear = (node) => node.getRootNode().activeElement ?? null;
+
+/** Name a custom element, unless another copy of these scripts in the same page has. */
+export function define(name, kind) {
+  if (!customElements.get(name)) customElements.define(name, kind);
+}
+
 let last = 0;
 /** An id that no other element has. */
 export function freshId(prefix) {

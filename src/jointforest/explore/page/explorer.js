@@ -3,6 +3,7 @@ import "./card.js";
 import "./notice.js";
 import "./sentence.js";
 import "./toolbar.js";
+import { IN_ADDRESS } from "./address.js";
 import { Asker } from "./asker.js";
 import { el, mark } from "./dom.js";
 import { Gone, Refused } from "./errors.js";
@@ -19,19 +20,24 @@ const AGAIN = 1000; // milliseconds until a server that is gone is asked again
 /**
  * Fill a node with the page.
  * @param {HTMLElement} root
- * @param {{ask: Function}} source - who answers for the joint
+ * @param {{ask: Function}} source - who answers for the joint; it may call `changed` and `slow`, which are set here
+ * @param {object} [address] - where the view is kept
  */
-export function start(root, source) {
-  const explorer = new Explorer(root, source);
+export function start(root, source, address = IN_ADDRESS) {
+  const explorer = new Explorer(root, source, address);
   explorer.open();
   return explorer;
 }
 
 export class Explorer {
-  constructor(root, source) {
+  constructor(root, source, address) {
     this.root = root;
     this.source = source;
-    this.view = readHash(location.hash);
+    this.address = address;
+    /** By these the server knows which questions of which page are overtaken. */
+    this.page = Math.random().toString(36).slice(2);
+    this.number = 0;
+    this.view = readHash(address.read());
     this.history = new History();
     this.asker = new Asker(
       source,
@@ -57,8 +63,8 @@ export class Explorer {
     this.none = el("p", { class: "none", hidden: true }, "No column is called so.");
     this.aside = el("aside", { class: "panel", hidden: true });
     this.body = el(
-      "main",
-      {},
+      root.getRootNode() === document ? "main" : "div", // a page inside another one is not its main part
+      { class: "main" },
       this.toolbar,
       el("div", { class: "split" }, el("div", {}, this.grid, this.none), this.aside),
     );
@@ -96,9 +102,22 @@ export class Explorer {
     on("hide", ({ column }) => this.look({ hidden: toggled(this.view.hidden, this.columns[column].name) }));
     on("unhide", () => this.look({ hidden: [] }));
     on("panel", ({ name }) => this.look({ panel: name }));
-    addEventListener("keydown", (event) => this.#key(event));
-    addEventListener("hashchange", () => this.#navigated());
-    setInterval(() => this.#pulse(), PULSE);
+    root.addEventListener("keydown", (event) => this.#key(event));
+    this.life = new AbortController();
+    this.address.follow(() => this.#navigated(), { signal: this.life.signal });
+    if ("changed" in this.source) this.source.changed = () => this.#pulse();
+    else this.pulse = setInterval(() => this.#pulse(), PULSE);
+    this.source.slow = (isSlow) => this.#slow(isSlow);
+  }
+
+  /** Ask no more: the page is taken away. */
+  close() {
+    this.life.abort();
+    this.watcher.disconnect();
+    clearInterval(this.pulse);
+    clearTimeout(this.retry);
+    clearTimeout(this.rest);
+    cancelAnimationFrame(this.frame);
   }
 
   #key(event) {
@@ -139,7 +158,7 @@ export class Explorer {
     if (!this.can("text")) this.#forgetWords();
     this.title.textContent = table.title;
     this.about.textContent = table.said;
-    document.title = `${table.title} · jointforest`;
+    this.address.entitle(`${table.title} · jointforest`);
     this.watcher.disconnect();
     this.cards = this.columns.map((column, place) => {
       const card = document.createElement("jf-card");
@@ -343,6 +362,12 @@ export class Explorer {
     this.retry = setTimeout(() => this.#tryAgain(), AGAIN);
   }
 
+  /** An answer takes long: who is asked does something else, or was stopped. */
+  #slow(isSlow) {
+    if (!isSlow) return this.notice.clear("slow");
+    return this.notice.show("slow", "No answer yet: Python is busy, or was stopped. This page goes on once it answers.");
+  }
+
   async #tryAgain() {
     try {
       const table = this.table;
@@ -434,12 +459,12 @@ export class Explorer {
   #writeAddress() {
     this.view.given = this.can("text") ? (this.answer?.sentence ?? "") : "";
     const hash = writeHash(this.view);
-    if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname);
+    this.address.write(hash);
   }
 
   /** The address was changed by hand, or a link was followed. */
   #navigated() {
-    const view = readHash(location.hash);
+    const view = readHash(this.address.read());
     const isOther = view.given !== this.view.given;
     this.view = view;
     this.#look();

@@ -1,5 +1,5 @@
 /** A histogram of numbers or dates with two handles: what is known now before what was known without evidence. */
-import { el, mark, svg } from "./dom.js";
+import { define, el, mark, svg } from "./dom.js";
 import { percent, writer } from "./format.js";
 import { glide } from "./motion.js";
 import { axis, snap, snapStep, ticks } from "./scale.js";
@@ -345,4 +345,4 @@ function outline(x, heights, top) {
   return `${path}V100Z`;
 }
 
-customElements.define("jf-histogram", Histogram);
+define("jf-histogram", Histogram);

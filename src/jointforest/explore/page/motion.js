@@ -1,5 +1,7 @@
 /** What moves, and what stands still where less motion is wished for. */
 
+import { focusedNear } from "./dom.js";
+
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const LASTS = 220;
 
@@ -41,11 +43,11 @@ export function glide(draw) {
  */
 export function reorder(parent, order) {
   if (order.every((child, k) => parent.children[k] === child)) return;
-  const focused = document.activeElement;
+  const focused = focusedNear(parent);
   const shown = moves() ? order.filter((child) => child.onScreen) : [];
   const before = new Map(shown.map((child) => [child, child.getBoundingClientRect()]));
   parent.append(...order);
-  if (focused && focused !== document.body && parent.contains(focused)) focused.focus({ preventScroll: true });
+  if (focused && parent.contains(focused)) focused.focus({ preventScroll: true });
   for (const [child, was] of before) {
     const is = child.getBoundingClientRect();
     const from = `translate(${was.left - is.left}px, ${was.top - is.top}px)`;

@@ -1,15 +1,16 @@
 /** One line of news or trouble below the sentence, with something to do about it. */
-import { el } from "./dom.js";
+import { define, el } from "./dom.js";
 
 export class Notice extends HTMLElement {
   connectedCallback() {
+    if (this.id) return;
     this.id = "trouble";
     this.setAttribute("role", "status");
     this.hidden = true;
   }
 
   /**
-   * @param {"trouble"|"gone"|"news"} kind
+   * @param {"trouble"|"gone"|"news"|"slow"} kind
    * @param {string} text
    * @param {[string, () => void]|null} action - what a button says and does
    */
@@ -32,4 +33,4 @@ export class Notice extends HTMLElement {
   }
 }
 
-customElements.define("jf-notice", Notice);
+define("jf-notice", Notice);

@@ -1,7 +1,7 @@
 /** One row of a table, its unlikely cells marked; a file is read here and stays here. */
 import { newest } from "./asker.js";
 import { readCsv } from "./csv.js";
-import { el, say } from "./dom.js";
+import { el, focusedNear, say } from "./dom.js";
 import { count, oneIn } from "./format.js";
 import { fill } from "./fill.js";
 import { predictionOf } from "./prediction.js";
@@ -61,8 +61,8 @@ export class RowPanel {
   }
 
   #show({ log_density: log, cells, prediction }) {
-    const focused = document.activeElement?.dataset?.known;
-    if (focused !== undefined && this.answer.contains(document.activeElement)) queueMicrotask(() => this.#focus(focused));
+    const focused = focusedNear(this.answer)?.dataset.known;
+    if (focused !== undefined) queueMicrotask(() => this.#focus(focused));
     this.shown = Object.fromEntries(cells.map(({ name, text }) => [name, text]));
     const head = ["column", "value", "this far out"].map((text) => el("th", { scope: "col" }, text));
     const table = el(

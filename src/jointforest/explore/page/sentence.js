@@ -1,6 +1,6 @@
 /** What is known, in words that can be edited, and how probable it is. */
 import { copy } from "./clipboard.js";
-import { el, iconButton, say } from "./dom.js";
+import { define, el, iconButton, say } from "./dom.js";
 import { oneIn, percent } from "./format.js";
 import * as icons from "./icons.js";
 
@@ -9,6 +9,17 @@ const EXAMPLE = "Nothing yet. Click a bar, drag over a histogram, or write a con
 /** Says `sentence` with `detail.text`, `undo`, `redo`, `clear`. */
 export class Sentence extends HTMLElement {
   connectedCallback() {
+    addEventListener("resize", this.resized);
+    if (!this.text) this.#build();
+  }
+
+  disconnectedCallback() {
+    removeEventListener("resize", this.resized);
+  }
+
+  resized = () => this.#fit();
+
+  #build() {
     this.text = el("textarea", {
       rows: 1,
       class: "sentence",
@@ -71,7 +82,6 @@ export class Sentence extends HTMLElement {
       this.unseen,
     );
     document.fonts?.ready.then(() => this.#fit());
-    addEventListener("resize", () => this.#fit());
   }
 
   /** Leave out what the source cannot do: read a sentence, be asked by a command, be linked to. */
@@ -79,7 +89,7 @@ export class Sentence extends HTMLElement {
     this.text.readOnly = !can("text");
     if (this.text.readOnly) this.text.placeholder = "Nothing yet. Click a bar, or drag over a histogram.";
     for (const button of this.querySelectorAll("[data-copies]"))
-      button.hidden = { shell: !can("shell"), link: !can("text") }[button.dataset.copies] ?? false;
+      button.hidden = { shell: !can("shell"), link: !can("link") }[button.dataset.copies] ?? false;
   }
 
   #copyButton(what) {
@@ -202,4 +212,4 @@ function probability({ probability: p }) {
     : "below the smallest number";
 }
 
-customElements.define("jf-sentence", Sentence);
+define("jf-sentence", Sentence);

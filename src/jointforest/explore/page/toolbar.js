@@ -1,5 +1,5 @@
 /** Which cards are shown in which order, and which panel is open. */
-import { el, mark, say } from "./dom.js";
+import { define, el, mark, say } from "./dom.js";
 import { count } from "./format.js";
 
 /** Says `find` with `detail.word`, `sort` with `detail.sort`, `unhide`, `panel` with `detail.name` (null: none). */
@@ -72,4 +72,4 @@ export class Toolbar extends HTMLElement {
   }
 }
 
-customElements.define("jf-toolbar", Toolbar);
+define("jf-toolbar", Toolbar);

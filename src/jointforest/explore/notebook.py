@@ -1,0 +1,116 @@
+"""Show a joint live in a notebook: the explorer's page as a widget, whose questions come as messages."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from functools import cache
+from typing import Any
+
+from ..ensembles.table import Ensemble
+from .modules import one_script
+from .questions import ASKS, answer
+from .subject import Subject, subject_of
+
+HINT = "live where anywidget is installed: pip install 'jointforest[notebook]'"
+MOST_LETTERS = 1_000_000
+"""Longest question."""
+_NOT_HERE = {"shell", "link"}
+
+
+def in_notebook() -> bool:
+    """Whether this Python answers a notebook; IPython is not imported for that."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
+
+
+class NotebookExplorer:
+    """A joint shown live in a notebook; made by `Joint.explore`. Without anywidget it is the joint's static picture.
+
+    Attributes
+    ----------
+    widget : anywidget.AnyWidget or None
+    """
+
+    def __init__(self, joint: Any, title: str = "joint", rows: Any = None, trained: Ensemble | None = None) -> None:
+        self._subject = subject_of(joint, title, rows, trained)
+        try:
+            import anywidget
+        except ImportError:
+            self.widget = None
+        else:
+            self.widget = anywidget.AnyWidget(_esm=script())
+            self.widget.on_msg(self._heard)
+
+    def __repr__(self) -> str:
+        return f"NotebookExplorer({self._subject.joint!r})"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The widget, and beside it the joint's static picture for where no kernel runs."""
+        static = {"text/plain": repr(self), "text/html": self._subject.joint._repr_html_()}
+        if self.widget is None:
+            static["text/html"] += f'<p style="opacity:.7">{HINT}</p>'
+            return static
+        found = self.widget._repr_mimebundle_(**kwargs)
+        if isinstance(found, tuple):
+            return static | found[0], found[1]
+        return static | (found or {})
+
+    def show(self, joint: Any, title: str | None = None) -> None:
+        """Show another joint in its place.
+
+        Raises
+        ------
+        ValueError
+            If it lacks columns of the trained model that is shown beside it.
+        """
+        old = self._subject
+        self._subject = subject_of(joint, old.title if title is None else title, old.rows, old.trained)
+        if self.widget is not None:
+            self.widget.send({"kind": "changed"})
+
+    def close(self) -> None:
+        """Take the page away."""
+        if self.widget is not None:
+            self.widget.close()
+
+    def _heard(self, widget: Any, said: Any, buffers: Any) -> None:
+        """Answer a message; what is no question is not answered."""
+        found = heard(self._subject, said)
+        if found is not None:
+            widget.send(found)
+
+
+def heard(subject: Subject, said: Any) -> dict[str, Any] | None:
+    """The answer to a message of a page, itself a message; None if it is no question."""
+    if not isinstance(said, dict) or said.get("kind") != "ask":
+        return None
+    page, number, what, body = (said.get(name) for name in ("page", "number", "what", "body"))
+    is_number = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+    if not isinstance(page, str) or len(page) > 64 or not is_number:
+        return None
+    to = {"kind": "answer", "page": page, "number": number}
+    if not isinstance(what, str) or what not in ASKS:
+        return to | {"status": 404, "said": {"error": f"there is no such question; there are {', '.join(ASKS)}"}}
+    if not isinstance(body, dict) or _is_long(body):
+        text = f"a question is an object of at most {MOST_LETTERS:,} letters of JSON"
+        return to | {"status": 400, "said": {"error": text}}
+    status, found = answer(subject, what, body)
+    if what == "table" and status == 200:
+        found = found | {"can": [name for name in ("text", "link", "shell", *ASKS) if name not in _NOT_HERE]}
+    return to | {"status": status, "said": found}
+
+
+def _is_long(body: dict[str, Any]) -> bool:
+    try:
+        return len(json.dumps(body)) > MOST_LETTERS
+    except (ValueError, TypeError, RecursionError):
+        return True
+
+
+@cache
+def script() -> str:
+    """The page with all its scripts and its style, as one module of JavaScript."""
+    return one_script("widget_main.js")
