@@ -176,3 +176,45 @@ def test_slash_goes_to_the_search(face: Face) -> None:
     face.page.keyboard.press("/")
     face.page.keyboard.type("bill")
     assert face.order == ["bill_length_mm", "bill_depth_mm"]
+
+
+def test_the_map_of_two_columns_by_arrows_and_enter(face: Face) -> None:
+    face.page.get_by_role("button", name="Two columns", exact=True).click()
+    panel = face.page.get_by_role("region", name="Two columns", exact=True)
+    for which, name in (("across", "species"), ("down", "island")):
+        panel.get_by_role("combobox", name=which).select_option(label=name)
+        face.rest()
+    grid = panel.get_by_role("application")
+    grid.focus()
+    heard = panel.locator(".panel-body .unseen[role=status]")
+    assert (heard.text_content() or "").startswith("Gentoo and Biscoe: ")  # the heaviest
+    press(face, "ArrowLeft", "ArrowDown")
+    assert (heard.text_content() or "").startswith("Chinstrap and Dream: ")
+    assert panel.locator(".cursor").evaluate("node => getComputedStyle(node).visibility") == "visible"
+    press(face, "Home", "PageDown", "ArrowDown", "ArrowLeft")
+    assert (heard.text_content() or "").startswith("Adelie and Torgersen: ")
+    press(face, "Enter")
+    face.settle()
+    face.rest()
+    assert face.sentence == "species = 'Adelie' and island = 'Torgersen'"
+    focused = panel.get_by_role("application").evaluate("node => node === document.activeElement")
+    assert focused and (heard.text_content() or "") == "Adelie and Torgersen: 100%"
+
+
+def test_greater_numbers_lie_higher_in_the_map(face: Face) -> None:
+    face.page.get_by_role("button", name="Two columns", exact=True).click()
+    panel = face.page.get_by_role("region", name="Two columns", exact=True)
+    for which, name in (("across", "bill_length_mm"), ("down", "body_mass_g")):
+        panel.get_by_role("combobox", name=which).select_option(label=name)
+        face.rest()
+    panel.get_by_role("application").focus()
+    told = panel.locator(".told")
+
+    def mass() -> float:
+        return float(re.sub(r".* and ([\d.,]+) to .*", r"\1", told.text_content() or "").replace(",", ""))
+
+    before = mass()
+    press(face, "ArrowUp")
+    assert mass() > before
+    press(face, "PageDown")
+    assert mass() < before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import http.client
 import json
@@ -10,6 +11,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -401,6 +403,75 @@ def test_it_is_served_to_this_machine_alone() -> None:
                 socket.create_connection((address, port), timeout=2)
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", port), timeout=2)
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        b"",
+        b"P",
+        b"POST /ask/table HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
+        b"\r\n\r\n",
+    ],
+)
+def test_who_sends_half_a_head_is_sent_away(monkeypatch: pytest.MonkeyPatch, begin: bytes) -> None:
+    monkeypatch.setattr("jointforest.explore.patience.SECONDS", 0.3)
+    with forest().explore(browser=False) as page:
+        address, _ = page.url.removeprefix("http://").split("/")[:2]
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as link:
+            link.sendall(begin)
+            assert closed(link)
+
+
+def test_who_sends_half_a_head_after_a_whole_request_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jointforest.explore.patience.SECONDS", 0.3)
+    with forest().explore(browser=False) as page:
+        address, token = page.url.removeprefix("http://").split("/")[:2]
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as link:
+            link.sendall(f"GET /{token}/ HTTP/1.1\r\nHost: {address}\r\n\r\nGET /".encode())
+            assert b"HTTP/1.1 200" in link.recv(100_000)
+            assert closed(link)
+
+
+def test_who_sends_half_a_body_is_told_so_and_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jointforest.explore.server.SECONDS", 0.3)
+    with forest().explore(browser=False) as page:
+        address, token = page.url.removeprefix("http://").split("/")[:2]
+        host, port = address.split(":")
+        head = f"POST /{token}/ask/table HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n"
+        with socket.create_connection((host, int(port)), timeout=60) as link:
+            link.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+            assert b"408" in link.recv(100_000)
+            assert closed(link)
+
+
+def test_many_half_requests_hold_no_one_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jointforest.explore.patience.SECONDS", 0.3)
+    with forest().explore(browser=False) as page, contextlib.ExitStack() as stack:
+        address, token = page.url.removeprefix("http://").split("/")[:2]
+        host, port = address.split(":")
+        for _ in range(300):  # more than the connections that are served at a time
+            link = stack.enter_context(socket.create_connection((host, int(port)), timeout=60))
+            link.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
+        deadline, status = time.monotonic() + 60, 0
+        while status != 200 and time.monotonic() < deadline:
+            one = http.client.HTTPConnection(address, timeout=60)
+            one.request("POST", f"/{token}/ask/table", "{}", JSON)
+            status = one.getresponse().status
+            one.close()
+        assert status == 200
+
+
+def closed(link: socket.socket) -> bool:
+    """Whether the other side ends a connection: what waits is read first."""
+    try:
+        while link.recv(100_000):
+            pass
+    except ConnectionResetError:
+        return True
+    return True
 
 
 def test_two_pages_at_once_and_another_joint() -> None:

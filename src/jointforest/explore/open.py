@@ -33,6 +33,7 @@ class Explorer:
         try:
             import uvicorn
 
+            from .patience import PatientProtocol
             from .server import HOST, App
         except ImportError as error:
             raise ImportError(_HINT) from error
@@ -51,7 +52,7 @@ class Explorer:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 self._app,
-                http="h11",
+                http=PatientProtocol,
                 ws="none",
                 lifespan="off",
                 access_log=False,

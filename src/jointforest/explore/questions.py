@@ -47,7 +47,7 @@ def answer(subject: Subject, what: str, body: Mapping[str, Any], is_wanted: Call
             raise answers.Overtaken
         answers.prepare(subject)
         if what == "posterior":
-            return Answer(200, answers.posterior(subject, body, is_wanted))
+            return Answer(200, ASKS[what](subject, body, is_wanted))
         return Answer(200, ASKS[what](subject, body))
     except answers.Overtaken:
         raise

@@ -1,6 +1,6 @@
 /** The exact joint distribution of two columns given what is known, as a map of cells. */
 import { newest } from "./asker.js";
-import { el, svg } from "./dom.js";
+import { el, focusedNear, mark, say, svg } from "./dom.js";
 import { bits, percent, writer } from "./format.js";
 import { conditionOn, interval } from "./state.js";
 import { fill } from "./fill.js";
@@ -41,6 +41,7 @@ export class PairPanel {
 
   update() {
     const places = this.selects.map((label) => Number(label.lastChild.value));
+    if (places.some((place, k) => place !== this.explorer.pair?.[k])) this.at = null;
     this.explorer.pair = places;
     if (places[0] === places[1]) {
       this.map.replaceChildren(el("p", { class: "note" }, "Choose two different columns."));
@@ -71,17 +72,21 @@ export class PairPanel {
       .filter(Boolean)
       .join(", ");
     const told = el("p", { class: "note told", "aria-hidden": "true" }, "\u00a0");
-    const label = `${sides[0].name} across, ${sides[1].name} down. ${said}`;
+    const label = `${sides[0].name} across, ${sides[1].name} down. ${said}. Arrows go from cell to cell, Enter takes one.`;
     const map = svg("svg", {
       class: "map",
       viewBox: `0 0 ${sides[0].n} ${sides[1].n}`,
       preserveAspectRatio: "none",
-      role: "img",
+      role: "application",
+      "aria-roledescription": "heat map",
+      tabindex: 0,
       "aria-label": label,
     });
     mass.forEach((column, i) =>
       column.forEach((share, j) => map.append(this.#cell(sides, i, j, share, tallest, told, places))),
     );
+    const heard = el("p", { class: "unseen", role: "status" });
+    this.#addCursor(map, { sides, mass, places, told, heard });
     const marks = (side, what) =>
       el(
         "div",
@@ -89,7 +94,49 @@ export class PairPanel {
         ...side.marks.map((text) => el("span", { dir: "auto", title: text }, text)),
       );
     const grid = el("div", { class: "map-grid" }, marks(sides[1], "down"), map, el("span"), marks(sides[0], "across"));
-    return [grid, told, el("p", {}, said), this.#asTable(sides, mass)];
+    return [grid, told, heard, el("p", {}, said), this.#asTable(sides, mass)];
+  }
+
+  /** A cell that the arrows move, and what it says; it stays where it was when the map is drawn anew. */
+  #addCursor(map, { sides, mass, places, told, heard }) {
+    const cursor = svg("rect", { class: "cursor", width: 1, height: 1 });
+    map.append(cursor);
+    const [n, m] = [sides[0].n, sides[1].n];
+    const flip = (j) => (sides[1].edges ? m - 1 - j : j); // greater numbers lie higher
+    const go = (x, y) => {
+      this.at = [Math.min(n - 1, Math.max(0, x)), Math.min(m - 1, Math.max(0, y))];
+      mark(cursor, "x", this.at[0]);
+      mark(cursor, "y", this.at[1]);
+      const [i, j] = [this.at[0], flip(this.at[1])];
+      say(told, textOf(sides, i, j, mass[i][j]));
+      return told.textContent;
+    };
+    const keys = {
+      ArrowLeft: ([x, y]) => [x - 1, y],
+      ArrowRight: ([x, y]) => [x + 1, y],
+      ArrowUp: ([x, y]) => [x, y - 1],
+      ArrowDown: ([x, y]) => [x, y + 1],
+      Home: ([, y]) => [0, y],
+      End: ([, y]) => [n - 1, y],
+      PageUp: ([x]) => [x, 0],
+      PageDown: ([x]) => [x, m - 1],
+    };
+    map.addEventListener("focus", () => {
+      const heaviestCell = () => {
+        const all = mass.flatMap((column, i) => column.map((share, j) => [share, i, flip(j)]));
+        return all.reduce((best, one) => (one[0] > best[0] ? one : best)).slice(1);
+      };
+      say(heard, go(...(this.at ?? heaviestCell())));
+    });
+    map.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !this.at) return;
+      if (event.key === "Enter" || event.key === " ") this.#choose(sides, [this.at[0], flip(this.at[1])], places);
+      else if (keys[event.key]) say(heard, go(...keys[event.key](this.at)));
+      else return;
+      event.preventDefault();
+    });
+    if (this.map.contains(focusedNear(this.map)) && focusedNear(this.map).matches(".map"))
+      queueMicrotask(() => map.focus({ preventScroll: true }));
   }
 
   /** What one side of the map says: of levels those kept, of numbers the ends of bins; greater numbers lie higher. */
@@ -108,7 +155,7 @@ export class PairPanel {
     const y = sides[1].edges ? sides[1].n - 1 - j : j;
     const cell = svg("rect", { x: i, y, width: 1.02, height: 1.02, class: "cell" });
     cell.style.fillOpacity = Math.sqrt(share / tallest).toFixed(3);
-    const text = `${sides[0].text(i)} and ${sides[1].text(j)}: ${percent(share)}`;
+    const text = textOf(sides, i, j, share);
     cell.addEventListener("pointerenter", () => {
       told.textContent = text;
     });
@@ -152,6 +199,11 @@ export class PairPanel {
       ),
     );
   }
+}
+
+/** What a cell says. */
+function textOf(sides, i, j, share) {
+  return `${sides[0].text(i)} and ${sides[1].text(j)}: ${percent(share)}`;
 }
 
 /** Rows of a matrix as columns. */
