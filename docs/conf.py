@@ -51,14 +51,15 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "jointforest"
+html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = [("chooser.js", {"defer": "defer"})]
+html_js_files = [("chooser.js", {"defer": "defer"}), ("live.js", {"defer": "defer"})]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "jointforest"},
+    "logo": {"text": "jointforest", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "header_links_before_dropdown": 8,
     "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
