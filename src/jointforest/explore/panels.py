@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..explain.explain import explain
+from ..hidden.part import HiddenPart
 from ..io.answers import plain
 from ..language import parse_conditions
 from ..language.render import column_text, condition_text
+from ..model.model import Model
 from ..queries.modes.mixture_mode import model_modes
 from ..queries.rows.sampling import sample
 from ..table.schema import Column
@@ -25,7 +27,9 @@ from .subject import Subject
 MOST_ROWS, MOST_CSV_ROWS = 1_000, 100_000
 """Most rows drawn to look at, and to download."""
 BUDGET = 2_000
-"""Boxes that the search for the most probable row may cut: some seconds under wide hidden trees."""
+"""Boxes that the search for the most probable row may cut."""
+ENTRIES = 500_000
+"""With more numbers between hidden states than this, it may cut fewer boxes: the panel is to answer in two seconds."""
 LISTED = 8
 """Leaves, or states, that an explanation lists."""
 MOST_BINS = 60
@@ -54,7 +58,7 @@ def csv_text(subject: Subject, body: Mapping[str, Any]) -> str:
 def mode(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     """The most probable row that agrees with the evidence, and a bound on how much more probable another may be."""
     known = Known(subject, body.get("evidence"))
-    found = model_modes(known.model, known.evidence, 1, BUDGET)
+    found = model_modes(known.model, known.evidence, 1, budget_of(known.model))
     density, bound = float(found.log_density[0]), float(found.log_bound)
     cells = [cell_text(column, x, DIGITS) for column, x in zip(subject.columns, found.X[0].tolist(), strict=True)]
     return {
@@ -63,6 +67,13 @@ def mode(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
         "bound": bound,
         "certified": bound - density <= 1e-9 * max(1.0, abs(density)),
     }
+
+
+def budget_of(model: Model) -> int:
+    """Boxes that the search for a model's most probable row may cut, fewer the longer each takes."""
+    trees = [tree for part in model.parts if isinstance(part, HiddenPart) for tree in part.hidden.trees]
+    entries = sum(table.size for tree in trees for table in tree.transition)
+    return BUDGET if entries <= ENTRIES else BUDGET * ENTRIES // entries
 
 
 def why(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 import jointforest as jf
 from jointforest.face.joint import Joint
 from jointforest.model.model import Model
+from jointforest.queries.modes.code_problem import ascend, code_problem, log_density_of
 from jointforest.table.scale.codes import codes_of
 from jointforest.table.scale.learn import learn_scale
 from jointforest.table.scale.peaks import peaks
@@ -51,6 +52,24 @@ def test_the_mode_of_hidden_trees_is_found_and_certified(seed: int, known: dict)
     assert (np.diff(found.log_density) <= 0).all()
     loose = of.given({**INSIDE, **known}).mode(budget=0)
     assert loose.log_density[0] <= truth + 1e-9 <= loose.log_bound + 2e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_climb_until_no_single_code_is_better(seed: int) -> None:
+    """From every row of codes; compared with all rows that differ in one code."""
+    of = hidden_joint(small_table(seed), seed, n_trees=1 + seed % 3, n_states=4)
+    problem = code_problem(of.model.parts[0].hidden, of.given(INSIDE).weighed.evidence)
+    some = [np.flatnonzero(~np.isnan(value)) for value in problem.value]
+    rows = np.array(list(itertools.product(*some)))[:: 1 + seed]
+    density = log_density_of(problem, rows)
+    for row, before in zip(rows[:40], density[:40], strict=True):
+        (top,) = ascend(problem, row[None])
+        reached = float(log_density_of(problem, top[None])[0])
+        assert reached >= before - 1e-12
+        near = [np.where(np.arange(len(top)) == j, c, top) for j, codes in enumerate(some) for c in codes]
+        assert reached >= log_density_of(problem, np.array(near)).max() - 1e-9
+    tops = ascend(problem, rows)
+    assert len(np.unique(tops, axis=0)) == len(tops) < len(rows)
 
 
 @pytest.mark.parametrize("known", EVIDENCE, ids=str)

@@ -14,6 +14,9 @@ from ...hidden.tree import HiddenTree
 from ...table.evidence import Evidence
 from ...table.scale.peaks import peaks
 
+STEPS = 200
+"""Most steps of all columns at once."""
+_TINY = 1e-300
 Box = tuple[np.ndarray, ...]
 """Which codes of each column are allowed: d bool arrays (n, K_j), for n boxes at once."""
 
@@ -132,26 +135,15 @@ def log_density_of(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
 
 
 def ascend(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
-    """Rows of codes (n, d) at least as probable, of which no single column can be changed for the better."""
-    codes, n, d = codes.copy(), *codes.shape
-    for _ in range(100 * d):
-        log_joint = np.empty((n, len(problem.trees)))
-        gain = [np.zeros((n, len(value))) for value in problem.value]
-        passes = []
-        for t, tree in enumerate(problem.trees):
-            upward = up(tree, _at(problem, t, codes), n)
-            log_joint[:, t] = upward.log_probability + problem.log_weight[t]
-            passes.append((tree, upward, down(tree, upward)))
-        share = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])
-        for t, (tree, upward, downward) in enumerate(passes):
-            for j in range(d):
-                k = tree.node[j]
-                table, below = problem.table[t][k], upward.below[k]
-                assert table is not None
-                rest = (downward.outside[k] if below is None else downward.outside[k] * below) @ table
-                rest = np.broadcast_to(rest, gain[j].shape)
-                now = np.take_along_axis(rest, codes[:, [j]], axis=1)
-                gain[j] += np.where(now > 0.0, share[:, [t]] * rest / np.where(now > 0.0, now, 1.0), 0.0)
+    """Rows of codes (n, d) at least as probable, each once, of which no single column can be changed for the better.
+
+    First all columns are changed at once (expectation maximisation: each takes the code of greatest mean log share,
+    states weighed as the row says), which ends soon, then one at a time the rows that this left to be bettered.
+    """
+    codes = np.unique(_all_at_once(problem, codes), axis=0)
+    open_ = np.arange(len(codes))
+    for _ in range(100 * codes.shape[1]):
+        gain = _gains(problem, codes[open_])
         most = np.column_stack([each.max(axis=1) for each in gain])
         column = most.argmax(axis=1)
         better = np.flatnonzero(most.max(axis=1) > 1.0 + 1e-12)
@@ -159,8 +151,61 @@ def ascend(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
             break
         for j in np.unique(column[better]).tolist():
             rows = better[column[better] == j]
-            codes[rows, j] = gain[j][rows].argmax(axis=1)
+            codes[open_[rows], j] = gain[j][rows].argmax(axis=1)
+        open_ = open_[better]
+    return np.unique(codes, axis=0)
+
+
+def _all_at_once(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
+    """Rows (n, d) after steps that change all columns, none of which makes a row less probable."""
+    logs = [[None if table is None else np.log(np.maximum(table, _TINY)) for table in each] for each in problem.table]
+    codes, open_ = codes.copy(), np.arange(len(codes))
+    for _ in range(STEPS):
+        score = [np.zeros((len(open_), len(value))) for value in problem.value]
+        own = [_at(problem, t, codes[open_]) for t in range(len(problem.trees))]
+        for t, (tree, share, rest) in enumerate(_states(problem, own, len(open_))):
+            for j, k in tree.node.items():
+                states = rest[k] * own[t][k]
+                total = states.sum(axis=1, keepdims=True)
+                table = logs[t][k]
+                assert table is not None
+                score[j] += share * ((states / np.where(total > 0.0, total, 1.0)) @ table)
+        new = np.column_stack([each.argmax(axis=1) for each in score])
+        moved = np.flatnonzero((new != codes[open_]).any(axis=1))
+        if not len(moved):
+            break
+        codes[open_] = new
+        open_ = open_[moved]
     return codes
+
+
+def _gains(problem: CodeProblem, codes: np.ndarray) -> list[np.ndarray]:
+    """By what factor each code of each column, put into rows (n, d), changes their density: d arrays (n, K_j)."""
+    gain = [np.zeros((len(codes), len(value))) for value in problem.value]
+    own = [_at(problem, t, codes) for t in range(len(problem.trees))]
+    for t, (tree, share, rests) in enumerate(_states(problem, own, len(codes))):
+        for j, k in tree.node.items():
+            table = problem.table[t][k]
+            assert table is not None
+            rest = np.broadcast_to(rests[k] @ table, gain[j].shape)
+            now = np.take_along_axis(rest, codes[:, [j]], axis=1)
+            gain[j] += np.where(now > 0.0, share * rest / np.where(now > 0.0, now, 1.0), 0.0)
+    return gain
+
+
+def _states(
+    problem: CodeProblem, own: list[list[np.ndarray | None]], n: int
+) -> list[tuple[HiddenTree, np.ndarray, list[np.ndarray]]]:
+    """Each tree, its share of n rows (n, 1), and by node p(state, its other columns) but for a factor, (n, H_k)."""
+    log_joint, passes = np.empty((n, len(problem.trees))), []
+    for t, tree in enumerate(problem.trees):
+        upward = up(tree, own[t], n)
+        log_joint[:, t] = upward.log_probability + problem.log_weight[t]
+        outside = down(tree, upward).outside
+        rest = [a if b is None else a * b for a, b in zip(outside, upward.below, strict=True)]
+        passes.append((tree, rest))
+    share = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])
+    return [(tree, share[:, [t]], rest) for t, (tree, rest) in enumerate(passes)]
 
 
 def _at(problem: CodeProblem, t: int, codes: np.ndarray) -> list[np.ndarray | None]:

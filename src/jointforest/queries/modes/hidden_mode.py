@@ -16,8 +16,9 @@ from ...table.scale.codes import codes_of
 from .branch_and_bound import TOLERANCE
 from .code_problem import Box, CodeProblem, ascend, bounds, code_problem, everything, log_density_of
 
-STARTS = 32
-"""Draws from which better rows are sought."""
+STARTS = 8, 32
+"""Draws from which better rows are sought: of a small budget, and of a large one."""
+_BOXES_A_START = 60
 CUTS = 10
 """A box cut here counts as so many boxes of a forest for each tree: it takes as long."""
 _AT_ONCE = 16
@@ -35,7 +36,8 @@ def hidden_modes(hidden: HiddenTrees, evidence: Evidence, budget: int) -> tuple[
     with one_blas_thread():
         problem = code_problem(hidden, evidence)
         found = _Found(problem)
-        drawn = sample(hidden, evidence, STARTS, 0, n_jobs=1)
+        n_starts = min(max(budget // _BOXES_A_START, STARTS[0]), STARTS[1])
+        drawn = sample(hidden, evidence, n_starts, 0, n_jobs=1)
         codes = [codes_of(scale, drawn[:, j])[0] for j, scale in enumerate(hidden.scales)]
         root = everything(problem)
         starts = np.vstack([np.column_stack(codes).astype(np.int64), bounds(problem, root).star])
