@@ -34,7 +34,7 @@ from jointforest.hidden.learn.tables import Smoothing
 from jointforest.hidden.part import HiddenPart
 from jointforest.model.model import of_part
 from jointforest.table.frames import encode
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from jointforest.table.scale.codes import codes_of
 from jointforest.table.scale.learn import learn_scale
 from jointforest.table.schema import Schema

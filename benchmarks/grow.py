@@ -22,7 +22,7 @@ from sklearn.ensemble import RandomForestClassifier
 from jointforest.ground.threads import map_ordered
 from jointforest.learn.rows import draw_rows
 from jointforest.table.frames import encode
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from jointforest.table.schema import kernel_columns
 from jointforest.trees.grow.criterion_kernels import ENTROPY, GINI
 from jointforest.trees.grow.grow import GrowthSettings, grow

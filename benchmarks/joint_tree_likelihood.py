@@ -18,7 +18,7 @@ from joint_tree_speed import PINS
 from peers import peer_python, run_json
 
 from jointforest import JointTree
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 
 MIN_LEAF = (0.9, 0.4, 0.2, 0.1, 0.05, 0.01)
 MOST_DROPPED = 5  # percent

@@ -14,7 +14,7 @@ from _common import arguments, finish, mean_and_error, progress, read, timed, ve
 from jointforest.evaluation.cells import read_cells
 from jointforest.evaluation.told_apart import told_apart
 from jointforest.table.frames import decode, encode
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from jointforest.table.scale.codes import codes_of
 from jointforest.table.scale.draws import draw
 from jointforest.table.scale.learn import learn_scale

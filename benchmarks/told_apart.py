@@ -22,7 +22,7 @@ from xgboost import XGBClassifier, XGBRegressor
 import jointforest as jf
 from jointforest.evaluation.cells import read_cells
 from jointforest.evaluation.pairs import pairs, width_edges
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 
 RESULTS = HERE / "results" / "told_apart.json"
 RUNS = "Every run"

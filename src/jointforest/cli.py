@@ -162,7 +162,7 @@ def _generative(frame: Any, target: str, settings: dict[str, Any]) -> Any:
 
     from .learn.generative.classifier import GenerativeForestClassifier
     from .learn.generative.regressor import GenerativeForestRegressor
-    from .table.infer_schema import infer_schema
+    from .table.infer.infer_schema import infer_schema
 
     if target not in frame.column_names:
         raise ValueError(f"--target: there is no column {target!r}; there are {', '.join(frame.column_names)}")

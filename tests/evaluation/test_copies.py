@@ -6,7 +6,7 @@ import pytest
 from jointforest.evaluation import copies as module
 from jointforest.evaluation.cells import Cells, read_cells
 from jointforest.evaluation.copies import Ranks, copies
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from tests.evaluation.tables import columns, table
 from tests.oracle import fidelity as oracle
 

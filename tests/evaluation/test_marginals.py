@@ -7,7 +7,7 @@ from scipy.stats import ks_2samp
 
 from jointforest.evaluation.cells import read_cells
 from jointforest.evaluation.marginals import kolmogorov, marginals
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from tests.evaluation.tables import columns, table
 from tests.oracle import fidelity as oracle
 

@@ -5,7 +5,7 @@ import pytest
 
 from jointforest.evaluation.cells import Cells, read_cells
 from jointforest.evaluation.pairs import pairs, pearson, quantile_edges, width_edges
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from tests.evaluation.tables import columns, table
 from tests.oracle import fidelity as oracle
 

@@ -9,7 +9,7 @@ from xgboost import XGBClassifier
 from jointforest.evaluation import told_apart as module
 from jointforest.evaluation.cells import Cells, read_cells
 from jointforest.evaluation.told_apart import told_apart
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from tests.evaluation.tables import table
 from tests.oracle import fidelity as oracle
 

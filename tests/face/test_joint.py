@@ -20,7 +20,7 @@ from jointforest.face.joint import Joint
 from jointforest.forest.forest import Forest
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM, ParameterTables
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from jointforest.table.schema import kernel_columns
 from jointforest.trees.nodes import Trees
 from tests.wrapped import joint_of

@@ -14,7 +14,7 @@ from jointforest.hidden.hidden_trees import HiddenTrees
 from jointforest.learn.base import Rows
 from jointforest.learn.chow_liu import coded
 from jointforest.table.frames import encode
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from jointforest.table.schema import kernel_columns
 from jointforest.trees.ranks import snap
 

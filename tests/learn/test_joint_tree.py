@@ -20,7 +20,7 @@ from jointforest.learn.checks import count_rows
 from jointforest.learn.joint_tree import judging
 from jointforest.table.columns import Columns
 from jointforest.table.frames import encode
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from jointforest.trees.grow.criterion_kernels import ENTROPY, GINI
 from jointforest.trees.grow.node_table import thresholds
 from jointforest.trees.grow.rank_tree import RankTree

@@ -14,7 +14,7 @@ from jointforest.hidden.part import HiddenPart
 from jointforest.hidden.tree import HiddenTree
 from jointforest.model.model import Model
 from jointforest.table.frames import encode
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from jointforest.table.scale.learn import learn_scale
 from jointforest.table.schema import Schema
 

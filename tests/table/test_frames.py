@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal as assert_polars_equal
 from jointforest.io.datasets import load_penguins
 from jointforest.table.check_schema import schema_from_dict
 from jointforest.table.frames import decode, encode
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -493,7 +493,7 @@ def test_penguins_are_the_same_in_every_library():
 
 def test_no_frame_library_is_imported_for_an_array():
     code = (
-        "import sys, numpy as np; from jointforest.table.infer_schema import infer_schema; "
+        "import sys, numpy as np; from jointforest.table.infer.infer_schema import infer_schema; "
         "from jointforest.table.frames import encode, decode; from jointforest.table.build_evidence import build; "
         "a = np.random.rand(9, 2); s = infer_schema(a); decode(s, encode(s, a)[0]); "
         "assert not {'pandas', 'polars', 'pyarrow'} & set(sys.modules)"

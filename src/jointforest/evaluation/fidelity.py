@@ -10,7 +10,7 @@ import numpy as np
 from ..ground.checks import check
 from ..ground.random_state import seed_of
 from ..model.model import Model
-from ..table.infer_schema import infer_schema
+from ..table.infer.infer_schema import infer_schema
 from ..table.libraries import read
 from ..table.schema import Schema
 from .cells import Cells, cells_of, read_cells, read_rows, some

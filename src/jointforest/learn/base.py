@@ -16,7 +16,7 @@ from ..ground.threads import n_threads
 from ..model.model import Model
 from ..table.columns import Columns
 from ..table.frames import encode
-from ..table.infer_schema import infer_schema
+from ..table.infer.infer_schema import infer_schema
 from ..table.libraries import read
 from ..table.schema import Schema, kernel_columns
 from ..trees.ranks import snap

@@ -216,7 +216,7 @@ def judging(
     Examples
     --------
     >>> import numpy as np
-    >>> from jointforest.table.infer_schema import infer_schema
+    >>> from jointforest.table.infer.infer_schema import infer_schema
     >>> schema = infer_schema(np.array([[1.0, 2.0, 3.0]]))
     >>> judging(schema, ["x2"], None, None).astype(int).tolist()
     [[0, 0, 1], [0, 0, 1], [0, 0, 0]]

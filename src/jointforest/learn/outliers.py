@@ -18,7 +18,7 @@ from ..ground.warnings import LostPairsWarning
 from ..queries.posterior.density import log_density
 from ..queries.rows.attribution import attribution
 from ..table.frames import encode
-from ..table.infer_schema import infer_schema
+from ..table.infer.infer_schema import infer_schema
 from .adversarial.adversarial import AdversarialForest
 from .base import Learner, row_weights
 from .features import feature_schema, read_features

@@ -44,7 +44,7 @@ def encode(schema: Schema, frame: Any, ignored: Collection[str] | None = ()) -> 
 
     Examples
     --------
-    >>> from jointforest.table.infer_schema import infer_schema
+    >>> from jointforest.table.infer.infer_schema import infer_schema
     >>> schema = infer_schema(np.array([["a", 1], ["b", 2]], dtype=object))
     >>> encode(schema, np.array([["b", 1], ["c", None]], dtype=object))[0]
     array([[ 1.,  1.],

@@ -19,7 +19,7 @@ from jointforest.learn.rows import draw_rows
 from jointforest.model.model import of_forest
 from jointforest.table.evidence import Evidence
 from jointforest.table.frames import encode
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from jointforest.table.schema import Schema, kernel_columns
 from jointforest.trees.grow.rank_tree import find_leaves
 from jointforest.trees.ranks import Ranks, rank, snap

@@ -10,7 +10,7 @@ from jointforest.learn.choose.candidates import candidates, learn
 from jointforest.learn.choose.compare import Compared
 from jointforest.learn.choose.decide import decide
 from jointforest.learn.hidden_tree_forest import HiddenTreeForest
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 
 
 def compared(log_density: np.ndarray) -> list[Compared]:

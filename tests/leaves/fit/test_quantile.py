@@ -19,7 +19,7 @@ from jointforest.leaves.fit.quantile import EXTRA, column_resolution, piecewise_
 from jointforest.leaves.join import join
 from jointforest.leaves.table import FACTORS, SUM
 from jointforest.table.frames import encode
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.infer_schema import infer_schema
 from jointforest.table.schema import kernel_columns
 from jointforest.trees.nodes import Trees
 from jointforest.trees.ranks import snap

@@ -13,7 +13,7 @@ from ...leaves.fit.fit import Table, prepare
 from ...table.cells import absent
 from ...table.columns import Columns
 from ...table.frames import encode
-from ...table.infer_schema import infer_schema
+from ...table.infer.infer_schema import infer_schema
 from ...table.libraries import read
 from ...table.schema import Column, Schema, kernel_columns
 from ...trees.ranks import snap

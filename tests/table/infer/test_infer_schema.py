@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from jointforest.table.check_schema import schema_from_dict
-from jointforest.table.grids import decimal_step, find_atoms
-from jointforest.table.infer_schema import infer_schema
+from jointforest.table.infer.grids import decimal_step, find_atoms
+from jointforest.table.infer.infer_schema import infer_schema
 
 RNG = np.random.default_rng(1)
 
@@ -59,6 +59,10 @@ def test_kinds(values, kind, step):
     assert (found.kind, found.step) == (kind, step)
 
 
+def atoms(values, counts, step):
+    return find_atoms(values, counts, step, int(counts.sum()), len(values))
+
+
 def test_atoms():
     assert column(np.where(RNG.random(500) < 0.3, 0.0, RNG.normal(size=500))).atoms == (0.0,)
     heaps = np.where(RNG.random(2000) < 0.3, 40, RNG.integers(1, 99, 2000))
@@ -68,17 +72,17 @@ def test_atoms():
     assert column(RNG.integers(0, 4, 500)).atoms == (0.0, 1.0, 2.0, 3.0)
     assert column([np.pi] * 9).atoms == (np.pi,)
     # without a grid: 0.2 % of the cells, and 20 of them, where a density would repeat no value
-    assert find_atoms(np.arange(64.0), np.full(64, 19), 0.0) == ()
-    assert find_atoms(np.arange(64.0), np.full(64, 20), 0.0) == tuple(np.arange(64.0))
-    assert find_atoms(np.arange(64.0), np.full(64, 20), 1.0) == ()
+    assert atoms(np.arange(64.0), np.full(64, 19), 0.0) == ()
+    assert atoms(np.arange(64.0), np.full(64, 20), 0.0) == tuple(np.arange(64.0))
+    assert atoms(np.arange(64.0), np.full(64, 20), 1.0) == ()
     counts = np.where(np.arange(20_000) < 3, [30, 42, 50] + [0] * 19_997, 1)
-    assert find_atoms(np.arange(20_000.0), counts, 0.0) == (1.0, 2.0)
+    assert atoms(np.arange(20_000.0), counts, 0.0) == (1.0, 2.0)
     # a small heap where nothing else is near, and not the thinning ends of a bell
     gains = np.where(RNG.random(20_000) < 0.01, 7298, np.round(RNG.exponential(size=20_000) * 3000))
     assert column(gains.astype(int)).atoms == (7298.0,)
     # the most common of too many
     counts = np.arange(10, 110)
-    assert find_atoms(np.arange(0.0, 1000.0, 10.0), counts, 1.0) == tuple(np.arange(360.0, 1000.0, 10.0))
+    assert atoms(np.arange(0.0, 1000.0, 10.0), counts, 1.0) == tuple(np.arange(360.0, 1000.0, 10.0))
     # 12 rows: a value seen once is no atom although it holds more than 5 %
     assert column(RNG.normal(size=12)).atoms == ()
 
