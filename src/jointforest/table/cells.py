@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,44 @@ def coded(
 def ticks(dtype: str, values: np.ndarray, missing: np.ndarray, per_second: float) -> ColumnCells:
     """Cells of a column of moments: int64 ticks since 1970-01-01 (UTC if there is a time zone)."""
     return ColumnCells("datetime", dtype, values, missing, per_second=per_second)
+
+
+def taken(cells: ColumnCells, rows: np.ndarray) -> ColumnCells:
+    """Some rows (numbers, (m,)) of a column."""
+    codes = None if cells.codes is None else cells.codes[rows]
+    values = cells.values if cells.codes is not None else cells.values[rows]
+    return replace(cells, values=values, missing=cells.missing[rows], codes=codes)
+
+
+def _gaps(like: ColumnCells, missing: np.ndarray) -> ColumnCells:
+    """Missing cells of the sort of another column."""
+    n = len(missing)
+    values = np.full(n, 0 if like.sort == "datetime" else np.nan, like.values.dtype)
+    values = values if like.codes is None else np.empty(0)
+    return replace(like, values=values, missing=missing, codes=None if like.codes is None else np.full(n, -1))
+
+
+def joined(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
+    """The cells of a column in two parts of a table, those of a first.
+
+    Raises
+    ------
+    ValueError
+        If they are of sorts that no column holds together.
+    """
+    a, b = (_gaps(b, a.missing) if a.missing.all() else a), (_gaps(a, b.missing) if b.missing.all() else b)
+    missing = np.concatenate([a.missing, b.missing])
+    if a.sort != b.sort and not {a.sort, b.sort} <= {"number", "integer"}:
+        raise ValueError(f"column {name!r}: cells of sort {a.sort} in one part of the table, {b.sort} in another")
+    if a.codes is not None and b.codes is not None:
+        place = {label: k for k, label in enumerate(a.labels)}
+        of_b = np.array([place.setdefault(label, len(place)) for label in b.labels] + [-1])
+        return replace(a, missing=missing, codes=np.concatenate([a.codes, of_b[b.codes]]), labels=list(place))
+    if a.sort == "datetime":
+        per_second = max(a.per_second, b.per_second)
+        ticks = [part.values * round(per_second / part.per_second) for part in (a, b)]
+        return replace(a, values=np.concatenate(ticks), missing=missing, per_second=per_second)
+    return replace(a if a.sort == "number" else b, values=np.concatenate([a.values, b.values]), missing=missing)
 
 
 _HINTS = {

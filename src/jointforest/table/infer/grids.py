@@ -37,18 +37,25 @@ _FEW_VALUES = 1000  # the first ones mostly tell that there is no grid
 
 def on_grids(distinct: np.ndarray, eps: float) -> OnGrids:
     """`OnGrids` of finite values, float64 (k,), stored with the relative precision ``eps``."""
-    power, multiple = np.zeros(MAX_DECIMALS + 1, bool), np.zeros((MAX_DECIMALS + 1, len(_MULTIPLES)), bool)
-    for k in range(MAX_DECIMALS + 1):
-        for some in (distinct[:_FEW_VALUES], distinct):
-            with np.errstate(over="ignore", invalid="ignore"):
-                scaled = some * 10.0**k
-                whole = np.rint(scaled)
-                power[k] = np.all(np.abs(scaled - whole) <= np.minimum(4 * eps * np.abs(scaled), 0.03))
-            if not power[k]:
-                break
-        else:
-            multiple[k] = [np.all(whole % m == 0) for m in _MULTIPLES]
+    power = np.array([_is_on(distinct, k, eps) for k in range(MAX_DECIMALS + 1)])
+    multiple = np.zeros((MAX_DECIMALS + 1, len(_MULTIPLES)), bool)
+    if power.any():
+        first = int(power.argmax())
+        largest = float(np.abs(distinct).max(initial=0.0)) * 10.0**first
+        divisor = int(np.gcd.reduce(np.rint(distinct * 10.0**first).astype(np.int64))) if largest < 2.0**62 else 1
+        for k in range(first, MAX_DECIMALS + 1):
+            multiple[k] = [divisor * 10 ** (k - first) % m == 0 for m in _MULTIPLES]
     return OnGrids(power, multiple)
+
+
+def _is_on(distinct: np.ndarray, k: int, eps: float) -> bool:
+    """Whether all values are multiples of 10^-k, as closely as they are stored."""
+    for some in (distinct[:_FEW_VALUES], distinct):
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = some * 10.0**k
+            if not np.all(np.abs(scaled - np.rint(scaled)) <= np.minimum(4 * eps * np.abs(scaled), 0.03)):
+                return False
+    return True
 
 
 def grid_step(grids: OnGrids, n_distinct: int, largest: float, eps: float) -> float:

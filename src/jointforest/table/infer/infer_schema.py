@@ -19,7 +19,6 @@ from ..times import zone, zone_of
 from .count import Wanted, count
 from .grids import MAX_CELLS, find_atoms, grid_step, is_step, is_tied, sizes, time_step
 from .look import Labels, Look, Moments, Numbers, Seen, look, numbers_seen, precision
-from .values import Common
 
 
 def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
@@ -191,7 +190,7 @@ def _categorical(column: Column, seen: Seen) -> Column:
         n_levels = len(levels)
     else:
         numbers = _finite(column, _as_numbers(column, seen))
-        distinct, n_levels = numbers.values.values, numbers.values.n_distinct
+        distinct, n_levels = numbers.values.counted()[0], numbers.values.tally.n_distinct
         if kind == "boolean":
             wrong = distinct[(distinct != 0) & (distinct != 1)]
             if len(wrong):
@@ -255,17 +254,18 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
     column = replace(column, dtype=of_numbers(column.dtype), minimum=seen.low, maximum=seen.high)
     if column.kind == "continuous":
         return column
-    values, counts, n_distinct = seen.values.values, seen.values.counts, seen.values.n_distinct
+    (values, counts), tally = seen.values.counted(), seen.values.tally
     step = 0.0 if column.kind == "mixed" else _step(column, sort, seen)
-    if not seen.values.is_whole:
+    if not tally.is_whole:
         wanted = _candidates(seen, step)
         values, counts = wanted.values, np.zeros(len(wanted.values)) if counted is None else counted
+    n_distinct = tally.n_distinct
     if step > 0:
         # values of 32 bits, or the outcomes of sums, are near their cell's centre only: count cells
         cells, place = np.unique(np.rint(values / step), return_inverse=True)
         values, counts = snapped(replace(column, step=step), cells * step), np.bincount(place, counts)
-        n_distinct = len(values) if seen.values.is_whole else n_distinct
-    atoms = find_atoms(values, counts, step, seen.values.n, n_distinct)
+        n_distinct = len(values) if tally.is_whole else n_distinct
+    atoms = find_atoms(values, counts, step, tally.n, n_distinct)
     if step > 0:
         kind = column.kind or ("integer" if step == 1.0 else "rounded")
     elif column.kind == "mixed" and not atoms:
@@ -280,7 +280,7 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
 
 def _to_count(name: str, seen: Seen, kind: str | None) -> Wanted | None:
     """Values of one column to count, None if all are counted or nobody asks."""
-    if not isinstance(seen.what, Numbers) or seen.what.values.is_whole or seen.what.n_infinite:
+    if not isinstance(seen.what, Numbers) or seen.what.values.tally.is_whole or seen.what.n_infinite:
         return None
     if kind == "continuous" or kind in CATEGORICAL_KINDS or kind == "datetime":
         return None
@@ -291,9 +291,7 @@ def _to_count(name: str, seen: Seen, kind: str | None) -> Wanted | None:
 
 def _candidates(seen: Numbers, step: float) -> Wanted:
     """Values that may be atoms: none that is one is left out."""
-    common = seen.values.common or Common(np.empty(0), np.empty(0, np.int64), 0)
-    share = 0.002 if step == 0 else 0.005
-    values = common.values[common.counts + common.missed >= share * seen.values.n]
+    values = seen.values.frequent(0.002 if step == 0 else 0.005)
     if step > 0:
         cells = np.rint(values / step)
         cells = np.unique((cells[:, None] + np.arange(-2, 3)).ravel())
@@ -307,7 +305,7 @@ def _candidates(seen: Numbers, step: float) -> Wanted:
 
 def _step(column: Column, sort: str, seen: Numbers, is_quiet: bool = False) -> float:
     """Width of the grid's cells; 0 for no grid."""
-    eps, distinct = precision(column.dtype), seen.values.values
+    eps, tally = precision(column.dtype), seen.values.tally
     largest = max(abs(seen.low), abs(seen.high))
     if sort == "integer" and largest > MAX_CELLS and column.kind == "":
         if not is_quiet:
@@ -317,9 +315,10 @@ def _step(column: Column, sort: str, seen: Numbers, is_quiet: bool = False) -> f
                 UserWarning,
             )
         return 0.0
-    step = grid_step(seen.grids, seen.values.n_distinct, largest, eps)
+    step = grid_step(seen.grids, tally.n_distinct, largest, eps)
     if column.kind == "integer":
         if step != 1.0:
+            distinct = seen.values.counted()[0]
             wrong = distinct[(distinct != np.rint(distinct)) | (np.abs(distinct) > MAX_CELLS)]
             shown = f"{wrong[0]!r}" if len(wrong) else f"{largest!r}"
             raise ValueError(f"column {column.name!r}: an integer column holds whole numbers below 2**51, got {shown}")
@@ -331,7 +330,7 @@ def _step(column: Column, sort: str, seen: Numbers, is_quiet: bool = False) -> f
                 "use the kind 'continuous'"
             )
         return step
-    return step if step == 1.0 or is_tied(seen.values.n, seen.values.n_distinct) else 0.0
+    return step if step == 1.0 or is_tied(tally.n, tally.n_distinct) else 0.0
 
 
 def _finite(column: Column, seen: Numbers) -> Numbers:

@@ -21,9 +21,22 @@ def mixed(bits: np.ndarray) -> np.ndarray:
     return np.asarray(z ^ (z >> np.uint64(31)))
 
 
+def unmixed(keys: np.ndarray) -> np.ndarray:
+    """The 64-bit numbers whose `mixed` these are."""
+    z = np.asarray(keys, dtype=np.uint64)
+    z = (z ^ (z >> np.uint64(31)) ^ (z >> np.uint64(62))) * np.uint64(pow(0x94D049BB133111EB, -1, 2**64))
+    z = (z ^ (z >> np.uint64(27)) ^ (z >> np.uint64(54))) * np.uint64(pow(0xBF58476D1CE4E5B9, -1, 2**64))
+    return np.asarray(z ^ (z >> np.uint64(30)) ^ (z >> np.uint64(60)))
+
+
 def number_keys(values: np.ndarray) -> np.ndarray:
     """Key of each float64 number; -0 is 0."""
     return mixed((np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64))
+
+
+def numbers_of(keys: np.ndarray) -> np.ndarray:
+    """The float64 numbers whose `number_keys` these are."""
+    return unmixed(keys).view(np.float64)
 
 
 def label_key(label: Any) -> int:

@@ -157,10 +157,9 @@ def look_at(cells: ColumnCells) -> Seen:
 def numbers_seen(values: np.ndarray, dtype: str) -> Numbers:
     """Look at known numbers, float64 (n,), that were stored in this dtype."""
     finite = values[np.isfinite(values)]
-    found = values_of(finite)
-    ends = (float(finite.min()), float(finite.max())) if len(finite) else (np.inf, -np.inf)
-    grids = on_grids(found.values if found.is_whole else finite, precision(dtype))
-    return Numbers(found, *ends, grids, len(values) - len(finite))
+    found, distinct = values_of(finite)
+    ends = (float(distinct[0]), float(distinct[-1])) if len(distinct) else (np.inf, -np.inf)
+    return Numbers(found, *ends, on_grids(distinct, precision(dtype)), len(values) - len(finite))
 
 
 def precision(dtype: str) -> float:
