@@ -11,6 +11,7 @@ from ..ground.threads import map_ordered
 from ..leaves.circuits.learnspn import TreeCircuits
 from ..leaves.fit.fit import Settings, Table, TreeLeaves, background, fit_tree
 from ..leaves.fit.quantile import quantile_circuits
+from ..leaves.fit.sums import leaf_sums
 from ..leaves.join import join
 from ..leaves.levels.wide import apart, layout, side_by_side
 from ..leaves.table import Circuits
@@ -68,12 +69,11 @@ def learn_densities(
     def fit(
         rows: np.ndarray, start: np.ndarray, weight: np.ndarray, lo: np.ndarray, hi: np.ndarray, allowed: np.ndarray
     ) -> TreeLeaves:
-        fitted = fit_tree(columns, table, rows, start, weight, lo, hi, allowed, settings)
+        sums = leaf_sums(columns, (table.values, table.codes), table.spread, rows, start, weight)
+        fitted = fit_tree(columns, table, sums, lo, hi, allowed, settings)
         if target is None:
             return fitted
-        return _with_column(
-            columns, fitted, fit_tree(columns, table, rows, start, weight, lo, hi, allowed, target, [last]), last
-        )
+        return _with_column(columns, fitted, fit_tree(columns, table, sums, lo, hi, allowed, target, [last]), last)
 
     def one(t: int) -> tuple[TreeLeaves, tuple[Circuits, TreeLeaves] | None]:
         rows, start = rows_in_leaves(arrival, first, t)

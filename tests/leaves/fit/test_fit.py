@@ -8,6 +8,7 @@ from scipy import optimize, stats
 
 from jointforest.leaves.fit.fit import Settings, Table, TreeLeaves, background, fit_tree, prepare
 from jointforest.leaves.fit.statistics_kernels import rows_by_leaf
+from jointforest.leaves.fit.sums import leaf_sums
 from jointforest.leaves.fit.truncated_normal_kernels import mass_beyond, truncated_location, truncated_mle
 from jointforest.leaves.join import join
 from jointforest.leaves.table import NORMAL, STUDENT, UNIFORM
@@ -33,7 +34,9 @@ def fit(
 ) -> TreeLeaves:  # fmt: skip
     """`fit_tree`, rows given by their leaf, each counting once."""
     weight = np.ones(len(leaf_of)) if weight is None else weight
-    return fit_tree(columns, table, *rows_by_leaf(leaf_of.astype(np.int32), len(lo)), weight, lo, hi, allowed, settings)
+    rows = rows_by_leaf(leaf_of.astype(np.int32), len(lo))
+    sums = leaf_sums(columns, (table.values, table.codes), table.spread, *rows, weight)
+    return fit_tree(columns, table, sums, lo, hi, allowed, settings)
 
 
 class Case:

@@ -16,6 +16,7 @@ from jointforest.forest.forest import Forest
 from jointforest.leaves.fit.fit import Settings as LeafSettings
 from jointforest.leaves.fit.fit import fit_tree, prepare
 from jointforest.leaves.fit.quantile import EXTRA, column_resolution, piecewise_cdf, quantile_circuits
+from jointforest.leaves.fit.sums import leaf_sums
 from jointforest.leaves.join import join
 from jointforest.leaves.table import FACTORS, SUM
 from jointforest.table.frames import encode
@@ -201,7 +202,8 @@ def one_leaf(frame: pd.DataFrame, epsilon: float = 0.01, kinds: dict[str, str] |
     rows, start, weight = np.arange(n, dtype=np.int32), np.array([0, n]), np.ones(n)
     lo, hi = np.full((1, p), -np.inf), np.full((1, p), np.inf)
     allowed = np.ones((1, int(columns.level_start[-1])), bool)
-    fitted = fit_tree(columns, table, rows, start, weight, lo, hi, allowed, LeafSettings("quantile"))
+    sums = leaf_sums(columns, (table.values, table.codes), table.spread, rows, start, weight)
+    fitted = fit_tree(columns, table, sums, lo, hi, allowed, LeafSettings("quantile"))
     parts = quantile_circuits(columns, table, rows, start, weight, fitted, lo, hi, np.ones(p, bool), epsilon)
     none, one = np.array([-1], np.int32), np.zeros(1)
     trees = Trees(none, one, none, np.empty(0, np.uint64), none, none, none + 1, one + 1.0, none + 1)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...ground.threads import map_ordered
 from ...leaves.fit.fit import Settings, background, fit_tree
+from ...leaves.fit.sums import LeafSums, leaf_sums
 from ...leaves.join import join
 from ...trees.boxes import tree_boxes
 from ..arrival import Arrival, first_leaves, rows_in_leaves
@@ -36,19 +37,21 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
     numeric = np.flatnonzero(columns.is_categorical == 0).astype(np.int64)
     marginal = join(columns, [background(columns, table)])
 
-    def judge(t: int, spread: float) -> np.ndarray:
+    def judge(t: int) -> list[np.ndarray]:
         box = tree_boxes(arrival.trees, columns, t)
         drawn = arrival.weight[t]
         leaf = (arrival.leaf_of[t] - first[t]).astype(np.int32)
-        rows, start = rows_in_leaves(arrival, first, t)
-        wide = settings._replace(min_spread=spread)
-        fitted = fit_tree(columns, table, rows, start, drawn, *box, wide, numeric.tolist())
-        leaves = join(columns, [fitted])
+        sums = _sums(training, arrival, first, t, numeric.tolist())
         out_of_bag = np.flatnonzero(drawn == 0)
-        return log_density_by_slot(columns, leaves, marginal, table.values, table.codes, leaf, out_of_bag, numeric)
 
-    items = [(t, spread) for t in range(n_trees) for spread in SPREADS]
-    scores = np.array(list(map_ordered(judge, items, n_jobs))).reshape(n_trees, len(SPREADS), len(numeric)).sum(axis=0)
+        def score(spread: float) -> np.ndarray:
+            fitted = fit_tree(columns, table, sums, *box, settings._replace(min_spread=spread), numeric.tolist())
+            leaves = join(columns, [fitted])
+            return log_density_by_slot(columns, leaves, marginal, table.values, table.codes, leaf, out_of_bag, numeric)
+
+        return [score(spread) for spread in SPREADS]
+
+    scores = np.array(list(map_ordered(judge, [(t,) for t in range(n_trees)], n_jobs))).sum(axis=0)
     best = np.array(SPREADS)[scores.argmax(axis=0)]
     return np.where((scores == 0).all(axis=0), 0.1, best)
 
@@ -69,10 +72,8 @@ def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | Non
 
     def one(t: int) -> np.ndarray:
         box = tree_boxes(arrival.trees, columns, t)
-        drawn = arrival.weight[t]
-        in_leaf, start = rows_in_leaves(arrival, first, t)
-        narrow = TARGET._replace(min_spread=SPREADS[0])
-        fitted = fit_tree(columns, table, in_leaf, start, drawn, *box, narrow, [last])
+        sums = _sums(training, arrival, first, t, [last])
+        fitted = fit_tree(columns, table, sums, *box, TARGET._replace(min_spread=SPREADS[0]), [last])
         leaf = arrival.leaf_of[t, rows] - first[t]
         return np.stack([fitted.a[leaf, slot], fitted.b[leaf, slot]])
 
@@ -85,3 +86,9 @@ def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | Non
         log_density = np.where(out_of_bag, -0.5 * ((y - mean) / unit / b) ** 2 - np.log(b), -np.inf)
         scores.append((np.logaddexp.reduce(log_density, axis=0) - np.log(out_of_bag.sum(axis=0))).mean())
     return TARGET_SPREADS[int(np.argmax(scores))]
+
+
+def _sums(training: Training, arrival: Arrival, first: np.ndarray, t: int, only: list[int]) -> LeafSums:
+    """Sums of the rows in the leaves of tree t, of some columns."""
+    table, rows = training.table, rows_in_leaves(arrival, first, t)
+    return leaf_sums(training.columns, (table.values, table.codes), table.spread, *rows, arrival.weight[t], only)

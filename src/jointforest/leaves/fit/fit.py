@@ -18,9 +18,9 @@ from .statistics_kernels import (
     atom_masses,
     level_masses,
     means_and_spreads,
-    numeric_statistics,
     wide_level_masses,
 )
+from .sums import LeafSums, Listed, narrow_at
 from .truncated_normal_kernels import mass_beyond, truncated_location, truncated_mle
 
 EDGE_ROWS = 5.0  # bounds="auto" cuts where the leaves put more than so many rows' mass beyond all data
@@ -156,9 +156,7 @@ class TreeLeaves(NamedTuple):
 def fit_tree(
     columns: Columns,
     table: Table,
-    rows: np.ndarray,
-    start: np.ndarray,
-    weight: np.ndarray,
+    sums: LeafSums,
     box_lo: np.ndarray,
     box_hi: np.ndarray,
     allowed: np.ndarray,
@@ -169,10 +167,10 @@ def fit_tree(
 
     Parameters
     ----------
-    rows : int32 array (m,), start : int64 array (l + 1,)
-        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `statistics_kernels.rows_by_leaf`.
-    weight : float64 array (n,)
-        How much each row of the table counts, such as how often a bootstrap drew it; positive for ``rows``.
+    table : Table
+        Of which the cells are not looked at.
+    sums : LeafSums
+        What the rows in each leaf add up to.
     box_lo, box_hi : float64 arrays (l, p), allowed : bool array (l, S)
         The boxes of the tree's leaves, from `trees.boxes.leaf_boxes`.
     only : sequence of int, optional
@@ -182,12 +180,10 @@ def fit_tree(
     d = len(columns.slot)
     a, b = np.zeros((n_leaves, p)), np.ones((n_leaves, p))
     lo, hi = box_lo.copy(), box_hi.copy()
-    weight = np.ascontiguousarray(weight)  # the kernels are compiled for one layout
     atom_mass = np.zeros((n_leaves, len(columns.atom_value)))
     where = layout(columns)
     level_mass = np.zeros((n_leaves, len(where.narrow)))
     wide: dict[int, WideLevels] = {}
-    missing_rate = np.zeros((n_leaves, d))
     for j in range(d) if only is None else only:
         slot = columns.slot[j]
         if columns.is_categorical[j]:
@@ -196,24 +192,21 @@ def fit_tree(
             is_uniform = settings.prior == "uniform"
             prior = np.full(n_levels, 1 / n_levels) if is_uniform else table.level_share[at]
             pseudo = float(settings.smoothing * (n_levels if is_uniform else 1))
-            data = table.codes[j], rows, start, weight, pseudo, prior, np.ascontiguousarray(allowed[:, at])
-            missing, place = np.empty(n_leaves), int(where.place[slot])
+            how = pseudo, prior, np.ascontiguousarray(allowed[:, at])
+            place = int(where.place[slot])
             if place < 0:
-                wide[-1 - place] = _wide_column(*data, missing)
+                wide[-1 - place] = _wide_column(sums.wide[-1 - place], *how)
             else:
-                mass = np.empty((n_leaves, n_levels))
-                level_masses(*data, mass, missing)
-                level_mass[:, place : place + n_levels] = mass
-            missing_rate[:, j] = missing
+                mass, own = np.empty((n_leaves, n_levels)), narrow_at(columns, where, slot)
+                level_masses(np.ascontiguousarray(sums.levels[:, own]), *how, mass)
+                level_mass[:, own] = mass
             continue
         at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
-        atoms, rest, missing = np.zeros((n_leaves, at.stop - at.start)), np.zeros((n_leaves, 5)), np.zeros(n_leaves)
-        numeric_statistics(
-            table.values[j], table.codes[j], rows, start, weight, table.spread[slot], atoms, rest, missing
-        )  # fmt: skip
-        missing_rate[:, j] = missing
+        rest = sums.rest[slot]
+        if sums.unit[slot] != table.spread[slot]:
+            rest = rest * [1.0, 1.0, (sums.unit[slot] / table.spread[slot]) ** 2, 1.0, 1.0]
         if at.stop > at.start:
-            value, share = columns.atom_value[at], table.atom_share[at]
+            value, share, atoms = columns.atom_value[at], table.atom_share[at], np.ascontiguousarray(sums.atoms[:, at])
             box, mass = (np.ascontiguousarray(lo[:, slot]), np.ascontiguousarray(hi[:, slot])), np.empty(atoms.shape)
             atom_masses(value, share, atoms, rest, *box, float(settings.smoothing), mass)
             atom_mass[:, at] = mass
@@ -229,28 +222,18 @@ def fit_tree(
                 a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
     if settings.leaf in LIKE_UNIFORM:
         a[:], b[:] = 0.0, 0.0
-    size = np.bincount(np.repeat(np.arange(n_leaves), np.diff(start)), weight[rows], minlength=n_leaves)
+    missing_rate = sums.missing / np.where(sums.size > 0, sums.size, 1.0)[:, None]
     fitted = [wide.get(t) or _unfitted(columns, slot, n_leaves) for t, slot in enumerate(where.slots.tolist())]
     levels = side_by_side(where, fitted, n_leaves)
-    return TreeLeaves(size, a, b, lo, hi, atom_mass, level_mass, missing_rate, levels)
+    return TreeLeaves(sums.size, a, b, lo, hi, atom_mass, level_mass, missing_rate, levels)
 
 
-def _wide_column(
-    codes: np.ndarray,
-    rows: np.ndarray,
-    start: np.ndarray,
-    weight: np.ndarray,
-    pseudo: float,
-    prior: np.ndarray,
-    allowed: np.ndarray,
-    missing: np.ndarray,
-) -> WideLevels:
-    """Level masses of one column of many levels; missing shares (l,) are written."""
-    n_leaves = len(missing)
-    listed = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.empty(len(rows))
-    scale = np.empty(n_leaves)
-    n = wide_level_masses(codes, rows, start, weight, pseudo, prior, allowed, scale, listed, missing)
-    return one_column(scale, prior, allowed, *(x[:n] for x in listed))
+def _wide_column(listed: Listed, pseudo: float, prior: np.ndarray, allowed: np.ndarray) -> WideLevels:
+    """Level masses of one column of many levels."""
+    scale, mass = np.empty(len(allowed)), np.empty(len(listed.weight))
+    wide_level_masses(*listed, pseudo, prior, allowed, scale, mass)
+    own = mass > 0.0
+    return one_column(scale, prior, allowed, listed.leaf[own], listed.level[own], mass[own])
 
 
 def _unfitted(columns: Columns, slot: int, n_leaves: int) -> WideLevels:

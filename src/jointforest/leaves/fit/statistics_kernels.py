@@ -45,18 +45,16 @@ def numeric_statistics(x, atom, rows, start, weight, unit, atoms, rest, missing)
     rest : float64 array (n_leaves, 5), out
         Of the other rows: weight, mean, sum of squared deviations over ``unit`` squared, smallest, largest.
     missing : float64 array (n_leaves,), out
-        Share of missing cells. All three come as zeros.
+        Weight of the missing cells. All three come as zeros.
     """
     for leaf in range(start.shape[0] - 1):
         n = 0.0
-        size = 0.0
         shift = 0.0
         smallest = math.inf
         largest = -math.inf
         for i in range(start[leaf], start[leaf + 1]):
             r = rows[i]
             v = x[r]
-            size += weight[r]
             if math.isnan(v):
                 missing[leaf] += weight[r]
             elif atom[r] >= 0:
@@ -83,8 +81,6 @@ def numeric_statistics(x, atom, rows, start, weight, unit, atoms, rest, missing)
             rest[leaf, 2] = squares
             rest[leaf, 3] = smallest
             rest[leaf, 4] = largest
-        if size > 0.0:
-            missing[leaf] /= size
 
 
 @entry
@@ -142,36 +138,54 @@ def means_and_spreads(rest, lo, hi, unit, centre, low, high, floor, pooled, spre
 
 @kernel
 def _count_levels(codes, rows, first, end, weight, count):
-    """Add the rows first..end-1 to the counts of their levels (K,); the weight of those without one, and of all."""
-    absent, size = 0.0, 0.0
+    """Add the rows first..end-1 to the counts of their levels (K,); the weight of those without one."""
+    absent = 0.0
     for i in range(first, end):
         r = rows[i]
-        size += weight[r]
         if codes[r] < 0:
             absent += weight[r]
         else:
             count[codes[r]] += weight[r]
-    return absent, size
+    return absent
 
 
 @entry
-def level_masses(codes, rows, start, weight, pseudo, prior, allowed, mass, missing):
-    """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), and missing shares into
-    ``missing``; rows count ``weight``.
+def level_counts(codes, rows, start, weight, count, missing):
+    """Add the weights of the rows with each level of one column to ``count`` (n_leaves, K); those of rows without one go
+    into ``missing``."""
+    for leaf in range(start.shape[0] - 1):
+        missing[leaf] = _count_levels(codes, rows, start[leaf], start[leaf + 1], weight, count[leaf])
+
+
+@entry
+def wide_level_counts(codes, rows, start, weight, count, listed, missing):
+    """`level_counts` of a column of many levels: three arrays with a place for each row receive the leaves, levels and
+    weights that occur; returns how many. ``count`` (K,) comes as zeros."""
+    n_listed = 0
+    leaf_of, level_of, total = listed
+    for leaf in range(start.shape[0] - 1):
+        missing[leaf] = _count_levels(codes, rows, start[leaf], start[leaf + 1], weight, count)
+        for k in range(count.shape[0]):
+            if count[k] > 0.0:
+                leaf_of[n_listed], level_of[n_listed], total[n_listed] = leaf, k, count[k]
+                n_listed += 1
+            count[k] = 0.0
+    return n_listed
+
+
+@entry
+def level_masses(count, pseudo, prior, allowed, mass):
+    """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), from `level_counts`.
 
     Watson et al. 2023, Algorithm 2: (rows with the level + pseudo-rows) / total over the levels that the box allows.
     Of ``pseudo`` pseudo-rows each level has the share ``prior`` (K,), positive; a leaf that would have no mass at all
     takes the prior.
     """
-    n_leaves = start.shape[0] - 1
-    n_levels = prior.shape[0]
+    n_leaves, n_levels = count.shape
     for leaf in range(n_leaves):
-        for k in range(n_levels):
-            mass[leaf, k] = 0.0
-        absent, size = _count_levels(codes, rows, start[leaf], start[leaf + 1], weight, mass[leaf])
         total = 0.0
         for k in range(n_levels):
-            mass[leaf, k] = mass[leaf, k] + pseudo * prior[k] if allowed[leaf, k] else 0.0
+            mass[leaf, k] = count[leaf, k] + pseudo * prior[k] if allowed[leaf, k] else 0.0
             total += mass[leaf, k]
         if total <= 0.0:
             for k in range(n_levels):
@@ -179,34 +193,27 @@ def level_masses(codes, rows, start, weight, pseudo, prior, allowed, mass, missi
                 total += mass[leaf, k]
         for k in range(n_levels):
             mass[leaf, k] /= total
-        missing[leaf] = absent / size if size > 0.0 else 0.0
 
 
 @entry
-def wide_level_masses(codes, rows, start, weight, pseudo, prior, allowed, scale, listed, missing):
-    """`level_masses` of a column of many levels: what a leaf has beyond ``scale`` (n_leaves,) times the prior.
-
-    ``listed`` are three arrays with a place for each row: the leaves, levels and
-    masses of what leaves have of their own; returns how many.
-    """
-    n_listed, count = 0, np.zeros(prior.shape[0], np.float64)
-    leaf_of, level_of, mass = listed
-    for leaf in range(start.shape[0] - 1):
-        absent, size = _count_levels(codes, rows, start[leaf], start[leaf + 1], weight, count)
-        first, shared, total = n_listed, 0.0, 0.0
+def wide_level_masses(leaf_of, level_of, count, pseudo, prior, allowed, scale, mass):
+    """`level_masses` of a column of many levels, from `wide_level_counts`: what a leaf has beyond ``scale`` (n_leaves,)
+    times the prior goes into ``mass`` (n,), 0 where the box does not allow the level."""
+    at = 0
+    for leaf in range(scale.shape[0]):
+        first, shared, total = at, 0.0, 0.0
         for k in range(prior.shape[0]):
+            own = 0.0
+            if at < leaf_of.shape[0] and leaf_of[at] == leaf and level_of[at] == k:
+                own = count[at] if allowed[leaf, k] else 0.0
+                mass[at] = own
+                at += 1
             if allowed[leaf, k]:
                 shared += prior[k]
-                total += count[k] + pseudo * prior[k]
-                if count[k] > 0.0:
-                    leaf_of[n_listed], level_of[n_listed], mass[n_listed] = leaf, k, count[k]
-                    n_listed += 1
-            count[k] = 0.0
-        for i in range(first, n_listed):
+                total += own + pseudo * prior[k]
+        for i in range(first, at):
             mass[i] /= total
         if total > 0.0:
             scale[leaf] = pseudo / total
         else:
             scale[leaf] = 1.0 / shared if shared > 0.0 else 0.0
-        missing[leaf] = absent / size if size > 0.0 else 0.0
-    return n_listed
