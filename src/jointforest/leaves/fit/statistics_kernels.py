@@ -151,7 +151,7 @@ def _count_levels(codes, rows, first, end, weight, count):
 
 @entry
 def level_counts(codes, rows, start, weight, count, missing):
-    """Add the weights of the rows with each level of one column to ``count`` (n_leaves, K); those of rows without one go
+    """Add the weights of the rows with each level of a column to ``count`` (n_leaves, K); those of rows without one go
     into ``missing``."""
     for leaf in range(start.shape[0] - 1):
         missing[leaf] = _count_levels(codes, rows, start[leaf], start[leaf + 1], weight, count[leaf])
