@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ground.checks import Number, check, check_number
 from ..ground.warnings import warn
-from ..leaves.fit.fit import NARROWEST
+from ..leaves.fit.prepare import NARROWEST
 
 LARGEST = 1e150
 """Largest number that can be learned: its square, and so every variance, is a float64 number."""

@@ -9,7 +9,8 @@ import numpy as np
 from ..forest.forest import Forest
 from ..ground.threads import map_ordered
 from ..leaves.circuits.learnspn import TreeCircuits
-from ..leaves.fit.fit import Settings, Table, TreeLeaves, background, fit_tree
+from ..leaves.fit.fit import Settings, TreeLeaves, background, fit_tree
+from ..leaves.fit.prepare import Table
 from ..leaves.fit.quantile import quantile_circuits
 from ..leaves.fit.sums import leaf_sums
 from ..leaves.join import join

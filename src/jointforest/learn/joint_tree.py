@@ -9,7 +9,8 @@ import numpy as np
 
 from ..ground.checks import Allowed, Number
 from ..ground.threads import map_ordered
-from ..leaves.fit.fit import Settings, prepare
+from ..leaves.fit.fit import Settings
+from ..leaves.fit.prepare import prepare
 from ..model.model import Model, of_forest, of_part
 from ..table.schema import Schema
 from ..trees.grow.criterion_kernels import ENTROPY, GINI

@@ -50,7 +50,13 @@ def encode(schema: Schema, frame: Any, ignored: Collection[str] | None = ()) -> 
     array([[ 1.,  1.],
            [nan, nan]])
     """
-    reader = read(frame)
+    return encode_cells(schema, read(frame), ignored)
+
+
+def encode_cells(
+    schema: Schema, reader: FrameReader, ignored: Collection[str] | None = ()
+) -> tuple[np.ndarray, np.ndarray]:
+    """`encode` of a frame that is read already."""
     X = np.full((reader.n, len(schema.columns)), np.nan)
     unseen = np.zeros(X.shape, dtype=bool)
     for j, name in _matched(schema, reader, ignored):

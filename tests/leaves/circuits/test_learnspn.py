@@ -14,7 +14,7 @@ from jointforest.leaves.circuits import column_groups_kernels, row_groups_kernel
 from jointforest.leaves.circuits.learnspn import SpnSettings, TreeCircuits, class_circuits, learn_circuits
 from jointforest.leaves.circuits.learnspn_records import Cells, make_views
 from jointforest.leaves.circuits.soundness import check_circuits
-from jointforest.leaves.fit.fit import Table, prepare
+from jointforest.leaves.fit.prepare import Table, prepare
 from jointforest.leaves.fit.statistics_kernels import rows_by_leaf
 from jointforest.leaves.table import FACTORS, PRODUCT, SUM, Circuits
 from jointforest.table.columns import Columns

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from jointforest.leaves.fit.fit import Settings, Table, TreeLeaves, background, fit_tree, prepare
+from jointforest.leaves.fit.fit import Settings, TreeLeaves, background, fit_tree
+from jointforest.leaves.fit.prepare import Table, prepare
 from jointforest.leaves.fit.statistics_kernels import rows_by_leaf
 from jointforest.leaves.fit.sums import leaf_sums
 from jointforest.leaves.fit.truncated_normal_kernels import mass_beyond, truncated_location, truncated_mle

@@ -14,7 +14,8 @@ from jointforest.face.joint import Joint
 from jointforest.forest.check import check
 from jointforest.forest.forest import Forest
 from jointforest.leaves.fit.fit import Settings as LeafSettings
-from jointforest.leaves.fit.fit import fit_tree, prepare
+from jointforest.leaves.fit.fit import fit_tree
+from jointforest.leaves.fit.prepare import prepare
 from jointforest.leaves.fit.quantile import EXTRA, column_resolution, piecewise_cdf, quantile_circuits
 from jointforest.leaves.fit.sums import leaf_sums
 from jointforest.leaves.join import join

@@ -10,7 +10,8 @@ from ...forest.forest import Forest
 from ...forest.posterior.tree_density import tree_log_density
 from ...ground.checks import Allowed, Number
 from ...ground.progress import write_line
-from ...leaves.fit.fit import Settings, Table, prepare
+from ...leaves.fit.fit import Settings
+from ...leaves.fit.prepare import Table, prepare
 from ...model.model import Model, of_forest, of_part
 from ...table.build_evidence import build
 from ...table.evidence import Evidence

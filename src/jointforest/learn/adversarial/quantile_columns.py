@@ -8,7 +8,8 @@ from ...evaluation.marginals import kolmogorov
 from ...forest.forest import Forest
 from ...forest.posterior.density import log_density
 from ...leaves.derived import table_bytes
-from ...leaves.fit.fit import Settings, Table
+from ...leaves.fit.fit import Settings
+from ...leaves.fit.prepare import Table
 from ...model.model import of_forest
 from ...queries.rows.sampling import sample
 from ...table.build_evidence import build

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...leaves.fit.fit import prepare
+from ...leaves.fit.prepare import prepare
 from ...table.schema import Schema, kernel_columns
 from ..base import Rows
 from ..chow_liu import coded

@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array, column_or_1d
 
-from ...leaves.fit.fit import Table, prepare
+from ...leaves.fit.prepare import Table, prepare
 from ...table.cells import absent
 from ...table.columns import Columns
 from ...table.frames import encode

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ground.random_kernels import stream
 from ...table.columns import Columns
-from ..fit.fit import Table
+from ..fit.prepare import Table
 from ..fit.statistics_kernels import rows_by_leaf
 from ..table import FACTORS, SUM, Circuits
 from .learnspn_kernels import learn_leaf
@@ -82,7 +82,7 @@ def learn_circuits(
     Parameters
     ----------
     columns : Columns
-    table : leaves.fit.fit.Table
+    table : leaves.fit.prepare.Table
         The rows to learn from.
     rows : int32 array (m,), start : int64 array (l + 1,)
         The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `statistics_kernels.rows_by_leaf`.
@@ -109,7 +109,7 @@ def learn_circuits(
     Two columns that rise together, so that a leaf of all rows is a sum over clusters along the line:
 
     >>> import numpy as np
-    >>> from jointforest.leaves.fit.fit import prepare
+    >>> from jointforest.leaves.fit.prepare import prepare
     >>> start = np.zeros(3, np.int32)
     >>> columns = Columns(
     ...     np.zeros(2, np.uint8), np.array([0, 1], np.int32), np.zeros(2), np.zeros(2), start, np.empty(0), start[:1]
@@ -158,7 +158,7 @@ def class_circuits(
     Parameters
     ----------
     columns : Columns
-    table : leaves.fit.fit.Table
+    table : leaves.fit.prepare.Table
         The rows to learn from.
     rows : int32 array (m,), start : int64 array (l + 1,)
         The rows of leaf k are ``rows[start[k]:start[k + 1]]``.
@@ -177,7 +177,7 @@ def class_circuits(
     A leaf of three rows of class 0 and one of class 1, and a leaf of one class:
 
     >>> import numpy as np
-    >>> from jointforest.leaves.fit.fit import prepare
+    >>> from jointforest.leaves.fit.prepare import prepare
     >>> start, zero = np.array([0, 2], np.int32), np.zeros(1, np.int32)
     >>> columns = Columns(np.ones(1, np.uint8), zero, np.empty(0), np.empty(0), zero, np.empty(0), start)
     >>> table = prepare(columns, np.array([[0.0, 0, 0, 1, 1]]).T)

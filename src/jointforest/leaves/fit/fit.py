@@ -14,6 +14,7 @@ import numpy as np
 
 from ...table.columns import Columns
 from ..levels.wide import WideLevels, layout, one_column, side_by_side
+from .prepare import Table
 from .statistics_kernels import (
     atom_masses,
     level_masses,
@@ -24,7 +25,6 @@ from .sums import LeafSums, Listed, narrow_at
 from .truncated_normal_kernels import mass_beyond, truncated_location, truncated_mle
 
 EDGE_ROWS = 5.0  # bounds="auto" cuts where the leaves put more than so many rows' mass beyond all data
-NARROWEST = 1e-140  # smallest standard deviation of a column: the variance of its leaves is a float64 number
 
 
 class Settings(NamedTuple):
@@ -61,78 +61,6 @@ class Settings(NamedTuple):
     spread_rows: float = 2.0
     min_spread: float | np.ndarray = 0.01
     quantile_epsilon: float = 0.01
-
-
-class Table(NamedTuple):
-    """The rows to learn from, prepared once for all trees.
-
-    Attributes
-    ----------
-    values : float64 array (d, n)
-        Cells, grid columns snapped to cell centres; NaN where missing.
-    codes : int32 array (d, n)
-        Level codes of categorical columns, number of the atom of numeric ones; -1 where missing or on no atom.
-    centre, spread, low, high : float64 arrays (p,)
-        Mean, standard deviation (never 0), smallest and largest of each numeric slot's values that are on no atom.
-    atom_share : float64 array (A,)
-        Share of the column's rows on each atom.
-    level_share : float64 array (S,)
-        Smoothed marginal of each level, positive.
-    missing : float64 array (d,)
-        Share of missing cells.
-    """
-
-    values: np.ndarray
-    codes: np.ndarray
-    centre: np.ndarray
-    spread: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    atom_share: np.ndarray
-    level_share: np.ndarray
-    missing: np.ndarray
-
-
-def prepare(columns: Columns, X: np.ndarray) -> Table:
-    """`Table` of X (n, d), whose grid columns are snapped (see `trees.ranks.snap`)."""
-    n, d = X.shape
-    p = len(columns.step)
-    values = np.ascontiguousarray(X.T)
-    codes = np.full((d, n), -1, dtype=np.int32)
-    centre, low, high = np.zeros(p), np.zeros(p), np.zeros(p)
-    spread = np.ones(p)
-    atom_share = np.zeros(int(columns.atom_start[-1]))
-    level_share = np.zeros(int(columns.level_start[-1]))
-    for j in range(d):
-        known = ~np.isnan(values[j])
-        slot = columns.slot[j]
-        if columns.is_categorical[j]:
-            codes[j, known] = values[j, known].astype(np.int32)
-            at = slice(columns.level_start[slot], columns.level_start[slot + 1])
-            n_levels = at.stop - at.start
-            count = np.bincount(codes[j, known], minlength=n_levels)
-            level_share[at] = (count + 1 / n_levels) / (count.sum() + 1)
-            continue
-        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
-        for k, atom in enumerate(columns.atom_value[at]):
-            on = np.abs(values[j] - atom) <= columns.step[slot] / 4  # equal, or in the same cell of a grid
-            codes[j, on] = k
-            atom_share[at.start + k] = on.sum() / max(known.sum(), 1)
-        rest = values[j, known & (codes[j] < 0)]
-        if len(rest) == 0:  # a column of atoms only: the rest is where they are
-            rest = values[j, known]
-        if len(rest) == 0:
-            continue
-        low[slot], high[slot] = rest.min(), rest.max()
-        unit = max(high[slot] - low[slot], np.finfo(float).tiny)
-        centre[slot] = low[slot] + unit * np.mean((rest - low[slot]) / unit)
-        spread[slot] = unit * np.std((rest - centre[slot]) / unit)
-        if not spread[slot] > 0:
-            spread[slot] = columns.step[slot] if columns.step[slot] > 0 else max(abs(centre[slot]) * 1e-3, 1e-3)
-        spread[slot] = max(spread[slot], NARROWEST)
-    return Table(
-        values, codes, centre, spread, low, high, atom_share, level_share, np.isnan(values).mean(axis=1),
-    )  # fmt: skip
 
 
 LIKE_UNIFORM = ("uniform", "quantile")

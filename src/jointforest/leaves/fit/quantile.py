@@ -9,7 +9,8 @@ import numpy as np
 from ...table.columns import Columns
 from ..levels.wide import layout, take
 from ..table import FACTORS, PRODUCT, SUM, Circuits
-from .fit import Table, TreeLeaves
+from .fit import TreeLeaves
+from .prepare import Table
 from .quantile_kernels import Samples, cdf_knots, make_scratch
 from .statistics_kernels import rows_by_leaf
 
@@ -123,7 +124,7 @@ def quantile_circuits(
     Parameters
     ----------
     columns : Columns
-    table : leaves.fit.fit.Table
+    table : leaves.fit.prepare.Table
         The rows to learn from.
     rows : int32 array (m,), start : int64 array (l + 1,)
         The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `statistics_kernels.rows_by_leaf`.

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...ground.compile import entry, kernel
 from ...ground.random_kernels import uniform
-from ..level_bits_kernels import has_level
+from ..route_kernels import goes_left
 
 
 @entry
@@ -63,12 +63,3 @@ def share_left(trees, node, x, rows, weight):
             if goes_left(trees, node, x[i]):
                 known_left += weight[i]
     return known_left / known if known > 0.0 else 0.5
-
-
-@kernel
-def goes_left(trees, node, x):
-    """Whether a value, or a level's code, goes left."""
-    at = np.int64(trees.levels_at[node])
-    if at < 0:
-        return x <= trees.threshold[node]
-    return has_level(trees.left_levels, at, np.int64(x))
