@@ -13,13 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from ..face.joint import Joint
 from ..ground.checks import Allowed, Number, check_parameters
 from ..ground.threads import n_threads
-from ..model.model import Model
+from ..io.batches import batches_of
+from ..model.model import Model, of_forest
 from ..table.columns import Columns
 from ..table.frames import encode
 from ..table.infer.infer_schema import infer_schema
 from ..table.libraries import read
 from ..table.schema import Schema, kernel_columns
 from ..trees.ranks import snap
+from .batches.fill import Structure, fill
+from .batches.sample import take_sample
 from .checks import check_cells
 from .lost_pairs import lost_pairs, warn_lost_pairs
 from .rows import take_rows
@@ -151,6 +154,7 @@ class TableLearner(TableScores, Learner):
 
     kinds: dict[str, str] | None
     leaf: str
+    epsilon: float
 
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from a frame (pandas, polars, pyarrow) or a 2-d array; cells may be missing.
@@ -186,6 +190,64 @@ class TableLearner(TableScores, Learner):
         self.joint_ = Joint(model)
         warn_lost_pairs(lost_pairs(model, rows.X, weight, self.n_jobs), self.leaf != "chow_liu")
         return self
+
+    def fit_batches(self, source: Any) -> Self:
+        """Learn from a table larger than memory, in two or three passes over batches of its rows.
+
+        A sample of the rows, ``max_samples`` at most, makes schema and trees; all rows fill the leaves. What is learned
+        does not depend on how the table is cut into batches, or on the order of its rows. See ``docs/large.md``.
+
+        Parameters
+        ----------
+        source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
+            Parquet or CSV files, or folders of Parquet files. A callable gives an iterable of frames (pandas, polars,
+            pyarrow tables or record batches), the same rows at each call.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range or needs all rows at once, the table cannot be used (each message names
+            the column), or the source gives other rows when it is asked again.
+        FileNotFoundError
+            If there is no such file.
+
+        Warns
+        -----
+        LostPairsWarning
+            If columns that depend on each other strongly in the sample do so less in ``joint_``; it names them.
+
+        Examples
+        --------
+        >>> from jointforest import AdversarialForest, datasets
+        >>> penguins = datasets.load_penguins()
+        >>> forest = AdversarialForest(5, leaf="normal", random_state=0)
+        >>> forest.fit_batches(lambda: (penguins[k : k + 100] for k in range(0, 344, 100))).joint_
+        Joint(7 columns: species, island, bill_length_mm, bill_depth_mm, ...; 5 trees, ... leaves)
+        """
+        self._check()
+        batches, n_rows = batches_of(source), self._sampled_rows()
+        seed = self._draw_seed()
+        sample = take_sample(batches, self.kinds, n_rows, seed)
+        rows = Rows(sample.schema, kernel_columns(sample.schema), np.asfortranarray(sample.X))
+        check_cells(rows.schema.names, rows.X)
+        self._name_columns(rows.schema)
+        structure = self._structure(rows, sample.n, seed)
+        model = of_forest(fill(batches, sample.n, structure, self.epsilon, self.n_jobs))
+        self.joint_ = Joint(model)
+        warn_lost_pairs(lost_pairs(model, rows.X, None, self.n_jobs), self.leaf != "chow_liu")
+        return self
+
+    def _sampled_rows(self) -> int:
+        """Most rows of a table in batches that make the trees; an error if the learner needs all rows at once."""
+        raise NotImplementedError
+
+    def _structure(self, rows: Rows, n: int, seed: int) -> Structure:
+        """The trees of some rows of a table of n, and how their leaves are to be filled."""
+        raise NotImplementedError
 
     def _learn(self, rows: Rows, frame: Any, weight: np.ndarray | None, seed: int) -> Model:
         """The model of the rows, which were read from ``frame``; weights (n,) have a mean of 1, None: all alike."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,19 +12,24 @@ from ..leaves.circuits.learnspn import TreeCircuits
 from ..leaves.fit.fit import Settings, TreeLeaves, background, fit_tree
 from ..leaves.fit.prepare import Table
 from ..leaves.fit.quantile import quantile_circuits
-from ..leaves.fit.sums import leaf_sums
+from ..leaves.fit.sums import LeafSums, leaf_sums
 from ..leaves.join import join
 from ..leaves.levels.wide import apart, layout, side_by_side
 from ..leaves.table import Circuits
 from ..table.columns import Columns
 from ..table.schema import Schema
 from ..trees.boxes import tree_boxes
-from ..trees.nodes import add_stump
+from ..trees.nodes import Trees, add_stump
 from .arrival import Arrival, first_leaves, rows_in_leaves
 
 TARGET = Settings(leaf="normal", bounds="no", smoothing=0.0, spread_rows=1e-6)
 """Classes are not smoothed and means are the rows' own, so that on complete rows a tree's conditional is its own
 prediction (Correia et al. 2020, Theorem 1); leaves of a single row take the spread of the others."""
+
+Box = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Lower and upper sides, and levels allowed, of the leaves of a tree: see `trees.boxes`."""
+FittedTree = tuple[TreeLeaves, tuple[Circuits, TreeLeaves] | None]
+"""Leaves of a tree, and, if they have any, their circuits with their rows."""
 
 LearnCircuits = Callable[[np.ndarray, np.ndarray, np.ndarray, int], TreeCircuits]
 """Circuits of the leaves of a tree, from its rows by leaf (rows, start), their weights, and the tree's number."""
@@ -62,24 +67,16 @@ def learn_densities(
     """
     trees, weight = arrival.trees, arrival.weight
     first = first_leaves(trees)
-    last = len(columns.slot) - 1
-    modelled = np.full(len(columns.step), settings.leaf == "quantile") if quantile is None else quantile.copy()
-    if target is not None and not columns.is_categorical[last]:
-        modelled[columns.slot[last]] = False  # it has its own distribution
+    modelled = quantile_leaves(columns, settings, quantile, target is not None)
 
-    def fit(
-        rows: np.ndarray, start: np.ndarray, weight: np.ndarray, lo: np.ndarray, hi: np.ndarray, allowed: np.ndarray
-    ) -> TreeLeaves:
+    def fit(rows: np.ndarray, start: np.ndarray, weight: np.ndarray, box: Box) -> TreeLeaves:
         sums = leaf_sums(columns, (table.values, table.codes), table.spread, rows, start, weight)
-        fitted = fit_tree(columns, table, sums, lo, hi, allowed, settings)
-        if target is None:
-            return fitted
-        return _with_column(columns, fitted, fit_tree(columns, table, sums, lo, hi, allowed, target, [last]), last)
+        return fit_leaves(columns, table, sums, box, settings, target)
 
-    def one(t: int) -> tuple[TreeLeaves, tuple[Circuits, TreeLeaves] | None]:
+    def one(t: int) -> FittedTree:
         rows, start = rows_in_leaves(arrival, first, t)
         box = tree_boxes(trees, columns, t)
-        leaves = fit(rows, start, weight[t], *box)
+        leaves = fit(rows, start, weight[t], box)
         if modelled.any():
             return leaves, quantile_circuits(
                 columns, table, rows, start, weight[t], leaves, *box[:2], modelled, settings.quantile_epsilon
@@ -87,10 +84,41 @@ def learn_densities(
         if circuits is None:
             return leaves, None
         learned = circuits(rows, start, weight[t], t)
-        groups = fit(learned.group_rows, learned.group_start, weight[t], *(x[learned.group_leaf] for x in box))
+        lo, hi, allowed = (x[learned.group_leaf] for x in box)
+        groups = fit(learned.group_rows, learned.group_start, weight[t], (lo, hi, allowed))
         return leaves, (learned.circuits(), groups)
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "leaves"))
+    return as_forest(schema, columns, table, trees, fitted, epsilon)
+
+
+def quantile_leaves(columns: Columns, settings: Settings, quantile: np.ndarray | None, has_target: bool) -> np.ndarray:
+    """Numeric slots with quantile leaves, bool (p,): those that are given, or all or none by the settings."""
+    modelled = np.full(len(columns.step), settings.leaf == "quantile") if quantile is None else quantile.copy()
+    if has_target and not columns.is_categorical[-1]:
+        modelled[columns.slot[-1]] = False  # it has its own distribution
+    return modelled
+
+
+def fit_leaves(
+    columns: Columns,
+    table: Table,
+    sums: LeafSums,
+    box: Box,
+    settings: Settings,
+    target: Settings | None,
+) -> TreeLeaves:
+    """Leaf densities of one tree by the settings, of the last column by those of the ``target``."""
+    leaves, last = fit_tree(columns, table, sums, *box, settings), len(columns.slot) - 1
+    if target is None:
+        return leaves
+    return _with_column(columns, leaves, fit_tree(columns, table, sums, *box, target, [last]), last)
+
+
+def as_forest(
+    schema: Schema, columns: Columns, table: Table, trees: Trees, fitted: Sequence[FittedTree], epsilon: float
+) -> Forest:
+    """The forest of fitted trees, with a background of weight ``epsilon``, 0 for none."""
     back = background(columns, table) if epsilon > 0 else None
     learned = [both for _, both in fitted if both is not None] or None
     leaves = join(columns, [tree for tree, _ in fitted], back, epsilon, learned)

@@ -20,6 +20,8 @@ from ..trees.grow_joint.joint_rows import joint_rows
 from ..trees.ranks import rank
 from .arrival import Arrival, arrive
 from .base import FOREST, LEAVES, Rows, TableLearner
+from .batches.fill import Structure
+from .batches.sample import MOST_ROWS
 from .checks import count_features, count_rows, warn_leaf_size
 from .chow_liu import chow_liu_part, coded
 from .densities import learn_densities
@@ -170,6 +172,16 @@ class JointTree(TableLearner):
         cells = prepare(rows.columns, rows.X)
         forest = learn_densities(rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs)
         return of_forest(forest)
+
+    def _sampled_rows(self) -> int:
+        if self.leaf in ("auto", "chow_liu"):
+            raise ValueError(f"leaf={self.leaf!r} needs all rows at once; fit_batches takes 'quantile' and 'normal'")
+        return MOST_ROWS
+
+    def _structure(self, rows: Rows, n: int, seed: int) -> Structure:
+        arrival = self._grow(rows, None, seed, self.n_estimators)
+        settings = Settings(leaf=self.leaf, quantile_epsilon=self.quantile_epsilon)
+        return Structure(rows.schema, rows.columns, prepare(rows.columns, rows.X), arrival, settings, None, seed)
 
     def _grow(self, rows: Rows, of_rows: np.ndarray | None, seed: int, n_trees: int) -> Arrival:
         """The first trees of the forest, and where the rows end in them."""

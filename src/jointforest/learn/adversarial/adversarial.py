@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from ...table.frames import encode
 from ...trees.ranks import rank
 from ..arrival import Arrival, arrive
 from ..base import FOREST, LEAVES, Rows, TableLearner
+from ..batches.fill import Structure
 from ..checks import count_features, warn_leaf_size
 from ..chow_liu import LEAF_NODES, chow_liu_part, coded
 from ..densities import learn_densities
@@ -246,8 +249,28 @@ class AdversarialForest(TableLearner):
             del in_bag
         return of_forest(self._densities(rows, cells, grown.filled, quantile) if model is None else model)
 
-    def _grow(self, rows: Rows, weight: np.ndarray | None, seed: int) -> _Grown:
-        """The generator of the last round, pruned, and where the rows end in it."""
+    def _sampled_rows(self) -> int:
+        if self.leaf == "chow_liu" or self.leaf_rows != "all" or self.oob_score:
+            raise ValueError(
+                "leaf='chow_liu', leaf_rows other than 'all' and oob_score=True need all rows at once, and fit_batches "
+                "has a sample of them; leave these at their defaults"
+            )
+        most: Any = self.max_samples
+        if not isinstance(most, Integral):
+            raise ValueError(f"max_samples={most!r}: fit_batches keeps a sample of the rows; give a whole number")
+        return int(most)
+
+    def _structure(self, rows: Rows, n: int, seed: int) -> Structure:
+        least = math.ceil(self.min_samples_leaf * len(rows.X) / n)  # of the sample's rows, where all fill the leaves
+        arrival, cells = self._grow(rows, None, seed, least).filled, prepare(rows.columns, rows.X)
+        settings, quantile = self._leaf_settings(), None
+        if self.leaf == "auto":
+            normal = self._densities(rows, cells, arrival)
+            quantile = quantile_slots(rows, cells, arrival, settings, normal, None, seed, self.n_jobs)
+        return Structure(rows.schema, rows.columns, cells, arrival, settings, quantile, seed)
+
+    def _grow(self, rows: Rows, weight: np.ndarray | None, seed: int, least: int | None = None) -> _Grown:
+        """The generator of the last round, pruned to leaves of so many rows, and where the rows end in it."""
         n = len(rows.X)
         warn_leaf_size(self.min_samples_leaf, n)
         sample = take_samples(n, weight, self.leaf_rows == "honest", self.max_samples, seed)
@@ -271,7 +294,7 @@ class AdversarialForest(TableLearner):
                 f"leaf_rows='oob' leaves a tree without rows: only {n} rows and every one drawn; "
                 "use leaf_rows='all', or bootstrap=False"
             )
-        forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs)
+        forest = prune_forest(forest, ranks.codes, used, least or self.min_samples_leaf, self.n_jobs)
 
         def arrival(counts: np.ndarray) -> Arrival:
             counted = np.multiply(counts, 1.0 if weight is None else weight)

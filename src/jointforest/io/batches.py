@@ -1,0 +1,121 @@
+"""Tables larger than memory, in batches of rows: from files, data sets, queries, or what a function gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+BATCH = 262_144
+"""Rows of a batch, where they can be chosen; smaller batches are put together."""
+
+Batches = Callable[[], Iterator[Any]]
+"""Gives the frames that a table consists of, afresh at each call."""
+
+
+def batches_of(source: Any) -> Batches:
+    """The batches of a source.
+
+    Parameters
+    ----------
+    source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
+        Parquet or CSV files, or folders of Parquet files. A callable gives an iterable of frames (pandas, polars,
+        pyarrow tables or record batches), the same rows at each call. A frame counts as batches of its rows.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    TypeError
+        If it is no such source.
+    """
+    if isinstance(source, str | os.PathLike) or _are_paths(source):
+        return _of_files([source] if isinstance(source, str | os.PathLike) else source)
+    if _is(source, "pyarrow", "Dataset"):
+        return lambda: _joined(source.to_batches(batch_size=BATCH))
+    if _is(source, "polars", "LazyFrame"):
+        return lambda: iter(source.collect_batches(chunk_size=BATCH))
+    if _is(source, "duckdb", "DuckDBPyRelation") or _is(source, "_duckdb", "DuckDBPyRelation"):
+        return lambda: _joined(source.to_arrow_reader(BATCH))
+    if callable(source):
+        return lambda: _checked(source())
+    if hasattr(source, "shape") or _is(source, "pyarrow", "Table"):
+        return lambda: _slices(source)
+    raise TypeError(
+        f"expected files, a pyarrow data set, a polars LazyFrame, a DuckDB relation, a frame, or a function that gives "
+        f"batches afresh at each call; got {type(source).__module__}.{type(source).__name__}"
+    )
+
+
+def _are_paths(source: Any) -> bool:
+    return isinstance(source, Sequence) and len(source) > 0 and all(isinstance(p, str | os.PathLike) for p in source)
+
+
+def _is(source: Any, library: str, name: str) -> bool:
+    """Whether a class of this name and library is among the object's, without importing anything."""
+    return any(c.__module__.partition(".")[0] == library and c.__name__ == name for c in type(source).__mro__)
+
+
+def _of_files(paths: Sequence[Any]) -> Batches:
+    """Batches of Parquet or CSV files, or of folders of Parquet files."""
+    import pyarrow as pa
+    from pyarrow import dataset
+
+    for path in paths:
+        if not Path(path).exists():
+            raise FileNotFoundError(f"no such file or folder: {path}")
+    files = [
+        str(f) for path in paths for f in (sorted(Path(path).rglob("*.parquet")) if Path(path).is_dir() else [path])
+    ]
+    if not files:
+        raise ValueError(f"no file *.parquet in {', '.join(map(str, paths))}")
+    form = "csv" if all(f.endswith((".csv", ".csv.gz")) for f in files) else "parquet"
+
+    def read() -> Iterator[Any]:
+        for file in files:  # one by one: an error names its file
+            try:
+                yield from _joined(dataset.dataset(file, format=form).to_batches(batch_size=BATCH))
+            except pa.ArrowException as error:
+                raise ValueError(f"{file} is not a whole {form} table: {error}") from None
+
+    return read
+
+
+def _joined(parts: Any) -> Iterator[Any]:
+    """Arrow record batches as tables of `BATCH` rows or more, but the last."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    rows = 0
+    for part in parts:
+        waiting.append(part)
+        rows += part.num_rows
+        if rows >= BATCH:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _checked(parts: Any) -> Iterator[Any]:
+    """What a function gave, record batches as tables."""
+    if hasattr(parts, "shape") or not hasattr(parts, "__iter__"):
+        raise TypeError(f"a function that gives batches must give an iterable of frames, got {type(parts).__name__}")
+    for part in parts:
+        if _is(part, "pyarrow", "RecordBatch"):
+            yield from _joined([part])
+        else:
+            yield part
+
+
+def _slices(frame: Any) -> Iterator[Any]:
+    """A frame in memory, `BATCH` rows at a time."""
+    import narwhals as nw
+    import numpy as np
+
+    for start in range(0, max(len(frame), 1), BATCH):
+        if isinstance(frame, np.ndarray):
+            yield frame[start : start + BATCH]
+        else:
+            yield nw.from_native(frame, eager_only=True)[start : start + BATCH].to_native()

@@ -1,0 +1,148 @@
+"""The last pass over a table in batches: rows are counted in the leaves of trees that a sample of them made."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...forest.forest import Forest
+from ...ground.threads import map_ordered
+from ...io.batches import Batches
+from ...leaves.fit.fit import Settings
+from ...leaves.fit.prepare import Table, codes_of, marginals
+from ...leaves.fit.quantile import quantile_circuits
+from ...leaves.fit.running import Running, add_rows, add_sums, leaf_sums_of, no_rows, one_leaf
+from ...table.columns import Columns
+from ...table.frames import encode_cells
+from ...table.infer.keys import row_keys
+from ...table.libraries import read
+from ...table.schema import Schema
+from ...trees.adopt.adopt import with_weights
+from ...trees.boxes import tree_boxes
+from ...trees.ranks import snap
+from ...trees.route_kernels import route_by_key
+from ..arrival import Arrival, first_leaves, rows_in_leaves
+from ..densities import FittedTree, as_forest, fit_leaves, quantile_leaves
+from .sample import held
+
+
+class Structure(NamedTuple):
+    """Trees that were grown on a sample of rows, and how their leaves are to be filled.
+
+    Attributes
+    ----------
+    schema : Schema
+    columns : Columns
+    cells : Table
+        The sample.
+    arrival : Arrival
+        The trees, and where the sample ends in them.
+    settings : Settings
+    quantile : bool array (p,) or None
+        Numeric slots with quantile leaves: see `densities.learn_densities`. Their CDFs are those of the sample.
+    seed : int
+        Of the keys of rows.
+    """
+
+    schema: Schema
+    columns: Columns
+    cells: Table
+    arrival: Arrival
+    settings: Settings
+    quantile: np.ndarray | None
+    seed: int
+
+
+def empty(structure: Structure) -> list[Running]:
+    """Sums of no rows, one for each tree."""
+    first = first_leaves(structure.arrival.trees)
+    table = structure.cells
+    return [no_rows(structure.columns, int(n), table.centre, table.spread) for n in np.diff(first)]
+
+
+def add_batch(sums: list[Running], structure: Structure, batch: Any, n_jobs: int | None) -> int:
+    """Add the rows of a batch to the sums; how many they are."""
+    columns, trees = structure.columns, structure.arrival.trees
+    reader = held(read(batch))
+    X, unseen = encode_cells(structure.schema, reader)
+    if unseen.any():
+        raise ValueError(_unlike(structure.schema, unseen))
+    values = np.ascontiguousarray(snap(columns, X).T)
+    codes, first = codes_of(columns, values), first_leaves(trees)
+    keys = np.zeros(len(X), np.uint64)
+    if np.isnan(X).any():
+        keys = row_keys(((name, reader.cells(name)) for name in reader.names), reader.n, structure.seed)
+
+    def one(t: int) -> None:
+        leaf_of = np.empty(len(X), np.int32)
+        route_by_key(trees, values, keys, t, int(first[t]), leaf_of)
+        add_rows(sums[t], columns, values, codes, leaf_of)
+
+    list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs))
+    return len(X)
+
+
+def merge(sums: list[Running], other: list[Running]) -> list[Running]:
+    """The sums over the rows of both, written into the first."""
+    for mine, its in zip(sums, other, strict=True):
+        add_sums(mine, its)
+    return sums
+
+
+def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: int | None) -> Forest:
+    """The forest whose leaf densities are those of all rows that were added."""
+    columns, arrival = structure.columns, structure.arrival
+    whole = marginals(columns, leaf_sums_of(columns, one_leaf(columns, sums[0])))
+    table = whole._replace(values=structure.cells.values, codes=structure.cells.codes)
+    trees = with_weights(arrival.trees, np.concatenate([of.size for of in sums]))
+    first = first_leaves(trees)
+    modelled = quantile_leaves(columns, structure.settings, structure.quantile, has_target=False)
+
+    def one(t: int) -> FittedTree:
+        box = tree_boxes(trees, columns, t)
+        leaves = fit_leaves(columns, table, leaf_sums_of(columns, sums[t]), box, structure.settings, None)
+        if not modelled.any():
+            return leaves, None
+        rows, start = rows_in_leaves(arrival, first, t)
+        return leaves, quantile_circuits(
+            columns,
+            table,
+            rows,
+            start,
+            arrival.weight[t],
+            leaves,
+            *box[:2],
+            modelled,
+            structure.settings.quantile_epsilon,
+        )
+
+    fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs, "leaves"))
+    return as_forest(structure.schema, columns, table, trees, fitted, epsilon)
+
+
+def fill(batches: Batches, n: int, structure: Structure, epsilon: float, n_jobs: int | None) -> Forest:
+    """The forest of a table of n rows in batches.
+
+    Raises
+    ------
+    ValueError
+        If the batches have other rows than they had before.
+    """
+    sums = empty(structure)
+    found = 0
+    for batch in batches():
+        found += add_batch(sums, structure, batch, n_jobs)
+    if found != n:
+        raise ValueError(
+            f"the source gave {n} rows at first and {found} later; it must give the same rows at each call"
+        )
+    return finish(structure, sums, epsilon, n_jobs)
+
+
+def _unlike(schema: Schema, unseen: np.ndarray) -> str:
+    j = int(np.argmax(unseen.any(axis=0)))
+    return (
+        f"column {schema.names[j]!r} has a level that it did not have when the table was looked at; "
+        "the source must give the same rows at each call"
+    )
