@@ -1,0 +1,204 @@
+"""Learning from batches: one joint, however the table is cut; sources; what goes wrong."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import dataset, parquet
+
+import jointforest as jf
+from jointforest.forest.check import check
+from jointforest.learn.batches import sample as sampling
+
+pytestmark = pytest.mark.filterwarnings("ignore:the joint has lost")
+
+LEARNERS: dict[str, Callable[[], jf.AdversarialForest | jf.JointTree]] = {
+    "adversarial": lambda: jf.AdversarialForest(3, min_samples_leaf=5, random_state=0),
+    "adversarial, sample": lambda: jf.AdversarialForest(3, max_samples=150, leaf="normal", random_state=0),
+    "joint trees": lambda: jf.JointTree(2, min_samples_leaf=20, random_state=0),
+}
+
+
+def table(n: int = 400, seed: int = 0) -> pd.DataFrame:
+    """Dependent columns of all kinds with missing cells and repeated rows; one has more than 64 levels."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 3, n)
+    frame = pd.DataFrame(
+        {
+            "g": np.array(["a", "b", "c"])[group],
+            "x": rng.lognormal(size=n) * (1 + group),
+            "k": rng.poisson(3 * group + 1),
+            "many": (rng.integers(0, 40, n) + 40 * group).astype(str),
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 30, n) + 30 * group, "D"),
+        }
+    )
+    frame = frame.mask(rng.random(frame.shape) < 0.08)
+    return pd.concat([frame, frame.iloc[:40]], ignore_index=True)
+
+
+def batches(frame: pd.DataFrame, ends: list[int]) -> Callable[[], list[pd.DataFrame]]:
+    ends = [0, *ends, len(frame)]
+    return lambda: [frame.iloc[a:b].reset_index(drop=True) for a, b in itertools.pairwise(ends)]
+
+
+def answers(joint: jf.Joint, frame: pd.DataFrame) -> np.ndarray:
+    return np.concatenate([joint.log_density(frame), joint.given(g="b").mean("x") * np.ones(1)])
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@settings(max_examples=6)
+@given(st.lists(st.integers(1, 439), max_size=5, unique=True), st.integers(0, 99), st.sampled_from([1, 2]))
+def test_joint_does_not_depend_on_cuts_order_or_threads(name, cuts, seed, n_jobs):
+    frame = table()
+    learned = LEARNERS[name]().fit_batches(frame).joint_
+    check(*vars(learned.model.parts[0].forest).values())
+    shuffled = frame.sample(frac=1, random_state=seed).reset_index(drop=True)
+    other = LEARNERS[name]().set_params(n_jobs=n_jobs).fit_batches(batches(shuffled, sorted(cuts))).joint_
+    assert other.schema == learned.schema or str(other.schema) == str(learned.schema)
+    assert np.array_equal(answers(other, frame), answers(learned, frame))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_leaves_hold_all_rows(name):
+    """The weights of leaves, levels and missing cells are those of the whole table, not of the sample."""
+    frame = table(3000)
+    learned = LEARNERS[name]().set_params(epsilon=0.0).fit_batches(frame).joint_
+    shares = frame["g"].value_counts(normalize=True)
+    for level, p in learned.given().proba("g").items():
+        assert p == pytest.approx(shares[level], abs=5e-3)  # smoothing, and rows without a level
+    rate = float(frame["x"].isna().mean())
+    assert learned.query("P(x is missing)") == pytest.approx(rate, abs=1e-9)
+
+
+def test_likelihood_is_that_of_learning_in_memory():
+    frame, test = table(4000, 1), table(2000, 2)
+    for name in ("adversarial", "joint trees"):
+        whole, parts = LEARNERS[name]().fit(frame), LEARNERS[name]().fit_batches(batches(frame, [1000, 2500]))
+        assert parts.score(test) == pytest.approx(whole.score(test), abs=0.1)
+
+
+def test_sources_agree(tmp_path):
+    frame = table()
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    (tmp_path / "parts").mkdir()
+    for k in range(3):
+        parquet.write_table(arrow.slice(150 * k, 150), tmp_path / "parts" / f"{k}.parquet")
+    parquet.write_table(arrow, tmp_path / "whole.parquet")
+    files = sorted((tmp_path / "parts").iterdir())
+    sources = [
+        tmp_path / "whole.parquet",
+        str(tmp_path / "parts"),
+        files[::-1],
+        dataset.dataset(tmp_path / "parts"),
+        arrow,
+        lambda: arrow.to_batches(max_chunksize=77),
+    ]
+    found = [jf.JointTree(random_state=0).fit_batches(source).joint_.log_density(frame) for source in sources]
+    assert all(np.array_equal(of, found[0]) for of in found[1:])
+    lazy = pl.scan_parquet(tmp_path / "whole.parquet").with_columns(pl.col("day").cast(pl.Datetime("us")))
+    joint = jf.JointTree(random_state=0).fit_batches(lazy).joint_
+    assert np.allclose(joint.log_density(frame), found[0], atol=1e-9)
+    assert isinstance(joint.sample(3, random_state=0), pl.DataFrame)
+
+
+def test_csv_files(tmp_path):
+    for k in range(2):
+        pd.DataFrame({"a": np.arange(50) % 7, "b": np.where(np.arange(50) % 7 > 3, "u", "v")}).to_csv(
+            tmp_path / f"{k}.csv", index=False
+        )
+    joint = jf.JointTree(random_state=0).fit_batches([tmp_path / "0.csv", tmp_path / "1.csv"]).joint_
+    assert joint.given(a=6).proba("b")["u"] > 0.9
+
+
+def test_sample_is_no_larger_than_asked():
+    rows = sampling.take_sample(lambda: iter([table(900, 1), table(900, 2)]), None, 500, 0)
+    assert rows.X.shape == (500, 5) and rows.n == 1880
+
+
+def test_common_rows_are_counted_in_a_second_pass():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=4000), "b": rng.normal(size=4000)})
+    frame.iloc[:800] = 0.0
+    found = sampling.take_sample(
+        lambda: iter([frame.iloc[:1000], frame.iloc[1000:].reset_index(drop=True)]), None, 400, 0
+    )
+    assert (found.X == 0.0).all(axis=1).mean() == pytest.approx(0.2, abs=0.01)
+
+
+def test_levels_that_appear_late_are_known():
+    first, last = pd.DataFrame({"a": ["x"] * 30, "b": range(30)}), pd.DataFrame({"a": ["y"] * 3, "b": [100, 101, 102]})
+    joint = jf.AdversarialForest(2, random_state=0).fit_batches(lambda: [first, last]).joint_
+    assert joint.schema["a"].levels == ("x", "y") and joint.schema["b"].maximum == 102.0
+
+
+def test_batches_without_rows_or_known_cells():
+    frame = table()
+    gaps = frame.iloc[:5].assign(g=None, x=np.nan)
+    parts = [frame.iloc[:0], frame.iloc[:200], gaps, frame.iloc[200:]]
+    joint = jf.JointTree(random_state=0).fit_batches(lambda: [p.reset_index(drop=True) for p in parts]).joint_
+    assert np.isfinite(joint.log_density(frame)).all()
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        (lambda: [], ValueError, "gave no batch of rows"),
+        (lambda: [table().iloc[:0]], ValueError, "no rows"),
+        (lambda: table(), TypeError, "iterable of frames, got DataFrame"),
+        ("nowhere.parquet", FileNotFoundError, "nowhere.parquet"),
+        (3, TypeError, "expected files"),
+        (lambda: [table(), table().drop(columns="x")], ValueError, "lacks 'x'"),
+        (lambda: [table(), table().assign(x="text")], ValueError, "column 'x': numbers in one part of the table, text"),
+        (lambda: [table(), table().assign(x=np.inf)], ValueError, "column 'x': 440 infinite values"),
+    ],
+)
+def test_sources_that_cannot_be_used(source, error, message):
+    learner = jf.JointTree(random_state=0)
+    with pytest.raises(error, match=message):
+        learner.fit_batches(source)
+    assert not hasattr(learner, "joint_")
+
+
+def test_source_that_changes():
+    given_before = []
+
+    def source(rows: int):
+        given_before.append(1)
+        return [table().iloc[: rows if len(given_before) > 1 else 440]]
+
+    with pytest.raises(ValueError, match="gave 440 rows at first and 400 later"):
+        jf.JointTree(random_state=0).fit_batches(lambda: source(400))
+    frames = iter([table(), table().assign(g="new")])
+    with pytest.raises(ValueError, match="column 'g' has a level that it did not have"):
+        jf.JointTree(random_state=0).fit_batches(lambda: [next(frames)])
+
+
+def test_truncated_file_is_named(tmp_path):
+    whole, cut = tmp_path / "whole.parquet", tmp_path / "cut.parquet"
+    table().to_parquet(whole)
+    cut.write_bytes(whole.read_bytes()[:-2000])
+    with pytest.raises(ValueError, match=r"cut\.parquet is not a whole parquet table"):
+        jf.JointTree(random_state=0).fit_batches([whole, cut])
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        jf.AdversarialForest(leaf="chow_liu"),
+        jf.AdversarialForest(leaf_rows="oob"),
+        jf.AdversarialForest(oob_score=True),
+        jf.AdversarialForest(max_samples=None),
+        jf.JointTree(leaf="auto"),
+    ],
+)
+def test_what_needs_all_rows_is_refused(learner):
+    with pytest.raises(ValueError, match=r"all rows at once|max_samples=None"):
+        learner.fit_batches(table())
