@@ -84,6 +84,38 @@ def test_what_the_file_cannot_do_is_not_offered(opened: Callable[..., Page]) -> 
     assert [b.get_attribute("aria-label") for b in page.locator("[data-copies]:visible").all()] == ["copy as Python"]
 
 
+def test_what_is_typed_is_evidence(opened: Callable[..., Page], reports: Any) -> None:
+    page, subject = opened("mixed"), reports["mixed"][1].subject
+    face = Face(page)
+    typed = {
+        "age": ("30 to 50", "30 <= age <= 50"),
+        "day": (">= 2024-06-01", "day >= '2024-06-01'"),
+        "group": ("not red", "group != red"),
+        "size": ("m or l", "size in {'M', 'L'}"),
+        "real": ("missing", "real is missing"),
+    }
+    for name, (text, said) in typed.items():
+        known = answers.posterior(subject, {"evidence": {"text": said}})
+        sentence = known["sentence"]
+        field = face.card(name).get_by_role("textbox", name=f"what is known of {name}")
+        field.fill(text)
+        field.press("Enter")
+        page.wait_for_function("s => document.querySelector('textarea.sentence').value === s", arg=sentence)
+        assert face.chance == page.evaluate(
+            "([p, log]) => import('jf/format.js').then(form => form.oneIn(p, log))",
+            [known["probability"], known["log_probability"]],
+        )
+        field.fill("")
+        field.press("Enter")
+        page.wait_for_function("() => document.querySelector('textarea.sentence').value === ''")
+    field = face.card("age").get_by_role("textbox", name="what is known of age")
+    field.fill("about 40 sd 3")
+    field.press("Enter")
+    page.locator("jf-notice").get_by_text("needs Python").wait_for()
+    assert field.get_attribute("aria-invalid") == "true" and field.input_value() == "about 40 sd 3"
+    assert "Python" in (page.locator("textarea.sentence").get_attribute("title") or "")
+
+
 def pieces(subject: Subject) -> list[list[dict[str, Any]]]:
     """Evidence of every kind on every column, its intervals between edges of bins; and on several columns."""
     found: list[list[dict[str, Any]]] = [[]]
@@ -160,3 +192,13 @@ def test_axe_finds_nothing(opened: Callable[..., Page], scheme: str, width: int)
     found: Any = Axe().run(page).response["violations"]
     assert [f"{one['id']}: {[node['html'][:120] for node in one['nodes']][:3]}" for one in found] == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize(("width", "media"), [(320, "screen"), (1280, "screen"), (2560, "screen"), (1280, "print")])
+def test_branches_of_the_tree_are_not_cut_in_two(opened: Callable[..., Page], width: int, media: str) -> None:
+    page = opened("mixed", viewport={"width": width, "height": 900})
+    page.emulate_media(media=media)
+    pieces = page.locator(".r-tree ul").evaluate_all("lists => lists.map(list => list.getClientRects().length)")
+    assert pieces and set(pieces) == {1}
+    named = page.locator(".r-root b, .r-tree li > b").all_text_contents()
+    assert sorted(named) == sorted(page.locator("#columns ~ .r-cards h3").all_text_contents())

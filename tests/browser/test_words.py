@@ -12,6 +12,7 @@ AGE = {"name": "age", "kind": "integer", "levels": None, "edges": [16.5 + 2 * k 
 REAL = {"name": "my real", "kind": "continuous", "levels": None, "edges": [0.02 * k for k in range(41)], "step": None}
 DAYS = [1.6e12 + 8.64e8 * k for k in range(41)]
 DAY = {"name": "day", "kind": "datetime", "levels": None, "edges": DAYS, "step": 8.64e7}
+BERLIN = DAY | {"name": "at", "zone": "Europe/Berlin"}
 CODE = {"name": "it's", "kind": "categorical", "levels": ["Male", "Female", "a or b"]}
 
 
@@ -55,9 +56,15 @@ def test_what_is_typed(face: Face) -> None:
         ("is missing", AGE, {"missing": True}),
         ("about 40 sd 2", AGE, {"text": "age about 40 sd 2"}),
         ("in [1, 2]", REAL, {"text": "`my real` in [1, 2]"}),
-        ("2024-03-01", DAY, {"text": "day = '2024-03-01'"}),
-        ("2024-03-01 to 2024-04-01", DAY, {"text": "day between '2024-03-01' and '2024-04-01'"}),
-        (">= 2024-03-01", DAY, {"text": "day >= '2024-03-01'"}),
+        ("2024-03-01", DAY, both(1709251200e3, 1709251200e3)),
+        ("'2024-03-01' to 2024-04-01", DAY, both(1709251200e3, 1711929600e3)),
+        ("< 2024-03-01 12:30", DAY, both(None, 1709296200e3, high_in=False)),
+        ("2024-02-30", DAY, {"text": "day = '2024-02-30'"}),
+        ("2024-03-01T00:00:30Z to soon", DAY, {"text": "day between '2024-03-01T00:00:30Z' and 'soon'"}),
+        (">= 2024-07-01", BERLIN, both(1719784800e3, None)),
+        (">= 2024-01-01 00:00:30", BERLIN, both(1704063630e3, None)),
+        (">= 2024-10-27 02:30", BERLIN, {"text": "at >= '2024-10-27 02:30'"}),  # twice
+        (">= 2024-03-31 02:30", BERLIN, {"text": "at >= '2024-03-31 02:30'"}),  # never
         ("female", CODE, {"levels": [1]}),
         ("not female", CODE, {"levels": [0, 2]}),
         ("a or b", CODE, {"levels": [2]}),

@@ -77,8 +77,11 @@ def matrix(found: Dependence) -> dict[str, Any]:
     return {"rows": rows, "left_out": len(found.names) - len(some)}
 
 
-def tree(found: Dependence) -> list[dict[str, Any]]:
-    """The tree of the strongest dependences, from its middle: each column below the one that it hangs on."""
+def tree(found: Dependence) -> dict[str, Any]:
+    """The tree of the strongest dependences: its middle, and the branches of it, which stay whole on a page.
+
+    A branch is a list of columns, each below the one that it hangs on.
+    """
     order, parent = found.order.tolist(), found.parent.tolist()
     children: list[list[int]] = [[] for _ in order]
     for k, above in enumerate(parent[1:], 1):
@@ -94,7 +97,12 @@ def tree(found: Dependence) -> list[dict[str, Any]]:
         lines.append(about)
         strongest_last = sorted(children[k], key=lambda c: (found.strength[order[c], order[k]], -c))
         waiting += [(c, depth + 1) for c in strongest_last]
-    return lines
+    branches: list[list[dict[str, Any]]] = []
+    for line in lines[1:]:
+        if line["depth"] == 1:
+            branches.append([])
+        branches[-1].append(line)
+    return {"root": lines[0]["name"], "branches": branches}
 
 
 def predictors(found: Dependence, target: str) -> list[dict[str, str]]:

@@ -87,7 +87,14 @@ export class Sentence extends HTMLElement {
   /** Leave out what the source cannot do: read a sentence, be asked by a command, be linked to. */
   setCan(can) {
     this.text.readOnly = !can("text");
-    if (this.text.readOnly) this.text.placeholder = "Nothing yet. Click a bar, or drag over a histogram.";
+    if (!this.text.readOnly) return this.#setCopies(can);
+    this.text.placeholder = "Nothing yet. Click a bar, drag over a histogram, or type below a column's name.";
+    this.text.title = "what is known, in the query language; to write it here, ask the joint in Python";
+    this.text.setAttribute("aria-label", this.text.title);
+    return this.#setCopies(can);
+  }
+
+  #setCopies(can) {
     for (const button of this.querySelectorAll("[data-copies]"))
       button.hidden = { shell: !can("shell"), link: !can("link") }[button.dataset.copies] ?? false;
   }

@@ -1,4 +1,5 @@
 /** Conditions as people read and type them in a card. Pure functions. */
+import { momentOf } from "./dates.js";
 
 const NUMBER = "[-−+]?(?:\\d[\\d,]*\\.?\\d*|\\.\\d+)(?:e[-+]?\\d+)?";
 const SIDE = new RegExp(`^(<=|>=|≤|≥|<|>|=|==)?\\s*(${NUMBER})$`, "i");
@@ -45,7 +46,8 @@ export function parse(typed, column) {
   const text = typed.trim();
   if (!text || text.toLowerCase() === "any") return null;
   if (/^(is )?missing$/i.test(text)) return { missing: true };
-  const found = column.levels ? parseLevels(text, column) : column.kind === "datetime" ? null : parseNumber(text);
+  const read = column.levels ? parseLevels : column.kind === "datetime" ? parseDate : parseNumber;
+  const found = read(text, column);
   return found ?? { text: inWords(text, column) };
 }
 
@@ -54,9 +56,23 @@ function parseNumber(text) {
   const both = BOTH.exec(text);
   if (both) return { low: number(both[1]), high: number(both[2]), low_in: true, high_in: true };
   const side = SIDE.exec(text);
-  if (!side) return null;
-  const x = number(side[2]);
-  const sign = side[1] ?? "=";
+  return side ? onOneSide(side[1] ?? "=", number(side[2])) : null;
+}
+
+/** Dates as 2024-03-01 or 2024-03-01 12:30, by the clocks of the column's zone. */
+function parseDate(text, column) {
+  const date = (word) => momentOf(word.trim().replace(/^'(.*)'$/, "$1"), column.zone);
+  const both = /^([^<>=≤≥]+?)\s+(?:to|and|–)\s+([^<>=≤≥]+)$/i.exec(text);
+  if (both) {
+    const [low, high] = [date(both[1]), date(both[2])];
+    return low === null || high === null ? null : { low, high, low_in: true, high_in: true };
+  }
+  const [, sign, word] = /^(<=|>=|≤|≥|<|>|==?)?(.*)$/s.exec(text);
+  const x = date(word);
+  return x === null ? null : onOneSide(sign ?? "=", x);
+}
+
+function onOneSide(sign, x) {
   if (sign.startsWith("=")) return { low: x, high: x, low_in: true, high_in: true };
   const closed = sign !== "<" && sign !== ">";
   return sign === "<" || sign === "<=" || sign === "≤"

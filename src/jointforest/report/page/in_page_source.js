@@ -36,7 +36,7 @@ export class InPageSource {
   #conditions(evidence) {
     if (!Array.isArray(evidence)) {
       if (!evidence?.text?.trim()) return [];
-      throw new Refused("This file does not read the query language. Click or drag instead.");
+      throw new Refused("A sentence of the query language needs Python: click, drag, or type in a card.");
     }
     const { columns } = this.table;
     const found = evidence.map((one) => tidy(one, columns[one.column], this.cuts[one.column])).filter(Boolean);

@@ -1,4 +1,5 @@
 /** Evidence in the query language, and as a call in Python. Pure functions. */
+import { local } from "./dates.js";
 
 /**
  * @param {object[]} evidence - tidied
@@ -49,18 +50,4 @@ function moment(x, zone) {
   if (isTwice) return `${day} ${clock}${offset}`;
   if (clock === "00:00:00") return day;
   return `${day} ${clock.replace(/:00$/, "")}`;
-}
-
-/** What calendars and clocks of a zone show. */
-function local(x, timeZone) {
-  const options = { timeZone, hourCycle: "h23", year: "numeric", timeZoneName: "longOffset" };
-  for (const part of ["month", "day", "hour", "minute", "second"]) options[part] = "2-digit";
-  const parts = Object.fromEntries(
-    new Intl.DateTimeFormat("en-GB", options).formatToParts(x).map((part) => [part.type, part.value]),
-  );
-  return {
-    day: `${parts.year.padStart(4, "0")}-${parts.month}-${parts.day}`,
-    clock: `${parts.hour}:${parts.minute}:${parts.second}`,
-    offset: parts.timeZoneName.replace("GMT", "") || "+00:00",
-  };
 }
