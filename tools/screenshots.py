@@ -1,6 +1,6 @@
-"""Pictures of every view of the explorer, light and dark: python tools/screenshots.py, into docs/explore/.
+"""Pictures of every view of the explorer and the report, light and dark, into docs/explore/.
 
-Needs Chromium and playwright (pip install -e '.[test-browser]'). The joint is that of the penguins. Names of views make
+By python tools/screenshots.py. Needs Chromium and playwright (pip install -e '.[test-browser]'). The joint is that of the penguins. Names of views make
 only these: python tools/screenshots.py row pair.
 """
 
@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlencode
 
 from PIL import Image
@@ -76,6 +77,25 @@ def notebook(browser: Browser, joint: jf.Joint, scheme: str) -> None:
     page.close()
 
 
+def report(browser: Browser, joint: jf.Joint, scheme: str) -> None:
+    """The report's live part with evidence, and what stands below it."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "penguins.html"
+        joint.report(path, jf.datasets.load_penguins(), target="sex", examples=3, title="penguins")
+        page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=scheme, reduced_motion="reduce")
+        page.goto(path.as_uri())
+        page.wait_for_selector("#live[data-state=exact]", timeout=300_000)
+        field = page.get_by_role("textbox", name="what is known of body_mass_g")
+        field.fill(">= 5000")
+        field.press("Enter")
+        page.wait_for_selector("#live[data-state=exact] jf-card.evident")
+        page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+        picture(page, "report", scheme)
+        page.evaluate("document.getElementById('depend').scrollIntoView()")
+        picture(page, "report-below", scheme)
+        page.close()
+
+
 def main() -> None:
     penguins = jf.datasets.load_penguins()
     joint = jf.fit(penguins, budget="fast", random_state=0)
@@ -116,6 +136,8 @@ def main() -> None:
                 page.close()
             if not sys.argv[1:] or "notebook" in sys.argv[1:]:
                 notebook(browser, joint, scheme)
+            if not sys.argv[1:] or "report" in sys.argv[1:]:
+                report(browser, joint, scheme)
         browser.close()
 
 
