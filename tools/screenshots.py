@@ -1,7 +1,7 @@
 """Pictures of every view of the explorer and the report, light and dark, into docs/explore/.
 
-By python tools/screenshots.py. Needs Chromium and playwright (pip install -e '.[test-browser]'). The joint is that of the penguins. Names of views make
-only these: python tools/screenshots.py row pair.
+By python tools/screenshots.py; names of views make only these: python tools/screenshots.py row pair.
+Needs Chromium and playwright (pip install -e '.[test-browser]'). The joint is that of the penguins.
 """
 
 from __future__ import annotations

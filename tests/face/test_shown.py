@@ -83,6 +83,13 @@ def test_what_cannot_be_said_is_no_error() -> None:
     assert "background" in words(forest().given("age > 400 and x < -80")._repr_html_())
 
 
+def test_rules_are_lines_in_a_notebook() -> None:
+    rules = forest().rules(0, 5)
+    html = rules._repr_html_()
+    assert isinstance(rules, str) and Tags(html).tags == {"pre"} and unescape(html) == f"<pre>{rules}</pre>"
+    assert "<script" not in html and "<b" not in html
+
+
 @pytest.mark.parametrize("name", JOINTS)
 def test_html_is_small_static_and_escaped(name: str) -> None:
     joint = JOINTS[name]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from html import escape
 
 import numpy as np
 
@@ -15,7 +16,16 @@ from .shown import shown_rule
 from .tree_nodes import TreeNode, n_trees, tree_leaves, tree_nodes
 
 
-def tree_text(forest: Forest, tree: int, max_leaves: int | None = None) -> str:
+class TreeText(str):
+    """A tree as text, whose lines notebooks show one below the other."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self)}</pre>"
+
+
+def tree_text(forest: Forest, tree: int, max_leaves: int | None = None) -> TreeText:
     """The nodes of a tree, one line each, and under each leaf what it says: see `Joint.rules`.
 
     Raises
@@ -47,7 +57,7 @@ def tree_text(forest: Forest, tree: int, max_leaves: int | None = None) -> str:
         lines.append(f"{'  ' * node.depth}{text}  {100 * node.share:.1f} %{at}")
         if node.leaf in says:
             lines.append(f"{'  ' * node.depth}    {summary_text(forest.schema, says[node.leaf])}")
-    return "\n".join(lines)
+    return TreeText("\n".join(lines))
 
 
 def _test_text(node: TreeNode, whole: bool) -> str:
