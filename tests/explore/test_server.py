@@ -429,7 +429,7 @@ def test_who_sends_half_a_head_after_a_whole_request_is_sent_away(monkeypatch: p
     with forest().explore(browser=False) as page:
         address, token = page.url.removeprefix("http://").split("/")[:2]
         host, port = address.split(":")
-        with socket.create_connection((host, int(port)), timeout=60) as link:
+        with socket.create_connection((host, int(port)), timeout=25) as link:  # an idle one may stay 30
             link.sendall(f"GET /{token}/ HTTP/1.1\r\nHost: {address}\r\n\r\nGET /".encode())
             assert b"HTTP/1.1 200" in link.recv(100_000)
             assert closed(link)

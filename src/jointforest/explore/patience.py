@@ -27,6 +27,11 @@ class PatientProtocol(H11Protocol):
         elif self._deadline is None:
             self._wait()
 
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0] and self._deadline is None:
+            self._wait()  # the next request has begun already
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
         super().connection_lost(exc)

@@ -40,6 +40,9 @@ export class Card extends HTMLElement {
       "aria-label": `what is known of ${column.name}`,
       title: this.#hint(),
       onkeydown: (event) => this.#typedKey(event),
+      oninput: () => {
+        this.isTyping = true; // pasted by the mouse, too
+      },
       onchange: () => this.#typedChange(),
     });
     this.release = iconButton(`forget what is said of ${column.name}`, icons.CLOSE, () => this.#evidence(null), {

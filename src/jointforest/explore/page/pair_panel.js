@@ -153,7 +153,7 @@ export class PairPanel {
 
   #cell(sides, i, j, share, tallest, told, places) {
     const y = sides[1].edges ? sides[1].n - 1 - j : j;
-    const cell = svg("rect", { x: i, y, width: 1.02, height: 1.02, class: "cell" });
+    const cell = svg("rect", { x: i, y, width: 1, height: 1, class: "cell" });
     cell.style.fillOpacity = Math.sqrt(share / tallest).toFixed(3);
     const text = textOf(sides, i, j, share);
     cell.addEventListener("pointerenter", () => {
