@@ -26,8 +26,10 @@ LEARNERS = {
     "AdversarialForest, quantile": lambda **k: jf.AdversarialForest(leaf="quantile", **k),
     "JointTree": jf.JointTree,
     "GenerativeForest": None,
+    "GenerativeForest, auto": None,
     "HiddenTreeForest": jf.HiddenTreeForest,
 }
+WITH_TARGET = {"GenerativeForest": {}, "GenerativeForest, auto": {"leaf": "auto"}}
 USUAL = ("AdversarialForest", "JointTree", "GenerativeForest")
 TITLE, SUMMARY, RAKED = "Farthest column of each table", "Summary", "Raked: farthest column, gain of held-out rows"
 LEAST, ROWS, POINTS, LIMIT = 1_000, 5_000, 500, 0.02
@@ -55,7 +57,7 @@ def learned(learner: str, frame: pd.DataFrame, target: str | None, seed: int) ->
         frame = frame[frame[target].notna()].reset_index(drop=True)
         is_number = pd.api.types.is_float_dtype(frame[target]) or frame[target].nunique() > 50
         make = jf.GenerativeForestRegressor if is_number else jf.GenerativeForestClassifier
-        return make(random_state=seed).fit(frame.drop(columns=target), frame[target]).joint_
+        return make(random_state=seed, **WITH_TARGET[learner]).fit(frame.drop(columns=target), frame[target]).joint_
     return make(random_state=seed).fit(frame).joint_
 
 

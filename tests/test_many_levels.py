@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 
 import jointforest as jf
 from jointforest.forest.check import check
@@ -139,5 +139,22 @@ def test_expected_predictions(leaf: str, monkeypatch: pytest.MonkeyPatch) -> Non
         joint = jf.AdversarialForest(2, leaf=leaf, random_state=0).fit(rows).joint_
         hidden = rows.iloc[:20].mask(np.random.default_rng(1).random((20, 4)) < 0.5)
         return {"mean": jf.ExpectedPredictor(trained, joint).predict(hidden)}
+
+    both(monkeypatch, ask)
+
+
+@pytest.mark.parametrize("leaf", ["normal", "quantile"])
+def test_expected_predictions_of_trees_that_split_the_levels(leaf: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = frame(300)[["many", "few", "x", "count"]].dropna()
+    features = rows[["many", "few", "x"]].astype({"many": "category", "few": "category"})
+    answer = rows["many"].str[-2:].astype(float) + rows["count"]
+    boosted = HistGradientBoostingRegressor(max_iter=10, max_leaf_nodes=8, categorical_features="from_dtype")
+    boosted.fit(features, answer)
+    hidden = features.iloc[:20].astype(object).mask(np.random.default_rng(1).random((20, 3)) < 0.5)
+
+    def ask() -> dict[str, Any]:
+        joint = jf.AdversarialForest(2, leaf=leaf, random_state=0).fit(rows).joint_
+        expected = jf.ExpectedPredictor(boosted, joint)
+        return {"mean": expected.predict(hidden), "spread": expected.predict_std(hidden)}
 
     both(monkeypatch, ask)

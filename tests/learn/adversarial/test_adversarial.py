@@ -311,8 +311,8 @@ def test_out_of_bag_density_against_a_slow_computation(frame: pd.DataFrame, monk
         seen["drawn"], seen["joint"] = drawn, jf.Joint(of_forest(model))
         return slow(model, evidence, drawn, n_jobs)
 
-    slow = adversarial._oob_log_density
-    monkeypatch.setattr(adversarial, "_oob_log_density", spy)
+    slow = adversarial.oob_log_density
+    monkeypatch.setattr(adversarial, "oob_log_density", spy)
     forest = jf.AdversarialForest(4, random_state=1, oob_score=True).fit(frame)
     drawn, joint = seen["drawn"], seen["joint"]
     seed = int(np.random.RandomState(1).randint(2**31 - 1))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.learn.adversarial import quantile_columns
+from jointforest.learn import bent_columns
 from jointforest.leaves.derived import table_bytes
 
 
@@ -49,7 +49,7 @@ def test_normals_stay_where_tables_would_be_too_large(monkeypatch: pytest.Monkey
     table, settings = bent(1_000), {"n_estimators": 4, "min_samples_leaf": 20, "random_state": 0}
     normal, auto = (jf.AdversarialForest(leaf=leaf, **settings).fit(table).joint_ for leaf in ("normal", "auto"))
     assert auto.log_density(table).mean() > normal.log_density(table).mean()
-    monkeypatch.setattr(quantile_columns, "MOST_BYTES", table_bytes(auto.model.forest.columns, 100))
+    monkeypatch.setattr(bent_columns, "MOST_BYTES", table_bytes(auto.model.forest.columns, 100))
     small = jf.AdversarialForest(**settings).fit(table).joint_
     np.testing.assert_array_equal(small.log_density(table), normal.log_density(table))
 

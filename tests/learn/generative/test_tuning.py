@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.learn.generative import tuning
+from jointforest.learn.generative import base, tuning
 
 
 def table() -> tuple[pd.DataFrame, np.ndarray]:
@@ -30,17 +30,19 @@ def bent(forest: jf.GenerativeForestClassifier) -> float:
     return float(0.5 * np.abs(found - rows).sum())
 
 
-@pytest.mark.parametrize(("sigmas", "is_bent"), [(-1.0, False), (0.5, False), (1.5, True)])
-def test_what_bends_marginals_must_be_better_by_more_than_chance(
-    monkeypatch: pytest.MonkeyPatch, sigmas: float, is_bent: bool
+@pytest.mark.parametrize(("sigmas", "rows"), [(-1.0, 0.3), (0.5, 0.3), (1.5, 2.0)])
+def test_more_pseudo_rows_must_be_better_by_more_than_chance(
+    monkeypatch: pytest.MonkeyPatch, sigmas: float, rows: float
 ) -> None:
     rng = np.random.default_rng(1)
     loss, noise = rng.random(400), rng.normal(size=400)
     noise = (noise - noise.mean()) / noise.std()
-    losses = cycle([loss, loss - sigmas / np.sqrt(400) + noise])
+    losses, chosen, choose = cycle([loss, loss - sigmas / np.sqrt(400) + noise]), [], tuning.choose_smoothing
     monkeypatch.setattr(tuning, "choose_beta", lambda *rest: (0.0, next(losses)))
+    monkeypatch.setattr(base, "choose_smoothing", lambda *rest: chosen.append(choose(*rest)) or chosen[-1])
     forest = jf.GenerativeForestClassifier(20, min_samples_leaf=5, beta=0.0, random_state=0)
-    assert (bent(forest) > 0.15) == is_bent
+    assert bent(forest) < 0.05
+    assert [(settings.smoothing, settings.prior) for settings in chosen] == [(rows, "marginal")]
 
 
 def test_the_paper_s_prior_bends_them() -> None:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...leaves.levels.masses import dense_levels
+from ...leaves.levels.masses import levels_of_slot, mixed_over_rows, weighed_sums
+from ...leaves.levels.wide import WideLevels
 from ...leaves.table import Leaves
 from ...table.evidence import Evidence
 from ..column.bins import Bins, bins_between, mass_in_leaves
@@ -33,11 +34,26 @@ _LEAST = 1e-6  # mass of a bin from which a factor is learned
 
 
 class Raked(NamedTuple):
-    """One column: bins, the probability that each shall have, and that of each in every leaf, (L, B)."""
+    """One column.
+
+    Attributes
+    ----------
+    bins : Bins
+    wanted : float64 array (B,)
+        The probability that each bin shall have.
+    mass : float64 array (m, B), or WideLevels
+        Of the bins in the parameter rows that describe the column.
+    leaf : int array (m,)
+        The leaf that each of these belongs to.
+    share : float64 array (m,)
+        Its share in the leaf: sums to 1 over a leaf.
+    """
 
     bins: Bins
     wanted: np.ndarray
-    in_leaf: np.ndarray
+    mass: np.ndarray | WideLevels
+    leaf: np.ndarray
+    share: np.ndarray
 
 
 def rake(forest: Forest, X: np.ndarray) -> Forest:
@@ -99,12 +115,12 @@ def _levels(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked
     first, stop = forest.columns.level_start[slot : slot + 2].tolist()
     of_entry = np.exp(post.log_weight)
     wanted = np.bincount(x.astype(np.int64), minlength=stop - first) / len(x)
-    mass = dense_levels(forest.columns, forest.leaves, int(slot), post.leaf)
-    have = of_entry @ mass
+    mass = levels_of_slot(forest.columns, forest.leaves, int(slot), post.leaf.astype(np.int64))
+    have = mixed_over_rows(mass, of_entry)
     if 0.5 * np.abs(have - wanted).sum() <= FAR:
         return None
     end = np.arange(stop - first) + 0.5
-    return Raked(Bins(end - 1.0, end), wanted, _by_leaf(forest, post, mass))
+    return Raked(Bins(end - 1.0, end), wanted, *_in_leaves(forest, post, mass))
 
 
 def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked | None:
@@ -119,7 +135,7 @@ def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked
     ends = _ends(have / have[-1], wanted)
     mass = np.add.reduceat(mass, np.append(0, ends[:-1] + 1), axis=1)
     bins = Bins(np.append(-np.inf, bins.hi[ends[:-1]]), bins.hi[ends])
-    return Raked(bins, np.diff(wanted[ends], prepend=0.0), _by_leaf(forest, post, mass))
+    return Raked(bins, np.diff(wanted[ends], prepend=0.0), *_in_leaves(forest, post, mass))
 
 
 def _places(forest: Forest, j: int, values: np.ndarray) -> np.ndarray:
@@ -140,12 +156,19 @@ def _mass(forest: Forest, j: int, rows: np.ndarray, bins: Bins) -> np.ndarray:
     return np.concatenate([mass_in_leaves(forest, nothing, j, part, bins).astype(np.float32) for part in parts])
 
 
-def _by_leaf(forest: Forest, post: LeafPosterior, mass: np.ndarray) -> np.ndarray:
-    """Mass of bins in each leaf, (L, B), from that in a posterior's parameter rows (m, B)."""
-    found = np.zeros((len(forest.leaves.log_weight), mass.shape[1]))
-    np.add.at(found, _leaf_of_row(forest.leaves)[post.leaf], np.exp(post.log_weight)[:, None] * mass)
-    total = found.sum(axis=1, keepdims=True)
-    return found / np.where(total > 0.0, total, 1.0)
+def _in_leaves(
+    forest: Forest, post: LeafPosterior, mass: np.ndarray | WideLevels
+) -> tuple[np.ndarray | WideLevels, np.ndarray, np.ndarray]:
+    """Mass of bins in a posterior's parameter rows as the fields of `Raked`: one row a leaf, but for many levels."""
+    n_leaves = len(forest.leaves.log_weight)
+    leaf, weight = _leaf_of_row(forest.leaves)[post.leaf], np.exp(post.log_weight)
+    total = np.bincount(leaf, weight, n_leaves)
+    share = weight / np.where(total > 0.0, total, 1.0)[leaf]
+    if not isinstance(mass, np.ndarray):
+        return mass, leaf, share
+    found = np.zeros((n_leaves, mass.shape[1]))
+    np.add.at(found, leaf, share[:, None] * mass)
+    return found, np.arange(n_leaves), np.ones(n_leaves)
 
 
 def _leaf_of_row(leaves: Leaves) -> np.ndarray:
@@ -184,16 +207,16 @@ def _factors(weight: np.ndarray, columns: dict[int, Raked]) -> dict[int, np.ndar
     """Factors of the bins of each column, by iterative proportional fitting of leaves' weights (L,)."""
     factors = {j: np.ones(len(column.wanted)) for j, column in columns.items()}
     log_weight = np.log(np.maximum(weight, 1e-300))
-    norm = {j: np.ones(len(weight)) for j in columns}
+    norm: dict[int, np.ndarray] = {j: np.ones(len(weight)) for j in columns}
     for _ in range(SWEEPS):
         farthest = 0.0
         for j, column in columns.items():
             now = np.exp(log_weight - log_weight.max())
-            have = (now / now.sum() / norm[j]) @ column.in_leaf * factors[j]
+            have = mixed_over_rows(column.mass, (now / now.sum() / norm[j])[column.leaf] * column.share) * factors[j]
             farthest = max(farthest, float(np.abs(np.cumsum(have - column.wanted)).max()))
             learned = (have > _LEAST) & (column.wanted > 0.0)
             factors[j] = np.where(learned, factors[j] * column.wanted / np.where(learned, have, 1.0), factors[j])
-            new = column.in_leaf @ factors[j]
+            new = np.bincount(column.leaf, column.share * weighed_sums(column.mass, factors[j]), len(weight))
             new = np.where(new > 0.0, new, 1.0)
             log_weight += np.log(new / norm[j])
             norm[j] = new

@@ -9,14 +9,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...forest.forest import Forest
-from ...forest.posterior.tree_density import tree_log_density
 from ...ground.checks import Allowed, Number
 from ...ground.progress import write_line
 from ...leaves.fit.fit import Settings
 from ...leaves.fit.prepare import Table, prepare
 from ...model.model import Model, of_forest, of_part
 from ...table.build_evidence import build
-from ...table.evidence import Evidence
 from ...table.frames import encode
 from ...trees.ranks import rank
 from ..arrival import Arrival, arrive
@@ -25,6 +23,7 @@ from ..batches.fill import Structure
 from ..checks import count_features, warn_leaf_size
 from ..chow_liu import LEAF_NODES, chow_liu_part, coded
 from ..densities import learn_densities
+from ..out_of_bag import oob_log_density
 from .quantile_columns import quantile_slots
 from .rounds import RoundSettings, prune_forest, run
 from .samples import take_samples
@@ -245,7 +244,7 @@ class AdversarialForest(TableLearner):
         if grown.in_bag is not None:  # before the model, where that is to come: two forests take twice the memory
             evidence = build(rows.schema, encode(rows.schema, frame)[0])
             in_bag = self._densities(rows, cells, grown.in_bag, quantile)
-            self.oob_log_density_ = _oob_log_density(in_bag, evidence, grown.drawn, self.n_jobs)
+            self.oob_log_density_ = oob_log_density(in_bag, evidence, grown.drawn, self.n_jobs)
             del in_bag
         return of_forest(self._densities(rows, cells, grown.filled, quantile) if model is None else model)
 
@@ -351,27 +350,3 @@ class AdversarialForest(TableLearner):
         """One line a round."""
         if self.verbose:
             write_line(f"round {turn}: out-of-bag accuracy {accuracy:.4f}")
-
-
-def _oob_log_density(model: Forest, evidence: Evidence, drawn: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    """Log-density (n,) of each row by the trees that did not draw it and the background; NaN where every tree drew it.
-
-    Parameters
-    ----------
-    model : Forest
-        Its leaf densities are estimated on the rows that each tree drew.
-    evidence : Evidence
-        The n rows.
-    drawn : bool array (T, n)
-        Which rows each tree drew.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-    """
-    by_tree = tree_log_density(model, evidence, n_jobs)
-    n_trees = len(drawn)
-    out_of_bag = ~drawn.T
-    number = out_of_bag.sum(axis=1)
-    trees = np.where(out_of_bag, by_tree[:, :n_trees], -np.inf)
-    rescale = np.log(n_trees) - np.log(np.maximum(number, 1))
-    density = np.logaddexp.reduce(np.column_stack([trees + rescale[:, None], by_tree[:, n_trees:]]), axis=1)
-    return np.where(number > 0, density, np.nan)

@@ -25,6 +25,7 @@ from ..densities import TARGET, LearnCircuits, learn_densities
 from ..features import read_others
 from .coded import coded_training
 from .importances import feature_importances
+from .quantile_columns import quantile_slots
 from .spreads import choose_spreads, choose_target_spread
 from .supervised import GrowSettings, grow_forest
 from .targets import Training, as_table, check_weights, read_training
@@ -45,7 +46,7 @@ class GenerativeForest(Learner):
         "min_samples_split": (Number(2, whole=True),),
         "min_samples_leaf": ("auto", Number(1, whole=True)),
         "max_samples": (Number(0), None),
-        "leaf": ("normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn", "chow_liu"),
+        "leaf": ("auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "spn", "chow_liu"),
         "target_in_leaf": ("factorised", "full"),
         "min_spn_samples": (Number(2, whole=True),),
         **{name: LEAVES[name] for name in ("bounds", "prior", "spread_rows")},
@@ -71,7 +72,7 @@ class GenerativeForest(Learner):
         leaf: str = "normal",
         target_in_leaf: str = "factorised",
         min_spn_samples: int = 30,
-        bounds: str = "no",
+        bounds: str = "auto",
         smoothing: float | str = "auto",
         prior: str = "marginal",
         spread_rows: float = 2.0,
@@ -259,7 +260,7 @@ class GenerativeForest(Learner):
         if not isinstance(joint, Joint):
             hint = "; give its joint_" if hasattr(joint, "joint_") else ""
             raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
-        self = cls(n_jobs=n_jobs)
+        self = cls(combine="mixture", n_jobs=n_jobs)
         self._check()
         j = joint.schema.index(target)
         column = joint.schema.columns[j]
@@ -313,9 +314,9 @@ class GenerativeForest(Learner):
     def _settings(self) -> Settings:
         """Settings of the leaf densities, the smallest spread not chosen yet."""
         return Settings(
-            leaf="normal" if self.leaf == "spn" else self.leaf,
+            leaf="normal" if self.leaf in ("auto", "spn") else self.leaf,
             bounds=self.bounds,
-            smoothing=SMOOTHINGS[0][0] if isinstance(self.smoothing, str) else self.smoothing,
+            smoothing=SMOOTHINGS[0] if isinstance(self.smoothing, str) else self.smoothing,
             prior=self.prior,
             spread_rows=self.spread_rows,
             min_spread=0.1 if isinstance(self.min_spread, str) else self.min_spread,
@@ -337,6 +338,10 @@ class GenerativeForest(Learner):
         target = TARGET
         if not training.columns.is_categorical[-1]:
             target = target._replace(min_spread=choose_target_spread(training, arrival, self.n_jobs))
+        circuits = self._circuits(training, seed)
+        quantile = None
+        if self.leaf == "auto" and circuits is None:
+            quantile = quantile_slots(training, arrival, settings, target, seed, self.n_jobs)
         model = learn_densities(
             training.schema,
             training.columns,
@@ -346,7 +351,8 @@ class GenerativeForest(Learner):
             self.epsilon,
             self.n_jobs,
             target,
-            circuits=self._circuits(training, seed),
+            circuits=circuits,
+            quantile=quantile,
         )
         self.joint_ = Joint(of_forest(model))
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
@@ -462,9 +468,12 @@ class GenerativeForest(Learner):
 
     @property
     def _dial(self) -> float:
-        """The dial for queries. Just below 1 trees that give a row probability 0 still answer, so none is NaN."""
-        model = self.joint_.model
-        if not model.is_forest or model.forest.has_background:
+        """The dial for queries. Just below 1 trees that give a row probability 0 still answer, so none is NaN.
+
+        So it is where the dial was chosen: out-of-bag rows judged the trees, not the background.
+        """
+        model, is_chosen = self.joint_.model, self.combine == "weighted" and isinstance(self.beta, str)
+        if not model.is_forest or (model.forest.has_background and not is_chosen):
             return float(self.beta_)
         return min(self.beta_, float(np.nextafter(1.0, 0.0)))
 

@@ -17,8 +17,8 @@ BETAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 """Candidates for the dial between the average of trees (0) and the mixture (1)."""
 LEAF_SIZES = (1, 4, 12)
 """Candidates for the fewest rows in a leaf."""
-SMOOTHINGS = ((0.3, "marginal"), (1.0, "uniform"))
-"""Candidates for the pseudo-rows of levels: few, shared out like the column, or one for each level."""
+SMOOTHINGS = 0.3, 2.0
+"""Candidates for the pseudo-rows of levels."""
 SIGMAS = 1.0
 """Standard errors of the difference that count as chance between these."""
 PILOT_TREES = 20
@@ -27,6 +27,8 @@ BETA_ROWS = 1000
 """Training rows that judge the dial."""
 BETA_MISSING = 0.3
 """Share of their cells that is hidden."""
+EPSILON = 1e-3
+"""Weight of the background of the forests that are tried."""
 
 
 def choose_leaf_size(
@@ -43,7 +45,7 @@ def choose_leaf_size(
         few = grow._replace(n_estimators=min(PILOT_TREES, grow.n_estimators), min_samples_leaf=size)
         arrival = grow_forest(training, weight, few, seed)
         model = learn_densities(
-            training.schema, training.columns, training.table, arrival, settings, 1e-3, grow.n_jobs, TARGET
+            training.schema, training.columns, training.table, arrival, settings, EPSILON, grow.n_jobs, TARGET
         )
         loss = choose_beta(model, training, arrival, seed, grow.n_jobs)[1]
         losses.append(loss.mean() if len(loss) else np.nan)
@@ -56,18 +58,20 @@ def choose_smoothing(
 ) -> Settings:
     """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best.
 
-    The loss is that of `choose_beta`, with a few trees. The later candidates bend the columns' marginals more: one
-    takes the place of an earlier one only where it is better by more than `SIGMAS` standard errors. The first candidate
-    where no row is out of bag, or no feature has levels or atoms.
+    The loss is that of `choose_beta`, with a few trees. The later candidates smooth more: one takes the place of an
+    earlier one only where it is better by more than `SIGMAS` standard errors. The first candidate where no row is out
+    of bag, or no feature has levels or atoms.
     """
     few = first_trees(arrival, PILOT_TREES)
     features = training.schema.columns[:-1]
-    candidates = [settings._replace(smoothing=rows, prior=prior) for rows, prior in SMOOTHINGS]
+    candidates = [settings._replace(smoothing=rows) for rows in SMOOTHINGS]
     if not any(column.levels or column.atoms for column in features) or (few.weight > 0).all():
         return candidates[0]
     best, least = candidates[0], np.empty(0)
     for candidate in candidates:
-        model = learn_densities(training.schema, training.columns, training.table, few, candidate, 1e-3, n_jobs, TARGET)
+        model = learn_densities(
+            training.schema, training.columns, training.table, few, candidate, EPSILON, n_jobs, TARGET
+        )
         loss = choose_beta(model, training, few, seed, n_jobs)[1]
         if len(least) == 0 or (least - loss).mean() > SIGMAS * (least - loss).std() / np.sqrt(len(loss)):
             best, least = candidate, loss
@@ -82,9 +86,8 @@ def choose_beta(
     Trees answer only for rows they were not grown on. (0, no losses) if there is no such row.
     """
     d = training.X.shape[1] - 1
-    rng = np.random.default_rng([seed, 1, 0])
-    judges = np.flatnonzero((arrival.weight == 0).any(axis=0))
-    rows = np.sort(rng.permutation(judges)[:BETA_ROWS])
+    rng = judges_of(seed)
+    rows = judging_rows(arrival, rng)
     if not len(rows):
         return 0.0, np.empty(0)
     cells = training.X[rows]
@@ -97,6 +100,17 @@ def choose_beta(
     losses = [_loss(_average(log_tree, answer, beta), truth) for beta in BETAS]
     best = int(np.argmin([loss.mean() for loss in losses]))
     return BETAS[best], losses[best]
+
+
+def judges_of(seed: int) -> np.random.Generator:
+    """What draws the rows that judge, and which of their cells are hidden."""
+    return np.random.default_rng([seed, 1, 0])
+
+
+def judging_rows(arrival: Arrival, rng: np.random.Generator) -> np.ndarray:
+    """Training rows, rising, that some tree was grown without: `BETA_ROWS` of them at most."""
+    judges = np.flatnonzero((arrival.weight == 0).any(axis=0))
+    return np.sort(rng.permutation(judges)[:BETA_ROWS])
 
 
 def _loss(answer: np.ndarray, truth: np.ndarray) -> np.ndarray:

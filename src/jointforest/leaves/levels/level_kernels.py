@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ...ground.compile import entry, kernel
 from ...trees.level_bits_kernels import has_level
+
+_NONE, _ONE, _ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 
 
 @kernel
@@ -78,11 +82,43 @@ def levels_mass(leaves, row, slot, first, end):
 
 
 @kernel
+def add_shared_levels(wide, row, t, weight, out, start):
+    """Add the weight times what a row has of all levels of wide column t by what rows share to ``out``."""
+    scale, share, first = weight * wide.scale[row, t], wide.share[wide.share_row[row, t]], wide.start[t]
+    size = wide.start[t + 1] - first
+    for level in range(0, size, 64):
+        word, end = wide.words[wide.set_at[row, t] + level // 64], min(level + 64, size)
+        if word == _ALL:  # these loops become vector instructions
+            for k in range(level, end):
+                out[start + k] += scale * share[first + k]
+        elif word != _NONE:
+            for k in range(level, end):
+                if (word >> np.uint64(k - level)) & _ONE:
+                    out[start + k] += scale * share[first + k]
+
+
+@kernel
+def shared_sum(wide, row, t):
+    """Sum of what a row has of all levels of wide column t by what rows share."""
+    share, first, total = wide.share[wide.share_row[row, t]], wide.start[t], 0.0
+    size = wide.start[t + 1] - first
+    for level in range(0, size, 64):
+        word, end = wide.words[wide.set_at[row, t] + level // 64], min(level + 64, size)
+        if word == _ALL:
+            for k in range(level, end):
+                total += share[first + k]
+        elif word != _NONE:
+            for k in range(level, end):
+                if (word >> np.uint64(k - level)) & _ONE:
+                    total += share[first + k]
+    return wide.scale[row, t] * total
+
+
+@kernel
 def add_wide(wide, row, t, weight, out, start):
     """Add the weight times the masses of all levels of wide column t to ``out`` from ``start`` on."""
     if wide.scale[row, t] > 0.0:
-        for level in range(wide.start[t + 1] - wide.start[t]):
-            out[start + level] += weight * shared_mass(wide, row, t, level)
+        add_shared_levels(wide, row, t, weight, out, start)
     at = row * wide.scale.shape[1] + t
     for k in range(wide.own_start[at], wide.own_start[at + 1]):
         out[start + wide.own_level[k]] += weight * wide.own_mass[k]
@@ -119,5 +155,4 @@ def add_shared(wide, t, total):
     """Add what rows have of wide column t by what they share to ``total`` (R,)."""
     for row in range(total.shape[0]):
         if wide.scale[row, t] > 0.0:
-            for level in range(wide.start[t + 1] - wide.start[t]):
-                total[row] += shared_mass(wide, row, t, level)
+            total[row] += shared_sum(wide, row, t)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...table.columns import Columns
 from .level_kernels import add_shared, fill_wide, mix_wide
-from .wide import WideLevels, layout
+from .wide import WideLevels, apart, layout
 
 if TYPE_CHECKING:
     Leaves = Any  # of the room below: this one knows a few fields of it
@@ -38,12 +38,56 @@ def mixed_levels(columns: Columns, leaves: Leaves, weight: np.ndarray) -> np.nda
     return out
 
 
+def levels_of_slot(columns: Columns, leaves: Leaves, slot: int, rows: np.ndarray) -> np.ndarray | WideLevels:
+    """Level masses of a categorical slot in parameter rows (m,): float64 (m, K), or of many levels the wide column."""
+    place = int(leaves.wide.place[slot])
+    return dense_levels(columns, leaves, slot, rows) if place >= 0 else apart(leaves.wide, -1 - place, rows)
+
+
+def mixed_over_rows(mass: np.ndarray | WideLevels, weight: np.ndarray) -> np.ndarray:
+    """Level masses of one slot in the mixture of its m rows by weight (m,), float64 (K,)."""
+    if isinstance(mass, np.ndarray):
+        return np.asarray(weight @ mass)
+    kinds, kind = _kinds(mass)
+    out = np.bincount(mass.own_level, weight[_row_of_entry(mass)] * mass.own_mass, mass.share.shape[1])
+    mix_wide(kinds, 0, np.bincount(kind, weight * mass.scale[:, 0], len(kinds.scale)), out)
+    return out
+
+
+def weighed_sums(mass: np.ndarray | WideLevels, likelihood: np.ndarray) -> np.ndarray:
+    """Sums of the level masses of one slot, weighed by likelihoods (K,), in each of its m rows; float64 (m,)."""
+    if isinstance(mass, np.ndarray):
+        return np.asarray(mass @ likelihood)
+    kinds, kind = _kinds(mass)
+    shared = np.zeros(len(kinds.scale))
+    add_shared(kinds._replace(share=kinds.share * likelihood), 0, shared)
+    own = mass.own_mass * likelihood[mass.own_level]
+    return np.asarray(mass.scale[:, 0] * shared[kind] + np.bincount(_row_of_entry(mass), own, len(mass.scale)))
+
+
+def _kinds(column: WideLevels) -> tuple[WideLevels, np.ndarray]:
+    """The different shares and sets that rows of one wide column have, as rows of scale 1; which each row (m,) has."""
+    pairs = column.share_row[:, 0].astype(np.int64) * (len(column.words) + 1) + column.set_at[:, 0]
+    _, first, kind = np.unique(pairs, return_index=True, return_inverse=True)
+    kinds = column._replace(
+        share_row=column.share_row[first],
+        scale=np.ones((len(first), 1)),
+        set_at=column.set_at[first],
+        own_start=np.zeros(len(first) + 1, np.int64),
+    )
+    return kinds, kind.ravel()
+
+
+def _row_of_entry(column: WideLevels) -> np.ndarray:
+    """The row that each listed level of one wide column is of, (E,)."""
+    return np.repeat(np.arange(len(column.scale)), np.diff(column.own_start))
+
+
 def weighed(column: WideLevels, likelihood: np.ndarray) -> WideLevels:
     """The masses of one wide column given likelihoods (K,) of its levels; a row that has none of these stays."""
-    n, row = len(column.scale), np.repeat(np.arange(len(column.scale)), np.diff(column.own_start))
+    row = _row_of_entry(column)
     share, own = column.share * likelihood, column.own_mass * likelihood[column.own_level]
-    total = np.bincount(row, own, n).astype(np.float64)
-    add_shared(column._replace(share=share), 0, total)
+    total = weighed_sums(column, likelihood)
     some = total > 0
     divisor = np.where(some, total, 1.0)
     return column._replace(

@@ -6,7 +6,7 @@ import math
 
 from ...forest.posterior.circuit_kernels import circuit_log_density, find_atoms, has_circuit, share_out
 from ...ground.compile import kernel
-from .component_kernels import component_mass
+from .component_kernels import add_wide_levels, component_mass
 from .split_regions import ONE, ZERO
 
 BLOCK = 128
@@ -112,7 +112,7 @@ def gather_masses(arrays, evidence, n_used, first, n, scratch):
         while stop < n_used and regions.column[used[stop]] == j:
             stop += 1
         if columns.is_categorical[j]:
-            gather_levels(arrays, columns.slot[j], u, stop, first, n, scratch)
+            gather_levels(arrays, j, u, stop, first, n, scratch)
         else:
             gather_numbers(arrays, evidence, u, stop, first, n, scratch)
         for v in range(u, stop):
@@ -122,17 +122,28 @@ def gather_masses(arrays, evidence, n_used, first, n, scratch):
 
 
 @kernel
-def gather_levels(arrays, slot, u, stop, first, n, scratch):
-    """`gather_masses` of the regions u..stop-1, of one column of levels."""
+def gather_levels(arrays, j, u, stop, first, n, scratch):
+    """`gather_masses` of the regions u..stop-1, of column j of levels."""
     level, component, level_mass = arrays.masses.level, scratch.active.component, scratch.level_mass
-    start, end = arrays.columns.level_start[slot], arrays.columns.level_start[slot + 1]
-    for tile in range(0, n, _TILE):
-        for k in range(start, end):
-            for i in range(tile, min(tile + _TILE, n)):
-                level_mass[k, i] = level[component[first + i], k]
+    slot = arrays.columns.slot[j]
+    start, end, place = (
+        arrays.columns.level_start[slot],
+        arrays.columns.level_start[slot + 1],
+        arrays.leaves.wide.place[slot],
+    )
     for k in range(start, end):
-        for i in range(n, (n + 7) // 8 * 8):
+        for i in range(n if place >= 0 else 0, (n + 7) // 8 * 8):
             level_mass[k, i] = 0.0
+    if place < 0:
+        for i in range(n):
+            add_wide_levels(
+                arrays.leaves, arrays.components, j, -1 - place, component[first + i], level_mass[:, i], start
+            )
+    else:
+        for tile in range(0, n, _TILE):
+            for k in range(end - start):
+                for i in range(tile, min(tile + _TILE, n)):
+                    level_mass[start + k, i] = level[component[first + i], place + k]
     for v in range(u, stop):
         add_levels(arrays.regions, scratch.residual.used[v], start, end - start, n, level_mass, scratch.mass[v])
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...ground.compile import entry, kernel
-from ...leaves.levels.level_kernels import add_levels, level_mass
+from ...leaves.levels.level_kernels import add_levels, add_wide, level_mass
 from ...leaves.one_slot.slot_kernels import slot_cdf
 from ...leaves.table import FACTORS, PRODUCT, SUM
 from .split_regions import ONE
@@ -119,7 +119,7 @@ def component_mass(columns, leaves, evidence, regions, components, c, m):
 
 @entry
 def fill_level_masses(leaves, columns, components, first, stop, out):
-    """Masses of all levels in the components first..stop-1, into ``out`` (C, S)."""
+    """Masses of the levels of columns of few in the components first..stop-1, into ``out`` (C, N)."""
     for c in range(first, stop):
         out[c] = 0.0
         for k in range(components.part_start[c], components.part_start[c + 1]):
@@ -127,8 +127,18 @@ def fill_level_masses(leaves, columns, components, first, stop, out):
             for j in range(columns.slot.shape[0]):
                 if columns.is_categorical[j] and (scope < 0 or leaves.scope[scope, j]):
                     slot = columns.slot[j]
-                    first, end = columns.level_start[slot], columns.level_start[slot + 1]
-                    add_levels(leaves, row, slot, end - first, weight, out[c], first)
+                    place, size = leaves.wide.place[slot], columns.level_start[slot + 1] - columns.level_start[slot]
+                    if place >= 0:
+                        add_levels(leaves, row, slot, size, weight, out[c], place)
+
+
+@kernel
+def add_wide_levels(leaves, components, j, t, c, out, start):
+    """Add the masses of the levels of column j, the wide column t, in component c to ``out`` from ``start`` on."""
+    for k in range(components.part_start[c], components.part_start[c + 1]):
+        scope = components.part_scope[k]
+        if scope < 0 or leaves.scope[scope, j]:
+            add_wide(leaves.wide, components.part_row[k], t, components.part_weight[k], out, start)
 
 
 @entry

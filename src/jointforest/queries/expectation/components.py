@@ -48,8 +48,8 @@ class RegionMasses(NamedTuple):
 
     Attributes
     ----------
-    level : float64 array (C, S)
-        Of each level of the categorical columns.
+    level : float64 array (C, N)
+        Of each level of the columns of few levels, as in ``Leaves.level_mass``; those of many are looked up row by row.
     table : float64 array (C, m)
         Of some of the numeric split regions.
     place : int32 array (M,)
@@ -72,10 +72,10 @@ def joint_components(model: Forest) -> Components:
 
 
 def level_masses(model: Forest, components: Components) -> np.ndarray:
-    """Mass of each level in each component, (C, S)."""
-    if not len(model.leaves.node_kind) and not model.leaves.wide.scale.shape[1]:
+    """Mass of each level of the columns of few levels in each component, (C, N)."""
+    if not len(model.leaves.node_kind):
         return model.leaves.level_mass
-    out = np.empty((len(components.leaf), int(model.columns.level_start[-1])))
+    out = np.empty((len(components.leaf), model.leaves.level_mass.shape[1]))
     fill_level_masses(model.leaves, model.columns, components, 0, len(out), out)
     return out
 

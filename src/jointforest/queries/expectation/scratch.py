@@ -130,7 +130,7 @@ def row_scratch(arrays: MatchedArrays) -> RowScratch:
     """Scratch for the rows of one thread; memory is only taken for what a row writes."""
     n_nodes, n_trees, d = len(arrays.splits.feature), len(arrays.splits.root), len(arrays.columns.slot)
     n_regions, n_components = len(arrays.regions.column), len(arrays.components.leaf)
-    n_circuit, n_levels, depth = len(arrays.leaves.node_kind), arrays.masses.level.shape[1], arrays.depth
+    n_circuit, n_levels, depth = len(arrays.leaves.node_kind), int(arrays.columns.level_start[-1]), arrays.depth
 
     def whole(*shape: int) -> np.ndarray:
         return np.empty(shape, dtype=np.int32)
@@ -231,7 +231,7 @@ class CellScratch(NamedTuple):
 
 def cell_scratch(arrays: MatchedArrays, most: int) -> CellScratch:
     """Scratch for rows with at most ``most`` combinations of cells."""
-    d, n_levels, n_outputs = len(arrays.columns.slot), arrays.masses.level.shape[1], arrays.middle.shape[1]
+    d, n_levels, n_outputs = len(arrays.columns.slot), int(arrays.columns.level_start[-1]), arrays.middle.shape[1]
     n_regions = len(arrays.regions.column)
     n_cells = n_regions + n_levels + d  # at most
     widest = int(np.diff(arrays.columns.level_start).max(initial=1))

@@ -1,0 +1,45 @@
+"""Columns of numbers that leaves bend: whose marginal in a forest is not that of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..evaluation.marginals import kolmogorov
+from ..forest.forest import Forest
+from ..leaves.derived import table_bytes
+from ..model.model import of_forest
+from ..queries.rows.sampling import sample
+from ..table.build_evidence import build
+from ..table.columns import Columns
+
+FAR = 0.01
+"""Kolmogorov distance of a column's rows and draws, chance aside, beyond which it is bent."""
+_CELLS = 4_000_000  # most cells drawn
+_DRAWS = 4_000, 20_000  # fewest and most rows drawn
+MOST_BYTES = 2**31
+"""Size that a forest's tables may have with quantile leaves, which need a row for each piece of a CDF."""
+
+
+def bent_slots(forest: Forest, X: np.ndarray, weight: np.ndarray | None, n_jobs: int | None) -> np.ndarray:
+    """Numeric slots whose marginal in the forest is not that of rows X (n, d), of weights (n,) or None: bool (p,)."""
+    columns = forest.columns
+    n_draws = int(np.clip(_CELLS // X.shape[1], *_DRAWS))
+    drawn = sample(of_forest(forest), build(forest.schema), n_draws, 0, False, n_jobs)
+    most = FAR + 1.0 / np.sqrt(n_draws)
+    bent = np.zeros(len(columns.step), bool)
+    for j in np.flatnonzero(columns.is_categorical == 0):
+        x, y = X[:, j], drawn[:, j]
+        known = ~np.isnan(x)
+        far = kolmogorov(x[known], y[~np.isnan(y)], None if weight is None else weight[known])
+        bent[columns.slot[j]] = far > most
+    return bent
+
+
+def fits(columns: Columns, few: Forest, n_few: int, n_trees: int) -> bool:
+    """Whether a forest of ``n_trees`` is of no more than `MOST_BYTES` if its trees are as large as the n_few of one."""
+    return table_bytes(columns, len(few.leaves.tree) * n_trees // n_few) <= MOST_BYTES
+
+
+def not_worse(gain: np.ndarray, weight: np.ndarray | None = None) -> bool:
+    """Whether gains (n,) of rows of weights (n,) or None are on average no more than a standard error below 0."""
+    return bool(np.average(gain, weights=weight) >= -gain.std() / np.sqrt(len(gain)))
