@@ -18,11 +18,15 @@ from ..hidden.learn.leaves import learn_trees
 from ..hidden.learn.tables import HEAP, Smoothing
 from ..hidden.part import HiddenPart
 from ..hidden.tree import HiddenTree
+from ..io.batches import batches_of
 from ..model.model import of_part
 from ..table.scale.codes import codes_of
 from ..table.scale.learn import learn_scale
 from ..table.schema import Schema
 from .base import Learner, TableScores, read_table, weighed_rows
+from .batches.improve import improve
+from .batches.sample import MOST_ROWS, take_sample
+from .checks import check_cells
 
 STATES = 256
 """States a column where there are many rows."""
@@ -163,6 +167,51 @@ class HiddenTreeForest(TableScores, Learner):
         rows = read_table(X, self.kinds)
         self._name_columns(rows.schema)
         self.joint_ = Joint(of_part(HiddenPart(self._learn(rows.schema, rows.X, weight, self._draw_seed()))))
+        return self
+
+    def fit_batches(self, source: Any) -> Self:
+        """Learn from a table larger than memory, in two or three passes over batches of its rows.
+
+        Structure and tables are learned from a sample of the rows, 200,000 at most; where the table has more, one step
+        of expectation maximisation over all rows then makes the tables, and the weights, those of the whole table. The
+        sample, and so the structure, does not depend on how the table is cut into batches or on the order of its rows;
+        the tables differ by rounding in float32. See ``docs/large.md``.
+
+        Parameters
+        ----------
+        source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
+            As `AdversarialForest.fit_batches` takes it.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, the table cannot be used (each message names the column), or the source
+            gives other rows when it is asked again.
+        FileNotFoundError
+            If there is no such file.
+
+        Examples
+        --------
+        >>> from jointforest import HiddenTreeForest, datasets
+        >>> penguins = datasets.load_penguins()
+        >>> forest = HiddenTreeForest(n_states=8, random_state=0)
+        >>> forest.fit_batches(lambda: (penguins[k : k + 100] for k in range(0, 344, 100))).joint_
+        Joint(7 columns: species, island, bill_length_mm, bill_depth_mm, ...; 1 hidden tree, ... states)
+        """
+        self._check()
+        batches = batches_of(source)
+        seed = self._draw_seed()
+        sample = take_sample(batches, self.kinds, MOST_ROWS, seed)
+        check_cells(sample.schema.names, sample.X)
+        self._name_columns(sample.schema)
+        first = self._learn(sample.schema, sample.X, None, seed)
+        if sample.n > len(sample.X):
+            first = improve(batches, sample.n, first, self.n_estimators, self.settings_.smoothing, self.n_jobs)
+        self.joint_ = Joint(of_part(HiddenPart(first)))
         return self
 
     def _learn(

@@ -105,3 +105,15 @@ def test_leaves_are_the_same_whatever_the_threads_and_tell_of_held_out_rows():
     alone = learn_trees(rows, settings._replace(n_leaves=1), 1)
     assert len(alone.trees) == 1
     assert alone.held_out == pytest.approx(mean_log_probability(alone.trees[0], others, None), abs=0.15)
+
+
+def test_rows_that_miss_the_split_take_sides_as_others_do():
+    codes = np.repeat([[0, 0], [1, 1]], [3000, 1000], axis=0)
+    codes[np.random.default_rng(0).random(4000) < 0.5, :] = 2  # of most rows nothing is known
+    codes[::7] = [0, 0]
+    columns = code_columns(CodeTable(codes, np.full(2, 2), np.zeros(2, bool)))
+    leaves = cut(codes, columns, 2, np.random.default_rng(0))
+    known, lost = codes[:, 0] < 2, codes[:, 0] == 2
+    for leaf in leaves:
+        mine = np.isin(np.arange(4000), leaf.rows)
+        assert mine[lost].mean() == pytest.approx(mine[known].mean(), abs=0.04)

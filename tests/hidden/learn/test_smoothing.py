@@ -5,7 +5,7 @@ import pytest
 
 from jointforest.hidden.learn.columns import CodeTable, code_columns
 from jointforest.hidden.learn.near import near_states
-from jointforest.hidden.learn.tables import Smoothing, is_smooth, own_normals
+from jointforest.hidden.learn.tables import Counts, Smoothing, is_smooth, own_normals, tree_of
 
 
 def ordered(n_codes: int, rows: int):
@@ -51,3 +51,19 @@ def test_near_states_follow_the_childs_places():
     assert found[0, 1] == pytest.approx(found[0, 3], rel=0.05)
     assert found[1, 2] > found[1, 0]  # between its rows, where none went
     np.testing.assert_allclose(found[2], count.sum(axis=0) / count.sum(), atol=0.03)  # no rows: the shares of all
+
+
+def test_few_known_cells_of_a_state_that_misses_them_say_little():
+    """Three states: rows that miss the cell, but for a few of a rare level; rows that know it; rows that may miss it."""
+    codes = np.repeat([0, 1, 2], [5, 800, 995])[:, None]
+    columns = code_columns(CodeTable(codes, np.array([3]), np.array([False])))
+    emission = np.array([[5, 0, 0], [0, 800, 0], [0, 0, 995]], np.float32)
+    blank = np.array([995, 5, 100], np.float32)
+    counts = Counts([np.array([[1000, 805, 1095]], np.float32)], [emission], [blank])
+    found = tree_of(counts, np.array([0]), np.array([-1]), columns, Smoothing()).emission[0]
+    assert found[0, 0] < 0.02  # it was 1: a third of the table would have the rare level
+    np.testing.assert_allclose(found[0, 1:], columns[0].marginal[1:], atol=0.01)
+    assert found[1, 1] > 0.999 and found[2, 2] > 0.999
+    evenly = Counts(counts.transition, [emission], [emission.sum(axis=1) * np.float32(0.4)])
+    table = tree_of(evenly, np.array([0]), np.array([-1]), columns, Smoothing()).emission[0]
+    assert (np.diag(table) > 0.99).all()  # missing no more often than elsewhere

@@ -68,22 +68,27 @@ class CodeColumn(NamedTuple):
 
 def code_columns(table: CodeTable, allowed: list[np.ndarray] | None = None) -> tuple[CodeColumn, ...]:
     """The columns of a table; codes never seen count half a row, but for those that are not allowed."""
-    from scipy.special import ndtri
-
     columns = []
     for j, K in enumerate(table.n_codes.tolist()):
         count = np.bincount(table.codes[:, j], weights=table.weight, minlength=K + 1)[:K] + 0.0
-        count[(count == 0.0) & (True if allowed is None else allowed[j])] = 0.5
-        marginal = count / count.sum()
-        edge = score = around = np.empty(0)
-        if table.is_ordered[j]:
-            inner = np.clip(np.cumsum(marginal)[:-1], 0.0, 1.0)
-            edge = np.concatenate([[-np.inf], ndtri(inner), [np.inf]])
-            density = np.exp(-0.5 * edge**2) / np.sqrt(2 * np.pi)
-            score = -np.diff(density) / np.where(marginal > 0, marginal, np.inf)
-            around = _around(marginal)
-        columns.append(CodeColumn(marginal, edge, score, around))
+        columns.append(code_column(count, bool(table.is_ordered[j]), None if allowed is None else allowed[j]))
     return tuple(columns)
+
+
+def code_column(count: np.ndarray, is_ordered: bool, allowed: np.ndarray | None) -> CodeColumn:
+    """The column whose codes occur so often each, (K,); see `code_columns`."""
+    from scipy.special import ndtri
+
+    count = np.where((count == 0.0) & (True if allowed is None else allowed), 0.5, count)
+    marginal = count / count.sum()
+    edge = score = around = np.empty(0)
+    if is_ordered:
+        inner = np.clip(np.cumsum(marginal)[:-1], 0.0, 1.0)
+        edge = np.concatenate([[-np.inf], ndtri(inner), [np.inf]])
+        density = np.exp(-0.5 * edge**2) / np.sqrt(2 * np.pi)
+        score = -np.diff(density) / np.where(marginal > 0, marginal, np.inf)
+        around = _around(marginal)
+    return CodeColumn(marginal, edge, score, around)
 
 
 def _around(share: np.ndarray) -> np.ndarray:

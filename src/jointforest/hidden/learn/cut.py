@@ -45,7 +45,7 @@ def cut(
     """At most ``n_leaves`` boxes of codes that hold all rows, each in one of them.
 
     The split that comes next takes most off the variance inside the leaves, of what `features` sees of all columns
-    (each times exp(perturb x N(0, 1))). Rows that miss the split column go where most rows go.
+    (each times exp(perturb x N(0, 1))). Rows that miss the split column take sides by draws, as often as other rows do.
     """
     seen = np.hstack([
         table * np.float32(np.exp(perturb * noise))
@@ -71,17 +71,17 @@ def cut(
         if splits[i].gain <= 0.0:
             break
         leaf, split = leaves[i], splits[i]
-        halves = _halves(leaf, split, codes[leaf.rows, split.column], weight[leaf.rows])
+        halves = _halves(leaf, split, codes[leaf.rows, split.column], weight[leaf.rows], rng)
         leaves[i : i + 1], splits[i : i + 1] = halves, [best(half) for half in halves]
     return leaves
 
 
-def _halves(leaf: Leaf, split: _Split, code: np.ndarray, weight: np.ndarray) -> list[Leaf]:
+def _halves(leaf: Leaf, split: _Split, code: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> list[Leaf]:
     """A leaf cut in two; ``code`` and ``weight`` of its rows."""
     known = code < len(split.left)
     is_left = np.append(split.left, False)[code]
-    most_left = weight[known & is_left].sum() >= weight[known & ~is_left].sum()
-    is_left |= ~known & most_left
+    share = weight[known & is_left].sum() / weight[known].sum()
+    is_left[~known] = rng.random(np.count_nonzero(~known)) < share
     return [
         Leaf([inside & side if j == split.column else inside for j, inside in enumerate(leaf.allowed)], leaf.rows[to])
         for side, to in ((split.left, is_left), (~split.left, ~is_left))

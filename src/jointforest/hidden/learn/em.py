@@ -81,7 +81,7 @@ def improve(
     normals = None
     for i, (rows, share) in enumerate(zip(places, shares.tolist(), strict=True)):
         w = None if weight is None else weight[rows]
-        found = _batch_counts(tree, codes[rows], w, run)
+        found = batch_counts(tree, codes[rows], w, run)
         gain = share * total / max(float(len(rows) if w is None else w.sum()), 1e-12)
         _move(counts, found, share, gain)
         if i % _AS_IT_WAS == 0:
@@ -110,7 +110,9 @@ def _move(counts: Counts, found: Counts, share: float, gain: float) -> None:
             old += new
 
 
-def _batch_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None, run: Run) -> Counts:
+def batch_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None, run: Run) -> Counts:
+    """Expected counts over rows of codes, at least one, piece by piece."""
+
     def one(a: int, b: int) -> Counts:
         return expected_counts(tree, codes[a:b], None if weight is None else weight[a:b])[0]
 

@@ -51,6 +51,8 @@ class Smoothing(NamedTuple):
 
 
 _LEAST = 0.01  # rows added in any case
+_USUAL = 2.0  # times as many missing cells, for those known, as the column has: beyond that a state misses them
+_FEW_KNOWN = 10.0  # missing cells for each known one, from which the known ones say little of the missing ones
 _ABOVE = 2.0  # a heap has so many times the mean share of the codes beside it
 
 
@@ -103,7 +105,7 @@ def tree_of(
         cells = counts.emission[k]
         return (
             _transition(counts.transition[k], smoothing, of.over_states[k]),
-            _emission(cells, columns[order[k]], smoothing, of.over_codes[k]),
+            _emission(cells, counts.blank[k], columns[order[k]], smoothing, of.over_codes[k]),
             _blank(counts.blank[k], cells.sum(axis=1), smoothing),
         )
 
@@ -164,12 +166,27 @@ def _other_ways(count: np.ndarray) -> np.ndarray:
     return np.maximum(total * (total / square) - 1.0, 0.0)[:, None]
 
 
-def _emission(count: np.ndarray, column: CodeColumn, smoothing: Smoothing, normals: np.ndarray | None) -> np.ndarray:
+def _emission(
+    count: np.ndarray, lost: np.ndarray, column: CodeColumn, smoothing: Smoothing, normals: np.ndarray | None
+) -> np.ndarray:
     rows = smoothing.marginal * _other_ways(count) + np.float32(_LEAST if smoothing.marginal > 0.0 else 0.0)
+    if smoothing.marginal > 0.0:
+        rows = rows + _unlike_the_known(count.sum(axis=1), lost)[:, None]
     table = count + rows * column.marginal.astype(count.dtype)
     if normals is not None:
         table += np.float32(smoothing.normal) * normals
     return table / table.sum(axis=1, keepdims=True)
+
+
+def _unlike_the_known(known: np.ndarray, lost: np.ndarray) -> np.ndarray:
+    """Rows of each state, (H,), whose missing cell is not to be taken for one of the few that the state knows.
+
+    A state of rows that miss the cell has a few rows that do not; what these have says little of the others, whose cell
+    counts as the column's marginal. A state that misses cells no more often than others has none.
+    """
+    usual = lost.sum() / max(float(known.sum()), 1e-12)
+    more = np.maximum(lost - np.float32(_USUAL * usual) * known, 0.0)
+    return np.asarray(more * more / (more + np.float32(_FEW_KNOWN) * known + np.float32(1e-9)))
 
 
 def is_smooth(column: CodeColumn, smoothing: Smoothing) -> bool:

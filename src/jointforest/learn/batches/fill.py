@@ -14,17 +14,14 @@ from ...leaves.fit.prepare import Table, codes_of, marginals
 from ...leaves.fit.quantile import quantile_circuits
 from ...leaves.fit.running import Running, add_rows, add_sums, leaf_sums_of, no_rows, one_leaf
 from ...table.columns import Columns
-from ...table.frames import encode_cells
 from ...table.infer.keys import row_keys
-from ...table.libraries import read
 from ...table.schema import Schema
 from ...trees.adopt.adopt import with_weights
 from ...trees.boxes import tree_boxes
-from ...trees.ranks import snap
 from ...trees.route_kernels import route_by_key
 from ..arrival import Arrival, first_leaves, rows_in_leaves
 from ..densities import FittedTree, as_forest, fit_leaves, quantile_leaves
-from .sample import held
+from .rows import cells_of, check_number
 
 
 class Structure(NamedTuple):
@@ -64,11 +61,8 @@ def empty(structure: Structure) -> list[Running]:
 def add_batch(sums: list[Running], structure: Structure, batch: Any, n_jobs: int | None) -> int:
     """Add the rows of a batch to the sums; how many they are."""
     columns, trees = structure.columns, structure.arrival.trees
-    reader = held(read(batch))
-    X, unseen = encode_cells(structure.schema, reader)
-    if unseen.any():
-        raise ValueError(_unlike(structure.schema, unseen))
-    values = np.ascontiguousarray(snap(columns, X).T)
+    reader, X = cells_of(structure.schema, batch)
+    values = np.ascontiguousarray(X.T)
     codes, first = codes_of(columns, values), first_leaves(trees)
     keys = np.zeros(len(X), np.uint64)
     if np.isnan(X).any():
@@ -133,16 +127,5 @@ def fill(batches: Batches, n: int, structure: Structure, epsilon: float, n_jobs:
     found = 0
     for batch in batches():
         found += add_batch(sums, structure, batch, n_jobs)
-    if found != n:
-        raise ValueError(
-            f"the source gave {n} rows at first and {found} later; it must give the same rows at each call"
-        )
+    check_number(n, found)
     return finish(structure, sums, epsilon, n_jobs)
-
-
-def _unlike(schema: Schema, unseen: np.ndarray) -> str:
-    j = int(np.argmax(unseen.any(axis=0)))
-    return (
-        f"column {schema.names[j]!r} has a level that it did not have when the table was looked at; "
-        "the source must give the same rows at each call"
-    )
