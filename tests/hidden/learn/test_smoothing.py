@@ -54,7 +54,7 @@ def test_near_states_follow_the_childs_places():
 
 
 def test_few_known_cells_of_a_state_that_misses_them_say_little():
-    """Three states: rows that miss the cell, but for a few of a rare level; rows that know it; rows that may miss it."""
+    """Three states: rows that miss the cell, but for a few of a rare level; that know it; that may miss it."""
     codes = np.repeat([0, 1, 2], [5, 800, 995])[:, None]
     columns = code_columns(CodeTable(codes, np.array([3]), np.array([False])))
     emission = np.array([[5, 0, 0], [0, 800, 0], [0, 0, 995]], np.float32)

@@ -1,0 +1,117 @@
+"""Tables larger than memory: seconds and peak memory of `fit_batches` by the number of rows; in and out of core alike?
+
+Rows of ten mixed columns are made in batches, each run in a process of its own: time should grow in proportion, memory
+not at all. Making the rows is timed apart. Then freMTPL2 in memory and in batches: held-out log-density and seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from _common import HERE, arguments, finish, peak_memory, progress, read, timed, verdict
+
+import jointforest as jf
+
+BATCH = 262_144
+MOST_GB, RATIO, NATS = 3.0, 2.0, 0.01
+LEARNERS = {
+    "adversarial forest, 10 trees": lambda: jf.AdversarialForest(10, random_state=0),
+    "joint tree": lambda: jf.JointTree(random_state=0),
+    "hidden tree, 64 states": lambda: jf.HiddenTreeForest(n_states=64, max_leaf_nodes=1, max_iter=2, random_state=0),
+}
+
+
+def batch(number: int, n: int) -> pa.Table:
+    """Rows of ten columns that depend on a hidden group: numbers of all kinds, text, a boolean."""
+    rng = np.random.default_rng(number)
+    group, z = rng.integers(0, 4, n), rng.normal(size=(n, 5))
+    words = np.array([f"v{i}" for i in range(20)])
+    return pa.table(
+        {
+            "a": z[:, 0] + group,
+            "b": z[:, 1] * (1 + group),
+            "c": np.exp(z[:, 2]),
+            "count": rng.poisson(3 + 2 * group),
+            "code": rng.integers(0, 1000, n),
+            "d": np.round(z[:, 3] * 10 + group, 1),
+            "zeros": np.where(rng.random(n) < 0.3, 0.0, z[:, 4]),
+            "group": np.array(list("pqrs"))[group],
+            "word": words[rng.integers(0, 5, n) + 5 * group],
+            "flag": rng.random(n) < 0.2 + 0.1 * group,
+        }
+    )
+
+
+def batches(n: int) -> Iterator[pa.Table]:
+    for start in range(0, n, BATCH):
+        yield batch(start // BATCH, min(BATCH, n - start))
+
+
+def one(learner: str, n: int) -> dict[str, Any]:
+    """Seconds and peak memory of one fit in this process."""
+    LEARNERS[learner]().fit_batches(lambda: batches(2_000))  # loads kernels
+    start = time.perf_counter()
+    for _ in batches(n):
+        pass
+    making = time.perf_counter() - start
+    seconds, _ = timed(lambda: LEARNERS[learner]().fit_batches(lambda: batches(n)))
+    return {"seconds": seconds, "making rows": making, "peak (GB)": peak_memory() / 1e9}
+
+
+def in_and_out(data: Any, seed: int) -> dict[str, Any]:
+    """freMTPL2 in memory and in batches: held-out log-density, seconds."""
+    frame = read(data, "large/fremtpl2freq")
+    order = np.random.default_rng(seed).permutation(len(frame))
+    learn = frame.iloc[np.sort(order[50_000:])].reset_index(drop=True)
+    test = frame.iloc[order[:50_000]].reset_index(drop=True)
+    row: dict[str, Any] = {"rows": len(learn)}
+    learner = LEARNERS["adversarial forest, 10 trees"]
+    for how in ("fit", "fit_batches"):
+        learner().fit(learn.iloc[:2000]) if how == "fit" else learner().fit_batches(learn.iloc[:2000])
+        row[f"{how}, seconds"], joint = timed(lambda: getattr(learner(), how)(learn).joint_)  # noqa: B023
+        row[f"{how}, log-density"] = joint.log_density(test)
+    gap = row["fit_batches, log-density"] - row["fit, log-density"]
+    for how in ("fit", "fit_batches"):
+        row[f"{how}, log-density"] = float(row[f"{how}, log-density"].mean())
+    row |= {"difference": float(gap.mean()), "its error": float(gap.std() / len(gap) ** 0.5)}
+    row["times as long"] = row["fit_batches, seconds"] / row["fit, seconds"]
+    row |= {"aim": f"-{NATS}, {RATIO} x"}
+    return row | {"met": verdict(gap.mean() >= -NATS and row["times as long"] <= RATIO)}
+
+
+def main() -> None:
+    options = arguments(
+        __doc__,
+        rows=dict(type=float, nargs="+", default=[1e5, 1e6, 1e7]),
+        learners=dict(nargs="+", default=list(LEARNERS), choices=list(LEARNERS)),
+        worker=dict(nargs=2, help="learner and rows: one fit, in this process"),
+        beside=dict(action="store_true", help="freMTPL2 in memory and in batches, too"),
+    )
+    if options.worker:
+        print(json.dumps(one(options.worker[0], int(options.worker[1]))))
+        return
+    rows = []
+    for learner in options.learners:
+        for n in [2e4] if options.quick else options.rows:
+            command = [sys.executable, str(HERE / "large.py"), "--worker", learner, str(int(n))]
+            found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+            per_million = (found["seconds"]) / n * 1e6
+            met = verdict(found["peak (GB)"] <= MOST_GB)
+            rows.append({"learner": learner, "rows": int(n), **found, "seconds a million": per_million,
+                         "target": f"<= {MOST_GB:g} GB", "met": met})  # fmt: skip
+            progress(f"{learner}, {n:.0e} rows: {found['seconds']:.0f} s, {found['peak (GB)']:.2f} GB")
+    tables = {"fit_batches by rows": rows}
+    if options.beside and not options.quick:
+        tables["freMTPL2, ten trees, in memory and in batches"] = [in_and_out(options.data, options.seed)]
+    finish("large", tables, {"batch": BATCH, "seed": options.seed}, options.quick)
+
+
+if __name__ == "__main__":
+    main()
