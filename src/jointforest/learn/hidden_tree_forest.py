@@ -200,7 +200,7 @@ class HiddenTreeForest(TableScores, Learner):
         >>> penguins = datasets.load_penguins()
         >>> forest = HiddenTreeForest(n_states=8, random_state=0)
         >>> forest.fit_batches(lambda: (penguins[k : k + 100] for k in range(0, 344, 100))).joint_
-        Joint(7 columns: species, island, bill_length_mm, bill_depth_mm, ...; 1 hidden tree, ... states)
+        Joint(7 columns: species, island, bill_length_mm, bill_depth_mm, ...; 1 hidden tree of 8 states)
         """
         self._check()
         batches = batches_of(source)
