@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -311,10 +311,17 @@ def score(model: str, table: str, jobs: int, output: str, source: _Input) -> Non
     import pyarrow as pa
 
     joint = _load(model)
-    found = joint.log_density(_read(table, source, joint), jobs)
-    _write(joint, pa.table({"log_density": found}), output, source.form)
-    if len(found):
-        _say(f"mean log-density {found.mean():.6g} over {len(found)} rows")
+    total, n = 0.0, 0
+
+    def answer(frame: pa.Table) -> pa.Table:
+        nonlocal total, n
+        found = joint.log_density(frame, jobs)
+        total, n = total + float(found.sum()), n + len(found)
+        return pa.table({"log_density": found})
+
+    _write_answers(joint, table, output, source, answer)
+    if n:
+        _say(f"mean log-density {total / n:.6g} over {n} rows")
 
 
 @app.command()
@@ -383,6 +390,10 @@ def impute(
     from .io.tables import format_of, read_with_texts, to_arrow, write_texts
 
     joint = _load(model)
+    if method == "mean" and _is_large(table, output, source.form):
+        names = joint.schema.names
+        _write_answers(joint, table, output, source, lambda part: to_arrow(joint.impute(part, n_jobs=jobs), names))
+        return
     as_text = format_of(output, source.form) == "csv"
     frame, texts = read_with_texts(table, source.form, source.csv, _text_columns(joint), as_text)
     if method == "mean":
@@ -440,14 +451,14 @@ def predict(model: str, table: str, target: str, proba: bool, jobs: int, output:
     import pyarrow as pa
 
     joint = _load(model)
-    frame = _read(table, source, joint)
-    if proba:
-        share = joint.predict_proba(frame, target, jobs)
-        found = {f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))}
-        _write(joint, pa.table(found), output, source.form)
-    else:
-        guess = joint.predict(frame, target, jobs)
-        _write(joint, pa.table({target: pa.array(guess, from_pandas=True)}), output, source.form)
+
+    def answer(frame: pa.Table) -> pa.Table:
+        if proba:
+            share = joint.predict_proba(frame, target, jobs)
+            return pa.table({f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))})
+        return pa.table({target: pa.array(joint.predict(frame, target, jobs), from_pandas=True)})
+
+    _write_answers(joint, table, output, source, answer)
 
 
 def main() -> None:
@@ -519,6 +530,72 @@ def _write(joint: Joint, frame: Any, path: str, form: str | None) -> None:
     from .io.tables import to_arrow, write_table
 
     write_table(to_arrow(frame, joint.schema.names), path, form)
+
+
+def _is_large(table: str, output: str, form: str | None) -> bool:
+    """Whether a table is answered batch by batch: a folder, or a Parquet file of many rows answered into a file."""
+    from .io import batches, large
+
+    if os.path.isdir(table):
+        return True
+    return output != "-" and large.is_parquet_file(table, form) and large.count_rows([table]) > batches.BATCH
+
+
+def _write_answers(
+    joint: Joint, table: str, output: str, source: _Input, answer: Callable[[pa.Table], pa.Table]
+) -> None:
+    """Write the answer for a table, or those for the batches of a large one, one below the other."""
+    if not _is_large(table, output, source.form):
+        _write(joint, answer(_read(table, source, joint)), output, source.form)
+        return
+    from .ground.progress import bar
+    from .io import large
+
+    files, told = large.files_of(table), _Told()
+
+    def answers() -> Generator[pa.Table]:
+        told.start()
+        with bar(large.count_rows(files), "rows") as step:
+            for file, part in large.read_batches(files):
+                try:
+                    with told:
+                        found = answer(part)
+                except ValueError as error:
+                    raise ValueError(f"{file}: {error}") from None
+                yield found
+                step(part.num_rows)
+        told.sum_up()
+
+    large.write_batches(answers, output, source.form)
+
+
+class _Told:
+    """Shows the first warning of each kind, and says at the end how many batches had more of them."""
+
+    def __init__(self) -> None:
+        self.shown: set[type[Warning]] = set()
+
+    def start(self) -> None:
+        """Begin at the first batch, perhaps again."""
+        self.batches: dict[type[Warning], int] = {}
+
+    def __enter__(self) -> None:
+        self._caught = warnings.catch_warnings(record=True)
+        self._found = self._caught.__enter__()
+        warnings.simplefilter("always", UserWarning)
+
+    def __exit__(self, *error: Any) -> None:
+        self._caught.__exit__(*error)
+        for kind in dict.fromkeys(one.category for one in self._found or ()):
+            if kind not in self.shown:
+                self.shown.add(kind)
+                warnings.warn(next(one.message for one in self._found or () if one.category is kind), stacklevel=2)
+            self.batches[kind] = self.batches.get(kind, 0) + 1
+
+    def sum_up(self) -> None:
+        for n in self.batches.values():
+            if n > 1:
+                _say(f"warning: the same of {n - 1} later batch{'es' if n > 2 else ''} of rows")
 
 
 def _kind(text: str) -> tuple[str, str]:

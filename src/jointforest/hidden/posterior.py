@@ -201,10 +201,14 @@ def _log_codes(tree: HiddenTree, known: list[CodeEvidence]) -> np.ndarray:
 
 
 def batch_rows(hidden: HiddenTrees) -> int:
-    """Rows of a batch: what keeps its messages small. It depends on the model alone, not on threads."""
+    """Rows of a batch: what keeps its messages small. It depends on the model alone, not on threads.
+
+    A power of two, so that a table cut at a multiple of a greater one has the same batches as the whole.
+    """
     widest = max(int(tree.n_states.sum()) for tree in hidden.trees)
     most = _ROWS if hidden.support is None else _SOME_ROWS
-    return int(np.clip(min(_CELLS // widest, _PAIRS // len(hidden.trees)), 16, most))
+    rows = int(np.clip(min(_CELLS // widest, _PAIRS // len(hidden.trees)), 16, most))
+    return 1 << (rows.bit_length() - 1)
 
 
 def in_batches(hidden: HiddenTrees, work: Callable[[int, int], np.ndarray], n: int, n_jobs: int | None) -> np.ndarray:

@@ -76,14 +76,14 @@ def _of_files(paths: Sequence[Any]) -> Batches:
         for file in files:  # one by one: an error names its file
             try:
                 yield from _joined(dataset.dataset(file, format=form).to_batches(batch_size=BATCH))
-            except pa.ArrowException as error:
+            except (pa.ArrowException, OSError) as error:
                 raise ValueError(f"{file} is not a whole {form} table: {error}") from None
 
     return read
 
 
 def _joined(parts: Any) -> Iterator[Any]:
-    """Arrow record batches as tables of `BATCH` rows or more, but the last."""
+    """Arrow record batches as tables of `BATCH` rows, but the last."""
     import pyarrow as pa
 
     waiting: list[Any] = []
@@ -92,8 +92,10 @@ def _joined(parts: Any) -> Iterator[Any]:
         waiting.append(part)
         rows += part.num_rows
         if rows >= BATCH:
-            yield pa.Table.from_batches(waiting)
-            waiting, rows = [], 0
+            table = pa.Table.from_batches(waiting)
+            whole = rows - rows % BATCH
+            yield from (table.slice(start, BATCH) for start in range(0, whole, BATCH))
+            waiting, rows = table.slice(whole).to_batches(), rows - whole
     if waiting:
         yield pa.Table.from_batches(waiting)
 

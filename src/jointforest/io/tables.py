@@ -73,15 +73,15 @@ def write_table(table: pa.Table, path: str, form: str | None = None) -> None:
         Default: by the file's ending; CSV for standard output.
     """
     form = format_of(path, form)
-    _write_whole(path, lambda file: _write(table, file, form))
+    write_whole(path, lambda file: _write(table, file, form))
 
 
 def write_texts(table: pa.Table, path: str, separator: str) -> None:
     """Write a table of texts as CSV, each text as it is; a file appears whole or not at all."""
-    _write_whole(path, lambda file: write_csv_texts(table, file, separator))
+    write_whole(path, lambda file: write_csv_texts(table, file, separator))
 
 
-def _write_whole(path: str, write: Callable[[BinaryIO], None]) -> None:
+def write_whole(path: str, write: Callable[[BinaryIO], None]) -> None:
     """Write standard output, or a file beside the one at the path that then takes its place."""
     if path == "-":
         write(sys.stdout.buffer)

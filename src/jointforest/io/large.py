@@ -1,0 +1,193 @@
+"""Tables larger than memory, for the command line: read from Parquet files and written batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+
+from . import batches
+from .tables import format_of, write_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def files_of(path: str) -> list[str]:
+    """The file, or the Parquet files of a folder."""
+    if not Path(path).is_dir():
+        return [path]
+    files = sorted(str(file) for file in Path(path).rglob("*.parquet"))
+    if not files:
+        raise ValueError(f"no file *.parquet in {path}")
+    return files
+
+
+def is_parquet_file(path: str, form: str | None = None) -> bool:
+    """Whether the path is that of a file, no pipe, whose ending or ``form`` says Parquet."""
+    return path != "-" and Path(path).is_file() and format_of(path, form) == "parquet"
+
+
+def count_rows(files: Iterable[str]) -> int:
+    """Rows of Parquet files, from what stands at their ends.
+
+    Raises
+    ------
+    ValueError
+        If one is no whole Parquet file; the message names it.
+    """
+    return sum(_opened(file).metadata.num_rows for file in files)
+
+
+def read_batches(files: list[str]) -> Iterator[tuple[str, pa.Table]]:
+    """Files and some of their rows, `batches.BATCH` at a time, in their order; at least one pair.
+
+    Raises
+    ------
+    ValueError
+        If a file is no whole Parquet file, or has other columns than the first, or a column of another type; the
+        message names file and column.
+    """
+    first = _opened(files[0]).schema_arrow
+    for file in files:
+        _check_schema(first, _opened(file).schema_arrow, files[0], file)
+    some = False
+    for file in files:
+        for table in batches.batches_of(file)():
+            some = True
+            yield file, table
+    if not some:
+        yield files[0], first.empty_table()
+
+
+def write_batches(tables: Callable[[], Generator[pa.Table]], path: str, form: str | None = None) -> None:
+    """Write tables one below the other; a file appears whole or not at all, and replaces what was there.
+
+    Parameters
+    ----------
+    tables : callable
+        Gives the tables, one at least, all with the same columns; it is called again if a type of the first ones turns
+        out too narrow for a later one: the file's columns then have the wider type from the start.
+    path : str
+        ``-`` is standard output.
+    form : {"csv", "parquet"}, optional
+        Default: by the file's ending; CSV for standard output.
+    """
+    write = _write_parquet if format_of(path, form) == "parquet" else _write_csv
+    write_whole(path, lambda file: write(tables, file))
+
+
+def _opened(file: str) -> Any:
+    from pyarrow import parquet
+
+    try:
+        return parquet.ParquetFile(file)
+    except FileNotFoundError:
+        raise
+    except (ValueError, OSError) as error:
+        _not_whole(file, error)
+
+
+def _not_whole(file: str, error: Exception) -> NoReturn:
+    raise ValueError(f"{file} is not a parquet table: {error}") from None
+
+
+def _check_schema(first: pa.Schema, schema: pa.Schema, first_file: str, file: str) -> None:
+    """A ValueError if a file has other columns than the first one, or a column whose type is of another sort."""
+    for name in first.names:
+        if name not in schema.names:
+            raise ValueError(f"{file}: there is no column {name!r}, which {first_file} has")
+    for name in schema.names:
+        if name not in first.names:
+            raise ValueError(f"{file}: column {name!r} is not in {first_file}; all files need the same columns")
+        expected, found = first.field(name).type, schema.field(name).type
+        if len({_sort(expected), _sort(found)} - {"empty"}) > 1:
+            raise ValueError(f"{file}: column {name!r} is of type {found}, in {first_file} it is {expected}")
+
+
+def _sort(kind: pa.DataType) -> str:
+    """What a column of this type holds, so far as columns of several types can be put together."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return _sort(kind.value_type)
+    if pa.types.is_null(kind):
+        return "empty"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "number"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "text"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "date"
+    return str(kind)
+
+
+def _write_csv(tables: Callable[[], Generator[pa.Table]], file: BinaryIO) -> None:
+    """Write CSV, the names of the columns once."""
+    from pyarrow import csv
+
+    with closing(tables()) as parts:
+        for k, table in enumerate(parts):
+            csv.write_csv(without_levels(table), file, csv.WriteOptions(include_header=k == 0))
+
+
+def _write_parquet(tables: Callable[[], Generator[pa.Table]], file: BinaryIO) -> None:
+    """Write Parquet, anew with a wider schema where a table does not fit."""
+    schema = None
+    while True:
+        with closing(tables()) as parts:
+            schema = _write_rows(parts, file, schema)
+        if schema is None:
+            return
+        file.seek(0)
+        file.truncate()
+
+
+def _write_rows(tables: Iterable[pa.Table], file: BinaryIO, schema: pa.Schema | None) -> pa.Schema | None:
+    """Write with a schema (None: the first table's); a wider one as soon as a table does not fit it, else None."""
+    from pyarrow import parquet
+
+    writer = wider = None
+    try:
+        for table in tables:
+            schema = schema or table.schema
+            if not table.schema.equals(schema):
+                wider = _wider(schema, table.schema)
+                if not wider.equals(schema):
+                    break
+                table = table.cast(wider)
+            writer = writer or parquet.ParquetWriter(file, schema)
+            writer.write_table(table)
+        else:
+            wider = None
+        if writer is not None:
+            writer.close()
+        return wider
+    except BaseException:
+        if writer is not None:
+            with suppress(Exception):  # else it would try again when it is collected
+                writer.close()
+        raise
+
+
+def _wider(a: pa.Schema, b: pa.Schema) -> pa.Schema:
+    """The narrowest schema that holds what both hold; types that differ lose their levels."""
+    import pyarrow as pa
+
+    same = {f.name for f in a if b.field(f.name).type == f.type}
+    plain = [_plain(s).remove_metadata() for s in (a, b)]
+    wide = pa.unify_schemas(plain, promote_options="permissive")
+    return pa.schema([a.field(f.name) if f.name in same else f for f in wide])
+
+
+def without_levels(table: pa.Table) -> pa.Table:
+    """The table with plain values where it has levels: what CSV takes."""
+    return table.cast(_plain(table.schema))
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    import pyarrow as pa
+
+    kinds = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema]
+    return pa.schema([f.with_type(kind) for f, kind in zip(schema, kinds, strict=True)])

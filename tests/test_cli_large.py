@@ -1,0 +1,218 @@
+"""The command line on tables larger than memory: batches answered one by one, files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+import jointforest as jf
+from jointforest import cli
+from jointforest.hidden import posterior
+from jointforest.io import batches, large, tables
+
+BATCH = 48
+
+
+def run(*words: object) -> tuple[int, str]:
+    """Exit code, and what the command wrote to standard error."""
+    err = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        patch.setattr(sys, "argv", ["jointforest", *map(str, words)])
+        patch.setattr(sys, "stderr", err)
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+    return int(stop.value.code), err.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "BATCH", BATCH)
+    monkeypatch.setattr(posterior, "_ROWS", 16)  # products of matrices are the same where the batches are
+
+
+@pytest.fixture(scope="module", params=["forest", "hidden"])
+def joint(request: pytest.FixtureRequest) -> jf.Joint:
+    penguins = jf.datasets.load_penguins("pyarrow")
+    if request.param == "forest":
+        return jf.AdversarialForest(n_estimators=3, leaf="normal", random_state=0).fit(penguins).joint_
+    return jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(penguins).joint_
+
+
+@pytest.fixture
+def home(joint: jf.Joint, tmp_path: Path) -> Path:
+    """A folder with a model, and with the penguins, some cells of each column missing, as one file and as three."""
+    joint.save(tmp_path / "m.joint")
+    table = holes()
+    parquet.write_table(table, tmp_path / "t.parquet", row_group_size=120)
+    (tmp_path / "parts").mkdir()
+    for k, start in enumerate((0, 96, 288)):
+        part = table.slice(start, (96, 192, 56)[k])
+        parquet.write_table(part, tmp_path / "parts" / f"{k}.parquet")
+    return tmp_path
+
+
+def holes() -> pa.Table:
+    """The penguins without a tenth of their cells."""
+    table = jf.datasets.load_penguins("pyarrow")
+    rng = np.random.default_rng(3)
+    gone = rng.random((table.num_rows, table.num_columns)) < 0.1
+    return pa.table(
+        {name: pa.compute.if_else(gone[:, j], None, table[name]) for j, name in enumerate(table.column_names)}
+    )
+
+
+def loaded(home: Path) -> jf.Joint:
+    return jf.load(home / "m.joint")
+
+
+@pytest.mark.parametrize("source", ["t.parquet", "parts"])
+def test_answers_are_those_of_the_whole_table(home: Path, source: str) -> None:
+    model, table, out = home / "m.joint", home / source, home / "out.parquet"
+    whole, joint = holes(), loaded(home)
+    code, said = run("score", model, table, "-o", out)
+    found = joint.log_density(whole)
+    assert (code, said) == (0, f"mean log-density {found.mean():.6g} over 344 rows\n")
+    assert parquet.read_table(out)["log_density"].to_numpy().tolist() == found.tolist()
+    for target in ("species", "body_mass_g"):
+        assert run("predict", model, table, "--target", target, "-o", out) == (0, "")
+        assert parquet.read_table(out)[target].to_pylist() == joint.predict(whole, target).tolist()
+    assert run("predict", model, table, "--target", "sex", "--proba", "-o", out) == (0, "")
+    share = np.column_stack([column.to_numpy() for column in parquet.read_table(out).columns])
+    assert (share == joint.predict_proba(whole, "sex")).all()
+    assert run("impute", model, table, "-o", out) == (0, "")
+    assert parquet.read_table(out).equals(joint.impute(whole))
+    assert run("impute", model, table, "-o", home / "out.csv") == (0, "")
+    csv.write_csv(large.without_levels(joint.impute(whole)), home / "expected.csv")
+    assert (home / "out.csv").read_bytes() == (home / "expected.csv").read_bytes()
+    draws = ("impute", model, home / "t.parquet", "--method", "sample", "--seed", 1, "-o", out)
+    assert run(*draws) == (0, "")
+    assert parquet.read_table(out).equals(joint.impute(whole, "sample", random_state=1))
+
+
+def test_a_frame_of_pandas_comes_back_as_one(tmp_path: Path) -> None:
+    penguins = jf.datasets.load_penguins("pandas")
+    joint = jf.JointTree(min_samples_leaf=50).fit(penguins).joint_
+    joint.save(tmp_path / "m.joint")
+    penguins.to_parquet(tmp_path / "t.parquet")
+    assert run("impute", tmp_path / "m.joint", tmp_path / "t.parquet", "-o", tmp_path / "o.parquet") == (0, "")
+    import pandas as pd
+
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "o.parquet"), joint.impute(penguins))
+
+
+def test_a_level_never_seen_in_a_late_batch(home: Path) -> None:
+    table, out = holes(), home / "out.parquet"
+    island = pa.array([*table["island"].to_pylist()[:-1], "Bouvet"])
+    mass = pa.array([*table["body_mass_g"].cast(pa.float64()).to_pylist()[:-1], 4000.25])
+    table = table.set_column(1, "island", island).set_column(5, "body_mass_g", mass)
+    assert table.column_names == jf.datasets.load_penguins("pyarrow").column_names
+    parquet.write_table(table, home / "t.parquet")
+    code, said = run("impute", home / "m.joint", home / "t.parquet", "-o", out)
+    assert code == 0 and said.count("\n") == 1 and "'Bouvet'" in said
+    with pytest.warns(jf.UnseenLevelWarning):
+        expected = loaded(home).impute(table)
+    assert parquet.read_table(out).to_pylist() == expected.to_pylist()
+    assert parquet.read_table(out)["body_mass_g"].type == pa.float64()
+
+
+def test_warnings_of_later_batches_are_counted(home: Path) -> None:
+    table = holes().set_column(1, "island", pa.array(["Bouvet"] * 344))
+    parquet.write_table(table, home / "t.parquet")
+    code, said = run("score", home / "m.joint", home / "t.parquet", "-o", home / "out.parquet")
+    assert code == 0 and said.count("Bouvet") == 1 and "the same of 7 later batches" in said
+
+
+def test_files_of_other_columns(home: Path) -> None:
+    for change, message in (
+        (lambda t: t.drop_columns(["sex"]), "1.parquet: there is no column 'sex', which"),
+        (lambda t: t.append_column("more", t["sex"]), "1.parquet: column 'more' is not in"),
+        (lambda t: t.set_column(6, "sex", pa.array([1.5] * t.num_rows)), "1.parquet: column 'sex' is of type double"),
+    ):
+        parquet.write_table(change(holes().slice(96, 192)), home / "parts" / "1.parquet")
+        (home / "out.csv").write_text("old")
+        code, said = run("score", home / "m.joint", home / "parts", "-o", home / "out.csv")
+        assert code == 1 and message in said and said.startswith("error: ") and said.count("\n") == 1
+        assert (home / "out.csv").read_text() == "old" and not list(home.glob(".*"))
+
+
+def test_a_file_whose_cells_the_model_cannot_take(home: Path) -> None:
+    table = holes().slice(96, 192)
+    infinite = pa.array([np.inf] * 192)
+    parquet.write_table(table.set_column(2, "bill_length_mm", infinite), home / "parts" / "1.parquet")
+    code, said = run("score", home / "m.joint", home / "parts", "-o", home / "out.csv")
+    assert code == 1 and "1.parquet: column 'bill_length_mm'" in said and not (home / "out.csv").exists()
+
+
+@pytest.mark.parametrize("damage", ["truncated", "overwritten"])
+def test_a_damaged_table(home: Path, damage: str) -> None:
+    raw = (home / "t.parquet").read_bytes()
+    at = 3 * len(raw) // 8
+    raw = raw[:-500] if damage == "truncated" else raw[:at] + b"\xff" * 200 + raw[at + 200 :]
+    (home / "t.parquet").write_bytes(raw)
+    (home / "out.parquet").write_text("old")
+    code, said = run("score", home / "m.joint", home / "t.parquet", "-o", home / "out.parquet")
+    assert code == 1 and "t.parquet is not a" in said and said.startswith("error: ") and said.count("\n") == 1
+    assert (home / "out.parquet").read_text() == "old" and not list(home.glob(".*"))
+
+
+class Full(io.FileIO):
+    """A file on a disk with place for some bytes more."""
+
+    left = 1500
+
+    def write(self, data: Any) -> int:
+        if len(bytes(data)) > self.left:
+            raise OSError(28, "No space left on device")
+        self.left -= len(bytes(data))
+        return super().write(data)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_full_disk(home: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    out = home / f"out.{ending}"
+    out.write_text("old")
+    monkeypatch.setattr(tables, "open", lambda path, mode: Full(path, mode), raising=False)
+    code, said = run("score", home / "m.joint", home / "t.parquet", "-o", out)
+    assert (code, said) == (1, f"error: {out}: No space left on device\n")
+    assert out.read_text() == "old" and not list(home.glob(".*"))
+
+
+def test_what_is_read_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    was = jf.Joint.log_density
+
+    def seen(self: jf.Joint, frame: pa.Table, n_jobs: int) -> np.ndarray:
+        sizes.append(frame.num_rows)
+        return was(self, frame, n_jobs)
+
+    monkeypatch.setattr(jf.Joint, "log_density", seen)
+    assert run("score", home / "m.joint", home / "t.parquet", "-o", home / "out.parquet")[0] == 0
+    assert sum(sizes) == 344 and max(sizes) == BATCH
+
+
+def test_no_rows(home: Path) -> None:
+    parquet.write_table(holes().slice(0, 0), home / "parts" / "0.parquet")
+    for name in ("1.parquet", "2.parquet"):
+        (home / "parts" / name).unlink()
+    assert run("score", home / "m.joint", home / "parts", "-o", home / "out.parquet") == (0, "")
+    assert parquet.read_table(home / "out.parquet").num_rows == 0
+
+
+def each(*frames: pa.Table) -> Iterator[pa.Table]:
+    yield from frames
+
+
+def test_types_widen_from_the_start(tmp_path: Path) -> None:
+    parts = pa.table({"a": [1, 2], "b": pa.array(["x", "y"]).dictionary_encode()}), pa.table({"a": [0.5], "b": ["z"]})
+    large.write_batches(lambda: each(*parts, parts[0]), str(tmp_path / "t.parquet"))
+    found = parquet.read_table(tmp_path / "t.parquet")
+    assert found.to_pydict() == {"a": [1.0, 2.0, 0.5, 1.0, 2.0], "b": ["x", "y", "z", "x", "y"]}
