@@ -18,6 +18,7 @@ import jointforest as jf
 from jointforest import cli
 from jointforest.hidden import posterior
 from jointforest.io import batches, large, tables
+from jointforest.queries.rows import sampling
 
 BATCH = 48
 
@@ -216,3 +217,88 @@ def test_types_widen_from_the_start(tmp_path: Path) -> None:
     large.write_batches(lambda: each(*parts, parts[0]), str(tmp_path / "t.parquet"))
     found = parquet.read_table(tmp_path / "t.parquet")
     assert found.to_pydict() == {"a": [1.0, 2.0, 0.5, 1.0, 2.0], "b": ["x", "y", "z", "x", "y"]}
+
+
+@pytest.mark.parametrize("missing", [(), ("--missing",)])
+def test_draws_written_in_batches_are_those_of_one_call(
+    home: Path, monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(sampling, "BLOCK", 100)
+    words = ("sample", home / "m.joint", "-n", 344, "--given", "species = Gentoo", "--seed", 3, *missing)
+    assert run(*words, "-o", home / "s.parquet") == (0, "")
+    expected = loaded(home).given(species="Gentoo").sample(344, 3, bool(missing))
+    assert parquet.read_table(home / "s.parquet").equals(expected)
+    assert run(*words, "-o", home / "s.csv") == (0, "")
+    assert csv.read_csv(home / "s.csv").num_rows == 344
+
+
+LEARN = ("--learner", "adversarial", "--trees", 2, "--min-leaf", 30, "--seed", 1)
+
+
+def test_a_folder_is_learned_like_its_files_and_its_rows(tmp_path: Path) -> None:
+    table = jf.datasets.load_penguins("pyarrow")
+    (tmp_path / "parts").mkdir()
+    for k in range(3):
+        parquet.write_table(table.slice(115 * k, 115), tmp_path / "parts" / f"{k}.parquet")
+    parquet.write_table(table, tmp_path / "t.parquet")
+    for k, sources in enumerate(
+        (["parts"], ["parts/2.parquet", "parts/0.parquet", "parts/1.parquet"], ["t.parquet", "--out-of-core"])
+    ):
+        words = (tmp_path / word if "-" not in word else word for word in sources)
+        code, said = run("fit", *words, "-o", tmp_path / f"{k}.joint", *LEARN)
+        assert code == 0 and "344 rows, 7 columns: 2 trees" in said
+    assert (tmp_path / "0.joint").read_bytes() == (tmp_path / "1.joint").read_bytes()
+    assert (tmp_path / "0.joint").read_bytes() == (tmp_path / "2.joint").read_bytes()
+    with pytest.warns(jf.LostPairsWarning):
+        joint = jf.AdversarialForest(2, min_samples_leaf=30, random_state=1).fit_batches(tmp_path / "t.parquet").joint_
+    assert (jf.load(tmp_path / "0.joint").log_density(table) == joint.log_density(table)).all()
+
+
+def test_many_rows_are_learned_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parquet.write_table(jf.datasets.load_penguins("pyarrow"), tmp_path / "t.parquet")
+    asked: list[str] = []
+    monkeypatch.setattr(cli, "_joint_of_batches", lambda tables, learner, *_: asked.append(learner))
+    monkeypatch.setattr(cli, "MOST_IN_MEMORY", 343)
+    run("fit", tmp_path / "t.parquet", "-o", tmp_path / "m.joint")
+    assert asked == ["adversarial"]
+
+
+def test_csv_files_are_learned_as_one_table(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("zip;x;y\n" + "".join(f"0{k % 3};{k};{k}\n" for k in range(40)))
+    (tmp_path / "b.csv").write_text("zip;x;y\n" + "".join(f"0{k % 4};{k},5;-\n" for k in range(40)))
+    form = ("--sep", ";", "--decimal", ",", "--na", "-", "--kinds", "zip=categorical")
+    code, said = run("fit", tmp_path / "a.csv", tmp_path / "b.csv", "-o", tmp_path / "m.joint", *LEARN, *form)
+    assert code == 0 and "80 rows, 3 columns" in said
+    assert jf.load(tmp_path / "m.joint").levels("zip") == ("00", "01", "02", "03")
+    code, said = run("fit", tmp_path / "a.csv", tmp_path / "b.csv", "-o", tmp_path / "n.joint", *LEARN, "--sep", ";")
+    assert code == 1 and "b.csv: column 'x' is of type string, in" in said and not (tmp_path / "n.joint").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("a.parquet", "b.parquet", "--budget", "fast"), 2, "--budget and --target"),
+        (("a.parquet", "--out-of-core", "--target", "x"), 2, "--budget and --target"),
+        (("a.parquet", "-"), 2, "standard input is read once"),
+        (("a.parquet", "b.parquet"), 1, "b.parquet: there is no column 'x'"),
+        (("a.parquet", "c.parquet"), 1, "c.parquet is not a parquet table"),
+        (("a.parquet", "none.parquet"), 1, "none.parquet: No such file"),
+        (("empty",), 1, "no file *.parquet in"),
+    ],
+)
+def test_errors_of_fit(tmp_path: Path, words: tuple[str, ...], code: int, message: str) -> None:
+    parquet.write_table(pa.table({"x": [1.5, 2.5], "y": ["a", "b"]}), tmp_path / "a.parquet")
+    parquet.write_table(pa.table({"z": [1.5, 2.5], "y": ["a", "b"]}), tmp_path / "b.parquet")
+    (tmp_path / "c.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-20])
+    (tmp_path / "empty").mkdir()
+    paths = (tmp_path / word if word.endswith(("parquet", "empty")) else word for word in words)
+    found, said = run("fit", *paths, "-o", tmp_path / "m.joint")
+    assert found == code and message in said and "Traceback" not in said and not (tmp_path / "m.joint").exists()
+
+
+def test_a_learner_that_needs_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parquet.write_table(pa.table({"x": [1.5, 2.5]}), tmp_path / "a.parquet")
+    was = cli._learner
+    monkeypatch.setattr(cli, "_learner", lambda name, how: object() if name == "hidden" else was(name, how))
+    code, said = run("fit", tmp_path, "-o", tmp_path / "m.joint", "--learner", "hidden")
+    assert code == 2 and "--learner hidden needs all rows at once; in batches learns adversarial" in said

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
     from .face.joint import Joint
 
+LEARNERS = ("hidden", "adversarial")
+MOST_IN_MEMORY = 5_000_000
+"""Rows of one Parquet file that are learned at once; more are learned in batches."""
+
 _output = click.option("-o", "--output", default="-", metavar="OUT", help="Table to write; - is standard output (CSV).")
 _format = click.option(
     "--format",
@@ -78,19 +82,20 @@ def app() -> None:
 
 
 @app.command()
-@click.argument("table")
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option("-o", "--output", required=True, metavar="MODEL", help="Model file to write.")
 @click.option("--budget", metavar="BUDGET", help="fast, default, best, or seconds: the work of choosing a learner.")
-@click.option("--learner", type=click.Choice(["hidden", "adversarial"]), help="This one; default: the best of them.")
+@click.option("--learner", type=click.Choice(LEARNERS), help="This one; default: the best of them.")
 @click.option("--target", metavar="COLUMN", help="Grow a generative forest that predicts this column.")
 @click.option("--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous; repeatable.")
 @click.option("--trees", type=click.IntRange(1), help="Number of trees, with --learner or --target.")
 @click.option("--min-leaf", type=click.IntRange(1), help="Least number of rows in a leaf of a forest.")
+@click.option("--out-of-core", is_flag=True, help="Learn by passes over batches of rows, whatever the size.")
 @_seed
 @_jobs
 @_reads
 def fit(
-    table: str,
+    tables: tuple[str, ...],
     output: str,
     budget: str | None,
     learner: str | None,
@@ -102,6 +107,9 @@ def fit(
     """Learn the joint distribution of TABLE, by the learner that held-out rows like best within the budget.
 
     --learner names one: hidden trees or an adversarial forest. --target grows a generative forest for a column.
+
+    Several tables, or a folder of Parquet files, are one table; it may be larger than memory, and so may one Parquet
+    file of more than 5 million rows: these are learned batch by batch, by an adversarial forest if no other is named.
     """
     from .io.tables import check_writable
 
@@ -113,11 +121,17 @@ def fit(
     settings |= {"min_samples_leaf": more["min_leaf"]} if more["min_leaf"] else {}
     work = _seconds(budget or "default")
     check_writable(output)
-    frame = _read(table, source, text=levels)
-    joint = _generative(frame, target, settings) if target else _joint(frame, learner, work, settings)
+    if more["out_of_core"] or _is_past_memory(tables, source, budget, target):
+        if budget or target:
+            raise click.UsageError("tables in batches are learned by --learner: leave out --budget and --target")
+        joint, n = _joint_of_batches(tables, learner or "adversarial", settings, source, levels)
+    else:
+        frame = _read(tables[0], source, text=levels)
+        joint = _generative(frame, target, settings) if target else _joint(frame, learner, work, settings)
+        n = frame.num_rows
     joint.save(output)
     how = joint.fitted_by.in_words if joint.fitted_by else _size(joint.info())
-    _say(f"{frame.num_rows} rows, {len(joint.columns)} columns: {how}")
+    _say(f"{n} rows, {len(joint.columns)} columns: {how}")
 
 
 def _check_together(budget: str | None, learner: str | None, target: str | None, more: dict[str, Any]) -> None:
@@ -140,20 +154,62 @@ def _seconds(budget: str) -> str | float:
         return budget
 
 
-def _joint(frame: Any, learner: str | None, budget: str | float, settings: dict[str, Any]) -> Joint:
-    """Joint of a frame by a learner named, or chosen."""
+def _is_past_memory(tables: tuple[str, ...], source: _Input, budget: str | None, target: str | None) -> bool:
+    """Whether tables are learned in batches though nobody asked for it."""
+    from .io import large
+
+    if len(tables) > 1 or os.path.isdir(tables[0]):
+        return True
+    if budget or target or not large.is_parquet_file(tables[0], source.form):
+        return False
+    return large.count_rows(tables) > MOST_IN_MEMORY
+
+
+def _joint_of_batches(
+    tables: tuple[str, ...], learner: str, settings: dict[str, Any], source: _Input, text: list[str]
+) -> tuple[Joint, int]:
+    """Joint of tables that are read in batches, and their number of rows."""
+    from .io import large
+
+    if "-" in tables:
+        raise click.UsageError("standard input is read once: learning in batches needs files")
+    files = [file for table in tables for file in large.files_of(table)]
+    large.count_rows(file for file in files if large.is_parquet_file(file, source.form))  # are they whole?
+    n = 0
+
+    def parts() -> Generator[pa.Table]:
+        nonlocal n
+        n = 0
+        for _, part in large.read_batches(files, source.form, source.csv, text):
+            n += part.num_rows
+            yield part
+
+    estimator: Any = _learner(learner, settings)
+    if not hasattr(estimator, "fit_batches"):
+        others = [name for name in LEARNERS if hasattr(_learner(name, settings), "fit_batches")]
+        raise click.UsageError(f"--learner {learner} needs all rows at once; in batches learns {', '.join(others)}")
+    return estimator.fit_batches(parts).joint_, n
+
+
+def _learner(name: str, settings: dict[str, Any]) -> Any:
+    """A learner by its name."""
     shown = sys.stderr.isatty()
-    if learner == "adversarial":
+    if name == "adversarial":
         from .learn.adversarial.adversarial import AdversarialForest
 
-        return AdversarialForest(verbose=int(shown), **settings).fit(frame).joint_
-    if learner == "hidden":
-        from .learn.hidden_tree_forest import HiddenTreeForest
+        return AdversarialForest(verbose=int(shown), **settings)
+    from .learn.hidden_tree_forest import HiddenTreeForest
 
-        return HiddenTreeForest(verbose=shown, **settings).fit(frame).joint_
+    return HiddenTreeForest(verbose=shown, **settings)
+
+
+def _joint(frame: Any, learner: str | None, budget: str | float, settings: dict[str, Any]) -> Joint:
+    """Joint of a frame by a learner named, or chosen."""
+    if learner:
+        return _learner(learner, settings).fit(frame).joint_
     from .learn.fit import fit as choose
 
-    return choose(frame, budget=budget, verbose=shown, **settings)
+    return choose(frame, budget=budget, verbose=sys.stderr.isatty(), **settings)
 
 
 def _generative(frame: Any, target: str, settings: dict[str, Any]) -> Any:
@@ -212,8 +268,26 @@ def sample(
     model: str, rows: int, given: str | None, missing: bool, seed: int | None, jobs: int, output: str, form: str | None
 ) -> None:
     """Draw synthetic rows from MODEL."""
+    import secrets
+
+    from .ground.progress import bar
+    from .io import batches, large
+    from .io.tables import to_arrow
+
     joint = _load(model)
-    _write(joint, joint.given(given).sample(rows, seed, missing, jobs), output, form)
+    known = joint.given(given)
+    if rows <= batches.BATCH or output == "-":
+        _write(joint, known.sample(rows, seed, missing, jobs), output, form)
+        return
+    seed = secrets.randbits(62) if seed is None else seed
+
+    def drawn() -> Generator[pa.Table]:
+        with bar(rows, "draws") as step:
+            for part in known.sample_batches(rows, seed, missing, jobs):
+                yield to_arrow(part, joint.schema.names)
+                step(len(part))
+
+    large.write_batches(drawn, output, form)
 
 
 @app.command()

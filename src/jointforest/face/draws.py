@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ..ground.checks import check_number
 from ..ground.random_state import seed_of
 from ..queries.posterior.weighed import WeighedEvidence
-from ..queries.rows.sampling import sample
+from ..queries.rows.sampling import sample, sample_blocks
 
 MOST_CELLS = 2_000_000_000
 """Most cells of a draw."""
@@ -25,7 +26,18 @@ def draw(
         each = f" and {rows:,} rows of evidence" if rows > 1 else ""
         raise ValueError(
             f"n={n:,}: at most {MOST_CELLS:,} cells (16 GB) are drawn at once, of {d} columns{each} "
-            f"n={MOST_CELLS // (rows * d):,}; draw in parts, each with a random_state of its own"
+            f"n={MOST_CELLS // (rows * d):,}; draw in batches: given(...).sample_batches(n)"
         )
     weighed.check(n_jobs)
     return sample(weighed.model, weighed.evidence, int(n), seed_of(random_state), missing, n_jobs)
+
+
+def draw_batches(
+    weighed: WeighedEvidence, n: int, random_state: Any, missing: bool = False, n_jobs: int | None = -1
+) -> Iterator[np.ndarray]:
+    """The rows of `draw` for one row of evidence, some at a time; n is checked, and the evidence."""
+    check_number("n", n, 0, whole=True, text="a non-negative integer")
+    if len(weighed) != 1:
+        raise ValueError(f"batches of draws are for one row of evidence, got {len(weighed)}; ask row by row")
+    weighed.check(n_jobs)
+    return sample_blocks(weighed.model, weighed.evidence, int(n), seed_of(random_state), missing, n_jobs)

@@ -776,6 +776,8 @@ class Joint:
     def sample(self, n: int, random_state: Any = None, missing: bool = False, n_jobs: int | None = -1) -> Any:
         """Draw n rows: a frame as at learning, with its types and levels.
 
+        More rows than memory holds: ``given().sample_batches(n)``.
+
         Parameters
         ----------
         n : int

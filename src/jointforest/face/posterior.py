@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -26,7 +26,7 @@ from ..table.frames import decode
 from ..table.meaning import refuse_pair
 from ..table.missing import Missing, without_missing
 from ..table.schema import Schema
-from .draws import draw
+from .draws import draw, draw_batches
 from .event import log_event
 from .html import posterior_html
 from .marginal import Marginal
@@ -438,6 +438,40 @@ class Posterior:
         frame of n rows, or n rows for each row of evidence, one after the other
         """
         return decode(self.weighed.model.schema, draw(self.weighed, n, random_state, missing, n_jobs))
+
+    def sample_batches(
+        self, n: int, random_state: Any = None, missing: bool = False, n_jobs: int | None = -1
+    ) -> Iterator[Any]:
+        """The rows that `sample` draws for the same ``random_state``, some at a time: for more than memory holds.
+
+        Parameters
+        ----------
+        n : int
+        random_state : None, int, Generator or RandomState
+        missing : bool
+            Also draw which cells are missing, as often as at learning.
+        n_jobs : int or None
+            Threads; the draws do not depend on it.
+
+        Returns
+        -------
+        iterator of frames
+            Of 262,144 rows, the last one of fewer; none if n is 0.
+
+        Raises
+        ------
+        ValueError
+            If there are several rows of evidence, or n is no number of rows.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> [len(rows) for rows in joint.given(species="Gentoo").sample_batches(300_000, random_state=0)]
+        [262144, 37856]
+        """
+        drawn = draw_batches(self.weighed, n, random_state, missing, n_jobs)
+        return (decode(self.weighed.model.schema, rows) for rows in drawn)
 
 
 def posterior_of(model: Model, known: dict[str, Any]) -> Posterior:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import batches
-from .tables import format_of, write_whole
+from .csv_tables import CsvForm
+from .tables import PLAIN, format_of, read_table, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,25 +42,44 @@ def count_rows(files: Iterable[str]) -> int:
     return sum(_opened(file).metadata.num_rows for file in files)
 
 
-def read_batches(files: list[str]) -> Iterator[tuple[str, pa.Table]]:
-    """Files and some of their rows, `batches.BATCH` at a time, in their order; at least one pair.
+def read_batches(
+    files: list[str], form: str | None = None, csv: CsvForm = PLAIN, text: Iterable[str] = ()
+) -> Iterator[tuple[str, pa.Table]]:
+    """Files and their rows in order: of Parquet `batches.BATCH` at a time, of CSV all of a file; at least one pair.
+
+    Parameters
+    ----------
+    files : list of str
+    form, csv, text
+        How files are read: see `tables.read_table`.
 
     Raises
     ------
     ValueError
-        If a file is no whole Parquet file, or has other columns than the first, or a column of another type; the
-        message names file and column.
+        If a file is no whole table, or has other columns than the first, or a column of another sort; the message
+        names file and column.
     """
-    first = _opened(files[0]).schema_arrow
-    for file in files:
-        _check_schema(first, _opened(file).schema_arrow, files[0], file)
+    known: tuple[str, pa.Schema] | None = None
     some = False
     for file in files:
-        for table in batches.batches_of(file)():
-            some = True
-            yield file, table
-    if not some:
-        yield files[0], first.empty_table()
+        for table in _tables_of(file, form, csv, text):
+            known = known or (file, table.schema)
+            _check_schema(known[1], table.schema, known[0], file)
+            if table.num_rows or (file == files[-1] and not some):
+                some = True
+                yield file, table
+
+
+def _tables_of(file: str, form: str | None, csv: CsvForm, text: Iterable[str]) -> Iterator[pa.Table]:
+    """The rows of one file in some tables, at least one."""
+    if format_of(file, form) == "csv":
+        yield read_table(file, "csv", csv, text)
+        return
+    opened = _opened(file)
+    if opened.metadata.num_rows == 0:
+        yield opened.schema_arrow.empty_table()
+        return
+    yield from batches.batches_of(file)()
 
 
 def write_batches(tables: Callable[[], Generator[pa.Table]], path: str, form: str | None = None) -> None:
@@ -81,16 +102,11 @@ def write_batches(tables: Callable[[], Generator[pa.Table]], path: str, form: st
 def _opened(file: str) -> Any:
     from pyarrow import parquet
 
+    os.stat(file)  # its errors have the file's name
     try:
         return parquet.ParquetFile(file)
-    except FileNotFoundError:
-        raise
     except (ValueError, OSError) as error:
-        _not_whole(file, error)
-
-
-def _not_whole(file: str, error: Exception) -> NoReturn:
-    raise ValueError(f"{file} is not a parquet table: {error}") from None
+        raise ValueError(f"{file} is not a parquet table: {error}") from None
 
 
 def _check_schema(first: pa.Schema, schema: pa.Schema, first_file: str, file: str) -> None:

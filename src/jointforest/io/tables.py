@@ -15,10 +15,10 @@ from .csv_tables import CsvForm, read_csv, write_csv_texts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_PLAIN = CsvForm()
+PLAIN = CsvForm()
 
 
-def read_table(path: str, form: str | None = None, csv: CsvForm = _PLAIN, text: Iterable[str] = ()) -> pa.Table:
+def read_table(path: str, form: str | None = None, csv: CsvForm = PLAIN, text: Iterable[str] = ()) -> pa.Table:
     """Read a table.
 
     Parameters

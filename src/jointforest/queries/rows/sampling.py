@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from ...ground.progress import bar
+from ...ground.threads import chunks
 from ...model.model import Model
 from ...table.evidence import Evidence
 from ..posterior.mixing import shares
+
+BLOCK = 262_144
+"""Draws of a row of evidence under one seed; more come in blocks, each with a seed of its own."""
 
 
 def sample(
@@ -33,6 +40,34 @@ def sample(
     float64 array (n * m, d)
         The draws of a row are contiguous; all NaN where the evidence has probability 0.
     """
+    n, d = evidence.value.shape
+    if m <= BLOCK:
+        return _draw(model, evidence, m, seed, missing, n_jobs)
+    out, done = np.empty((n, m, d)), 0
+    with bar(m, "draws") as step:
+        for rows in sample_blocks(model, evidence, m, seed, missing, n_jobs):
+            k = len(rows) // max(n, 1)
+            out[:, done : done + k] = rows.reshape(n, k, d)
+            done += k
+            step(k)
+    return out.reshape(n * m, d)
+
+
+def sample_blocks(
+    model: Model, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+) -> Iterator[np.ndarray]:
+    """The draws of `sample`, `BLOCK` draws of each row at a time: arrays (n * k, d)."""
+    for block, (first, stop) in enumerate(chunks(m, BLOCK)):
+        yield _draw(model, evidence, stop - first, _seed_of_block(seed, block), missing, n_jobs)
+
+
+def _seed_of_block(seed: int, block: int) -> int:
+    """The seed itself for the first block, so that few draws are the first of many."""
+    return seed if block == 0 else int(np.random.SeedSequence([seed, block]).generate_state(1, np.uint64)[0] >> 2)
+
+
+def _draw(model: Model, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None) -> np.ndarray:
+    """`sample` under one seed."""
     if len(model.parts) == 1:
         return model.parts[0].sample(evidence, m, seed, missing, n_jobs)
     n, d = evidence.value.shape

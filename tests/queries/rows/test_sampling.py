@@ -1,0 +1,48 @@
+"""Many draws come in blocks, each under a seed of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jointforest as jf
+from jointforest.queries.rows import sampling
+
+
+@pytest.fixture(scope="module")
+def joints() -> list[jf.Joint]:
+    penguins = jf.datasets.load_penguins()
+    forest = jf.AdversarialForest(n_estimators=2, leaf="normal", random_state=0).fit(penguins).joint_
+    hidden = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(penguins).joint_
+    return [forest, hidden, jf.mix([forest, hidden])]
+
+
+@pytest.mark.parametrize("k", range(3))
+def test_blocks_are_the_rows_of_one_call(joints: list[jf.Joint], k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "BLOCK", 100)
+    known = joints[k].given(species="Gentoo")
+    whole = known.sample(250, 7)
+    parts = list(known.sample_batches(250, 7))
+    assert [len(part) for part in parts] == [100, 100, 50]
+    stacked = np.concatenate([part.to_numpy() for part in parts])
+    assert (stacked == whole.to_numpy()).all()
+    assert (known.sample(100, 7).to_numpy() == stacked[:100]).all()
+    assert not (stacked[100:150] == stacked[200:]).all(axis=1).any()
+    assert list(known.sample_batches(0, 7)) == []
+
+
+def test_blocks_follow_the_distribution(joints: list[jf.Joint], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "BLOCK", 50)
+    share = joints[0].given().proba("species")
+    drawn = joints[0].sample(6000, 3)["species"].value_counts(normalize=True)
+    for level, expected in zip(joints[0].levels("species"), np.ravel(share), strict=True):
+        assert abs(drawn[level] - expected) < 4 * np.sqrt(expected * (1 - expected) / 6000)
+
+
+def test_several_rows_of_evidence(joints: list[jf.Joint], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "BLOCK", 10)
+    known = joints[2].given(species=["Gentoo", "Adelie", "Chinstrap"])
+    drawn = known.sample(25, 1)
+    assert drawn["species"].tolist() == [level for level in ("Gentoo", "Adelie", "Chinstrap") for _ in range(25)]
+    with pytest.raises(ValueError, match="one row of evidence, got 3"):
+        known.sample_batches(5)
