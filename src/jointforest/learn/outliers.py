@@ -15,17 +15,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..face.joint import Joint
 from ..ground.checks import Allowed, Number
 from ..ground.warnings import LostPairsWarning
+from ..io.batches import batches_of
 from ..queries.posterior.density import log_density
 from ..queries.rows.attribution import attribution
-from ..table.frames import encode
+from ..table.frames import decode, encode
 from ..table.infer.infer_schema import infer_schema
+from ..table.schema import Schema
 from .adversarial.adversarial import AdversarialForest
 from .base import Learner, row_weights
+from .batches.sample import MOST_ROWS, take_sample
 from .features import feature_schema, read_features
 from .rows import take_rows
 
 FENCE = 1.5
 """contamination="auto": so many interquartile ranges below the lower quartile (Tukey 1977)."""
+_USUAL_ROWS = 20_000  # of a table in batches, whose scores say what is usual
 FOLDS = 5
 """Folds for learners without out-of-bag densities."""
 
@@ -135,6 +139,54 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             self._fence(np.where(np.isnan(oob), self.score_samples(X), oob))
         else:
             self._fence(_held_out_scores(learner, X, y, sample_weight, self.n_jobs, self.random_state))
+        return self
+
+    def fit_batches(self, source: Any) -> ForestOutlierDetector:
+        """Learn from a table larger than memory; see ``docs/large.md``.
+
+        Of a table that fits into the learner's sample it learns as `fit` does. Else ``training_scores_`` are those of
+        20,000 rows of the table, by the joint itself, of which each is a very small part.
+
+        Parameters
+        ----------
+        source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
+            As `AdversarialForest.fit_batches` takes it.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, the estimator has no ``fit_batches``, or the table cannot be used (each
+            message names the column).
+
+        Examples
+        --------
+        >>> from jointforest import ForestOutlierDetector, datasets
+        >>> penguins = datasets.load_penguins()
+        >>> detector = ForestOutlierDetector(random_state=0).fit_batches(lambda: [penguins[:200], penguins[200:]])
+        >>> int(detector.predict(penguins.iloc[[0]].assign(body_mass_g=9000))[0])
+        -1
+        """
+        self._check()
+        if self.estimator is not None and not hasattr(self.estimator, "fit_batches"):
+            raise ValueError(f"{type(self.estimator).__name__} has no fit_batches; give a learner that has, or use fit")
+        batches = batches_of(source)
+        seed = self._draw_seed()
+        usual = take_sample(batches, None, _USUAL_ROWS, seed)
+        most = getattr(self.estimator, "max_samples", MOST_ROWS)
+        if usual.n <= (most if isinstance(most, int) else MOST_ROWS):
+            return self.fit(decode(usual.schema, take_sample(batches, None, usual.n, seed).X))
+        default = _histogram_forest(usual.schema, self.n_jobs, self.random_state)
+        learner = default if self.estimator is None else clone(self.estimator)
+        with warnings.catch_warnings():
+            if self.estimator is None:
+                warnings.simplefilter("ignore", LostPairsWarning)
+            self.estimator_ = learner.fit_batches(source)
+        self._take(self.estimator_.joint_, self.estimator_.n_features_in_)
+        self._fence(self.score_samples(decode(usual.schema, usual.X)))
         return self
 
     @classmethod
@@ -266,7 +318,12 @@ def histogram_forest(X: Any, n_jobs: int | None = -1, random_state: Any = None) 
     -------
     AdversarialForest
     """
-    kinds = {c.name: "continuous" for c in infer_schema(X).columns if c.kind in ("integer", "rounded", "mixed")}
+    return _histogram_forest(infer_schema(X), n_jobs, random_state)
+
+
+def _histogram_forest(schema: Schema, n_jobs: int | None, random_state: Any) -> AdversarialForest:
+    """`histogram_forest` of a table with this schema."""
+    kinds = {c.name: "continuous" for c in schema.columns if c.kind in ("integer", "rounded", "mixed")}
     return AdversarialForest(
         n_estimators=100,
         max_features=1,

@@ -220,3 +220,22 @@ def test_hidden_trees(monkeypatch):
     assert found[0].given().proba("g")["a"] == pytest.approx(share, abs=2e-3)
     some = jf.HiddenTreeForest(2, n_states=8, max_leaf_nodes=2, random_state=0).fit(frame.iloc[:1500]).joint_
     assert abs(some.given().proba("g")["a"] - share) > 2e-3  # what a sample says
+
+
+def test_outlier_detector(monkeypatch):
+    from jointforest.learn import outliers
+
+    frame = table(3000)
+    odd = frame.iloc[[0]].assign(x=1e4)
+    small = jf.ForestOutlierDetector(random_state=0).fit_batches(batches(frame, [1000]))
+    assert len(small.training_scores_) == len(frame) and small.predict(odd)[0] == -1
+    monkeypatch.setattr(outliers, "MOST_ROWS", 1000)
+    monkeypatch.setattr(outliers, "_USUAL_ROWS", 500)
+    learner = jf.ForestOutlierDetector(jf.AdversarialForest(20, max_samples=1000, leaf="uniform", random_state=0))
+    found = [learner.fit_batches(source).score_samples(frame) for source in (frame, batches(frame, [70, 2000]))]
+    assert np.array_equal(*found) and len(learner.training_scores_) == 500
+    assert learner.predict(odd)[0] == -1 and learner.predict(frame).mean() > 0.7
+    large = jf.ForestOutlierDetector(random_state=0).fit_batches(frame)
+    assert large.joint_.info()["columns"][2]["kind"] == "continuous"  # heaps count as densities
+    with pytest.raises(ValueError, match="GenerativeForestClassifier has no fit_batches"):
+        jf.ForestOutlierDetector(jf.GenerativeForestClassifier()).fit_batches(frame)
