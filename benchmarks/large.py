@@ -1,7 +1,8 @@
 """Tables larger than memory: seconds and peak memory of `fit_batches` by the number of rows; in and out of core alike?
 
 Rows of ten mixed columns are made in batches, each run in a process of its own: time should grow in proportion, memory
-not at all. Making the rows is timed apart. Then freMTPL2 in memory and in batches: held-out log-density and seconds.
+not at all. Making the rows is timed apart. Then (``--beside``) freMTPL2 in memory and in batches: held-out log-density
+and seconds. What other runs have measured stays.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import jointforest as jf
 
 BATCH = 262_144
 MOST_GB, RATIO, NATS = 3.0, 2.0, 0.01
+BY_ROWS, BESIDE = "fit_batches by rows", "freMTPL2, ten trees, in memory and in batches"
+RESULTS = HERE / "results" / "large.json"
 LEARNERS = {
     "adversarial forest, 10 trees": lambda: jf.AdversarialForest(10, random_state=0),
     "joint tree": lambda: jf.JointTree(random_state=0),
@@ -97,18 +100,21 @@ def main() -> None:
     if options.worker:
         print(json.dumps(one(options.worker[0], int(options.worker[1]))))
         return
-    rows = []
+    before = json.loads(RESULTS.read_text())["tables"] if RESULTS.exists() and not options.quick else {}
+    rows = list(before.get(BY_ROWS, []))
     for learner in options.learners:
         for n in [2e4] if options.quick else options.rows:
             command = [sys.executable, str(HERE / "large.py"), "--worker", learner, str(int(n))]
             found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
             per_million = found["seconds"] / n * 1e6
             row = {"learner": learner, "rows": int(n), **found, "seconds a million": per_million}
+            rows = [old for old in rows if (old["learner"], old["rows"]) != (learner, int(n))]
             rows.append(row | verdict(found["peak (GB)"], MOST_GB))
             progress(f"{learner}, {n:.0e} rows: {found['seconds']:.0f} s, {found['peak (GB)']:.2f} GB")
-    tables = {"fit_batches by rows": rows}
+    rows.sort(key=lambda row: (list(LEARNERS).index(row["learner"]), row["rows"]))
+    tables = before | {BY_ROWS: rows}
     if options.beside and not options.quick:
-        tables["freMTPL2, ten trees, in memory and in batches"] = [in_and_out(options.data, options.seed)]
+        tables |= {BESIDE: [in_and_out(options.data, options.seed)]}
     finish("large", tables, {"batch": BATCH, "seed": options.seed}, options.quick)
 
 
