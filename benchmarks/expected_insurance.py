@@ -168,7 +168,7 @@ def judged(runs: list[dict[str, list[float]]], ours: str) -> list[dict]:
 
 
 COLOURS = {"expected": "C0", "expected, refitted": "C3", "default direction": "C1", "median": "C2", "kNN": "C4",
-           "iterative": "C5"}  # fmt: skip
+           "iterative": "C5", HIDDEN: "C6"}  # fmt: skip
 
 
 def draw(tables: dict[str, list[dict]], path: Path) -> None:
