@@ -60,7 +60,6 @@ def _is(source: Any, library: str, name: str) -> bool:
 def _of_files(paths: Sequence[Any]) -> Batches:
     """Batches of Parquet or CSV files, or of folders of Parquet files."""
     import pyarrow as pa
-    from pyarrow import dataset
 
     for path in paths:
         if not Path(path).exists():
@@ -75,11 +74,22 @@ def _of_files(paths: Sequence[Any]) -> Batches:
     def read() -> Iterator[Any]:
         for file in files:  # one by one: an error names its file
             try:
-                yield from _joined(dataset.dataset(file, format=form).to_batches(batch_size=BATCH))
+                yield from _joined(_read(file, form))
             except (pa.ArrowException, OSError) as error:
                 raise ValueError(f"{file} is not a whole {form} table: {error}") from None
 
     return read
+
+
+def _read(file: str, form: str) -> Iterator[Any]:
+    """Arrow record batches of a file, of Parquet without reading ahead, which holds many batches."""
+    from pyarrow import dataset, parquet
+
+    if form == "csv":
+        yield from dataset.dataset(file, format=form).to_batches(batch_size=BATCH)
+        return
+    with parquet.ParquetFile(file, pre_buffer=False) as opened:
+        yield from opened.iter_batches(batch_size=BATCH)
 
 
 def _joined(parts: Any) -> Iterator[Any]:
