@@ -296,9 +296,9 @@ def test_errors_of_fit(tmp_path: Path, words: tuple[str, ...], code: int, messag
     assert found == code and message in said and "Traceback" not in said and not (tmp_path / "m.joint").exists()
 
 
-def test_a_learner_that_needs_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parquet.write_table(pa.table({"x": [1.5, 2.5]}), tmp_path / "a.parquet")
-    was = cli._learner
-    monkeypatch.setattr(cli, "_learner", lambda name, how: object() if name == "hidden" else was(name, how))
-    code, said = run("fit", tmp_path, "-o", tmp_path / "m.joint", "--learner", "hidden")
-    assert code == 2 and "--learner hidden needs all rows at once; in batches learns adversarial" in said
+def test_hidden_trees_of_a_folder(home: Path) -> None:
+    code, said = run("fit", home / "parts", "-o", home / "h.joint", "--learner", "hidden", "--seed", "1")
+    assert code == 0 and "344 rows, 7 columns: 1 hidden tree" in said
+    whole = jf.HiddenTreeForest(random_state=1).fit_batches(home / "t.parquet").joint_
+    table = parquet.read_table(home / "t.parquet")
+    assert np.allclose(jf.load(home / "h.joint").log_density(table), whole.log_density(table), atol=1e-3)

@@ -184,11 +184,7 @@ def _joint_of_batches(
             n += part.num_rows
             yield part
 
-    estimator: Any = _learner(learner, settings)
-    if not hasattr(estimator, "fit_batches"):
-        others = [name for name in LEARNERS if hasattr(_learner(name, settings), "fit_batches")]
-        raise click.UsageError(f"--learner {learner} needs all rows at once; in batches learns {', '.join(others)}")
-    return estimator.fit_batches(parts).joint_, n
+    return _learner(learner, settings).fit_batches(parts).joint_, n
 
 
 def _learner(name: str, settings: dict[str, Any]) -> Any:
