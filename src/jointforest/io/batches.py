@@ -48,6 +48,21 @@ def batches_of(source: Any) -> Batches:
     )
 
 
+def count_rows(source: Any) -> int | None:
+    """Rows of a source of `batches_of`; None where nobody knows before they are read."""
+    if isinstance(source, str | os.PathLike) or _are_paths(source):
+        files = _files([source] if isinstance(source, str | os.PathLike) else source)
+        if not all(file.endswith(".parquet") for file in files):
+            return None
+        from pyarrow import ArrowException, parquet
+
+        try:
+            return sum(parquet.read_metadata(file).num_rows for file in files)
+        except (ArrowException, OSError):
+            return None  # said when it is read
+    return len(source) if hasattr(source, "shape") or _is(source, "pyarrow", "Table") else None
+
+
 def _are_paths(source: Any) -> bool:
     return isinstance(source, Sequence) and len(source) > 0 and all(isinstance(p, str | os.PathLike) for p in source)
 
@@ -64,9 +79,7 @@ def _of_files(paths: Sequence[Any]) -> Batches:
     for path in paths:
         if not Path(path).exists():
             raise FileNotFoundError(f"no such file or folder: {path}")
-    files = [
-        str(f) for path in paths for f in (sorted(Path(path).rglob("*.parquet")) if Path(path).is_dir() else [path])
-    ]
+    files = _files(paths)
     if not files:
         raise ValueError(f"no file *.parquet in {', '.join(map(str, paths))}")
     form = "csv" if all(f.endswith((".csv", ".csv.gz")) for f in files) else "parquet"
@@ -79,6 +92,12 @@ def _of_files(paths: Sequence[Any]) -> Batches:
                 raise ValueError(f"{file} is not a whole {form} table: {error}") from None
 
     return read
+
+
+def _files(paths: Sequence[Any]) -> list[str]:
+    """Files, and all Parquet files of folders."""
+    found = [sorted(Path(path).rglob("*.parquet")) if Path(path).is_dir() else [path] for path in paths]
+    return [str(file) for some in found for file in some]
 
 
 def _read(file: str, form: str) -> Iterator[Any]:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..face.joint import Joint
 from ..ground.checks import Allowed, Number
 from ..ground.warnings import LostPairsWarning
-from ..io.batches import batches_of
+from ..io.batches import batches_of, count_rows
 from ..queries.posterior.density import log_density
 from ..queries.rows.attribution import attribution
 from ..table.frames import decode, encode
@@ -175,7 +175,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             raise ValueError(f"{type(self.estimator).__name__} has no fit_batches; give a learner that has, or use fit")
         batches = batches_of(source)
         seed = self._draw_seed()
-        usual = take_sample(batches, None, _USUAL_ROWS, seed)
+        usual = take_sample(batches, None, _USUAL_ROWS, seed, count_rows(source))
         most = getattr(self.estimator, "max_samples", MOST_ROWS)
         if usual.n <= (most if isinstance(most, int) else MOST_ROWS):
             return self.fit(decode(usual.schema, take_sample(batches, None, usual.n, seed).X))

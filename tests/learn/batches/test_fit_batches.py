@@ -16,6 +16,7 @@ from pyarrow import dataset, parquet
 
 import jointforest as jf
 from jointforest.forest.check import check
+from jointforest.io.batches import count_rows
 from jointforest.learn.batches import sample as sampling
 
 pytestmark = pytest.mark.filterwarnings("ignore:the joint has lost")
@@ -239,3 +240,14 @@ def test_outlier_detector(monkeypatch):
     assert large.joint_.info()["columns"][2]["kind"] == "continuous"  # heaps count as densities
     with pytest.raises(ValueError, match="GenerativeForestClassifier has no fit_batches"):
         jf.ForestOutlierDetector(jf.GenerativeForestClassifier()).fit_batches(frame)
+
+
+def test_rows_that_are_known_before_they_are_read(tmp_path):
+    frame = table(50)
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1")
+    assert count_rows(frame) == 90
+    assert count_rows([tmp_path / "a.parquet"] * 2) == 180
+    assert count_rows(tmp_path / "a.csv") is None and count_rows(lambda: [frame]) is None
+    assert count_rows(tmp_path / "bad.parquet") is None

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...forest.forest import Forest
+from ...ground.progress import bar
 from ...ground.threads import map_ordered
 from ...io.batches import Batches
 from ...leaves.fit.fit import Settings
@@ -125,7 +126,9 @@ def fill(batches: Batches, n: int, structure: Structure, epsilon: float, n_jobs:
     """
     sums = empty(structure)
     found = 0
-    for batch in batches():
-        found += add_batch(sums, structure, batch, n_jobs)
+    with bar(n, "rows counted") as step:
+        for batch in batches():
+            found += add_batch(sums, structure, batch, n_jobs)
+            step(len(batch))
     check_number(n, found)
     return finish(structure, sums, epsilon, n_jobs)

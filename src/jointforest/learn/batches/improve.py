@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ground.progress import bar
 from ...ground.threads import one_blas_thread, workers
 from ...hidden.hidden_trees import HiddenTrees
 from ...hidden.learn.tables import Smoothing
@@ -27,12 +28,13 @@ def improve(
     before = np.concatenate([[0.0], np.cumsum(np.exp(first.log_weight))[:-1]])
     member = np.minimum(np.floor(before * n_members + 1e-9), n_members - 1).astype(np.int64)
     totals, found = no_rows(first), 0
-    with one_blas_thread(), workers(n_jobs) as run:
+    with one_blas_thread(), workers(n_jobs) as run, bar(n, "rows counted") as step:
         for batch in batches():
             X = cells_of(first.schema, batch).X
             codes = np.column_stack([codes_of(scale, X[:, j])[0] for j, scale in enumerate(first.scales)])
             add_rows(totals, first, member, codes, run)
             found += len(X)
+            step(len(X))
     check_number(n, found)
     is_ordered = np.array([not column.is_categorical for column in first.schema.columns])
     return improved(first, member, totals, is_ordered, smoothing)

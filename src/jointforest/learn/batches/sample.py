@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...ground.progress import bar
 from ...io.batches import Batches
 from ...table.cells import FrameReader
 from ...table.frames import encode_cells
@@ -92,22 +93,24 @@ def merge_counted(a: Counted, b: Counted) -> Counted:
     return Counted(add_counts(a.values, b.values), merge_common(a.rows, b.rows))
 
 
-def take_sample(batches: Batches, kinds: Mapping[str, str] | None, n_rows: int, seed: int) -> Sample:
-    """The schema of a table, and at most so many rows of it, in one or two passes.
+def take_sample(
+    batches: Batches, kinds: Mapping[str, str] | None, n_rows: int, seed: int, total: int | None = None
+) -> Sample:
+    """The schema of a table, and at most so many rows of it, in one or two passes; it has ``total`` rows, if known.
 
     Raises
     ------
     ValueError
         If there is no row, or the table cannot be used (each message names the column).
     """
-    seen = fold(batches, lambda batch: see(batch, seed, n_rows), lambda a, b: merge_seen(a, b, n_rows))
+    seen = fold(batches, lambda batch: see(batch, seed, n_rows), lambda a, b: merge_seen(a, b, n_rows), total)
     if seen is None:
         raise ValueError("the source gave no batch of rows; at least one row is needed")
     kinds = check_kinds(seen.look.names, kinds)
     wanted, keys = to_count(seen.look, kinds), common_keys(seen.rows, size_of(n_rows))
     counted = None
     if wanted or len(keys):
-        counted = fold(batches, lambda batch: count_again(batch, wanted, keys, seed), merge_counted)
+        counted = fold(batches, lambda batch: count_again(batch, wanted, keys, seed), merge_counted, seen.look.n)
     return sample_of(seen, counted, kinds, n_rows, seed)
 
 
@@ -125,10 +128,12 @@ def sample_of(seen: Seen, counted: Counted | None, kinds: Mapping[str, str], n_r
     return Sample(schema, n, X[drawn])
 
 
-def fold(batches: Batches, look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any]) -> Any:
+def fold(batches: Batches, look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], total: int | None) -> Any:
     """What is seen of all batches, merged one after the other; None if there are none."""
     found = None
-    for batch in batches():
-        seen = look_at(batch)
-        found = seen if found is None else merge(found, seen)
+    with bar(total or 0, "rows seen") as step:
+        for batch in batches():
+            seen = look_at(batch)
+            found = seen if found is None else merge(found, seen)
+            step(len(batch))
     return found

@@ -52,7 +52,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         truncated normal with the mean of the leaf's values, whose untruncated parent has their standard deviation.
         "auto": "quantile" for the features whose distribution over the table normals bend (rows drawn from the joint
         are more than 0.01 away), unless out-of-bag rows are less probable then, or predicted worse; truer densities,
-        but learning takes two to four times as long and rows with missing cells five to ten times.
+        but learning takes two to five times as long and rows with missing cells five to fifteen times.
         "normal_moments": the parent has their mean as well. "normal_mle": a truncated normal of maximum likelihood.
         "quantile": a piecewise-linear CDF. "spn": leaves of at least ``min_spn_samples`` rows are small circuits,
         learned with LearnSPN, the others as "normal".
