@@ -171,8 +171,9 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         -1
         """
         self._check()
-        if self.estimator is not None and not hasattr(self.estimator, "fit_batches"):
-            raise ValueError(f"{type(self.estimator).__name__} has no fit_batches; give a learner that has, or use fit")
+        other = self.estimator
+        if other is not None and (is_classifier(other) or is_regressor(other) or not hasattr(other, "fit_batches")):
+            raise ValueError(f"{type(other).__name__} does not learn whole tables in batches; give another, or use fit")
         batches = batches_of(source)
         seed = self._draw_seed()
         usual = take_sample(batches, None, _USUAL_ROWS, seed, count_rows(source))

@@ -238,8 +238,47 @@ def test_outlier_detector(monkeypatch):
     assert learner.predict(odd)[0] == -1 and learner.predict(frame).mean() > 0.7
     large = jf.ForestOutlierDetector(random_state=0).fit_batches(frame)
     assert large.joint_.info()["columns"][2]["kind"] == "continuous"  # heaps count as densities
-    with pytest.raises(ValueError, match="GenerativeForestClassifier has no fit_batches"):
+    with pytest.raises(ValueError, match="GenerativeForestClassifier does not learn whole tables in batches"):
         jf.ForestOutlierDetector(jf.GenerativeForestClassifier()).fit_batches(frame)
+
+
+@pytest.mark.parametrize("target", ["g", "k"])
+@pytest.mark.parametrize("most", [5000, 300])
+def test_generative_forests(target, most, monkeypatch):
+    from jointforest.learn.generative import base
+
+    monkeypatch.setattr(base, "MOST_ROWS", most)
+    frame, test = (of.dropna(subset=["g", "k"]).reset_index(drop=True) for of in (table(1500), table(800, 5)))
+    kind = jf.GenerativeForestClassifier if target == "g" else jf.GenerativeForestRegressor
+    shuffled = frame.sample(frac=1, random_state=1).reset_index(drop=True)
+    found = [kind(20, random_state=0).fit_batches(s, target) for s in (frame, batches(shuffled, [10, 700]))]
+    assert np.array_equal(*(of.predict(test.drop(columns=target)) for of in found))
+    first = found[0]
+    check(*vars(first.joint_.model.parts[0].forest).values())
+    assert first.joint_.columns[-1] == target and first.n_features_in_ == 4
+    whole = kind(20, random_state=0).fit(frame.drop(columns=target), frame[target])
+    X, y = test.drop(columns=target), test[target]
+    scores = first.score(X, y), whole.score(X, y)
+    assert scores[0] == pytest.approx(scores[1], abs=0.06) and scores[0] > 0.5
+    if target == "g":
+        share = frame["g"].value_counts(normalize=True)
+        assert first.joint_.given().proba("g")["a"] == pytest.approx(share["a"], abs=1e-3)
+        assert first.classes_.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("learner", "target", "message"),
+    [
+        (jf.GenerativeForestClassifier(), "no", "kinds: there is no column 'no'"),
+        (jf.GenerativeForestClassifier(), "g", "column 'g': .* missing cells in the target"),
+        (jf.GenerativeForestClassifier(leaf="spn"), "g", "all rows at once"),
+        (jf.GenerativeForestClassifier(class_weight="balanced"), "g", "all rows at once"),
+        (jf.GenerativeForestRegressor(), "day", "not 'continuous'"),
+    ],
+)
+def test_targets_that_cannot_be_used(learner, target, message):
+    with pytest.raises(ValueError, match=message):
+        learner.fit_batches(table(), target)
 
 
 def test_rows_that_are_known_before_they_are_read(tmp_path):

@@ -41,6 +41,8 @@ class Structure(NamedTuple):
         Numeric slots with quantile leaves: see `densities.learn_densities`. Their CDFs are those of the sample.
     seed : int
         Of the keys of rows.
+    target : Settings or None
+        How leaves are filled with the last column, where it is the target of the trees.
     """
 
     schema: Schema
@@ -50,6 +52,7 @@ class Structure(NamedTuple):
     settings: Settings
     quantile: np.ndarray | None
     seed: int
+    target: Settings | None = None
 
 
 def empty(structure: Structure) -> list[Running]:
@@ -92,11 +95,11 @@ def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: in
     table = whole._replace(values=structure.cells.values, codes=structure.cells.codes)
     trees = with_weights(arrival.trees, np.concatenate([of.size for of in sums]))
     first = first_leaves(trees)
-    modelled = quantile_leaves(columns, structure.settings, structure.quantile, has_target=False)
+    modelled = quantile_leaves(columns, structure.settings, structure.quantile, structure.target is not None)
 
     def one(t: int) -> FittedTree:
         box = tree_boxes(trees, columns, t)
-        leaves = fit_leaves(columns, table, leaf_sums_of(columns, sums[t]), box, structure.settings, None)
+        leaves = fit_leaves(columns, table, leaf_sums_of(columns, sums[t]), box, structure.settings, structure.target)
         if not modelled.any():
             return leaves, None
         rows, start = rows_in_leaves(arrival, first, t)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ...face.joint import Joint
+from ...forest.forest import Forest
 from ...ground.checks import Allowed, Number
+from ...io.batches import batches_of, count_rows
 from ...leaves.circuits.learnspn import SpnSettings, class_circuits, learn_circuits
 from ...leaves.fit.fit import LIKE_UNIFORM, Settings
 from ...model.model import of_forest, of_part
@@ -19,6 +22,8 @@ from ...table.libraries import read
 from ...trees.grow.criterion_kernels import ENTROPY, GINI
 from ..arrival import Arrival
 from ..base import FOREST, LEAVES, Learner
+from ..batches.fill import Structure, fill
+from ..batches.sample import MOST_ROWS, take_sample
 from ..checks import count_features, warn_leaf_size
 from ..chow_liu import LEAF_NODES, chow_liu_part
 from ..densities import TARGET, LearnCircuits, learn_densities
@@ -28,8 +33,11 @@ from .importances import feature_importances
 from .quantile_columns import quantile_slots
 from .spreads import choose_spreads, choose_target_spread
 from .supervised import GrowSettings, grow_forest
-from .targets import Training, as_table, check_weights, read_training
+from .targets import Training, as_table, check_weights, read_training, sampled_training
 from .tuning import SMOOTHINGS, choose_beta, choose_leaf_size, choose_smoothing
+
+Filled = Callable[[Settings, Settings, np.ndarray | None], Forest]
+"""The forest of all rows, by the settings of features, those of the target, and slots with quantile leaves."""
 
 _CODED_LEAF_ROWS = 12  # what "auto" is of Chow-Liu leaves
 
@@ -142,6 +150,72 @@ class GenerativeForest(Learner):
         training = self._read(X, y, rows if len(rows) < len(weight) else None)
         weight = self._weigh(training, weight[rows])
         seed = self._draw_seed()
+        training, arrival = self._grow(training, weight, seed)
+        return self._learn(training, arrival, seed)
+
+    def fit_batches(self, source: Any, target: str) -> Any:
+        """Learn from a table larger than memory, whose column ``target`` is the target; see ``docs/large.md``.
+
+        A sample of 200,000 rows at most makes the trees and chooses what is "auto"; all rows fill the leaves, the
+        target's among them. What is learned does not depend on how the table is cut, or on the order of its rows.
+
+        Parameters
+        ----------
+        source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
+            As `AdversarialForest.fit_batches` takes it; columns have names.
+        target : str
+            The column to predict; none of its cells may be missing.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range or needs all rows at once (``leaf`` "spn" and "chow_liu",
+            ``target_in_leaf="full"``, ``class_weight``), the table cannot be used (each message names the column), or
+            the source gives other rows when it is asked again.
+        FileNotFoundError
+            If there is no such file.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> clf = jf.GenerativeForestClassifier(n_estimators=10, random_state=0)
+        >>> clf = clf.fit_batches(lambda: [penguins[:200], penguins[200:]], "species")
+        >>> clf.predict(penguins[["island", "body_mass_g"]].tail(1)).tolist()
+        ['Gentoo']
+        """
+        self._check()
+        if self.leaf in ("spn", "chow_liu") or self.target_in_leaf == "full" or getattr(self, "class_weight", None):
+            raise ValueError(
+                "leaf='spn' and 'chow_liu', target_in_leaf='full' and class_weight need all rows at once, and "
+                "fit_batches has a sample of them; leave these at their defaults"
+            )
+        batches, seed = batches_of(source), self._draw_seed()
+        kinds = dict(self.kinds or {})
+        kinds.setdefault(target, self._target_kind)
+        sample = take_sample(batches, kinds, MOST_ROWS, seed, count_rows(source))
+        training = sampled_training(sample, target, self._target_kind)
+        self._name_features(training)
+        _, arrival = self._grow(training, np.ones(len(training.X)), seed)
+
+        def filled(settings: Settings, of_target: Settings, quantile: np.ndarray | None) -> Forest:
+            table = training.schema, training.columns, training.table
+            structure = Structure(*table, arrival, settings, quantile, seed, of_target)
+            return fill(batches, sample.n, structure, self.epsilon, self.n_jobs)
+
+        return self._learn(training, arrival, seed, filled)
+
+    def _name_features(self, training: Training) -> None:
+        """Say what was seen, as scikit-learn does."""
+        self.feature_names_in_ = np.array(training.schema.names[:-1], dtype=object)
+        self.n_features_in_ = len(training.schema.names) - 1
+
+    def _grow(self, training: Training, weight: np.ndarray, seed: int) -> tuple[Training, Arrival]:
+        """The table that trees are grown on, and the trees."""
         is_coded = self.leaf == "chow_liu"
         n, d = training.X.shape[0], training.X.shape[1] - 1
         least = (_CODED_LEAF_ROWS if is_coded else 1) if self.min_samples_leaf == "auto" else int(self.min_samples_leaf)
@@ -164,7 +238,7 @@ class GenerativeForest(Learner):
         elif self.min_samples_leaf == "auto":
             grow = choose_leaf_size(training, weight, grow, self._settings(), seed)
         self.min_samples_leaf_ = grow.min_samples_leaf
-        return self._learn(training, grow_forest(training, weight, grow, seed), seed)
+        return training, grow_forest(training, weight, grow, seed)
 
     @classmethod
     def from_forest(cls, forest: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
@@ -322,8 +396,8 @@ class GenerativeForest(Learner):
             min_spread=0.1 if isinstance(self.min_spread, str) else self.min_spread,
         )
 
-    def _learn(self, training: Training, arrival: Arrival, seed: int) -> Any:
-        """Leaf densities, and how the trees are combined."""
+    def _learn(self, training: Training, arrival: Arrival, seed: int, filled: Filled | None = None) -> Any:
+        """Leaf densities, and how the trees are combined; of a sample of rows ``filled`` gives the forest of all."""
         self.feature_importances_ = feature_importances(training, arrival, self._criteria[self.criterion])
         if training.coded is not None:
             self.joint_ = Joint(of_part(chow_liu_part(training.coded, arrival, self.epsilon, self.n_jobs)))
@@ -354,7 +428,7 @@ class GenerativeForest(Learner):
             circuits=circuits,
             quantile=quantile,
         )
-        self.joint_ = Joint(of_forest(model))
+        self.joint_ = Joint(of_forest(model if filled is None else filled(settings, target, quantile)))
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
         chosen = choose_beta(model, training, arrival, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
         self.beta_ = chosen

@@ -13,7 +13,7 @@ from ...queries.column.levels import level_probability
 from ...queries.robustness.uncertainty import Uncertainty, uncertainty
 from ..arrival import Arrival
 from ..features import know_features
-from .base import GenerativeForest
+from .base import Filled, GenerativeForest
 from .targets import Training
 
 _REFERENCE_ROWS = 500
@@ -226,10 +226,14 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         self.classes_ = np.array(training.schema.columns[-1].levels, dtype=training.label_dtype)
         return training
 
-    def _learn(self, training: Training, arrival: Arrival, seed: int) -> Any:
+    def _name_features(self, training: Training) -> None:
+        super()._name_features(training)
+        self.classes_ = np.array(training.schema.columns[-1].levels, dtype=training.label_dtype)
+
+    def _learn(self, training: Training, arrival: Arrival, seed: int, filled: Filled | None = None) -> Any:
         rows = np.sort(np.random.default_rng(seed).permutation(len(training.X))[:_REFERENCE_ROWS])
         self.reference_ = training.X[rows, :-1]
-        return super()._learn(training, arrival, seed)
+        return super()._learn(training, arrival, seed, filled)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities p(y | x_o) of each row, missing cells summed out.

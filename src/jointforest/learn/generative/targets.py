@@ -17,6 +17,7 @@ from ...table.infer.infer_schema import infer_schema
 from ...table.libraries import read
 from ...table.schema import Column, Schema, kernel_columns
 from ...trees.ranks import snap
+from ..batches.sample import Sample
 from ..checks import check_cells
 from ..chow_liu import CodedRows
 from ..rows import take_rows
@@ -81,6 +82,35 @@ def read_training(
     columns = kernel_columns(schema)
     X = snap(columns, both)
     return Training(schema, columns, X, prepare(columns, X), cells.dtype)
+
+
+def sampled_training(sample: Sample, target: str, kind: str) -> Training:
+    """Rows that stand for a table, whose column ``target``, of this kind, becomes the last one.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, it has missing cells, or it is of another kind.
+    """
+    schema = sample.schema
+    if schema.frame == "numpy":
+        raise ValueError("arrays have no names of columns; give frames")
+    j = schema.index(target)
+    column = schema.columns[j]
+    if column.n_observed < sample.n:
+        lost = sample.n - column.n_observed
+        raise ValueError(f"column {target!r}: {lost} missing cells in the target; leave these rows out")
+    if column.is_categorical != (kind == "categorical") or column.kind == "datetime":
+        wanted = "labels of classes" if kind == "categorical" else "numbers"
+        raise ValueError(f"column {target!r}: a target of kind {column.kind!r}, expected {wanted}")
+    if len(schema.columns) < 2:
+        raise ValueError(f"there is no other column than the target {target!r}")
+    others = schema.without(j)
+    schema = replace(others, columns=(*others.columns, column))
+    X = np.column_stack([np.delete(sample.X, j, axis=1), sample.X[:, j]])
+    check_cells(schema.names, X)
+    columns = kernel_columns(schema)
+    return Training(schema, columns, X, prepare(columns, X), np.array(column.levels).dtype)
 
 
 def as_table(X: Any) -> Any:
