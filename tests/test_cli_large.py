@@ -257,7 +257,7 @@ def test_a_folder_is_learned_like_its_files_and_its_rows(tmp_path: Path) -> None
 def test_many_rows_are_learned_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parquet.write_table(jf.datasets.load_penguins("pyarrow"), tmp_path / "t.parquet")
     asked: list[str] = []
-    monkeypatch.setattr(cli, "_joint_of_batches", lambda tables, learner, *_: asked.append(learner))
+    monkeypatch.setattr(cli, "_joint_of_batches", lambda tables, target, learner, *_: asked.append(learner))
     monkeypatch.setattr(cli, "MOST_IN_MEMORY", 343)
     run("fit", tmp_path / "t.parquet", "-o", tmp_path / "m.joint")
     assert asked == ["adversarial"]
@@ -277,8 +277,8 @@ def test_csv_files_are_learned_as_one_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("a.parquet", "b.parquet", "--budget", "fast"), 2, "--budget and --target"),
-        (("a.parquet", "--out-of-core", "--target", "x"), 2, "--budget and --target"),
+        (("a.parquet", "b.parquet", "--budget", "fast"), 2, "leave out --budget"),
+        (("a.parquet", "--out-of-core", "--target", "z"), 1, "--target: there is no column 'z'"),
         (("a.parquet", "-"), 2, "standard input is read once"),
         (("a.parquet", "b.parquet"), 1, "b.parquet: there is no column 'x'"),
         (("a.parquet", "c.parquet"), 1, "c.parquet is not a parquet table"),
@@ -302,3 +302,19 @@ def test_hidden_trees_of_a_folder(home: Path) -> None:
     whole = jf.HiddenTreeForest(random_state=1).fit_batches(home / "t.parquet").joint_
     table = parquet.read_table(home / "t.parquet")
     assert np.allclose(jf.load(home / "h.joint").log_density(table), whole.log_density(table), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"), [("species", jf.GenerativeForestClassifier), ("year", jf.GenerativeForestRegressor)]
+)
+def test_a_target_in_batches(home: Path, target: str, kind: type) -> None:
+    table = jf.datasets.load_penguins("pyarrow")
+    table = table.append_column("year", pa.array(2007.25 + np.arange(344) % 3))
+    (home / "some").mkdir()
+    for k in range(2):
+        parquet.write_table(table.slice(172 * k, 172), home / "some" / f"{k}.parquet")
+    words = ("--target", target, "--trees", 3, "--seed", 1)
+    code, said = run("fit", home / "some", "-o", home / "g.joint", *words)
+    assert code == 0 and "344 rows, 8 columns: 3 trees" in said
+    joint = kind(3, random_state=1).fit_batches(home / "some", target).joint_
+    assert (jf.load(home / "g.joint").log_density(table) == joint.log_density(table)).all()

@@ -121,10 +121,10 @@ def fit(
     settings |= {"min_samples_leaf": more["min_leaf"]} if more["min_leaf"] else {}
     work = _seconds(budget or "default")
     check_writable(output)
-    if more["out_of_core"] or _is_past_memory(tables, source, budget, target):
-        if budget or target:
-            raise click.UsageError("tables in batches are learned by --learner: leave out --budget and --target")
-        joint, n = _joint_of_batches(tables, learner or "adversarial", settings, source, levels)
+    if more["out_of_core"] or _is_past_memory(tables, source, budget):
+        if budget:
+            raise click.UsageError("tables in batches are learned by --learner or --target: leave out --budget")
+        joint, n = _joint_of_batches(tables, target, learner or "adversarial", settings, source, levels)
     else:
         frame = _read(tables[0], source, text=levels)
         joint = _generative(frame, target, settings) if target else _joint(frame, learner, work, settings)
@@ -154,21 +154,26 @@ def _seconds(budget: str) -> str | float:
         return budget
 
 
-def _is_past_memory(tables: tuple[str, ...], source: _Input, budget: str | None, target: str | None) -> bool:
+def _is_past_memory(tables: tuple[str, ...], source: _Input, budget: str | None) -> bool:
     """Whether tables are learned in batches though nobody asked for it."""
     from .io import large
 
     if len(tables) > 1 or os.path.isdir(tables[0]):
         return True
-    if budget or target or not large.is_parquet_file(tables[0], source.form):
+    if budget or not large.is_parquet_file(tables[0], source.form):
         return False
     return large.count_rows(tables) > MOST_IN_MEMORY
 
 
 def _joint_of_batches(
-    tables: tuple[str, ...], learner: str, settings: dict[str, Any], source: _Input, text: list[str]
+    tables: tuple[str, ...],
+    target: str | None,
+    learner: str,
+    settings: dict[str, Any],
+    source: _Input,
+    text: list[str],
 ) -> tuple[Joint, int]:
-    """Joint of tables that are read in batches, and their number of rows."""
+    """Joint of tables that are read in batches, by the learner named if there is no target; their number of rows."""
     from .io import large
 
     if "-" in tables:
@@ -184,6 +189,8 @@ def _joint_of_batches(
             n += part.num_rows
             yield part
 
+    if target:
+        return _for_target(next(parts()), target, settings).fit_batches(parts, target).joint_, n
     return _learner(learner, settings).fit_batches(parts).joint_, n
 
 
@@ -209,9 +216,16 @@ def _joint(frame: Any, learner: str | None, budget: str | float, settings: dict[
 
 
 def _generative(frame: Any, target: str, settings: dict[str, Any]) -> Any:
-    """Joint of a generative forest: a classifier, or a regressor if the target is a number."""
+    """Joint of a generative forest."""
     import narwhals as nw
 
+    kinds = {name: kind for name, kind in (settings["kinds"] or {}).items() if name != target}
+    learner = _for_target(frame, target, settings).set_params(kinds=kinds or None)
+    return learner.fit(frame.drop_columns([target]), nw.from_native(frame, eager_only=True)[target]).joint_
+
+
+def _for_target(frame: Any, target: str, settings: dict[str, Any]) -> Any:
+    """A generative forest, unfitted: a classifier, or a regressor if the target is a number in these rows."""
     from .learn.generative.classifier import GenerativeForestClassifier
     from .learn.generative.regressor import GenerativeForestRegressor
     from .table.infer.infer_schema import infer_schema
@@ -221,11 +235,7 @@ def _generative(frame: Any, target: str, settings: dict[str, Any]) -> Any:
     kinds = settings["kinds"] or {}
     own = {target: kinds[target]} if target in kinds else None
     is_class = infer_schema(frame.select([target]), own).columns[0].is_categorical
-    learner = GenerativeForestClassifier if is_class else GenerativeForestRegressor
-    features = frame.drop_columns([target])
-    rest = {name: kind for name, kind in kinds.items() if name != target}
-    named = nw.from_native(frame, eager_only=True)[target]
-    return learner(**settings | {"kinds": rest or None}).fit(features, named).joint_
+    return (GenerativeForestClassifier if is_class else GenerativeForestRegressor)(**settings)
 
 
 @app.command()
