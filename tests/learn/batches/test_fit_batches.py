@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -108,6 +109,16 @@ def test_sources_agree(tmp_path):
     joint = jf.JointTree(random_state=0).fit_batches(lazy).joint_
     assert np.allclose(joint.log_density(frame), found[0], atol=1e-9)
     assert isinstance(joint.sample(3, random_state=0), pl.DataFrame)
+
+
+def test_a_query_of_duckdb(tmp_path):
+    frame = table()
+    frame.to_parquet(tmp_path / "t.parquet")
+    with duckdb.connect() as database:
+        query = database.sql(f"select * from '{tmp_path / 't.parquet'}' order by x")
+        joint = jf.JointTree(random_state=0).fit_batches(query).joint_
+    other = jf.JointTree(random_state=0).fit_batches(tmp_path / "t.parquet").joint_
+    assert np.array_equal(joint.log_density(frame), other.log_density(frame))
 
 
 def test_csv_files(tmp_path):
