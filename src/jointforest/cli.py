@@ -174,11 +174,11 @@ def _joint_of_batches(
     text: list[str],
 ) -> tuple[Joint, int]:
     """Joint of tables that are read in batches, by the learner named if there is no target; their number of rows."""
-    from .io import large
+    from .io import batches, large
 
     if "-" in tables:
         raise click.UsageError("standard input is read once: learning in batches needs files")
-    files = [file for table in tables for file in large.files_of(table)]
+    files = [file for table in tables for file in batches.files_of(table)]
     large.count_rows(file for file in files if large.is_parquet_file(file, source.form))  # are they whole?
     n = 0
 
@@ -629,9 +629,9 @@ def _write_answers(
         _write(joint, answer(_read(table, source, joint)), output, source.form)
         return
     from .ground.progress import bar
-    from .io import large
+    from .io import batches, large
 
-    files, told = large.files_of(table), _Told()
+    files, told = batches.files_of(table), _Told()
 
     def answers() -> Generator[pa.Table]:
         told.start()

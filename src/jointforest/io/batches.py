@@ -30,8 +30,9 @@ def batches_of(source: Any) -> Batches:
     TypeError
         If it is no such source.
     """
-    if isinstance(source, str | os.PathLike) or _are_paths(source):
-        return _of_files([source] if isinstance(source, str | os.PathLike) else source)
+    paths = _paths(source)
+    if paths:
+        return _of_files(paths)
     if _is(source, "pyarrow", "Dataset"):
         return lambda: _joined(source.to_batches(batch_size=BATCH))
     if _is(source, "polars", "LazyFrame"):
@@ -48,10 +49,10 @@ def batches_of(source: Any) -> Batches:
     )
 
 
-def count_rows(source: Any) -> int | None:
+def known_rows(source: Any) -> int | None:
     """Rows of a source of `batches_of`; None where nobody knows before they are read."""
-    if isinstance(source, str | os.PathLike) or _are_paths(source):
-        files = _files([source] if isinstance(source, str | os.PathLike) else source)
+    files = [file for path in _paths(source) for file in files_of(path)]
+    if files:
         if not all(file.endswith(".parquet") for file in files):
             return None
         from pyarrow import ArrowException, parquet
@@ -63,8 +64,12 @@ def count_rows(source: Any) -> int | None:
     return len(source) if hasattr(source, "shape") or _is(source, "pyarrow", "Table") else None
 
 
-def _are_paths(source: Any) -> bool:
-    return isinstance(source, Sequence) and len(source) > 0 and all(isinstance(p, str | os.PathLike) for p in source)
+def _paths(source: Any) -> list[Any]:
+    """The paths that a source is, none if it is something else."""
+    if isinstance(source, str | os.PathLike):
+        return [source]
+    are_paths = isinstance(source, Sequence) and all(isinstance(path, str | os.PathLike) for path in source)
+    return list(source) if are_paths else []
 
 
 def _is(source: Any, library: str, name: str) -> bool:
@@ -79,9 +84,7 @@ def _of_files(paths: Sequence[Any]) -> Batches:
     for path in paths:
         if not Path(path).exists():
             raise FileNotFoundError(f"no such file or folder: {path}")
-    files = _files(paths)
-    if not files:
-        raise ValueError(f"no file *.parquet in {', '.join(map(str, paths))}")
+    files = [file for path in paths for file in files_of(path)]
     form = "csv" if all(f.endswith((".csv", ".csv.gz")) for f in files) else "parquet"
 
     def read() -> Iterator[Any]:
@@ -94,10 +97,14 @@ def _of_files(paths: Sequence[Any]) -> Batches:
     return read
 
 
-def _files(paths: Sequence[Any]) -> list[str]:
-    """Files, and all Parquet files of folders."""
-    found = [sorted(Path(path).rglob("*.parquet")) if Path(path).is_dir() else [path] for path in paths]
-    return [str(file) for some in found for file in some]
+def files_of(path: Any) -> list[str]:
+    """The file, or the Parquet files of a folder, of which there must be one."""
+    if not Path(path).is_dir():
+        return [str(path)]
+    files = sorted(str(file) for file in Path(path).rglob("*.parquet"))
+    if not files:
+        raise ValueError(f"no file *.parquet in {path}")
+    return files
 
 
 def _read(file: str, form: str) -> Iterator[Any]:

@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def files_of(path: str) -> list[str]:
-    """The file, or the Parquet files of a folder."""
-    if not Path(path).is_dir():
-        return [path]
-    files = sorted(str(file) for file in Path(path).rglob("*.parquet"))
-    if not files:
-        raise ValueError(f"no file *.parquet in {path}")
-    return files
-
-
 def is_parquet_file(path: str, form: str | None = None) -> bool:
     """Whether the path is that of a file, no pipe, whose ending or ``form`` says Parquet."""
     return path != "-" and Path(path).is_file() and format_of(path, form) == "parquet"

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..face.joint import Joint
 from ..ground.checks import Allowed, Number, check_parameters
 from ..ground.threads import n_threads
-from ..io.batches import batches_of, count_rows
+from ..io.batches import batches_of, known_rows
 from ..model.model import Model, of_forest
 from ..table.columns import Columns
 from ..table.frames import encode
@@ -231,7 +231,7 @@ class TableLearner(TableScores, Learner):
         self._check()
         batches, n_rows = batches_of(source), self._sampled_rows()
         seed = self._draw_seed()
-        sample = take_sample(batches, self.kinds, n_rows, seed, count_rows(source))
+        sample = take_sample(batches, self.kinds, n_rows, seed, known_rows(source))
         rows = Rows(sample.schema, kernel_columns(sample.schema), np.asfortranarray(sample.X))
         check_cells(rows.schema.names, rows.X)
         self._name_columns(rows.schema)

@@ -18,7 +18,7 @@ from ..hidden.learn.leaves import learn_trees
 from ..hidden.learn.tables import HEAP, Smoothing
 from ..hidden.part import HiddenPart
 from ..hidden.tree import HiddenTree
-from ..io.batches import batches_of, count_rows
+from ..io.batches import batches_of, known_rows
 from ..model.model import of_part
 from ..table.scale.codes import codes_of
 from ..table.scale.learn import learn_scale
@@ -205,7 +205,7 @@ class HiddenTreeForest(TableScores, Learner):
         self._check()
         batches = batches_of(source)
         seed = self._draw_seed()
-        sample = take_sample(batches, self.kinds, MOST_ROWS, seed, count_rows(source))
+        sample = take_sample(batches, self.kinds, MOST_ROWS, seed, known_rows(source))
         check_cells(sample.schema.names, sample.X)
         self._name_columns(sample.schema)
         first = self._learn(sample.schema, sample.X, None, seed)

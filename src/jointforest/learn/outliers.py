@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..face.joint import Joint
 from ..ground.checks import Allowed, Number
 from ..ground.warnings import LostPairsWarning
-from ..io.batches import batches_of, count_rows
+from ..io.batches import batches_of, known_rows
 from ..queries.posterior.density import log_density
 from ..queries.rows.attribution import attribution
 from ..table.frames import decode, encode
@@ -176,18 +176,19 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             raise ValueError(f"{type(other).__name__} does not learn whole tables in batches; give another, or use fit")
         batches = batches_of(source)
         seed = self._draw_seed()
-        usual = take_sample(batches, None, _USUAL_ROWS, seed, count_rows(source))
-        most = getattr(self.estimator, "max_samples", MOST_ROWS)
-        if usual.n <= (most if isinstance(most, int) else MOST_ROWS):
-            return self.fit(decode(usual.schema, take_sample(batches, None, usual.n, seed).X))
-        default = _histogram_forest(usual.schema, self.n_jobs, self.random_state)
+        most = getattr(other, "max_samples", None)
+        sample = take_sample(batches, None, most if isinstance(most, int) else MOST_ROWS, seed, known_rows(source))
+        if sample.n == len(sample.X):
+            return self.fit(decode(sample.schema, sample.X))
+        default = _histogram_forest(sample.schema, self.n_jobs, self.random_state)
         learner = default if self.estimator is None else clone(self.estimator)
         with warnings.catch_warnings():
             if self.estimator is None:
                 warnings.simplefilter("ignore", LostPairsWarning)
             self.estimator_ = learner.fit_batches(source)
         self._take(self.estimator_.joint_, self.estimator_.n_features_in_)
-        self._fence(self.score_samples(decode(usual.schema, usual.X)))
+        usual = np.random.default_rng(seed).permutation(len(sample.X))[:_USUAL_ROWS]
+        self._fence(self.score_samples(decode(sample.schema, sample.X[usual])))
         return self
 
     @classmethod

@@ -17,7 +17,7 @@ from pyarrow import dataset, parquet
 
 import jointforest as jf
 from jointforest.forest.check import check
-from jointforest.io.batches import count_rows
+from jointforest.io.batches import known_rows
 from jointforest.learn.batches import sample as sampling
 
 pytestmark = pytest.mark.filterwarnings("ignore:the joint has lost")
@@ -297,7 +297,7 @@ def test_rows_that_are_known_before_they_are_read(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
     frame.to_csv(tmp_path / "a.csv", index=False)
     (tmp_path / "bad.parquet").write_bytes(b"PAR1")
-    assert count_rows(frame) == 90
-    assert count_rows([tmp_path / "a.parquet"] * 2) == 180
-    assert count_rows(tmp_path / "a.csv") is None and count_rows(lambda: [frame]) is None
-    assert count_rows(tmp_path / "bad.parquet") is None
+    assert known_rows(frame) == 90
+    assert known_rows([tmp_path / "a.parquet"] * 2) == 180
+    assert known_rows(tmp_path / "a.csv") is None and known_rows(lambda: [frame]) is None
+    assert known_rows(tmp_path / "bad.parquet") is None

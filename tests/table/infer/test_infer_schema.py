@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from jointforest.table.check_schema import schema_from_dict
-from jointforest.table.infer.grids import decimal_step, find_atoms
+from jointforest.table.infer.grids import find_atoms, grid_step, on_grids
 from jointforest.table.infer.infer_schema import infer_schema
 
 RNG = np.random.default_rng(1)
@@ -87,7 +87,12 @@ def test_atoms():
     assert column(RNG.normal(size=12)).atoms == ()
 
 
+def decimal_step(values):
+    return grid_step(on_grids(values, 2.3e-16), len(values), float(np.abs(values).max()), 2.3e-16)
+
+
 def test_decimal_step():
+    assert decimal_step(np.arange(10) / 2) == 0.5 and decimal_step(np.array([np.pi])) == 0.0
     assert decimal_step(np.array([0.1 + 0.2, 0.7, 1.1])) == 0.1
     assert decimal_step(np.array([-0.5, 2.0])) == 0.1  # too few values to tell 0.5 from 0.1
     assert decimal_step(np.array([1e15 + 0.5])) == 0.0

@@ -128,3 +128,22 @@ def test_libraries_are_not_mixed():
 def test_infinite_cells_of_a_late_part():
     with pytest.raises(ValueError, match=r"column 'a': 1 infinite value"):
         by_parts([pd.DataFrame({"a": [1.0, 2.0]}), pd.DataFrame({"a": [np.inf]})])
+
+
+def test_a_part_without_known_cells_may_have_any_type():
+    known, gaps = (
+        pd.DataFrame({"a": ["x", "y"], "b": [1.5, 2.5]}),
+        pd.DataFrame({"a": [np.nan, np.nan], "b": [None, None]}),
+    )
+    schema = infer_schema(pd.concat([known, gaps], ignore_index=True).astype({"a": "str"}))
+    for parts in ([known, gaps], [gaps, known], [gaps, gaps, known]):
+        found = by_parts(parts)
+        assert [c.levels or c.minimum for c in found.columns] == [c.levels or c.minimum for c in schema.columns]
+        assert [c.n_observed for c in found.columns] == [2, 2]
+
+
+def test_categories_of_numbers_as_numbers():
+    cells = pd.Categorical([3, 1, 3, None, 10, 1], categories=[10, 3, 1, 99])
+    parts = [pd.DataFrame({"a": cells[k : k + 3]}) for k in (0, 3)]
+    column = by_parts(parts, {"a": "integer"})["a"]
+    assert (column.minimum, column.maximum, column.n_observed) == (1.0, 10.0, 5)

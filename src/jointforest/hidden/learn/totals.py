@@ -81,12 +81,12 @@ def improved(
         if totals.mass[t] <= 0.0:
             trees.append(tree)
             continue
-        columns: list[CodeColumn | None] = [None] * len(is_ordered)
+        columns: dict[int, CodeColumn] = {}
         for k, j in enumerate(tree.column.tolist()):
             can_be = np.asarray(tree.emission[k].any(axis=0))
             columns[j] = code_column(np.where(can_be, counts.emission[k].sum(axis=0), 0.0), is_ordered[j], can_be)
         found = Counts(*([table.astype(np.float32) for table in tables] for tables in counts))
-        trees.append(tree_of(found, tree.column, tree.parent, tuple(columns), smoothing))  # type: ignore[arg-type]
+        trees.append(tree_of(found, tree.column, tree.parent, tuple(columns[j] for j in sorted(columns)), smoothing))
     n_members = int(member.max()) + 1
     of_member = np.bincount(member, totals.mass)
     with np.errstate(divide="ignore"):

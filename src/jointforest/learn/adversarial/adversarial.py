@@ -236,11 +236,7 @@ class AdversarialForest(TableLearner):
             return of_part(chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs))
         grown = self._grow(rows, weight, seed)
         cells = prepare(rows.columns, rows.X)
-        model, quantile = None, None
-        if self.leaf == "auto":
-            model, settings = self._densities(rows, cells, grown.filled), self._leaf_settings()
-            quantile = quantile_slots(rows, cells, grown.filled, settings, model, weight, seed, self.n_jobs)
-            model = None if quantile.any() else model
+        quantile, model = self._quantile(rows, cells, grown.filled, weight, seed)
         if grown.in_bag is not None:  # before the model, where that is to come: two forests take twice the memory
             evidence = build(rows.schema, encode(rows.schema, frame)[0])
             in_bag = self._densities(rows, cells, grown.in_bag, quantile)
@@ -262,11 +258,18 @@ class AdversarialForest(TableLearner):
     def _structure(self, rows: Rows, n: int, seed: int) -> Structure:
         least = math.ceil(self.min_samples_leaf * len(rows.X) / n)  # of the sample's rows, where all fill the leaves
         arrival, cells = self._grow(rows, None, seed, least).filled, prepare(rows.columns, rows.X)
-        settings, quantile = self._leaf_settings(), None
-        if self.leaf == "auto":
-            normal = self._densities(rows, cells, arrival)
-            quantile = quantile_slots(rows, cells, arrival, settings, normal, None, seed, self.n_jobs)
-        return Structure(rows.schema, rows.columns, cells, arrival, settings, quantile, seed)
+        quantile, _ = self._quantile(rows, cells, arrival, None, seed)
+        return Structure(rows.schema, rows.columns, cells, arrival, self._leaf_settings(), quantile, seed)
+
+    def _quantile(
+        self, rows: Rows, cells: Table, arrival: Arrival, weight: np.ndarray | None, seed: int
+    ) -> tuple[np.ndarray | None, Forest | None]:
+        """Slots that "auto" gives quantile leaves (None: ``leaf`` says it), and the forest, if it is known by then."""
+        if self.leaf != "auto":
+            return None, None
+        normal = self._densities(rows, cells, arrival)
+        slots = quantile_slots(rows, cells, arrival, self._leaf_settings(), normal, weight, seed, self.n_jobs)
+        return slots, None if slots.any() else normal
 
     def _grow(self, rows: Rows, weight: np.ndarray | None, seed: int, least: int | None = None) -> _Grown:
         """The generator of the last round, pruned to leaves of so many rows, and where the rows end in it."""

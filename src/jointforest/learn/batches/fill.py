@@ -13,7 +13,7 @@ from ...io.batches import Batches
 from ...leaves.fit.fit import Settings
 from ...leaves.fit.prepare import Table, codes_of, marginals
 from ...leaves.fit.quantile import quantile_circuits
-from ...leaves.fit.running import Running, add_rows, add_sums, leaf_sums_of, no_rows, one_leaf
+from ...leaves.fit.running import Running, add_rows, leaf_sums_of, no_rows, one_leaf
 from ...table.columns import Columns
 from ...table.infer.keys import row_keys
 from ...table.schema import Schema
@@ -81,13 +81,6 @@ def add_batch(sums: list[Running], structure: Structure, batch: Any, n_jobs: int
     return len(X)
 
 
-def merge(sums: list[Running], other: list[Running]) -> list[Running]:
-    """The sums over the rows of both, written into the first."""
-    for mine, its in zip(sums, other, strict=True):
-        add_sums(mine, its)
-    return sums
-
-
 def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: int | None) -> Forest:
     """The forest whose leaf densities are those of all rows that were added."""
     columns, arrival = structure.columns, structure.arrival
@@ -103,17 +96,8 @@ def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: in
         if not modelled.any():
             return leaves, None
         rows, start = rows_in_leaves(arrival, first, t)
-        return leaves, quantile_circuits(
-            columns,
-            table,
-            rows,
-            start,
-            arrival.weight[t],
-            leaves,
-            *box[:2],
-            modelled,
-            structure.settings.quantile_epsilon,
-        )
+        weight, epsilon = arrival.weight[t], structure.settings.quantile_epsilon
+        return leaves, quantile_circuits(columns, table, rows, start, weight, leaves, *box[:2], modelled, epsilon)
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs, "leaves"))
     return as_forest(structure.schema, columns, table, trees, fitted, epsilon)

@@ -121,7 +121,7 @@ def sample_of(seen: Seen, counted: Counted | None, kinds: Mapping[str, str], n_r
     reader = FrameReader(schema.frame, list(seen.look.names), len(weight), cells.__getitem__)
     X = snap(kernel_columns(schema), encode_cells(schema, reader)[0])
     n = seen.look.n
-    if n <= n_rows and seen.rows.tally.is_whole:
+    if n <= n_rows:
         return Sample(schema, n, np.repeat(X, np.rint(weight).astype(np.int64), axis=0))
     at = (np.arange(n_rows) + np.random.default_rng([seed, 5]).random()) * (weight.sum() / n_rows)
     drawn = np.minimum(np.searchsorted(np.cumsum(weight), at, side="right"), len(weight) - 1)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ...face.joint import Joint
 from ...forest.forest import Forest
 from ...ground.checks import Allowed, Number
-from ...io.batches import batches_of, count_rows
+from ...io.batches import batches_of, known_rows
 from ...leaves.circuits.learnspn import SpnSettings, class_circuits, learn_circuits
 from ...leaves.fit.fit import LIKE_UNIFORM, Settings
 from ...model.model import of_forest, of_part
@@ -197,7 +197,7 @@ class GenerativeForest(Learner):
         batches, seed = batches_of(source), self._draw_seed()
         kinds = dict(self.kinds or {})
         kinds.setdefault(target, self._target_kind)
-        sample = take_sample(batches, kinds, MOST_ROWS, seed, count_rows(source))
+        sample = take_sample(batches, kinds, MOST_ROWS, seed, known_rows(source))
         training = sampled_training(sample, target, self._target_kind)
         self._name_features(training)
         _, arrival = self._grow(training, np.ones(len(training.X)), seed)

@@ -59,7 +59,27 @@ def _is_on(distinct: np.ndarray, k: int, eps: float) -> bool:
 
 
 def grid_step(grids: OnGrids, n_distinct: int, largest: float, eps: float) -> float:
-    """`decimal_step` of so many distinct values, of which ``largest`` is the largest without its sign."""
+    """Coarsest step such that all values are multiples of it: 10^-k (k <= 9), or 2, 5, 25 or 125 times that; 0 if none.
+
+    A multiple other than 1 is taken only if so many distinct values would share it by chance in less than one of
+    a thousand columns. Whole numbers have step 1.
+
+    Parameters
+    ----------
+    grids : OnGrids
+    n_distinct : int
+        Number of distinct values.
+    largest : float
+        The largest of them without its sign.
+    eps : float
+        Relative precision of the values as they were stored.
+
+    Examples
+    --------
+    >>> values = np.array([0.1, 0.25, 1.37])
+    >>> grid_step(on_grids(values, 2.3e-16), 3, 1.37, 2.3e-16)
+    0.01
+    """
     for k in range(MAX_DECIMALS + 1):
         if largest * 10.0**k > min(2.0**45, 0.01 / eps) and not (k == 0 and largest <= MAX_CELLS):
             return 0.0
@@ -69,27 +89,6 @@ def grid_step(grids: OnGrids, n_distinct: int, largest: float, eps: float) -> fl
                     return m / 10.0**k
             return 1.0 / 10.0**k
     return 0.0
-
-
-def decimal_step(distinct: np.ndarray, eps: float = 2.3e-16) -> float:
-    """Coarsest step such that all values are multiples of it: 10^-k (k <= 9), or 2, 5, 25 or 125 times that; 0 if none.
-
-    A multiple other than 1 is taken only if so many distinct values would share it by chance in less than one of
-    a thousand columns. Whole numbers have step 1.
-
-    Parameters
-    ----------
-    distinct : float64 array
-        The distinct observed values.
-    eps : float
-        Relative precision of the values as they were stored.
-
-    Examples
-    --------
-    >>> decimal_step(np.array([0.1, 0.25, 1.37])), decimal_step(np.arange(10) / 2), decimal_step(np.array([math.pi]))
-    (0.01, 0.5, 0.0)
-    """
-    return grid_step(on_grids(distinct, eps), len(distinct), float(np.abs(distinct).max()), eps)
 
 
 def is_tied(n: int, n_distinct: int) -> bool:

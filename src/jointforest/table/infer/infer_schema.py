@@ -18,7 +18,7 @@ from ..schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema
 from ..times import zone, zone_of
 from .count import Wanted, count
 from .grids import MAX_CELLS, find_atoms, grid_step, is_step, is_tied, sizes, time_step
-from .look import Labels, Look, Moments, Numbers, Seen, look, numbers_seen, precision
+from .look import Labels, Look, Moments, Numbers, Seen, counted_numbers, look, precision
 
 
 def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
@@ -244,7 +244,11 @@ def _as_numbers(column: Column, seen: Seen) -> Numbers:
         hint = "turn the text into dates first" if column.kind == "datetime" else "turn the text into numbers first"
         shown = (wrong or list(labels.labels))[0]
         raise ValueError(f"column {column.name!r}: got {shown!r} in a column to be {column.kind}; {hint}")
-    return numbers_seen(np.repeat([float(label) for label in labels.labels], labels.counts), of_numbers(column.dtype))
+    used = labels.counts > 0
+    values, place = np.unique(np.array([float(label) for label in labels.labels])[used], return_inverse=True)
+    counts = np.zeros(len(values), np.int64)
+    np.add.at(counts, place, labels.counts[used])
+    return counted_numbers(values, counts, of_numbers(column.dtype))
 
 
 def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | None) -> Column:

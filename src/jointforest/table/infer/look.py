@@ -156,10 +156,16 @@ def look_at(cells: ColumnCells) -> Seen:
 
 def numbers_seen(values: np.ndarray, dtype: str) -> Numbers:
     """Look at known numbers, float64 (n,), that were stored in this dtype."""
-    finite = values[np.isfinite(values)]
-    found, distinct = values_of(finite)
+    return counted_numbers(*np.unique(values, return_counts=True), dtype)
+
+
+def counted_numbers(distinct: np.ndarray, counts: np.ndarray, dtype: str) -> Numbers:
+    """Look at distinct numbers, float64 (k,), ascending, that occur so often each, int64 (k,)."""
+    is_finite = np.isfinite(distinct)
+    n_infinite = int(counts[~is_finite].sum())
+    distinct, counts = distinct[is_finite], counts[is_finite].astype(np.int64)
     ends = (float(distinct[0]), float(distinct[-1])) if len(distinct) else (np.inf, -np.inf)
-    return Numbers(found, *ends, on_grids(distinct, precision(dtype)), len(values) - len(finite))
+    return Numbers(values_of(distinct, counts), *ends, on_grids(distinct, precision(dtype)), n_infinite)
 
 
 def precision(dtype: str) -> float:
@@ -188,8 +194,8 @@ def merge_looks(a: Look, b: Look) -> Look:
 
 def _merged(name: str, a: Seen, b: Seen) -> Seen:
     """Two looks at one column as one."""
-    if a.sort == "empty" or b.sort == "empty":
-        return b if a.sort == "empty" and b.sort != "empty" else a
+    if a.sort != b.sort and (a.what is None or b.what is None):  # nothing is known of a part, whatever its type
+        return b if a.what is None else a
     is_number = {a.sort, b.sort} <= {"number", "integer"}
     if a.sort != b.sort and not is_number:
         raise ValueError(

@@ -78,10 +78,11 @@ def common_keys(sample: RowSample, size: Size) -> np.ndarray:
 def count_common(reader: FrameReader, keys: np.ndarray, seed: int) -> CommonRows:
     """The common rows of these keys in one table, or batch."""
     cells = {name: reader.cells(name) for name in reader.names}
+    if not len(keys):
+        return CommonRows(keys, np.empty(0, np.int64), _first(cells, keys, keys))
     found = row_keys(cells.items(), reader.n, seed)
-    place = np.minimum(np.searchsorted(keys, found), max(len(keys) - 1, 0))
-    is_wanted = keys[place] == found if len(keys) else np.zeros(len(found), bool)
-    counts = np.bincount(place[is_wanted], minlength=len(keys)).astype(np.int64)
+    place = np.minimum(np.searchsorted(keys, found), len(keys) - 1)
+    counts = np.bincount(place[keys[place] == found], minlength=len(keys)).astype(np.int64)
     return CommonRows(keys, counts, _first(cells, found, keys[counts > 0]))
 
 
@@ -110,6 +111,8 @@ def weighed_rows(sample: RowSample, common: CommonRows | None) -> tuple[Cells, n
 
 def _first(cells: Cells, keys: np.ndarray, wanted: np.ndarray) -> Cells:
     """Cells of the first rows with the wanted keys, ascending; all of them are among ``keys`` (n,)."""
-    order = np.argsort(keys, kind="stable")
-    rows = order[np.searchsorted(keys[order], wanted)] if len(wanted) else np.empty(0, np.int64)
+    rows = np.empty(0, np.int64)
+    if len(wanted):
+        order = np.argsort(keys, kind="stable")
+        rows = order[np.searchsorted(keys[order], wanted)]
     return {name: taken(column, rows) for name, column in cells.items()}

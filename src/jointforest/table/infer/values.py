@@ -29,10 +29,9 @@ class Values(NamedTuple):
         return np.sort(numbers_of(self.tally.frequent(share)))
 
 
-def values_of(cells: np.ndarray) -> tuple[Values, np.ndarray]:
-    """The values of finite cells, float64 (n,), and the distinct ones, all of them, ascending."""
-    distinct, counts = np.unique(cells, return_counts=True)
-    return Values(tally_of(number_keys(distinct), counts.astype(np.int64), SIZE)), distinct
+def values_of(distinct: np.ndarray, counts: np.ndarray) -> Values:
+    """Finite values, float64 (k,), that occur so often each, int64 (k,)."""
+    return Values(tally_of(number_keys(distinct), counts, SIZE))
 
 
 def merge_values(a: Values, b: Values) -> Values:
