@@ -13,6 +13,7 @@ from ..leaves.fit.fit import Settings, TreeLeaves, background, fit_tree
 from ..leaves.fit.prepare import Table
 from ..leaves.fit.quantile import quantile_circuits
 from ..leaves.fit.sums import LeafSums, leaf_sums
+from ..leaves.fit.values import values_of_rows
 from ..leaves.join import join
 from ..leaves.levels.wide import apart, layout, side_by_side
 from ..leaves.table import Circuits
@@ -78,9 +79,11 @@ def learn_densities(
         box = tree_boxes(trees, columns, t)
         leaves = fit(rows, start, weight[t], box)
         if modelled.any():
-            return leaves, quantile_circuits(
-                columns, table, rows, start, weight[t], leaves, *box[:2], modelled, settings.quantile_epsilon
-            )
+            values = {
+                slot: values_of_rows(table.values[j], table.codes[j], rows, start, weight[t])
+                for slot, j in columns_of(columns, modelled)
+            }
+            return leaves, quantile_circuits(columns, table, values, leaves, *box[:2], settings.quantile_epsilon)
         if circuits is None:
             return leaves, None
         learned = circuits(rows, start, weight[t], t)
@@ -90,6 +93,12 @@ def learn_densities(
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "leaves"))
     return as_forest(schema, columns, table, trees, fitted, epsilon)
+
+
+def columns_of(columns: Columns, modelled: np.ndarray) -> list[tuple[int, int]]:
+    """Slots among the ``modelled`` ones, bool (p,), and the number of the column of each."""
+    numbers = np.flatnonzero(columns.is_categorical == 0)
+    return [(int(columns.slot[j]), int(j)) for j in numbers if modelled[columns.slot[j]]]
 
 
 def quantile_leaves(columns: Columns, settings: Settings, quantile: np.ndarray | None, has_target: bool) -> np.ndarray:

@@ -179,19 +179,24 @@ class JointTree(TableLearner):
         return MOST_ROWS
 
     def _structure(self, rows: Rows, n: int, seed: int) -> Structure:
-        arrival = self._grow(rows, None, seed, self.n_estimators)
+        # of the sample's rows, where all fill the leaves
+        least = max(count_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
+        arrival = self._grow(rows, None, seed, self.n_estimators, least)
         settings = Settings(leaf=self.leaf, quantile_epsilon=self.quantile_epsilon)
         return Structure(rows.schema, rows.columns, prepare(rows.columns, rows.X), arrival, settings, None, seed)
 
-    def _grow(self, rows: Rows, of_rows: np.ndarray | None, seed: int, n_trees: int) -> Arrival:
-        """The first trees of the forest, and where the rows end in them."""
+    def _grow(
+        self, rows: Rows, of_rows: np.ndarray | None, seed: int, n_trees: int, least: float | None = None
+    ) -> Arrival:
+        """The first trees of the forest, with so many rows in a leaf, and where the rows end in them."""
         schema, columns, cells = rows
         judges = judging(schema, self.targets, self.features, self.splitters)
         n = len(cells)
-        warn_leaf_size(count_rows(self.min_samples_leaf, n), n)
+        least = least or count_rows(self.min_samples_leaf, n)
+        warn_leaf_size(least, n)
         settings = JointSettings(
             criterion=CRITERIA[self.criterion],
-            min_weight=count_rows(self.min_samples_leaf, n),
+            min_weight=least,
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=None if isinstance(self.min_impurity_decrease, str) else self.min_impurity_decrease,

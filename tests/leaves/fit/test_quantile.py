@@ -18,6 +18,7 @@ from jointforest.leaves.fit.fit import fit_tree
 from jointforest.leaves.fit.prepare import prepare
 from jointforest.leaves.fit.quantile import EXTRA, column_resolution, piecewise_cdf, quantile_circuits
 from jointforest.leaves.fit.sums import leaf_sums
+from jointforest.leaves.fit.values import values_of_rows
 from jointforest.leaves.join import join
 from jointforest.leaves.table import FACTORS, SUM
 from jointforest.table.frames import encode
@@ -205,7 +206,11 @@ def one_leaf(frame: pd.DataFrame, epsilon: float = 0.01, kinds: dict[str, str] |
     allowed = np.ones((1, int(columns.level_start[-1])), bool)
     sums = leaf_sums(columns, (table.values, table.codes), table.spread, rows, start, weight)
     fitted = fit_tree(columns, table, sums, lo, hi, allowed, LeafSettings("quantile"))
-    parts = quantile_circuits(columns, table, rows, start, weight, fitted, lo, hi, np.ones(p, bool), epsilon)
+    numbers = np.flatnonzero(columns.is_categorical == 0)
+    values = {
+        int(columns.slot[j]): values_of_rows(table.values[j], table.codes[j], rows, start, weight) for j in numbers
+    }
+    parts = quantile_circuits(columns, table, values, fitted, lo, hi, epsilon)
     none, one = np.array([-1], np.int32), np.zeros(1)
     trees = Trees(none, one, none, np.empty(0, np.uint64), none, none, none + 1, one + 1.0, none + 1)
     leaves = join(columns, [fitted], circuits=[parts])

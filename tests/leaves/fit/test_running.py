@@ -39,11 +39,11 @@ def case(n: int, seed: int):
 
 def added(columns, X, leaf_of, parts, centre, unit):
     """Sums of the rows, batch after batch, every second one by way of sums of its own."""
-    sums = no_rows(columns, 5, centre, unit)
+    sums = no_rows(columns, 5, centre, unit, {})
     for k, rows in enumerate(parts):
         values = np.ascontiguousarray(X[rows].T)
         if k % 2:
-            own = no_rows(columns, 5, centre, unit)
+            own = no_rows(columns, 5, centre, unit, {})
             add_rows(own, columns, values, codes_of(columns, values), leaf_of[rows])
             add_sums(sums, own)
         else:
@@ -74,7 +74,7 @@ def test_sums_are_those_of_the_rows_in_any_order(seed, n_parts):
 def test_narrow_spread_far_from_the_centre_is_exact():
     x = 1e8 + np.random.default_rng(0).normal(size=500) * 1e-3
     columns = kernel_columns(infer_schema(pd.DataFrame({"x": x}), {"x": "continuous"}))
-    sums = no_rows(columns, 1, np.array([3.0]), np.array([7.0]))
+    sums = no_rows(columns, 1, np.array([3.0]), np.array([7.0]), {})
     values = x[None]
     add_rows(sums, columns, values, codes_of(columns, values), np.zeros(500, np.int32))
     _, mean, deviations, low, high = leaf_sums_of(columns, sums).rest[0, 0]
@@ -97,7 +97,7 @@ def test_what_is_known_of_columns_is_what_the_rows_say():
 def test_column_of_atoms_alone():
     columns = kernel_columns(infer_schema(pd.DataFrame({"x": [np.pi] * 9})))
     table, values = prepare(columns, np.full((9, 1), np.pi)), np.full((1, 9), np.pi)
-    sums = no_rows(columns, 1, np.zeros(1), np.ones(1))
+    sums = no_rows(columns, 1, np.zeros(1), np.ones(1), {})
     add_rows(sums, columns, values, codes_of(columns, values), np.zeros(9, np.int32))
     found = marginals(columns, leaf_sums_of(columns, sums))
     assert found.centre == table.centre and found.spread == table.spread and found.low == table.low == np.pi

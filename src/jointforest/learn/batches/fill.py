@@ -11,9 +11,11 @@ from ...ground.progress import bar
 from ...ground.threads import map_ordered
 from ...io.batches import Batches
 from ...leaves.fit.fit import Settings
+from ...leaves.fit.marks import marks_of, values_of_marks
 from ...leaves.fit.prepare import Table, codes_of, marginals
 from ...leaves.fit.quantile import quantile_circuits
 from ...leaves.fit.running import Running, add_rows, leaf_sums_of, no_rows, one_leaf
+from ...leaves.fit.values import values_of_rows
 from ...table.columns import Columns
 from ...table.infer.keys import row_keys
 from ...table.schema import Schema
@@ -21,7 +23,7 @@ from ...trees.adopt.adopt import with_weights
 from ...trees.boxes import tree_boxes
 from ...trees.route_kernels import route_by_key
 from ..arrival import Arrival, first_leaves, rows_in_leaves
-from ..densities import FittedTree, as_forest, fit_leaves, quantile_leaves
+from ..densities import FittedTree, as_forest, columns_of, fit_leaves, quantile_leaves
 from .rows import cells_of, check_number
 
 
@@ -38,7 +40,7 @@ class Structure(NamedTuple):
         The trees, and where the sample ends in them.
     settings : Settings
     quantile : bool array (p,) or None
-        Numeric slots with quantile leaves: see `densities.learn_densities`. Their CDFs are those of the sample.
+        Numeric slots with quantile leaves: see `densities.learn_densities`.
     seed : int
         Of the keys of rows.
     target : Settings or None
@@ -57,9 +59,19 @@ class Structure(NamedTuple):
 
 def empty(structure: Structure) -> list[Running]:
     """Sums of no rows, one for each tree."""
-    first = first_leaves(structure.arrival.trees)
-    table = structure.cells
-    return [no_rows(structure.columns, int(n), table.centre, table.spread) for n in np.diff(first)]
+    arrival, table = structure.arrival, structure.cells
+    first = first_leaves(arrival.trees)
+    slots = columns_of(structure.columns, _modelled(structure))
+
+    def one(t: int) -> Running:
+        rows, start = rows_in_leaves(arrival, first, t)
+        marks = {
+            slot: marks_of(values_of_rows(table.values[j], table.codes[j], rows, start, arrival.weight[t]))
+            for slot, j in slots
+        }
+        return no_rows(structure.columns, int(first[t + 1] - first[t]), table.centre, table.spread, marks)
+
+    return [one(t) for t in range(len(first) - 1)]
 
 
 def add_batch(sums: list[Running], structure: Structure, batch: Any, n_jobs: int | None) -> int:
@@ -83,24 +95,31 @@ def add_batch(sums: list[Running], structure: Structure, batch: Any, n_jobs: int
 
 def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: int | None) -> Forest:
     """The forest whose leaf densities are those of all rows that were added."""
-    columns, arrival = structure.columns, structure.arrival
+    columns = structure.columns
     whole = marginals(columns, leaf_sums_of(columns, one_leaf(columns, sums[0])))
     table = whole._replace(values=structure.cells.values, codes=structure.cells.codes)
-    trees = with_weights(arrival.trees, np.concatenate([of.size for of in sums]))
-    first = first_leaves(trees)
-    modelled = quantile_leaves(columns, structure.settings, structure.quantile, structure.target is not None)
+    trees = with_weights(structure.arrival.trees, np.concatenate([of.size for of in sums]))
 
     def one(t: int) -> FittedTree:
-        box = tree_boxes(trees, columns, t)
-        leaves = fit_leaves(columns, table, leaf_sums_of(columns, sums[t]), box, structure.settings, structure.target)
-        if not modelled.any():
+        box, of_leaves = tree_boxes(trees, columns, t), leaf_sums_of(columns, sums[t])
+        leaves = fit_leaves(columns, table, of_leaves, box, structure.settings, structure.target)
+        values = {
+            slot: values_of_marks(marks, of_leaves, slot, float(columns.step[slot]))
+            for slot, marks in sums[t].marks.items()
+        }
+        if not values:
             return leaves, None
-        rows, start = rows_in_leaves(arrival, first, t)
-        weight, epsilon = arrival.weight[t], structure.settings.quantile_epsilon
-        return leaves, quantile_circuits(columns, table, rows, start, weight, leaves, *box[:2], modelled, epsilon)
+        epsilon = structure.settings.quantile_epsilon
+        return leaves, quantile_circuits(columns, table, values, leaves, *box[:2], epsilon)
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs, "leaves"))
     return as_forest(structure.schema, columns, table, trees, fitted, epsilon)
+
+
+def _modelled(structure: Structure) -> np.ndarray:
+    """Numeric slots with quantile leaves, bool (p,)."""
+    has_target = structure.target is not None
+    return quantile_leaves(structure.columns, structure.settings, structure.quantile, has_target)
 
 
 def fill(batches: Batches, n: int, structure: Structure, epsilon: float, n_jobs: int | None) -> Forest:

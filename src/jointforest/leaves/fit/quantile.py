@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..table import FACTORS, PRODUCT, SUM, Circuits
 from .fit import TreeLeaves
 from .prepare import Table
 from .quantile_kernels import Samples, cdf_knots, make_scratch
-from .statistics_kernels import rows_by_leaf
+from .values import LeafValues
 
 NOISE = 0.25
 """A leaf of w rows is not followed closer than this over sqrt(w): its own CDF is not that close to the truth."""
@@ -81,8 +82,15 @@ def piecewise_cdf(
     order = np.argsort(x)
     share = weight[order] / weight.sum()
     extra = np.array([float(resolution) * float(resolution)])
-    one = np.array([min(epsilon, 1.0)]), np.zeros(1), extra, np.full(1, -np.inf), np.full(1, np.inf)
-    _, knot_x, knot_p = _cdfs(Samples(x[order], share, np.array([0, len(x)]), *one, 0.0, 0.0, float(resolution)))
+    x = x[order]
+    mean = share @ x
+    with np.errstate(over="ignore"):  # of the largest floats
+        var = share @ (x - mean) ** 2
+    one = (
+        np.full(1, float(len(x))), np.array([min(epsilon, 1.0)]), np.zeros(1), extra,
+        np.array([mean]), np.array([var]), np.full(1, -np.inf), np.full(1, np.inf),
+    )  # fmt: skip
+    _, knot_x, knot_p = _cdfs(Samples(x, share, np.array([0, len(x)]), *one, 0.0, 0.0, float(resolution)))
     return knot_x, knot_p
 
 
@@ -110,13 +118,10 @@ def column_resolution(values: np.ndarray, spread: float) -> float:
 def quantile_circuits(
     columns: Columns,
     table: Table,
-    rows: np.ndarray,
-    start: np.ndarray,
-    weight: np.ndarray,
+    values: Mapping[int, LeafValues],
     leaves: TreeLeaves,
     box_lo: np.ndarray,
     box_hi: np.ndarray,
-    modelled: np.ndarray,
     epsilon: float,
 ) -> tuple[Circuits, TreeLeaves]:
     """Leaves of one tree as products over columns of mixtures of uniforms: of piecewise-linear CDFs.
@@ -125,18 +130,14 @@ def quantile_circuits(
     ----------
     columns : Columns
     table : leaves.fit.prepare.Table
-        The rows to learn from.
-    rows : int32 array (m,), start : int64 array (l + 1,)
-        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `statistics_kernels.rows_by_leaf`.
-    weight : float64 array (n,)
-        How much each row of the table counts; positive for ``rows``.
+        What is known of the columns.
+    values : dict of slot to LeafValues
+        Numbers of the columns that get a piecewise-linear CDF.
     leaves : TreeLeaves
-        The fitted leaves, of which columns that are not ``modelled``, levels and masses of atoms are taken. Support and
-        density of the modelled columns are written: one uniform over the box.
+        The fitted leaves, of which other columns, levels and masses of atoms are taken. Support and density of the
+        columns of ``values`` are written: one uniform over the box.
     box_lo, box_hi : float64 arrays (l, p)
         The boxes of the tree's leaves, from `trees.boxes.leaf_boxes`.
-    modelled : bool array (p,)
-        Numeric slots that get a piecewise-linear CDF.
     epsilon : float
         How closely a CDF follows that of the leaf's rows before it gets their moments; never closer than its noise.
 
@@ -154,7 +155,7 @@ def quantile_circuits(
     """
     n_leaves, p = box_lo.shape
     knots: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    slots = np.flatnonzero(modelled)
+    slots = np.array(sorted(values), np.int64)
     n_pieces = np.ones((n_leaves, p), np.int64)
     for slot in slots.tolist():
         j = int(np.flatnonzero((columns.slot == slot) & (columns.is_categorical == 0))[0])
@@ -165,7 +166,7 @@ def quantile_circuits(
         knots.append(
             _cdfs(
                 _samples(
-                    table.values[j], table.codes[j], rows, start, weight, epsilon, float(table.spread[slot]),
+                    values[slot], epsilon, float(table.spread[slot]),
                     lo=lo, hi=hi, step=columns.step[slot], origin=columns.origin[slot], width=width,
                 )
             )
@@ -183,46 +184,30 @@ def quantile_circuits(
     return _circuits(columns, slots, knots, n_pieces, n_rows), fitted
 
 
-def _samples(
-    values: np.ndarray,
-    atom: np.ndarray,
-    rows: np.ndarray,
-    start: np.ndarray,
-    weight: np.ndarray,
-    epsilon: float,
-    spread: float,
-    **place: Any,
-) -> Samples:
-    """The cells ``values`` (n,) of one column that lie on no ``atom`` (n,; -1), leaf by leaf.
+def _samples(values: LeafValues, epsilon: float, spread: float, **place: Any) -> Samples:
+    """The numbers of one column, and how closely they are followed.
 
     In a leaf of w rows the CDF is as close as the largest of ``epsilon``, ``NOISE / sqrt(w)`` and 1 / w, and one row's
     mass is beyond its values. ``place`` are the fields of `Samples` that say where the CDF lies.
     """
-    n_leaves = len(start) - 1
-    leaf = np.repeat(np.arange(n_leaves, dtype=np.int32), np.diff(start))
-    known = (atom[rows] < 0) & ~np.isnan(values[rows])
-    rows, leaf = rows[known], leaf[known]
-    total = np.bincount(leaf, weight[rows], n_leaves)
-    order = np.argsort(values[rows])
-    by_leaf, first = rows_by_leaf(leaf[order], n_leaves)
-    order = order[by_leaf]
-    rows, leaf = rows[order], leaf[order]
+    n_leaves = len(values.start) - 1
+    leaf = np.repeat(np.arange(n_leaves), np.diff(values.start))
+    total = np.bincount(leaf, values.weight, n_leaves)
     with np.errstate(divide="ignore"):  # leaves without values
         close = np.minimum(np.maximum(np.maximum(epsilon, NOISE / np.sqrt(total)), 1 / total), 1.0)
         outside = np.minimum(1 / total, 1.0)
-    extra = EXTRA * _pooled_variance(values[rows], weight[rows], leaf, total, spread) / (total + 1)
+    extra = EXTRA * _pooled_variance(values.var, total, spread) / (total + 1)
     resolution = float(max(1e-3 * place["step"], place["width"]))
     extra = np.maximum(extra, resolution * resolution)
-    share = weight[rows] / total[leaf]
-    return Samples(values[rows], share, first, epsilon=close, outside=outside, extra=extra, **place)
+    x, share, start = values.x, values.weight / total[leaf], values.start
+    return Samples(x, share, start, values.rows, close, outside, extra, values.mean, values.var, **place)
 
 
-def _pooled_variance(x: np.ndarray, weight: np.ndarray, leaf: np.ndarray, total: np.ndarray, spread: float) -> float:
-    """Variance within leaves, of weight ``total`` (l,), of m values: at most the column's, and that where all are 0."""
-    mean = np.bincount(leaf, weight * x, len(total)) / np.where(total > 0, total, 1.0)
+def _pooled_variance(var: np.ndarray, total: np.ndarray, spread: float) -> float:
+    """Mean of the variances (l,) of leaves of weight ``total`` (l,): at most the column's; that where all are 0."""
     free = float(total.sum()) - np.count_nonzero(total)
     with np.errstate(over="ignore"):  # of the largest floats
-        squares = float(weight @ (x - mean[leaf]) ** 2)
+        squares = float(total @ var)
     return min(squares / free, spread * spread) if squares > 0 and free > 0 else spread * spread
 
 

@@ -38,12 +38,16 @@ class Samples(NamedTuple):
     share : float64 array (n,)
         Their weights, which sum to 1 over a leaf.
     start : int64 array (l + 1,)
+    rows : float64 array (l,)
+        How many rows the values stand for.
     epsilon : float64 array (l,)
         Largest distance between the leaf's two CDFs.
     outside : float64 array (l,)
         Mass, if there is room for it, beyond the leaf's values.
     extra : float64 array (l,)
         By how much the variance may exceed that of the values.
+    mean, var : float64 arrays (l,)
+        Moments of the values.
     lo, hi : float64 arrays (l,)
         Support (lo, hi] of the CDF.
     step, origin : float
@@ -55,9 +59,12 @@ class Samples(NamedTuple):
     x: np.ndarray
     share: np.ndarray
     start: np.ndarray
+    rows: np.ndarray
     epsilon: np.ndarray
     outside: np.ndarray
     extra: np.ndarray
+    mean: np.ndarray
+    var: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
     step: float
@@ -396,7 +403,7 @@ def _line(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p):
             below, above = below * part + far_below, above * part + far_above
     floor = max(min(floor, epsilon - max(below, above), 0.5 * (1.0 - below - above)), 0.0)
     _keep_slope(gates, n, below, above, floor)
-    _narrow(gates, n, (below, above, floor), _LEAST / (end - first), epsilon, mean, spread)
+    _narrow(gates, n, (below, above, floor), _LEAST / samples.rows[leaf], epsilon, mean, spread)
     k = _few_knots(gates, n, polygons)
     span, size = at[n - 1] - at[0], 0
     if far_below > 0.0:
@@ -451,11 +458,7 @@ def _middle(samples, a, b):
 @kernel
 def _fit_cdf(samples, leaf, gates, polygons, knot_x, knot_p):
     """Write the knots of a CDF that is near that of the leaf's values and has their mean and variance; their number."""
-    mean, var, extra = 0.0, 0.0, samples.extra[leaf]
-    for i in range(samples.start[leaf], samples.start[leaf + 1]):
-        mean += samples.share[i] * samples.x[i]
-    for i in range(samples.start[leaf], samples.start[leaf + 1]):
-        var += samples.share[i] * (samples.x[i] - mean) ** 2
+    mean, var, extra = samples.mean[leaf], samples.var[leaf], samples.extra[leaf]
     spread = math.sqrt(var + extra)
     if not 0.0 < spread < math.inf:  # squares of the smallest and largest floats
         return _line(samples, leaf, mean, math.inf, gates, polygons, knot_x, knot_p)[0]

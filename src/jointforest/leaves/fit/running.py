@@ -6,12 +6,14 @@ What is counted is counted in whole numbers; what is added up is added with twic
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from ...table.columns import Columns
 from ..levels.wide import layout
+from .marks import Marks, add_marks, add_values
 from .running_kernels import add_levels, add_numbers, add_pairs, moments_of
 from .sums import LeafSums, Listed, size_of
 
@@ -40,6 +42,8 @@ class Running(NamedTuple):
         Of each wide column: leaf times number of levels plus level, ascending, and how many rows, each int64 (k,); the
         counts are those of all of the list.
     centre, unit : float64 arrays (p,)
+    marks : dict of slot to Marks
+        Rows at and between marks, of columns with quantile leaves.
     """
 
     size: np.ndarray
@@ -53,9 +57,12 @@ class Running(NamedTuple):
     wide: list[list[tuple[np.ndarray, np.ndarray]]]
     centre: np.ndarray
     unit: np.ndarray
+    marks: Mapping[int, Marks]
 
 
-def no_rows(columns: Columns, n_leaves: int, centre: np.ndarray, unit: np.ndarray) -> Running:
+def no_rows(
+    columns: Columns, n_leaves: int, centre: np.ndarray, unit: np.ndarray, marks: Mapping[int, Marks]
+) -> Running:
     """Sums without any row."""
     p, where = len(columns.step), layout(columns)
     sizes = np.diff(columns.level_start)
@@ -71,6 +78,7 @@ def no_rows(columns: Columns, n_leaves: int, centre: np.ndarray, unit: np.ndarra
         wide=[[] for _ in where.slots],
         centre=centre,
         unit=unit,
+        marks=marks,
     )
 
 
@@ -84,6 +92,8 @@ def add_rows(sums: Running, columns: Columns, values: np.ndarray, codes: np.ndar
             scale = float(sums.centre[slot]), float(sums.unit[slot])
             into = sums.atoms[slot], sums.cells[slot], sums.ends[slot], sums.total[slot], sums.squares[slot]
             add_numbers(values[j], codes[j], leaf_of, *scale, *into)
+            if slot in sums.marks:
+                add_values(sums.marks[slot], values[j], codes[j], leaf_of)
         elif place[slot] >= 0:
             add_levels(codes[j], leaf_of, next(narrow), sums.absent[slot])
         else:
@@ -104,6 +114,8 @@ def add_sums(sums: Running, other: Running) -> None:
     for slot in range(len(sums.total)):
         add_pairs(sums.total[slot], other.total[slot])
         add_pairs(sums.squares[slot], other.squares[slot])
+    for slot, marks in sums.marks.items():
+        add_marks(marks, other.marks[slot])
     for own, parts in zip(sums.wide, other.wide, strict=True):
         for part in parts:
             _add_wide(own, *part)
@@ -144,6 +156,7 @@ def one_leaf(columns: Columns, sums: Running) -> Running:
         ends=np.stack([sums.ends[..., 0].min(axis=1), sums.ends[..., 1].max(axis=1)], axis=1)[:, None],
         total=_pair_of_all(sums.total),
         squares=_pair_of_all(sums.squares),
+        marks={},
         absent=sums.absent.sum(axis=1, keepdims=True),
         levels=[of.sum(axis=0, keepdims=True) for of in sums.levels],
         wide=wide,
