@@ -40,6 +40,7 @@ _HOME = {
     "PerRow": "table.conditions",
     "Posterior": "face.posterior",
     "QuerySyntaxError": "language.errors",
+    "ShapleyValues": "face.shapley_values",
     "UnseenLevelWarning": "ground.warnings",
     "UnsupportedEvidenceWarning": "ground.warnings",
     "about": "table.soft_conditions",
@@ -49,6 +50,7 @@ _HOME = {
     "likely": "table.soft_conditions",
     "load": "face.load",
     "mix": "face.mix",
+    "shapley": "face.shapley",
 }
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ if TYPE_CHECKING:
     from .face.marginal import Marginal
     from .face.mix import mix
     from .face.posterior import Posterior
+    from .face.shapley import shapley
+    from .face.shapley_values import ShapleyValues
     from .ground.warnings import LostPairsWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
     from .language.errors import QuerySyntaxError
     from .learn.adversarial.adversarial import AdversarialForest
@@ -98,6 +102,7 @@ __all__ = [
     "PerRow",
     "Posterior",
     "QuerySyntaxError",
+    "ShapleyValues",
     "UnseenLevelWarning",
     "UnsupportedEvidenceWarning",
     "about",
@@ -108,6 +113,7 @@ __all__ = [
     "likely",
     "load",
     "mix",
+    "shapley",
 ]
 
 

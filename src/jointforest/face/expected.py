@@ -6,21 +6,28 @@ from typing import Any
 
 import numpy as np
 
+from ..ensembles.evaluate import apply_link, raw
 from ..ensembles.evaluate import encode as encode_for
 from ..ensembles.read import read_ensemble
-from ..ground.checks import check_number
+from ..ground.checks import check, check_number
 from ..ground.random_state import seed_of
 from ..ground.warnings import UnsupportedEvidenceWarning, warn
 from ..queries.expectation.by_draws import Answers, expected_by_draws
 from ..queries.expectation.expectation import Rows, expected, knows_splits, with_table
-from ..queries.expectation.features import match_features
+from ..queries.expectation.features import filled, match_features
 from ..queries.expectation.match import MatchedEnsemble, match_ensemble
 from ..queries.expectation.predictions import expected_answer, spread
 from ..queries.refit.refit import refit_values, row_weights, targets
+from ..queries.shapley.conditional import conditional, known_cells
+from ..queries.shapley.game import Value, shapley_values
+from ..queries.shapley.interventional import interventional as interventional_value
 from ..table.build_evidence import build
+from ..table.evidence import Evidence
 from ..table.frames import encode
 from ..table.unseen_levels import warn_unseen
 from .joint import Joint
+from .shapley import BASE_DRAWS, background_cells, find_players, nothing, to_result
+from .shapley_values import ShapleyValues
 
 _ENTRIES_A_ROW = 100_000
 """Masses that a row takes if they are not in a table, roughly."""
@@ -380,7 +387,124 @@ class ExpectedPredictor:
             n_jobs=self.n_jobs,
         )
 
+    def shap(
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        output: str = "raw",
+        n_coalitions: int | None = None,
+        interventional: bool = False,
+        background: Any = 100,
+    ) -> ShapleyValues:
+        """Shapley values of each row's prediction: what each column, or group of columns, moves it by.
+
+        The value of a coalition S of columns is the expected prediction given what they are, E[f(X) | X_S = x_S], under
+        the joint. A column that the model does not use has weight if it tells of one that it does; with
+        ``interventional=True``, where x_S is put into rows of a background, it has none.
+
+        Parameters
+        ----------
+        X : frame of n rows
+            As of `predict`. Players are the model's features and what ``groups`` names; other columns are not read.
+            Missing cells are in no coalition, and a player without known cells has the value 0.
+        groups : None, "auto", list of lists of column names, or dict of name to column names
+            Players that are several columns, which may be any of the joint's; features in no group are players of their
+            own. "auto": clusters of dependent columns, at most 12 players, so that all coalitions are asked.
+        output : {"raw", "prediction"}
+            "raw": the model's sum before the link, as `decision_function`: log-odds of boosted classifiers.
+            "prediction": numbers, probabilities of classes, as `predict_proba` (of two classes by log-odds that of the
+            second).
+        n_coalitions : int, optional
+            Most coalitions of a row. Default: all up to 12 players, else 512. All are exact; fewer are drawn, in pairs,
+            by the weights of KernelSHAP.
+        interventional : bool
+            The usual marginal values: v(S) is the mean of f(x_S, rest) over rows of the background.
+        background : int or frame
+            Of interventional values: how many rows to draw from the joint, or these rows (missing cells are drawn).
+
+        Returns
+        -------
+        ShapleyValues
+            ``values`` (n, p), or (n, p, K) of K outputs; with ``base_values`` they sum to the prediction given the
+            row's known cells, exactly. ``standard_error`` is 0 where coalitions are all asked and expectations exact.
+
+        Raises
+        ------
+        ValueError
+            As of `predict`; groups that overlap or name unknown columns; too few coalitions or background rows.
+
+        Notes
+        -----
+        S. Lundberg, S.-I. Lee, "A Unified Approach to Interpreting Model Predictions" (2017). How, and which definition
+        says what: ``docs/shapley.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> from sklearn.ensemble import RandomForestRegressor
+        >>> penguins = jf.datasets.load_penguins().dropna()
+        >>> X, y = penguins[["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]], penguins["body_mass_g"]
+        >>> model = RandomForestRegressor(10, random_state=0).fit(X, y)
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> found = jf.ExpectedPredictor(model, joint).shap(X.head(4))
+        >>> bool(abs(found.values.sum(axis=1) + found.base_values - model.predict(X.head(4))).max() < 1e-6)
+        True
+        """
+        check("output", output, ("raw", "prediction"))
+        features, schema, seed = self._features, self.joint.schema, seed_of(self.random_state)
+        players = find_players(self.joint.model, features.column.tolist(), groups, n_coalitions, seed, self.n_jobs)
+        rows = self._rows(X)
+        known = known_cells(rows, features.column)
+        if interventional:
+            value = self._interventional(rows, output, background, seed)
+            base = nothing(value, len(schema.names))
+        else:
+            value = conditional(rows, features.column, self._expect_at(output, 1), seed)
+            many = conditional(_unknown(rows), features.column, self._expect_at(output, BASE_DRAWS), seed)
+            base = nothing(many, len(schema.names))
+        solved = shapley_values(value, base, players.of_columns(len(schema.names)), known, n_coalitions, seed)
+        outputs = self._output_names(len(solved.base))
+        return to_result(solved, players, schema, rows.evidence.value, outputs, len(solved.base) > 1)
+
     # -- helpers
+
+    def _expect_at(self, output: str, times: int) -> Any:
+        """Expected answers of rows, and their standard errors, with so many times the usual draws."""
+        m = times * self.n_draws
+
+        def expect(rows: Rows, seed: int) -> tuple[np.ndarray, np.ndarray]:
+            if self._matched is None:
+                found = expected_by_draws(self._features, self.joint.model, rows, "auto", m, seed, self.n_jobs)
+                return (found.mean, found.mean_error) if output == "raw" else (found.answer, found.answer_error)
+            ready = self._ready(rows)
+            if output == "prediction":
+                return expected_answer(ready, rows, "auto", m, seed, self.tolerance, self.n_jobs)
+            mean = expected(ready, rows, self.tolerance, self.n_jobs)[0]
+            return mean, np.zeros_like(mean)
+
+        return expect
+
+    def _interventional(self, rows: Rows, output: str, background: Any, seed: int) -> Value:
+        """Values of coalitions put into rows of a background."""
+        cells = background_cells(self.joint.model, background, seed, self.n_jobs)
+        shape = len(cells), len(self._features.column)
+        X, other = np.full(shape, np.nan), np.zeros(shape, bool)
+        if not isinstance(background, int | np.integer):
+            X, other = self._rows(background)[1:]
+        there = filled(self._features, X, other, cells)
+
+        def answer(X: np.ndarray, other: np.ndarray) -> np.ndarray:
+            total = raw(self._ensemble, X, other, self.n_jobs)
+            return total if output == "raw" else apply_link(self._ensemble.link, total)
+
+        return interventional_value(rows.X, rows.other, self._features.column, there, answer)
+
+    def _output_names(self, K: int) -> tuple[str, ...]:
+        if self._ensemble.classes is None:
+            return tuple(map(str, range(K))) if K > 1 else ()
+        names = tuple(map(str, self.classes_))
+        return names if len(names) == K else names[1:]
 
     def _answer(self, X: Any, method: str) -> np.ndarray:
         answer = self._expect(X, method)[0]
@@ -442,3 +566,9 @@ class ExpectedPredictor:
 
 def _flat(x: np.ndarray) -> np.ndarray:
     return x[:, 0] if x.shape[1] == 1 else x
+
+
+def _unknown(rows: Rows) -> Rows:
+    """One row of which nothing is known."""
+    d, f = rows.evidence.value.shape[1], rows.X.shape[1]
+    return Rows(Evidence.of_values(np.full((1, d), np.nan)), np.full((1, f), np.nan), np.zeros((1, f), bool))

@@ -1,0 +1,1 @@
+"""Shapley values of games whose coalitions are known columns."""
