@@ -22,6 +22,7 @@ _HOME = {
     "AllOf": "table.conditions",
     "AnyOf": "table.conditions",
     "ColumnDistance": "face.information",
+    "Counterfactuals": "explain.counterfactual.result",
     "Estimate": "face.information",
     "ExpectedPredictor": "face.expected",
     "Fidelity": "evaluation.result",
@@ -56,6 +57,7 @@ _HOME = {
 if TYPE_CHECKING:
     from .evaluation.fidelity import fidelity
     from .evaluation.result import Fidelity
+    from .explain.counterfactual.result import Counterfactuals
     from .face.expected import ExpectedPredictor
     from .face.fit_report import FitReport
     from .face.information import ColumnDistance, Estimate
@@ -84,6 +86,7 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "ColumnDistance",
+    "Counterfactuals",
     "Estimate",
     "ExpectedPredictor",
     "Fidelity",

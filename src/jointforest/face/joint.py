@@ -10,6 +10,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from ..explain.counterfactual.counterfactual import counterfactual
+from ..explain.counterfactual.result import Counterfactuals
 from ..explain.explanation import Explanation
 from ..explain.reverse import reverse
 from ..explain.tree_text import tree_text
@@ -770,6 +772,70 @@ class Joint:
         ('island', True)
         """
         return compare(self.model, _model_of(other), columns, n_jobs)
+
+    def counterfactual(
+        self,
+        row: Any,
+        model_or_target: Any,
+        wanted: Any,
+        fixed: Sequence[str] = (),
+        n: int = 5,
+        *,
+        unlikely: float = 5.0,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+    ) -> Counterfactuals:
+        """What would have to be different: plausible rows, few changes from a row, with another outcome predicted.
+
+        Parameters
+        ----------
+        row : frame of one row, dict of cells by column, or pandas Series
+            Missing cells stay missing: they are marginalised, and not counted.
+        model_or_target : str, fitted model, or function
+            The name of a column, whose outcome the joint predicts from the row's other cells; a model with ``predict``
+            (and ``predict_proba``, if it has ``classes_``), such as of scikit-learn, or an `ExpectedPredictor`, which
+            knows what to do of missing cells; or a function of a frame that gives a prediction a row.
+        wanted : level, class, list of these, or `between`
+            The outcome: a level that no other exceeds, levels or an interval that are more probable than not; of a
+            model its class, or an interval of its predictions.
+        fixed : sequence of str
+            Columns that must not change. Others that a model does not look at change where its columns need them to.
+        n : int
+            Rows wanted.
+        unlikely : float
+            Rows are at least as dense as all but so many percent of the rows that have the fixed cells and the wanted
+            outcome, or else as the row itself; 0: any that are not impossible.
+        random_state : None, int, Generator or RandomState
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        Counterfactuals
+            Fewest changes first, then the nearest, then the most probable: ``rows`` with ``validity``, ``changed``,
+            ``distance`` and ``log_density``; without rows if none were found.
+
+        Raises
+        ------
+        ValueError
+            If the outcome is impossible, or the row's already; if no cell may change; unknown columns, levels, classes.
+        TypeError
+            If this is neither a column nor a model.
+
+        Notes
+        -----
+        How, and what is certain: ``docs/counterfactual.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins).joint_
+        >>> found = joint.counterfactual(penguins.iloc[[0]], "species", "Gentoo", fixed=["sex"], n=3, random_state=0)
+        >>> found.rows["species"].tolist(), len(found.changed[0]) <= 3
+        (['Gentoo', 'Gentoo', 'Gentoo'], True)
+        """
+        return counterfactual(self.model, row, model_or_target, wanted, fixed, n, unlikely, random_state, n_jobs)
 
     # -- frames out
 

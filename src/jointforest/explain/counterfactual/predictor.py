@@ -1,0 +1,133 @@
+"""A trained model, or a function that predicts, as an outcome."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...table.conditions import AllOf, AnyOf, Interval, Not, PerRow, normal
+from ...table.evidence import Evidence
+from ...table.frames import decode
+from ...table.schema import Schema, near
+from .outcome import Judged
+
+
+class ModelOutcome:
+    """Predictions of a model: a class, or a number in an interval.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the joint.
+    model : object with ``predict``, or a function of a frame
+        One with ``classes_`` and ``predict_proba`` is asked for probabilities; the most probable class is predicted.
+    wanted : class, list of classes, or Interval
+    """
+
+    target = None
+
+    def __init__(self, schema: Schema, model: Any, wanted: Any) -> None:
+        self._schema, self._model = schema, model
+        self._numbers = _features(schema, model)
+        self.looks_at = np.isin(np.arange(len(schema.columns)), self._numbers)
+        self.has_probability = hasattr(model, "classes_") and hasattr(model, "predict_proba")
+        self._wanted = _wanted(wanted)
+        if self.has_probability:
+            if isinstance(self._wanted, Interval):
+                hint = "for an interval of its probabilities give a function: lambda X: model.predict_proba(X)[:, 1]"
+                raise ValueError(f"wanted: the model predicts classes, got {self._wanted!r}; {hint}")
+            known = np.asarray(model.classes_).tolist()
+            strange = [label for label in self._wanted if label not in known]
+            if strange:
+                raise ValueError(f"wanted: {strange[0]!r} is none of the model's classes; {near(strange[0], known)}")
+            self._is_wanted = np.array([label in self._wanted for label in known])
+        self.text = f"prediction {_in_words(self._wanted)}"
+
+    def judge(self, X: np.ndarray) -> Judged:
+        if self.has_probability:
+            each = self._asked(self._model.predict_proba, X, 2)
+            return Judged(self._is_wanted[each.argmax(axis=1)], each[:, self._is_wanted].sum(axis=1))
+        got = self._predicted(X)
+        if not isinstance(self._wanted, Interval):
+            valid = np.array([label in self._wanted for label in got.tolist()], dtype=bool)
+            return Judged(valid, valid.astype(np.float64))
+        try:
+            y = got.astype(np.float64)
+        except ValueError:
+            raise ValueError(
+                f"wanted: {self._wanted!r} is an interval, but the model predicts {got[0]!r}; give a class"
+            ) from None
+        lo = -np.inf if self._wanted.lo is None else float(self._wanted.lo)
+        hi = np.inf if self._wanted.hi is None else float(self._wanted.hi)
+        above = y >= lo if self._wanted.closed in ("both", "left") else y > lo
+        below = y <= hi if self._wanted.closed in ("both", "right") else y < hi
+        return Judged(above & below, -np.maximum(np.maximum(lo - y, y - hi), 0.0))
+
+    def shown(self, X: np.ndarray) -> np.ndarray:
+        if not self.has_probability:
+            return self._predicted(X)
+        return np.asarray(self._model.classes_)[self._asked(self._model.predict_proba, X, 2).argmax(axis=1)]
+
+    def given(self, evidence: Evidence) -> Evidence:
+        return evidence
+
+    def filled(self, X: np.ndarray) -> np.ndarray:
+        return X
+
+    def _predicted(self, X: np.ndarray) -> np.ndarray:
+        return self._asked(getattr(self._model, "predict", self._model), X, 1)
+
+    def _asked(self, function: Any, X: np.ndarray, ndim: int) -> np.ndarray:
+        """The model's answer on rows (n, d), as a frame of its features; its shape is checked."""
+        columns = tuple(self._schema.columns[j] for j in self._numbers)
+        whole = len(columns) == len(self._schema.columns)
+        schema = self._schema if whole else Schema(columns, self._schema.frame)
+        frame = decode(schema, np.ascontiguousarray(X[:, self._numbers]))
+        if getattr(self._model, "feature_names_in_", None) is None and hasattr(self._model, "n_features_in_"):
+            frame = np.asarray(frame)
+        got = np.asarray(function(frame))
+        if ndim == 1 and got.ndim == 2 and got.shape[1] == 1:
+            got = got[:, 0]
+        if got.ndim != ndim or len(got) != len(X):
+            raise ValueError(
+                f"the model: expected {'one prediction' if ndim == 1 else 'probabilities'} a row, of {len(X)} rows; "
+                f"got an array of shape {got.shape}"
+            )
+        return got
+
+
+def _features(schema: Schema, model: Any) -> list[int]:
+    """Numbers of the columns that the model is shown; all of them to functions, and to predictors with a joint."""
+    if not callable(model) and not hasattr(model, "predict"):
+        raise TypeError(
+            "model_or_target: expected the name of a column, a model with predict, or a function of a frame, "
+            f"got {type(model).__name__}"
+        )
+    names, every = getattr(model, "feature_names_in_", None), list(range(len(schema.columns)))
+    if names is not None and not hasattr(model, "joint"):
+        return [schema.index(name) for name in np.asarray(names).tolist()]
+    n = getattr(model, "n_features_in_", None)
+    return every if n is None or names is not None else every[: int(n)]
+
+
+def _wanted(wanted: Any) -> Interval | tuple[Any, ...]:
+    """An interval, or the classes that are wanted."""
+    wanted = normal(wanted)
+    if wanted is None:
+        raise ValueError("wanted: None says nothing; give a class, or an interval such as between(0.5, None)")
+    if isinstance(wanted, AllOf | Not | PerRow):
+        raise TypeError(f"wanted: of a model give a class, a list of classes or an interval, got {wanted!r}")
+    if isinstance(wanted, AnyOf):
+        if any(isinstance(one, Interval | AllOf | Not | AnyOf) for one in wanted.conditions):
+            raise TypeError(f"wanted: of a model give a class, a list of classes or one interval, got {wanted!r}")
+        return wanted.conditions
+    return wanted if isinstance(wanted, Interval) else (wanted,)
+
+
+def _in_words(wanted: Interval | tuple[Any, ...]) -> str:
+    if isinstance(wanted, tuple):
+        return " or ".join(map(repr, wanted))
+    lo = [f"{'at least' if wanted.closed in ('both', 'left') else 'more than'} {wanted.lo}"] * (wanted.lo is not None)
+    hi = [f"{'at most' if wanted.closed in ('both', 'right') else 'less than'} {wanted.hi}"] * (wanted.hi is not None)
+    return " and ".join(lo + hi)
