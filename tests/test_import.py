@@ -12,7 +12,7 @@ import pytest
 import jointforest as jf
 
 HEAVY = ["numba", "numpy", "scipy", "sklearn", "pandas", "polars", "pyarrow", "click", "safetensors", "matplotlib"]
-HEAVY += ["starlette", "uvicorn", "jinja2", "anywidget", "ipywidgets", "IPython"]
+HEAVY += ["starlette", "uvicorn", "jinja2", "anywidget", "ipywidgets", "IPython", "dask", "distributed"]
 
 
 def loaded(code: str) -> set[str]:

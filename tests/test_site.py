@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import jointforest
+import jointforest.dask
 import jointforest.plot
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +45,9 @@ def test_every_page_is_in_the_table_of_contents_once() -> None:
 
 def test_every_public_name_is_in_the_api() -> None:
     listed = set(re.findall(r"^   (\w+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE))
-    public = {*jointforest.__all__, *jointforest.plot.__all__, "load_penguins"} - {"datasets"}
+    public = {*jointforest.__all__, *jointforest.dask.__all__, *jointforest.plot.__all__, "load_penguins"} - {
+        "datasets"
+    }
     assert listed == public
 
 

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..face.joint import Joint
 from ..ground.checks import Allowed, Number, check_parameters
 from ..ground.threads import n_threads
-from ..io.batches import batches_of, known_rows
 from ..model.model import Model, of_forest
 from ..table.columns import Columns
 from ..table.frames import encode
@@ -22,6 +21,7 @@ from ..table.libraries import read
 from ..table.schema import Schema, kernel_columns
 from ..trees.ranks import snap
 from .batches.fill import Structure, fill
+from .batches.passes import fold_of
 from .batches.sample import take_sample
 from .checks import check_cells
 from .lost_pairs import lost_pairs, warn_lost_pairs
@@ -229,14 +229,14 @@ class TableLearner(TableScores, Learner):
         Joint(7 columns: species, island, bill_length_mm, bill_depth_mm, ...; 5 trees, ... leaves)
         """
         self._check()
-        batches, n_rows = batches_of(source), self._sampled_rows()
+        fold, n_rows = fold_of(source, self.n_jobs), self._sampled_rows()
         seed = self._draw_seed()
-        sample = take_sample(batches, self.kinds, n_rows, seed, known_rows(source))
+        sample = take_sample(fold, self.kinds, n_rows, seed)
         rows = Rows(sample.schema, kernel_columns(sample.schema), np.asfortranarray(sample.X))
         check_cells(rows.schema.names, rows.X)
         self._name_columns(rows.schema)
         structure = self._structure(rows, sample.n, seed)
-        model = of_forest(fill(batches, sample.n, structure, self.epsilon, self.n_jobs))
+        model = of_forest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
         self.joint_ = Joint(model)
         warn_lost_pairs(lost_pairs(model, rows.X, None, self.n_jobs), self.leaf != "chow_liu")
         return self

@@ -18,13 +18,13 @@ from ..hidden.learn.leaves import learn_trees
 from ..hidden.learn.tables import HEAP, Smoothing
 from ..hidden.part import HiddenPart
 from ..hidden.tree import HiddenTree
-from ..io.batches import batches_of, known_rows
 from ..model.model import of_part
 from ..table.scale.codes import codes_of
 from ..table.scale.learn import learn_scale
 from ..table.schema import Schema
 from .base import Learner, TableScores, read_table, weighed_rows
 from .batches.improve import improve
+from .batches.passes import fold_of
 from .batches.sample import MOST_ROWS, take_sample
 from .checks import check_cells
 
@@ -203,14 +203,14 @@ class HiddenTreeForest(TableScores, Learner):
         Joint(7 columns: species, island, bill_length_mm, bill_depth_mm, ...; 1 hidden tree of 8 states)
         """
         self._check()
-        batches = batches_of(source)
+        fold = fold_of(source, self.n_jobs)
         seed = self._draw_seed()
-        sample = take_sample(batches, self.kinds, MOST_ROWS, seed, known_rows(source))
+        sample = take_sample(fold, self.kinds, MOST_ROWS, seed)
         check_cells(sample.schema.names, sample.X)
         self._name_columns(sample.schema)
         first = self._learn(sample.schema, sample.X, None, seed)
         if sample.n > len(sample.X):
-            first = improve(batches, sample.n, first, self.n_estimators, self.settings_.smoothing, self.n_jobs)
+            first = improve(fold, sample.n, first, self.n_estimators, self.settings_.smoothing)
         self.joint_ = Joint(of_part(HiddenPart(first)))
         return self
 

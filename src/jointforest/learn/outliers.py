@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..face.joint import Joint
 from ..ground.checks import Allowed, Number
 from ..ground.warnings import LostPairsWarning
-from ..io.batches import batches_of, known_rows
 from ..queries.posterior.density import log_density
 from ..queries.rows.attribution import attribution
 from ..table.frames import decode, encode
@@ -23,6 +22,7 @@ from ..table.infer.infer_schema import infer_schema
 from ..table.schema import Schema
 from .adversarial.adversarial import AdversarialForest
 from .base import Learner, row_weights
+from .batches.passes import fold_of
 from .batches.sample import MOST_ROWS, take_sample
 from .features import feature_schema, read_features
 from .rows import take_rows
@@ -96,7 +96,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ForestOutlierDetector:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the joint distribution, and where the scores of training rows end.
 
         Parameters
@@ -118,6 +118,10 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             If a parameter is out of its range, or the table cannot be used (each message names the column).
         """
         self._check()
+        return self._learn(X, y, sample_weight)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """`fit`, parameters checked."""
         X = _read(X)
         if sample_weight is not None:
             weight = row_weights(sample_weight, len(X))
@@ -141,7 +145,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             self._fence(_held_out_scores(learner, X, y, sample_weight, self.n_jobs, self.random_state))
         return self
 
-    def fit_batches(self, source: Any) -> ForestOutlierDetector:
+    def fit_batches(self, source: Any) -> Self:
         """Learn from a table larger than memory; see ``docs/large.md``.
 
         Of a table that fits into the learner's sample it learns as `fit` does. Else ``training_scores_`` are those of
@@ -174,12 +178,11 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         other = self.estimator
         if other is not None and (is_classifier(other) or is_regressor(other) or not hasattr(other, "fit_batches")):
             raise ValueError(f"{type(other).__name__} does not learn whole tables in batches; give another, or use fit")
-        batches = batches_of(source)
         seed = self._draw_seed()
         most = getattr(other, "max_samples", None)
-        sample = take_sample(batches, None, most if isinstance(most, int) else MOST_ROWS, seed, known_rows(source))
+        sample = take_sample(fold_of(source, self.n_jobs), None, most if isinstance(most, int) else MOST_ROWS, seed)
         if sample.n == len(sample.X):
-            return self.fit(decode(sample.schema, sample.X))
+            return self._learn(decode(sample.schema, sample.X), None, None)
         default = _histogram_forest(sample.schema, self.n_jobs, self.random_state)
         learner = default if self.estimator is None else clone(self.estimator)
         with warnings.catch_warnings():

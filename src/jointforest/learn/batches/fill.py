@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...forest.forest import Forest
-from ...ground.progress import bar
 from ...ground.threads import map_ordered
-from ...io.batches import Batches
 from ...leaves.fit.fit import Settings
-from ...leaves.fit.marks import marks_of, values_of_marks
+from ...leaves.fit.marks import Marks, marks_of, no_counts, values_of_marks
 from ...leaves.fit.prepare import Table, codes_of, marginals
 from ...leaves.fit.quantile import quantile_circuits
-from ...leaves.fit.running import Running, add_rows, leaf_sums_of, no_rows, one_leaf
+from ...leaves.fit.running import Running, add_rows, add_sums, leaf_sums_of, no_rows, one_leaf
 from ...leaves.fit.values import values_of_rows
 from ...table.columns import Columns
 from ...table.infer.keys import row_keys
 from ...table.schema import Schema
 from ...trees.adopt.adopt import with_weights
 from ...trees.boxes import tree_boxes
+from ...trees.nodes import Trees
 from ...trees.route_kernels import route_by_key
 from ..arrival import Arrival, first_leaves, rows_in_leaves
 from ..densities import FittedTree, as_forest, columns_of, fit_leaves, quantile_leaves
+from .passes import Fold, Pass
 from .rows import cells_of, check_number
 
 
@@ -57,32 +58,68 @@ class Structure(NamedTuple):
     target: Settings | None = None
 
 
-def empty(structure: Structure) -> list[Running]:
-    """Sums of no rows, one for each tree."""
+class Route(NamedTuple):
+    """What a batch of rows needs to be counted in leaves: a structure without its rows.
+
+    Attributes
+    ----------
+    schema : Schema
+    columns : Columns
+    trees : Trees
+    centre, spread : float64 arrays (p,)
+        Scale of the sums: see `prepare.Table`.
+    marks : list of dicts of slot to Marks
+        Of each tree: where rows of quantile leaves are counted.
+    seed : int
+        Of the keys of rows.
+    """
+
+    schema: Schema
+    columns: Columns
+    trees: Trees
+    centre: np.ndarray
+    spread: np.ndarray
+    marks: list[dict[int, Marks]]
+    seed: int
+
+
+def route_of(structure: Structure) -> Route:
+    """What batches need of a structure."""
     arrival, table = structure.arrival, structure.cells
     first = first_leaves(arrival.trees)
     slots = columns_of(structure.columns, _modelled(structure))
 
-    def one(t: int) -> Running:
+    def marks(t: int) -> dict[int, Marks]:
         rows, start = rows_in_leaves(arrival, first, t)
-        marks = {
+        return {
             slot: marks_of(values_of_rows(table.values[j], table.codes[j], rows, start, arrival.weight[t]))
             for slot, j in slots
         }
-        return no_rows(structure.columns, int(first[t + 1] - first[t]), table.centre, table.spread, marks)
 
-    return [one(t) for t in range(len(first) - 1)]
+    of_trees = [marks(t) for t in range(len(first) - 1)]
+    return Route(
+        structure.schema, structure.columns, arrival.trees, table.centre, table.spread, of_trees, structure.seed
+    )
 
 
-def add_batch(sums: list[Running], structure: Structure, batch: Any, n_jobs: int | None) -> int:
-    """Add the rows of a batch to the sums; how many they are."""
-    columns, trees = structure.columns, structure.arrival.trees
-    reader, X = cells_of(structure.schema, batch)
+def empty(route: Route) -> list[Running]:
+    """Sums of no rows, one for each tree."""
+    sizes = np.diff(first_leaves(route.trees)).tolist()
+    blank = [{slot: no_counts(marks) for slot, marks in of.items()} for of in route.marks]
+    return [
+        no_rows(route.columns, n, route.centre, route.spread, marks) for n, marks in zip(sizes, blank, strict=True)
+    ]
+
+
+def add_batch(route: Route, sums: list[Running], batch: Any, n_jobs: int | None) -> list[Running]:
+    """Add the rows of a batch to the sums."""
+    columns, trees = route.columns, route.trees
+    reader, X = cells_of(route.schema, batch)
     values = np.ascontiguousarray(X.T)
     codes, first = codes_of(columns, values), first_leaves(trees)
     keys = np.zeros(len(X), np.uint64)
     if np.isnan(X).any():
-        keys = row_keys(((name, reader.cells(name)) for name in reader.names), reader.n, structure.seed)
+        keys = row_keys(((name, reader.cells(name)) for name in reader.names), reader.n, route.seed)
 
     def one(t: int) -> None:
         leaf_of = np.empty(len(X), np.int32)
@@ -90,7 +127,14 @@ def add_batch(sums: list[Running], structure: Structure, batch: Any, n_jobs: int
         add_rows(sums[t], columns, values, codes, leaf_of)
 
     list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs))
-    return len(X)
+    return sums
+
+
+def merge(sums: list[Running], other: list[Running]) -> list[Running]:
+    """Add the sums over other rows to the sums."""
+    for mine, its in zip(sums, other, strict=True):
+        add_sums(mine, its)
+    return sums
 
 
 def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: int | None) -> Forest:
@@ -122,19 +166,15 @@ def _modelled(structure: Structure) -> np.ndarray:
     return quantile_leaves(structure.columns, structure.settings, structure.quantile, has_target)
 
 
-def fill(batches: Batches, n: int, structure: Structure, epsilon: float, n_jobs: int | None) -> Forest:
-    """The forest of a table of n rows in batches.
+def fill(fold: Fold, n: int, structure: Structure, epsilon: float, n_jobs: int | None) -> Forest:
+    """The forest of a table of n rows, by a pass over it.
 
     Raises
     ------
     ValueError
         If the batches have other rows than they had before.
     """
-    sums = empty(structure)
-    found = 0
-    with bar(n, "rows counted") as step:
-        for batch in batches():
-            found += add_batch(sums, structure, batch, n_jobs)
-            step(len(batch))
-    check_number(n, found)
+    route = route_of(structure)
+    sums = fold(Pass(partial(empty, route), partial(add_batch, route), merge, "rows counted"), n)
+    check_number(n, int(sums[0].size.sum()))
     return finish(structure, sums, epsilon, n_jobs)

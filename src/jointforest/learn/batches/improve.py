@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from ...ground.progress import bar
 from ...ground.threads import one_blas_thread, workers
 from ...hidden.hidden_trees import HiddenTrees
 from ...hidden.learn.tables import Smoothing
-from ...hidden.learn.totals import add_rows, improved, no_rows
-from ...io.batches import Batches
+from ...hidden.learn.totals import Totals, add_rows, add_totals, improved, no_rows
 from ...table.scale.codes import codes_of
+from .passes import Fold, Pass
 from .rows import cells_of, check_number
 
 
-def improve(
-    batches: Batches, n: int, first: HiddenTrees, n_members: int, smoothing: Smoothing, n_jobs: int | None
-) -> HiddenTrees:
+class Expected(NamedTuple):
+    """Expected counts over so many rows."""
+
+    totals: Totals
+    n: int
+
+
+def empty(hidden: HiddenTrees) -> Expected:
+    """Expected counts over no rows."""
+    return Expected(no_rows(hidden), 0)
+
+
+def add_batch(hidden: HiddenTrees, member: np.ndarray, found: Expected, batch: Any, n_jobs: int | None) -> Expected:
+    """Add the rows of a batch; trees of one of the members, int64 (T,), share each row out."""
+    X = cells_of(hidden.schema, batch).X
+    codes = np.column_stack([codes_of(scale, X[:, j])[0] for j, scale in enumerate(hidden.scales)])
+    with one_blas_thread(), workers(n_jobs) as run:
+        add_rows(found.totals, hidden, member, codes, run)
+    return Expected(found.totals, found.n + len(X))
+
+
+def merge(found: Expected, other: Expected) -> Expected:
+    """Add the counts over other rows."""
+    add_totals(found.totals, other.totals)
+    return Expected(found.totals, found.n + other.n)
+
+
+def improve(fold: Fold, n: int, first: HiddenTrees, n_members: int, smoothing: Smoothing) -> HiddenTrees:
     """The trees with the tables of all rows of a table of n; they are those of ``n_members``, one after the other.
 
     Raises
@@ -27,14 +54,7 @@ def improve(
     # every member's trees weigh one in all
     before = np.concatenate([[0.0], np.cumsum(np.exp(first.log_weight))[:-1]])
     member = np.minimum(np.floor(before * n_members + 1e-9), n_members - 1).astype(np.int64)
-    totals, found = no_rows(first), 0
-    with one_blas_thread(), workers(n_jobs) as run, bar(n, "rows counted") as step:
-        for batch in batches():
-            X = cells_of(first.schema, batch).X
-            codes = np.column_stack([codes_of(scale, X[:, j])[0] for j, scale in enumerate(first.scales)])
-            add_rows(totals, first, member, codes, run)
-            found += len(X)
-            step(len(X))
-    check_number(n, found)
+    found = fold(Pass(partial(empty, first), partial(add_batch, first, member), merge, "rows counted"), n)
+    check_number(n, found.n)
     is_ordered = np.array([not column.is_categorical for column in first.schema.columns])
-    return improved(first, member, totals, is_ordered, smoothing)
+    return improved(first, member, found.totals, is_ordered, smoothing)

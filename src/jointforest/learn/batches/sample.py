@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ground.progress import bar
-from ...io.batches import Batches
 from ...table.cells import FrameReader
 from ...table.frames import encode_cells
 from ...table.infer.count import Wanted, add_counts, count
@@ -29,6 +28,7 @@ from ...table.infer.sample import (
 from ...table.libraries import read
 from ...table.schema import Schema, kernel_columns
 from ...trees.ranks import snap
+from .passes import Fold, Pass
 
 MOST_ROWS = 200_000
 """Rows of the sample where the learner has no say in it."""
@@ -93,25 +93,42 @@ def merge_counted(a: Counted, b: Counted) -> Counted:
     return Counted(add_counts(a.values, b.values), merge_common(a.rows, b.rows))
 
 
-def take_sample(
-    batches: Batches, kinds: Mapping[str, str] | None, n_rows: int, seed: int, total: int | None = None
-) -> Sample:
-    """The schema of a table, and at most so many rows of it, in one or two passes; it has ``total`` rows, if known.
+def take_sample(fold: Fold, kinds: Mapping[str, str] | None, n_rows: int, seed: int) -> Sample:
+    """The schema of a table, and at most so many rows of it, in one or two passes.
 
     Raises
     ------
     ValueError
         If there is no row, or the table cannot be used (each message names the column).
     """
-    seen = fold(batches, lambda batch: see(batch, seed, n_rows), lambda a, b: merge_seen(a, b, n_rows), total)
+    look_at, merge = partial(see, seed=seed, n_rows=n_rows), partial(merge_seen, n_rows=n_rows)
+    seen = fold(_pass(look_at, merge), None)
     if seen is None:
         raise ValueError("the source gave no batch of rows; at least one row is needed")
     kinds = check_kinds(seen.look.names, kinds)
     wanted, keys = to_count(seen.look, kinds), common_keys(seen.rows, size_of(n_rows))
     counted = None
     if wanted or len(keys):
-        counted = fold(batches, lambda batch: count_again(batch, wanted, keys, seed), merge_counted, seen.look.n)
+        again = partial(count_again, wanted=wanted, keys=keys, seed=seed)
+        counted = fold(_pass(again, merge_counted), seen.look.n)
     return sample_of(seen, counted, kinds, n_rows, seed)
+
+
+def _pass(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any]) -> Pass:
+    """A pass that looks at each batch, and merges what it finds; None if there is no batch."""
+    return Pass(_nothing, partial(_add, look_at, merge), partial(_merge, merge), "rows seen")
+
+
+def _nothing() -> None:
+    return None
+
+
+def _add(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], found: Any, batch: Any, _: int | None) -> Any:
+    return _merge(merge, found, look_at(batch))
+
+
+def _merge(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    return b if a is None else a if b is None else merge(a, b)
 
 
 def sample_of(seen: Seen, counted: Counted | None, kinds: Mapping[str, str], n_rows: int, seed: int) -> Sample:
@@ -126,14 +143,3 @@ def sample_of(seen: Seen, counted: Counted | None, kinds: Mapping[str, str], n_r
     at = (np.arange(n_rows) + np.random.default_rng([seed, 5]).random()) * (weight.sum() / n_rows)
     drawn = np.minimum(np.searchsorted(np.cumsum(weight), at, side="right"), len(weight) - 1)
     return Sample(schema, n, X[drawn])
-
-
-def fold(batches: Batches, look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], total: int | None) -> Any:
-    """What is seen of all batches, merged one after the other; None if there are none."""
-    found = None
-    with bar(total or 0, "rows seen") as step:
-        for batch in batches():
-            seen = look_at(batch)
-            found = seen if found is None else merge(found, seen)
-            step(len(batch))
-    return found

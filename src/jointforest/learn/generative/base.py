@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ...face.joint import Joint
 from ...forest.forest import Forest
 from ...ground.checks import Allowed, Number
-from ...io.batches import batches_of, known_rows
 from ...leaves.circuits.learnspn import SpnSettings, class_circuits, learn_circuits
 from ...leaves.fit.fit import LIKE_UNIFORM, Settings
 from ...model.model import of_forest, of_part
@@ -23,6 +22,7 @@ from ...trees.grow.criterion_kernels import ENTROPY, GINI
 from ..arrival import Arrival
 from ..base import FOREST, LEAVES, Learner
 from ..batches.fill import Structure, fill
+from ..batches.passes import fold_of
 from ..batches.sample import MOST_ROWS, take_sample
 from ..checks import count_features, warn_leaf_size
 from ..chow_liu import LEAF_NODES, chow_liu_part
@@ -194,10 +194,10 @@ class GenerativeForest(Learner):
                 "leaf='spn' and 'chow_liu', target_in_leaf='full' and class_weight need all rows at once, and "
                 "fit_batches has a sample of them; leave these at their defaults"
             )
-        batches, seed = batches_of(source), self._draw_seed()
+        fold, seed = fold_of(source, self.n_jobs), self._draw_seed()
         kinds = dict(self.kinds or {})
         kinds.setdefault(target, self._target_kind)
-        sample = take_sample(batches, kinds, MOST_ROWS, seed, known_rows(source))
+        sample = take_sample(fold, kinds, MOST_ROWS, seed)
         training = sampled_training(sample, target, self._target_kind)
         self._name_features(training)
         _, arrival = self._grow(training, np.ones(len(training.X)), seed)
@@ -205,7 +205,7 @@ class GenerativeForest(Learner):
         def filled(settings: Settings, of_target: Settings, quantile: np.ndarray | None) -> Forest:
             table = training.schema, training.columns, training.table
             structure = Structure(*table, arrival, settings, quantile, seed, of_target)
-            return fill(batches, sample.n, structure, self.epsilon, self.n_jobs)
+            return fill(fold, sample.n, structure, self.epsilon, self.n_jobs)
 
         return self._learn(training, arrival, seed, filled)
 

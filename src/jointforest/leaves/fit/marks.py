@@ -48,6 +48,11 @@ def marks_of(values: LeafValues) -> Marks:
     return Marks(x, start, np.zeros(len(x), np.int64), np.zeros(len(x) + n_leaves, np.int64))
 
 
+def no_counts(marks: Marks) -> Marks:
+    """The same marks, nothing counted."""
+    return marks._replace(at=np.zeros_like(marks.at), above=np.zeros_like(marks.above))
+
+
 def add_values(marks: Marks, x: np.ndarray, atom: np.ndarray, leaf_of: np.ndarray) -> None:
     """Count the cells ``x`` (n,) that lie on no ``atom`` (n,; -1), of rows in leaves, int32 (n,)."""
     count_at(x, atom, leaf_of, *marks)

@@ -58,7 +58,14 @@ def sample_blocks(
 ) -> Iterator[np.ndarray]:
     """The draws of `sample`, `BLOCK` draws of each row at a time: arrays (n * k, d)."""
     for block, (first, stop) in enumerate(chunks(m, BLOCK)):
-        yield _draw(model, evidence, stop - first, _seed_of_block(seed, block), missing, n_jobs)
+        yield sample_block(model, evidence, stop - first, seed, block, missing, n_jobs)
+
+
+def sample_block(
+    model: Model, evidence: Evidence, m: int, seed: int, block: int, missing: bool = False, n_jobs: int | None = -1
+) -> np.ndarray:
+    """The first m draws of each row of evidence in one block of those of `sample`, from 0 on: an array (n * m, d)."""
+    return _draw(model, evidence, m, _seed_of_block(seed, block), missing, n_jobs)
 
 
 def _seed_of_block(seed: int, block: int) -> int:
