@@ -106,9 +106,7 @@ def empty(route: Route) -> list[Running]:
     """Sums of no rows, one for each tree."""
     sizes = np.diff(first_leaves(route.trees)).tolist()
     blank = [{slot: no_counts(marks) for slot, marks in of.items()} for of in route.marks]
-    return [
-        no_rows(route.columns, n, route.centre, route.spread, marks) for n, marks in zip(sizes, blank, strict=True)
-    ]
+    return [no_rows(route.columns, n, route.centre, route.spread, marks) for n, marks in zip(sizes, blank, strict=True)]
 
 
 def add_batch(route: Route, sums: list[Running], batch: Any, n_jobs: int | None) -> list[Running]:
