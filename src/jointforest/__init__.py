@@ -33,12 +33,15 @@ _HOME = {
     "HiddenTreeForest": "learn.hidden_tree_forest",
     "Interval": "table.conditions",
     "Joint": "face.joint",
+    "JointAugmenter": "learn.augmenter",
+    "JointImputer": "learn.imputer",
     "JointTree": "learn.joint_tree",
     "LostPairsWarning": "ground.warnings",
     "Marginal": "face.marginal",
     "Missing": "table.missing",
     "Not": "table.conditions",
     "PerRow": "table.conditions",
+    "Pooled": "evaluation.pool",
     "Posterior": "face.posterior",
     "QuerySyntaxError": "language.errors",
     "ShapleyValues": "face.shapley_values",
@@ -52,10 +55,12 @@ _HOME = {
     "load": "face.load",
     "mix": "face.mix",
     "shapley": "face.shapley",
+    "pool": "evaluation.pool",
 }
 
 if TYPE_CHECKING:
     from .evaluation.fidelity import fidelity
+    from .evaluation.pool import Pooled, pool
     from .evaluation.result import Fidelity
     from .explain.counterfactual.result import Counterfactuals
     from .face.expected import ExpectedPredictor
@@ -71,10 +76,12 @@ if TYPE_CHECKING:
     from .ground.warnings import LostPairsWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
     from .language.errors import QuerySyntaxError
     from .learn.adversarial.adversarial import AdversarialForest
+    from .learn.augmenter import JointAugmenter
     from .learn.fit import fit
     from .learn.generative.classifier import GenerativeForestClassifier
     from .learn.generative.regressor import GenerativeForestRegressor
     from .learn.hidden_tree_forest import HiddenTreeForest
+    from .learn.imputer import JointImputer
     from .learn.joint_tree import JointTree
     from .learn.outliers import ForestOutlierDetector
     from .table.conditions import AllOf, AnyOf, Interval, Not, PerRow, between
@@ -97,12 +104,15 @@ __all__ = [
     "HiddenTreeForest",
     "Interval",
     "Joint",
+    "JointAugmenter",
+    "JointImputer",
     "JointTree",
     "LostPairsWarning",
     "Marginal",
     "Missing",
     "Not",
     "PerRow",
+    "Pooled",
     "Posterior",
     "QuerySyntaxError",
     "ShapleyValues",
@@ -116,6 +126,7 @@ __all__ = [
     "likely",
     "load",
     "mix",
+    "pool",
     "shapley",
 ]
 

@@ -72,7 +72,7 @@ def read_training(
     features = infer_schema(X, {k: v for k, v in kinds.items() if k != name})
     if kind == "categorical":
         _check_labels(cells)
-    frame = _column_like(X, name, cells)
+    frame = column_like(X, name, cells)
     target = infer_schema(frame, {"x0" if isinstance(frame, np.ndarray) else name: kinds.get(name, kind)})
     column = replace(target.columns[0], name=name)
     _check_target(column, kind, cells)
@@ -158,7 +158,7 @@ def _check_target(column: Column, kind: str, cells: np.ndarray) -> None:
         )
 
 
-def _column_like(X: Any, name: str, cells: np.ndarray) -> Any:
+def column_like(X: Any, name: str, cells: np.ndarray) -> Any:
     """A frame of this one column, of the library of X."""
     if isinstance(X, np.ndarray):
         return cells[:, None]
