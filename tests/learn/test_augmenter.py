@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import jointforest as jf
 
-SMALL = jf.HiddenTreeForest(n_states=4, max_iter=2, random_state=0)
+SMALL = jf.HiddenTreeForest(n_states=4, max_iter=1, max_leaf_nodes=1, smoothing=1.0, random_state=0)
 
 
 def table(n: int = 300, seed: int = 0) -> tuple[pd.DataFrame, pd.Series]:
@@ -37,7 +37,7 @@ def small(**params: Any) -> jf.JointAugmenter:
 @pytest.mark.parametrize("strategy", ["auto", 5])
 def test_scikit_learn_checks(strategy: Any) -> None:
     """All pass; that of other array libraries runs only where scipy is told to."""
-    learner = jf.HiddenTreeForest(n_states=2, max_iter=1, n_jobs=1, random_state=0)
+    learner = jf.HiddenTreeForest(n_states=2, max_iter=1, max_leaf_nodes=1, smoothing=1.0, n_jobs=1, random_state=0)
     augmenter = jf.JointAugmenter(learner, sampling_strategy=strategy, n_jobs=1, random_state=0)
     done = check_estimator(augmenter, on_skip=None, on_fail="raise")
     assert sum(one["status"] == "passed" for one in done) > 25

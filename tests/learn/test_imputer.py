@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import jointforest as jf
 
-SMALL = jf.HiddenTreeForest(n_states=4, max_iter=2, random_state=0)
+SMALL = jf.HiddenTreeForest(n_states=4, max_iter=1, max_leaf_nodes=1, smoothing=1.0, random_state=0)
 
 
 def table(n: int = 300, seed: int = 0, missing: float = 0.15) -> pd.DataFrame:
@@ -49,7 +49,7 @@ def small(**params: Any) -> jf.JointImputer:
 @pytest.mark.parametrize("params", [{}, {"method": "sample", "m": 2, "proper": True, "add_indicator": True}])
 def test_scikit_learn_checks(params: dict[str, Any]) -> None:
     """All pass; that of other array libraries runs only where scipy is told to."""
-    learner = jf.HiddenTreeForest(n_states=2, max_iter=1, n_jobs=1, random_state=0)
+    learner = jf.HiddenTreeForest(n_states=2, max_iter=1, max_leaf_nodes=1, smoothing=1.0, n_jobs=1, random_state=0)
     imputer = jf.JointImputer(learner, n_jobs=1, random_state=0, **params)
     done = check_estimator(imputer, on_skip=None, on_fail="raise")
     assert sum(one["status"] == "passed" for one in done) > 35
