@@ -85,7 +85,8 @@ def test_strategies() -> None:
 def test_numbers_as_target() -> None:
     X, _ = table()
     y = X["k"].to_numpy() + np.random.default_rng(0).normal(size=300)
-    more, found = small(sampling_strategy=200).fit_resample(X, y)
+    learner = jf.HiddenTreeForest(n_states=16, smoothing=0.1, random_state=0)
+    more, found = jf.JointAugmenter(learner, sampling_strategy=200, random_state=0).fit_resample(X, y)
     assert found.dtype == np.float64 and len(found) == 500
     assert np.corrcoef(found[300:], more["k"][300:])[0, 1] > 0.7
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
