@@ -32,6 +32,7 @@ def test_everything_of_a_joint(whole: jf.Fidelity) -> None:
     assert drawn.marginals == whole.marginals and drawn.pairs == whole.pairs
     assert drawn.told_apart == whole.told_apart and drawn.told_apart_held_out == whole.told_apart_held_out
     assert drawn.copies == whole.copies
+    assert drawn.membership.advantage == whole.membership.advantage and drawn.membership.density_advantage is None
     new = jf.fidelity(NEW, REAL, only=["marginals", "pairs"], random_state=0)
     assert new.marginals == whole.marginals_held_out and new.pairs == whole.pairs_held_out
     assert drawn.held_out is None and drawn.coverage is None
@@ -55,10 +56,11 @@ def test_rows_that_were_remembered_are_told_from_held_out_ones_alone() -> None:
 
 
 def test_a_figure_alone_is_that_of_all(whole: jf.Fidelity) -> None:
-    for name in ("marginals", "pairs", "told_apart", "held_out", "coverage", "copies"):
+    figures = ("marginals", "pairs", "told_apart", "held_out", "coverage", "copies", "membership")
+    for name in figures:
         one = jf.fidelity(JOINT, REAL, NEW, only=[name], random_state=0, n_jobs=1)
         assert getattr(one, name) == getattr(whole, name)
-        others = {"marginals", "pairs", "told_apart", "held_out", "coverage", "copies"} - {name}
+        others = set(figures) - {name}
         assert all(getattr(one, other) is None for other in others)
         assert str(one)
 

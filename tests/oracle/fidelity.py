@@ -61,3 +61,20 @@ def gower(a: Sequence[Any], b: Sequence[Any], columns: Sequence[Sequence[Any]], 
             rank = [(sum(v < z for v in known) + 0.5 * sum(v == z for v in known)) / len(known) for z in (x, y)]
             total += abs(rank[0] - rank[1])
     return total / len(columns)
+
+
+def win(a: float, b: float) -> float:
+    """1 if a is greater, one half if they are equal."""
+    return 1.0 if a > b else 0.5 if a == b else 0.0
+
+
+def advantage(inside: Sequence[float], outside: Sequence[float]) -> tuple[float, float]:
+    """P(right) - P(wrong) over all pairs of scores, and DeLong's standard error, by loops."""
+    rows = [math.fsum(win(a, b) for b in outside) / len(outside) for a in inside]
+    columns = [math.fsum(win(a, b) for a in inside) / len(inside) for b in outside]
+    area = math.fsum(rows) / len(rows)
+
+    def spread(parts: list[float]) -> float:
+        return math.fsum((x - area) ** 2 for x in parts) / (len(parts) - 1) / len(parts)
+
+    return 2.0 * area - 1.0, 2.0 * math.sqrt(spread(rows) + spread(columns))

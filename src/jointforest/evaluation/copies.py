@@ -57,12 +57,12 @@ def _as_bytes(X: np.ndarray) -> list[bytes]:
 
 
 class Ranks:
-    """A table of n rows whose numbers are ranks, to find the row closest to another."""
+    """A table of n rows whose numbers are ranks, to find the row closest to another; or other ``rows`` ranked in it."""
 
-    def __init__(self, real: Cells) -> None:
+    def __init__(self, real: Cells, rows: Cells | None = None) -> None:
         self._real = real
         self._sorted = [np.sort(real.X[~np.isnan(real.X[:, j]), j]) for j in range(len(real.names))]
-        self._places = self._placed(real.X)
+        self._places = self._placed((real if rows is None else rows).X)
 
     def _placed(self, X: np.ndarray) -> np.ndarray:
         """Cells (m, d) as float32 (d, m): mid-ranks as shares of the table; codes as they are."""
@@ -78,7 +78,7 @@ class Ranks:
     def closest(self, X: np.ndarray) -> np.ndarray:
         """Distance of each row of X (m, d) to the closest row of the table, float64 (m,)."""
         asked, found = self._placed(X), np.empty(len(X))
-        for start, stop in chunks(len(X), max(1, 2_000_000 // len(self._real.X))):
+        for start, stop in chunks(len(X), max(1, 2_000_000 // self._places.shape[1])):
             total = np.zeros((stop - start, self._places.shape[1]), dtype=np.float32)
             for j, (a, b) in enumerate(zip(asked[:, start:stop], self._places, strict=True)):
                 if not self._real.is_numeric(j):

@@ -16,8 +16,9 @@ from ..table.schema import Schema
 from .cells import Cells, cells_of, read_cells, read_rows, some
 from .copies import copies
 from .figures import FIGURES
-from .held_out import coverage, held_out, numeric_columns
+from .held_out import coverage, held_out, log_densities, numeric_columns
 from .marginals import marginals
+from .membership import ASKED_ROWS, Membership, membership
 from .pairs import MOST_PAIRS, pairs
 from .result import Fidelity
 from .told_apart import FEWEST_ROWS, MOST_ROWS, ToldApart, told_apart
@@ -44,7 +45,8 @@ def fidelity(
         Rows of the same source that were not learned from. With it the score is also taken against rows that nobody
         has seen, copies have something to stand beside, and a joint is asked for log-density and intervals.
     only : sequence of str, optional
-        The figures wanted, of "marginals", "pairs", "told_apart", "held_out", "coverage", "copies". Default: all.
+        The figures wanted, of "marginals", "pairs", "told_apart", "held_out", "coverage", "copies",
+        "membership". Default: all.
     random_state : None, int, Generator or RandomState
         Draws rows, folds and samples; the same seed gives the same figures.
     n_jobs : int or None
@@ -88,6 +90,8 @@ def fidelity(
     schema = infer_schema(frame) if joint is None else joint.schema
     tables = _read(schema, joint_or_rows, frame, holdout, seed, n_jobs)
     found = _compared(tables, wanted, seed, n_jobs) | _asked(joint, tables, wanted, seed, n_jobs)
+    if "membership" in wanted and tables.new is not None:
+        found["membership"] = _membership(joint, tables, tables.new, seed, n_jobs)
     return Fidelity(
         of="rows" if joint is None else "joint",
         n_table=len(tables.real.X),
@@ -105,28 +109,30 @@ def _is_joint(given: Any) -> bool:
 
 
 class _Tables(NamedTuple):
-    """The table, the rows to be compared with it, and held-out rows, encoded too (X and unseen)."""
+    """The table, the rows to be compared with it, and held-out rows; these and the table encoded too (X and unseen)."""
 
     real: Cells
     rows: Cells
     new: Cells | None
     encoded: tuple[np.ndarray, np.ndarray] | None
+    encoded_real: tuple[np.ndarray, np.ndarray]
 
 
 def _read(schema: Schema, joint_or_rows: Any, frame: Any, holdout: Any, seed: int, n_jobs: int | None) -> _Tables:
     """All that was given, by the schema of the table; rows drawn if it was a joint."""
-    real = read_cells(schema, frame, "frame")
+    encoded_real = read_rows(schema, frame, "frame")
+    real = cells_of(schema, *encoded_real)
     rows = joint_or_rows
     if _is_joint(rows):
         rows = rows.sample(len(real.X), seed, missing=True, n_jobs=n_jobs)
     encoded = None if holdout is None else read_rows(schema, holdout, "holdout")
     new = None if encoded is None else cells_of(schema, *encoded)
-    return _Tables(real, read_cells(schema, rows, "rows"), new, encoded)
+    return _Tables(real, read_cells(schema, rows, "rows"), new, encoded, encoded_real)
 
 
 def _compared(tables: _Tables, wanted: set[str], seed: int, n_jobs: int | None) -> dict[str, Any]:
     """Figures of rows beside rows; each has random numbers of its own, so that it does not depend on the others."""
-    real, rows, new, _ = tables
+    real, rows, new, *_ = tables
     found: dict[str, Any] = {}
     if "marginals" in wanted:
         found["marginals"] = marginals(real, rows)
@@ -170,9 +176,20 @@ def _asked(joint: Any, tables: _Tables, wanted: set[str], seed: int, n_jobs: int
     return found
 
 
+def _membership(joint: Any, tables: _Tables, new: Cells, seed: int, n_jobs: int | None) -> Membership:
+    """Attacks on rows of the table and held-out rows, by density too where there is a joint."""
+    random, density = np.random.default_rng([seed, 6]), None
+    if joint is not None and tables.encoded is not None:
+        density = (
+            log_densities(joint.model, *tables.encoded_real, ASKED_ROWS, random, n_jobs),
+            log_densities(joint.model, *tables.encoded, ASKED_ROWS, random, n_jobs),
+        )
+    return membership(tables.real, tables.rows, new, density, np.random.default_rng([seed, 7]))
+
+
 def _notes(joint: Any, tables: _Tables, wanted: set[str]) -> list[str]:
     """What was left out or cut, and why."""
-    real, rows, new, _ = tables
+    real, rows, new, *_ = tables
     notes = []
     d = len(real.names)
     n_pairs = d * (d - 1) // 2
@@ -188,7 +205,7 @@ def _notes(joint: Any, tables: _Tables, wanted: set[str]) -> list[str]:
             notes.append(f"told apart from held-out rows: needs {FEWEST_ROWS} of them, there are {len(new.X)}")
         if fewest > MOST_ROWS:
             notes.append(f"told apart: {MOST_ROWS:,} rows of each, drawn by chance")
-    if new is None and wanted & {"held_out", "coverage", "copies", "told_apart"}:
+    if new is None and wanted & {"held_out", "coverage", "copies", "told_apart", "membership"}:
         notes.append("no held-out rows: nothing tells learning from remembering; give holdout=")
     elif joint is None and wanted & {"held_out", "coverage"}:
         notes.append("log-density and intervals: rows have none, give the joint")

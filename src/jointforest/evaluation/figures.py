@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from .copies import Copies
 from .held_out import Coverage, HeldOut
 from .marginals import Marginals
+from .membership import Membership
 from .pairs import Pairs
 from .told_apart import ToldApart
 
-FIGURES = ("marginals", "pairs", "told_apart", "held_out", "coverage", "copies")
+FIGURES = ("marginals", "pairs", "told_apart", "held_out", "coverage", "copies", "membership")
 """Their names, as `fidelity` takes them."""
 
 
@@ -34,3 +35,4 @@ class Figures:
     held_out: HeldOut | None = None
     coverage: Coverage | None = None
     copies: Copies | None = None
+    membership: Membership | None = None

@@ -73,6 +73,14 @@ def held_out(
     return HeldOut(float(found.mean()), float(alone), float(np.mean(found == -np.inf)), len(X))
 
 
+def log_densities(
+    model: Model, X: np.ndarray, unseen: np.ndarray, most: int, random: np.random.Generator, n_jobs: int | None
+) -> np.ndarray:
+    """Log-densities of at most ``most`` rows, drawn by chance, of X (n, d) and unseen (n, d)."""
+    rows = some(len(X), most, random)
+    return log_density(model, build(model.schema, X[rows], unseen[rows]), n_jobs)
+
+
 def _alone(
     model: Model, j: int, x: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
 ) -> float:

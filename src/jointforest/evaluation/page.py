@@ -98,7 +98,7 @@ def _pairs(f: Figures) -> list[tuple[str, str]]:
 
 
 def _held_out(f: Figures) -> list[Section]:
-    """Density, intervals and copies."""
+    """Density, intervals, copies and membership."""
     found: list[Section] = []
     if f.held_out is not None:
         h = f.held_out
@@ -116,7 +116,18 @@ def _held_out(f: Figures) -> list[Section]:
         for name, mine, theirs in zip(("median", "5 % quantile"), c.distance, new, strict=True):
             rows.append((f"distance to the closest row, {name}", f"{mine:.3f}" + _beside(theirs, "{:.3f}")))
         found.append(("Copies", rows))
+    if f.membership is not None:
+        m = f.membership
+        rows = [("advantage by distance to the closest synthetic row", _plus_minus(m.advantage, m.standard_error))]
+        if m.density_advantage is not None and m.density_error is not None:
+            rows.append(("advantage by density under the joint", _plus_minus(m.density_advantage, m.density_error)))
+        rows.append(("rows nearer to the table than to held-out rows", _plus_minus(m.nearer, m.nearer_error)))
+        found.append(("Guessing who was learned from (0 = chance, 1 = always; nearer: 0.5 = chance)", rows))
     return found
+
+
+def _plus_minus(value: float, error: float) -> str:
+    return f"{value:.3f} (standard error {error:.3f})"
 
 
 def _beside(value: float | None, form: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .copies import Copies
 from .figures import Figures
+from .membership import Membership
 from .page import html, text
 
 
@@ -41,6 +42,8 @@ class Fidelity(Figures):
         ``share`` of held-out cells in their 90 % intervals, by column.
     copies : Copies or None
         ``share`` of rows that are in the table, and the ``distance`` to the closest.
+    membership : Membership or None
+        ``advantage`` of an attack that guesses which rows were learned from; only with held-out rows.
 
     Examples
     --------
@@ -114,6 +117,8 @@ class Fidelity(Figures):
             found += [("coverage", column, None, share) for column, share in self.coverage.share.items()]
         if self.copies is not None:
             found += _of_copies(self.copies)
+        if self.membership is not None:
+            found += _of_membership(self.membership)
         return [(figure, a, b, value) for figure, a, b, value in found if value is not None]
 
 
@@ -124,3 +129,9 @@ def _of_copies(c: Copies) -> list[tuple[str, None, None, float | None]]:
     names = ["copies", "copies_held_out", "closest_median", "closest_5_percent"]
     names += ["closest_held_out_median", "closest_held_out_5_percent"]
     return [(name, None, None, value) for name, value in zip(names, values, strict=True)]
+
+
+def _of_membership(m: Membership) -> list[tuple[str, None, None, float | None]]:
+    """Rows of `Fidelity.to_frame` on membership."""
+    names = ("advantage", "standard_error", "density_advantage", "density_error", "nearer", "nearer_error")
+    return [(f"membership_{name}", None, None, getattr(m, name)) for name in names]
