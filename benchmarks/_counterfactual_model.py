@@ -1,4 +1,4 @@
-"""The classifier whose predictions are to change: the same in our environment and in DiCE's; it imports nothing else."""
+"""The classifier whose predictions are to change: the same in our environment and in DiCE's."""
 
 from __future__ import annotations
 

@@ -781,7 +781,7 @@ class Joint:
         fixed: Sequence[str] = (),
         n: int = 5,
         *,
-        unlikely: float = 5.0,
+        unlikely: float = 20.0,
         random_state: Any = None,
         n_jobs: int | None = -1,
     ) -> Counterfactuals:
