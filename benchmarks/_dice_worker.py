@@ -1,7 +1,7 @@
 """Runs inside DiCE's environment: counterfactuals of some rows by one method, and the class each row had.
 
 Arguments: Parquet files of the table learned from and of the rows, the target's name, the method, fixed columns joined
-by commas, how many a row, seed. Prints one JSON object on the last line: rows by number of the row asked about, seconds.
+by commas, how many a row, seed. Prints one JSON object on the last line: rows by number of the row asked of, seconds.
 """
 
 from __future__ import annotations
