@@ -225,7 +225,7 @@ def test_trained_models(kind: str) -> None:
         model, wanted = RandomForestClassifier(10, random_state=0).fit(WHOLE[names], WHOLE["species"]), "Gentoo"
     if kind == "expected":
         model, row = jf.ExpectedPredictor(model, joint), row.assign(bill_depth_mm=np.nan)
-    found = joint.counterfactual(row, model, wanted, fixed=["bill_length_mm"], random_state=0)
+    found = joint.counterfactual(row, model, wanted, fixed=["bill_length_mm"], unlikely=2, random_state=0)
     assert len(found) >= 1
     shown = model.predict(found.rows if kind == "expected" else found.rows[names])
     assert (shown == found.outcome).all()
