@@ -209,6 +209,22 @@ def test_values_under_hidden_trees_are_within_their_standard_errors() -> None:
     assert 0.7 < np.sqrt(np.mean(z**2)) < 1.25 and abs(z).max() < 5.0
 
 
+@pytest.mark.parametrize("output", ["raw", "prediction"])
+def test_completions_of_one_forest_are_within_their_standard_errors(output: str) -> None:
+    frame = rows(12, 0.2)
+    exact = jf.ExpectedPredictor(classifier(), forest(), tolerance=0).shap(frame, output=output)
+    z = []
+    for seed in range(6):
+        predictor = jf.ExpectedPredictor(classifier(), forest(), tolerance=0, n_draws=100, random_state=seed)
+        found = predictor.shap(frame, output=output, method="sample")
+        z.append((found.values - exact.values) / np.maximum(found.standard_error, 1e-12))
+        one = predictor.shap(frame.iloc[:1], output=output, method="sample")
+        assert one.values.shape == (1, 3)
+    noisy = exact.values != 0.0
+    z = np.array(z)[:, noisy]
+    assert 0.5 < np.sqrt(np.mean(z**2)) < 1.15 and abs(z).max() < 5.0  # strata: errors are stated rather too large
+
+
 def normal_case(p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Slopes, mean, covariance and rows (4, p) of correlated normals."""
     rng = np.random.default_rng(p)
@@ -362,6 +378,7 @@ def test_what_cannot_be_is_said() -> None:
         (dict(groups=[[]]), "a group has no columns"),
         (dict(groups="clusters"), "groups must be None, 'auto'"),
         (dict(output="log"), "output must be one of 'raw', 'prediction'"),
+        (dict(method="fast"), "method must be one of 'auto', 'exact', 'sample'"),
         (dict(n_coalitions=4), "n_coalitions must be None, or a whole number of at least 8, for 3 players, got 4"),
         (dict(interventional=True, background=1), "background must be a frame, or a whole number of at least 2"),
         (dict(interventional=True, background=frame.head(1)), "at least 2 rows, got 1"),

@@ -18,8 +18,9 @@ from ..queries.expectation.features import filled, match_features
 from ..queries.expectation.match import MatchedEnsemble, match_ensemble
 from ..queries.expectation.predictions import expected_answer, spread
 from ..queries.refit.refit import refit_values, row_weights, targets
+from ..queries.shapley.by_completions import by_completions
 from ..queries.shapley.conditional import conditional, known_cells
-from ..queries.shapley.game import Value, shapley_values
+from ..queries.shapley.game import Value, budget, shapley_values
 from ..queries.shapley.interventional import interventional as interventional_value
 from ..table.build_evidence import build
 from ..table.evidence import Evidence
@@ -394,6 +395,7 @@ class ExpectedPredictor:
         groups: Any = None,
         output: str = "raw",
         n_coalitions: int | None = None,
+        method: str = "auto",
         interventional: bool = False,
         background: Any = 100,
     ) -> ShapleyValues:
@@ -418,6 +420,10 @@ class ExpectedPredictor:
         n_coalitions : int, optional
             Most coalitions of a row. Default: all up to 12 players, else 512. All are exact; fewer are drawn, in pairs,
             by the weights of KernelSHAP.
+        method : {"auto", "exact", "sample"}
+            How v(S) is found. "exact": the expectation of `decision_function`, `predict_proba`. "sample": the mean over
+            ``n_draws`` completions, much faster for large joints and small S. "auto": "sample" where coalitions are
+            drawn, too. Joints that are not one forest have draws in any case (see `standard_error`).
         interventional : bool
             The usual marginal values: v(S) is the mean of f(x_S, rest) over rows of the background.
         background : int or frame
@@ -452,16 +458,19 @@ class ExpectedPredictor:
         True
         """
         check("output", output, ("raw", "prediction"))
+        check("method", method, ("auto", "exact", "sample"))
         features, schema, seed = self._features, self.joint.schema, seed_of(self.random_state)
         players = find_players(self.joint.model, features.column.tolist(), groups, n_coalitions, seed, self.n_jobs)
+        if method == "auto":
+            method = "exact" if 2 ** len(players.names) <= budget(len(players.names), n_coalitions) else "sample"
         rows = self._rows(X)
         known = known_cells(rows, features.column)
         if interventional:
             value = self._interventional(rows, output, background, seed)
             base = nothing(value, len(schema.names))
         else:
-            value = conditional(rows, features.column, self._expect_at(output, 1), seed)
-            many = conditional(_unknown(rows), features.column, self._expect_at(output, BASE_DRAWS), seed)
+            value = conditional(rows, features.column, self._expect_at(output, method, 1), seed)
+            many = conditional(_unknown(rows), features.column, self._expect_at(output, method, BASE_DRAWS), seed)
             base = nothing(many, len(schema.names))
         solved = shapley_values(value, base, players.of_columns(len(schema.names)), known, n_coalitions, seed)
         outputs = self._output_names(len(solved.base))
@@ -469,7 +478,7 @@ class ExpectedPredictor:
 
     # -- helpers
 
-    def _expect_at(self, output: str, times: int) -> Any:
+    def _expect_at(self, output: str, method: str, times: int) -> Any:
         """Expected answers of rows, and their standard errors, with so many times the usual draws."""
         m = times * self.n_draws
 
@@ -477,6 +486,9 @@ class ExpectedPredictor:
             if self._matched is None:
                 found = expected_by_draws(self._features, self.joint.model, rows, "auto", m, seed, self.n_jobs)
                 return (found.mean, found.mean_error) if output == "raw" else (found.answer, found.answer_error)
+            if method == "sample":
+                link = "identity" if output == "raw" else self._ensemble.link
+                return by_completions(self._matched, rows, m, seed, link, self.n_jobs)
             ready = self._ready(rows)
             if output == "prediction":
                 return expected_answer(ready, rows, "auto", m, seed, self.tolerance, self.n_jobs)

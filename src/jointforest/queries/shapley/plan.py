@@ -44,8 +44,8 @@ def least_coalitions(p: int) -> int:
 def make_plan(p: int, m: int, seed: int) -> Plan:
     """All coalitions if they are at most m, else about m of them, paired, by the weights of KernelSHAP.
 
-    Pairs of the smallest and largest coalitions, which weigh most, are all asked as long as m allows; the others are
-    drawn, sizes by their weight, players at random.
+    Pairs of the smallest and largest coalitions, which weigh most, are all asked as long as no fewer draws would be due
+    to them; the others are drawn, sizes by their weight, players at random.
 
     Parameters
     ----------
@@ -88,7 +88,8 @@ def _sampled(p: int, m: int, rng: np.random.Generator) -> Plan:
     n_pairs = np.array([math.comb(p, s) for s in sizes.tolist()]) * half
     left = (m - 2) // 2
     whole = 0
-    while n_pairs[whole] <= left - 4:  # at least four pairs stay to be drawn
+    # the pairs of a size are listed if as many draws would be due to them; those of one player always
+    while whole == 0 or left * mass[whole] / mass[whole:].sum() >= n_pairs[whole] <= left - 4:
         left -= int(n_pairs[whole])
         whole += 1
     listed = np.concatenate([_of_size(p, int(s)) for s in sizes[:whole]])
