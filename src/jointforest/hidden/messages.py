@@ -1,6 +1,7 @@
 """Messages up and down a hidden tree, for a batch of rows at once.
 
-Arrays of messages are scaled row by row to a greatest entry of 1; the logarithms of the scales are summed in float64.
+Arrays of messages upward are scaled row by row to a greatest entry of 1, and the logarithms of the scales are summed in
+float64; those downward to a sum of 1.
 Where evidence is impossible, the scale is -inf and the messages are arbitrary. None stands for all ones.
 """
 
@@ -88,14 +89,14 @@ def without_each(base: np.ndarray, messages: list[Message]) -> list[np.ndarray]:
     if len(messages) > _IN_FLOAT32 and base.dtype != np.float64:
         wide = [None if message is None else message.astype(np.float64) for message in messages]
         return [found.astype(base.dtype) for found in without_each(base.astype(np.float64), wide)]
-    before = [scaled(base)[0]]
+    before = [_by_sum(base)]
     for message in messages[:-1]:
-        before.append(before[-1] if message is None else scaled(before[-1] * message)[0])
+        before.append(before[-1] if message is None else _by_sum(before[-1] * message))
     after: Message = None
     for i in range(len(messages) - 1, 0, -1):
         after = times(after, messages[i])[0]
         if after is not None:
-            before[i - 1] = scaled(before[i - 1] * after)[0]
+            before[i - 1] = _by_sum(before[i - 1] * after)
     return before
 
 
@@ -116,6 +117,12 @@ def scaled(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         log_top = np.log(top[:, 0].astype(np.float64))
     one = np.ones((), x.dtype)
     return np.where(zero, one, x / np.where(zero, one, top)), log_top
+
+
+def _by_sum(x: np.ndarray) -> np.ndarray:
+    """Rows divided by their sums, which are found faster than greatest entries; rows of zeros become ones."""
+    total = (x @ np.ones(x.shape[1], x.dtype))[:, None]
+    return x / total if total.all() else scaled(x)[0]
 
 
 def _towards(x: np.ndarray, table: np.ndarray) -> np.ndarray:

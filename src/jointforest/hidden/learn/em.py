@@ -37,16 +37,17 @@ def expected_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | No
     ones = np.ones(n, tree.dtype) if weight is None else weight.astype(tree.dtype)
     transition, emission, blank = [], [], []
     for k, j in enumerate(tree.column.tolist()):
-        inside = upward.inside[k]
-        states = downward.outside[k] * inside
-        scale = (ones / states.sum(axis=1))[:, None]
-        transition.append(tree.transition[k] * ((downward.above[k] * scale).T @ inside))
-        K = tree.emission[k].shape[1]
-        cells = _sums(codes[:, j], K + 1, states * scale)
+        inside, outside = upward.inside[k], downward.outside[k]
+        H, K = tree.emission[k].shape
+        total = (outside * inside) @ np.ones(H, tree.dtype)  # a sum over rows of a matrix takes four times as long
+        inside = inside * (ones / total)[:, None]
+        above = downward.above[k] if k else np.ones((n, 1), tree.dtype)
+        transition.append(tree.transition[k] * (above.T @ inside))
+        cells = _sums(codes[:, j], K + 1, outside * inside)
         emission.append(np.ascontiguousarray(cells[:K].T))
         blank.append(cells[K])
-    total = upward.log_probability if weight is None else weight * upward.log_probability
-    return Counts(transition, emission, blank), float(total.sum())
+    found = upward.log_probability if weight is None else weight * upward.log_probability
+    return Counts(transition, emission, blank), float(found.sum())
 
 
 def _sums(code: np.ndarray, K: int, x: np.ndarray) -> np.ndarray:
