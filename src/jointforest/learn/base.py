@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..table.schema import Schema, kernel_columns
 from ..trees.ranks import snap
 from .batches.fill import Structure, fill
 from .batches.passes import fold_of
+from .batches.route import Sizes, leaf_sizes
 from .batches.sample import take_sample
 from .checks import check_cells
 from .lost_pairs import lost_pairs, warn_lost_pairs
@@ -192,7 +194,7 @@ class TableLearner(TableScores, Learner):
         return self
 
     def fit_batches(self, source: Any) -> Self:
-        """Learn from a table larger than memory, in two or three passes over batches of its rows.
+        """Learn from a table larger than memory, in two to four passes over batches of its rows.
 
         A sample of the rows, ``max_samples`` at most, makes schema and trees; all rows fill the leaves. What is learned
         does not depend on how the table is cut into batches, or on the order of its rows. See ``docs/large.md``.
@@ -235,7 +237,8 @@ class TableLearner(TableScores, Learner):
         rows = Rows(sample.schema, kernel_columns(sample.schema), np.asfortranarray(sample.X))
         check_cells(rows.schema.names, rows.X)
         self._name_columns(rows.schema)
-        structure = self._structure(rows, sample.n, seed)
+        sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed)
+        structure = self._structure(rows, sample.n, seed, sizes)
         model = of_forest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
         self.joint_ = Joint(model)
         warn_lost_pairs(lost_pairs(model, rows.X, None, self.n_jobs), self.leaf != "chow_liu")
@@ -245,7 +248,7 @@ class TableLearner(TableScores, Learner):
         """Most rows of a table in batches that make the trees; an error if the learner needs all rows at once."""
         raise NotImplementedError
 
-    def _structure(self, rows: Rows, n: int, seed: int) -> Structure:
+    def _structure(self, rows: Rows, n: int, seed: int, sizes: Sizes) -> Structure:
         """The trees of some rows of a table of n, and how their leaves are to be filled."""
         raise NotImplementedError
 

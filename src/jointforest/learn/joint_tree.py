@@ -21,6 +21,7 @@ from ..trees.ranks import rank
 from .arrival import Arrival, arrive
 from .base import FOREST, LEAVES, Rows, TableLearner
 from .batches.fill import Structure
+from .batches.route import Sizes
 from .batches.sample import MOST_ROWS
 from .checks import count_features, count_rows, warn_leaf_size
 from .chow_liu import chow_liu_part, coded
@@ -178,7 +179,7 @@ class JointTree(TableLearner):
             raise ValueError(f"leaf={self.leaf!r} needs all rows at once; fit_batches takes 'quantile' and 'normal'")
         return MOST_ROWS
 
-    def _structure(self, rows: Rows, n: int, seed: int) -> Structure:
+    def _structure(self, rows: Rows, n: int, seed: int, sizes: Sizes) -> Structure:
         # of the sample's rows, where all fill the leaves
         least = max(count_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
         arrival = self._grow(rows, None, seed, self.n_estimators, least)

@@ -18,6 +18,7 @@ from pyarrow import dataset, parquet
 import jointforest as jf
 from jointforest.forest.check import check
 from jointforest.io.batches import known_rows
+from jointforest.learn import joint_tree
 from jointforest.learn.batches import sample as sampling
 from jointforest.learn.batches.passes import fold_of
 
@@ -86,6 +87,31 @@ def test_likelihood_is_that_of_learning_in_memory():
     for name in ("adversarial", "joint trees"):
         whole, parts = LEARNERS[name]().fit(frame), LEARNERS[name]().fit_batches(batches(frame, [1000, 2500]))
         assert parts.score(test) == pytest.approx(whole.score(test), abs=0.1)
+
+
+def test_leaves_are_pruned_by_the_rows_of_the_whole_table():
+    """As in memory: leaves that hold few rows of the sample, or none, stay if enough rows of the table end there."""
+    frame = table(3000).dropna().reset_index(drop=True)
+    learner = jf.AdversarialForest(3, min_samples_leaf=4, max_samples=300, leaf="normal", epsilon=0.0, random_state=0)
+    few, all_rows = learner.fit(frame.iloc[:300]).joint_, learner.fit_batches(frame).joint_
+    forest = all_rows.model.parts[0].forest
+    rows = forest.trees.weight[forest.trees.left < 0] * len(frame)
+    assert rows.min() > 3.99 and (np.abs(rows - np.rint(rows)) < 1e-6).all()
+    assert len(rows) > 2 * (few.model.parts[0].forest.trees.left < 0).sum()
+
+
+def test_quantile_leaves_follow_all_rows(monkeypatch):
+    """A leaf's distribution function is that of the whole table's rows, and so are its mean and spread."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.gamma(2.0, size=20_000), "k": rng.poisson(9.0, 20_000)})
+    monkeypatch.setattr(joint_tree, "MOST_ROWS", 150)
+    learned = jf.JointTree(max_depth=1, epsilon=0.0, random_state=0).fit_batches(frame).joint_
+    for name in frame:
+        marginal, values = learned.marginal(name), frame[name].to_numpy()
+        at = np.quantile(values, np.linspace(0.01, 0.99, 99))
+        assert np.abs(marginal.cdf(at) - [(values <= x).mean() for x in at]).max() < 0.025
+        assert marginal.mean() == pytest.approx(values.mean(), rel=1e-3)
+        assert marginal.std() == pytest.approx(values.std(), rel=0.03)
 
 
 def test_sources_agree(tmp_path):

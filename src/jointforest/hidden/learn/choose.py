@@ -30,7 +30,7 @@ _N_TRIALS = 8
 _PASSES, _BATCHES = 3, 4  # of trials, at most and at least
 _STATES_OF_STARTS = 16
 _LEAVES = 8
-_LEAVES_PASSES = 3
+_LEAVES_PASSES = 2
 
 
 def choose_settings(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,12 +19,13 @@ from ...trees.ranks import rank
 from ..arrival import Arrival, arrive
 from ..base import FOREST, LEAVES, Rows, TableLearner
 from ..batches.fill import Structure
+from ..batches.route import Sizes
 from ..checks import count_features, warn_leaf_size
 from ..chow_liu import LEAF_NODES, chow_liu_part, coded
 from ..densities import learn_densities
 from ..out_of_bag import oob_log_density
 from .quantile_columns import quantile_slots
-from .rounds import RoundSettings, prune_forest, run
+from .rounds import RoundSettings, prune_by, prune_forest, run
 from .samples import take_samples
 
 ROUNDS = 10
@@ -255,9 +255,10 @@ class AdversarialForest(TableLearner):
             raise ValueError(f"max_samples={most!r}: fit_batches keeps a sample of the rows; give a whole number")
         return int(most)
 
-    def _structure(self, rows: Rows, n: int, seed: int) -> Structure:
-        least = math.ceil(self.min_samples_leaf * len(rows.X) / n)  # of the sample's rows, where all fill the leaves
-        arrival, cells = self._grow(rows, None, seed, least).filled, prepare(rows.columns, rows.X)
+    def _structure(self, rows: Rows, n: int, seed: int, sizes: Sizes) -> Structure:
+        is_part = n > len(rows.X)
+        arrival = self._grow(rows, None, seed, sizes if is_part else None).filled
+        cells = prepare(rows.columns, rows.X)
         quantile, _ = self._quantile(rows, cells, arrival, None, seed)
         return Structure(rows.schema, rows.columns, cells, arrival, self._leaf_settings(), quantile, seed)
 
@@ -271,8 +272,11 @@ class AdversarialForest(TableLearner):
         slots = quantile_slots(rows, cells, arrival, self._leaf_settings(), normal, weight, seed, self.n_jobs)
         return slots, None if slots.any() else normal
 
-    def _grow(self, rows: Rows, weight: np.ndarray | None, seed: int, least: int | None = None) -> _Grown:
-        """The generator of the last round, pruned to leaves of so many rows, and where the rows end in it."""
+    def _grow(self, rows: Rows, weight: np.ndarray | None, seed: int, sizes: Sizes | None = None) -> _Grown:
+        """The generator of the last round, pruned, and where the rows end in it.
+
+        Rows that leaves need are counted among these rows, or, by ``sizes``, among those of the table that they are of.
+        """
         n = len(rows.X)
         warn_leaf_size(self.min_samples_leaf, n)
         sample = take_samples(n, weight, self.leaf_rows == "honest", self.max_samples, seed)
@@ -296,12 +300,16 @@ class AdversarialForest(TableLearner):
                 f"leaf_rows='oob' leaves a tree without rows: only {n} rows and every one drawn; "
                 "use leaf_rows='all', or bootstrap=False"
             )
-        forest = prune_forest(forest, ranks.codes, used, least or self.min_samples_leaf, self.n_jobs)
 
         def arrival(counts: np.ndarray) -> Arrival:
             counted = np.multiply(counts, 1.0 if weight is None else weight)
             return arrive(rows.columns, ranks, forest.trees, forest.leaf_node, np.broadcast_to(counted, (T, n)))
 
+        if sizes is None:
+            forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs)
+        else:
+            rows_at = sizes(arrival(sample.filling).trees)
+            forest = prune_by(forest, ranks.codes, rows_at, self.min_samples_leaf, self.n_jobs)
         return _Grown(arrival(used if by_oob else sample.filling), arrival(drawn) if self.oob_score else None, drawn)
 
     def _round_settings(self, n: int) -> RoundSettings:

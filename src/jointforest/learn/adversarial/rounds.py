@@ -11,7 +11,7 @@ from ...ground.threads import map_ordered
 from ...leaves.fit.statistics_kernels import rows_by_leaf
 from ...table.schema import Schema
 from ...trees.grow.grow import GrowthSettings, grow
-from ...trees.grow.rank_tree import RankTree, find_leaves, with_shares
+from ...trees.grow.rank_tree import RankTree, find_leaves, prune, with_shares
 from ...trees.ranks import Ranks
 from ..arrival import settle
 from ..rows import draw_rows
@@ -156,7 +156,34 @@ def prune_forest(
     def one(t: int) -> tuple[RankTree, np.ndarray]:
         return settle(forest.trees[t], codes, keep[t], min_rows, forest.seed, forest.number + t)
 
-    trees, leaf_node = [], np.empty((len(forest.trees), codes.shape[1]), dtype=np.int32)
+    return _changed(forest, one, codes.shape[1], n_jobs)
+
+
+def prune_by(
+    forest: Discriminator, codes: np.ndarray, rows_at: np.ndarray, min_rows: int, n_jobs: int | None
+) -> Discriminator:
+    """Prune leaves with fewer than ``min_rows`` rows once; those of all trees have ``rows_at`` (int64 (L,)).
+
+    Returns the forest with all rows of ``codes`` (d, n) sent down the pruned trees.
+    """
+    end = np.cumsum([(tree.left < 0).sum() for tree in forest.trees])
+
+    def one(t: int) -> tuple[RankTree, np.ndarray]:
+        tree = forest.trees[t]
+        rows = np.zeros(len(tree.left), np.int64)
+        own = tree.left < 0
+        rows[own] = rows_at[end[t] - own.sum() : end[t]]
+        pruned, _ = prune(tree, rows, min_rows)
+        return pruned, find_leaves(pruned, codes, forest.seed, forest.number + t)
+
+    return _changed(forest, one, codes.shape[1], n_jobs)
+
+
+def _changed(
+    forest: Discriminator, one: Callable[[int], tuple[RankTree, np.ndarray]], n: int, n_jobs: int | None
+) -> Discriminator:
+    """The forest with other trees, and the nodes in which n rows end in them."""
+    trees, leaf_node = [], np.empty((len(forest.trees), n), dtype=np.int32)
     for t, (tree, node) in enumerate(map_ordered(one, [(t,) for t in range(len(forest.trees))], n_jobs, "pruning")):
         trees.append(tree)
         leaf_node[t] = node

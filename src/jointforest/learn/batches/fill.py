@@ -11,21 +11,19 @@ from ...forest.forest import Forest
 from ...ground.threads import map_ordered
 from ...leaves.fit.fit import Settings
 from ...leaves.fit.marks import Marks, marks_of, no_counts, values_of_marks
-from ...leaves.fit.prepare import Table, codes_of, marginals
+from ...leaves.fit.prepare import Table, marginals
 from ...leaves.fit.quantile import quantile_circuits
 from ...leaves.fit.running import Running, add_rows, add_sums, leaf_sums_of, no_rows, one_leaf
 from ...leaves.fit.values import values_of_rows
 from ...table.columns import Columns
-from ...table.infer.keys import row_keys
 from ...table.schema import Schema
 from ...trees.adopt.adopt import with_weights
 from ...trees.boxes import tree_boxes
-from ...trees.nodes import Trees
-from ...trees.route_kernels import route_by_key
 from ..arrival import Arrival, first_leaves, rows_in_leaves
 from ..densities import FittedTree, as_forest, columns_of, fit_leaves, quantile_leaves
 from .passes import Fold, Pass
-from .rows import cells_of, check_number
+from .route import Route, routed
+from .rows import check_number
 
 
 class Structure(NamedTuple):
@@ -58,32 +56,25 @@ class Structure(NamedTuple):
     target: Settings | None = None
 
 
-class Route(NamedTuple):
+class Filling(NamedTuple):
     """What a batch of rows needs to be counted in leaves: a structure without its rows.
 
     Attributes
     ----------
-    schema : Schema
-    columns : Columns
-    trees : Trees
+    route : Route
     centre, spread : float64 arrays (p,)
         Scale of the sums: see `prepare.Table`.
     marks : list of dicts of slot to Marks
         Of each tree: where rows of quantile leaves are counted.
-    seed : int
-        Of the keys of rows.
     """
 
-    schema: Schema
-    columns: Columns
-    trees: Trees
+    route: Route
     centre: np.ndarray
     spread: np.ndarray
     marks: list[dict[int, Marks]]
-    seed: int
 
 
-def route_of(structure: Structure) -> Route:
+def filling_of(structure: Structure) -> Filling:
     """What batches need of a structure."""
     arrival, table = structure.arrival, structure.cells
     first = first_leaves(arrival.trees)
@@ -96,33 +87,24 @@ def route_of(structure: Structure) -> Route:
             for slot, j in slots
         }
 
-    of_trees = [marks(t) for t in range(len(first) - 1)]
-    return Route(
-        structure.schema, structure.columns, arrival.trees, table.centre, table.spread, of_trees, structure.seed
-    )
+    route = Route(structure.schema, structure.columns, arrival.trees, structure.seed)
+    return Filling(route, table.centre, table.spread, [marks(t) for t in range(len(first) - 1)])
 
 
-def empty(route: Route) -> list[Running]:
+def empty(filling: Filling) -> list[Running]:
     """Sums of no rows, one for each tree."""
-    sizes = np.diff(first_leaves(route.trees)).tolist()
-    blank = [{slot: no_counts(marks) for slot, marks in of.items()} for of in route.marks]
-    return [no_rows(route.columns, n, route.centre, route.spread, marks) for n, marks in zip(sizes, blank, strict=True)]
+    columns, trees = filling.route.columns, filling.route.trees
+    sizes = np.diff(first_leaves(trees)).tolist()
+    blank = [{slot: no_counts(marks) for slot, marks in of.items()} for of in filling.marks]
+    return [no_rows(columns, n, filling.centre, filling.spread, marks) for n, marks in zip(sizes, blank, strict=True)]
 
 
-def add_batch(route: Route, sums: list[Running], batch: Any, n_jobs: int | None) -> list[Running]:
+def add_batch(filling: Filling, sums: list[Running], batch: Any, n_jobs: int | None) -> list[Running]:
     """Add the rows of a batch to the sums."""
-    columns, trees = route.columns, route.trees
-    reader, X = cells_of(route.schema, batch)
-    values = np.ascontiguousarray(X.T)
-    codes, first = codes_of(columns, values), first_leaves(trees)
-    keys = np.zeros(len(X), np.uint64)
-    if np.isnan(X).any():
-        keys = row_keys(((name, reader.cells(name)) for name in reader.names), reader.n, route.seed)
+    rows = routed(filling.route, batch)
 
     def one(t: int) -> None:
-        leaf_of = np.empty(len(X), np.int32)
-        route_by_key(trees, values, keys, t, int(first[t]), leaf_of)
-        add_rows(sums[t], columns, values, codes, leaf_of)
+        add_rows(sums[t], filling.route.columns, rows.values, rows.codes, rows.leaf_of(t))
 
     list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs))
     return sums
@@ -172,7 +154,7 @@ def fill(fold: Fold, n: int, structure: Structure, epsilon: float, n_jobs: int |
     ValueError
         If the batches have other rows than they had before.
     """
-    route = route_of(structure)
-    sums = fold(Pass(partial(empty, route), partial(add_batch, route), merge, "rows counted"), n)
+    filling = filling_of(structure)
+    sums = fold(Pass(partial(empty, filling), partial(add_batch, filling), merge, "rows counted"), n)
     check_number(n, int(sums[0].size.sum()))
     return finish(structure, sums, epsilon, n_jobs)
