@@ -48,7 +48,7 @@ class DaskLearner:
         Parameters
         ----------
         X : dask.dataframe.DataFrame
-            Its partitions are computed anew for each of two or three passes; ``X.persist()`` keeps them.
+            Its partitions are computed anew for each of two to four passes; ``X.persist()`` keeps them.
         y : ignored
         sample_weight : None
             Not taken.
@@ -103,7 +103,7 @@ class DaskPredictor(DaskLearner):
         Parameters
         ----------
         X : dask.dataframe.DataFrame
-            Its partitions are computed anew for each of two or three passes; ``X.persist()`` keeps them.
+            Its partitions are computed anew for each of two to four passes; ``X.persist()`` keeps them.
         y : str or dask.dataframe.Series
             The column of X that is the target, or the target beside X, with the same partitions and a name.
         sample_weight : None

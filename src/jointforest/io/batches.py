@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -137,14 +138,14 @@ def _joined(parts: Any) -> Iterator[Any]:
 
 
 def _checked(parts: Any) -> Iterator[Any]:
-    """What a function gave, record batches as tables."""
+    """What a function gave, record batches put together to tables."""
     if hasattr(parts, "shape") or not hasattr(parts, "__iter__"):
         raise TypeError(f"a function that gives batches must give an iterable of frames, got {type(parts).__name__}")
-    for part in parts:
-        if _is(part, "pyarrow", "RecordBatch"):
-            yield from _joined([part])
+    for are_records, some in groupby(parts, lambda part: _is(part, "pyarrow", "RecordBatch")):
+        if are_records:
+            yield from _joined(some)
         else:
-            yield part
+            yield from some  # noqa: B031
 
 
 def _slices(frame: Any) -> Iterator[Any]:

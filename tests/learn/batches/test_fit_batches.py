@@ -17,7 +17,7 @@ from pyarrow import dataset, parquet
 
 import jointforest as jf
 from jointforest.forest.check import check
-from jointforest.io.batches import known_rows
+from jointforest.io.batches import batches_of, known_rows
 from jointforest.learn import joint_tree
 from jointforest.learn.batches import sample as sampling
 from jointforest.learn.batches.passes import fold_of
@@ -178,6 +178,13 @@ def test_levels_that_appear_late_are_known():
     assert joint.schema["a"].levels == ("x", "y") and joint.schema["b"].maximum == 102.0
 
 
+def test_small_record_batches_are_put_together():
+    frame = table()
+    records = pa.Table.from_pandas(frame).to_batches(max_chunksize=7)
+    seen = [len(part) for part in batches_of(lambda: iter([*records, frame, *records[:2]]))()]
+    assert seen == [440, 440, 14]
+
+
 def test_batches_without_rows_or_known_cells():
     frame = table()
     gaps = frame.iloc[:5].assign(g=None, x=np.nan)
@@ -307,7 +314,7 @@ def test_generative_forests(target, most, monkeypatch):
 @pytest.mark.parametrize(
     ("learner", "target", "message"),
     [
-        (jf.GenerativeForestClassifier(), "no", "kinds: there is no column 'no'"),
+        (jf.GenerativeForestClassifier(), "no", "target: there is no column 'no'"),
         (jf.GenerativeForestClassifier(), "g", "column 'g': .* missing cells in the target"),
         (jf.GenerativeForestClassifier(leaf="spn"), "g", "all rows at once"),
         (jf.GenerativeForestClassifier(class_weight="balanced"), "g", "all rows at once"),

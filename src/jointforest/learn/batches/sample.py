@@ -26,7 +26,7 @@ from ...table.infer.sample import (
     weighed_rows,
 )
 from ...table.libraries import read
-from ...table.schema import Schema, kernel_columns
+from ...table.schema import Schema, kernel_columns, near
 from ...trees.ranks import snap
 from .passes import Fold, Pass
 
@@ -93,8 +93,10 @@ def merge_counted(a: Counted, b: Counted) -> Counted:
     return Counted(add_counts(a.values, b.values), merge_common(a.rows, b.rows))
 
 
-def take_sample(fold: Fold, kinds: Mapping[str, str] | None, n_rows: int, seed: int) -> Sample:
-    """The schema of a table, and at most so many rows of it, in one or two passes.
+def take_sample(
+    fold: Fold, kinds: Mapping[str, str] | None, n_rows: int, seed: int, target: tuple[str, str] | None = None
+) -> Sample:
+    """The schema of a table, and at most so many rows of it, in one or two passes; a ``target`` has a name and a kind.
 
     Raises
     ------
@@ -106,6 +108,11 @@ def take_sample(fold: Fold, kinds: Mapping[str, str] | None, n_rows: int, seed: 
     if seen is None:
         raise ValueError("the source gave no batch of rows; at least one row is needed")
     kinds = check_kinds(seen.look.names, kinds)
+    if target is not None:
+        name, kind = target
+        if name not in seen.look.names:
+            raise ValueError(f"target: there is no column {name!r}; {near(name, seen.look.names)}")
+        kinds = {name: kind} | kinds
     wanted, keys = to_count(seen.look, kinds), common_keys(seen.rows, size_of(n_rows))
     counted = None
     if wanted or len(keys):

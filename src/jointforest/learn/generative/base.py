@@ -195,9 +195,7 @@ class GenerativeForest(Learner):
                 "fit_batches has a sample of them; leave these at their defaults"
             )
         fold, seed = fold_of(source, self.n_jobs), self._draw_seed()
-        kinds = dict(self.kinds or {})
-        kinds.setdefault(target, self._target_kind)
-        sample = take_sample(fold, kinds, MOST_ROWS, seed)
+        sample = take_sample(fold, self.kinds, MOST_ROWS, seed, (target, self._target_kind))
         training = sampled_training(sample, target, self._target_kind)
         self._name_features(training)
         _, arrival = self._grow(training, np.ones(len(training.X)), seed)
