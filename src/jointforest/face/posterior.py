@@ -12,7 +12,7 @@ from ..explain.explain import explain
 from ..explain.explanation import Explanation
 from ..forest.posterior.posterior import LeafPosterior, posterior
 from ..ground.checks import check_number
-from ..language import conditions_text, parse_conditions, parse_query
+from ..language import Comparison, conditions_text, parse_conditions, parse_query
 from ..model.model import Model
 from ..queries.information.estimate import Estimate
 from ..queries.modes.mixture_mode import model_modes
@@ -31,7 +31,7 @@ from .event import log_event
 from .html import posterior_html
 from .marginal import Marginal
 from .pair import Pair, pair
-from .relation import covariance_of, probability_of
+from .relation import covariance_of, drawn_where, probability_of
 
 N_SAMPLES = 2048
 """Draws of the first column where a comparison of two is not exact."""
@@ -320,11 +320,18 @@ class Posterior:
         >>> found.method, found.value > 0.5
         ('exact', True)
         """
-        kinds = {column.name: column.kind for column in self.weighed.model.schema.columns}
-        compared = parse_query(f"P({comparison})", kinds).compared if isinstance(comparison, str) else ()
+        compared = self._compared(comparison)
         if len(compared) != 1:
             raise ValueError(f"expected a comparison of columns as text, such as 'a > b', got {comparison!r}")
         return probability_of(self.weighed, compared, n_samples, random_state, n_jobs)
+
+    def _compared(self, text: str) -> tuple[Comparison, ...]:
+        """The comparisons of columns that a text consists of."""
+        kinds = {column.name: column.kind for column in self.weighed.model.schema.columns}
+        query = parse_query(f"P({text})", kinds) if isinstance(text, str) else None
+        if query is None or not query.compared or query.event:
+            raise ValueError(f"expected a comparison of columns as text, such as 'a > b', got {text!r}")
+        return query.compared
 
     def marginal(self, column: str) -> Marginal:
         """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``mean``, ``var``, ``std``, ``sample``."""
@@ -421,7 +428,15 @@ class Posterior:
 
     # -- draws
 
-    def sample(self, n: int = 1, random_state: Any = None, missing: bool = False, n_jobs: int | None = -1) -> Any:
+    def sample(
+        self,
+        n: int = 1,
+        random_state: Any = None,
+        missing: bool = False,
+        n_jobs: int | None = -1,
+        *,
+        where: str | None = None,
+    ) -> Any:
         """Draw n rows for each row of evidence, which they keep; a frame as at learning.
 
         Parameters
@@ -432,11 +447,33 @@ class Posterior:
             Also draw which cells are missing, as often as at learning.
         n_jobs : int or None
             Threads; the draws do not depend on it.
+        where : str, optional
+            Comparisons of columns that hold in all rows, such as ``"arrival > departure, 2 * a < b + 1"``; of one row
+            of evidence. All draws are exact; those of one comparison of two columns of levels, or of two of which one
+            is known or has a grid of at most 4,096 cells, need no rejection ("Draws" in ``docs/language.md``).
 
         Returns
         -------
         frame of n rows, or n rows for each row of evidence, one after the other
+
+        Raises
+        ------
+        ValueError
+            If ``where`` is no such text, has probability 0, or keeps fewer than one draw in a thousand.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> rows = joint.given(species="Adelie").sample(50, random_state=0, where="bill_length_mm < 2 * bill_depth_mm")
+        >>> bool((rows["bill_length_mm"] < 2 * rows["bill_depth_mm"]).all())
+        True
         """
+        if where is not None:
+            if missing:
+                raise ValueError("missing=True: cells of rows that are compared are known; leave missing or where out")
+            rows = drawn_where(self.weighed, self._compared(where), n, random_state, n_jobs)
+            return decode(self.weighed.model.schema, rows)
         return decode(self.weighed.model.schema, draw(self.weighed, n, random_state, missing, n_jobs))
 
     def sample_batches(

@@ -12,6 +12,7 @@ from ..language import Comparison, Sum
 from ..queries.information.estimate import Estimate, exact
 from ..queries.pairs.comparison import Relation, probability_of_levels, probability_of_relation
 from ..queries.pairs.covariance import mean_and_covariance
+from ..queries.pairs.drawing import Levels, Rejected, sample_related
 from ..queries.posterior.weighed import WeighedEvidence
 from ..table import values as answers
 from ..table.schema import Column, Schema
@@ -70,8 +71,36 @@ def probability_of(
         )
     if len(weighed) != 1:
         raise ValueError(f"compare: expected evidence of one row, got {len(weighed)} rows")
-    schema, (asked,) = weighed.model.schema, compared
     weighed.check(n_jobs)
+    relation = _relation(weighed.model.schema, compared[0])
+    if isinstance(relation, Levels):
+        return exact(probability_of_levels(weighed.model, weighed.evidence, *relation, n_jobs))
+    return probability_of_relation(
+        weighed.model, weighed.evidence, relation, int(n_samples), seed_of(random_state), n_jobs
+    )
+
+
+def drawn_where(
+    weighed: WeighedEvidence, compared: tuple[Comparison, ...], n: int, random_state: Any, n_jobs: int | None
+) -> np.ndarray:
+    """n rows in which comparisons of columns hold, (n, d)."""
+    check_number("n", n, 0, whole=True, text="a non-negative integer")
+    if len(weighed) != 1:
+        raise ValueError(f"where: expected evidence of one row, got {len(weighed)} rows")
+    weighed.check(n_jobs)
+    relations = [_relation(weighed.model.schema, asked) for asked in compared]
+    try:
+        return sample_related(weighed.model, weighed.evidence, relations, int(n), seed_of(random_state), n_jobs)
+    except Rejected as error:
+        said = ", ".join(map(str, compared))
+        raise ValueError(
+            f"where {said!r}: {error}, so that it is too rare to be drawn; ask compare for its probability, "
+            "or give evidence that makes it less rare"
+        ) from None
+
+
+def _relation(schema: Schema, asked: Comparison) -> Relation | Levels:
+    """What a comparison says of columns by number."""
     of = asked.left - asked.right
     columns = [schema[name] for _, name in of.terms]
     if any(column.is_categorical for column in columns):
@@ -80,14 +109,10 @@ def probability_of(
         a, b = asked.left.terms[0][1], asked.right.terms[0][1]
         if not all(column.is_categorical for column in columns):
             raise _not_numbers(columns, f"of {asked}")
-        model, j, k = weighed.model, schema.index(a), schema.index(b)
-        return exact(probability_of_levels(model, weighed.evidence, j, k, asked.op, n_jobs))
+        return Levels(schema.index(a), schema.index(b), asked.op)
     _, origin = _times(schema, of)
     names, c = _numbers(schema, of)
-    relation = Relation(tuple(names), tuple(c.tolist()), asked.op, -of.constant - origin)
-    return probability_of_relation(
-        weighed.model, weighed.evidence, relation, int(n_samples), seed_of(random_state), n_jobs
-    )
+    return Relation(tuple(names), tuple(c.tolist()), asked.op, -of.constant - origin)
 
 
 def _variance(weighed: WeighedEvidence, of: Sum) -> np.ndarray:

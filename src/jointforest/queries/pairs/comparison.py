@@ -9,7 +9,8 @@ import numpy as np
 
 from ...model.model import Model, of_part
 from ...table.evidence import Evidence
-from ...table.schema import Column
+from ...table.meaning import Region
+from ...table.schema import Column, Schema
 from ...table.vary import side_of, with_values, within
 from ..column.distribution import quantile
 from ..column.levels import level_probability
@@ -116,13 +117,16 @@ def probability_of_levels(model: Model, evidence: Evidence, a: int, b: int, op: 
     some = np.flatnonzero(log_p > -np.inf)
     weight = np.exp(log_p[some] - np.logaddexp.reduce(log_p[some]))
     share = level_probability(model, rows.take(some), b, n_jobs)
+    inside = (share * _holds(first, second, op)[codes[some].astype(np.int64)]).sum(axis=1)
+    return float(np.clip(weight @ inside, 0.0, 1.0))
+
+
+def _holds(first: Column, second: Column, op: str) -> np.ndarray:
+    """Which pairs of levels of two columns stand in a relation, bool (levels of one, levels of the other)."""
     compare = RELATIONS[op]
     if op in ("=", "!="):
-        holds = np.array([[bool(compare(x, y)) for y in second.levels] for x in first.levels])
-    else:
-        holds = np.array([[bool(compare(x, y)) for y in range(len(second.levels))] for x in range(len(first.levels))])
-    inside = (share * holds[codes[some].astype(np.int64)]).sum(axis=1)
-    return float(np.clip(weight @ inside, 0.0, 1.0))
+        return np.array([[bool(compare(x, y)) for y in second.levels] for x in first.levels])
+    return np.array([[bool(compare(x, y)) for y in range(len(second.levels))] for x in range(len(first.levels))])
 
 
 def _check_order(first: Column, second: Column, op: str) -> None:
@@ -136,23 +140,37 @@ def _check_order(first: Column, second: Column, op: str) -> None:
 
 def _by_cells(model: Model, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None) -> Estimate | None:
     """The sum over the cells of one column; None if it has no grid, or too many cells."""
-    j = relation.column[first]
+    x = _cells(model, evidence, relation.column[first], n_jobs)
+    if x is None:
+        return None
+    weight, inside = _given_first(model, evidence, relation, first, x, n_jobs)
+    if not np.isnan(evidence.value[0, relation.column[first]]):
+        return exact(float(np.clip(inside[0], 0.0, 1.0)))
+    weight *= model.schema.columns[relation.column[first]].step
+    rest = max(1.0 - weight.sum(), 0.0)  # beyond the ends: at most 2e-8, half of which is counted
+    return exact(float(np.clip(weight @ inside + 0.5 * rest, 0.0, 1.0)))
+
+
+def _cells(model: Model, evidence: Evidence, j: int, n_jobs: int | None) -> np.ndarray | None:
+    """Values of a column that hold all but 2e-8, (q,): the known one, or cells; None without grid, or of too many."""
     column, known = model.schema.columns[j], evidence.value[0, j]
     if not np.isnan(known):
-        x = np.array([known])
-        weight, inside = _given_first(model, evidence, relation, first, x, n_jobs)
-        return exact(float(np.clip(inside[0], 0.0, 1.0)))
+        return np.array([known])
     if column.step == 0.0:
         return None
     ends = quantile(model, evidence, j, np.array([_TAIL, 1.0 - _TAIL]), n_jobs)[0]
     low, high = np.rint((ends - column.center) / column.step).tolist()
     if not high - low < _MOST_CELLS:
         return None
-    x = column.center + np.arange(low, high + 1.0) * column.step
-    weight, inside = _given_first(model, evidence, relation, first, x, n_jobs)
-    weight *= column.step
-    rest = max(1.0 - weight.sum(), 0.0)  # beyond the ends: at most 2e-8, half of which is counted
-    return exact(float(np.clip(weight @ inside + 0.5 * rest, 0.0, 1.0)))
+    return np.asarray(column.center + np.arange(low, high + 1.0) * column.step)
+
+
+def _sides(schema: Schema, relation: Relation, first: int, x: np.ndarray) -> list[Region]:
+    """Where the other of two columns has to be if the first has the values x (q,)."""
+    a, b = relation.coefficient[first], relation.coefficient[1 - first]
+    op = relation.op if b > 0.0 else _TURNED[relation.op]
+    column = schema.columns[relation.column[1 - first]]
+    return [side_of(column, op, bound) for bound in ((relation.bound - a * x) / b).tolist()]
 
 
 def _given_first(
@@ -160,12 +178,9 @@ def _given_first(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Posterior density of one column at values x (q,), and P(relation | it has the value), each (q,)."""
     j, k = relation.column[first], relation.column[1 - first]
-    a, b = relation.coefficient[first], relation.coefficient[1 - first]
     is_known = not np.isnan(evidence.value[0, j])
     rows = evidence if is_known else with_values(model.schema, evidence, j, x)
-    op = relation.op if b > 0.0 else _TURNED[relation.op]
-    column = model.schema.columns[k]
-    sides = [side_of(column, op, bound) for bound in ((relation.bound - a * x) / b).tolist()]
+    sides = _sides(model.schema, relation, first, x)
     log_rows = log_density(model, rows, n_jobs)
     log_both = log_density(model, within(model.schema, rows, k, sides), n_jobs)
     whole = log_density(model, evidence, n_jobs)[0]
@@ -184,8 +199,12 @@ def _of_atoms(model: Model, evidence: Evidence, relation: Relation, first: int, 
 
 
 def _by_rows(model: Model, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None) -> Estimate:
-    X = sample(model, evidence, n, seed, False, n_jobs)
+    return averaged(_satisfied(relation, sample(model, evidence, n, seed, False, n_jobs)).astype(np.float64))
+
+
+def _satisfied(relation: Relation, X: np.ndarray) -> np.ndarray:
+    """Which rows X (n, d) stand in the relation, bool (n,)."""
     total = X[:, list(relation.column)] @ np.array(relation.coefficient)
     near = np.abs(total - relation.bound) <= _NEAR * np.maximum(np.abs(relation.bound), 1.0)
     total = np.where(near, relation.bound, total)  # sums of grids round
-    return averaged(RELATIONS[relation.op](total, relation.bound).astype(np.float64))
+    return np.asarray(RELATIONS[relation.op](total, relation.bound))

@@ -1,0 +1,126 @@
+"""Draws in which columns stand in a relation, against enumeration of a table of weights, and against plain draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import chi2
+
+import jointforest as jf
+from jointforest.face.joint import Joint
+from jointforest.model.model import of_part
+from jointforest.table.schema import Column, Schema
+from tests.queries.pairs.test_pairs import joint
+from tests.random_cases.table_part import TablePart
+
+GRADES = ("low", "mid", "high")
+SCHEMA = Schema(
+    (
+        Column("a", "integer", "int64", step=1.0, minimum=0.0, maximum=4.0, n_observed=9),
+        Column("b", "integer", "int64", step=1.0, minimum=0.0, maximum=4.0, n_observed=9),
+        Column("g", "ordered", "str", levels=GRADES, n_observed=9),
+        Column("h", "ordered", "str", levels=GRADES, n_observed=9),
+    ),
+    "pandas",
+)
+RNG = np.random.default_rng(5)
+ROWS = np.unique(np.column_stack([RNG.integers(0, 5, (70, 2)), RNG.integers(0, 3, (70, 2))]), axis=0).astype(float)
+WEIGHT = RNG.dirichlet(np.ones(len(ROWS)))
+TOY = Joint(of_part(TablePart(SCHEMA, ROWS, WEIGHT)))
+
+
+@pytest.mark.parametrize(
+    ("where", "holds"),
+    [
+        ("a > b", lambda x: x[:, 0] > x[:, 1]),
+        ("2 * a - b <= 3", lambda x: 2 * x[:, 0] - x[:, 1] <= 3),
+        ("b = a", lambda x: x[:, 0] == x[:, 1]),
+        ("a != b", lambda x: x[:, 0] != x[:, 1]),
+        ("g < `h`", lambda x: x[:, 2] < x[:, 3]),
+        ("g = `h`", lambda x: x[:, 2] == x[:, 3]),
+        ("a > b, g >= `h`", lambda x: (x[:, 0] > x[:, 1]) & (x[:, 2] >= x[:, 3])),
+    ],
+)
+@pytest.mark.parametrize("evidence", [{}, {"b": jf.between(1, 3)}, {"g": ["low", "mid"], "a": jf.likely({2: 1, 3: 3})}])
+def test_draws_are_those_of_the_rows_that_fit(where: str, holds, evidence: dict) -> None:  # type: ignore[no-untyped-def]
+    weight = WEIGHT * holds(ROWS)
+    if "b" in evidence:
+        weight = weight * ((ROWS[:, 1] >= 1) & (ROWS[:, 1] <= 3))
+    if "g" in evidence:
+        weight = weight * (ROWS[:, 2] < 2) * np.select([ROWS[:, 0] == 2, ROWS[:, 0] == 3], [1.0, 3.0])
+    share = weight / weight.sum()
+    n = 4_000
+    drawn = TOY.given(evidence).sample(n, random_state=1, where=where)
+    codes = np.column_stack([drawn["a"], drawn["b"], *(drawn[c].map(GRADES.index) for c in ("g", "h"))])
+    number = {tuple(row): k for k, row in enumerate(ROWS.tolist())}
+    count = np.bincount([number[tuple(map(float, row))] for row in codes.tolist()], minlength=len(ROWS))
+    assert count[share == 0].sum() == 0
+    some = share > 0
+    statistic = ((count[some] - n * share[some]) ** 2 / (n * share[some])).sum()
+    assert statistic < chi2.ppf(1 - 1e-5, max(some.sum() - 1, 1))
+
+
+@pytest.mark.filterwarnings("ignore::jointforest.UnsupportedEvidenceWarning")
+@pytest.mark.parametrize("name", ["forest", "chow-liu", "hidden", "mixture"])
+@pytest.mark.parametrize(
+    ("where", "holds"),
+    [
+        ("b > a", lambda f: f["b"].astype(float) > f["a"]),
+        ("d > a", lambda f: f["d"] > f["a"]),
+        ("e > d", lambda f: f["e"] > f["d"]),
+        ("a + b > d", lambda f: f["a"] + f["b"].astype(float) > f["d"]),
+        ("s = `t`", lambda f: f["s"].astype(str) == f["t"].astype(str)),
+        ("end - start >= 86400", lambda f: f["end"] - f["start"] >= pd.Timedelta(days=1)),
+    ],
+)
+def test_draws_are_like_plain_ones_that_fit(name: str, where: str, holds) -> None:  # type: ignore[no-untyped-def]
+    given = joint(name).given("d between -2 and 12")
+    plain = given.sample(6_000, random_state=0)
+    plain = plain[holds(plain).to_numpy(bool)]
+    drawn = given.sample(1_500, random_state=1, where=where)
+    assert holds(drawn).all() and drawn["d"].between(-2, 12).all()
+    for column in ("a", "b", "c", "d", "e"):
+        x, y = plain[column].astype(float), drawn[column].astype(float)
+        assert abs(x.mean() - y.mean()) < 5 * np.sqrt(x.var() / len(x) + y.var() / len(y) + 1e-12)
+    share = [(rows["s"] == "x").mean() for rows in (plain, drawn)]
+    assert abs(share[0] - share[1]) < 5 * np.sqrt(0.25 / len(plain) + 0.25 / len(drawn))
+    again = given.sample(1_500, random_state=1, where=where, n_jobs=1)
+    pd.testing.assert_frame_equal(drawn, again)
+
+
+def test_a_rare_relation_needs_no_rejection_where_one_column_has_a_grid() -> None:
+    given = joint("hidden").given()
+    rare = given.compare("b - a > 8")
+    assert 0.0 < rare.value < 1e-3
+    drawn = given.sample(50, random_state=0, where="b - a > 8")
+    assert (drawn["b"].astype(float) - drawn["a"] > 8).all()
+
+
+def test_known_columns_and_no_rows() -> None:
+    drawn = joint("forest").given(a=4).sample(60, random_state=0, where="b < a")
+    assert (drawn["a"] == 4).all() and (drawn["b"].astype(float) < 4).all()
+    assert len(joint("forest").given().sample(0, where="b < a")) == 0
+    assert len(joint("forest").given().sample(0, where="e < d")) == 0
+    assert list(TOY.given(g="mid").sample(9, random_state=0, where="g < `h`")["h"].unique()) == ["high"]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: TOY.given(a=0).sample(3, where="b < a"), "probability 0.*too rare"),
+        (lambda: TOY.given(g="low").sample(3, where="`h` < g"), "probability 0|levels|comparison"),
+        (lambda: joint("tree").given().sample(3, where="e > d + 500"), "draws were kept"),
+        (lambda: TOY.given().sample(3, where="a > 2"), "comparison of columns"),
+        (lambda: TOY.given().sample(3, where="a > b, a > 2"), "comparison of columns"),
+        (lambda: TOY.given().sample(3, where=3), "comparison of columns"),  # type: ignore[arg-type]
+        (lambda: TOY.given().sample(3, missing=True, where="a > b"), "missing=True"),
+        (lambda: TOY.given(pd.DataFrame({"a": [1, 2]})).sample(3, where="a > b"), "one row"),
+        (lambda: TOY.given().sample(-1, where="a > b"), "n must be"),
+        (lambda: TOY.given().sample(3, where="a > g"), "levels"),
+        (lambda: TOY.given().sample(3, where="a > q"), "comparison of columns"),
+    ],
+)
+def test_what_cannot_be_drawn_says_so(call, says: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ValueError, match=says):
+        call()
