@@ -7,8 +7,8 @@ import numpy as np
 from .distance import gower
 from .problem import Problem, unlike, within
 
-HALVINGS = 6
-"""Steps of bisection that bring a number nearer to the row's."""
+STEPS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+"""Places on the way from a row's number to another that are tried, the nearest first."""
 LOST = 1.0
 """Nats of log-density that a row may lose when its numbers come nearer."""
 
@@ -31,7 +31,7 @@ def choose(p: Problem, X: np.ndarray, n: int) -> np.ndarray:
         of_set[key] += 1
         if of_set[key] <= n:
             some.append(i)
-    X = _simpler(p, X[some[: 40 * n]])
+    X = _simpler(p, X[some[: 10 * n]])
     X = np.vstack([_nearer(p, X), X])  # what comes near may be alike; then those as they were drawn make the number up
     X = X[_ranked(p, X)]
     X = X[unlike(p, X)]
@@ -64,20 +64,18 @@ def _simpler(p: Problem, X: np.ndarray) -> np.ndarray:
 
 
 def _nearer(p: Problem, X: np.ndarray) -> np.ndarray:
-    """Rows whose numbers are as near to the row's as bisection finds, at about the same density."""
+    """Rows whose numbers are as near to the row's as one of `STEPS` on the way, at about the same density."""
     X, least = X.copy(), np.maximum(p.log_density(X) - LOST, p.log_floor)
     for j in p.free:
-        if p.columns[j].is_categorical:
-            continue
         mine = np.flatnonzero(X[:, j] != p.row[j])
-        low = np.full(len(X), p.row[j])
-        for _ in range(HALVINGS if len(mine) else 0):
-            trial = X.copy()
-            trial[:, j] = within((p.columns[j],), ((low + X[:, j]) / 2.0)[:, None])[:, 0]
-            new = mine[(trial[mine, j] != X[mine, j]) & (trial[mine, j] != p.row[j])]
-            if not len(new):
-                break
-            fits = (p.log_density(trial[new]) >= least[new]) & p.outcome.judge(trial[new]).valid
-            low[new[~fits]] = trial[new[~fits], j]
-            X[new[fits]] = trial[new[fits]]
+        if p.columns[j].is_categorical or not len(mine):
+            continue
+        trial = np.repeat(X[mine], len(STEPS), axis=0)
+        way = p.row[j] + np.tile(STEPS, len(mine)) * (trial[:, j] - p.row[j])
+        trial[:, j] = within((p.columns[j],), way[:, None])[:, 0]
+        fits = (trial[:, j] != p.row[j]) & (p.log_density(trial) >= np.repeat(least[mine], len(STEPS)))
+        fits[fits] = p.outcome.judge(trial[fits]).valid if fits.any() else False
+        for i, one in enumerate(fits.reshape(len(mine), len(STEPS))):
+            if one.any():
+                X[mine[i], j] = trial[i * len(STEPS) + int(one.argmax()), j]
     return X
