@@ -32,10 +32,16 @@ def read_others(schema: Schema, target: int, X: Any, extra: str = "refuse") -> E
 
     Columns that the joint does not have are refused, or with ``extra="ignore"`` left aside.
     """
+    cells, unseen = read_cells(schema, target, X, extra)
+    return build(schema, np.insert(cells, target, np.nan, axis=1), np.insert(unseen, target, False, axis=1))
+
+
+def read_cells(schema: Schema, target: int, X: Any, extra: str = "refuse") -> tuple[np.ndarray, np.ndarray]:
+    """Numbers and codes of all columns but one (n, d - 1), and which levels were never seen, as `read_others` reads."""
     others = schema.without(target)
     cells, unseen = encode(others, X, None if extra == "ignore" else (schema.names[target],))
     warn_unseen(others, X, unseen)
-    return build(schema, np.insert(cells, target, np.nan, axis=1), np.insert(unseen, target, False, axis=1))
+    return cells, unseen
 
 
 def know_features(schema: Schema, cells: np.ndarray, unseen: np.ndarray | None = None) -> Evidence:

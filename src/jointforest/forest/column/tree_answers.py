@@ -13,7 +13,9 @@ from ..posterior.weight_kernels import row_scratch
 from .moments import moments_table, numeric_slot
 
 
-def tree_answers(forest: Forest, evidence: Evidence, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+def tree_answers(
+    forest: Forest, evidence: Evidence, j: int, n_jobs: int | None = -1, centre: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """What each tree alone says: how probable the evidence is, and what to expect of column j.
 
     Parameters
@@ -25,14 +27,16 @@ def tree_answers(forest: Forest, evidence: Evidence, j: int, n_jobs: int | None 
         Number of a column.
     n_jobs : int or None
         Threads; the answer does not depend on it.
+    centre : float, optional
+        Of a numeric column: ask for its mean squared distance from here, too.
 
     Returns
     -------
     log_evidence : float64 array (n, T)
         log of the tree's p_t(evidence), background left out; -inf where it is 0.
     answer : float64 array (n, T, K)
-        Probabilities of column j's K levels, or its mean (K = 1), given the evidence in tree t; where that has
-        probability 0, by the leaves that it can reach, see `posterior.chunk_posterior`.
+        Probabilities of column j's K levels, or its mean (K = 1; with a centre K = 2), given the evidence in tree t;
+        where that has probability 0, by the leaves that it can reach, see `posterior.chunk_posterior`.
     """
     leaves, n_trees = forest.leaves, len(forest.trees.root) - forest.has_background
     weight_of_tree = np.bincount(leaves.tree[: len(leaves.log_weight)], np.exp(leaves.log_weight))[:n_trees]
@@ -40,7 +44,10 @@ def tree_answers(forest: Forest, evidence: Evidence, j: int, n_jobs: int | None 
         slot = forest.columns.slot[j]
         of_leaf = dense_levels(forest.columns, forest.leaves, int(slot))
     else:
-        of_leaf = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs, few=0)[:, :1]
+        moments = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs, few=0)
+        of_leaf = moments[:, :1]
+        if centre is not None:
+            of_leaf = np.column_stack([of_leaf, moments[:, 1] + (moments[:, 0] - centre) ** 2])
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         n = len(post.log_evidence)

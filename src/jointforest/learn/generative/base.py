@@ -27,8 +27,9 @@ from ..batches.sample import MOST_ROWS, take_sample
 from ..checks import count_features, warn_leaf_size
 from ..chow_liu import LEAF_NODES, chow_liu_part
 from ..densities import TARGET, LearnCircuits, learn_densities
-from ..features import read_others
+from ..features import read_cells, read_others
 from .coded import coded_training
+from .conformal import Calibration, calibration_rows
 from .importances import feature_importances
 from .quantile_columns import quantile_slots
 from .spreads import choose_spreads, choose_target_spread
@@ -47,6 +48,7 @@ class GenerativeForest(Learner):
 
     _target_kind = "categorical"
     beta_: float
+    _calibration: Calibration
     _criteria: ClassVar[dict[str, int]] = {"gini": GINI, "entropy": ENTROPY}
     _allowed: ClassVar[dict[str, Allowed]] = {
         **FOREST,
@@ -88,6 +90,7 @@ class GenerativeForest(Learner):
         epsilon: float = 1e-3,
         combine: str = "weighted",
         beta: float | str = "auto",
+        conformal: bool = False,
         kinds: dict[str, str] | None = None,
         extra: str = "refuse",
         n_jobs: int | None = -1,
@@ -113,6 +116,7 @@ class GenerativeForest(Learner):
         self.epsilon = epsilon
         self.combine = combine
         self.beta = beta
+        self.conformal = conformal
         self.kinds = kinds
         self.extra = extra
         self.n_jobs = n_jobs
@@ -189,6 +193,8 @@ class GenerativeForest(Learner):
         ['Gentoo']
         """
         self._check()
+        if self.conformal:
+            raise ValueError("conformal=True needs all rows at once: in batches no row is out of bag; use fit")
         if self.leaf in ("spn", "chow_liu") or self.target_in_leaf == "full" or getattr(self, "class_weight", None):
             raise ValueError(
                 "leaf='spn' and 'chow_liu', target_in_leaf='full' and class_weight need all rows at once, and "
@@ -359,6 +365,8 @@ class GenerativeForest(Learner):
                 )
             if self.target_in_leaf == "full":
                 raise ValueError("leaf='chow_liu' joins the target to the features in its own way: drop target_in_leaf")
+        if self.conformal and (self.leaf == "chow_liu" or not self.bootstrap):
+            raise ValueError("conformal=True needs trees out of bag: bootstrap=True, and another leaf than 'chow_liu'")
         if self.target_in_leaf == "full" and self.leaf == "quantile":
             raise ValueError("target_in_leaf='full' needs another leaf than 'quantile', such as 'normal' or 'spn'")
 
@@ -430,7 +438,19 @@ class GenerativeForest(Learner):
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
         chosen = choose_beta(model, training, arrival, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
         self.beta_ = chosen
+        if self.conformal:
+            self._calibration = calibration_rows(training, arrival, seed)
         return self
+
+    def _features(self, X: Any) -> np.ndarray:
+        """Rows of features as numbers and codes (n, d), NaN where missing; where rows are kept to calibrate."""
+        check_is_fitted(self, "joint_")
+        if not self.conformal or not hasattr(self, "_calibration"):
+            raise ValueError("no rows were kept to calibrate: set conformal=True before fit")
+        X = as_table(X)
+        if isinstance(X, np.ndarray):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return read_cells(self.joint_.schema, self._target, X, self.extra)[0]
 
     def _circuits(self, training: Training, seed: int) -> LearnCircuits | None:
         """How circuits of leaves are learned, if they are."""

@@ -9,11 +9,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
+from ...ground.checks import check_number
 from ...queries.column.levels import level_probability
 from ...queries.robustness.uncertainty import Uncertainty, uncertainty
 from ..arrival import Arrival
 from ..features import know_features
 from .base import Filled, GenerativeForest
+from .conformal import label_set, pairs_by_pattern
 from .targets import Training
 
 _REFERENCE_ROWS = 500
@@ -92,6 +94,9 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
     class_weight : None, "balanced" or dict
         Weights of classes, which multiply those of rows, in the trees and in the joint: "balanced" makes all classes
         count alike. ``joint_`` has the classes' shares that they then have.
+    conformal : bool
+        Whether training rows are kept (5,000 at most) so that the sets of `predict_set` have a
+        guarantee: see ``docs/conformal.md``. Needs ``bootstrap=True``; trees are then asked without the background.
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
     extra : {"refuse", "ignore"}
@@ -160,6 +165,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         combine: str = "weighted",
         beta: float | str = "auto",
         class_weight: Any = None,
+        conformal: bool = False,
         kinds: dict[str, str] | None = None,
         extra: str = "refuse",
         n_jobs: int | None = -1,
@@ -186,6 +192,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             epsilon=epsilon,
             combine=combine,
             beta=beta,
+            conformal=conformal,
             kinds=kinds,
             extra=extra,
             n_jobs=n_jobs,
@@ -265,6 +272,46 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         """The most probable class of each row, the first of equals; array (n,)."""
         likeliest = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[likeliest])
+
+    def predict_set(self, X: Any, level: float = 0.9) -> np.ndarray:
+        """Classes that cannot be left out if the set is to hold the true one with this probability.
+
+        The set of jackknife+ after bootstrap (Kim, Xu, Barber 2020; Romano, Sesia, Candes 2020), calibrated on training
+        rows with the same cells missing: see ``docs/conformal.md`` for what is guaranteed. Needs ``conformal=True``.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing.
+        level : float
+            More than 0 and less than 1.
+
+        Returns
+        -------
+        bool array (n, K)
+            In the order of ``classes_``; the most probable class is always in it.
+
+        Raises
+        ------
+        ValueError
+            If the level is not between 0 and 1, or the forest was not fitted with ``conformal=True``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> X, y = penguins.drop(columns="species"), penguins["species"]
+        >>> clf = jf.GenerativeForestClassifier(n_estimators=10, conformal=True, random_state=0).fit(X, y)
+        >>> clf.classes_[clf.predict_set(X[["island"]].head(1), 0.9)[0]].tolist()  # Torgersen
+        ['Adelie']
+        """
+        check_number("level", level, 0, 1, without="both", text="between 0 and 1")
+        cells, kept = self._features(X), self._calibration
+        found = np.zeros((len(cells), len(self.classes_)), dtype=bool)
+        for rows, pairs in pairs_by_pattern(self.joint_.model.forest, kept, cells, self.beta_, None, self.n_jobs):
+            found[rows] = label_set(pairs, level)
+        found[np.arange(len(cells)), self.predict_proba(X).argmax(axis=1)] = True
+        return found
 
     def uncertainty(
         self, X: Any, reference: Any = None, *, beta: float = 1.0, fragile: float = 0.1, unlikely: float = 5.0

@@ -12,6 +12,7 @@ from ...queries.column.distribution import quantile
 from ...queries.column.moments import mean_variance
 from ...trees.grow.criterion_kernels import VARIANCE
 from .base import GenerativeForest
+from .conformal import interval, pairs_by_pattern
 
 
 class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
@@ -79,6 +80,9 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
     beta : float in 0..1 or "auto"
         The dial of "weighted"; "auto" takes the one that predicts out-of-bag rows best when 30 % of their cells are
         hidden (0 with ``bootstrap=False``).
+    conformal : bool
+        Whether training rows are kept (5,000 at most) so that `predict_interval`'s intervals have a
+        guarantee: see ``docs/conformal.md``. Needs ``bootstrap=True``; trees are then asked without the background.
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
     extra : {"refuse", "ignore"}
@@ -146,6 +150,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         epsilon: float = 1e-3,
         combine: str = "weighted",
         beta: float | str = "auto",
+        conformal: bool = False,
         kinds: dict[str, str] | None = None,
         extra: str = "refuse",
         n_jobs: int | None = -1,
@@ -172,6 +177,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
             epsilon=epsilon,
             combine=combine,
             beta=beta,
+            conformal=conformal,
             kinds=kinds,
             extra=extra,
             n_jobs=n_jobs,
@@ -229,6 +235,9 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of the interval with equal tails that holds this share of the target, given the known cells.
 
+        With ``conformal=True`` the interval is the jackknife+ after bootstrap's (Kim, Xu, Barber 2020), calibrated on
+        training rows with the same cells missing: see ``docs/conformal.md`` for what is guaranteed.
+
         Parameters
         ----------
         X : frame, array or lists of n rows
@@ -239,6 +248,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         Returns
         -------
         lo, hi : float64 arrays (n,)
+            Conformal ones are infinite where fewer rows calibrate than the level needs, level / (1 - level).
 
         Raises
         ------
@@ -256,5 +266,17 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         True
         """
         check_number("level", level, 0, 1, without="both", text="between 0 and 1")
+        if self.conformal:
+            return self._conformal_interval(self._features(X), level)
         both = self.predict_quantiles(X, [(1 - level) / 2, (1 + level) / 2])
         return both[:, 0], both[:, 1]
+
+    def _conformal_interval(self, X: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Conformal bounds (n,) of encoded rows (n, d)."""
+        kept, forest = self._calibration, self.joint_.model.forest
+        centre = float(kept.y.mean())
+        least = 1e-6 * float(kept.y.std()) or 1.0
+        low, high = np.empty(len(X)), np.empty(len(X))
+        for rows, pairs in pairs_by_pattern(forest, kept, X, self.beta_, centre, self.n_jobs):
+            low[rows], high[rows] = interval(pairs, level, centre, least)
+        return low, high
