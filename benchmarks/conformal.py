@@ -3,10 +3,12 @@
 Generative forests with ``conformal=True`` beside their own intervals (of classes: the smallest set with the
 probability) and MAPIE (own environment) around gradient boosting. 0, 30 or 60 % of the cells of test rows are hidden,
 and of the rows learned either none or as many. Width: in standard deviations of the target; of sets, classes in them.
+What is done is kept in results/conformal.tmp, and taken up again.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import warnings
@@ -78,25 +80,46 @@ def of_classes(X: pd.DataFrame, y: np.ndarray, ask: pd.DataFrame, wanted: np.nda
             for name, (sets, seconds) in found.items()}  # fmt: skip
 
 
+def one_table(frame: pd.DataFrame, target: str, sizes: tuple[int, int, int], hidden: tuple, seed: int) -> dict:
+    """method -> (which test rows are covered, widths, seconds), of rows drawn from a table."""
+    n, m, trees = sizes
+    frame = frame.sample(frac=1, random_state=seed).reset_index(drop=True)[: n + m]
+    is_number = target in NUMBERS.values()
+    y = frame[target].to_numpy(dtype=float) if is_number else pd.factorize(frame[target], sort=True)[0]
+    X, work = frame.drop(columns=target), of_numbers if is_number else of_classes
+    known, ask = hide(X[:n], hidden[0], seed)[0], hide(X[n:].reset_index(drop=True), hidden[1], seed + 1)[0]
+    found = work(known, y[:n], ask, y[n:], trees, seed)
+    return {
+        method: (covered.tolist(), widths.tolist(), seconds) for method, (covered, widths, seconds) in found.items()
+    }
+
+
 def main() -> None:
     options = arguments(__doc__, repeats=dict(type=int, default=5), rows=dict(type=int, default=300),
-                        tests=dict(type=int, default=100))  # fmt: skip
+                        tests=dict(type=int, default=100),
+                        patterns=dict(type=int, default=len(HIDDEN)))  # fmt: skip
     n, m, trees, repeats = (120, 20, 8, 1) if options.quick else (options.rows, options.tests, 30, options.repeats)
     tables = {**NUMBERS, **CLASSES} if not options.quick else {"insurance": "charges", "gef/cmc": CLASSES["gef/cmc"]}
     warnings.simplefilter("ignore")
     os.environ["OMP_NUM_THREADS"] = "1"  # of the peer: threads of tiny tasks wait for each other
+    kept = HERE / "results" / f"conformal{'.quick' if options.quick else ''}.tmp"
+    done: dict[str, dict] = {}
+    if kept.exists() and not options.quick:
+        done = dict(json.loads(line) for line in kept.read_text().splitlines())
+    kept.write_text("".join(json.dumps(pair) + "\n" for pair in done.items()))
     lines: dict[tuple, list] = {}
     for repeat in range(repeats):
         seed = options.seed + repeat
-        for name, target in tables.items():
-            frame = read(options.data, name).sample(frac=1, random_state=seed).reset_index(drop=True)[: n + m]
-            y = frame[target].to_numpy(dtype=float) if name in NUMBERS else pd.factorize(frame[target], sort=True)[0]
-            X, work = frame.drop(columns=target), of_numbers if name in NUMBERS else of_classes
-            for learned, asked in HIDDEN:
-                known, ask = hide(X[:n], learned, seed)[0], hide(X[n:].reset_index(drop=True), asked, seed + 1)[0]
-                for method, found in work(known, y[:n], ask, y[n:], trees, seed).items():
+        for learned, asked in HIDDEN[: options.patterns]:
+            for name, target in tables.items():
+                key = f"{name}|{learned}|{asked}|{seed}|{n}|{m}"
+                if key not in done:
+                    done[key] = one_table(read(options.data, name), target, (n, m, trees), (learned, asked), seed)
+                    with kept.open("a") as file:
+                        file.write(json.dumps((key, done[key])) + "\n")
+                    progress(key)
+                for method, found in done[key].items():
                     lines.setdefault((name, learned, asked, method), []).append(found)
-            progress(f"repeat {repeat + 1} of {repeats}: {name}")
     table, total = [], []
     for (name, learned, asked, method), each in lines.items():
         covered, widths = (np.concatenate([one[k] for one in each]) for k in (0, 1))
@@ -104,7 +127,7 @@ def main() -> None:
                       "coverage": float(covered.mean()), "width or classes (median, mean)":
                       f"{np.median(widths):.2f}, {widths.mean():.2f}",
                       "seconds to ask (MAPIE: to learn, too)": float(np.median([one[2] for one in each]))})  # fmt: skip
-    for learned, asked in HIDDEN:
+    for learned, asked in HIDDEN[: options.patterns]:
         for method in ("own intervals", "conformal", "MAPIE, boosting"):
             for what, names in (("intervals", NUMBERS), ("sets", CLASSES)):
                 mine = [np.mean(np.concatenate([one[0] for one in each])) for key, each in lines.items()

@@ -199,7 +199,7 @@ def test_levels_nest_and_threads_do_not_matter() -> None:
     X, y, label = rows(150, rng, 0.2)
     frame = pd.DataFrame(X, columns=list("abc")).assign(d=np.where(X[:, 0] > 0, "up", "down"))
     one, two = (jf.GenerativeForestRegressor(**{**QUICK, "n_jobs": k}, random_state=0).fit(frame, y) for k in (1, 3))
-    low, high = one.predict_interval(frame, 0.8)
+    low, _ = one.predict_interval(frame, 0.8)
     np.testing.assert_array_equal(low, two.predict_interval(frame, 0.8)[0])
     wider = one.predict_interval(frame[["d", "a"]], 0.9), one.predict_interval(frame[["d", "a"]], 0.7)
     assert (wider[0][0] <= wider[1][0]).all() and (wider[0][1] >= wider[1][1]).all()
