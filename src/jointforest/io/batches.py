@@ -145,7 +145,7 @@ def _checked(parts: Any) -> Iterator[Any]:
         if are_records:
             yield from _joined(some)
         else:
-            yield from some  # noqa: B031
+            yield from some
 
 
 def _slices(frame: Any) -> Iterator[Any]:
