@@ -51,6 +51,8 @@ _HOME = {
     "between": "table.conditions",
     "fidelity": "evaluation.fidelity",
     "fit": "learn.fit",
+    "from_arrow": "face.exchange",
+    "from_forde": "face.exchange",
     "likely": "table.soft_conditions",
     "load": "face.load",
     "mix": "face.mix",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from .evaluation.pool import Pooled, pool
     from .evaluation.result import Fidelity
     from .explain.counterfactual.result import Counterfactuals
+    from .face.exchange import from_arrow, from_forde
     from .face.expected import ExpectedPredictor
     from .face.fit_report import FitReport
     from .face.information import ColumnDistance, Estimate
@@ -123,6 +126,8 @@ __all__ = [
     "datasets",
     "fidelity",
     "fit",
+    "from_arrow",
+    "from_forde",
     "likely",
     "load",
     "mix",

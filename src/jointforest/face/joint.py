@@ -19,6 +19,8 @@ from ..explore.open import explore
 from ..forest.part import ForestPart
 from ..forest.posterior.tree_density import tree_log_density
 from ..forest.reshape.rake import rake
+from ..formats.arrow import to_arrow
+from ..formats.write_forde import write_forde
 from ..ground.checks import Number, check_number
 from ..ground.random_state import seed_of
 from ..model.file import save_model
@@ -158,6 +160,47 @@ class Joint:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a `.joint` file: see `model.file.save_model`; `load` reads it."""
         save_model(self.model, path)
+
+    def to_arrow(self) -> dict[str, Any]:
+        """All parameters as Arrow tables, for tools that read tables; `from_arrow` makes the joint of them again.
+
+        Returns
+        -------
+        dict of str to pyarrow.Table
+            ``parts``, with the schema as JSON in its metadata, and those of each part: ``docs/formats.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> tables = joint.to_arrow()
+        >>> len(tables["0.leaves"]) == joint.n_leaves
+        True
+        """
+        return to_arrow(self.model)
+
+    def to_forde(self, folder: str | os.PathLike[str]) -> None:
+        """Write the parameters for the R package arf: ``forest``, ``cnt``, ``cat`` and ``meta.parquet`` in a folder.
+
+        They are what its function ``forde`` gives, for ``forge``, ``expct`` and, without its argument ``arf``, ``lik``.
+        Numbers on grids are continuous there, rounded when drawn.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it is not there.
+
+        Raises
+        ------
+        ValueError
+            If the joint is more than a forest of normal or uniform leaves: background (``epsilon``), atoms, dates,
+            quantile or other dependent leaves; the message names what.
+
+        Examples
+        --------
+        See `from_forde`.
+        """
+        write_forde(self.model, folder)
 
     def explore(
         self, data: Any = None, *, model: Any = None, title: str = "joint", port: int = 0, browser: bool | None = None

@@ -140,13 +140,22 @@ def unpack(data: bytes) -> Model:
     at = data.find(checksum.encode(), 0, 8 + _header_size(data))
     if at < 0 or _checksum(data, at) != checksum:
         raise ValueError("the checksum does not match: the file is damaged or incomplete")
+    return model_of(about, {name: _array(name, tensor) for name, tensor in _tensors(data).items()})
+
+
+def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
+    """Model from what `contents` gave, wherever it comes from: every field is checked.
+
+    Raises
+    ------
+    ValueError
+        If anything in it is not as it must be.
+    """
     schema = schema_from_dict(about["schema"])
-    tensors = _tensors(data)
-    wanted = _names(about["parts"], len(tensors))
+    wanted = _names(about["parts"], len(arrays))
     expected = {_WEIGHT} | {f"{k}.{name}" for k, names in enumerate(wanted) for name in names}
-    if set(tensors) != expected:
-        raise ValueError(f"arrays missing or unknown: {', '.join(sorted(set(tensors) ^ expected))[:200]}")
-    arrays = {name: _array(name, tensor) for name, tensor in tensors.items()}
+    if set(arrays) != expected:
+        raise ValueError(f"arrays missing or unknown: {', '.join(sorted(set(arrays) ^ expected))[:200]}")
     check_weights(arrays[_WEIGHT], len(wanted), "the model")
     parts: list[Part] = []
     for k, (names, of) in enumerate(zip(wanted, about["parts"], strict=True)):
@@ -163,11 +172,15 @@ def read_about(data: bytes) -> dict[str, Any]:
     ValueError
         If there is none, or its format is newer than `FORMAT`.
     """
-    header = _json(data[8 : 8 + _header_size(data)], "the header")
+    header = json_of(data[8 : 8 + _header_size(data)], "the header")
     metadata = header.get("__metadata__")
     if not isinstance(metadata, dict) or list(metadata) != [_KEY] or not isinstance(metadata[_KEY], str):
         raise ValueError("a safetensors file, but not one of jointforest")
-    about = _json(metadata[_KEY], "the metadata")
+    return checked_about(json_of(metadata[_KEY], "the metadata"), {"format", "library", "checksum", "parts", "schema"})
+
+
+def checked_about(about: dict[str, Any], expected: set[str]) -> dict[str, Any]:
+    """A JSON object with these fields, of a format that is known."""
     version = about.get("format")
     if type(version) is not int or version < 1:
         raise ValueError("the metadata does not name a format version")
@@ -176,7 +189,6 @@ def read_about(data: bytes) -> dict[str, Any]:
             f"format {version}, written by jointforest {str(about.get('library'))[:40]}, is newer than format {FORMAT} "
             "of this version; upgrade jointforest to read it"
         )
-    expected = {"format", "library", "checksum", "parts", "schema"}
     if set(about) != expected:
         raise ValueError(f"metadata missing or unknown: {', '.join(sorted(set(about) ^ expected))[:200]}")
     return about
@@ -209,7 +221,8 @@ def _array(name: str, tensor: dict[str, Any]) -> np.ndarray:
     return stored.astype(stored.dtype.newbyteorder("="), order="C", copy=True)
 
 
-def _json(text: bytes | str, what: str) -> dict[str, Any]:
+def json_of(text: bytes | str, what: str) -> dict[str, Any]:
+    """A JSON object; a ValueError says that ``what`` is none."""
     try:
         value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
     except (ValueError, RecursionError) as error:

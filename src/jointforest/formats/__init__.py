@@ -1,0 +1,1 @@
+"""Joints as what other tools read: Arrow tables, the parameters of R's arf."""
