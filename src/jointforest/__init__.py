@@ -30,6 +30,7 @@ _HOME = {
     "ForestOutlierDetector": "learn.outliers",
     "GenerativeForestClassifier": "learn.generative.classifier",
     "GenerativeForestRegressor": "learn.generative.regressor",
+    "Importance": "face.importance",
     "HiddenTreeForest": "learn.hidden_tree_forest",
     "Interval": "table.conditions",
     "Joint": "face.joint",
@@ -49,6 +50,7 @@ _HOME = {
     "UnsupportedEvidenceWarning": "ground.warnings",
     "about": "table.soft_conditions",
     "between": "table.conditions",
+    "conditional_importance": "face.importance",
     "fidelity": "evaluation.fidelity",
     "fit": "learn.fit",
     "from_arrow": "face.exchange",
@@ -56,6 +58,7 @@ _HOME = {
     "likely": "table.soft_conditions",
     "load": "face.load",
     "mix": "face.mix",
+    "sage": "face.importance",
     "shapley": "face.shapley",
     "pool": "evaluation.pool",
 }
@@ -68,6 +71,7 @@ if TYPE_CHECKING:
     from .face.exchange import from_arrow, from_forde
     from .face.expected import ExpectedPredictor
     from .face.fit_report import FitReport
+    from .face.importance import Importance, conditional_importance, sage
     from .face.information import ColumnDistance, Estimate
     from .face.joint import Joint
     from .face.load import load
@@ -105,6 +109,7 @@ __all__ = [
     "GenerativeForestClassifier",
     "GenerativeForestRegressor",
     "HiddenTreeForest",
+    "Importance",
     "Interval",
     "Joint",
     "JointAugmenter",
@@ -123,6 +128,7 @@ __all__ = [
     "UnsupportedEvidenceWarning",
     "about",
     "between",
+    "conditional_importance",
     "datasets",
     "fidelity",
     "fit",
@@ -132,6 +138,7 @@ __all__ = [
     "load",
     "mix",
     "pool",
+    "sage",
     "shapley",
 ]
 

@@ -497,6 +497,12 @@ class ExpectedPredictor:
 
         return expect
 
+    def _complete(self, cells: np.ndarray) -> np.ndarray:
+        """The model's answers (n, K) to complete rows of the joint (n, d)."""
+        shape = len(cells), len(self._features.column)
+        X, other = filled(self._features, np.full(shape, np.nan), np.zeros(shape, bool), cells)
+        return apply_link(self._ensemble.link, raw(self._ensemble, X, other, self.n_jobs))
+
     def _interventional(self, rows: Rows, output: str, background: Any, seed: int) -> Value:
         """Values of coalitions put into rows of a background."""
         cells = background_cells(self.joint.model, background, seed, self.n_jobs)

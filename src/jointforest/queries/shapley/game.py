@@ -57,7 +57,13 @@ class Solved(NamedTuple):
 
 
 def shapley_values(
-    value: Value, base: Asked, players: np.ndarray, known: np.ndarray, n_coalitions: int | None, seed: int
+    value: Value,
+    base: Asked,
+    players: np.ndarray,
+    known: np.ndarray,
+    n_coalitions: int | None,
+    seed: int,
+    own_coalitions: bool = False,
 ) -> Solved:
     """Shapley values of each row's game among the players of whom the row knows something.
 
@@ -76,6 +82,8 @@ def shapley_values(
     n_coalitions : int or None
         Most coalitions of a row; None: all up to 12 players, else 512.
     seed : int
+    own_coalitions : bool
+        Whether each row has coalitions of its own, so that errors of different rows are independent.
 
     Returns
     -------
@@ -83,9 +91,10 @@ def shapley_values(
     """
     present = known @ players.T  # (n, p), bool
     phi, variance = np.zeros((2, *present.shape, base.mean.shape[1]))
-    patterns, place = np.unique(present, axis=0, return_inverse=True)
+    key = np.column_stack([present, np.arange(len(present))]) if own_coalitions else present.astype(np.int64)
+    patterns, place = np.unique(key, axis=0, return_inverse=True)
     for k, pattern in enumerate(patterns):
-        who, rows = np.flatnonzero(pattern), np.flatnonzero(place.ravel() == k)
+        who, rows = np.flatnonzero(pattern[: len(players)]), np.flatnonzero(place.ravel() == k)
         if not len(who):
             continue
         plan = make_plan(len(who), budget(len(who), n_coalitions), _seed(seed, pattern))
@@ -107,8 +116,7 @@ def budget(p: int, n_coalitions: int | None) -> int:
 
 def _seed(seed: int, pattern: np.ndarray) -> int:
     """A pattern's own seed, whatever other patterns there are."""
-    words = np.packbits(pattern).tolist()
-    return int(np.random.SeedSequence([seed, *words]).generate_state(1, np.uint64)[0])
+    return int(np.random.SeedSequence([seed, *pattern.tolist()]).generate_state(1, np.uint64)[0])
 
 
 def _block(plan: Plan, value: Value, base: Asked, rows: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
