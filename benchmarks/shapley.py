@@ -35,17 +35,16 @@ def adult(options: Any) -> list[dict[str, Any]]:
     model = XGBClassifier(**TREES).fit(learn, y[n:most])
     kinds = dict.fromkeys(levels, "categorical")
     joint = jf.AdversarialForest(n_estimators=10, kinds=kinds, random_state=0).fit(learn).joint_
-    predictor = jf.ExpectedPredictor(model, joint, n_draws=64, random_state=options.seed)
+    predictor = jf.ExpectedPredictor(model, joint, random_state=options.seed)
     spread = float(np.std(predictor.decision_function(test)))
     cases: list[tuple[str, int, dict[str, Any]]] = [
-        (f"conditional, {m} coalitions drawn", options.rows, {"n_coalitions": m}) for m in (256, 512, 1024, 2048)
+        (f"conditional, {m} coalitions drawn", options.rows, {"n_coalitions": m}) for m in (256, 512, 1024, 1536)
     ]
     cases += [
-        ("conditional, groups='auto', all coalitions, 64 completions each", options.rows,
+        ("conditional, groups='auto', all coalitions, 128 completions each", options.rows,
          {"groups": "auto", "method": "sample"}),
         ("conditional, groups='auto', all coalitions, expectations", 2, {"groups": "auto"}),
-        ("interventional, 512 coalitions drawn, 100 background rows", options.rows,
-         {"interventional": True, "n_coalitions": 512, "background": learn.head(100)}),
+        ("interventional, 100 background rows", n, {"interventional": True, "background": learn.head(100)}),
     ]  # fmt: skip
     table = []
     for name, rows, how in cases:

@@ -184,6 +184,24 @@ def test_interventional_values_are_means_over_the_background() -> None:
         assert abs(off[seen]).max() < 4.5 and np.sqrt(np.mean(off[seen] ** 2)) > 0.3
 
 
+def test_interventional_values_of_groups_and_of_many_columns() -> None:
+    import shap
+
+    frame, background, model = rows(), small_table(7, 25), regressor()
+    groups = (("size", "place"), ("grade", "flag"))
+    found = jf.ExpectedPredictor(model, forest()).shap(frame, interventional=True, background=background, groups=groups)
+    for i, (_, row) in enumerate(frame.iterrows()):
+        value = interventional_value(lambda X: model.predict(X[INPUTS]), background, known(row), groups)
+        np.testing.assert_allclose(found.values[i], shapley(2, value), atol=1e-10)
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(rng.normal(size=(300, 20)), columns=[f"c{j}" for j in range(20)])
+    many = GradientBoostingClassifier(n_estimators=20, max_depth=4, random_state=0).fit(wide, wide.sum(axis=1) > 1)
+    joint = jf.AdversarialForest(n_estimators=2, random_state=0).fit(wide).joint_
+    mine = jf.ExpectedPredictor(many, joint).shap(wide.head(5), interventional=True, background=wide.tail(30))
+    theirs = shap.TreeExplainer(many, wide.tail(30), feature_perturbation="interventional").shap_values(wide.head(5))
+    np.testing.assert_allclose(mine.values, theirs, atol=1e-6)
+
+
 def test_missing_cells_of_a_background_are_drawn() -> None:
     holes = small_table(7, 60)[INPUTS].astype({"size": "Float64"})
     holes.loc[::2, "size"] = pd.NA

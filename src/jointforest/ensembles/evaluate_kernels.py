@@ -9,19 +9,23 @@ from ..trees.level_bits_kernels import has_level
 
 
 @kernel
+def goes_left(ensemble, node, X, other, i):
+    """Whether row i of X and other (n, n_features) goes left at an inner node."""
+    j = ensemble.feature[node]
+    at = ensemble.levels_at[node]
+    x = X[i, j]
+    if x != x:
+        return ensemble.other_left[node] if other[i, j] else ensemble.missing_left[node]
+    if at < 0:
+        return x <= ensemble.threshold[node]
+    return has_level(ensemble.left_levels, at, np.int64(x))
+
+
+@kernel
 def find_leaf(ensemble, node, X, other, i):
     """Leaf that row i of X and other (n, n_features) reaches from a node."""
     while ensemble.leaf[node] < 0:
-        j = ensemble.feature[node]
-        at = ensemble.levels_at[node]
-        x = X[i, j]
-        if x != x:
-            left = ensemble.other_left[node] if other[i, j] else ensemble.missing_left[node]
-        elif at < 0:
-            left = x <= ensemble.threshold[node]
-        else:
-            left = has_level(ensemble.left_levels, at, np.int64(x))
-        node = ensemble.left[node] if left else ensemble.right[node]
+        node = ensemble.left[node] if goes_left(ensemble, node, X, other, i) else ensemble.right[node]
     return ensemble.leaf[node]
 
 

@@ -19,9 +19,12 @@ from ..queries.expectation.match import MatchedEnsemble, match_ensemble
 from ..queries.expectation.predictions import expected_answer, spread
 from ..queries.refit.refit import refit_values, row_weights, targets
 from ..queries.shapley.by_completions import by_completions
+from ..queries.shapley.by_leaves import by_leaves
 from ..queries.shapley.conditional import conditional, known_cells
-from ..queries.shapley.game import Value, budget, shapley_values
+from ..queries.shapley.game import budget, shapley_values
+from ..queries.shapley.interventional import Background
 from ..queries.shapley.interventional import interventional as interventional_value
+from ..queries.shapley.players import Players
 from ..table.build_evidence import build
 from ..table.evidence import Evidence
 from ..table.frames import encode
@@ -425,7 +428,8 @@ class ExpectedPredictor:
             ``n_draws`` completions, much faster for large joints and small S. "auto": "sample" where coalitions are
             drawn, too. Joints that are not one forest have draws in any case (see `standard_error`).
         interventional : bool
-            The usual marginal values: v(S) is the mean of f(x_S, rest) over rows of the background.
+            The usual marginal values: v(S) is the mean of f(x_S, rest) over rows of the background. Of sums they are
+            over all coalitions, whatever their number.
         background : int or frame
             Of interventional values: how many rows to draw from the joint, or these rows (missing cells are drawn).
 
@@ -465,8 +469,11 @@ class ExpectedPredictor:
             method = "exact" if 2 ** len(players.names) <= budget(len(players.names), n_coalitions) else "sample"
         rows = self._rows(X)
         known = known_cells(rows, features.column)
+        if interventional and (output == "raw" or self._ensemble.link == "identity"):
+            return self._marginal(rows, known, players, background, seed)
         if interventional:
-            value = self._interventional(rows, output, background, seed)
+            there = self._background(background, seed)
+            value = interventional_value(rows.X, rows.other, features.column, there, self._after_link)
             base = nothing(value, len(schema.names))
         else:
             value = conditional(rows, features.column, self._expect_at(output, method, 1), seed)
@@ -501,22 +508,30 @@ class ExpectedPredictor:
         """The model's answers (n, K) to complete rows of the joint (n, d)."""
         shape = len(cells), len(self._features.column)
         X, other = filled(self._features, np.full(shape, np.nan), np.zeros(shape, bool), cells)
-        return apply_link(self._ensemble.link, raw(self._ensemble, X, other, self.n_jobs))
+        return self._after_link(X, other)
 
-    def _interventional(self, rows: Rows, output: str, background: Any, seed: int) -> Value:
-        """Values of coalitions put into rows of a background."""
+    def _marginal(self, rows: Rows, known: np.ndarray, players: Players, background: Any, seed: int) -> ShapleyValues:
+        """Interventional values of the sums."""
+        column, owned = self._features.column, players.of_columns(known.shape[1])
+        player = np.where(owned.any(axis=0), owned.argmax(axis=0), -1)[column]
+        there = self._background(background, seed)
+        p = len(players.names)
+        solved = by_leaves(self._ensemble, rows.X, rows.other, known[:, column], player, p, there, self.n_jobs)
+        outputs, K = self._output_names(len(solved.base)), len(solved.base)
+        return to_result(solved, players, self.joint.schema, rows.evidence.value, outputs, K > 1)
+
+    def _background(self, background: Any, seed: int) -> Background:
+        """Rows of a background as the model sees them, complete."""
         cells = background_cells(self.joint.model, background, seed, self.n_jobs)
         shape = len(cells), len(self._features.column)
         X, other = np.full(shape, np.nan), np.zeros(shape, bool)
         if not isinstance(background, int | np.integer):
             X, other = self._rows(background)[1:]
-        there = filled(self._features, X, other, cells)
+        return filled(self._features, X, other, cells)
 
-        def answer(X: np.ndarray, other: np.ndarray) -> np.ndarray:
-            total = raw(self._ensemble, X, other, self.n_jobs)
-            return total if output == "raw" else apply_link(self._ensemble.link, total)
-
-        return interventional_value(rows.X, rows.other, self._features.column, there, answer)
+    def _after_link(self, X: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """The model's answers (n, K) to complete rows as it sees them."""
+        return apply_link(self._ensemble.link, raw(self._ensemble, X, other, self.n_jobs))
 
     def _output_names(self, K: int) -> tuple[str, ...]:
         if self._ensemble.classes is None:
