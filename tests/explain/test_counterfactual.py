@@ -192,6 +192,22 @@ def test_draws_do_where_rows_are_too_many(monkeypatch: pytest.MonkeyPatch) -> No
     assert (joint.predict(found.rows.drop(columns="species"), "species") == "Gentoo").all()
 
 
+def test_constant_columns_dates_atoms_and_numbers_beyond_the_range() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    day = pd.Timestamp("2024-01-01") + pd.to_timedelta((x * 20 + 60).astype(int), "D")
+    frame = pd.DataFrame({"x": x, "day": day, "one": 1, "m": np.where(x < 0, 0.0, x), "flag": x > 0})
+    joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(frame).joint_
+    row = frame.iloc[[0]].assign(x=-50.0, flag=False, m=0.0, day=pd.Timestamp("2024-02-01"))
+    found = joint.counterfactual(row, "flag", True, n=3, random_state=0)
+    assert len(found) >= 1 and joint.predict(found.rows.drop(columns="flag"), "flag").all()
+    for k, changes in enumerate(found.changed):
+        assert "one" not in changes and ("x" in changes or found.rows["x"].iloc[k] == -50.0)
+        assert found.rows["day"].between(day.min(), day.max()).all()
+    with pytest.raises(ValueError, match=r"column 'one'.*probability 0"):
+        jf.AdversarialForest(n_estimators=2, epsilon=0, random_state=0).fit(frame).joint_.counterfactual(row, "one", 2)
+
+
 def test_the_same_seed_gives_the_same_rows_whatever_n_jobs() -> None:
     one, two = (
         learned("forest").counterfactual(PENGUINS.iloc[[0]], "species", "Gentoo", random_state=3, n_jobs=n)

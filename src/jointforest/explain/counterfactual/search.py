@@ -41,15 +41,16 @@ def search(p: Problem, n: int, seed: int) -> Found:
     sets are ranked by how near their best subset came to the wanted outcome.
     """
     values = {j: every_value(p.columns[j], float(p.row[j])) for j in p.free}
+    free = tuple(j for j in p.free if (found := values[j]) is None or len(found))  # not constant ones
     score: dict[Columns, float] = {}
     minimal: list[frozenset[int]] = []
     best: dict[int, list[float]] = {}
     hits: list[np.ndarray] = []
     complete = is_fewest = True
-    for size in range(1, len(p.free) + 1):
+    for size in range(1, len(free) + 1):
         if len(minimal) >= n or (minimal and size > min(map(len, minimal)) + MORE and _number(p, hits) >= n):
             break
-        sets, all_sets = _sets(p.free, size, minimal, score)
+        sets, all_sets = _sets(free, size, minimal, score)
         if not sets:
             break
         rows = every_row(p, sets, values, MOST_ROWS) if all_sets else []
