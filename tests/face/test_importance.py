@@ -53,7 +53,7 @@ def test_sage_is_the_mean_over_rows_of_what_columns_take_from_the_loss() -> None
 
 
 def test_few_draws_do_not_add_to_the_loss() -> None:
-    (rows, y), model = table(), regressor()
+    (rows, y), model = table(25), regressor()
     truth = sage_of_rows(hidden(), rows, model.predict(ALL[INPUTS]), y, squared).mean(axis=0)
     found = np.array(
         [jf.sage(model.predict, hidden(), rows[INPUTS], y, n_draws=4, random_state=k).values for k in range(12)]

@@ -108,7 +108,8 @@ def sage(
     >>> import jointforest as jf
     >>> penguins = jf.datasets.load_penguins().dropna()
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
-    >>> X, y = penguins[["bill_length_mm", "flipper_length_mm"]].head(40), penguins["body_mass_g"].head(40)
+    >>> some = penguins.sample(40, random_state=0)
+    >>> X, y = some[["bill_length_mm", "flipper_length_mm"]], some["body_mass_g"]
     >>> found = jf.sage(lambda X: 50.0 * X["flipper_length_mm"] - 5800.0, joint, X, y, n_draws=32)
     >>> found.feature_names, bool(found.values[1] > found.values[0] > 0)
     (('bill_length_mm', 'flipper_length_mm'), True)
@@ -174,7 +175,8 @@ def conditional_importance(
     >>> import jointforest as jf
     >>> penguins = jf.datasets.load_penguins().dropna()
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
-    >>> X, y = penguins[["bill_length_mm", "flipper_length_mm"]].head(40), penguins["body_mass_g"].head(40)
+    >>> some = penguins.sample(40, random_state=0)
+    >>> X, y = some[["bill_length_mm", "flipper_length_mm"]], some["body_mass_g"]
     >>> found = jf.conditional_importance(lambda X: 50.0 * X["flipper_length_mm"] - 5800.0, joint, X, y)
     >>> float(found.values[0]), bool(found.values[1] > 0)
     (0.0, True)
