@@ -397,7 +397,8 @@ def test_what_cannot_be_is_said() -> None:
         (dict(groups="clusters"), "groups must be None, 'auto'"),
         (dict(output="log"), "output must be one of 'raw', 'prediction'"),
         (dict(method="fast"), "method must be one of 'auto', 'exact', 'sample'"),
-        (dict(n_coalitions=4), "n_coalitions must be None, or a whole number of at least 8, for 3 players, got 4"),
+        (dict(n_coalitions=4), "n_coalitions must be None, or a whole number from 8 to 65,536, for 3 players, got 4"),
+        (dict(n_coalitions=2**17), "from 8 to 65,536"),
         (dict(interventional=True, background=1), "background must be a frame, or a whole number of at least 2"),
         (dict(interventional=True, background=frame.head(1)), "at least 2 rows, got 1"),
     ):
@@ -437,6 +438,15 @@ def test_functions_get_frames_of_the_joint_s_library(library: str) -> None:
     np.testing.assert_allclose(found.values.sum(axis=1) + found.base_values, table["size"].head(3))
     frame = found.to_frame()
     assert type(frame) is type(given) and (len(frame) if library != "pyarrow" else frame.num_rows) == 6
+
+
+def test_without_shap_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    found = jf.ExpectedPredictor(regressor(), forest()).shap(rows(2))
+    monkeypatch.setitem(sys.modules, "shap", None)
+    with pytest.raises(ImportError, match=r"jointforest\[shap\]"):
+        found.to_shap()
 
 
 def test_plots_of_shap_take_the_values() -> None:

@@ -422,7 +422,7 @@ class ExpectedPredictor:
             second).
         n_coalitions : int, optional
             Most coalitions of a row. Default: all up to 12 players, else 512. All are exact; fewer are drawn, in pairs,
-            by the weights of KernelSHAP.
+            by the weights of KernelSHAP. At most 65,536.
         method : {"auto", "exact", "sample"}
             How v(S) is found. "exact": the expectation of `decision_function`, `predict_proba`. "sample": the mean over
             ``n_draws`` completions, much faster for large joints and small S. "auto": "sample" where coalitions are

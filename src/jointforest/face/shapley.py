@@ -14,7 +14,7 @@ from ..model.model import Model
 from ..queries.rows.sampling import sample
 from ..queries.shapley.by_function import by_function
 from ..queries.shapley.dependent import dependent_groups
-from ..queries.shapley.game import EXACT_PLAYERS, Asked, Solved, Value, shapley_values
+from ..queries.shapley.game import EXACT_PLAYERS, MOST_COALITIONS, Asked, Solved, Value, shapley_values
 from ..queries.shapley.interventional import interventional as interventional_value
 from ..queries.shapley.plan import least_coalitions
 from ..queries.shapley.players import Players, make_players
@@ -40,8 +40,8 @@ def find_players(
     players = make_players(model.schema, columns, groups)
     if n_coalitions is not None:
         least = min(2 ** len(players.names), least_coalitions(len(players.names)))
-        check_number("n_coalitions", n_coalitions, least, whole=True,
-                     text=f"None, or a whole number of at least {least}, for {len(players.names)} players")  # fmt: skip
+        text = f"None, or a whole number from {least} to {MOST_COALITIONS:,}, for {len(players.names)} players"
+        check_number("n_coalitions", n_coalitions, least, MOST_COALITIONS, whole=True, text=text)
     return players
 
 

@@ -14,8 +14,8 @@ EXACT_PLAYERS = 12
 """Up to so many players all coalitions are asked, if nothing else is said."""
 SAMPLED = 512
 """Coalitions of a row with more players, if nothing else is said."""
-_BLOCK = 65_536
-"""Most coalitions, of all rows together, whose values are asked at once."""
+MOST_COALITIONS = 65_536
+"""Most coalitions of a row; of all rows together, the most whose values are asked at once."""
 
 
 class Asked(NamedTuple):
@@ -99,7 +99,7 @@ def shapley_values(
             continue
         plan = make_plan(len(who), budget(len(who), n_coalitions), _seed(seed, pattern))
         columns = plan.member @ players[who]
-        size = max(1, _BLOCK // len(columns))
+        size = max(1, MOST_COALITIONS // (len(columns) * base.mean.shape[1]))
         for first in range(0, len(rows), size):
             mine = rows[first : first + size]
             found = _block(plan, value, base, mine, columns & known[mine][:, None])
