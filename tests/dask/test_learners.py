@@ -130,6 +130,20 @@ def test_generative_forests(target: str, tmp_path: Path) -> None:
     assert X.shape[1] == found.n_features_in_
 
 
+def test_target_beside_features_in_files(tmp_path: Path) -> None:
+    """Dask joins small files where only one column is read; rows stay side by side."""
+    frame = table(300).dropna(subset=["g"], ignore_index=True)
+    for k in range(6):
+        frame.iloc[50 * k : 50 * k + 50].to_parquet(tmp_path / f"{k}.parquet")
+    lazy = dd.read_parquet(tmp_path)
+    y = lazy["g"]
+    assert len(y.to_delayed()) < lazy.npartitions
+    here = jf.GenerativeForestClassifier(5, random_state=0).fit_batches(lazy.compute(), "g").joint_
+    for X in (lazy.drop(columns="g"), lazy.drop(columns="g").persist()):
+        found = jfd.GenerativeForestClassifier(5, random_state=0).fit(X, y).joint_
+        assert stored(found, tmp_path) == stored(here, tmp_path)
+
+
 def test_hidden_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the sample they add up float32 products: equal but for the last digits."""
     from jointforest.learn import hidden_tree_forest

@@ -51,12 +51,12 @@ def partitions(X: Any, y: Any = None) -> list[Delayed]:
         what = f"{type(X).__module__.partition('.')[0]}.{type(X).__name__}"
         hint = "dask.dataframe.from_dask_array(X, columns=names)" if what == "dask.Array" else "dask.dataframe.from_map"
         raise TypeError(f"expected a Dask DataFrame, got {what}; {hint} makes one; other tables: fit_batches")
-    parts = list(X.to_delayed())
     if y is None:
-        return parts
+        return list(X.to_delayed())
     if not isinstance(y, dd.Series):
         raise TypeError(f"y: expected the name of a column, or a Dask Series, got {type(y).__name__}")
-    labels = list(y.to_delayed())
+    # what is read of few columns may be put together: not here, where both must stay alike
+    parts, labels = (list(of.simplify().to_delayed(optimize_graph=False)) for of in (X, y))
     if len(parts) != len(labels):
         raise ValueError(f"X has {len(parts)} partitions and y {len(labels)}; cut both alike")
     return [delayed(beside, pure=False)(part, label) for part, label in zip(parts, labels, strict=True)]

@@ -1,0 +1,161 @@
+"""Dask: seconds by one worker and by two, beside XGBoost's and LightGBM's of one target; what travels in each pass.
+
+Rows of ten mixed columns (those of large.py) lie in Parquet files, a partition each; every fit reads them itself. A
+cluster of one worker, then one of two, each a process with one thread; all fits once before, on few rows, so that
+kernels are compiled. XGBoost and LightGBM predict one column, 100 trees, text as categories; ours learn all columns.
+Other work on the machine shows in the ratios: measure on a quiet one.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe as dd
+import pandas as pd
+import pyarrow.parquet as pq
+from _common import arguments, finish, progress, timed
+from distributed import Client, LocalCluster
+from large import batch
+
+import jointforest.dask as jfd
+from jointforest.dask.rows import DaskRows
+
+PARTITION = 250_000
+FEW = 10_000
+TIMES = 1.6
+TARGET, TEXT = "flag", ("group", "word")
+OURS: dict[str, Callable[[], Any]] = {
+    "joint tree": lambda: jfd.JointTree(random_state=0),
+    "adversarial forest, 10 trees, 20,000 rows to grow": lambda: jfd.AdversarialForest(
+        10, max_samples=20_000, random_state=0
+    ),
+}
+
+
+def xgboost(X: dd.DataFrame, y: dd.Series) -> Any:
+    from xgboost.dask import DaskXGBClassifier
+
+    return DaskXGBClassifier(n_estimators=100, tree_method="hist", enable_categorical=True).fit(X, y)
+
+
+def lightgbm(X: dd.DataFrame, y: dd.Series) -> Any:
+    from lightgbm import DaskLGBMClassifier
+
+    return DaskLGBMClassifier(n_estimators=100, verbosity=-1).fit(X, y)
+
+
+PEERS = {"XGBoost, one target": xgboost, "LightGBM, one target": lightgbm}
+
+
+def write(folder: Path, n: int) -> None:
+    """Parquet files of n rows in all, two at least."""
+    size = min(PARTITION, n // 2)
+    for start in range(0, n, size):
+        name = f"{start // size:05d}.parquet"
+        pq.write_table(batch(start // size, min(size, n - start)), folder / name)
+
+
+def read(folder: Path) -> dd.DataFrame:
+    return dd.read_parquet(sorted(map(str, folder.iterdir())), split_row_groups=False)
+
+
+def for_peers(folder: Path) -> tuple[dd.DataFrame, dd.Series]:
+    """Features with text as categories, and the target, in the workers' memory: XGBoost needs partitions alike."""
+    table = read(folder).persist()
+    levels = {name: sorted(table[name].partitions[0].unique().compute()) for name in TEXT}
+    types = {name: pd.CategoricalDtype(levels[name]) for name in TEXT}
+    return table.drop(columns=TARGET).astype(types), table[TARGET].astype("int64")
+
+
+def received(dask_worker: Any) -> int:
+    return sum(log["total"] for log in dask_worker.transfer_incoming_log)
+
+
+class Told(DaskRows):
+    """Rows whose passes are told: seconds, bytes between workers, and bytes to and from them."""
+
+    def fold(self, one: Any, n: int | None = None) -> Any:
+        before = sum(self.client.run(received).values())
+        seconds, found = timed(lambda: super(Told, self).fold(one, n))
+        between = sum(self.client.run(received).values()) - before
+        passes.append(
+            {
+                "pass": one.what,
+                "seconds": seconds,
+                "to a worker (MB)": len(pickle.dumps(one)) / 1e6,
+                "between workers (MB)": between / 1e6,
+                "sums (MB)": len(pickle.dumps(found)) / 1e6,
+            }
+        )
+        return found
+
+
+passes: list[dict[str, Any]] = []
+
+
+def by_pass(client: Client, folder: Path, learners: list[str]) -> list[dict[str, Any]]:
+    """What travels in each pass of the learners."""
+    rows = []
+    for name in learners:
+        passes.clear()
+        table = read(folder)
+        OURS[name]().fit_batches(Told(list(table.to_delayed()), client))
+        rows += [{"learner": name, "partitions": table.npartitions, **of} for of in passes]
+    return rows
+
+
+def main() -> None:
+    options = arguments(
+        __doc__,
+        rows=dict(type=float, default=4e6),
+        learners=dict(nargs="+", default=list(OURS), choices=list(OURS)),
+        alone=dict(action="store_true", help="without the peers"),
+    )
+    n = 500_000 if options.quick else int(options.rows)
+    warnings.filterwarnings("ignore")
+    seconds: dict[str, dict[int, float]] = {}
+    travels: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as top:
+        few, quarter, whole = (Path(top, name) for name in ("few", "quarter", "whole"))
+        for folder, rows in ((few, 2 * FEW), (quarter, n // 4), (whole, n)):
+            folder.mkdir()
+            write(folder, rows)
+        for workers in (1, 2):
+            with (
+                LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+                Client(cluster) as client,
+            ):
+                client.wait_for_workers(workers)
+                for name in options.learners:
+                    OURS[name]().fit(read(few))
+                    seconds.setdefault(name, {})[workers] = timed(lambda: OURS[name]().fit(read(whole)))[0]  # noqa: B023
+                    progress(f"{workers} workers, {name}: {seconds[name][workers]:.1f} s")
+                for name, fit in {} if options.alone else PEERS.items():
+                    fit(*for_peers(few))
+                    seconds.setdefault(name, {})[workers] = timed(lambda: fit(*for_peers(whole)))[0]  # noqa: B023
+                    progress(f"{workers} workers, {name}: {seconds[name][workers]:.1f} s")
+                if workers == 2:
+                    for folder in (quarter, whole):
+                        travels += by_pass(client, folder, options.learners)
+    table = [
+        {"fit": name, "rows": n, "one worker, s": of[1], "two workers, s": of[2], "times as fast": of[1] / of[2]}
+        for name, of in seconds.items()
+    ]
+    for row in table:
+        if row["fit"] in OURS:
+            row |= {"target": f">= {TIMES}", "met": "yes" if row["times as fast"] >= TIMES else "NO"}
+    finish(
+        "dask_cluster",
+        {"one worker and two": table, "what travels in a pass, two workers": travels},
+        {"partition": PARTITION, "seed": options.seed},
+        options.quick,
+    )
+
+
+if __name__ == "__main__":
+    main()
