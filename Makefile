@@ -1,5 +1,5 @@
 # make demo: a tour on a small table.  make test: everything that must pass.  make test-browser: the explorer's page in
-# Chromium.  make docs: the documentation site, into build/docs/.  make bench: how to measure.  make clean.
+# Chromium.  make test-engines: Spark and Ray.  make docs: the site, into build/docs/.  make bench: how to measure.  make clean.
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
@@ -7,10 +7,11 @@ BIN := $(VENV)/bin
 DEMO_STAMP := $(VENV)/.stamp-demo
 TEST_STAMP := $(VENV)/.stamp-test
 BROWSER_STAMP := $(VENV)/.stamp-test-browser
+ENGINES_STAMP := $(VENV)/.stamp-test-engines
 DOCS_STAMP := $(VENV)/.stamp-docs
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 
-.PHONY: help demo check test test-browser docs bench clean
+.PHONY: help demo check test test-browser test-engines docs bench clean
 
 help:
 	@sed -n '1,2s/^# //p' Makefile
@@ -28,6 +29,10 @@ $(TEST_STAMP): pyproject.toml | $(BIN)/python
 
 $(BROWSER_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test-browser]'
+	@touch $@
+
+$(ENGINES_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[test-engines]'
 	@touch $@
 
 $(DOCS_STAMP): pyproject.toml | $(BIN)/python
@@ -55,6 +60,9 @@ test-browser: $(BROWSER_STAMP)
 	$(BIN)/python -m pytest -q tests/browser
 endif
 
+test-engines: $(ENGINES_STAMP)
+	$(BIN)/python -m pytest -q tests/engines
+
 docs: $(DOCS_STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html."
@@ -67,4 +75,4 @@ bench:
 clean:
 	rm -rf build dist docs/gallery docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -f $(DEMO_STAMP) $(TEST_STAMP) $(BROWSER_STAMP) $(DOCS_STAMP)
+	rm -f $(DEMO_STAMP) $(TEST_STAMP) $(BROWSER_STAMP) $(ENGINES_STAMP) $(DOCS_STAMP)

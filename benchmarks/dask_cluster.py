@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import pickle
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,15 +100,30 @@ class Told(DaskRows):
 passes: list[dict[str, Any]] = []
 
 
+def work(client: Client, fit: Callable[[], Any]) -> dict[str, float]:
+    """Seconds of a fit, and of the processors: the busiest worker's, and this process's, scheduler and all."""
+    before, own = client.run(time.process_time), time.process_time()
+    seconds, _ = timed(fit)
+    own, after = time.process_time() - own, client.run(time.process_time)
+    return {"seconds": seconds, "worker, cpu": max(after[name] - before[name] for name in before), "here, cpu": own}
+
+
 def by_pass(client: Client, folder: Path, learners: list[str]) -> list[dict[str, Any]]:
     """What travels in each pass of the learners."""
     rows = []
     for name in learners:
         passes.clear()
         table = read(folder)
-        OURS[name]().fit_batches(Told(list(table.to_delayed()), client))
+        OURS[name]().fit_batches(Told(table, client))
         rows += [{"learner": name, "partitions": table.npartitions, **of} for of in passes]
     return rows
+
+
+def fits(learners: list[str], with_peers: bool) -> dict[str, Callable[[Path], Any]]:
+    """What is fitted to the files of a folder."""
+    ours = {name: lambda folder, name=name: OURS[name]().fit(read(folder)) for name in learners}
+    peers = {name: lambda folder, fit=fit: fit(*for_peers(folder)) for name, fit in PEERS.items()}
+    return {**ours, **(peers if with_peers else {})}
 
 
 def main() -> None:
@@ -118,7 +135,7 @@ def main() -> None:
     )
     n = 500_000 if options.quick else int(options.rows)
     warnings.filterwarnings("ignore")
-    seconds: dict[str, dict[int, float]] = {}
+    found: dict[str, dict[int, dict[str, float]]] = {}
     travels: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as top:
         few, quarter, whole = (Path(top, name) for name in ("few", "quarter", "whole"))
@@ -131,20 +148,21 @@ def main() -> None:
                 Client(cluster) as client,
             ):
                 client.wait_for_workers(workers)
-                for name in options.learners:
-                    OURS[name]().fit(read(few))
-                    seconds.setdefault(name, {})[workers] = timed(lambda: OURS[name]().fit(read(whole)))[0]  # noqa: B023
-                    progress(f"{workers} workers, {name}: {seconds[name][workers]:.1f} s")
-                for name, fit in {} if options.alone else PEERS.items():
-                    fit(*for_peers(few))
-                    seconds.setdefault(name, {})[workers] = timed(lambda: fit(*for_peers(whole)))[0]  # noqa: B023
-                    progress(f"{workers} workers, {name}: {seconds[name][workers]:.1f} s")
+                for name, fit in fits(options.learners, not options.alone).items():
+                    fit(few)
+                    found.setdefault(name, {})[workers] = work(client, partial(fit, whole))
+                    progress(f"{workers} workers, {name}: {found[name][workers]}")
                 if workers == 2:
                     for folder in (quarter, whole):
                         travels += by_pass(client, folder, options.learners)
     table = [
-        {"fit": name, "rows": n, "one worker, s": of[1], "two workers, s": of[2], "times as fast": of[1] / of[2]}
-        for name, of in seconds.items()
+        {
+            "fit": name,
+            "rows": n,
+            **{f"{what}: {w}": of[w][what] for what in of[1] for w in (1, 2)},
+            "times as fast": of[1]["seconds"] / of[2]["seconds"],
+        }
+        for name, of in found.items()
     ]
     for row in table:
         if row["fit"] in OURS:

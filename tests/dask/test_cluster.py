@@ -92,7 +92,7 @@ def received(dask_worker: object) -> int:
 
 
 def test_what_travels_does_not_grow_with_the_partitions(client: Client) -> None:
-    """Beyond the sample: sums of 4 and of 40 partitions of the same rows in each."""
+    """Beyond the sample: sums of 8 and of 80 partitions, each of the same rows. Sums that are merged are let go."""
     found = []
     for n in (8, 80):
         lazy = dd.from_map(lambda _: part(0), range(n), meta=part(0))
@@ -100,3 +100,18 @@ def test_what_travels_does_not_grow_with_the_partitions(client: Client) -> None:
         jfd.AdversarialForest(1, max_samples=100, leaf="normal", random_state=0).fit(lazy)
         found.append(sum(client.run(received).values()) - before)
     assert found[1] < 3 * found[0] + 100_000
+    assert most_in_memory(client.run_on_scheduler(moves)) < 40
+
+
+def moves(dask_scheduler: object) -> list[tuple[str, str, str]]:
+    return [(str(key), old, new) for key, old, new, *_ in dask_scheduler.transition_log]  # type: ignore[attr-defined]
+
+
+def most_in_memory(moves: list[tuple[str, str, str]]) -> int:
+    """Results that workers held at once."""
+    held: set[str] = set()
+    most = 0
+    for key, _, new in moves:
+        (held.add if new == "memory" else held.discard)(key)
+        most = max(most, len(held))
+    return most

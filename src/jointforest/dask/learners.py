@@ -15,7 +15,7 @@ from ..learn import hidden_tree_forest, joint_tree, outliers
 from ..learn.adversarial import adversarial
 from ..learn.generative import classifier, regressor
 from .answers import by_partition, series
-from .rows import DaskRows, partitions
+from .rows import DaskRows, table_of
 
 
 def with_client(init: Callable[..., None]) -> Callable[..., None]:
@@ -66,7 +66,7 @@ class DaskLearner:
             the column), or the frame has other rows when it is computed again.
         """
         _refuse(sample_weight)
-        return self.fit_batches(DaskRows(partitions(X), client_of(self.client)))  # type: ignore[attr-defined]
+        return self.fit_batches(DaskRows(table_of(X), client_of(self.client)))  # type: ignore[attr-defined]
 
     def to_local(self) -> Any:
         """The same learner without a client, as the package has it; fitted if this one is."""
@@ -127,7 +127,7 @@ class DaskPredictor(DaskLearner):
             raise ValueError(f"y: the series needs a name of text, that of the target's column, got {target!r}")
         if not is_name and target in getattr(X, "columns", ()):
             raise ValueError(f"y: X has a column {target!r}, too; give its name as y, or drop it from X")
-        rows = DaskRows(partitions(X, None if is_name else y), client_of(self.client))
+        rows = DaskRows(table_of(X, None if is_name else y), client_of(self.client))
         return self.fit_batches(rows, target)  # type: ignore[attr-defined]
 
     def predict(self, X: Any) -> Any:

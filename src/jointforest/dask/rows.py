@@ -19,26 +19,29 @@ class DaskRows:
 
     Parameters
     ----------
-    parts : list of Delayed
-        Partitions, pandas frames; they are computed anew at each pass.
+    frame : dask.dataframe.DataFrame
+        Its partitions are computed anew at each pass.
     client : distributed.Client or None
         None: the schedulers within this process.
     """
 
-    def __init__(self, parts: list[Delayed], client: Any) -> None:
-        self.parts = parts
+    def __init__(self, frame: dd.DataFrame, client: Any) -> None:
+        self.frame = frame
         self.client = client
 
     def fold(self, one: Pass, n: int | None = None) -> Any:
         """The sums of all rows by one pass."""
+        step = delayed(one, pure=False, traverse=False)  # a task, which goes to a worker once
+        # reading a partition and adding it up become one task: partitions do not travel
+        added = self.frame.map_partitions(add_partition, step, meta=self.frame._meta, enforce_metadata=False)
+        sums = added.to_delayed()
         if self.client is not None:
-            return _on_cluster(self.client, one, self.parts)
-        sums = [delayed(add_partition, pure=False)(_whole(one), part) for part in self.parts]
-        return dask.compute(_tree(sums, lambda a, b: delayed(merge_sums, pure=False)(_whole(one), a, b)))[0]
+            return _on_cluster(self.client, step, sums, one.what)
+        return dask.compute(_tree(sums, lambda a, b: delayed(merge_sums, pure=False)(step, a, b)))[0]
 
 
-def partitions(X: Any, y: Any = None) -> list[Delayed]:
-    """The partitions of a Dask frame; those of a series ``y`` are the last column of theirs.
+def table_of(X: Any, y: Any = None) -> dd.DataFrame:
+    """The Dask frame X, a series ``y`` as its last column.
 
     Raises
     ------
@@ -52,14 +55,15 @@ def partitions(X: Any, y: Any = None) -> list[Delayed]:
         hint = "dask.dataframe.from_dask_array(X, columns=names)" if what == "dask.Array" else "dask.dataframe.from_map"
         raise TypeError(f"expected a Dask DataFrame, got {what}; {hint} makes one; other tables: fit_batches")
     if y is None:
-        return list(X.to_delayed())
+        return X
     if not isinstance(y, dd.Series):
         raise TypeError(f"y: expected the name of a column, or a Dask Series, got {type(y).__name__}")
     # what is read of few columns may be put together: not here, where both must stay alike
-    parts, labels = (list(of.simplify().to_delayed(optimize_graph=False)) for of in (X, y))
+    parts, labels = (of.simplify().to_delayed(optimize_graph=False) for of in (X, y))
     if len(parts) != len(labels):
         raise ValueError(f"X has {len(parts)} partitions and y {len(labels)}; cut both alike")
-    return [delayed(beside, pure=False)(part, label) for part, label in zip(parts, labels, strict=True)]
+    both = [delayed(beside, pure=False)(part, label) for part, label in zip(parts, labels, strict=True)]
+    return dd.from_delayed(both, meta=beside(X._meta, y._meta), verify_meta=False)
 
 
 def beside(X: pd.DataFrame, y: pd.Series) -> pd.DataFrame:
@@ -69,7 +73,7 @@ def beside(X: pd.DataFrame, y: pd.Series) -> pd.DataFrame:
     return X.assign(**{str(y.name): y.array})
 
 
-def add_partition(one: Pass, part: pd.DataFrame) -> Any:
+def add_partition(part: pd.DataFrame, one: Pass) -> Any:
     """The sums of one partition, in one thread: other partitions have the others."""
     return one.over([part])
 
@@ -77,15 +81,6 @@ def add_partition(one: Pass, part: pd.DataFrame) -> Any:
 def merge_sums(one: Pass, a: Any, b: Any) -> Any:
     """Sums of two parts of a table as one; they stay as they are, for others to ask again."""
     return one.together([a, b])
-
-
-def _itself(thing: Any) -> Any:
-    return thing
-
-
-def _whole(thing: Any) -> Delayed:
-    """An object that goes to a worker once."""
-    return delayed(thing, pure=False, traverse=False)
 
 
 def _tree(sums: list[Any], merge: Callable[..., Any]) -> Any:
@@ -96,7 +91,7 @@ def _tree(sums: list[Any], merge: Callable[..., Any]) -> Any:
     return sums[0]
 
 
-def _on_cluster(client: Any, one: Pass, parts: list[Delayed]) -> Any:
+def _on_cluster(client: Any, step: Delayed, sums: list[Delayed], what: str) -> Any:
     """Sums of partitions, merged on their worker as they come, so that what travels does not grow with the rows.
 
     All is made by tasks, the pass itself too: what a worker held that died is made anew by others.
@@ -104,29 +99,26 @@ def _on_cluster(client: Any, one: Pass, parts: list[Delayed]) -> Any:
     from distributed import as_completed
 
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
-        step = client.submit(_itself, one, pure=False)
-    sums = client.compute([delayed(add_partition, pure=False)(step, part) for part in parts])
+        *added, one = client.compute([*sums, step])
+    n_parts, done = len(added), as_completed(added)
+    del added  # sums that are merged are to be let go
 
     def merge(a: Any, b: Any, worker: str | None = None) -> Any:
         where = {"workers": [worker], "allow_other_workers": True} if worker else {}
-        return client.submit(merge_sums, step, a, b, pure=False, **where)
+        return client.submit(merge_sums, one, a, b, pure=False, **where)
 
     waiting: dict[str | None, Any] = {}  # sums by the worker that has them, one each
-    done = as_completed(sums)
-    try:
-        with bar(len(parts), one.what) as told:
-            for finished in done.batches():
-                held = client.who_has(finished)
-                for future in finished:
-                    if future.status != "finished":
-                        future.result()  # raises what went wrong there
-                    worker = min(held.get(future.key, ()), default=None)
-                    if worker in waiting:
-                        done.add(merge(waiting.pop(worker), future, worker))
-                        told()
-                    else:
-                        waiting[worker] = future
-        return _tree(list(waiting.values()), merge).result()
-    except BaseException:
-        client.cancel(sums)
-        raise
+    with bar(n_parts, what) as told:
+        for finished in done.batches():
+            held = client.who_has(finished)
+            while finished:
+                future = finished.pop()
+                if future.status != "finished":
+                    future.result()  # raises what went wrong there
+                worker = min(held.get(future.key, ()), default=None)
+                if worker in waiting:
+                    done.add(merge(waiting.pop(worker), future, worker))
+                    told()
+                else:
+                    waiting[worker] = future
+    return _tree(list(waiting.values()), merge).result()
