@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,13 @@ from large import batch
 
 import jointforest.dask as jfd
 from jointforest.dask.rows import DaskRows
+from jointforest.learn.batches.passes import Pass
 
 PARTITION = 250_000
 FEW = 10_000
 TIMES = 1.6
-TARGET, TEXT = "flag", ("group", "word")
+TARGET, TEXT = "flag", {"group": list("pqrs"), "word": [f"v{i}" for i in range(20)]}
+TINY = 500
 OURS: dict[str, Callable[[], Any]] = {
     "joint tree": lambda: jfd.JointTree(random_state=0),
     "adversarial forest, 10 trees, 20,000 rows to grow": lambda: jfd.AdversarialForest(
@@ -69,29 +72,33 @@ def read(folder: Path) -> dd.DataFrame:
 def for_peers(folder: Path) -> tuple[dd.DataFrame, dd.Series]:
     """Features with text as categories, and the target, in the workers' memory: XGBoost needs partitions alike."""
     table = read(folder).persist()
-    levels = {name: sorted(table[name].partitions[0].unique().compute()) for name in TEXT}
-    types = {name: pd.CategoricalDtype(levels[name]) for name in TEXT}
+    types = {name: pd.CategoricalDtype(levels) for name, levels in TEXT.items()}
     return table.drop(columns=TARGET).astype(types), table[TARGET].astype("int64")
 
 
-def received(dask_worker: Any) -> int:
-    return sum(log["total"] for log in dask_worker.transfer_incoming_log)
+def received(dask_worker: Any) -> dict[str, int]:
+    """Results that a worker had from others: passes, and sums."""
+    keys = [str(key) for log in dask_worker.transfer_incoming_log for key in log["keys"]]
+    n_passes = sum(key.startswith("Pass-") for key in keys)
+    return {"passes": n_passes, "sums": len(keys) - n_passes}
 
 
 class Told(DaskRows):
-    """Rows whose passes are told: seconds, bytes between workers, and bytes to and from them."""
+    """Rows whose passes are told: seconds, sizes, and what goes from worker to worker."""
 
     def fold(self, one: Any, n: int | None = None) -> Any:
-        before = sum(self.client.run(received).values())
+        before = self.client.run(received)
         seconds, found = timed(lambda: super(Told, self).fold(one, n))
-        between = sum(self.client.run(received).values()) - before
+        after = self.client.run(received)
+        moved = {what: sum(after[w][what] - before[w][what] for w in after) for what in ("passes", "sums")}
         passes.append(
             {
                 "pass": one.what,
                 "seconds": seconds,
-                "to a worker (MB)": len(pickle.dumps(one)) / 1e6,
-                "between workers (MB)": between / 1e6,
-                "sums (MB)": len(pickle.dumps(found)) / 1e6,
+                "the pass (MB)": len(pickle.dumps(one)) / 1e6,
+                "a set of sums (MB)": len(pickle.dumps(found)) / 1e6,
+                "passes from worker to worker": moved["passes"],
+                "sets of sums from worker to worker": moved["sums"],
             }
         )
         return found
@@ -106,6 +113,27 @@ def work(client: Client, fit: Callable[[], Any]) -> dict[str, float]:
     seconds, _ = timed(fit)
     own, after = time.process_time() - own, client.run(time.process_time)
     return {"seconds": seconds, "worker, cpu": max(after[name] - before[name] for name in before), "here, cpu": own}
+
+
+def none() -> int:
+    return 0
+
+
+def count(found: int, part: pd.DataFrame, _: int | None) -> int:
+    return found + len(part)
+
+
+def row(_: int) -> pd.DataFrame:
+    return pd.DataFrame({"a": [1.0]})
+
+
+def scheduling(client: Client) -> dict[str, Any]:
+    """A pass that counts the rows of many partitions of one row each: what a partition costs that holds nothing."""
+    tiny = DaskRows(dd.from_map(row, range(TINY), meta=row(0)), client)
+    own = time.process_time()
+    seconds, _ = timed(lambda: tiny.fold(Pass(none, count, add, "")))
+    own = time.process_time() - own
+    return {"partitions": TINY, "seconds": seconds, "here, cpu a partition (ms)": 1000 * own / TINY}
 
 
 def by_pass(client: Client, folder: Path, learners: list[str]) -> list[dict[str, Any]]:
@@ -137,6 +165,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     found: dict[str, dict[int, dict[str, float]]] = {}
     travels: list[dict[str, Any]] = []
+    nothing: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as top:
         few, quarter, whole = (Path(top, name) for name in ("few", "quarter", "whole"))
         for folder, rows in ((few, 2 * FEW), (quarter, n // 4), (whole, n)):
@@ -153,6 +182,7 @@ def main() -> None:
                     found.setdefault(name, {})[workers] = work(client, partial(fit, whole))
                     progress(f"{workers} workers, {name}: {found[name][workers]}")
                 if workers == 2:
+                    nothing = [scheduling(client)]
                     for folder in (quarter, whole):
                         travels += by_pass(client, folder, options.learners)
     table = [
@@ -169,7 +199,7 @@ def main() -> None:
             row |= {"target": f">= {TIMES}", "met": "yes" if row["times as fast"] >= TIMES else "NO"}
     finish(
         "dask_cluster",
-        {"one worker and two": table, "what travels in a pass, two workers": travels},
+        {"one worker and two": table, "what travels in a pass, two workers": travels, "a pass over nothing": nothing},
         {"partition": PARTITION, "seed": options.seed},
         options.quick,
     )

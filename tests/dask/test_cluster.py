@@ -88,7 +88,8 @@ def test_errors_reach_the_client(client: Client) -> None:
 
 
 def received(dask_worker: object) -> int:
-    return sum(log["total"] for log in dask_worker.transfer_incoming_log)  # type: ignore[attr-defined]
+    """Results that a worker had from others."""
+    return sum(len(log["keys"]) for log in dask_worker.transfer_incoming_log)  # type: ignore[attr-defined]
 
 
 def test_what_travels_does_not_grow_with_the_partitions(client: Client) -> None:
@@ -99,7 +100,7 @@ def test_what_travels_does_not_grow_with_the_partitions(client: Client) -> None:
         before = sum(client.run(received).values())
         jfd.AdversarialForest(1, max_samples=100, leaf="normal", random_state=0).fit(lazy)
         found.append(sum(client.run(received).values()) - before)
-    assert found[1] < 3 * found[0] + 100_000
+    assert found[1] <= found[0] + 10
     assert most_in_memory(client.run_on_scheduler(moves)) < 40
 
 

@@ -203,7 +203,8 @@ class TableLearner(TableScores, Learner):
         ----------
         source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
             Parquet or CSV files, or folders of Parquet files. A callable gives an iterable of frames (pandas, polars,
-            pyarrow tables or record batches), the same rows at each call.
+            pyarrow tables or record batches), the same rows at each call. Or an engine that makes the passes: an object
+            with a method ``fold``, see ``docs/cluster.md``.
 
         Returns
         -------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from collections.abc import Callable
 
 import duckdb
@@ -146,6 +147,31 @@ def test_a_query_of_duckdb(tmp_path):
         joint = jf.JointTree(random_state=0).fit_batches(query).joint_
     other = jf.JointTree(random_state=0).fit_batches(tmp_path / "t.parquet").joint_
     assert np.array_equal(joint.log_density(frame), other.log_density(frame))
+
+
+def test_an_engine_makes_the_passes():
+    class Engine:
+        """Sums that travel as bytes, each of its own part of the rows, merged from the last to the first."""
+
+        def fold(self, one, n=None):
+            step = pickle.dumps(one)
+            seen.append((one.what, n))
+            parts = [pickle.dumps(pickle.loads(step).over([part])) for part in batches(frame, [100, 100, 101])()]
+            sums = [pickle.loads(part) for part in parts[::-1]]
+            first, again = one.together(sums), one.together(sums)  # the parts stay as they are
+            assert pickle.dumps(first) == pickle.dumps(again)
+            return first
+
+    frame, seen = table(), []
+    for learner in (jf.JointTree(random_state=0), jf.AdversarialForest(2, max_samples=100, random_state=0)):
+        found = learner.fit_batches(Engine()).joint_
+        assert np.array_equal(found.log_density(frame), learner.fit_batches(frame).joint_.log_density(frame))
+    assert seen[0] == ("rows seen", None) and seen[-1] == ("rows counted", 440)
+
+
+def test_a_column_named_fold_makes_no_engine():
+    frame = table().rename(columns={"k": "fold"})
+    assert jf.JointTree(random_state=0).fit_batches(frame).joint_.columns[2] == "fold"
 
 
 def test_csv_files(tmp_path):
