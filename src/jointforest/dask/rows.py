@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import dask
@@ -36,8 +37,8 @@ class DaskRows:
         added = self.frame.map_partitions(add_partition, step, meta=self.frame._meta, enforce_metadata=False)
         sums = added.to_delayed()
         if self.client is not None:
-            return _on_cluster(self.client, step, sums, one.what)
-        return dask.compute(_tree(sums, lambda a, b: delayed(merge_sums, pure=False)(step, a, b)))[0]
+            return _on_cluster(self.client, sums, one)
+        return dask.compute(_tree(sums, lambda a, b: delayed(merge_sums, pure=False)(one.merge, a, b)))[0]
 
 
 def table_of(X: Any, y: Any = None) -> dd.DataFrame:
@@ -78,9 +79,9 @@ def add_partition(part: pd.DataFrame, one: Pass) -> Any:
     return one.over([part])
 
 
-def merge_sums(one: Pass, a: Any, b: Any) -> Any:
-    """Sums of two parts of a table as one; they stay as they are, for others to ask again."""
-    return one.together([a, b])
+def merge_sums(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """Sums of two parts of a table as one; they stay as they are: a worker that dies is no reason to count twice."""
+    return merge(deepcopy(a), b)
 
 
 def _tree(sums: list[Any], merge: Callable[..., Any]) -> Any:
@@ -91,7 +92,7 @@ def _tree(sums: list[Any], merge: Callable[..., Any]) -> Any:
     return sums[0]
 
 
-def _on_cluster(client: Any, step: Delayed, sums: list[Delayed], what: str) -> Any:
+def _on_cluster(client: Any, sums: list[Delayed], one: Pass) -> Any:
     """Sums of partitions, merged on their worker as they come, so that what travels does not grow with the rows.
 
     All is made by tasks, the pass itself too: what a worker held that died is made anew by others.
@@ -99,16 +100,14 @@ def _on_cluster(client: Any, step: Delayed, sums: list[Delayed], what: str) -> A
     from distributed import as_completed
 
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
-        *added, one = client.compute([*sums, step])
-    n_parts, done = len(added), as_completed(added)
-    del added  # sums that are merged are to be let go
+        done = as_completed(client.compute(sums))  # which forgets those it gave: sums that are merged are let go
 
     def merge(a: Any, b: Any, worker: str | None = None) -> Any:
         where = {"workers": [worker], "allow_other_workers": True} if worker else {}
-        return client.submit(merge_sums, one, a, b, pure=False, **where)
+        return client.submit(merge_sums, one.merge, a, b, pure=False, **where)
 
     waiting: dict[str | None, Any] = {}  # sums by the worker that has them, one each
-    with bar(n_parts, what) as told:
+    with bar(len(sums), one.what) as told:
         for finished in done.batches():
             held = client.who_has(finished)
             while finished:
