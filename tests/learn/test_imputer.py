@@ -255,3 +255,19 @@ def test_clones() -> None:
     imputer = small(m=2, proper=True, add_indicator=True)
     assert clone(imputer).get_params(deep=False).keys() == imputer.get_params(deep=False).keys()
     assert not hasattr(clone(imputer.fit(table(50))), "joint_")
+
+
+def test_forests_after_it_get_their_weights_routed() -> None:
+    """A column transformer, the imputer and a generative forest in one pipeline, weights for the forest alone."""
+    frame = table(120)
+    y = np.where(frame["w"] > 0, "yes", "no")
+    weight = (np.arange(len(frame)) % 2).astype(float)
+    forest = jf.GenerativeForestClassifier(3, min_samples_leaf=5, smoothing=0.3, min_spread=0.1, beta=0, random_state=0)
+    columns = ColumnTransformer([("all", small(), ["x", "k", "c"])]).set_output(transform="pandas")
+    with sklearn.config_context(enable_metadata_routing=True):
+        asked = ColumnTransformer([("all", small().set_fit_request(sample_weight=False), ["x", "k", "c"])])
+        pipe = make_pipeline(asked.set_output(transform="pandas"), forest.set_fit_request(sample_weight=True))
+        routed = pipe.fit(frame, y, sample_weight=weight).predict_proba(frame)
+    filled = columns.fit_transform(frame)
+    alone = clone(forest).fit(filled, y, sample_weight=weight).predict_proba(filled)
+    np.testing.assert_allclose(routed, alone)
