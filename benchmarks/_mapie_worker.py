@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 import pandas as pd
 from mapie.classification import CrossConformalClassifier
-from mapie.regression import JackknifeAfterBootstrapRegressor
+from mapie.regression import CrossConformalRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 warnings.filterwarnings("ignore")
@@ -25,8 +25,8 @@ def main() -> None:
     X, y, level = learn[:, :-1], learn[:, -1], float(sys.argv[4])
     start = time.perf_counter()
     if sys.argv[3] == "regression":
-        model = JackknifeAfterBootstrapRegressor(HistGradientBoostingRegressor(max_iter=50), confidence_level=level,
-                                                 method="plus", resampling=30, random_state=0)  # fmt: skip
+        model = CrossConformalRegressor(HistGradientBoostingRegressor(max_iter=50), confidence_level=level,
+                                        method="plus", cv=10, random_state=0)  # fmt: skip
         found = model.fit_conformalize(X, y).predict_interval(ask, allow_infinite_bounds=True)[1]
         answer = {"low": found[:, 0, 0].tolist(), "high": found[:, 1, 0].tolist()}
     else:
