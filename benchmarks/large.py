@@ -12,11 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from _common import HERE, arguments, finish, peak_memory, progress, read, timed, verdict
+from matplotlib.figure import Figure
 
 import jointforest as jf
 
@@ -100,6 +102,24 @@ def in_and_out(data: Any, seeds: list[int]) -> list[dict[str, Any]]:
     return rows
 
 
+def picture(rows: list[dict[str, Any]], path: Path) -> None:
+    """Seconds and peak memory by the number of rows, a line a learner."""
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    time_axes, memory_axes = figure.subplots(1, 2)
+    for learner in LEARNERS:
+        own = [row for row in rows if row["learner"] == learner]
+        if not own:
+            continue
+        n = [row["rows"] for row in own]
+        time_axes.plot(n, [row["seconds"] for row in own], "o-", label=learner)
+        memory_axes.plot(n, [row["peak (GB)"] for row in own], "o-", label=learner)
+    time_axes.set(xscale="log", yscale="log", xlabel="rows", title="seconds to learn")
+    memory_axes.set(xscale="log", ylim=(0, None), xlabel="rows", title="peak memory (GB)")
+    memory_axes.axhline(MOST_GB, color="0.6", linestyle=":")
+    time_axes.legend(frameon=False)
+    figure.savefig(path, dpi=80)
+
+
 def main() -> None:
     options = arguments(
         __doc__,
@@ -108,11 +128,15 @@ def main() -> None:
         worker=dict(nargs=2, help="learner and rows: one fit, in this process"),
         seeds=dict(type=int, nargs="+", default=[0, 1, 2], help="of --beside"),
         beside=dict(action="store_true", help="freMTPL2 in memory and in batches, too"),
+        picture=dict(action="store_true", help="only draw docs/large.png of the results that are there"),
     )
     if options.worker:
         print(json.dumps(one(options.worker[0], int(options.worker[1]))))
         return
     before = json.loads(RESULTS.read_text())["tables"] if RESULTS.exists() and not options.quick else {}
+    if options.picture:
+        picture(before[BY_ROWS], HERE.parent / "docs" / "large.png")
+        return
     rows = list(before.get(BY_ROWS, []))
     for learner in options.learners:
         for n in [2e4] if options.quick else options.rows:
