@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from _common import HERE, arguments, finish, peak_memory, progress, read, timed, verdict
-from matplotlib.figure import Figure
 
 import jointforest as jf
 
@@ -104,6 +103,8 @@ def in_and_out(data: Any, seeds: list[int]) -> list[dict[str, Any]]:
 
 def picture(rows: list[dict[str, Any]], path: Path) -> None:
     """Seconds and peak memory by the number of rows, a line a learner."""
+    from matplotlib.figure import Figure  # not into the processes whose memory is measured
+
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     time_axes, memory_axes = figure.subplots(1, 2)
     for learner in LEARNERS:

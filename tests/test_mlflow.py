@@ -11,11 +11,7 @@ import pytest
 import jointforest as jf
 import jointforest.mlflow as flavor
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:the joint has lost"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:the joint has lost")
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ def with_client(init: Callable[..., None]) -> Callable[..., None]:
     return __init__
 
 
-class DaskLearner:
+class DaskEstimator:
     """What learners of Dask frames have beside those of the package.
 
     Attributes
@@ -40,7 +40,37 @@ class DaskLearner:
     """
 
     client: Any = None
+    fit_batches: Any
     _local: ClassVar[type]
+
+    def to_local(self) -> Any:
+        """The same learner without a client, as the package has it; fitted if this one is."""
+        local: Any = object.__new__(self._local)
+        local.__dict__.update({name: value for name, value in vars(self).items() if name != "client"})
+        return local
+
+    def score_samples(self, X: Any) -> Any:
+        """Log-density of each row; of a Dask frame a lazy series."""
+        return self._ask("score_samples", X)
+
+    def _ask(self, method: str, X: Any) -> Any:
+        """What a method of the local learner says; of a Dask frame as a series."""
+        if not isinstance(X, dd.DataFrame):
+            return getattr(super(), method)(X)
+        check_is_fitted(self, "joint_")
+        return series(_said, self._alone(), X, method, method)
+
+    def _alone(self) -> Any:
+        """The local learner in one thread: other partitions have the others."""
+        return self.to_local().set_params(n_jobs=None)
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "client"}
+
+
+class DaskLearner(DaskEstimator):
+    """What learners of whole Dask frames have."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: None = None) -> Self:
         """Learn from a Dask frame, as ``fit_batches`` learns from the same rows: one joint, however they are cut.
@@ -66,38 +96,13 @@ class DaskLearner:
             the column), or the frame has other rows when it is computed again.
         """
         _refuse(sample_weight)
-        return self.fit_batches(DaskRows(table_of(X), client_of(self.client)))  # type: ignore[attr-defined]
-
-    def to_local(self) -> Any:
-        """The same learner without a client, as the package has it; fitted if this one is."""
-        local: Any = object.__new__(self._local)
-        local.__dict__.update({name: value for name, value in vars(self).items() if name != "client"})
-        return local
-
-    def score_samples(self, X: Any) -> Any:
-        """Log-density of each row; of a Dask frame a lazy series."""
-        return self._ask("score_samples", X)
-
-    def _ask(self, method: str, X: Any) -> Any:
-        """What a method of the local learner says; of a Dask frame as a series."""
-        if not isinstance(X, dd.DataFrame):
-            return getattr(super(), method)(X)
-        check_is_fitted(self, "joint_")
-        return series(_said, self._alone(), X, method, method)
-
-    def _alone(self) -> Any:
-        """The local learner in one thread: other partitions have the others."""
-        return self.to_local().set_params(n_jobs=None)
-
-    def __getstate__(self) -> Any:
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "client"}  # type: ignore[attr-defined]
+        return self.fit_batches(DaskRows(table_of(X), client_of(self.client)))
 
 
-class DaskPredictor(DaskLearner):
+class DaskPredictor(DaskEstimator):
     """What learners of Dask frames with a target have."""
 
-    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
         """Grow a forest for the target on a Dask frame, as ``fit_batches`` does on the same rows.
 
         Parameters
@@ -128,7 +133,7 @@ class DaskPredictor(DaskLearner):
         if not is_name and target in getattr(X, "columns", ()):
             raise ValueError(f"y: X has a column {target!r}, too; give its name as y, or drop it from X")
         rows = DaskRows(table_of(X, None if is_name else y), client_of(self.client))
-        return self.fit_batches(rows, target)  # type: ignore[attr-defined]
+        return self.fit_batches(rows, target)
 
     def predict(self, X: Any) -> Any:
         """Prediction of each row; of a Dask frame a lazy series."""

@@ -54,7 +54,7 @@ def from_forde(folder: str | os.PathLike[str]) -> Joint:
     Returns
     -------
     Joint
-        Its log-density is that of arf's ``lik``.
+        Its log-density is that of the paper's formula.
 
     Raises
     ------

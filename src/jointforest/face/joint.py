@@ -181,8 +181,8 @@ class Joint:
     def to_forde(self, folder: str | os.PathLike[str]) -> None:
         """Write the parameters for the R package arf: ``forest``, ``cnt``, ``cat`` and ``meta.parquet`` in a folder.
 
-        They are what its function ``forde`` gives, for ``forge``, ``expct`` and, without its argument ``arf``, ``lik``.
-        Numbers on grids are continuous there, rounded when drawn.
+        They are the tables of numbers that its function ``forde`` gives; R itself was not run on them, see
+        ``docs/formats.md``. Numbers on grids are continuous there, rounded when drawn.
 
         Parameters
         ----------

@@ -59,8 +59,13 @@ def from_arrow(tables: Mapping[str, Any]) -> Model:
     ValueError
         If anything in them is not as it must be.
     """
+    import pyarrow as pa
+
     if not isinstance(tables, Mapping) or _PARTS not in tables:
         raise ValueError(f"expected a dict of tables, {_PARTS!r} among them, as to_arrow gives it")
+    for name, table in tables.items():
+        if not isinstance(table, pa.Table):
+            raise ValueError(f"{name}: expected a pyarrow.Table, got {type(table).__name__}")
     text = (tables[_PARTS].schema.metadata or {}).get(_KEY)
     if text is None:
         raise ValueError(f"the table {_PARTS!r} lost its metadata 'jointforest', which hold the schema")

@@ -107,18 +107,27 @@ def probability_of_levels(model: Model, evidence: Evidence, a: int, b: int, op: 
     ValueError
         If order is asked of columns that are not ordered by the same levels.
     """
+    _, weight, inside, _ = _first_levels(model, evidence, a, b, op, n_jobs)
+    return float(np.clip(weight @ inside, 0.0, 1.0))
+
+
+def _first_levels(
+    model: Model, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Levels of column a that one row of evidence admits (q,), their probabilities, P(relation | level), and which
+    levels of column b stand in the relation to each, bool (q, K)."""
     first, second = model.schema.columns[a], model.schema.columns[b]
     if op not in ("=", "!="):
         _check_order(first, second, op)
     known = evidence.value[0, a]
     codes = np.arange(len(first.levels), dtype=np.float64) if np.isnan(known) else np.array([known])
-    rows = evidence if len(codes) == 1 and not np.isnan(known) else with_values(model.schema, evidence, a, codes)
+    rows = evidence if not np.isnan(known) else with_values(model.schema, evidence, a, codes)
     log_p = log_density(model, rows, n_jobs)
     some = np.flatnonzero(log_p > -np.inf)
     weight = np.exp(log_p[some] - np.logaddexp.reduce(log_p[some]))
-    share = level_probability(model, rows.take(some), b, n_jobs)
-    inside = (share * _holds(first, second, op)[codes[some].astype(np.int64)]).sum(axis=1)
-    return float(np.clip(weight @ inside, 0.0, 1.0))
+    holds = _holds(first, second, op)[codes[some].astype(np.int64)]
+    inside = (level_probability(model, rows.take(some), b, n_jobs) * holds).sum(axis=1)
+    return codes[some], weight, inside, holds
 
 
 def _holds(first: Column, second: Column, op: str) -> np.ndarray:

@@ -12,10 +12,8 @@ from ...table.conditions import AnyOf
 from ...table.evidence import Evidence
 from ...table.meaning import NOWHERE, Region, meaning_of
 from ...table.vary import with_values, within
-from ..column.levels import level_probability
-from ..posterior.density import log_density
 from ..rows.sampling import sample
-from .comparison import Relation, _cells, _check_order, _given_first, _holds, _satisfied, _sides
+from .comparison import Relation, _cells, _check_order, _first_levels, _given_first, _holds, _satisfied, _sides
 
 LEAST_SHARE = 1e-3
 """Draws that are rejected are given up where fewer are accepted."""
@@ -113,19 +111,8 @@ def _of_levels(
     model: Model, evidence: Evidence, relation: Levels, n: int, rng: np.random.Generator, n_jobs: int | None
 ) -> np.ndarray:
     """Draws of a relation between two columns of levels."""
-    first, second = model.schema.columns[relation.a], model.schema.columns[relation.b]
-    if relation.op not in ("=", "!="):
-        _check_order(first, second, relation.op)
-    known = evidence.value[0, relation.a]
-    codes = np.arange(len(first.levels), dtype=np.float64) if np.isnan(known) else np.array([known])
-    rows = evidence if not np.isnan(known) else with_values(model.schema, evidence, relation.a, codes)
-    log_p = log_density(model, rows, n_jobs)
-    codes = codes[log_p > -np.inf]
-    rows, log_p = rows.take(np.flatnonzero(log_p > -np.inf)), log_p[log_p > -np.inf]
-    holds = _holds(first, second, relation.op)[codes.astype(np.int64)]
-    mass = np.exp(log_p - log_p.max(initial=-np.inf)) * (
-        level_probability(model, rows, relation.b, n_jobs) * holds
-    ).sum(axis=1)
+    codes, weight, inside, holds = _first_levels(model, evidence, *relation, n_jobs)
+    mass = weight * inside
     if not mass.sum() > 0.0:
         raise Rejected("it has probability 0")
     regions = [_set_of(model, relation.b, np.flatnonzero(one)) for one in holds]
