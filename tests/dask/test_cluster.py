@@ -72,8 +72,9 @@ def test_a_worker_that_dies(client: Client, tmp_path: Path, dies: int) -> None:
     (tmp_path / "times").mkdir()
     lazy = dd.from_map(dying, range(6), folder=str(tmp_path / "times"), dies=dies, meta=part(0))
     same = dd.from_map(part, range(6), meta=part(0))
-    found = jfd.JointTree(2, random_state=0).fit(lazy).joint_
-    here = jf.JointTree(2, random_state=0).fit_batches(same.compute()).joint_
+    # beyond the sample: passes follow each other
+    found = jfd.AdversarialForest(2, max_samples=100, random_state=0).fit(lazy).joint_
+    here = jf.AdversarialForest(2, max_samples=100, random_state=0).fit_batches(same.compute()).joint_
     assert stored(found, tmp_path) == stored(here, tmp_path)
     ended, made = (tmp_path / "times" / str(dies)).read_text(), len(list((tmp_path / "times").iterdir()))
     assert made > 2 and int(ended) not in client.run(os.getpid).values()

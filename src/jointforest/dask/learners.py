@@ -78,7 +78,7 @@ class DaskLearner(DaskEstimator):
         Parameters
         ----------
         X : dask.dataframe.DataFrame
-            Its partitions are computed anew for each of two to four passes; ``X.persist()`` keeps them.
+            Its partitions are computed anew for each of one to four passes; ``X.persist()`` keeps them.
         y : ignored
         sample_weight : None
             Not taken.
@@ -108,7 +108,7 @@ class DaskPredictor(DaskEstimator):
         Parameters
         ----------
         X : dask.dataframe.DataFrame
-            Its partitions are computed anew for each of two to four passes; ``X.persist()`` keeps them.
+            Its partitions are computed anew for each of one to four passes; ``X.persist()`` keeps them.
         y : str or dask.dataframe.Series
             The column of X that is the target, or the target beside X, with the same partitions and a name.
         sample_weight : None

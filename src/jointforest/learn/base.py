@@ -188,16 +188,17 @@ class TableLearner(TableScores, Learner):
         rows = read_table(X, self.kinds)
         rows = rows._replace(X=np.asfortranarray(rows.X))  # read by columns; leaves are filled without another copy
         self._name_columns(rows.schema)
-        model = self._learn(rows, X, weight, self._draw_seed())
+        model = self._learn(rows, weight, self._draw_seed())
         self.joint_ = Joint(model)
         warn_lost_pairs(lost_pairs(model, rows.X, weight, self.n_jobs), self.leaf != "chow_liu")
         return self
 
     def fit_batches(self, source: Any) -> Self:
-        """Learn from a table larger than memory, in two to four passes over batches of its rows.
+        """Learn from a table larger than memory, in one to four passes over batches of its rows.
 
-        A sample of the rows, ``max_samples`` at most, makes schema and trees; all rows fill the leaves. What is learned
-        does not depend on how the table is cut into batches, or on the order of its rows. See ``docs/large.md``.
+        A sample of the rows, ``max_samples`` at most, makes schema and trees; all rows fill the leaves. Of a table that
+        is no larger it learns what ``fit`` learns of the same rows in the order of their keys. What is learned does not
+        depend on how the table is cut into batches, or on the order of its rows. See ``docs/large.md``.
 
         Parameters
         ----------
@@ -238,9 +239,12 @@ class TableLearner(TableScores, Learner):
         rows = Rows(sample.schema, kernel_columns(sample.schema), np.asfortranarray(sample.X))
         check_cells(rows.schema.names, rows.X)
         self._name_columns(rows.schema)
-        sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed)
-        structure = self._structure(rows, sample.n, seed, sizes)
-        model = of_forest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
+        if sample.is_whole:
+            model = self._learn(rows, None, seed)
+        else:
+            sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed)
+            structure = self._structure(rows, sample.n, seed, sizes)
+            model = of_forest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
         self.joint_ = Joint(model)
         warn_lost_pairs(lost_pairs(model, rows.X, None, self.n_jobs), self.leaf != "chow_liu")
         return self
@@ -250,11 +254,11 @@ class TableLearner(TableScores, Learner):
         raise NotImplementedError
 
     def _structure(self, rows: Rows, n: int, seed: int, sizes: Sizes) -> Structure:
-        """The trees of some rows of a table of n, and how their leaves are to be filled."""
+        """The trees of some rows of a table of n, not all, and how their leaves are to be filled."""
         raise NotImplementedError
 
-    def _learn(self, rows: Rows, frame: Any, weight: np.ndarray | None, seed: int) -> Model:
-        """The model of the rows, which were read from ``frame``; weights (n,) have a mean of 1, None: all alike."""
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
+        """The model of the rows; weights (n,) have a mean of 1, None: all alike."""
         raise NotImplementedError
 
 

@@ -170,7 +170,7 @@ class HiddenTreeForest(TableScores, Learner):
         return self
 
     def fit_batches(self, source: Any) -> Self:
-        """Learn from a table larger than memory, in two or three passes over batches of its rows.
+        """Learn from a table larger than memory, in one to three passes over batches of its rows.
 
         Structure and tables are learned from a sample of the rows, 200,000 at most; where the table has more, one step
         of expectation maximisation over all rows then makes the tables, and the weights, those of the whole table. The
@@ -209,7 +209,7 @@ class HiddenTreeForest(TableScores, Learner):
         check_cells(sample.schema.names, sample.X)
         self._name_columns(sample.schema)
         first = self._learn(sample.schema, sample.X, None, seed)
-        if sample.n > len(sample.X):
+        if not sample.is_whole:
             first = improve(fold, sample.n, first, self.n_estimators, self.settings_.smoothing)
         self.joint_ = Joint(of_part(HiddenPart(first)))
         return self

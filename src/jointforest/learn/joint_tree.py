@@ -150,7 +150,7 @@ class JointTree(TableLearner):
         super()._check()
         count_rows(self.min_samples_leaf, 1)
 
-    def _learn(self, rows: Rows, frame: Any, weight: np.ndarray | None, seed: int) -> Model:
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
         if self.leaf == "chow_liu":
             return self._dependent(rows, weight, seed)
         if self.leaf != "auto":

@@ -181,7 +181,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         seed = self._draw_seed()
         most = getattr(other, "max_samples", None)
         sample = take_sample(fold_of(source, self.n_jobs), None, most if isinstance(most, int) else MOST_ROWS, seed)
-        if sample.n == len(sample.X):
+        if sample.is_whole:
             return self._learn(decode(sample.schema, sample.X), None, None)
         default = _histogram_forest(sample.schema, self.n_jobs, self.random_state)
         learner = default if self.estimator is None else clone(self.estimator)

@@ -14,7 +14,6 @@ from ...leaves.fit.fit import Settings
 from ...leaves.fit.prepare import Table, prepare
 from ...model.model import Model, of_forest, of_part
 from ...table.build_evidence import build
-from ...table.frames import encode
 from ...trees.ranks import rank
 from ..arrival import Arrival, arrive
 from ..base import FOREST, LEAVES, Rows, TableLearner
@@ -230,7 +229,7 @@ class AdversarialForest(TableLearner):
         if self.oob_score and self.leaf == "chow_liu":
             raise ValueError("oob_score=True needs another leaf than 'chow_liu', whose trees share the table's pairs")
 
-    def _learn(self, rows: Rows, frame: Any, weight: np.ndarray | None, seed: int) -> Model:
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
         if self.leaf == "chow_liu":
             table = coded(rows, weight)
             return of_part(chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs))
@@ -238,7 +237,7 @@ class AdversarialForest(TableLearner):
         cells = prepare(rows.columns, rows.X)
         quantile, model = self._quantile(rows, cells, grown.filled, weight, seed)
         if grown.in_bag is not None:  # before the model, where that is to come: two forests take twice the memory
-            evidence = build(rows.schema, encode(rows.schema, frame)[0])
+            evidence = build(rows.schema, rows.X)
             in_bag = self._densities(rows, cells, grown.in_bag, quantile)
             self.oob_log_density_ = oob_log_density(in_bag, evidence, grown.drawn, self.n_jobs)
             del in_bag
@@ -256,8 +255,7 @@ class AdversarialForest(TableLearner):
         return int(most)
 
     def _structure(self, rows: Rows, n: int, seed: int, sizes: Sizes) -> Structure:
-        is_part = n > len(rows.X)
-        arrival = self._grow(rows, None, seed, sizes if is_part else None).filled
+        arrival = self._grow(rows, None, seed, sizes).filled
         cells = prepare(rows.columns, rows.X)
         quantile, _ = self._quantile(rows, cells, arrival, None, seed)
         return Structure(rows.schema, rows.columns, cells, arrival, self._leaf_settings(), quantile, seed)

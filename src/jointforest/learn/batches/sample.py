@@ -64,6 +64,11 @@ class Sample(NamedTuple):
     n: int
     X: np.ndarray
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all rows of the table."""
+        return self.n == len(self.X)
+
 
 def held(reader: FrameReader) -> FrameReader:
     """The same, each column read once and kept."""

@@ -104,4 +104,4 @@ def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: 
     if isinstance(learner, HiddenTreeForest):
         settings = getattr(learner, "settings_", None) if len(cells) < MANY_ROWS else None
         return Model(schema, (HiddenPart(learner._learn(schema, cells, None, seed, settings)),), np.zeros(1))
-    return learner._learn(Rows(schema, kernel_columns(schema), cells), None, None, seed)
+    return learner._learn(Rows(schema, kernel_columns(schema), cells), None, seed)

@@ -211,7 +211,7 @@ class GenerativeForest(Learner):
             structure = Structure(*table, arrival, settings, quantile, seed, of_target)
             return fill(fold, sample.n, structure, self.epsilon, self.n_jobs)
 
-        return self._learn(training, arrival, seed, filled)
+        return self._learn(training, arrival, seed, None if sample.is_whole else filled)
 
     def _name_features(self, training: Training) -> None:
         """Say what was seen, as scikit-learn does."""
