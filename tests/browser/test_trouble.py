@@ -112,3 +112,28 @@ def test_evidence_that_the_model_hardly_knows_says_so(
     assert mixed.given(sentence).supported is False
     assert face.page.get_by_text("not supported").first.is_visible()
     assert tables.HOSTILE_NAME not in face.order
+
+
+def test_it_says_that_it_is_at_work(face: Face) -> None:
+    held: list[Any] = []
+    face.page.route("**/ask/mode", lambda route: held.append(route))
+    face.page.get_by_role("button", name="Most probable", exact=True).click()
+    working = face.page.locator(".panel").get_by_role("status")
+    expect(working).to_have_text("Working it out …")
+    expect(working).to_contain_text("takes longest")
+    held[0].continue_()
+    face.rest()
+    expect(working).to_have_count(0)
+    assert "log-density" in (face.page.locator(".panel").text_content() or "")
+
+
+def test_a_slow_start_says_why(new_context: Any, penguin_server: Explorer) -> None:
+    held: list[Any] = []
+    page = new_context().new_page()
+    page.route("**/ask/table", lambda route: held.append(route))
+    page.goto(penguin_server.url)
+    expect(page.locator("jf-notice")).to_contain_text("Getting ready.")
+    held[0].continue_()
+    face = Face(page)
+    face.settle()
+    assert face.trouble == ""

@@ -72,6 +72,15 @@ def test_large_hidden_trees_are_searched_less(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("name", JOINTS)
+def test_kernels_of_forests_are_compiled_ahead(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(panels, "model_modes", lambda *of: asked.append("mode"))
+    monkeypatch.setattr(panels, "explain", lambda *of: asked.append("why"))
+    panels.compile_ahead(Subject(JOINTS[name]()))
+    assert asked == ([] if name == "hidden trees" else ["mode", "why"])
+
+
+@pytest.mark.parametrize("name", JOINTS)
 def test_why(name: str) -> None:
     found = ask(panels.why, name, evidence={"text": "age > 50"})
     wanted = JOINTS[name]().given("age > 50").explain(panels.LISTED)

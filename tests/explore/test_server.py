@@ -307,6 +307,26 @@ def test_overtaken_questions_are_dropped(monkeypatch: pytest.MonkeyPatch) -> Non
     assert all(found[k] == {"id": k, "overtaken": True} for k in set(range(8)) - answered)
 
 
+def test_once_a_page_is_at_rest_what_its_buttons_ask_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Subject] = []
+    monkeypatch.setattr(server.panels, "compile_ahead", asked.append)
+    with forest().explore(browser=False) as page:
+        link = http.client.HTTPConnection(page.url.split("/")[2], timeout=60)
+        for exact, wanted in ((False, []), (True, [page._app.subject])):
+            link.request("POST", f"/{page.url.split('/')[3]}/ask/posterior", json.dumps({"exact": exact}), JSON)
+            assert link.getresponse().read()
+            if exact:
+                threads = [thread for thread in threading.enumerate() if thread.name == "jointforest prepare"]
+                for thread in threads:
+                    thread.join(60)
+            assert asked == wanted
+        link.close()
+    app = App(Subject(forest()), PORT, TOKEN)
+    app.close()
+    app.compile_ahead()  # ends: there is no page to wait for
+    assert len(asked) == 1
+
+
 def test_pages_are_forgotten(client: Client, app: App) -> None:
     for k in range(3 * server.PAGES):
         assert ask(client, "posterior", {"id": k, "page": f"p{k}", "columns": []}).status_code == 200

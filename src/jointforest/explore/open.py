@@ -110,6 +110,7 @@ class Explorer:
     def _prepare(self) -> None:
         with contextlib.suppress(RuntimeError):  # Python ends meanwhile: no new threads
             self._app.prepare()
+            self._app.compile_ahead()
 
     def _serve(self) -> None:
         self._server.run(sockets=[self._socket])

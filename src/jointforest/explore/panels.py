@@ -76,6 +76,14 @@ def budget_of(model: Model) -> int:
     return BUDGET if entries <= ENTRIES else BUDGET * ENTRIES // entries
 
 
+def compile_ahead(subject: Subject) -> None:
+    """Ask of forests, as briefly as can be, what buttons ask later, so that its kernels are compiled by then."""
+    known = Known(subject, None)
+    if not all(isinstance(part, HiddenPart) for part in known.model.parts):
+        model_modes(known.model, known.evidence, 1, 1)
+        explain(known.model, known.evidence, LISTED)
+
+
 def why(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     """The leaves, or hidden states, that carry the answers, the heaviest first."""
     known = Known(subject, body.get("evidence"))

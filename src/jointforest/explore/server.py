@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from . import answers
+from . import answers, panels
 from .questions import ASKS, answer
 from .subject import Subject
 
@@ -93,6 +94,7 @@ class App:
         self._pool = ThreadPoolExecutor(WORKERS, "explore")
         self.newest: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._waiting = 0
+        self._at_rest, self._is_closed = threading.Event(), False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -111,8 +113,16 @@ class App:
         """Work out what all questions need, once."""
         answers.prepare(self.subject)
 
+    def compile_ahead(self) -> None:
+        """Wait until a page shows exact numbers, and has nothing to compile itself; compile what its buttons ask."""
+        self._at_rest.wait()
+        if not self._is_closed:
+            panels.compile_ahead(self.subject)
+
     def close(self) -> None:
         """Take no more questions; those that wait are dropped."""
+        self._is_closed = True
+        self._at_rest.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     # -- who asks
@@ -178,6 +188,8 @@ class App:
             status, said = answer(self.subject, what, body, is_wanted)
         except answers.Overtaken:
             return _json(200, {"id": body["id"], "overtaken": True})
+        if what == "posterior" and body.get("exact"):
+            self._at_rest.set()
         return _csv(said) if isinstance(said, str) else _json(status, said)
 
 

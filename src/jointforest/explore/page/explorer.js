@@ -16,6 +16,9 @@ const MANY = 40;
 const REST = 160; // milliseconds without a change until exact numbers are asked for
 const PULSE = 5000; // milliseconds between looks at whether the joint is still there, and the same
 const AGAIN = 1000; // milliseconds until a server that is gone is asked again
+const LONG = 3000; // milliseconds until it is said why the first answer may take so long
+const STARTING =
+  "Getting ready. The first start of all takes longest: code is compiled, once; a joint of many columns takes a while, too.";
 
 /**
  * Fill a node with the page.
@@ -136,12 +139,16 @@ export class Explorer {
 
   /** Ask what the joint is, and make its cards. */
   async open() {
+    const timer = setTimeout(() => this.notice.show("start", STARTING), LONG);
     try {
       const table = await this.source.ask("table", {});
       const prior = await this.source.ask("posterior", { evidence: [], exact: false, columns: null });
       this.#gotTable(table, prior);
     } catch (error) {
       this.#failed(error, {});
+    } finally {
+      clearTimeout(timer);
+      this.notice.clear("start");
     }
   }
 
