@@ -11,6 +11,7 @@ from ..ground.records import record
 from ..ground.threads import chunks, map_ordered
 from ..table.cells import ColumnCells, FrameReader
 from ..table.libraries import read
+from .closed_levels import ClosedLevels
 from .evaluate_kernels import leaf_rows, raw_rows
 from .hashed_levels import HashedLevels
 from .table import Ensemble
@@ -162,7 +163,8 @@ def level_codes(levels: tuple[Any, ...], labels: Sequence[Any], name: str) -> np
     Raises
     ------
     ValueError
-        Text where the model's levels are numbers, numbers where they are text, a fraction where they are whole.
+        Text where the model's levels are numbers, numbers where they are text, a fraction where they are whole; a label
+        that is none of `ClosedLevels`.
 
     Examples
     --------
@@ -185,6 +187,12 @@ def level_codes(levels: tuple[Any, ...], labels: Sequence[Any], name: str) -> np
     if isinstance(levels, HashedLevels):
         return levels.codes(labels)
     place = {level: code for code, level in enumerate(levels)}
+    unknown = [label for label in labels if label not in place] if isinstance(levels, ClosedLevels) else []
+    if unknown:
+        raise ValueError(
+            f"column {name!r}: the model's encoder refuses the level {unknown[0]!r}, which it has not seen; "
+            "fit it with handle_unknown='ignore', or 'use_encoded_value'"
+        )
     return np.array([place.get(label, -1) for label in labels], dtype=np.int64)
 
 

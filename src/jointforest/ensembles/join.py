@@ -83,7 +83,7 @@ def join(
                 levels_at[place[node]] = n_words
                 other_left[place[node]] = tree.other_left[node]
                 threshold[place[node]] = 0.0
-                words.append(_words(goes_left))
+                words.append(words_of(goes_left))
                 n_words += len(words[-1])
     is_leaf = feature < 0
     return Ensemble(
@@ -120,7 +120,7 @@ def _breadth_first(tree: Tree) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _words(goes_left: np.ndarray) -> np.ndarray:
+def words_of(goes_left: np.ndarray) -> np.ndarray:
     """A set of levels, bool (n_levels,), as bits of 64-bit words."""
     bits = np.zeros(-(-max(len(goes_left), 1) // 64) * 64, dtype=np.uint8)
     bits[: len(goes_left)] = goes_left

@@ -21,10 +21,13 @@ _ADAPTERS = {
     "xgboost": ("xgboost", ("Booster", "XGBModel")),
     "lightgbm": ("lightgbm", ("Booster", "LGBMModel")),
     "catboost": ("catboost", ("CatBoost",)),
+    "sklearn.pipeline": ("pipeline", ("Pipeline",)),
+    "sklearn.compose._target": ("transformed_target", ("TransformedTargetRegressor",)),
 }
 _SUPPORTED = (
     "DecisionTree*, ExtraTree*, RandomForest*, ExtraTrees*, GradientBoosting* or HistGradientBoosting* of "
-    "scikit-learn, a Booster or XGB* of xgboost, a Booster or LGBM* of lightgbm, a CatBoost* of catboost"
+    "scikit-learn, a Booster or XGB* of xgboost, a Booster or LGBM* of lightgbm, a CatBoost* of catboost, "
+    "or a Pipeline that ends in one"
 )
 
 
@@ -37,6 +40,7 @@ def read_ensemble(model: Any) -> Ensemble:
     Parameters
     ----------
     model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost; or an Ensemble, which is returned as it is
+        Or a scikit-learn Pipeline of steps that change columns one by one, and such a model (see `pipeline.read`).
 
     Returns
     -------
@@ -48,7 +52,8 @@ def read_ensemble(model: Any) -> Ensemble:
         If it is no model of a supported type.
     ValueError
         If the model is not fitted, or computes something that a node table cannot say: linear leaves, vectors in
-        leaves, several targets, target-encoded splits, an objective that is not supported.
+        leaves, several targets, target-encoded splits, an objective that is not supported, a step of a pipeline that is
+        not known to change columns one by one.
 
     Examples
     --------
@@ -71,6 +76,4 @@ def read_ensemble(model: Any) -> Ensemble:
 def _hint(model: Any) -> str:
     if hasattr(model, "best_estimator_"):
         return "; give its best_estimator_"
-    if hasattr(model, "named_steps"):
-        return "; give the pipeline's last step, and the columns as the steps before it leave them"
     return ""

@@ -46,7 +46,9 @@ class ExpectedPredictor:
     Parameters
     ----------
     model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, or `ensembles.table.Ensemble`
-        Trees, forests, or boosted trees.
+        Trees, forests, or boosted trees; or a Pipeline of scikit-learn whose steps change columns one by one (scalers,
+        encoders, imputers, ColumnTransformer) and whose last step is one of these: then columns are those that the
+        pipeline was fitted on (``docs/ensembles.md``).
     joint : Joint
         Of any parts. Of the model's columns, matched by name, and of any others, such as the target: what is known of
         these counts as well. The features of a model without names are the first columns.
