@@ -30,7 +30,8 @@ from jointforest.dask.rows import DaskRows
 from jointforest.learn.batches.passes import Pass
 
 PARTITION = 250_000
-FEW = 10_000
+FEW = 110_000
+"""Half of the rows on which kernels are loaded: more than a sample has in all, so that all passes are made."""
 TIMES = 1.6
 TARGET, TEXT = "flag", {"group": list("pqrs"), "word": [f"v{i}" for i in range(20)]}
 TINY = 500

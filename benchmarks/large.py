@@ -22,6 +22,7 @@ from _common import HERE, arguments, finish, peak_memory, progress, read, timed,
 import jointforest as jf
 
 BATCH = 262_144
+"""Rows made at once: more than a sample has, so that a table of one batch is learned by all passes."""
 MOST_GB, RATIO, NATS = 3.0, 2.0, 0.01
 BY_ROWS, BESIDE = "fit_batches by rows", "freMTPL2 in memory and in batches"
 IN_AND_OUT = {
@@ -64,7 +65,7 @@ def batches(n: int) -> Iterator[pa.Table]:
 
 def one(learner: str, n: int) -> dict[str, Any]:
     """Seconds and peak memory of one fit in this process."""
-    LEARNERS[learner]().fit_batches(lambda: batches(2_000))  # loads kernels
+    LEARNERS[learner]().fit_batches(lambda: batches(2_000 if n <= BATCH else BATCH))  # loads kernels
     start = time.perf_counter()
     for _ in batches(n):
         pass
@@ -82,7 +83,7 @@ def in_and_out(data: Any, seeds: list[int]) -> list[dict[str, Any]]:
     rows = []
     for name, learner in IN_AND_OUT.items():
         for how in ("fit", "fit_batches"):  # loads kernels
-            getattr(learner(0), how)(learn.iloc[:2000])
+            getattr(learner(0), how)(learn.iloc[:BATCH])
         found = []
         for seed in seeds:
             row: dict[str, Any] = {"learner": name, "seed": seed, "rows": len(learn)}

@@ -8,6 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from .alike import check_schema
+
 BATCH = 262_144
 """Rows of a batch, where they can be chosen; smaller batches are put together."""
 
@@ -89,9 +91,13 @@ def _of_files(paths: Sequence[Any]) -> Batches:
     form = "csv" if all(f.endswith((".csv", ".csv.gz")) for f in files) else "parquet"
 
     def read() -> Iterator[Any]:
+        first = None
         for file in files:  # one by one: an error names its file
             try:
-                yield from _joined(_read(file, form))
+                for table in _joined(_read(file, form)):
+                    first = first or table.schema
+                    check_schema(first, table.schema, files[0], file)
+                    yield table
             except (pa.ArrowException, OSError) as error:
                 raise ValueError(f"{file} is not a whole {form} table: {error}") from None
 

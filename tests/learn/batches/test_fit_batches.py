@@ -288,12 +288,51 @@ def test_source_that_changes():
         FewRows(random_state=0).fit_batches(lambda: [next(frames)])
 
 
-def test_truncated_file_is_named(tmp_path):
+@pytest.mark.parametrize("damage", ["truncated", "overwritten"])
+def test_a_damaged_file_is_named(tmp_path, damage):
     whole, cut = tmp_path / "whole.parquet", tmp_path / "cut.parquet"
     table().to_parquet(whole)
-    cut.write_bytes(whole.read_bytes()[:-2000])
+    raw = whole.read_bytes()
+    at = len(raw) // 2
+    cut.write_bytes(raw[:-2000] if damage == "truncated" else raw[: at - 200] + b"\xff" * 400 + raw[at + 200 :])
+    learner = jf.JointTree(random_state=0)
     with pytest.raises(ValueError, match=r"cut\.parquet is not a whole parquet table"):
-        jf.JointTree(random_state=0).fit_batches([whole, cut])
+        learner.fit_batches([whole, cut])
+    assert not hasattr(learner, "joint_")
+
+
+def test_a_file_that_is_damaged_between_two_passes(tmp_path):
+    """What was seen of it before makes no joint."""
+    source = tmp_path / "t.parquet"
+    table().to_parquet(source)
+
+    class Damaging(FewRows):
+        def _structure(self, *given):
+            source.write_bytes(source.read_bytes()[:-2000])
+            return super()._structure(*given)
+
+    learner = Damaging(random_state=0)
+    with pytest.raises(ValueError, match=r"t\.parquet is not a whole parquet table"):
+        learner.fit_batches(source)
+    assert not hasattr(learner, "joint_")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="x"), r"b\.parquet: there is no column 'x', which .*a\.parquet has"),
+        (lambda t: t.assign(more=1), r"b\.parquet: column 'more' is not in .*a\.parquet"),
+        (lambda t: t.assign(g=1.5), r"b\.parquet: column 'g' is of type double, in .*a\.parquet it is"),
+    ],
+)
+def test_a_file_with_another_schema_is_named(tmp_path, change, message):
+    frame = table()
+    frame.to_parquet(tmp_path / "a.parquet")
+    change(frame).to_parquet(tmp_path / "b.parquet")
+    learner = jf.JointTree(random_state=0)
+    with pytest.raises(ValueError, match=message):
+        learner.fit_batches(tmp_path)
+    assert not hasattr(learner, "joint_")
 
 
 @pytest.mark.parametrize(
