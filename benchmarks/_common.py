@@ -149,6 +149,34 @@ def print_table(rows: Sequence[dict[str, Any]], title: str = "") -> None:
     sys.stdout.flush()
 
 
+def over_seeds(runs: Sequence[dict[str, list[dict[str, Any]]]]) -> dict[str, list[dict[str, Any]]]:
+    """Tables of one run a seed as tables of means, with ``NAME, spread``, the standard deviation over seeds.
+
+    Lines that have the same text are one line; whole numbers stay what they are where all seeds have the same.
+    """
+    titles = list(dict.fromkeys(title for run in runs for title in run))
+    return {title: _means([row for run in runs for row in run.get(title, [])], len(runs) > 1) for title in titles}
+
+
+def _means(rows: list[dict[str, Any]], several: bool) -> list[dict[str, Any]]:
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(value for value in row.values() if isinstance(value, str)), []).append(row)
+    found = []
+    for mine in groups.values():
+        line: dict[str, Any] = {}
+        for name in dict.fromkeys(name for row in mine for name in row):
+            values = [row[name] for row in mine if row.get(name) is not None]
+            if not values or isinstance(values[0], str) or all(isinstance(v, int) and v == values[0] for v in values):
+                line[name] = values[0] if values else None
+                continue
+            line[name] = float(np.mean(values))
+            if several:
+                line[f"{name}, spread"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        found.append(line)
+    return found
+
+
 def progress(text: str) -> None:
     """A line on standard error, so that long runs show that they live."""
     print(text, file=sys.stderr, flush=True)

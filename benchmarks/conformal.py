@@ -3,11 +3,12 @@
 Generative forests with ``conformal=True`` beside their own intervals (of classes: the smallest set with the
 probability) and MAPIE (own environment) around gradient boosting. 0, 30 or 60 % of the cells of test rows are hidden,
 and of the rows learned either none or as many. Width: in standard deviations of the target; of sets, classes in them.
-What is done is kept in results/conformal.tmp, and taken up again.
+Means over seeds. What is done is kept in results/conformal.tmp, and taken up again.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tempfile
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _common import HERE, arguments, finish, hide, progress, read, timed
+from _common import HERE, arguments, finish, hide, over_seeds, progress, read, timed
 from peers import peer_python, run_json
 
 import jointforest as jf
@@ -94,11 +95,31 @@ def one_table(frame: pd.DataFrame, target: str, sizes: tuple[int, int, int], hid
     }
 
 
+def summary(found: dict[tuple[str, float, float], dict]) -> dict[str, list[dict]]:
+    """Tables of one seed; ``found`` by table, share hidden of rows learned, and of rows asked about."""
+    table, total = [], []
+    for (name, learned, asked), methods in found.items():
+        for method, (covered, widths, seconds) in methods.items():
+            table.append({"table": name, "hidden when learned": f"{learned:.0%}", "hidden when asked": f"{asked:.0%}",
+                          "method": method, "coverage": float(np.mean(covered)),
+                          "width or classes": float(np.mean(widths)), "median of it": float(np.median(widths)),
+                          "seconds to ask (MAPIE: to learn, too)": seconds})  # fmt: skip
+    for what, names in (("intervals", NUMBERS), ("sets", CLASSES)):
+        mine = [row for row in table if row["table"] in names]
+        for key in dict.fromkeys((r["hidden when learned"], r["hidden when asked"], r["method"]) for r in mine):
+            of = [r for r in mine if (r["hidden when learned"], r["hidden when asked"], r["method"]) == key]
+            total.append({"of": what, "hidden when learned": key[0], "hidden when asked": key[1], "method": key[2],
+                          "coverage (mean of tables)": float(np.mean([r["coverage"] for r in of])),
+                          "lowest": float(np.min([r["coverage"] for r in of])),
+                          "mean width or classes": float(np.mean([r["width or classes"] for r in of]))})  # fmt: skip
+    return {"By table": table, "All tables": total}
+
+
 def main() -> None:
-    options = arguments(__doc__, repeats=dict(type=int, default=5), rows=dict(type=int, default=300),
+    options = arguments(__doc__, seeds=dict(type=int, nargs="+", default=[0]), rows=dict(type=int, default=300),
                         tests=dict(type=int, default=100),
                         patterns=dict(type=int, default=len(HIDDEN)))  # fmt: skip
-    n, m, trees, repeats = (120, 20, 8, 1) if options.quick else (options.rows, options.tests, 30, options.repeats)
+    n, m, trees = (120, 20, 8) if options.quick else (options.rows, options.tests, 30)
     tables = {**NUMBERS, **CLASSES} if not options.quick else {"insurance": "charges", "gef/cmc": CLASSES["gef/cmc"]}
     warnings.simplefilter("ignore")
     os.environ["OMP_NUM_THREADS"] = "1"  # of the peer: threads of tiny tasks wait for each other
@@ -107,39 +128,20 @@ def main() -> None:
     if kept.exists() and not options.quick:
         done = dict(json.loads(line) for line in kept.read_text().splitlines())
     kept.write_text("".join(json.dumps(pair) + "\n" for pair in done.items()))
-    lines: dict[tuple, list] = {}
-    for repeat in range(repeats):
-        seed = options.seed + repeat
-        for learned, asked in HIDDEN[: options.patterns]:
-            for name, target in tables.items():
-                key = f"{name}|{learned}|{asked}|{seed}|{n}|{m}"
-                if key not in done:
-                    done[key] = one_table(read(options.data, name), target, (n, m, trees), (learned, asked), seed)
-                    with kept.open("a") as file:
-                        file.write(json.dumps((key, done[key])) + "\n")
-                    progress(key)
-                for method, found in done[key].items():
-                    lines.setdefault((name, learned, asked, method), []).append(found)
-    table, total = [], []
-    for (name, learned, asked, method), each in lines.items():
-        covered, widths = (np.concatenate([one[k] for one in each]) for k in (0, 1))
-        table.append({"table": name, "hidden when learned": learned, "hidden when asked": asked, "method": method,
-                      "coverage": float(covered.mean()), "width or classes (median, mean)":
-                      f"{np.median(widths):.2f}, {widths.mean():.2f}",
-                      "seconds to ask (MAPIE: to learn, too)": float(np.median([one[2] for one in each]))})  # fmt: skip
-    for learned, asked in HIDDEN[: options.patterns]:
-        for method in ("own intervals", "conformal", "MAPIE, boosting"):
-            for what, names in (("intervals", NUMBERS), ("sets", CLASSES)):
-                mine = [np.mean(np.concatenate([one[0] for one in each])) for key, each in lines.items()
-                        if key[0] in names and key[1:] == (learned, asked, method)]  # fmt: skip
-                wide = [np.mean(np.concatenate([one[1] for one in each])) for key, each in lines.items()
-                        if key[0] in names and key[1:] == (learned, asked, method)]  # fmt: skip
-                total.append({"of": what, "hidden when learned": learned, "hidden when asked": asked, "method": method,
-                              "coverage (mean of tables)": float(np.mean(mine)), "lowest": float(np.min(mine)),
-                              "mean width or classes": float(np.mean(wide))})  # fmt: skip
-    settings = {"rows": n, "tests": m, "trees": trees, "repeats": repeats, "level": LEVEL, "mapie": PINS}
-    total.sort(key=lambda row: row["of"])
-    finish("conformal", {"By table": table, "All tables": total}, settings, options.quick)
+    runs = []
+    for seed in options.seeds:
+        found = {}
+        for (learned, asked), (name, target) in itertools.product(HIDDEN[: options.patterns], tables.items()):
+            key = f"{name}|{learned}|{asked}|{seed}|{n}|{m}"
+            if key not in done:
+                done[key] = one_table(read(options.data, name), target, (n, m, trees), (learned, asked), seed)
+                with kept.open("a") as file:
+                    file.write(json.dumps((key, done[key])) + "\n")
+                progress(key)
+            found[name, learned, asked] = done[key]
+        runs.append(summary(found))
+    settings = {"rows": n, "tests": m, "trees": trees, "seeds": options.seeds, "level": LEVEL, "mapie": PINS}
+    finish("conformal", over_seeds(runs), settings, options.quick)
 
 
 if __name__ == "__main__":

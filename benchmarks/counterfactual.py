@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _common import HERE, arguments, finish, progress, read, timed
+from _common import HERE, arguments, finish, over_seeds, progress, read, timed
 from _counterfactual_model import trained
 from peers import peer_python, run_json
 
@@ -85,9 +85,9 @@ def like(learn: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
     return frame
 
 
-def one_table(options, name: str, n_rows: int) -> list[dict]:
+def one_table(options, name: str, n_rows: int, seed: int) -> list[dict]:
     frame, target, fixed = table_of(options.data, name)
-    order = np.random.default_rng(options.seed).permutation(len(frame))
+    order = np.random.default_rng(seed).permutation(len(frame))
     most = 2_000 if options.quick else 20_000
     n = min(len(frame), most)
     cuts = [0, 45 * n // 100, 90 * n // 100, n]
@@ -96,9 +96,9 @@ def one_table(options, name: str, n_rows: int) -> list[dict]:
     model = trained(learn, target)
     asked = rest.drop(columns=target).iloc[:n_rows].reset_index(drop=True)
     was = model.predict(asked)
-    judge = jf.AdversarialForest(n_estimators=10, random_state=options.seed).fit(others).joint_
+    judge = jf.AdversarialForest(n_estimators=10, random_state=seed).fit(others).joint_
     floor = {k: np.quantile(judge.log_density(rest[rest[target] == k]), 0.05) for k in (0, 1)}
-    joint = jf.HiddenTreeForest(n_states=64, n_estimators=1, random_state=options.seed).fit(learn).joint_
+    joint = jf.HiddenTreeForest(n_states=64, n_estimators=1, random_state=seed).fit(learn).joint_
     columns = learn.drop(columns=target)
     table = []
 
@@ -110,7 +110,7 @@ def one_table(options, name: str, n_rows: int) -> list[dict]:
     joint.counterfactual(asked.iloc[[0]], model, int(1 - was[0]), fixed=fixed, n=N, random_state=0)  # compile
     runs = [
         timed(lambda k=k: joint.counterfactual(asked.iloc[[k]], model, int(1 - was[k]), fixed=fixed, n=N,
-                                               random_state=options.seed))
+                                               random_state=seed))
         for k in range(len(asked))
     ]  # fmt: skip
     add("jointforest", [found.rows[list(columns)] for _, found in runs], [seconds for seconds, _ in runs])
@@ -120,7 +120,7 @@ def one_table(options, name: str, n_rows: int) -> list[dict]:
         learn.to_parquet(paths[0])
         asked.to_parquet(paths[1])
         for method in ("random", "genetic"):
-            settings = [target, method, ",".join(fixed), N, options.seed]
+            settings = [target, method, ",".join(fixed), N, seed]
             done = run_json([python, HERE / "_dice_worker.py", *paths, *settings])
             assert done["was"] == was.tolist(), "the classifiers of the two environments differ"
             add(f"DiCE {method}", [like(columns, done["rows"][str(k)]) for k in range(len(asked))], done["seconds"])
@@ -133,13 +133,17 @@ def one_table(options, name: str, n_rows: int) -> list[dict]:
 
 
 def main() -> None:
-    options = arguments(__doc__, rows=dict(type=int, default=12))
+    options = arguments(__doc__, rows=dict(type=int, default=12), seeds=dict(type=int, nargs="+", default=[0]))
     n_rows = 3 if options.quick else options.rows
-    tables = {f"{N} counterfactuals for each of {n_rows} rows of {name}": one_table(options, name, n_rows)
-              for name in TABLES}  # fmt: skip
+    runs = [
+        {f"{N} counterfactuals for each of {n_rows} rows of {name}": one_table(options, name, n_rows, seed)
+         for name in TABLES}
+        for seed in options.seeds
+    ]  # fmt: skip
     versions = subprocess.run([str(peer_python("dice", PINS)), "-m", "pip", "freeze"], capture_output=True, text=True)
     pinned = [line for line in versions.stdout.split() if line.split("==")[0] in ("dice_ml", "scikit-learn", "pandas")]
-    finish("counterfactual", tables, {"rows": n_rows, "each": N, "seed": options.seed, "peer": pinned}, options.quick)
+    settings = {"rows": n_rows, "each": N, "seeds": options.seeds, "peer": pinned}
+    finish("counterfactual", over_seeds(runs), settings, options.quick)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,12 @@ Samples of each table's rows, a fifth of the cells hidden completely at random (
 known (MAR), or by the cell itself (MNAR). One table filled: share of wrong categories, root mean squared error of
 numbers in standard deviations. Five tables filled: a linear regression in each, pooled by Rubin's rules; how often the
 95 % interval covers the coefficient of all rows, how wide it is, and how far off, in standard errors of the complete
-sample (negative: too near 0). What is done is kept in results/impute.tmp, and taken up again.
+sample (negative: too near 0). Means over seeds. What is done is kept in results/impute.tmp, and taken up again.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tempfile
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _common import HERE, arguments, finish, progress, read, timed
+from _common import HERE, arguments, finish, over_seeds, progress, read, timed
 from missing import OneHot, errors
 from peers import peer_python, run_json
 from sklearn.ensemble import RandomForestRegressor
@@ -134,7 +135,7 @@ def miceforest(masked: pd.DataFrame, seed: int) -> tuple[float, Filled]:
 def all_methods(masked: pd.DataFrame, seed: int) -> dict[str, tuple[float, Filled, Filled]]:
     found = {}
     learners = {"hidden trees": jf.HiddenTreeForest(
-            n_states=32, max_leaf_nodes=1, smoothing=0.1, n_jobs=1, random_state=seed),
+            n_states=16, start="local", max_leaf_nodes=1, smoothing=30, n_jobs=1, random_state=seed),
                 "adversarial forest": jf.AdversarialForest(10, n_jobs=1, random_state=seed)}  # fmt: skip
     for name, learner in learners.items():
         found |= {f"{name}, {how}": each for how, each in ours(learner, masked, seed).items()}
@@ -189,9 +190,9 @@ def one_cell(whole: pd.DataFrame, mechanism: str, n: int, seed: int) -> list[dic
     return lines
 
 
-def summary(cells: dict[str, list[dict]], mechanism: str) -> list[dict]:
-    """One row a method, over the cells of one mechanism."""
-    lines = [line for key, each in cells.items() if key.split("|")[1] == mechanism for line in each]
+def summary(cells: dict[str, list[dict]], mechanism: str, seed: int) -> list[dict]:
+    """One row a method, over the cells of one mechanism and seed."""
+    lines = [line for key, each in cells.items() if key.split("|")[1:3] == [mechanism, str(seed)] for line in each]
     table = []
     for name in dict.fromkeys(line["method"] for line in lines):
         mine = [line for line in lines if line["method"] == name]
@@ -211,32 +212,41 @@ def summary(cells: dict[str, list[dict]], mechanism: str) -> list[dict]:
 
 
 def main() -> None:
-    options = arguments(__doc__, repeats=dict(type=int, default=5), rows=dict(type=int, default=200),
-                        tables=dict(nargs="*", default=TABLES), again=dict(action="store_true"))  # fmt: skip
+    options = arguments(__doc__, seeds=dict(type=int, nargs="+", default=[0]), rows=dict(type=int, default=200),
+                        tables=dict(nargs="+", default=TABLES),
+                        mechanisms=dict(nargs="+", default=MECHANISMS, choices=MECHANISMS),
+                        again=dict(action="store_true"))  # fmt: skip
     tables = options.tables[:1] if options.quick else options.tables
-    repeats, n = (1, 120) if options.quick else (options.repeats, options.rows)
+    seeds, n = (options.seeds[:1], 120) if options.quick else (options.seeds, options.rows)
     os.environ["OMP_NUM_THREADS"] = "1"  # of the peer: threads of tiny tasks wait for each other
     kept = HERE / "results" / f"impute{'.quick' if options.quick else ''}.tmp"
-    cells: dict[str, list[dict]] = {}
+    done: dict[str, list[dict]] = {}
     if kept.exists() and not (options.again or options.quick):
-        cells = dict(json.loads(line) for line in kept.read_text().splitlines())
-    kept.write_text("".join(json.dumps(pair) + "\n" for pair in cells.items()))
+        done = dict(json.loads(line) for line in kept.read_text().splitlines())
+    kept.write_text("".join(json.dumps(pair) + "\n" for pair in done.items()))
     warnings.simplefilter("ignore")
-    for repeat in range(repeats):
-        for mechanism in MECHANISMS:
-            for name in tables:
-                key = f"{name}|{mechanism}|{options.seed + repeat}|{n}"
-                if key not in cells:
-                    whole = population(options.data, name)
-                    seconds, cells[key] = timed(
-                        lambda w=whole, k=mechanism, r=repeat: one_cell(w, k, n, options.seed + r)
-                    )
-                    with kept.open("a") as file:
-                        file.write(json.dumps((key, cells[key])) + "\n")
-                    progress(f"{key}: {seconds:.0f} s")
-    settings = {"rows": n, "rate": RATE, "m": M, "miceforest": PINS, "cells": list(cells), "learners":
-                "HiddenTreeForest(n_states=32, max_leaf_nodes=1, smoothing=0.1), AdversarialForest(10)"}  # fmt: skip
-    finish("impute", {mechanism: summary(cells, mechanism) for mechanism in MECHANISMS}, settings, options.quick)
+    cells = {}
+    for seed, mechanism, name in itertools.product(seeds, options.mechanisms, tables):
+        key = f"{name}|{mechanism}|{seed}|{n}"
+        if key not in done:
+            whole = population(options.data, name)
+            seconds, done[key] = timed(lambda w=whole, k=mechanism, s=seed: one_cell(w, k, n, s))
+            with kept.open("a") as file:
+                file.write(json.dumps((key, done[key])) + "\n")
+            progress(f"{key}: {seconds:.0f} s")
+        cells[key] = done[key]
+    settings = {
+        "rows": n,
+        "rate": RATE,
+        "m": M,
+        "miceforest": PINS,
+        "seeds": seeds,
+        "tables": tables,
+        "learners": "HiddenTreeForest(n_states=16, start='local', max_leaf_nodes=1, smoothing=30), "
+        "AdversarialForest(10)",
+    }
+    finish("impute", over_seeds([{k: summary(cells, k, seed) for k in options.mechanisms} for seed in seeds]),
+           settings, options.quick)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from _common import arguments, finish, progress, read
+from _common import arguments, finish, over_seeds, progress, read
 
 import jointforest as jf
 
@@ -50,13 +50,16 @@ def one_table(name: str, frame: pd.DataFrame, n: int, seed: int) -> list[dict]:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    options = arguments(__doc__)
+    options = arguments(__doc__, seeds=dict(type=int, nargs="+", default=[0]))
     sizes = {"adult_train": 2_000 if options.quick else 10_000, "gef/credit-g": 333}
-    tables = {}
-    for file, n in sizes.items():
-        title = f"{file}: {n:,} rows learned from, {n:,} held out"
-        tables[title] = one_table(file, read(options.data, file), n, options.seed)
-    finish("membership", tables, {"rows": sizes, "seed": options.seed}, options.quick)
+    runs = [
+        {
+            f"{file}: {n:,} rows learned from, {n:,} held out": one_table(file, read(options.data, file), n, seed)
+            for file, n in sizes.items()
+        }
+        for seed in options.seeds
+    ]
+    finish("membership", over_seeds(runs), {"rows": sizes, "seeds": options.seeds}, options.quick)
 
 
 if __name__ == "__main__":

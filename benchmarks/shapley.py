@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import shap
-from _common import arguments, finish, progress, read, timed
+from _common import arguments, finish, over_seeds, progress, read, timed
 from xgboost import XGBClassifier, XGBRegressor
 
 import jointforest as jf
@@ -24,9 +24,9 @@ TREES = {"n_estimators": 100, "max_depth": 6, "random_state": 0}
 LEVELS, COLUMNS = 4, 8
 
 
-def adult(options: Any) -> list[dict[str, Any]]:
+def adult(options: Any, seed: int) -> list[dict[str, Any]]:
     """Seconds a row of each kind of values, and standard errors as shares of the prediction's spread."""
-    frame = read(options.data, "adult_train").dropna().sample(frac=1, random_state=options.seed).reset_index(drop=True)
+    frame = read(options.data, "adult_train").dropna().sample(frac=1, random_state=seed).reset_index(drop=True)
     y = (frame.pop("income").astype(str).str.contains(">")).astype(int)
     levels = [c for c in frame if not pd.api.types.is_numeric_dtype(frame[c].dtype)]
     frame = frame.assign(**{c: frame[c].astype("category").cat.codes.astype(int) for c in levels})
@@ -35,7 +35,7 @@ def adult(options: Any) -> list[dict[str, Any]]:
     model = XGBClassifier(**TREES).fit(learn, y[n:most])
     kinds = dict.fromkeys(levels, "categorical")
     joint = jf.AdversarialForest(n_estimators=10, kinds=kinds, random_state=0).fit(learn).joint_
-    predictor = jf.ExpectedPredictor(model, joint, random_state=options.seed)
+    predictor = jf.ExpectedPredictor(model, joint, random_state=seed)
     spread = float(np.std(predictor.decision_function(test)))
     cases: list[tuple[str, int, dict[str, Any]]] = [
         (f"conditional, {m} coalitions drawn", options.rows, {"n_coalitions": m}) for m in (256, 512, 1024, 1536)
@@ -92,9 +92,9 @@ def true_values(p: np.ndarray, f: np.ndarray, row: np.ndarray, conditional: bool
     return phi
 
 
-def law(options: Any) -> list[dict[str, Any]]:
+def law(options: Any, seed: int) -> list[dict[str, Any]]:
     """Errors against both truths, as shares of the prediction's spread, and seconds a row."""
-    rng = np.random.default_rng(options.seed)
+    rng = np.random.default_rng(seed)
     p = known_law(rng)
     cells = np.array(list(itertools.product(range(LEVELS), repeat=COLUMNS)))
     names = [f"x{j}" for j in range(COLUMNS)]
@@ -138,15 +138,16 @@ def law(options: Any) -> list[dict[str, Any]]:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    options = arguments(__doc__, rows=dict(type=int, default=20))
+    options = arguments(__doc__, rows=dict(type=int, default=20), seeds=dict(type=int, nargs="+", default=[0]))
     if options.quick:
         options.rows = 2
-    tables = {
-        "A table of known law: root mean squared errors as shares of the prediction's spread": law(options),
-        "Adult, complete rows, log-odds": adult(options),
-    }
-    settings = {"seed": options.seed, "rows": options.rows, "model": TREES, "shap": shap.__version__}
-    finish("shapley", tables, settings, options.quick)
+    runs = [
+        {"A table of known law: root mean squared errors as shares of the prediction's spread": law(options, seed),
+         "Adult, complete rows, log-odds": adult(options, seed)}
+        for seed in options.seeds
+    ]  # fmt: skip
+    settings = {"seeds": options.seeds, "rows": options.rows, "model": TREES, "shap": shap.__version__}
+    finish("shapley", over_seeds(runs), settings, options.quick)
 
 
 if __name__ == "__main__":

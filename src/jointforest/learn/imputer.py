@@ -15,6 +15,7 @@ from ..ground.checks import Allowed, Number, check_number
 from ..ground.random_state import seed_of
 from ..table.libraries import read
 from .base import Learner, row_weights
+from .chains import Chains
 from .generative.targets import as_table
 from .hidden_tree_forest import HiddenTreeForest
 from .rows import draw_rows, take_rows
@@ -38,8 +39,10 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     m : int
         Tables that ``impute`` draws.
     proper : bool
-        Whether each table is drawn from a joint of its own, learned from a bootstrap of the rows, so that draws differ
-        by what is not known of the joint, too. ``fit`` then learns ``m`` joints more.
+        Whether tables are drawn for what is estimated from them. Each starts with a draw of a joint of its own, learned
+        from a bootstrap of the rows, so that draws differ by what is not known of the joint, too. Then each column is
+        drawn by a regression on what the joints say and on all other cells, which keeps slopes; joints of few rows
+        flatten them. ``fit`` learns ``m`` joints more.
     add_indicator : bool
         Whether tables get a column of booleans (in arrays 0 and 1) for each column with missing cells at learning.
     n_jobs : int or None
@@ -134,8 +137,9 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         self.joints_ = [self.joint_]
         if self.proper:
             times = np.ones(reader.n) if weight is None else weight
-            counts = [draw_rows(reader.n, reader.n, True, self._seed, k) for k in range(self.m)]
+            counts = np.stack([draw_rows(reader.n, reader.n, True, self._seed, k) for k in range(self.m)])
             self.joints_ = [_learned(learner, X, count * times).joint_ for count in counts]
+            self._chains = Chains(self.joint_.schema, self.joints_, X, counts, times, self._seed, self.n_jobs)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -201,6 +205,8 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         rng = np.random.default_rng(self._seed if random_state is None else seed_of(random_state))
         joints = self.joints_[:m] if self.proper else [self.joint_] * m
         tables = [joint.impute(X, "sample", None, rng, self.n_jobs) for joint in joints]
+        if self.proper:
+            tables = self._chains.draw(X, tables, rng, self.n_jobs)
         return [self._indicate(X, table) for table in tables]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
