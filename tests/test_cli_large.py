@@ -94,9 +94,33 @@ def test_answers_are_those_of_the_whole_table(home: Path, source: str) -> None:
     assert run("impute", model, table, "-o", home / "out.csv") == (0, "")
     csv.write_csv(large.without_levels(joint.impute(whole)), home / "expected.csv")
     assert (home / "out.csv").read_bytes() == (home / "expected.csv").read_bytes()
-    draws = ("impute", model, home / "t.parquet", "--method", "sample", "--seed", 1, "-o", out)
-    assert run(*draws) == (0, "")
-    assert parquet.read_table(out).equals(joint.impute(whole, "sample", random_state=1))
+
+
+@pytest.mark.parametrize("source", ["t.parquet", "parts"])
+@pytest.mark.parametrize("block", [96, 344, 1000])
+def test_draws_are_those_of_the_whole_table(
+    home: Path, monkeypatch: pytest.MonkeyPatch, source: str, block: int
+) -> None:
+    """However its rows lie in files and batches; of several blocks each is drawn anew."""
+    out, whole, joint = home / "out.parquet", holes(), loaded(home)
+    first = joint.impute(whole, "sample", random_state=1)
+    monkeypatch.setattr(sampling, "BLOCK", block)
+    expected = joint.impute(whole, "sample", random_state=1)
+    assert expected.slice(0, block).equals(first.slice(0, block))
+    twice = pa.concat_tables([whole.slice(0, 96), whole.slice(0, 96)])
+    drawn = joint.impute(twice, "sample", random_state=1)
+    assert not drawn.slice(0, 96).equals(drawn.slice(96))
+    words = ("impute", home / "m.joint", home / source, "--method", "sample", "--seed", 1, "-o", out)
+    assert run(*words) == (0, "")
+    assert parquet.read_table(out).equals(expected)
+
+
+def test_blocks_of_files_of_several_types() -> None:
+    parts = [pa.table({"a": [1, 2, 3]}), pa.table({"a": [0.5]}), pa.table({"a": [4, 5]})]
+    found = list(large.in_blocks(((f"{k}", part) for k, part in enumerate(parts)), 2))
+    assert [(file, table["a"].to_pylist()) for file, table in found] == [("0", [1, 2]), ("1", [3, 0.5]), ("2", [4, 5])]
+    nothing = list(large.in_blocks([("0", parts[0].slice(3))], 2))
+    assert [table.num_rows for _, table in nothing] == [0]
 
 
 def test_a_frame_of_pandas_comes_back_as_one(tmp_path: Path) -> None:

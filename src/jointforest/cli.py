@@ -393,7 +393,7 @@ def score(model: str, table: str, jobs: int, output: str, source: _Input) -> Non
     joint = _load(model)
     total, n = 0.0, 0
 
-    def answer(frame: pa.Table) -> pa.Table:
+    def answer(frame: pa.Table, _: int) -> pa.Table:
         nonlocal total, n
         found = joint.log_density(frame, jobs)
         total, n = total + float(found.sum()), n + len(found)
@@ -470,9 +470,16 @@ def impute(
     from .io.tables import format_of, read_with_texts, to_arrow, write_texts
 
     joint = _load(model)
-    if method == "mean" and _is_large(table, output, source.form):
-        names = joint.schema.names
-        _write_answers(joint, table, output, source, lambda part: to_arrow(joint.impute(part, n_jobs=jobs), names))
+    if not draws and _is_large(table, output, source.form):
+        from .ground.random_state import seed_of
+        from .queries.rows.sampling import BLOCK, seed_of_block
+
+        first, names = seed_of(seed), joint.schema.names
+
+        def filled(part: pa.Table, block: int) -> pa.Table:
+            return to_arrow(joint.impute(part, method, None, seed_of_block(first, block), jobs), names)
+
+        _write_answers(joint, table, output, source, filled, BLOCK if method == "sample" else None)
         return
     as_text = format_of(output, source.form) == "csv"
     frame, texts = read_with_texts(table, source.form, source.csv, _text_columns(joint), as_text)
@@ -532,7 +539,7 @@ def predict(model: str, table: str, target: str, proba: bool, jobs: int, output:
 
     joint = _load(model)
 
-    def answer(frame: pa.Table) -> pa.Table:
+    def answer(frame: pa.Table, _: int) -> pa.Table:
         if proba:
             share = joint.predict_proba(frame, target, jobs)
             return pa.table({f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))})
@@ -622,11 +629,19 @@ def _is_large(table: str, output: str, form: str | None) -> bool:
 
 
 def _write_answers(
-    joint: Joint, table: str, output: str, source: _Input, answer: Callable[[pa.Table], pa.Table]
+    joint: Joint,
+    table: str,
+    output: str,
+    source: _Input,
+    answer: Callable[[pa.Table, int], pa.Table],
+    at_once: int | None = None,
 ) -> None:
-    """Write the answer for a table, or those for the batches of a large one, one below the other."""
+    """Write the answer for a table, or those for the batches of a large one, numbered from 0, one below the other.
+
+    With ``at_once`` all batches but the last have so many rows, whatever files these lie in.
+    """
     if not _is_large(table, output, source.form):
-        _write(joint, answer(_read(table, source, joint)), output, source.form)
+        _write(joint, answer(_read(table, source, joint), 0), output, source.form)
         return
     from .ground.progress import bar
     from .io import batches, large
@@ -636,10 +651,11 @@ def _write_answers(
     def answers() -> Generator[pa.Table]:
         told.start()
         with bar(large.count_rows(files), "rows") as step:
-            for file, part in large.read_batches(files):
+            parts = large.read_batches(files)
+            for number, (file, part) in enumerate(parts if at_once is None else large.in_blocks(parts, at_once)):
                 try:
                     with told:
-                        found = answer(part)
+                        found = answer(part, number)
                 except ValueError as error:
                     raise ValueError(f"{file}: {error}") from None
                 yield found

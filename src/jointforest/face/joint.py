@@ -35,8 +35,7 @@ from ..queries.robustness.problem import check_target
 from ..queries.robustness.robustness import robustness
 from ..queries.robustness.uncertainty import Uncertainty, uncertainty
 from ..queries.rows.attribution import attribution
-from ..queries.rows.imputation import impute
-from ..queries.rows.sampling import sample
+from ..queries.rows.imputation import impute, impute_by_draws
 from ..table import values as answers
 from ..table.build_evidence import build, intersect
 from ..table.conditions import AllOf, PerRow
@@ -928,7 +927,7 @@ class Joint:
             WeighedEvidence(self.model, evidence, background=background).check(n_jobs)
             return fill(self.schema, frame, X, unseen, filled)
         WeighedEvidence(self.model, evidence).check(n_jobs)
-        draws = sample(self.model, evidence, m or 1, seed_of(random_state), False, n_jobs)
+        draws = impute_by_draws(self.model, evidence, m or 1, seed_of(random_state), n_jobs)
         each = draws.reshape(len(X), m or 1, X.shape[1])
         frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]
         return frames if m is not None else frames[0]

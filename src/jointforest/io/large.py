@@ -73,6 +73,24 @@ def _tables_of(file: str, form: str | None, csv: CsvForm, text: Iterable[str]) -
     yield from batches.batches_of(file)()
 
 
+def in_blocks(parts: Iterable[tuple[str, pa.Table]], n_rows: int) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of `read_batches`, so many at a time but the last; with the file that a block ends in."""
+    import pyarrow as pa
+
+    waiting: list[pa.Table] = []
+    file, rows, some = "", 0, False
+    for file, part in parts:
+        wide = _wider(waiting[0].schema, part.schema) if waiting else part.schema
+        waiting = [of if of.schema.equals(wide) else of.cast(wide) for of in [*waiting, part]]
+        rows += part.num_rows
+        while rows >= n_rows:
+            table = pa.concat_tables(waiting)
+            yield file, table.slice(0, n_rows)
+            waiting, rows, some = [table.slice(n_rows)], rows - n_rows, True
+    if rows or not some:
+        yield file, pa.concat_tables(waiting)
+
+
 def write_batches(tables: Callable[[], Generator[pa.Table]], path: str, form: str | None = None) -> None:
     """Write tables one below the other; a file appears whole or not at all, and replaces what was there.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ground.threads import chunks
 from ...model.model import Model
 from ...table.evidence import Evidence
 from ..column.levels import level_probability
 from ..column.moments import mean_variance
 from ..posterior.weighed import background_share
+from . import sampling
 
 
 def impute(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
@@ -49,3 +51,21 @@ def impute(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> tuple[n
             mean = column.center + np.rint((mean - column.center) / column.step) * column.step
         X[free, j] = mean
     return X, background_share(model, evidence, n_jobs)
+
+
+def impute_by_draws(model: Model, evidence: Evidence, m: int, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+    """Fill each row's cells without a value by m joint draws, float64 (n * m, d), as `sampling.sample` gives them.
+
+    Every `sampling.BLOCK` rows have a seed of their own (`sampling.seed_of_block`), so that a table is filled alike as
+    a whole and block by block.
+    """
+    n = len(evidence.value)
+    if n <= sampling.BLOCK:
+        return sampling.sample(model, evidence, m, seed, False, n_jobs)
+    blocks = enumerate(chunks(n, sampling.BLOCK))
+    return np.concatenate(
+        [
+            sampling.sample(model, evidence.take(np.arange(*rows)), m, sampling.seed_of_block(seed, b), False, n_jobs)
+            for b, rows in blocks
+        ]
+    )

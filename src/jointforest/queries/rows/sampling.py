@@ -13,7 +13,8 @@ from ...table.evidence import Evidence
 from ..posterior.mixing import shares
 
 BLOCK = 262_144
-"""Draws of a row of evidence under one seed; more come in blocks, each with a seed of its own."""
+"""Draws of a row of evidence under one seed, and rows of a table to be filled; more come in blocks, each with a seed of
+its own."""
 
 
 def sample(
@@ -65,10 +66,10 @@ def sample_block(
     model: Model, evidence: Evidence, m: int, seed: int, block: int, missing: bool = False, n_jobs: int | None = -1
 ) -> np.ndarray:
     """The first m draws of each row of evidence in one block of those of `sample`, from 0 on: an array (n * m, d)."""
-    return _draw(model, evidence, m, _seed_of_block(seed, block), missing, n_jobs)
+    return _draw(model, evidence, m, seed_of_block(seed, block), missing, n_jobs)
 
 
-def _seed_of_block(seed: int, block: int) -> int:
+def seed_of_block(seed: int, block: int) -> int:
     """The seed itself for the first block, so that few draws are the first of many."""
     return seed if block == 0 else int(np.random.SeedSequence([seed, block]).generate_state(1, np.uint64)[0] >> 2)
 
