@@ -142,6 +142,23 @@ def test_without_anywidget_it_is_the_static_picture(monkeypatch: pytest.MonkeyPa
     shown.close()
 
 
+@pytest.mark.parametrize(
+    ("content", "is_live"), [({"allow_stdin": False}, False), ({"allow_stdin": True}, True), ({}, True)]
+)
+def test_where_a_program_runs_the_notebook_it_is_the_static_picture(
+    monkeypatch: pytest.MonkeyPatch, content: dict[str, bool], is_live: bool
+) -> None:
+    pytest.importorskip("anywidget")
+    shown = NotebookExplorer(forest())
+    shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda: {"content": content}))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(type(shown.widget), "_repr_mimebundle_", lambda self, **of: {"widget": 1}, raising=False)
+    found = shown._repr_mimebundle_()
+    assert ("widget" in found) is is_live and found["text/html"] == forest()._repr_html_()
+    monkeypatch.undo()
+    shown.close()
+
+
 def test_only_a_notebook_is_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     for shell, is_one in ((None, False), (SimpleNamespace(), False), (SimpleNamespace(kernel=object()), True)):
         monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda shell=shell: shell))

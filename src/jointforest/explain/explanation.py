@@ -28,4 +28,9 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.text)}</pre>"
+        return text_html(self.text)
+
+
+def text_html(text: str) -> str:
+    """Lines of text for notebooks, none broken: what is too wide is scrolled."""
+    return f'<pre style="white-space:pre;overflow-x:auto;line-height:1.4;font-size:12px">{escape(text)}</pre>'

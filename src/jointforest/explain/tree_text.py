@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from html import escape
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from ..forest.forest import Forest
 from ..ground.checks import check_number
 from ..language.render import column_text, condition_text
 from ..table.build_evidence import build
+from .explanation import text_html
 from .leaf_summaries import leaf_kind, leaf_summaries, summary_text
 from .shown import shown_rule
 from .tree_nodes import TreeNode, n_trees, tree_leaves, tree_nodes
@@ -22,7 +22,7 @@ class TreeText(str):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self)}</pre>"
+        return text_html(self)
 
 
 def tree_text(forest: Forest, tree: int, max_leaves: int | None = None) -> TreeText:

@@ -26,6 +26,16 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
+def is_run_unattended() -> bool:
+    """Whether a program runs the notebook (nbconvert, papermill): nobody is there to click, nor to type an input."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    kernel = getattr(shell, "kernel", None)
+    if not hasattr(kernel, "get_parent"):
+        return False
+    return not kernel.get_parent().get("content", {}).get("allow_stdin", True)
+
+
 class NotebookExplorer:
     """A joint shown live in a notebook; made by `Joint.explore`. Without anywidget it is the joint's static picture.
 
@@ -48,10 +58,15 @@ class NotebookExplorer:
         return f"NotebookExplorer({self._subject.joint!r})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and beside it the joint's static picture for where no kernel runs."""
+        """The widget, and beside it the joint's static picture for where no kernel runs; that alone if nobody is there.
+
+        Exporters that run notebooks would else prefer the widget, whose page needs a kernel and scripts from elsewhere.
+        """
         static = {"text/plain": repr(self), "text/html": self._subject.joint._repr_html_()}
         if self.widget is None:
             static["text/html"] += f'<p style="opacity:.7">{HINT}</p>'
+            return static
+        if is_run_unattended():
             return static
         found = self.widget._repr_mimebundle_(**kwargs)
         if isinstance(found, tuple):

@@ -30,7 +30,8 @@ def part_sizes(model: Model) -> list[dict[str, Any]]:
 def size_text(size: dict[str, Any]) -> str:
     """One of `part_sizes` in words."""
     if "leaves" in size:
-        return f"{size['trees']} trees, {size['leaves']} leaves"
+        trees = "1 tree" if size["trees"] == 1 else f"{size['trees']} trees"
+        return f"{trees}, 1 leaf" if size["leaves"] == 1 else f"{trees}, {size['leaves']} leaves"
     if "states" in size:
         trees = "1 hidden tree" if size["trees"] == 1 else f"{size['trees']} hidden trees"
         return f"{trees} of {size['states']} states"
