@@ -40,6 +40,15 @@ def test_a_states_normal_lies_over_its_rows_and_is_wider_with_few():
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-4)
 
 
+def test_few_rows_are_as_narrow_as_states_are():
+    column = ordered(20, 400)
+    count = 10.0 * np.eye(20, dtype=np.float32)  # a state a code, of ten rows each
+    found = own_normals(count, column, Smoothing(heap=0.1))
+    assert (found.argmax(axis=1) == np.arange(20)).all()
+    near = np.abs(np.subtract.outer(np.arange(20), np.arange(20))) <= 1
+    assert ((found * near).sum(axis=1) > 0.98).all()  # a dependence as narrow as a code is not blurred
+
+
 def test_near_states_follow_the_childs_places():
     column = ordered(20, 400)
     emission = np.kron(np.eye(5), np.full((1, 4), 5.0)).astype(np.float32)  # five states from low to high

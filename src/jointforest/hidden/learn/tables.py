@@ -38,7 +38,7 @@ class Smoothing(NamedTuple):
         A code of a larger share of the rows that stands out of those beside it is a heap, a value of its own meaning:
         no normal blurs it with its neighbours.
     wider : float
-        Each state's normal has a row more, of so many times the variance within states; 0: of the whole column's.
+        Each state's normal has a row more, of so many times the variance within states.
     """
 
     transition: float = 0.02
@@ -47,7 +47,7 @@ class Smoothing(NamedTuple):
     extra: float = 0.0
     near: float = 0.0
     heap: float = HEAP
-    wider: float = 0.0
+    wider: float = 1.0
 
 
 _LEAST = 0.01  # rows added in any case
@@ -216,7 +216,7 @@ def own_normals(count: np.ndarray, column: CodeColumn, smoothing: Smoothing) -> 
     square = count @ score**2 / rows
     inside = (_spread_inside(column) * light).astype(count.dtype)
     variance = np.maximum(square - mean**2, 0.0) + count @ inside / rows
-    wide = smoothing.wider * float((rows * variance).sum() / rows.sum()) if smoothing.wider > 0.0 else 1.0
+    wide = smoothing.wider * float((rows * variance).sum() / rows.sum())
     variance = (rows * variance + np.float32(wide)) / (rows + 1.0) + 1e-4
     at = (column.edge[None, 1:-1].astype(np.float32) - mean[:, None]) / np.sqrt(variance)[:, None]
     below = ndtr(at)
