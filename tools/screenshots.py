@@ -28,8 +28,8 @@ COLOURS = 200
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]
 # name of the picture: width, height, evidence, panel
 VIEWS = {
-    "nothing": (1280, 800, "", None),
-    "evidence": (1280, 800, EVIDENCE, None),
+    "nothing": (1280, 830, "", None),
+    "evidence": (1280, 830, EVIDENCE, None),
     "rows": (1280, 800, EVIDENCE, "rows"),
     "mode": (1280, 800, EVIDENCE, "mode"),
     "why": (1280, 800, EVIDENCE, "why"),

@@ -185,6 +185,21 @@ def test_without_scripts_it_can_be_read(opened: Callable[..., Page]) -> None:
     assert page.get_by_role("heading", name="body_mass_g").is_visible()
 
 
+def test_in_a_frame_it_begins_with_what_can_be_clicked(
+    opened: Callable[..., Page], tmp_path: Path, reports: Any
+) -> None:
+    page = opened("penguins")
+    assert page.locator(".report-head").is_visible() and not page.locator("#live h1").is_visible()
+    around = tmp_path / "around.html"
+    around.write_text(f"<iframe src='{reports['penguins'][0].as_uri()}' width=900 height=700></iframe>")
+    page.goto(around.as_uri())
+    frame = page.frame_locator("iframe")
+    frame.locator("#live[data-state=exact]").wait_for()
+    assert not frame.locator(".report-head").is_visible() and frame.locator("#live h1").is_visible()
+    frame.locator("jf-card[data-name=species]").get_by_text("Gentoo", exact=True).click()
+    frame.locator("#live[data-state=exact] jf-card.evident").wait_for()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1280])
 def test_axe_finds_nothing(opened: Callable[..., Page], scheme: str, width: int) -> None:

@@ -15,8 +15,8 @@ Section = tuple[str, list[tuple[str, str]]]
 
 def text(f: Figures) -> str:
     """The page as text."""
-    lines = _headlines(f)
-    for title, rows in _sections(f):
+    lines = headlines(f)
+    for title, rows in sections(f):
         width = max(len(name) for name, _ in rows)
         lines += ["", title, *(f"  {name:<{width}}  {value}".rstrip() for name, value in rows)]
     if f.notes:
@@ -26,10 +26,10 @@ def text(f: Figures) -> str:
 
 def html(f: Figures) -> str:
     """The page as a self-contained piece of HTML, in the colours of what is around it."""
-    first, *rest = _headlines(f)
+    first, *rest = headlines(f)
     out = ['<div style="font-family:sans-serif;line-height:1.4">', f"<p><b>{escape(first)}</b>"]
     out += [f"<br>{escape(line)}" for line in rest] + ["</p>"]
-    for title, rows in _sections(f):
+    for title, rows in sections(f):
         out.append(f'<p style="margin:.6em 0 .2em"><b>{escape(title)}</b></p><table style="border-collapse:collapse">')
         cell = '<td style="text-align:left;padding:0 1.2em 0 0;background:none">'
         out += [f"<tr>{cell}{escape(name)}</td>{cell}{escape(value)}</td></tr>" for name, value in rows]
@@ -38,8 +38,8 @@ def html(f: Figures) -> str:
     return "".join([*out, "</div>"])
 
 
-def _headlines(f: Figures) -> list[str]:
-    """The score, the score against held-out rows, shape and trend: as many as there are."""
+def headlines(f: Figures) -> list[str]:
+    """Score, score against held-out rows, shape and trend: as many lines as there are."""
     whose = "the joint's rows" if f.of == "joint" else "these rows"
     lines = []
     if f.told_apart is not None:
@@ -64,7 +64,7 @@ def _headlines(f: Figures) -> list[str]:
     return lines or [f"{f.n_rows:,} rows beside a table of {f.n_table:,}"]
 
 
-def _sections(f: Figures) -> list[Section]:
+def sections(f: Figures) -> list[Section]:
     """Titles, and lines of a name and a value."""
     found: list[Section] = []
     if f.marginals is not None and f.marginals.distance:

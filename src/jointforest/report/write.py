@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..evaluation.fidelity import fidelity
+from ..evaluation.page import headlines, sections
+from ..evaluation.result import Fidelity
 from ..explore.answers import size
 from ..explore.subject import Subject
 from ..ground.checks import check_number
@@ -49,7 +51,7 @@ def report_text(joint: Any, wanted: Wanted) -> str:
         size=size(joint),
         source=_source(found),
         facts=facts(joint),
-        fidelity=None if data is None else str(fidelity(joint, data, holdout, random_state=0)).split("\n", 1),
+        fidelity=None if data is None else _figures(fidelity(joint, data, holdout, random_state=0)),
         columns=columns(subject, X),
         n_rows=None if X is None else len(X),
         matrix=None if depends is None else matrix(depends),
@@ -59,6 +61,11 @@ def report_text(joint: Any, wanted: Wanted) -> str:
         unusual=unusual_rows(subject, data, examples) if examples else None,
         rules=rules(joint),
     )
+
+
+def _figures(found: Fidelity) -> dict[str, Any]:
+    """What the template says of fidelity."""
+    return {"headlines": headlines(found), "sections": sections(found), "notes": found.notes}
 
 
 def _check(joint: Any, wanted: Wanted) -> None:

@@ -111,7 +111,8 @@ export class Card extends HTMLElement {
     this.picture.update({ ...now, prior: before.mass, priorAtoms: before.atoms, before, condition, live });
     this.#summarise(now);
     if (this.column.can_miss) {
-      say(this.absentValue, now.missing === null ? "" : percent(now.missing));
+      const missing = now.missing ?? (condition ? 0 : null); // what is known of a cell says that it is there
+      say(this.absentValue, missing === null ? "" : percent(missing));
       mark(this.absent, "aria-pressed", condition?.missing === true);
     }
   }

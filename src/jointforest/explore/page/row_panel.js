@@ -107,7 +107,7 @@ export class RowPanel {
     const isExpectedSaid = expected !== null && (isOdd || isOut || text === null);
     const bar = el("span", { class: "weight", "aria-hidden": "true" }, el("i"));
     bar.firstChild.style.width = `${Math.min(100, (100 * (unlikely ?? 0)) / (2 * ODD))}%`;
-    const far = unlikely !== null && unlikely > SAID ? oneIn(Math.exp(-unlikely), -unlikely) : "";
+    const far = unlikely !== null && unlikely > SAID ? oneIn(Math.exp(-unlikely), -unlikely).replace("row in", "in") : "";
     return el(
       "tr",
       { class: [isOdd ? "odd" : "", isOut ? "taken" : ""].join(" ").trim() || null },
