@@ -72,7 +72,7 @@ class DaskEstimator:
 class DaskLearner(DaskEstimator):
     """What learners of whole Dask frames have."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: str | None = None) -> Self:
         """Learn from a Dask frame, as ``fit_batches`` learns from the same rows: one joint, however they are cut.
 
         Parameters
@@ -80,8 +80,8 @@ class DaskLearner(DaskEstimator):
         X : dask.dataframe.DataFrame
             Its partitions are computed anew for each of one to four passes; ``X.persist()`` keeps them.
         y : ignored
-        sample_weight : None
-            Not taken.
+        sample_weight : str, optional
+            The column of X that holds the weights of the rows; it is no part of the joint.
 
         Returns
         -------
@@ -95,14 +95,14 @@ class DaskLearner(DaskEstimator):
             If a parameter is out of its range or needs all rows at once, the table cannot be used (each message names
             the column), or the frame has other rows when it is computed again.
         """
-        _refuse(sample_weight)
-        return self.fit_batches(DaskRows(table_of(X), client_of(self.client)))
+        _check_weight(sample_weight)
+        return self.fit_batches(DaskRows(table_of(X), client_of(self.client)), sample_weight)
 
 
 class DaskPredictor(DaskEstimator):
     """What learners of Dask frames with a target have."""
 
-    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: str | None = None) -> Self:
         """Grow a forest for the target on a Dask frame, as ``fit_batches`` does on the same rows.
 
         Parameters
@@ -111,8 +111,8 @@ class DaskPredictor(DaskEstimator):
             Its partitions are computed anew for each of one to four passes; ``X.persist()`` keeps them.
         y : str or dask.dataframe.Series
             The column of X that is the target, or the target beside X, with the same partitions and a name.
-        sample_weight : None
-            Not taken.
+        sample_weight : str, optional
+            The column of X that holds the weights of the rows; it is no part of the joint.
 
         Returns
         -------
@@ -125,7 +125,7 @@ class DaskPredictor(DaskEstimator):
         ValueError
             As `fit_batches` raises it; if X and y are cut in different ways.
         """
-        _refuse(sample_weight)
+        _check_weight(sample_weight)
         is_name = isinstance(y, str)
         target = y if is_name else getattr(y, "name", None)
         if not is_name and isinstance(y, dd.Series) and not isinstance(target, str):
@@ -133,7 +133,7 @@ class DaskPredictor(DaskEstimator):
         if not is_name and target in getattr(X, "columns", ()):
             raise ValueError(f"y: X has a column {target!r}, too; give its name as y, or drop it from X")
         rows = DaskRows(table_of(X, None if is_name else y), client_of(self.client))
-        return self.fit_batches(rows, target)
+        return self.fit_batches(rows, target, sample_weight)
 
     def predict(self, X: Any) -> Any:
         """Prediction of each row; of a Dask frame a lazy series."""
@@ -230,9 +230,9 @@ def client_of(client: Any) -> Any:
         return None
 
 
-def _refuse(sample_weight: Any) -> None:
-    if sample_weight is not None:
-        raise ValueError("sample_weight: rows of Dask frames count alike; give none, or fit a table in memory")
+def _check_weight(sample_weight: Any) -> None:
+    if sample_weight is not None and not isinstance(sample_weight, str):
+        raise ValueError(f"sample_weight: expected the name of a column of X, got {type(sample_weight).__name__}")
 
 
 def _said(part: pd.DataFrame, learner: Any, method: str) -> np.ndarray:

@@ -19,15 +19,15 @@ from ..table.columns import Columns
 from ..table.frames import encode
 from ..table.infer.infer_schema import infer_schema
 from ..table.libraries import read
+from ..table.rows import row_weights, take_rows
 from ..table.schema import Schema, kernel_columns
 from ..trees.ranks import snap
 from .batches.fill import Structure, fill
 from .batches.passes import fold_of
 from .batches.route import Sizes, leaf_sizes
-from .batches.sample import take_sample
+from .batches.weights import take_weighed
 from .checks import check_cells
 from .lost_pairs import lost_pairs, warn_lost_pairs
-from .rows import take_rows
 
 FOREST: dict[str, Allowed] = {
     "n_estimators": (Number(1, whole=True),),
@@ -193,7 +193,7 @@ class TableLearner(TableScores, Learner):
         warn_lost_pairs(lost_pairs(model, rows.X, weight, self.n_jobs), self.leaf != "chow_liu")
         return self
 
-    def fit_batches(self, source: Any) -> Self:
+    def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
         """Learn from a table larger than memory, in one to four passes over batches of its rows.
 
         A sample of the rows, ``max_samples`` at most, makes schema and trees; all rows fill the leaves. Of a table that
@@ -206,6 +206,8 @@ class TableLearner(TableScores, Learner):
             Parquet or CSV files, or folders of Parquet files. A callable gives an iterable of frames (pandas, polars,
             pyarrow tables or record batches), the same rows at each call. Or an engine that makes the passes: an object
             with a method ``fold``, see ``docs/cluster.md``.
+        sample_weight : str, optional
+            The column that holds the weights of the rows, as `fit` takes them; it is no part of the joint.
 
         Returns
         -------
@@ -235,26 +237,26 @@ class TableLearner(TableScores, Learner):
         self._check()
         fold, n_rows = fold_of(source, self.n_jobs), self._sampled_rows()
         seed = self._draw_seed()
-        sample = take_sample(fold, self.kinds, n_rows, seed)
+        fold, sample, weight, weights = take_weighed(fold, self.kinds, n_rows, seed, sample_weight)
         rows = Rows(sample.schema, kernel_columns(sample.schema), np.asfortranarray(sample.X))
         check_cells(rows.schema.names, rows.X)
         self._name_columns(rows.schema)
         if sample.is_whole:
-            model = self._learn(rows, None, seed)
+            model = self._learn(rows, weight, seed)
         else:
-            sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed)
-            structure = self._structure(rows, sample.n, seed, sizes)
+            sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights)
+            structure = self._structure(rows, sample.n, weight, seed, sizes)._replace(weights=weights)
             model = of_forest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
         self.joint_ = Joint(model)
-        warn_lost_pairs(lost_pairs(model, rows.X, None, self.n_jobs), self.leaf != "chow_liu")
+        warn_lost_pairs(lost_pairs(model, rows.X, weight, self.n_jobs), self.leaf != "chow_liu")
         return self
 
     def _sampled_rows(self) -> int:
         """Most rows of a table in batches that make the trees; an error if the learner needs all rows at once."""
         raise NotImplementedError
 
-    def _structure(self, rows: Rows, n: int, seed: int, sizes: Sizes) -> Structure:
-        """The trees of some rows of a table of n, not all, and how their leaves are to be filled."""
+    def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
+        """The trees of some rows of a table of n, not all, and how their leaves are to be filled; weights as below."""
         raise NotImplementedError
 
     def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
@@ -269,23 +271,3 @@ def weighed_rows(X: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None]:
     weight = row_weights(sample_weight, read(X).n)
     X, weight = take_rows(X, np.flatnonzero(weight)), weight[weight > 0.0]
     return X, None if np.ptp(weight) == 0.0 else weight
-
-
-def row_weights(given: Any, n: int) -> np.ndarray:
-    """Weights of n rows, float64, with a mean of 1 over the rows that have any.
-
-    Raises
-    ------
-    ValueError
-        If there is not one a row, one is negative or not finite, or all are 0.
-    """
-    weight = np.asarray(given, dtype=np.float64)
-    if weight.shape != (n,):
-        raise ValueError(f"sample_weight: expected one weight a row, shape ({n},), got {weight.shape}")
-    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
-    if len(wrong):
-        raise ValueError(f"sample_weight: expected finite numbers >= 0, got {weight[wrong[0]]} in row {wrong[0]}")
-    if not weight.any():
-        raise ValueError("sample_weight: every weight is zero; give some rows more")
-    weight = weight / weight.max()
-    return np.asarray(weight * (np.count_nonzero(weight) / weight.sum()))

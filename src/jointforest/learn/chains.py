@@ -11,10 +11,10 @@ from ..queries.rows.sampling import sample
 from ..table.build_evidence import build
 from ..table.fill import fill
 from ..table.frames import decode, encode
+from ..table.rows import take_rows
 from ..table.schema import Schema
 from .cell_means import cell_means
 from .chained import coding_of, follow, learn_chain, said
-from .rows import take_rows
 
 _ROWS = 5_000  # that chains learn from, at most
 _CHAIN = 1  # the stream of random numbers of learning them

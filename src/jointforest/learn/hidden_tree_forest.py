@@ -25,7 +25,8 @@ from ..table.schema import Schema
 from .base import Learner, TableScores, read_table, weighed_rows
 from .batches.improve import improve
 from .batches.passes import fold_of
-from .batches.sample import MOST_ROWS, take_sample
+from .batches.sample import MOST_ROWS
+from .batches.weights import take_weighed
 from .checks import check_cells
 
 STATES = 256
@@ -169,7 +170,7 @@ class HiddenTreeForest(TableScores, Learner):
         self.joint_ = Joint(of_part(HiddenPart(self._learn(rows.schema, rows.X, weight, self._draw_seed()))))
         return self
 
-    def fit_batches(self, source: Any) -> Self:
+    def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
         """Learn from a table larger than memory, in one to three passes over batches of its rows.
 
         Structure and tables are learned from a sample of the rows, 200,000 at most; where the table has more, one step
@@ -181,6 +182,8 @@ class HiddenTreeForest(TableScores, Learner):
         ----------
         source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
             As `AdversarialForest.fit_batches` takes it.
+        sample_weight : str, optional
+            The column that holds the weights of the rows, as `fit` takes them; it is no part of the joint.
 
         Returns
         -------
@@ -205,12 +208,12 @@ class HiddenTreeForest(TableScores, Learner):
         self._check()
         fold = fold_of(source, self.n_jobs)
         seed = self._draw_seed()
-        sample = take_sample(fold, self.kinds, MOST_ROWS, seed)
+        fold, sample, weight, weights = take_weighed(fold, self.kinds, MOST_ROWS, seed, sample_weight)
         check_cells(sample.schema.names, sample.X)
         self._name_columns(sample.schema)
-        first = self._learn(sample.schema, sample.X, None, seed)
+        first = self._learn(sample.schema, sample.X, weight, seed)
         if not sample.is_whole:
-            first = improve(fold, sample.n, first, self.n_estimators, self.settings_.smoothing)
+            first = improve(fold, sample.n, first, self.n_estimators, self.settings_.smoothing, weights)
         self.joint_ = Joint(of_part(HiddenPart(first)))
         return self
 

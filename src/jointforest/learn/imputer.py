@@ -14,11 +14,12 @@ from ..face.joint import Joint
 from ..ground.checks import Allowed, Number, check_number
 from ..ground.random_state import seed_of
 from ..table.libraries import read
-from .base import Learner, row_weights
+from ..table.rows import row_weights, take_rows
+from .base import Learner
 from .chains import Chains
 from .generative.targets import as_table
 from .hidden_tree_forest import HiddenTreeForest
-from .rows import draw_rows, take_rows
+from .rows import draw_rows
 
 INDICATOR = "missingindicator_"
 """What the names of indicator columns begin with, as in scikit-learn."""

@@ -179,10 +179,10 @@ class JointTree(TableLearner):
             raise ValueError(f"leaf={self.leaf!r} needs all rows at once; fit_batches takes 'quantile' and 'normal'")
         return MOST_ROWS
 
-    def _structure(self, rows: Rows, n: int, seed: int, sizes: Sizes) -> Structure:
+    def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         # of the sample's rows, where all fill the leaves
         least = max(count_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
-        arrival = self._grow(rows, None, seed, self.n_estimators, least)
+        arrival = self._grow(rows, weight, seed, self.n_estimators, least)
         settings = Settings(leaf=self.leaf, quantile_epsilon=self.quantile_epsilon)
         return Structure(rows.schema, rows.columns, prepare(rows.columns, rows.X), arrival, settings, None, seed)
 

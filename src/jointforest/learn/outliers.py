@@ -19,13 +19,14 @@ from ..queries.posterior.density import log_density
 from ..queries.rows.attribution import attribution
 from ..table.frames import decode, encode
 from ..table.infer.infer_schema import infer_schema
+from ..table.rows import row_weights, take_rows
 from ..table.schema import Schema
 from .adversarial.adversarial import AdversarialForest
-from .base import Learner, row_weights
+from .base import Learner
 from .batches.passes import fold_of
-from .batches.sample import MOST_ROWS, take_sample
+from .batches.sample import MOST_ROWS
+from .batches.weights import take_weighed
 from .features import feature_schema, read_features
-from .rows import take_rows
 
 FENCE = 1.5
 """contamination="auto": so many interquartile ranges below the lower quartile (Tukey 1977)."""
@@ -145,7 +146,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             self._fence(_held_out_scores(learner, X, y, sample_weight, self.n_jobs, self.random_state))
         return self
 
-    def fit_batches(self, source: Any) -> Self:
+    def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
         """Learn from a table larger than memory; see ``docs/large.md``.
 
         Of a table that fits into the learner's sample it learns as `fit` does. Else ``training_scores_`` are those of
@@ -155,6 +156,9 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         ----------
         source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
             As `AdversarialForest.fit_batches` takes it.
+        sample_weight : str, optional
+            The column that holds the weights of the rows in learning; it is no part of the joint. The threshold takes
+            rows alike.
 
         Returns
         -------
@@ -180,15 +184,16 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             raise ValueError(f"{type(other).__name__} does not learn whole tables in batches; give another, or use fit")
         seed = self._draw_seed()
         most = getattr(other, "max_samples", None)
-        sample = take_sample(fold_of(source, self.n_jobs), None, most if isinstance(most, int) else MOST_ROWS, seed)
+        most = most if isinstance(most, int) else MOST_ROWS
+        _, sample, weight, _ = take_weighed(fold_of(source, self.n_jobs), None, most, seed, sample_weight)
         if sample.is_whole:
-            return self._learn(decode(sample.schema, sample.X), None, None)
+            return self._learn(decode(sample.schema, sample.X), None, weight)
         default = _histogram_forest(sample.schema, self.n_jobs, self.random_state)
         learner = default if self.estimator is None else clone(self.estimator)
         with warnings.catch_warnings():
             if self.estimator is None:
                 warnings.simplefilter("ignore", LostPairsWarning)
-            self.estimator_ = learner.fit_batches(source)
+            self.estimator_ = learner.fit_batches(source, sample_weight)
         self._take(self.estimator_.joint_, self.estimator_.n_features_in_)
         usual = np.random.default_rng(seed).permutation(len(sample.X))[:_USUAL_ROWS]
         self._fence(self.score_samples(decode(sample.schema, sample.X[usual])))

@@ -1,10 +1,7 @@
-"""Some rows of a table: those of a bootstrap, and those that are picked by number."""
+"""Some rows of a table: those of a bootstrap."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import narwhals as nw
 import numpy as np
 
 
@@ -16,8 +13,3 @@ def draw_rows(n: int, n_draws: int, bootstrap: bool, seed: int, number: int) -> 
     weight = np.zeros(n)
     weight[rng.permutation(n)[:n_draws]] = 1.0
     return weight
-
-
-def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Some rows (numbers, (m,)) of a frame or array."""
-    return X[rows] if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True)[rows].to_native()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from jointforest.hidden.learn.em import expected_counts, improve
 from jointforest.hidden.learn.learn import LearnSettings
 from jointforest.hidden.learn.leaves import learn_trees
 from jointforest.hidden.learn.tables import Smoothing
-from jointforest.hidden.learn.totals import _shares, add_rows, add_totals, improved, no_rows
+from jointforest.hidden.learn.totals import _shares, add_rows, add_totals, improved, no_rows, scaled
 
 SETTINGS = LearnSettings(n_states=4, passes=2, full=0)
 
@@ -95,3 +97,19 @@ def test_tree_without_rows_stays():
     inside = _shares(hidden, member, rows.codes)[:, 0] > 0.999
     found = improved(hidden, member, totals_over(hidden, member, rows.codes[inside], 1), rows.is_ordered, Smoothing())
     assert found.trees[1] is learned.trees[1] and np.exp(found.log_weight[0]) > 0.99
+
+
+def test_rows_with_weights_count_as_many_rows():
+    rows = table()
+    learned = learn_trees(rows, SETTINGS._replace(n_leaves=2), 0)
+    hidden, member = hidden_of(learned.trees, learned.share), np.zeros(len(learned.trees), np.int64)
+    times = np.random.default_rng(1).integers(0, 4, len(rows.codes))
+    weighed = no_rows(hidden)
+    for some in np.array_split(np.arange(len(times)), 3):
+        add_rows(weighed, hidden, member, rows.codes[some], one_by_one, times[some] / 4)
+    expected = totals_over(hidden, member, np.repeat(rows.codes, times, axis=0), 1)
+    found = scaled(weighed, 4.0)
+    assert np.allclose(found.mass, expected.mass, rtol=1e-5)
+    for mine, its in zip(found.counts, expected.counts, strict=True):
+        for a, b in zip(chain(*mine), chain(*its), strict=True):
+            assert np.allclose(a, b, rtol=1e-3, atol=1e-3)

@@ -40,6 +40,32 @@ def table(rng: np.random.Generator, n: int, step: float) -> tuple[np.ndarray, np
     return x, atom.astype(np.int32), rng.integers(0, 5, n).astype(np.int32)
 
 
+def ones(x: np.ndarray) -> np.ndarray:
+    return np.ones(len(x), np.int64)
+
+
+@given(seeds)
+@settings(max_examples=20, deadline=None)
+def test_rows_that_count_several_times(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, atom, leaf_of = table(rng, 100, 0.0)
+    times, sample = rng.integers(0, 4, 100), by_leaf(x[:30], atom[:30], leaf_of[:30], 5)
+    once, repeated = marks_of(sample), marks_of(sample)
+    add_values(once, x, atom, leaf_of, 8 * times)
+    each = np.repeat(np.arange(100), times)
+    add_values(repeated, x[each], atom[each], leaf_of[each], ones(each))
+    np.testing.assert_array_equal(once.at, 8 * repeated.at)
+    np.testing.assert_array_equal(once.above, 8 * repeated.above)
+    sums = sums_of(x[each], atom[each], leaf_of[each], 5, unit=1.3)
+    for found, other in zip(
+        values_of_marks(once, sums, 0, 0.0, 0.125), values_of_marks(repeated, sums, 0, 0.0), strict=True
+    ):
+        np.testing.assert_array_equal(found, other)
+    # less than a row beyond the marks: all of it lies at the ends
+    few = values_of_marks(once, sums, 0, 0.0, 0.001)
+    assert (few.weight > 0).all() and few.weight.sum() == pytest.approx(0.001 * (once.at.sum() + once.above.sum()))
+
+
 @given(seeds, st.sampled_from([0.0, 0.5]))
 @settings(max_examples=60, deadline=None)
 def test_counts_and_what_is_made_of_them(seed: int, step: float) -> None:
@@ -48,11 +74,11 @@ def test_counts_and_what_is_made_of_them(seed: int, step: float) -> None:
     some = rng.random(len(x)) < rng.choice([0.0, 0.1, 0.5])
     sample = by_leaf(x[some], atom[some], leaf_of[some], 6)
     whole, half = marks_of(sample), marks_of(sample)
-    add_values(whole, x, atom, leaf_of)
+    add_values(whole, x, atom, leaf_of, ones(x))
     cut = int(rng.integers(0, len(x) + 1))
-    add_values(half, x[:cut], atom[:cut], leaf_of[:cut])
+    add_values(half, x[:cut], atom[:cut], leaf_of[:cut], ones(x[:cut]))
     other = marks_of(sample)
-    add_values(other, x[cut:], atom[cut:], leaf_of[cut:])
+    add_values(other, x[cut:], atom[cut:], leaf_of[cut:], ones(x[cut:]))
     add_marks(half, other)
     np.testing.assert_array_equal(half.at, whole.at)
     np.testing.assert_array_equal(half.above, whole.above)
@@ -83,7 +109,7 @@ def test_a_whole_sample_is_the_rows_themselves() -> None:
     x, atom, leaf_of = table(rng, 300, 0.5)
     rows = by_leaf(x, atom, leaf_of, 5)
     marks = marks_of(rows)
-    add_values(marks, x, atom, leaf_of)
+    add_values(marks, x, atom, leaf_of, ones(x))
     found = values_of_marks(marks, sums_of(x, atom, leaf_of, 5, 1.0), 0, 0.5)
     assert not marks.above.any()
     np.testing.assert_array_equal(np.repeat(found.x, found.weight.astype(int)), rows.x)
@@ -93,7 +119,7 @@ def test_the_largest_floats() -> None:
     x = np.array([-1.7e308, 1.7e308, 0.0, 1e308])
     none, leaf_of = np.full(4, -1, np.int32), np.zeros(4, np.int32)
     marks = marks_of(by_leaf(x[2:3], none[2:3], leaf_of[2:3], 1))
-    add_values(marks, x, none, leaf_of)
+    add_values(marks, x, none, leaf_of, ones(x))
     rest = np.array([[[4.0, 2.5e307, 6.0, -1.7e308, 1.7e308]]])
     empty = np.zeros((1, 0))
     sums = LeafSums(np.full(1, 4.0), empty, empty, rest, np.array([1e308]), empty, (NONE,))

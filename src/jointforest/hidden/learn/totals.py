@@ -49,8 +49,15 @@ def no_rows(hidden: HiddenTrees) -> Totals:
     return Totals(np.zeros(len(hidden.trees)), [of(tree) for tree in hidden.trees])
 
 
-def add_rows(totals: Totals, hidden: HiddenTrees, member: np.ndarray, codes: np.ndarray, run: Run) -> None:
-    """Add rows of codes (n, d) to the totals.
+def add_rows(
+    totals: Totals,
+    hidden: HiddenTrees,
+    member: np.ndarray,
+    codes: np.ndarray,
+    run: Run,
+    weight: np.ndarray | None = None,
+) -> None:
+    """Add rows of codes (n, d), with weights (n,) if there are any, to the totals.
 
     The trees of one member of a mixture, whose number ``member`` (T,) tells, share each row out; each member has every
     row.
@@ -58,9 +65,11 @@ def add_rows(totals: Totals, hidden: HiddenTrees, member: np.ndarray, codes: np.
     for start in range(0, len(codes), _AT_ONCE):
         some = codes[start : start + _AT_ONCE]
         share = _shares(hidden, member, some)
+        if weight is not None:
+            share *= weight[start : start + _AT_ONCE, None]
         totals.mass[:] += share.sum(axis=0)
         for t, tree in enumerate(hidden.trees):
-            rows = np.flatnonzero(share[:, t] > _NOTHING)
+            rows = np.flatnonzero(share[:, t] > (_NOTHING if weight is None else 0.0))
             if len(rows):
                 _add(totals.counts[t], batch_counts(tree, some[rows], share[rows, t], run))
 
@@ -70,6 +79,12 @@ def add_totals(totals: Totals, other: Totals) -> None:
     totals.mass[:] += other.mass
     for mine, its in zip(totals.counts, other.counts, strict=True):
         _add(mine, its)
+
+
+def scaled(totals: Totals, factor: float) -> Totals:
+    """The totals, each times a factor."""
+    counts = [Counts(*([table * factor for table in tables] for tables in of)) for of in totals.counts]
+    return Totals(totals.mass * factor, counts)
 
 
 def improved(

@@ -254,10 +254,10 @@ class AdversarialForest(TableLearner):
             raise ValueError(f"max_samples={most!r}: fit_batches keeps a sample of the rows; give a whole number")
         return int(most)
 
-    def _structure(self, rows: Rows, n: int, seed: int, sizes: Sizes) -> Structure:
-        arrival = self._grow(rows, None, seed, sizes).filled
+    def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
+        arrival = self._grow(rows, weight, seed, sizes).filled
         cells = prepare(rows.columns, rows.X)
-        quantile, _ = self._quantile(rows, cells, arrival, None, seed)
+        quantile, _ = self._quantile(rows, cells, arrival, weight, seed)
         return Structure(rows.schema, rows.columns, cells, arrival, self._leaf_settings(), quantile, seed)
 
     def _quantile(

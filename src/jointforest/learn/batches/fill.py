@@ -24,6 +24,7 @@ from ..densities import FittedTree, as_forest, columns_of, fit_leaves, quantile_
 from .passes import Fold, Pass
 from .route import Route, routed
 from .rows import check_number
+from .weights import Weights
 
 
 class Structure(NamedTuple):
@@ -44,6 +45,8 @@ class Structure(NamedTuple):
         Of the keys of rows.
     target : Settings or None
         How leaves are filled with the last column, where it is the target of the trees.
+    weights : Weights or None
+        Of the rows; None: they count alike.
     """
 
     schema: Schema
@@ -54,6 +57,7 @@ class Structure(NamedTuple):
     quantile: np.ndarray | None
     seed: int
     target: Settings | None = None
+    weights: Weights | None = None
 
 
 class Filling(NamedTuple):
@@ -87,7 +91,7 @@ def filling_of(structure: Structure) -> Filling:
             for slot, j in slots
         }
 
-    route = Route(structure.schema, structure.columns, arrival.trees, structure.seed)
+    route = Route(structure.schema, structure.columns, arrival.trees, structure.seed, structure.weights)
     return Filling(route, table.centre, table.spread, [marks(t) for t in range(len(first) - 1)])
 
 
@@ -104,7 +108,7 @@ def add_batch(filling: Filling, sums: list[Running], batch: Any, n_jobs: int | N
     rows = routed(filling.route, batch)
 
     def one(t: int) -> None:
-        add_rows(sums[t], filling.route.columns, rows.values, rows.codes, rows.leaf_of(t))
+        add_rows(sums[t], filling.route.columns, rows.values, rows.codes, rows.leaf_of(t), rows.times)
 
     list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs))
     return sums
@@ -120,15 +124,17 @@ def merge(sums: list[Running], other: list[Running]) -> list[Running]:
 def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: int | None) -> Forest:
     """The forest whose leaf densities are those of all rows that were added."""
     columns = structure.columns
-    whole = marginals(columns, leaf_sums_of(columns, one_leaf(columns, sums[0])))
+    # what is counted in parts of the largest weight, in rows: weights have a mean of 1
+    unit = 1.0 if structure.weights is None else int(sums[0].rows) / float(sums[0].size.sum())
+    whole = marginals(columns, leaf_sums_of(columns, one_leaf(columns, sums[0]), unit))
     table = whole._replace(values=structure.cells.values, codes=structure.cells.codes)
-    trees = with_weights(structure.arrival.trees, np.concatenate([of.size for of in sums]))
+    trees = with_weights(structure.arrival.trees, np.concatenate([of.size * unit for of in sums]))
 
     def one(t: int) -> FittedTree:
-        box, of_leaves = tree_boxes(trees, columns, t), leaf_sums_of(columns, sums[t])
+        box, of_leaves = tree_boxes(trees, columns, t), leaf_sums_of(columns, sums[t], unit)
         leaves = fit_leaves(columns, table, of_leaves, box, structure.settings, structure.target)
         values = {
-            slot: values_of_marks(marks, of_leaves, slot, float(columns.step[slot]))
+            slot: values_of_marks(marks, of_leaves, slot, float(columns.step[slot]), unit)
             for slot, marks in sums[t].marks.items()
         }
         if not values:
@@ -156,5 +162,5 @@ def fill(fold: Fold, n: int, structure: Structure, epsilon: float, n_jobs: int |
     """
     filling = filling_of(structure)
     sums = fold(Pass(partial(empty, filling), partial(add_batch, filling), merge, "rows counted"), n)
-    check_number(n, int(sums[0].size.sum()))
+    check_number(n, int(sums[0].rows))
     return finish(structure, sums, epsilon, n_jobs)

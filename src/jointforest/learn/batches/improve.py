@@ -10,10 +10,11 @@ import numpy as np
 from ...ground.threads import one_blas_thread, workers
 from ...hidden.hidden_trees import HiddenTrees
 from ...hidden.learn.tables import Smoothing
-from ...hidden.learn.totals import Totals, add_rows, add_totals, improved, no_rows
+from ...hidden.learn.totals import Totals, add_rows, add_totals, improved, no_rows, scaled
 from ...table.scale.codes import codes_of
 from .passes import Fold, Pass
 from .rows import cells_of, check_number
+from .weights import Weights
 
 
 class Expected(NamedTuple):
@@ -28,12 +29,19 @@ def empty(hidden: HiddenTrees) -> Expected:
     return Expected(no_rows(hidden), 0)
 
 
-def add_batch(hidden: HiddenTrees, member: np.ndarray, found: Expected, batch: Any, n_jobs: int | None) -> Expected:
+def add_batch(
+    hidden: HiddenTrees,
+    member: np.ndarray,
+    weights: Weights | None,
+    found: Expected,
+    batch: Any,
+    n_jobs: int | None,
+) -> Expected:
     """Add the rows of a batch; trees of one of the members, int64 (T,), share each row out."""
-    X = cells_of(hidden.schema, batch).X
+    reader, X = cells_of(hidden.schema, batch, weights.name if weights else None)
     codes = np.column_stack([codes_of(scale, X[:, j])[0] for j, scale in enumerate(hidden.scales)])
     with one_blas_thread(), workers(n_jobs) as run:
-        add_rows(found.totals, hidden, member, codes, run)
+        add_rows(found.totals, hidden, member, codes, run, weights.shares(reader) if weights else None)
     return Expected(found.totals, found.n + len(X))
 
 
@@ -43,7 +51,9 @@ def merge(found: Expected, other: Expected) -> Expected:
     return Expected(found.totals, found.n + other.n)
 
 
-def improve(fold: Fold, n: int, first: HiddenTrees, n_members: int, smoothing: Smoothing) -> HiddenTrees:
+def improve(
+    fold: Fold, n: int, first: HiddenTrees, n_members: int, smoothing: Smoothing, weights: Weights | None = None
+) -> HiddenTrees:
     """The trees with the tables of all rows of a table of n; they are those of ``n_members``, one after the other.
 
     Raises
@@ -54,7 +64,8 @@ def improve(fold: Fold, n: int, first: HiddenTrees, n_members: int, smoothing: S
     # every member's trees weigh one in all
     before = np.concatenate([[0.0], np.cumsum(np.exp(first.log_weight))[:-1]])
     member = np.minimum(np.floor(before * n_members + 1e-9), n_members - 1).astype(np.int64)
-    found = fold(Pass(partial(empty, first), partial(add_batch, first, member), merge, "rows counted"), n)
+    found = fold(Pass(partial(empty, first), partial(add_batch, first, member, weights), merge, "rows counted"), n)
     check_number(n, found.n)
     is_ordered = np.array([not column.is_categorical for column in first.schema.columns])
-    return improved(first, member, found.totals, is_ordered, smoothing)
+    totals = found.totals if weights is None else scaled(found.totals, n * n_members / found.totals.mass.sum())
+    return improved(first, member, totals, is_ordered, smoothing)

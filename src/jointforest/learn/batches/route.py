@@ -18,6 +18,7 @@ from ...trees.route_kernels import route_by_key
 from ..arrival import first_leaves
 from .passes import Fold, Pass
 from .rows import cells_of, check_number
+from .weights import Weights
 
 Sizes = Callable[[Trees], np.ndarray]
 """Rows of a whole table that end in each leaf of trees, int64 (L,)."""
@@ -33,28 +34,34 @@ class Route(NamedTuple):
     trees : Trees
     seed : int
         Of the keys of rows.
+    weights : Weights or None
+        None: rows count alike.
     """
 
     schema: Schema
     columns: Columns
     trees: Trees
     seed: int
+    weights: Weights | None
 
 
 class Routed(NamedTuple):
     """Rows of a batch, float64 and int32 (d, n) as in `prepare.Table`, and where they end.
 
-    ``leaf_of(t)`` gives the leaves in tree t, int32 (n,), numbered within the tree.
+    ``times``, int64 (n,), is how many rows each counts as; ``leaf_of(t)`` gives the leaves in tree t, int32 (n,),
+    numbered within the tree.
     """
 
     values: np.ndarray
     codes: np.ndarray
+    times: np.ndarray
     leaf_of: Callable[[int], np.ndarray]
 
 
 def routed(route: Route, batch: Any) -> Routed:
     """The rows of a batch, a frame, and where they end."""
-    reader, X = cells_of(route.schema, batch)
+    weights = route.weights
+    reader, X = cells_of(route.schema, batch, weights.name if weights else None)
     values, first = np.ascontiguousarray(X.T), first_leaves(route.trees)
     keys = np.zeros(len(X), np.uint64)
     if np.isnan(X).any():
@@ -65,18 +72,21 @@ def routed(route: Route, batch: Any) -> Routed:
         route_by_key(route.trees, values, keys, t, int(first[t]), out)
         return out
 
-    return Routed(values, codes_of(route.columns, values), leaf_of)
+    times = weights.counts(reader) if weights else np.ones(len(X), np.int64)
+    return Routed(values, codes_of(route.columns, values), times, leaf_of)
 
 
-def leaf_sizes(fold: Fold, n: int, schema: Schema, columns: Columns, seed: int, trees: Trees) -> np.ndarray:
-    """Rows of a table of n that end in each leaf, int64 (L,), by a pass over it.
+def leaf_sizes(
+    fold: Fold, n: int, schema: Schema, columns: Columns, seed: int, weights: Weights | None, trees: Trees
+) -> np.ndarray:
+    """Rows of a table of n that end in each leaf, int64 (L,), whatever their weights, by a pass over it.
 
     Raises
     ------
     ValueError
         If the batches have other rows than they had before.
     """
-    route = Route(schema, columns, trees, seed)
+    route = Route(schema, columns, trees, seed, weights)
     first = first_leaves(trees)
     sizes: np.ndarray = fold(
         Pass(partial(np.zeros, first[-1], np.int64), partial(_count, route), np.add, "rows seen"), n

@@ -21,8 +21,8 @@ class BatchRows(NamedTuple):
     X: np.ndarray
 
 
-def cells_of(schema: Schema, batch: Any) -> BatchRows:
-    """The rows of a batch.
+def cells_of(schema: Schema, batch: Any, ignored: str | None = None) -> BatchRows:
+    """The rows of a batch, which may have one column more.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def cells_of(schema: Schema, batch: Any) -> BatchRows:
         If it has levels that the table did not have when it was looked at.
     """
     reader = held(read(batch))
-    X, unseen = encode_cells(schema, reader)
+    X, unseen = encode_cells(schema, reader, () if ignored is None else (ignored,))
     if unseen.any():
         name = schema.names[int(np.argmax(unseen.any(axis=0)))]
         raise ValueError(

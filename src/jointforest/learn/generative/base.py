@@ -23,7 +23,8 @@ from ..arrival import Arrival
 from ..base import FOREST, LEAVES, Learner
 from ..batches.fill import Structure, fill
 from ..batches.passes import fold_of
-from ..batches.sample import MOST_ROWS, take_sample
+from ..batches.sample import MOST_ROWS
+from ..batches.weights import take_weighed
 from ..checks import count_features, warn_leaf_size
 from ..chow_liu import LEAF_NODES, chow_liu_part
 from ..densities import TARGET, LearnCircuits, learn_densities
@@ -157,7 +158,7 @@ class GenerativeForest(Learner):
         training, arrival = self._grow(training, weight, seed)
         return self._learn(training, arrival, seed)
 
-    def fit_batches(self, source: Any, target: str) -> Any:
+    def fit_batches(self, source: Any, target: str, sample_weight: str | None = None) -> Any:
         """Learn from a table larger than memory, whose column ``target`` is the target; see ``docs/large.md``.
 
         A sample of 200,000 rows at most makes the trees and chooses what is "auto"; all rows fill the leaves, the
@@ -169,6 +170,8 @@ class GenerativeForest(Learner):
             As `AdversarialForest.fit_batches` takes it; columns have names.
         target : str
             The column to predict; none of its cells may be missing.
+        sample_weight : str, optional
+            The column that holds the weights of the rows; they count as `fit` has it, over their mean.
 
         Returns
         -------
@@ -201,14 +204,15 @@ class GenerativeForest(Learner):
                 "fit_batches has a sample of them; leave these at their defaults"
             )
         fold, seed = fold_of(source, self.n_jobs), self._draw_seed()
-        sample = take_sample(fold, self.kinds, MOST_ROWS, seed, (target, self._target_kind))
+        of_target = target, self._target_kind
+        fold, sample, weight, weights = take_weighed(fold, self.kinds, MOST_ROWS, seed, sample_weight, of_target)
         training = sampled_training(sample, target, self._target_kind)
         self._name_features(training)
-        _, arrival = self._grow(training, np.ones(len(training.X)), seed)
+        _, arrival = self._grow(training, np.ones(len(training.X)) if weight is None else weight, seed)
 
         def filled(settings: Settings, of_target: Settings, quantile: np.ndarray | None) -> Forest:
             table = training.schema, training.columns, training.table
-            structure = Structure(*table, arrival, settings, quantile, seed, of_target)
+            structure = Structure(*table, arrival, settings, quantile, seed, of_target, weights)
             return fill(fold, sample.n, structure, self.epsilon, self.n_jobs)
 
         return self._learn(training, arrival, seed, None if sample.is_whole else filled)

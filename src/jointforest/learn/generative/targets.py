@@ -15,12 +15,12 @@ from ...table.columns import Columns
 from ...table.frames import encode
 from ...table.infer.infer_schema import infer_schema
 from ...table.libraries import read
+from ...table.rows import take_rows
 from ...table.schema import Column, Schema, kernel_columns
 from ...trees.ranks import snap
 from ..batches.sample import Sample
 from ..checks import check_cells
 from ..chow_liu import CodedRows
-from ..rows import take_rows
 
 
 class Training(NamedTuple):

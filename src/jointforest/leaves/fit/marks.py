@@ -53,9 +53,9 @@ def no_counts(marks: Marks) -> Marks:
     return marks._replace(at=np.zeros_like(marks.at), above=np.zeros_like(marks.above))
 
 
-def add_values(marks: Marks, x: np.ndarray, atom: np.ndarray, leaf_of: np.ndarray) -> None:
-    """Count the cells ``x`` (n,) that lie on no ``atom`` (n,; -1), of rows in leaves, int32 (n,)."""
-    count_at(x, atom, leaf_of, *marks)
+def add_values(marks: Marks, x: np.ndarray, atom: np.ndarray, leaf_of: np.ndarray, count: np.ndarray) -> None:
+    """Count cells ``x`` (n,) that lie on no ``atom`` (n,; -1), ``count`` (n,) times each, of rows in leaves (n,)."""
+    count_at(x, atom, leaf_of, count, *marks)
 
 
 def add_marks(marks: Marks, other: Marks) -> None:
@@ -64,8 +64,12 @@ def add_marks(marks: Marks, other: Marks) -> None:
     marks.above[...] += other.above
 
 
-def values_of_marks(marks: Marks, sums: LeafSums, slot: int, step: float) -> LeafValues:
-    """The numbers of a slot's column as far as marks and sums tell; on a grid of ``step``, 0 for none."""
+def values_of_marks(marks: Marks, sums: LeafSums, slot: int, step: float, unit: float = 1.0) -> LeafValues:
+    """The numbers of a slot's column as far as marks and sums tell; on a grid of ``step``, 0 for none.
+
+    What counts 1 at marks is ``unit`` rows.
+    """
+    at, above = marks.at * unit, marks.above * unit
     count, mean, deviations, lowest, highest = sums.rest[slot].T
     n_leaves, m = len(count), len(marks.x)
     leaf = np.repeat(np.arange(n_leaves), np.diff(marks.start) + 1)  # of each gap between marks
@@ -75,9 +79,10 @@ def values_of_marks(marks: Marks, sums: LeafSums, slot: int, step: float) -> Lea
     low = np.where(is_first, lowest[leaf], marks.x[np.maximum(before, 0)] if m else 0.0)
     high = np.where(is_last, highest[leaf], marks.x[np.minimum(before + 1, m - 1)] if m else 0.0)
     # the ends of a leaf that are no marks are rows of the gap
-    has_low, has_high = is_first & (marks.above > 0), is_last & (marks.above > 0)
+    has_low, has_high = is_first & (above > 0), is_last & (above > 0)
     has_high &= ~has_low | (high > low)
-    inside = marks.above - has_low - has_high
+    end = np.minimum(above / np.maximum(has_low.astype(float) + has_high, 1.0), 1.0)  # rows with weights may be less
+    inside = above - end * has_low - end * has_high
     gap = np.flatnonzero(inside > 0)
     cells = np.rint((high - low)[gap] / step) - 1 if step > 0 else np.full(len(gap), np.inf)
     n_points = np.maximum(np.minimum(np.minimum(inside[gap], _MOST), cells), 1).astype(np.int64)
@@ -86,7 +91,7 @@ def values_of_marks(marks: Marks, sums: LeafSums, slot: int, step: float) -> Lea
     a, b = low[gap[of]], high[gap[of]]
     between = a + np.rint(part * (b - a) / step) * step if step > 0 else (1.0 - part) * a + part * b
     x = np.concatenate([marks.x, low[has_low], high[has_high], between])
-    weight = np.concatenate([marks.at, np.ones(has_low.sum() + has_high.sum()), (inside[gap] / n_points)[of]])
+    weight = np.concatenate([at, end[has_low], end[has_high], (inside[gap] / n_points)[of]])
     owner = np.repeat(np.arange(n_leaves), np.diff(marks.start))
     owner = np.concatenate([owner, leaf[has_low], leaf[has_high], leaf[gap[of]]])
     kept = weight > 0

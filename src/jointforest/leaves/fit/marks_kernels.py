@@ -8,11 +8,12 @@ from ...ground.compile import entry
 
 
 @entry
-def count_at(x, atom, leaf_of, mark, start, at, above):
+def count_at(x, atom, leaf_of, times, mark, start, at, above):
     """Count one numeric column ``x`` (n,), whose cells lie on atom ``atom`` (n,; -1: none), of rows in leaves (n,).
 
     The marks of leaf k are ``mark[start[k]:start[k + 1]]``, ascending. ``at`` (m,) gets the rows on each mark,
     ``above`` (m + l,) those between a mark and the next; the first of a leaf, at ``start[k] + k``, those before all.
+    Each row counts ``times``, int64 (n,).
     """
     for i in range(x.shape[0]):
         if math.isnan(x[i]) or atom[i] >= 0:
@@ -26,6 +27,6 @@ def count_at(x, atom, leaf_of, mark, start, at, above):
             else:
                 high = middle
         if low > start[leaf] and mark[low - 1] == x[i]:
-            at[low - 1] += 1
+            at[low - 1] += times[i]
         else:
-            above[low + leaf] += 1
+            above[low + leaf] += times[i]

@@ -25,8 +25,10 @@ class Running(NamedTuple):
 
     Attributes
     ----------
+    rows : int64 array ()
+        Rows in all.
     size : int64 array (l,)
-        Rows.
+        What rows count for in all, as everything below: 1 each, or whole numbers by their weights.
     atoms : list of p int64 arrays (l, n_atoms)
     cells : int64 array (p, l, 2)
         Rows whose number is missing, and whose number lies on no atom.
@@ -46,6 +48,7 @@ class Running(NamedTuple):
         Rows at and between marks, of columns with quantile leaves.
     """
 
+    rows: np.ndarray
     size: np.ndarray
     atoms: list[np.ndarray]
     cells: np.ndarray
@@ -67,6 +70,7 @@ def no_rows(
     p, where = len(columns.step), layout(columns)
     sizes = np.diff(columns.level_start)
     return Running(
+        rows=np.zeros((), np.int64),
         size=np.zeros(n_leaves, np.int64),
         atoms=[np.zeros((n_leaves, n_atoms), np.int64) for n_atoms in np.diff(columns.atom_start)],
         cells=np.zeros((p, n_leaves, 2), np.int64),
@@ -82,30 +86,33 @@ def no_rows(
     )
 
 
-def add_rows(sums: Running, columns: Columns, values: np.ndarray, codes: np.ndarray, leaf_of: np.ndarray) -> None:
-    """Add rows, as in `prepare.Table` (d, n), that end in these leaves, int32 (n,), to the sums."""
-    place, n_leaves = layout(columns).place, len(sums.size)
-    sums.size[:] += np.bincount(leaf_of, minlength=n_leaves)
+def add_rows(
+    sums: Running, columns: Columns, values: np.ndarray, codes: np.ndarray, leaf_of: np.ndarray, count: np.ndarray
+) -> None:
+    """Add rows, as in `prepare.Table` (d, n), that end in these leaves, int32 (n,), so many times each, int64 (n,)."""
+    place = layout(columns).place
+    sums.rows[...] += len(leaf_of)
+    np.add.at(sums.size, leaf_of, count)
     narrow = iter(sums.levels)
     for j, slot in enumerate(columns.slot.tolist()):
         if not columns.is_categorical[j]:
-            scale = float(sums.centre[slot]), float(sums.unit[slot])
+            scale = np.array([sums.centre[slot], sums.unit[slot]])
             into = sums.atoms[slot], sums.cells[slot], sums.ends[slot], sums.total[slot], sums.squares[slot]
-            add_numbers(values[j], codes[j], leaf_of, *scale, *into)
+            add_numbers(values[j], codes[j], leaf_of, count, scale, *into)
             if slot in sums.marks:
-                add_values(sums.marks[slot], values[j], codes[j], leaf_of)
+                add_values(sums.marks[slot], values[j], codes[j], leaf_of, count)
         elif place[slot] >= 0:
-            add_levels(codes[j], leaf_of, next(narrow), sums.absent[slot])
+            add_levels(codes[j], leaf_of, count, next(narrow), sums.absent[slot])
         else:
             known = codes[j] >= 0
-            sums.absent[slot] += np.bincount(leaf_of[~known], minlength=n_leaves)
+            np.add.at(sums.absent[slot], leaf_of[~known], count[~known])
             keys = leaf_of[known].astype(np.int64) * size_of(columns, slot) + codes[j][known]
-            _add_wide(sums.wide[-1 - place[slot]], *np.unique(keys, return_counts=True))
+            _add_wide(sums.wide[-1 - place[slot]], *_summed(keys, count[known]))
 
 
 def add_sums(sums: Running, other: Running) -> None:
     """Add the sums over other rows to the sums."""
-    for field in ("size", "cells", "absent"):
+    for field in ("rows", "size", "cells", "absent"):
         getattr(sums, field)[...] += getattr(other, field)
     for mine, its in zip(sums.atoms + sums.levels, other.atoms + other.levels, strict=True):
         mine += its
@@ -121,8 +128,8 @@ def add_sums(sums: Running, other: Running) -> None:
             _add_wide(own, *part)
 
 
-def leaf_sums_of(columns: Columns, sums: Running) -> LeafSums:
-    """The sums as leaf densities are made from them."""
+def leaf_sums_of(columns: Columns, sums: Running, unit: float = 1.0) -> LeafSums:
+    """The sums as leaf densities are made from them; what counts 1 there counts ``unit`` rows here."""
     p, n_leaves = sums.cells.shape[:2]
     rest = np.zeros((p, n_leaves, 5))
     for slot in range(p):
@@ -131,16 +138,16 @@ def leaf_sums_of(columns: Columns, sums: Running) -> LeafSums:
         known = count > 0
         # a mean lies between the ends, and rounding does not take it beyond
         mean = np.clip(sums.centre[slot] + sums.unit[slot] * mean, *sums.ends[slot].T)
-        rest[slot, known] = np.column_stack([count, mean, deviations, sums.ends[slot]])[known]
+        rest[slot, known] = np.column_stack([count * unit, mean, deviations * unit, sums.ends[slot]])[known]
     missing = np.empty((n_leaves, len(columns.slot)))
     is_level = columns.is_categorical == 1
     missing[:, ~is_level], missing[:, is_level] = sums.cells[:, :, 0].T, sums.absent.T
     wide = []
     for slot, parts in zip(layout(columns).slots.tolist(), sums.wide, strict=True):
         keys, counts = _counted(parts)
-        wide.append(Listed(*np.divmod(keys, size_of(columns, slot)), counts.astype(np.float64)))
+        wide.append(Listed(*np.divmod(keys, size_of(columns, slot)), counts * unit))
     atoms, levels = (np.concatenate([np.empty((n_leaves, 0)), *of], axis=1) for of in (sums.atoms, sums.levels))
-    return LeafSums(sums.size.astype(np.float64), missing, atoms, rest, sums.unit, levels, tuple(wide))
+    return LeafSums(sums.size * unit, missing * unit, atoms * unit, rest, sums.unit, levels * unit, tuple(wide))
 
 
 def one_leaf(columns: Columns, sums: Running) -> Running:
@@ -188,4 +195,6 @@ def _counted(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np
 
 def _summed(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     distinct, place = np.unique(keys, return_inverse=True)
-    return distinct, np.bincount(place, counts, len(distinct)).astype(np.int64)
+    total = np.zeros(len(distinct), np.int64)
+    np.add.at(total, place, counts)
+    return distinct, total

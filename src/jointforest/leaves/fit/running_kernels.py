@@ -36,13 +36,15 @@ def _add(pair, value, more):
 
 
 @entry
-def add_numbers(x, atom, leaf_of, centre, unit, atoms, count, ends, total, squares):
+def add_numbers(x, atom, leaf_of, times, scale, atoms, count, ends, total, squares):
     """Add one numeric column ``x`` (n,), whose cells lie on atom ``atom`` (n,; -1: none), of rows in leaves (n,).
+
+    Each row counts ``times``, int64 (n,).
 
     Parameters
     ----------
-    centre, unit : float
-        Numbers are added up as distances from ``centre`` over ``unit``.
+    scale : float64 array (2,)
+        Numbers are added up as distances from the first over the second.
     atoms : int64 array (l, n_atoms), count : int64 array (l, 2)
         Rows on each atom; rows whose cell is missing, and those on no atom.
     ends : float64 array (l, 2)
@@ -53,27 +55,37 @@ def add_numbers(x, atom, leaf_of, centre, unit, atoms, count, ends, total, squar
     for i in range(x.shape[0]):
         leaf = leaf_of[i]
         if math.isnan(x[i]):
-            count[leaf, 0] += 1
+            count[leaf, 0] += times[i]
         elif atom[i] >= 0:
-            atoms[leaf, atom[i]] += 1
+            atoms[leaf, atom[i]] += times[i]
         else:
-            count[leaf, 1] += 1
+            count[leaf, 1] += times[i]
             ends[leaf, 0] = min(ends[leaf, 0], x[i])
             ends[leaf, 1] = max(ends[leaf, 1], x[i])
-            z = (x[i] - centre) / unit
-            _add(total[leaf], z, 0.0)
-            square, lost = _product(z, z)
-            _add(squares[leaf], square, lost)
+            z = (x[i] - scale[0]) / scale[1]
+            square, below = _product(z, z)
+            if times[i] == 1:
+                _add(total[leaf], z, 0.0)
+                _add(squares[leaf], square, below)
+            else:
+                t = float(times[i])
+                value, lost = _product(z, t)
+                _add(total[leaf], value, lost)
+                value, lost = _product(square, t)
+                _add(squares[leaf], value, lost + below * t)
 
 
 @entry
-def add_levels(codes, leaf_of, count, missing):
-    """Add one column of levels, codes (n,) with -1 where missing, to ``count`` (l, K) and ``missing`` (l,), int64."""
+def add_levels(codes, leaf_of, times, count, missing):
+    """Add one column of levels, codes (n,) with -1 where missing, to ``count`` (l, K) and ``missing`` (l,), int64.
+
+    Each row counts ``times``, int64 (n,).
+    """
     for i in range(codes.shape[0]):
         if codes[i] < 0:
-            missing[leaf_of[i]] += 1
+            missing[leaf_of[i]] += times[i]
         else:
-            count[leaf_of[i], codes[i]] += 1
+            count[leaf_of[i], codes[i]] += times[i]
 
 
 @entry
