@@ -30,10 +30,8 @@ def is_run_unattended() -> bool:
     """Whether a program runs the notebook (nbconvert, papermill): nobody is there to click, nor to type an input."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    kernel = getattr(shell, "kernel", None)
-    if not hasattr(kernel, "get_parent"):
-        return False
-    return not kernel.get_parent().get("content", {}).get("allow_stdin", True)
+    parent = getattr(getattr(shell, "kernel", None), "get_parent", None)
+    return parent is not None and not parent().get("content", {}).get("allow_stdin", True)
 
 
 class NotebookExplorer:
