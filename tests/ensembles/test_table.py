@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 from sklearn.linear_model import LinearRegression
@@ -22,10 +22,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from jointforest.ensembles.evaluate import apply_link, by_position, encode, leaves, level_codes, raw
+from jointforest.ensembles.evaluate import apply_link, by_position, encode, leaves, level_codes, raw, raw_blocks
 from jointforest.ensembles.join import Tree, join
 from jointforest.ensembles.read import read_ensemble
 from jointforest.ensembles.table import Ensemble
+from tests.random_cases.ensembles import random_ensemble, random_rows
+from tests.random_cases.models import random_model, seeds
 
 LETTERS = list("abcdefgh")
 
@@ -370,3 +372,20 @@ def test_an_ensemble_is_one_already() -> None:
 def test_no_tree_is_refused() -> None:
     with pytest.raises(ValueError, match="no trees"):
         join([], base=np.zeros(1), link="identity", names=None, categories=[], classes=None, library="test Model")
+
+
+@given(seeds)
+@settings(max_examples=40)
+def test_blocks_of_rows_are_rows(seed: int) -> None:
+    """Blocks in which some features are the same have, to the bit, the sums of their rows."""
+    rng = np.random.default_rng(seed)
+    model = random_model(seed, n_trees=1, max_depth=1)
+    ensemble = random_ensemble(rng, model, n_trees=4, max_depth=5, n_outputs=1 + seed % 2)
+    B, m, f = 6, int(rng.integers(1, 9)), len(ensemble.categories)
+    X, other = random_rows(rng, model, ensemble, B * m)[2:]
+    same = rng.random((B, f)) < 0.4
+    for b in range(B):
+        block = slice(b * m, (b + 1) * m)
+        X[block, same[b]], other[block, same[b]] = X[b * m, same[b]], other[b * m, same[b]]
+    np.testing.assert_array_equal(raw_blocks(ensemble, X, other, same), raw(ensemble, X, other, n_jobs=1))
+    assert raw_blocks(ensemble, X[:0], other[:0], same[:0]).shape == (0, len(ensemble.base))

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ensembles.evaluate import apply_link, raw
+from ...ensembles.evaluate import apply_link, raw, raw_blocks
 from ...forest.posterior.posterior import chunk_posterior, row_chunks
+from ...forest.posterior.shared import shared_posterior
 from ...ground.records import record
 from ...ground.threads import map_ordered
 from .active_kernels import STRIDE
@@ -172,11 +173,11 @@ def completed(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, n_jobs: i
 
     def work(first: int, stop: int) -> None:
         part = take(rows, np.arange(first, stop))
-        post = chunk_posterior(model, part.evidence, 0, stop - first)
+        post = shared_posterior(model, part.evidence)
         drawn = np.empty(((stop - first) * m, d))
         complete_rows(model.columns, model.leaves, part.evidence, post, m, seed, first, drawn)
         X, other = filled(matched.features, np.repeat(part.X, m, axis=0), np.repeat(part.other, m, axis=0), drawn)
-        total = raw(matched.ensemble, X, other, 1)
+        total = raw_blocks(matched.ensemble, X, other, ~np.isnan(part.X) | part.other)
         total[np.isnan(drawn).all(axis=1)] = np.nan
         out[first:stop] = total.reshape(stop - first, m, k)
 
