@@ -10,7 +10,7 @@ import numpy as np
 from ..leaves.fit.statistics_kernels import rows_by_leaf
 from ..table.columns import Columns
 from ..trees.grow.node_table import join
-from ..trees.grow.rank_tree import RankTree, find_leaves, prune
+from ..trees.grow.rank_tree import RankTree, find_again, find_leaves, incomplete, prune
 from ..trees.nodes import Trees
 from ..trees.ranks import Ranks
 
@@ -90,12 +90,18 @@ def rows_in_leaves(arrival: Arrival, first: np.ndarray, t: int) -> tuple[np.ndar
 
 
 def settle(
-    tree: RankTree, codes: np.ndarray, counts: np.ndarray, min_rows: int, seed: int, number: int
+    tree: RankTree,
+    codes: np.ndarray,
+    counts: np.ndarray,
+    min_rows: int,
+    seed: int,
+    number: int,
+    node: np.ndarray | None = None,
 ) -> tuple[RankTree, np.ndarray]:
     """Prune a tree until enough rows end in each leaf; the pruned tree, and the node (int32, n) in which each row ends.
 
-    Rows that miss a split value take a side by a draw, so they may end elsewhere after each pruning; without missing
-    cells only the rows of the leaves that are gone do.
+    Rows that miss a split value take a side by a draw, so they may end elsewhere after each pruning; of the others only
+    the rows of the leaves that are gone do.
 
     Parameters
     ----------
@@ -107,18 +113,18 @@ def settle(
         Fewest of these in a leaf.
     seed, number : int
         Random stream of the draws.
+    node : int32 array (n,), optional
+        The node in which each row ends in the tree as it is, if that is known.
     """
-    node = find_leaves(tree, codes, seed, number)
-    is_complete = int(codes.min(initial=0)) >= 0
+    if node is None:
+        node = find_leaves(tree, codes, seed, number)
+    misses = np.zeros(codes.shape[1], dtype=bool)
+    misses[incomplete(codes)] = True
     while True:
         rows_at = np.bincount(node[counts], minlength=len(tree.feature))
         pruned, new = prune(tree, rows_at, min_rows)
         if len(pruned.feature) == len(tree.feature):
             return tree, node
         tree = pruned
-        if is_complete:
-            node = new[node]
-            moved = np.flatnonzero(node < 0)
-            node[moved] = find_leaves(tree, np.ascontiguousarray(codes[:, moved]), seed, number)
-        else:
-            node = find_leaves(tree, codes, seed, number)
+        node = new[node]
+        node = find_again(tree, codes, node, np.flatnonzero(misses | (node < 0)), seed, number)

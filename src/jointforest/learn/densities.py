@@ -66,6 +66,21 @@ def learn_densities(
     quantile : bool array (p,), optional
         Numeric slots with quantile leaves, whatever the settings say of the others; default: all or none by them.
     """
+    fitted = fit_trees(columns, table, arrival, settings, n_jobs, target, circuits, quantile)
+    return as_forest(schema, columns, table, arrival.trees, fitted, epsilon)
+
+
+def fit_trees(
+    columns: Columns,
+    table: Table,
+    arrival: Arrival,
+    settings: Settings,
+    n_jobs: int | None,
+    target: Settings | None = None,
+    circuits: LearnCircuits | None = None,
+    quantile: np.ndarray | None = None,
+) -> list[FittedTree]:
+    """The leaves of each tree, not yet a forest; parameters as of `learn_densities`."""
     trees, weight = arrival.trees, arrival.weight
     first = first_leaves(trees)
     modelled = quantile_leaves(columns, settings, quantile, target is not None)
@@ -78,13 +93,7 @@ def learn_densities(
         rows, start = rows_in_leaves(arrival, first, t)
         box = tree_boxes(trees, columns, t)
         leaves = fit(rows, start, weight[t], box)
-        if modelled.any():
-            values = {
-                slot: values_of_rows(table.values[j], table.codes[j], rows, start, weight[t])
-                for slot, j in columns_of(columns, modelled)
-            }
-            return leaves, quantile_circuits(columns, table, values, leaves, *box[:2], settings.quantile_epsilon)
-        if circuits is None:
+        if circuits is None or modelled.any():
             return leaves, None
         learned = circuits(rows, start, weight[t], t)
         lo, hi, allowed = (x[learned.group_leaf] for x in box)
@@ -92,7 +101,35 @@ def learn_densities(
         return leaves, (learned.circuits(), groups)
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "leaves"))
-    return as_forest(schema, columns, table, trees, fitted, epsilon)
+    if not modelled.any():
+        return fitted
+    return quantile_trees(columns, table, arrival, fitted, modelled, settings.quantile_epsilon, n_jobs)
+
+
+def quantile_trees(
+    columns: Columns,
+    table: Table,
+    arrival: Arrival,
+    fitted: Sequence[FittedTree],
+    slots: np.ndarray,
+    epsilon: float,
+    n_jobs: int | None,
+) -> list[FittedTree]:
+    """Trees fitted without circuits, with quantile leaves of some numeric slots, bool (p,); they stay as they are."""
+    trees, first = arrival.trees, first_leaves(arrival.trees)
+
+    def one(t: int) -> FittedTree:
+        rows, start = rows_in_leaves(arrival, first, t)
+        lo, hi, _ = tree_boxes(trees, columns, t)
+        plain = fitted[t][0]
+        leaves = plain._replace(**{name: getattr(plain, name).copy() for name in ("a", "b", "lo", "hi")})
+        values = {
+            slot: values_of_rows(table.values[j], table.codes[j], rows, start, arrival.weight[t])
+            for slot, j in columns_of(columns, slots)
+        }
+        return leaves, quantile_circuits(columns, table, values, leaves, lo, hi, epsilon)
+
+    return list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "leaves"))
 
 
 def columns_of(columns: Columns, modelled: np.ndarray) -> list[tuple[int, int]]:

@@ -229,6 +229,8 @@ def test_pruned_leaves_have_enough_kept_rows(missing: float) -> None:
         assert (pruned.leaf_node[t] == find_leaves(tree, ranks.codes, pruned.seed, pruned.number + t)).all()
         assert len(tree.left) <= len(forest.trees[t].left)
     assert max(len(t.left) for t in pruned.trees) > 1
+    again = prune_forest(forest, ranks.codes, keep, 5, 1, has_these=True)
+    np.testing.assert_array_equal(again.leaf_node, pruned.leaf_node)
 
 
 # -- the estimator

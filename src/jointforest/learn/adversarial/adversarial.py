@@ -21,7 +21,7 @@ from ..batches.fill import Structure
 from ..batches.route import Sizes
 from ..checks import count_features, warn_leaf_size
 from ..chow_liu import LEAF_NODES, chow_liu_part, coded
-from ..densities import learn_densities
+from ..densities import FittedTree, as_forest, fit_trees, learn_densities, quantile_trees
 from ..out_of_bag import oob_log_density
 from .quantile_columns import quantile_slots
 from .rounds import RoundSettings, prune_by, prune_forest, run
@@ -235,13 +235,16 @@ class AdversarialForest(TableLearner):
             return of_part(chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs))
         grown = self._grow(rows, weight, seed)
         cells = prepare(rows.columns, rows.X)
-        quantile, model = self._quantile(rows, cells, grown.filled, weight, seed)
+        quantile, model, plain = self._quantile(rows, cells, grown.filled, weight, seed)
         if grown.in_bag is not None:  # before the model, where that is to come: two forests take twice the memory
+            plain = None
             evidence = build(rows.schema, rows.X)
             in_bag = self._densities(rows, cells, grown.in_bag, quantile)
             self.oob_log_density_ = oob_log_density(in_bag, evidence, grown.drawn, self.n_jobs)
             del in_bag
-        return of_forest(self._densities(rows, cells, grown.filled, quantile) if model is None else model)
+        if model is None:
+            model = self._densities(rows, cells, grown.filled, quantile, plain)
+        return of_forest(model)
 
     def _sampled_rows(self) -> int:
         if self.leaf == "chow_liu" or self.leaf_rows != "all" or self.oob_score:
@@ -257,18 +260,21 @@ class AdversarialForest(TableLearner):
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         arrival = self._grow(rows, weight, seed, sizes).filled
         cells = prepare(rows.columns, rows.X)
-        quantile, _ = self._quantile(rows, cells, arrival, weight, seed)
+        quantile, _, _ = self._quantile(rows, cells, arrival, weight, seed)
         return Structure(rows.schema, rows.columns, cells, arrival, self._leaf_settings(), quantile, seed)
 
     def _quantile(
         self, rows: Rows, cells: Table, arrival: Arrival, weight: np.ndarray | None, seed: int
-    ) -> tuple[np.ndarray | None, Forest | None]:
-        """Slots that "auto" gives quantile leaves (None: ``leaf`` says it), and the forest, if it is known by then."""
+    ) -> tuple[np.ndarray | None, Forest | None, list[FittedTree] | None]:
+        """Slots that "auto" gives quantile leaves (None: ``leaf`` says it), the forest, if it is known by then, and its
+        trees with normal leaves."""
         if self.leaf != "auto":
-            return None, None
-        normal = self._densities(rows, cells, arrival)
-        slots = quantile_slots(rows, cells, arrival, self._leaf_settings(), normal, weight, seed, self.n_jobs)
-        return slots, None if slots.any() else normal
+            return None, None, None
+        settings = self._leaf_settings()
+        plain = fit_trees(rows.columns, cells, arrival, settings, self.n_jobs)
+        normal = as_forest(rows.schema, rows.columns, cells, arrival.trees, plain, self.epsilon)
+        slots = quantile_slots(rows, cells, arrival, settings, plain, normal, weight, seed, self.n_jobs)
+        return slots, None if slots.any() else normal, plain
 
     def _grow(self, rows: Rows, weight: np.ndarray | None, seed: int, sizes: Sizes | None = None) -> _Grown:
         """The generator of the last round, pruned, and where the rows end in it.
@@ -304,7 +310,7 @@ class AdversarialForest(TableLearner):
             return arrive(rows.columns, ranks, forest.trees, forest.leaf_node, np.broadcast_to(counted, (T, n)))
 
         if sizes is None:
-            forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs)
+            forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs, growing is ranks)
         else:
             rows_at = sizes(arrival(sample.filling).trees)
             forest = prune_by(forest, ranks.codes, rows_at, self.min_samples_leaf, self.n_jobs)
@@ -338,12 +344,24 @@ class AdversarialForest(TableLearner):
             return LEAF_NODES if self.leaf == "chow_liu" else None
         return self.max_leaf_nodes
 
-    def _densities(self, rows: Rows, cells: Table, arrival: Arrival, quantile: np.ndarray | None = None) -> Forest:
+    def _densities(
+        self,
+        rows: Rows,
+        cells: Table,
+        arrival: Arrival,
+        quantile: np.ndarray | None = None,
+        plain: list[FittedTree] | None = None,
+    ) -> Forest:
         """The forest of independent columns in leaves, whose densities are estimated on the rows that arrive there.
 
-        ``quantile``, bool (p,), are numeric slots with quantile leaves whatever ``leaf`` says.
+        ``quantile``, bool (p,), are numeric slots with quantile leaves whatever ``leaf`` says; ``plain`` the trees with
+        normal leaves, if they are known.
         """
         settings = self._leaf_settings()
+        if plain is not None and quantile is not None:
+            epsilon = settings.quantile_epsilon
+            fitted = quantile_trees(rows.columns, cells, arrival, plain, quantile, epsilon, self.n_jobs)
+            return as_forest(rows.schema, rows.columns, cells, arrival.trees, fitted, self.epsilon)
         return learn_densities(
             rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs, quantile=quantile
         )

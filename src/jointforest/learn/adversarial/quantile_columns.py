@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...forest.forest import Forest
@@ -12,7 +14,7 @@ from ...table.build_evidence import build
 from ..arrival import Arrival, first_trees
 from ..base import Rows
 from ..bent_columns import bent_slots, fits, not_worse
-from ..densities import learn_densities
+from ..densities import FittedTree, as_forest, fit_trees, quantile_trees
 
 _HELD_OUT = 0.25  # of the rows
 _TESTED = 2_000  # most of them that are asked
@@ -26,32 +28,38 @@ def quantile_slots(
     cells: Table,
     arrival: Arrival,
     settings: Settings,
+    plain: Sequence[FittedTree],
     forest: Forest,
     weight: np.ndarray | None,
     seed: int,
     n_jobs: int | None,
 ) -> np.ndarray:
-    """Numeric slots of a ``forest`` of normal leaves that had better have quantile leaves: bool (p,).
+    """Numeric slots of a ``forest`` of ``plain`` trees, with normal leaves, that had better have quantile leaves.
 
+    Bool (p,).
     All that it bends, but none where held-out rows like normals better by more than a standard error: in leaves of the
     same trees, learned from the other rows; and none where tables would be larger than `MOST_BYTES`, by the first tree.
     """
     bent = bent_slots(forest, rows.X, weight, n_jobs)
 
-    def learned(part: Arrival, slots: np.ndarray) -> Forest:
-        return learn_densities(rows.schema, rows.columns, cells, part, settings, _EPSILON, n_jobs, quantile=slots)
+    def with_quantile(part: Arrival, fitted: Sequence[FittedTree]) -> Forest:
+        return joined(part, quantile_trees(rows.columns, cells, part, fitted, bent, settings.quantile_epsilon, n_jobs))
+
+    def joined(part: Arrival, fitted: Sequence[FittedTree]) -> Forest:
+        return as_forest(rows.schema, rows.columns, cells, part.trees, fitted, _EPSILON)
 
     if bent.any():
-        bent &= fits(rows.columns, learned(first_trees(arrival, 1), bent), 1, len(arrival.trees.root))
+        one = with_quantile(first_trees(arrival, 1), plain[:1])
+        bent = bent & fits(rows.columns, one, 1, len(arrival.trees.root))
     held = np.random.default_rng([seed, 4]).permutation(len(rows.X))[: int(_HELD_OUT * len(rows.X))]
     if not bent.any() or len(held) < _FEWEST:
         return bent
     few = first_trees(arrival, _TREES)
     part = np.broadcast_to(few.weight, few.leaf_of.shape).copy()
     part[:, held] = 0.0
+    few = few._replace(weight=part)
     asked = held[:_TESTED]
     tested = build(rows.schema, rows.X[asked])
-    few, none = few._replace(weight=part), np.zeros_like(bent)
-
-    gain = log_density(learned(few, bent), tested, n_jobs) - log_density(learned(few, none), tested, n_jobs)
-    return bent if not_worse(gain, None if weight is None else weight[asked]) else none
+    fitted = fit_trees(rows.columns, cells, few, settings, n_jobs, quantile=np.zeros_like(bent))
+    gain = log_density(with_quantile(few, fitted), tested, n_jobs) - log_density(joined(few, fitted), tested, n_jobs)
+    return bent if not_worse(gain, None if weight is None else weight[asked]) else np.zeros_like(bent)

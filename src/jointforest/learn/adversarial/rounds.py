@@ -11,7 +11,7 @@ from ...ground.threads import map_ordered
 from ...leaves.fit.statistics_kernels import rows_by_leaf
 from ...table.schema import Schema
 from ...trees.grow.grow import GrowthSettings, grow
-from ...trees.grow.rank_tree import RankTree, find_leaves, prune, with_shares
+from ...trees.grow.rank_tree import RankTree, find_again, find_leaves, incomplete, prune, with_shares
 from ...trees.ranks import Ranks
 from ..arrival import settle
 from ..rows import draw_rows
@@ -98,7 +98,7 @@ def _discriminate(
     is_categorical = np.array([c.is_categorical for c in schema.columns], dtype=np.uint8)
     is_ordered = np.array([c.kind == "ordered" for c in schema.columns], dtype=np.uint8)
     first = turn * settings.n_estimators
-    is_complete = bool((ranks.codes >= 0).all())
+    missing = incomplete(ranks.codes)
     growth = GrowthSettings(
         max_features=settings.max_features,
         keep_looking=False,  # as in the forests that the paper used
@@ -115,10 +115,9 @@ def _discriminate(
         total = of_class[0] + of_class[1]
         margin = np.where(total > 0, of_class[1] / np.maximum(total, 1.0) - 0.5, 0.0)
         vote = np.where(weight == 0, margin[node], 0.0)
-        if is_complete:
-            return tree, node[:n].copy(), weight > 0, vote
-        tree = with_shares(tree, ranks.codes, seed + 3, first + t)
-        return tree, find_leaves(tree, ranks.codes, seed, first + t), weight > 0, vote
+        if len(missing):
+            tree = with_shares(tree, ranks.codes, seed + 3, first + t)
+        return tree, find_again(tree, ranks.codes, node[:n], missing, seed, first + t), weight > 0, vote
 
     votes = np.zeros(2 * n)
     judged = np.zeros(2 * n, dtype=bool)
@@ -146,15 +145,22 @@ def _generate(forest: Discriminator, ranks: Ranks, seed: int, out: np.ndarray) -
 
 
 def prune_forest(
-    forest: Discriminator, codes: np.ndarray, keep: np.ndarray, min_rows: int, n_jobs: int | None
+    forest: Discriminator,
+    codes: np.ndarray,
+    keep: np.ndarray,
+    min_rows: int,
+    n_jobs: int | None,
+    has_these: bool = False,
 ) -> Discriminator:
     """Prune every tree until at least ``min_rows`` of the real rows in ``keep`` (bool (T, n)) end in each leaf.
 
-    Returns the forest with all rows of ``codes`` (d, n) sent down the pruned trees.
+    Returns the forest with all rows of ``codes`` (d, n) sent down the pruned trees. ``has_these``: whether they are the
+    rows whose nodes it has.
     """
 
     def one(t: int) -> tuple[RankTree, np.ndarray]:
-        return settle(forest.trees[t], codes, keep[t], min_rows, forest.seed, forest.number + t)
+        node = forest.leaf_node[t] if has_these else None
+        return settle(forest.trees[t], codes, keep[t], min_rows, forest.seed, forest.number + t, node)
 
     return _changed(forest, one, codes.shape[1], n_jobs)
 

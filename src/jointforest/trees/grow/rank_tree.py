@@ -46,8 +46,22 @@ class RankTree(NamedTuple):
 def find_leaves(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> np.ndarray:
     """Leaf node (int32, n) of each row of ``codes`` (d, n); rows missing a split value take a side by a seeded draw."""
     out = np.empty(codes.shape[1], dtype=np.int32)
-    route(codes, tree, seed, number, out)
+    route(codes, tree, np.arange(codes.shape[1]), seed, number, out)
     return out
+
+
+def find_again(
+    tree: RankTree, codes: np.ndarray, node: np.ndarray, rows: np.ndarray, seed: int, number: int
+) -> np.ndarray:
+    """Leaf nodes (int32, n) as `find_leaves` has them, known as ``node`` but for some rows (int64)."""
+    out = node.copy()
+    route(codes, tree, rows, seed, number, out)
+    return out
+
+
+def incomplete(codes: np.ndarray) -> np.ndarray:
+    """Rows of ``codes`` (d, n) with a missing cell: int64."""
+    return np.flatnonzero((codes < 0).any(axis=0))
 
 
 def with_shares(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> RankTree:

@@ -66,15 +66,15 @@ def set_shares(codes, tree, rows, spare, weight, start, stop, state):
 
 
 @entry
-def route(codes, tree, seed, number, out):
-    """Leaf node of every row of ``codes`` (d, n) in one tree, into ``out`` (int32, n).
+def route(codes, tree, rows, seed, number, out):
+    """Leaf node of some ``rows`` (int64) of ``codes`` (d, n) in one tree, into ``out`` (int32, n).
 
     A row with a missing split value goes left with probability ``share_left``, by a draw of its own.
     """
     feature, left, right, share_left = tree.feature, tree.left, tree.right, tree.share_left
     below_rank, levels_at, words = tree.below_rank, tree.levels_at, tree.level_words
     state = stream(seed, number)
-    for i in range(codes.shape[1]):
+    for i in rows:
         node = 0
         drawn = False
         while left[node] >= 0:
