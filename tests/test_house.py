@@ -233,3 +233,16 @@ def test_kernels_live_in_files_named_kernels_and_only_there() -> None:
         f"{file(m)} holds no kernel" for m in modules() if m and m[-1].endswith("_kernels") and m not in with_kernels
     ]
     assert not wrong, report(wrong)
+
+
+def test_threads_by_default_are_all_cores_or_one() -> None:
+    wrong = []
+    for module, f in functions():
+        plain = [*f.args.posonlyargs, *f.args.args][-len(f.args.defaults) :] if f.args.defaults else []
+        defaults = [*zip(plain, f.args.defaults, strict=True), *zip(f.args.kwonlyargs, f.args.kw_defaults, strict=True)]
+        wrong += [
+            f"{file(module)}:{f.lineno} {f.name} has n_jobs={ast.unparse(default)}"
+            for argument, default in defaults
+            if argument.arg == "n_jobs" and default is not None and ast.unparse(default) not in ("None", "-1")
+        ]
+    assert not wrong, report(wrong)

@@ -448,3 +448,12 @@ def test_leaf_outside_its_box_is_refused() -> None:
     mass[below[0], first + int(np.argmax(goes_left))] = 1.0
     with pytest.raises(ValueError, match="0 outside the leaf's box"):
         check(model.schema, columns, trees, leaves._replace(level_mass=mass), model.has_background)
+
+
+def test_arrays_that_are_missing_or_unknown_are_named() -> None:
+    about, arrays = store.contents(of_forest(the_model()))
+    with pytest.raises(ValueError, match=r"arrays missing or unknown: odd"):
+        store.model_of(about, arrays | {"odd": np.zeros(2)})
+    name = next(name for name in arrays if name.startswith("0."))
+    with pytest.raises(ValueError, match=f"arrays missing or unknown: {name}"):
+        store.model_of(about, {k: v for k, v in arrays.items() if k != name})

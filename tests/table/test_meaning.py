@@ -238,3 +238,10 @@ def test_bad_forms():
     assert AllOf([between(0, 1), 2]).conditions == (between(0, 1), 2)
     assert AnyOf([1, 2], 3).conditions == (AnyOf(1, 2), 3)
     assert Not([1, 2]) == Not(AnyOf(1, 2)) and len({Not([1, 2]), Not({1, 2})}) == 1
+
+
+def test_what_has_no_likelihoods_has_likelihood_1():
+    region = Region(((0.0, 1.0), (2.0, 3.0)), 0b101)
+    assert region.run_weights() == (0.0, 0.0) and region.atom_weights() == (0.0, 0.0, 0.0)
+    assert region._replace(run_log_weights=(-1.0, -2.0)).atom_weights() == (0.0, 0.0, 0.0)
+    assert region._replace(atom_log_weights=(-1.0, 0.0, -3.0)).run_weights() == (0.0, 0.0)

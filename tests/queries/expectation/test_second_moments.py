@@ -91,3 +91,10 @@ def test_completions_are_as_probable_as_they_should(circuits):
 def test_completions_do_not_depend_on_threads():
     _, _, matched, _, _, rows = case(1, n=40)
     np.testing.assert_array_equal(completed(matched, rows, 7, 3, n_jobs=1), completed(matched, rows, 7, 3, n_jobs=2))
+
+
+def test_completions_do_not_depend_on_how_many_are_held_at_once(monkeypatch):
+    _, _, matched, _, _, rows = case(1, n=5)
+    whole = completed(matched, rows, 7, 3, n_jobs=1)
+    monkeypatch.setattr("jointforest.queries.expectation.second_moments._DRAWN", 3)  # fewer than one row's
+    np.testing.assert_array_equal(completed(matched, rows, 7, 3, n_jobs=1), whole)
