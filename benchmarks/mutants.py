@@ -1,29 +1,38 @@
-"""Do the tests notice: faults put into the source one at a time by cosmic-ray, and the tests of their room run.
+"""Do the tests notice: faults put into the source one at a time by cosmic-ray, and the tests nearest to them run.
 
-A fault of `src/jointforest/a/b.py` is shown to `tests/a/test_b.py` where that is, then, if it lives, to all of
-`tests/a/`. Noticed is what makes a test fail, or run longer than ``--limit``. cosmic-ray runs in its own environment
-under benchmarks/.peers (made here on first use). Faults that lived are printed with their line: look whether each
-changes anything at all, and write the test that is missing. What is recorded is kept, and what was noticed is not run
-again, so that the same command shows the tests written since the faults that lived.
+A fault of `src/jointforest/a/b.py` is shown to `tests/a/test_b.py` where that is, then, while it lives, to the tests
+that import the module, then to all of `tests/a/`. Noticed is what makes a test fail; tests that run longer than
+``--limit`` are recorded as such. cosmic-ray runs in its own environment under benchmarks/.peers (made here on first
+use), and the tests on a copy beside it. Faults that lived are printed with their line: look whether each changes
+anything at all (write why not into ``_mutants_equivalent.json``), and write the test that is missing. What is
+recorded is kept: ``--again`` runs what lived, beside the tests written since. ``--near`` leaves the rest of the room
+for then.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
-import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
+import hypothesis  # noqa: F401  (so that the tests' processes have it)
+import numba
+import pytest
 from _common import HERE, arguments, finish, progress
 from peers import peer_python
 
 PINS = ["cosmic-ray==8.7.0"]
 PACKAGE = HERE.parent / "src" / "jointforest"
 RESULTS = HERE / "results" / "mutants.json"
+EQUIVALENT = HERE / "_mutants_equivalent.json"
 TITLE = "Faults put in, one at a time"
 
 
@@ -37,32 +46,94 @@ def faults(files: list[Path], n: int, seed: int) -> list[dict]:
     return json.loads(done.stdout)
 
 
-def tests_of(name: str, tests: Path) -> Iterator[Path]:
-    """The tests of a file of the package, such as ``table/grids.py``: its own, then those of its room."""
+def tests_of(name: str, tests: Path) -> Iterator[list[Path]]:
+    """The tests of a file of the package, such as ``table/grids.py``.
+
+    Its own; others that import it; those of its room, of the house, and of the face where they are named like it.
+    """
     path = Path(name)
     own, room = tests / path.parent / f"test_{path.stem}.py", tests / path.parent
-    if own.exists():
-        yield own
-    while not list(room.glob("test_*.py")) and room != tests:
+    while not list(room.rglob("test_*.py")):
         room = room.parent
-    yield room
+    module = re.compile(".".join(["jointforest", *path.with_suffix("").parts]) + r"\b")
+    nearest = [p for p in sorted(tests.rglob("test_*.py")) if p != own and module.search(p.read_text(encoding="utf-8"))]
+    named = [p for p in (tests / "face").glob("test_*.py") if path.parent.name[:6] in p.name]
+    far = {tests / "test_house.py", *named, *(tests.glob("test_*.py") if room == tests else room.rglob("test_*.py"))}
+    far -= {own, *nearest}
+    yield from ([own] if own.exists() else [], nearest, sorted(far, key=lambda p: p.stat().st_size))
 
 
-def lives(folder: Path, name: str, limit: float) -> bool:
-    """Whether all tests of a file's room pass."""
-    paths = {
-        "PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)]),
-        "NUMBA_CACHE_DIR": str(folder / "cache"),
-    }
-    for path in tests_of(name, folder / "tests"):
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-W", "ignore", str(path)]
-        try:
-            done = subprocess.run(command, cwd=folder, env=os.environ | paths, capture_output=True, timeout=limit)
-        except subprocess.TimeoutExpired:
-            return False
-        if done.returncode:
-            return False
-    return True
+def cost(fault: dict, tests: Path) -> int:
+    """What the tests of a fault take, roughly: bytes of the first that are run."""
+    first = next(filter(None, tests_of(str(Path(fault["file"]).relative_to(PACKAGE)), tests)))
+    return sum(path.stat().st_size for path in first)
+
+
+def outcome(folder: Path, name: str, limit: float, stages: int) -> dict[str, str]:
+    """``"yes"`` and the test that notices, ``"NO"`` if none does, ``"time"`` if they took longer than the limit."""
+    cache = folder / "cache"
+    if name.endswith("_kernels.py"):  # what is compiled with the fault in it must not replace what is not
+        cache = folder / "faulty"
+        shutil.rmtree(cache, ignore_errors=True)
+        shutil.copytree(folder / "cache", cache)
+    for tests in list(filter(None, tests_of(name, folder / "tests")))[:stages]:
+        child = os.fork()
+        if not child:
+            run_tests(folder, cache, tests)
+        until = time.monotonic() + limit
+        while not (done := os.waitpid(child, os.WNOHANG))[0]:
+            if time.monotonic() > until:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return {"noticed": "time"}
+            time.sleep(0.05)
+        if os.waitstatus_to_exitcode(done[1]) not in (0, 5):  # 5: no tests
+            said = re.findall(
+                r"^(?:FAILED|ERROR) (\S+)", (folder / "said.txt").read_text(errors="replace"), re.MULTILINE
+            )
+            return {"noticed": "yes", "by": (said or ["?"])[0].removeprefix("tests/")}
+    return {"noticed": "NO"}
+
+
+def run_tests(folder: Path, cache: Path, tests: list[Path]) -> NoReturn:
+    """In a process that has the libraries already, but nothing of the package."""
+    os.setsid()
+    os.chdir(folder)
+    said = os.open(folder / "said.txt", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(said, stream)
+    for module in [m for m in sys.modules if m.split(".")[0] in ("jointforest", "tests")]:
+        del sys.modules[module]
+    sys.path[:0] = [str(folder / "src"), str(folder)]
+    os.environ |= {"PYTHONPATH": os.pathsep.join(sys.path[:2]), "NUMBA_CACHE_DIR": str(cache)}
+    numba.config.CACHE_DIR = str(cache)
+    sys.dont_write_bytecode = True
+    os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore", *map(str, tests)]))
+
+
+def copied() -> Path:
+    """A copy of what the tests need; kernels compiled for the copy before are kept."""
+    folder = HERE / ".peers" / "mutants_copy"
+    (folder / "cache").mkdir(parents=True, exist_ok=True)
+    for part in ("src", "tests", "docs", "examples", "benchmarks", "pyproject.toml", "README.md"):
+        source, at = HERE.parent / part, folder / part
+        if source.is_file():
+            shutil.copy2(source, at)
+            continue
+        shutil.rmtree(at, ignore_errors=True)
+        shutil.copytree(source, at, ignore=shutil.ignore_patterns(".peers", "__pycache__"))
+    return folder
+
+
+def again(before: str, fault: dict) -> str | None:
+    """The source with a recorded fault put in anew, where its line still is."""
+    lines = before.splitlines(keepends=True)
+    at = [k for k, line in enumerate(lines) if line.strip() == fault["was"]]
+    if not at:
+        return None
+    k = min(at, key=lambda k: abs(k + 1 - fault["line"]))
+    lines[k] = lines[k].replace(fault["was"], fault["fault"])
+    return "".join(lines)
 
 
 def main() -> None:
@@ -71,34 +142,52 @@ def main() -> None:
         faults=dict(type=int, default=100, help="how many"),
         files=dict(nargs="*", default=[], help="files of the package, such as table/grids.py; default: all"),
         kernels=dict(action="store_true", help="by default: files of kernels, else all others"),
-        limit=dict(type=float, default=600.0, help="seconds for the tests of one fault"),
+        again=dict(action="store_true", help="no new faults: those recorded that were not noticed"),
+        near=dict(action="store_true", help="only the nearest tests: own ones, or else those that import the module"),
+        limit=dict(type=float, default=900.0, help="seconds for the tests of one fault"),
     )  # fmt: skip
     files = [PACKAGE / name for name in options.files]
     files = files or sorted(p for p in PACKAGE.rglob("*.py") if p.stem.endswith("_kernels") == options.kernels)
     found = {}
     if RESULTS.exists() and not options.quick:
         found = {(r["file"], r["fault"]): r for r in json.loads(RESULTS.read_text())["tables"][TITLE]}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for part in ("src", "tests", "docs", "examples", "pyproject.toml", "README.md"):
-            source = HERE.parent / part
-            (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / part)
-        for fault in faults(files, 2 if options.quick else options.faults, options.seed):
-            own, line = Path(fault["file"]).relative_to(PACKAGE), fault["line"]
-            row = {"file": str(own), "line": line, "fault": fault["code"].splitlines()[line - 1].strip()}
-            key = row["file"], row["fault"]
-            if found.get(key, {}).get("noticed") == "yes":
-                continue
-            at = folder / "src" / "jointforest" / own
-            before = at.read_text(encoding="utf-8")
-            at.write_text(fault["code"], encoding="utf-8")
-            row["noticed"] = "NO" if lives(folder, str(own), options.limit) else "yes"
-            at.write_text(before, encoding="utf-8")
-            progress(f"{row}")
-            found[key] = row
-            rows = sorted(found.values(), key=lambda r: (r["noticed"], r["file"], r["line"]))
-            share = sum(r["noticed"] == "yes" for r in rows) / len(rows)
-            finish("mutants", {TITLE: rows, "Noticed": [{"faults": len(rows), "share": share}]}, {}, options.quick)
+    folder = copied()
+    asked = [] if options.again else faults(files, 2 if options.quick else options.faults, options.seed)
+    asked.sort(key=lambda fault: cost(fault, folder / "tests"))
+    for fault in asked + [row for row in list(found.values()) if options.again and row["noticed"] != "yes"]:
+        own = fault["file"] if options.again else str(Path(fault["file"]).relative_to(PACKAGE))
+        at, line = folder / "src" / "jointforest" / own, fault["line"]
+        before, status = at.read_text(encoding="utf-8"), at.stat()
+        code = again(before, fault) if options.again else fault["code"]
+        if code is None:
+            progress(f"no longer there: {fault}")
+            continue
+        row = {"file": own, "line": line, "was": before.splitlines()[line - 1].strip()}
+        row = fault if options.again else row | {"fault": code.splitlines()[line - 1].strip()}
+        key = row["file"], row["fault"]
+        if key in found and not options.again:
+            continue
+        at.write_text(code, encoding="utf-8")
+        row |= outcome(folder, own, options.limit, 1 if options.near else 3)
+        at.write_text(before, encoding="utf-8")
+        os.utime(at, ns=(status.st_atime_ns, status.st_mtime_ns))  # compiled kernels are known by their files' times
+        progress(f"{row}")
+        found[key] = row
+        record(list(found.values()), options.quick)
+
+
+def record(rows: list[dict], quick: bool) -> None:
+    """Write what was found, with the reasons why faults that lived change nothing."""
+    reasons = {(r["file"], r["fault"]): r["equivalent"] for r in json.loads(EQUIVALENT.read_text())}
+    for row in rows:
+        if row["noticed"] != "yes" and (row["file"], row["fault"]) in reasons:
+            row["equivalent"] = reasons[row["file"], row["fault"]]
+    rows = sorted(rows, key=lambda r: (r["noticed"], r["file"], r["line"]))
+    noticed = sum(r["noticed"] == "yes" for r in rows)
+    equivalent = sum("equivalent" in r for r in rows)
+    share = noticed / max(len(rows) - equivalent, 1)
+    counts = {"faults": len(rows), "noticed": noticed, "equivalent": equivalent, "share of others noticed": share}
+    finish("mutants", {TITLE: rows, "Noticed": [counts]}, {}, quick)
 
 
 if __name__ == "__main__":
