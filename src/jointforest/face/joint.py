@@ -20,6 +20,7 @@ from ..forest.part import ForestPart
 from ..forest.posterior.tree_density import tree_log_density
 from ..forest.reshape.rake import rake
 from ..formats.arrow import to_arrow
+from ..formats.spflow import to_spflow
 from ..formats.write_forde import write_forde
 from ..ground.checks import Number, check_number
 from ..ground.random_state import seed_of
@@ -199,6 +200,32 @@ class Joint:
         See `from_forde`.
         """
         write_forde(self.model, folder)
+
+    def to_spflow(self) -> Any:
+        """The joint as a circuit of SPFlow, with the same log-densities; it needs the extra ``spflow``, and so torch.
+
+        Its ``log_likelihood`` takes a float64 tensor (n, d): columns in the order of `columns`, numbers as they are,
+        levels as their places in `levels`, NaN where missing.
+
+        Returns
+        -------
+        spflow.modules.sums.Sum
+            A mixture over the leaves. Normals cut to boxes are `formats.spflow_modules.TruncatedNormal`, all else is
+            SPFlow's own.
+
+        Raises
+        ------
+        ValueError
+            If the joint is more than a forest of normal, uniform, quantile or categorical leaves: a background
+            (``epsilon``) beside columns of numbers, atoms, grids, dates, hidden trees; the message names what.
+        ImportError
+            Without SPFlow.
+
+        References
+        ----------
+        Ventola and others, SPFlow, version 1.1; ``docs/formats.md``.
+        """
+        return to_spflow(self.model)
 
     def explore(
         self, data: Any = None, *, model: Any = None, title: str = "joint", port: int = 0, browser: bool | None = None
