@@ -179,6 +179,9 @@ def test_sample(run: object, home: Path, tmp_path: Path) -> None:
     assert drawn.equals(expected)
     piped = pd.read_csv(io.StringIO(run("sample", home / "p.joint", "-n", 5, "--missing").out))
     assert piped.shape == (5, 7)
+    where = "bill_length_mm > 2.5 * bill_depth_mm, island in {Dream, Biscoe}"
+    assert run("sample", home / "p.joint", "-n", 30, "--where", where, "--seed", 3, "-o", out).code == 0
+    assert pa.parquet.read_table(out).equals(jf.load(home / "p.joint").sample(30, random_state=3, where=where))
 
 
 def test_score_of_csv_parquet_and_a_pipe(run: object, home: Path, tmp_path: Path) -> None:

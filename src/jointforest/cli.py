@@ -265,13 +265,24 @@ def _size(about: dict[str, Any]) -> str:
 @click.argument("model")
 @click.option("-n", "--rows", type=click.IntRange(0), required=True, help="Number of rows.")
 @click.option("--given", metavar="TEXT", help="Evidence that the rows meet, such as \"age >= 40, sex = 'Female'\".")
+@click.option(
+    "--where", metavar="TEXT", help='What else holds in all rows, comparisons of columns too, such as "a > b".'
+)
 @click.option("--missing", is_flag=True, help="Also draw missing cells, as often as in the table that was learned.")
 @_seed
 @_jobs
 @_output
 @_format
 def sample(
-    model: str, rows: int, given: str | None, missing: bool, seed: int | None, jobs: int, output: str, form: str | None
+    model: str,
+    rows: int,
+    given: str | None,
+    where: str | None,
+    missing: bool,
+    seed: int | None,
+    jobs: int,
+    output: str,
+    form: str | None,
 ) -> None:
     """Draw synthetic rows from MODEL."""
     import secrets
@@ -282,8 +293,8 @@ def sample(
 
     joint = _load(model)
     known = joint.given(given)
-    if rows <= batches.BATCH or output == "-":
-        _write(joint, known.sample(rows, seed, missing, jobs), output, form)
+    if rows <= batches.BATCH or output == "-" or where is not None:
+        _write(joint, known.sample(rows, seed, missing, jobs, where=where), output, form)
         return
     seed = secrets.randbits(62) if seed is None else seed
 

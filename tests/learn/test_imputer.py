@@ -237,6 +237,22 @@ def test_metadata_routing() -> None:
     pd.testing.assert_frame_equal(routed, small().fit(frame[weight > 0]).transform(frame))
 
 
+@pytest.mark.filterwarnings("ignore::jointforest.UnsupportedEvidenceWarning")
+def test_weights_reach_it_through_a_search_a_pipeline_and_a_column_transformer() -> None:
+    frame = table()
+    weight = (np.arange(len(frame)) % 2).astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        columns = ColumnTransformer([("i", small().set_fit_request(sample_weight=True), ["x", "k"])])
+        last = LinearRegression().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        pipe = make_pipeline(columns.set_output(transform="pandas"), last)
+        search = GridSearchCV(pipe, {"columntransformer__i__method": ["mean"]}, cv=2)
+        search.fit(frame, frame["w"], sample_weight=weight)
+        routed = search.best_estimator_[0].transform(frame)
+    assert np.isfinite(search.best_score_)
+    alone = small().fit(frame.loc[weight > 0, ["x", "k"]]).transform(frame[["x", "k"]])
+    pd.testing.assert_frame_equal(routed.rename(columns=lambda name: name.removeprefix("i__")), alone)
+
+
 def test_what_is_refused() -> None:
     frame = table(50)
     with pytest.raises(NotFittedError):

@@ -907,7 +907,15 @@ class Joint:
 
     # -- frames out
 
-    def sample(self, n: int, random_state: Any = None, missing: bool = False, n_jobs: int | None = -1) -> Any:
+    def sample(
+        self,
+        n: int,
+        random_state: Any = None,
+        missing: bool = False,
+        n_jobs: int | None = -1,
+        *,
+        where: str | None = None,
+    ) -> Any:
         """Draw n rows: a frame as at learning, with its types and levels.
 
         More rows than memory holds: ``given().sample_batches(n)``.
@@ -920,8 +928,27 @@ class Joint:
             Also draw which cells are missing, as often as at learning.
         n_jobs : int or None
             Threads; the rows do not depend on it.
+        where : str, optional
+            What holds in all rows: ranges, sets, comparisons of columns, as of `Posterior.sample`.
+
+        Returns
+        -------
+        frame of n rows
+
+        Raises
+        ------
+        ValueError
+            As of `Posterior.sample`.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> rows = joint.sample(50, 0, where="island in {Dream, Biscoe}, bill_length_mm > 2.5 * bill_depth_mm")
+        >>> bool((rows["bill_length_mm"] > 2.5 * rows["bill_depth_mm"]).all()), sorted(rows["island"].unique())
+        (True, ['Biscoe', 'Dream'])
         """
-        return self.given().sample(n, random_state, missing, n_jobs)
+        return self.given().sample(n, random_state, missing, n_jobs, where=where)
 
     def impute(
         self, frame: Any, method: str = "mean", m: int | None = None, random_state: Any = None, n_jobs: int | None = -1

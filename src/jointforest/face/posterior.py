@@ -12,14 +12,15 @@ from ..explain.explain import explain
 from ..explain.explanation import Explanation
 from ..forest.posterior.posterior import LeafPosterior, posterior
 from ..ground.checks import check_number
-from ..language import Comparison, conditions_text, parse_conditions, parse_query
+from ..language import Comparison, conditions_text, parse_conditions, parse_event
+from ..language.combine import Conditions
 from ..model.model import Model
 from ..queries.information.estimate import Estimate
 from ..queries.modes.mixture_mode import model_modes
 from ..queries.modes.mode import BUDGET
 from ..queries.posterior.weighed import SUPPORT, WeighedEvidence
 from ..queries.reshape.missing import given_missing
-from ..table.build_evidence import build
+from ..table.build_evidence import build, intersect
 from ..table.conditions import Not, check_hard, n_rows, normal
 from ..table.evidence import Evidence
 from ..table.frames import decode
@@ -327,11 +328,27 @@ class Posterior:
 
     def _compared(self, text: str) -> tuple[Comparison, ...]:
         """The comparisons of columns that a text consists of."""
-        kinds = {column.name: column.kind for column in self.weighed.model.schema.columns}
-        query = parse_query(f"P({text})", kinds) if isinstance(text, str) else None
-        if query is None or not query.compared or query.event:
+        event, compared = self._event(text) if isinstance(text, str) else ((), ())
+        if event or not compared:
             raise ValueError(f"expected a comparison of columns as text, such as 'a > b', got {text!r}")
-        return query.compared
+        return compared
+
+    def _event(self, text: str) -> tuple[Conditions, tuple[Comparison, ...]]:
+        """The conditions by column, and the comparisons of columns, of a text."""
+        return parse_event(text, {column.name: column.kind for column in self.weighed.model.schema.columns})
+
+    def _where(self, text: str) -> tuple[WeighedEvidence, tuple[Comparison, ...]]:
+        """The evidence with the conditions of a text added, and its comparisons of columns."""
+        if not isinstance(text, str):
+            raise TypeError(f"where: expected text, such as 'a > b, c in {{1, 2}}', got {type(text).__name__}")
+        event, compared = self._event(text)
+        if not event:
+            return self.weighed, compared
+        check_hard(dict(event))
+        model, _, known = taken_up(self.weighed.model, dict(event))
+        evidence = intersect(model.schema, self.weighed.evidence, known)
+        text = ", ".join(part for part in (self.weighed.text, conditions_text(dict(event))) if part)
+        return WeighedEvidence(model, evidence, self.weighed.one, text), compared
 
     def marginal(self, column: str) -> Marginal:
         """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``mean``, ``var``, ``std``, ``sample``."""
@@ -448,9 +465,11 @@ class Posterior:
         n_jobs : int or None
             Threads; the draws do not depend on it.
         where : str, optional
-            Comparisons of columns that hold in all rows, such as ``"arrival > departure, 2 * a < b + 1"``; of one row
-            of evidence. All draws are exact; those of one comparison of two columns of levels, or of two of which one
-            is known or has a grid of at most 4,096 cells, need no rejection ("Draws" in ``docs/language.md``).
+            What holds in all rows: ranges, sets and missing cells, as in `Joint.given`, and comparisons of columns,
+            such as ``"age >= 40, sex in {Female}, arrival > departure, 2 * a < b + 1"``; comparisons are of one row of
+            evidence. All draws are exact; those without comparisons, of one comparison of two columns of levels, or of
+            two of which one is known or has a grid of at most 4,096 cells, need no rejection ("Draws" in
+            ``docs/language.md``).
 
         Returns
         -------
@@ -459,7 +478,10 @@ class Posterior:
         Raises
         ------
         ValueError
-            If ``where`` is no such text, has probability 0, or keeps fewer than one draw in a thousand.
+            If ``where`` is no such text (`QuerySyntaxError`), has probability 0, or keeps fewer than one draw in a
+            thousand.
+        TypeError
+            If it is no text.
 
         Examples
         --------
@@ -469,12 +491,14 @@ class Posterior:
         >>> bool((rows["bill_length_mm"] < 2 * rows["bill_depth_mm"]).all())
         True
         """
-        if where is not None:
-            if missing:
-                raise ValueError("missing=True: cells of rows that are compared are known; leave missing or where out")
-            rows = drawn_where(self.weighed, self._compared(where), n, random_state, n_jobs)
-            return decode(self.weighed.model.schema, rows)
-        return decode(self.weighed.model.schema, draw(self.weighed, n, random_state, missing, n_jobs))
+        weighed, compared = (self.weighed, ()) if where is None else self._where(where)
+        if compared and missing:
+            raise ValueError("missing=True: cells of rows that are compared are known; leave missing or where out")
+        if compared:
+            rows = drawn_where(weighed, compared, n, random_state, n_jobs)
+        else:
+            rows = draw(weighed, n, random_state, missing, n_jobs)
+        return decode(weighed.model.schema, rows)
 
     def sample_batches(
         self, n: int, random_state: Any = None, missing: bool = False, n_jobs: int | None = -1

@@ -83,6 +83,23 @@ def parse_conditions(text: str, kinds: Mapping[str, str] | None = None) -> Condi
     return QueryParser(text, kinds).conditions_alone()
 
 
+def parse_event(text: str, kinds: Mapping[str, str] | None = None) -> tuple[Conditions, tuple[Comparison, ...]]:
+    """Read conditions and comparisons of columns, such as ``age >= 40, arrival > departure``.
+
+    Parameters and errors are those of `parse_query`.
+
+    Examples
+    --------
+    >>> conditions, compared = parse_event("age >= 40, arrival > departure", {"age": "integer", "arrival": "integer",
+    ...                                                                       "departure": "integer"})
+    >>> conditions[0][0], str(compared[0])
+    ('age', 'arrival > departure')
+    """
+    parser = QueryParser(text, kinds)
+    parser.compared = []
+    return parser.conditions_alone(), tuple(parser.compared)
+
+
 class QueryParser(ConditionParser):
     """Queries, and conditions that stand alone."""
 

@@ -87,12 +87,12 @@ STATUSES = ("passed", "xfail", "skipped")
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @KINDS
-def test_scikit_learn_checks(kind: str) -> None:
+@pytest.mark.parametrize("conformal", [False, True])
+def test_scikit_learn_checks(kind: str, conformal: bool) -> None:
     """Each check passes or is known to fail; that of other array libraries runs only where scipy is told to."""
     cls = Classifier if kind == "classifier" else Regressor
-    done = check_estimator(
-        cls(n_estimators=3, n_jobs=1, random_state=0), expected_failed_checks=FAILS, on_skip=None, on_fail="raise"
-    )
+    forest = cls(n_estimators=3, conformal=conformal, n_jobs=1, random_state=0)
+    done = check_estimator(forest, expected_failed_checks=FAILS, on_skip=None, on_fail="raise")
     names = {status: {one["check_name"] for one in done if one["status"] == status} for status in STATUSES}
     assert len(names["passed"]) > 40 and names["xfail"] == set(FAILS)
     assert names["skipped"] <= {"check_array_api_input"}

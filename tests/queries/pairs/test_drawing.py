@@ -105,20 +105,41 @@ def test_known_columns_and_no_rows() -> None:
     assert list(TOY.given(g="mid").sample(9, random_state=0, where="g < `h`")["h"].unique()) == ["high"]
 
 
+def test_conditions_on_columns_are_evidence() -> None:
+    where = "a in {1, 3}, c >= 0 and s = x"
+    drawn = joint("forest").sample(80, random_state=3, where=where)
+    pd.testing.assert_frame_equal(drawn, joint("forest").given(where).sample(80, random_state=3))
+    with_more = joint("forest").given("d > 0").sample(80, random_state=3, where=where)
+    pd.testing.assert_frame_equal(with_more, joint("forest").given(where + ", d > 0").sample(80, random_state=3))
+    both = joint("forest").sample(80, random_state=3, where="b > a, " + where)
+    pd.testing.assert_frame_equal(both, joint("forest").given(where).sample(80, random_state=3, where="b > a"))
+    assert set(both["a"]) <= {1, 3} and (both["b"].astype(float) > both["a"]).all()
+
+
+def test_conditions_add_to_each_row_of_a_frame_and_go_with_missing_cells() -> None:
+    rows = joint("forest").given(pd.DataFrame({"a": [1, 2]})).sample(5, random_state=0, missing=True, where="s = y")
+    assert list(rows["a"]) == [1] * 5 + [2] * 5 and (rows["s"].astype(str) == "y").all()
+
+
+def test_where_is_text() -> None:
+    with pytest.raises(TypeError, match="where: expected text"):
+        TOY.given().sample(3, where=3)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [
         (lambda: TOY.given(a=0).sample(3, where="b < a"), "probability 0.*too rare"),
         (lambda: TOY.given(g="low").sample(3, where="`h` < g"), "probability 0|levels|comparison"),
         (lambda: joint("tree").given().sample(3, where="e > d + 500"), "draws were kept"),
-        (lambda: TOY.given().sample(3, where="a > 2"), "comparison of columns"),
-        (lambda: TOY.given().sample(3, where="a > b, a > 2"), "comparison of columns"),
-        (lambda: TOY.given().sample(3, where=3), "comparison of columns"),  # type: ignore[arg-type]
+        (lambda: TOY.given(a=0).sample(3, where="a > 2"), "probability 0"),
+        (lambda: TOY.given().sample(3, where="a > b or a > 2"), "not joined by 'or'"),
+        (lambda: TOY.given().sample(3, where="a about 2 sd 1"), "soft evidence goes into given"),
         (lambda: TOY.given().sample(3, missing=True, where="a > b"), "missing=True"),
         (lambda: TOY.given(pd.DataFrame({"a": [1, 2]})).sample(3, where="a > b"), "one row"),
         (lambda: TOY.given().sample(-1, where="a > b"), "n must be"),
         (lambda: TOY.given().sample(3, where="a > g"), "levels"),
-        (lambda: TOY.given().sample(3, where="a > q"), "comparison of columns"),
+        (lambda: TOY.given().sample(3, where="a > q"), "column 'a'.*got 'q'"),
     ],
 )
 def test_what_cannot_be_drawn_says_so(call, says: str) -> None:  # type: ignore[no-untyped-def]

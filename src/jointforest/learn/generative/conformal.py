@@ -77,7 +77,11 @@ def calibration_rows(training: Training, arrival: Arrival, seed: int) -> Calibra
     """
     rows = np.flatnonzero((arrival.weight == 0).any(axis=0))
     if not len(rows):
-        raise ValueError("conformal=True needs rows out of bag, and every tree was grown on all rows: bootstrap=True")
+        n = arrival.weight.shape[1]
+        raise ValueError(
+            f"conformal=True needs rows out of bag, and every tree was grown on all rows (n_samples = {n}): "
+            "bootstrap=True, and more than a few rows"
+        )
     rows = np.random.default_rng([seed, 2]).permutation(rows)[:KEPT_ROWS]
     out_of_bag = np.ascontiguousarray((arrival.weight[:, rows] == 0).T)
     return Calibration(training.X[rows, :-1], training.X[rows, -1], out_of_bag, training.X.shape[0])
