@@ -11,7 +11,7 @@ from ..hidden.chow_liu.learn import Boxes, learn_leaves
 from ..hidden.hidden_trees import HiddenTrees
 from ..hidden.part import HiddenPart
 from ..table.columns import Columns
-from ..table.scale.codes import codes_of
+from ..table.scale.codes import code_table
 from ..table.scale.learn import learn_scale
 from ..table.scale.scale import Scale
 from ..table.schema import Column, Schema, kernel_columns
@@ -49,7 +49,7 @@ class CodedRows(NamedTuple):
 def coded(rows: Rows, weight: np.ndarray | None = None) -> CodedRows:
     """The rows on each column's own scale; their weights (n,) count in it."""
     scales = tuple(learn_scale(c, rows.X[:, j], weight, N_BINS, _FINE_ENDS) for j, c in enumerate(rows.schema.columns))
-    codes = np.column_stack([codes_of(scale, rows.X[:, j])[0] for j, scale in enumerate(scales)])
+    codes = code_table(scales, rows.X)
     columns = tuple(_code_column(c, scale) for c, scale in zip(rows.schema.columns, scales, strict=True))
     schema = Schema(columns, rows.schema.frame)
     X = np.where(codes == [scale.n_codes for scale in scales], np.nan, codes)

@@ -117,6 +117,7 @@ def quantile_trees(
 ) -> list[FittedTree]:
     """Trees fitted without circuits, with quantile leaves of some numeric slots, bool (p,); they stay as they are."""
     trees, first = arrival.trees, first_leaves(arrival.trees)
+    inside = n_jobs if len(trees.root) == 1 else 1  # threads over columns, or over trees
 
     def one(t: int) -> FittedTree:
         rows, start = rows_in_leaves(arrival, first, t)
@@ -127,7 +128,7 @@ def quantile_trees(
             slot: values_of_rows(table.values[j], table.codes[j], rows, start, arrival.weight[t])
             for slot, j in columns_of(columns, slots)
         }
-        return leaves, quantile_circuits(columns, table, values, leaves, lo, hi, epsilon)
+        return leaves, quantile_circuits(columns, table, values, leaves, lo, hi, epsilon, inside)
 
     return list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "leaves"))
 

@@ -19,7 +19,7 @@ from ..hidden.learn.tables import HEAP, Smoothing
 from ..hidden.part import HiddenPart
 from ..hidden.tree import HiddenTree
 from ..model.model import of_part
-from ..table.scale.codes import codes_of
+from ..table.scale.codes import code_table
 from ..table.scale.learn import learn_scale
 from ..table.schema import Schema
 from .base import Learner, TableScores, read_table, weighed_rows
@@ -228,7 +228,7 @@ class HiddenTreeForest(TableScores, Learner):
         n_bins = self._most_bins(len(cells))
         fine = _FINE_ENDS if len(cells) < MANY_ROWS else 0.0
         scales = tuple(learn_scale(c, cells[:, j], weight, n_bins, fine) for j, c in enumerate(schema.columns))
-        codes = np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)])
+        codes = code_table(scales, cells, self.n_jobs)
         n_codes = np.array([scale.n_codes for scale in scales])
         is_ordered = np.array([not column.is_categorical for column in schema.columns])
         table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight)

@@ -14,7 +14,7 @@ from ..hidden.part import HiddenPart
 from ..model.model import of_part
 from ..queries.column.histogram import histogram
 from ..queries.rows.sampling import sample
-from ..table.scale.codes import codes_of
+from ..table.scale.codes import code_table
 from ..table.scale.learn import learn_scale
 
 MOST_BYTES = 750_000
@@ -71,7 +71,7 @@ def _learned(subject: Subject, X: np.ndarray, n_states: int) -> HiddenTrees:
     """A hidden tree with the schema of the joint, from draws (n, d)."""
     columns = subject.columns
     scales = tuple(learn_scale(column, X[:, j], None, BINS) for j, column in enumerate(columns))
-    codes = np.column_stack([codes_of(scale, X[:, j])[0] for j, scale in enumerate(scales)])
+    codes = code_table(scales, X)
     is_ordered = np.array([not column.is_categorical for column in columns])
     table = CodeTable(np.ascontiguousarray(codes), np.array([scale.n_codes for scale in scales]), is_ordered)
     settings = LearnSettings(n_states=n_states, passes=PASSES, full=1, refit=True)

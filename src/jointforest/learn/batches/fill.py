@@ -14,7 +14,7 @@ from ...leaves.fit.marks import Marks, marks_of, no_counts, values_of_marks
 from ...leaves.fit.prepare import Table, marginals
 from ...leaves.fit.quantile import quantile_circuits
 from ...leaves.fit.running import Running, add_rows, add_sums, leaf_sums_of, no_rows, one_leaf
-from ...leaves.fit.values import values_of_rows
+from ...leaves.fit.values import LeafValues, values_of_rows
 from ...table.columns import Columns
 from ...table.schema import Schema
 from ...trees.adopt.adopt import with_weights
@@ -78,21 +78,20 @@ class Filling(NamedTuple):
     marks: list[dict[int, Marks]]
 
 
-def filling_of(structure: Structure) -> Filling:
+def filling_of(structure: Structure, n_jobs: int | None) -> Filling:
     """What batches need of a structure."""
     arrival, table = structure.arrival, structure.cells
     first = first_leaves(arrival.trees)
-    slots = columns_of(structure.columns, _modelled(structure))
+    slots, n_trees = columns_of(structure.columns, _modelled(structure)), len(first) - 1
+    placed = [rows_in_leaves(arrival, first, t) for t in range(n_trees if slots else 0)]
 
-    def marks(t: int) -> dict[int, Marks]:
-        rows, start = rows_in_leaves(arrival, first, t)
-        return {
-            slot: marks_of(values_of_rows(table.values[j], table.codes[j], rows, start, arrival.weight[t]))
-            for slot, j in slots
-        }
+    def one(t: int, j: int) -> Marks:
+        return marks_of(values_of_rows(table.values[j], table.codes[j], *placed[t], arrival.weight[t]))
 
+    found = map_ordered(one, [(t, j) for t in range(n_trees) for _, j in slots], n_jobs)
+    marks = [{slot: next(found) for slot, _ in slots} for _ in range(n_trees)]
     route = Route(structure.schema, structure.columns, arrival.trees, structure.seed, structure.weights)
-    return Filling(route, table.centre, table.spread, [marks(t) for t in range(len(first) - 1)])
+    return Filling(route, table.centre, table.spread, marks)
 
 
 def empty(filling: Filling) -> list[Running]:
@@ -128,19 +127,22 @@ def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: in
     unit = 1.0 if structure.weights is None else int(sums[0].rows) / float(sums[0].size.sum())
     whole = marginals(columns, leaf_sums_of(columns, one_leaf(columns, sums[0]), unit))
     table = whole._replace(values=structure.cells.values, codes=structure.cells.codes)
+    inside = n_jobs if len(sums) == 1 else 1  # threads over columns, or over trees
     trees = with_weights(structure.arrival.trees, np.concatenate([of.size * unit for of in sums]))
 
     def one(t: int) -> FittedTree:
         box, of_leaves = tree_boxes(trees, columns, t), leaf_sums_of(columns, sums[t], unit)
         leaves = fit_leaves(columns, table, of_leaves, box, structure.settings, structure.target)
-        values = {
-            slot: values_of_marks(marks, of_leaves, slot, float(columns.step[slot]), unit)
-            for slot, marks in sums[t].marks.items()
-        }
-        if not values:
+        if not sums[t].marks:
             return leaves, None
+
+        def of_slot(slot: int, marks: Marks) -> LeafValues:
+            return values_of_marks(marks, of_leaves, slot, float(columns.step[slot]), unit)
+
+        of = list(map_ordered(of_slot, list(sums[t].marks.items()), inside))
+        values = dict(zip(sums[t].marks, of, strict=True))
         epsilon = structure.settings.quantile_epsilon
-        return leaves, quantile_circuits(columns, table, values, leaves, *box[:2], epsilon)
+        return leaves, quantile_circuits(columns, table, values, leaves, *box[:2], epsilon, inside)
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs, "leaves"))
     return as_forest(structure.schema, columns, table, trees, fitted, epsilon)
@@ -160,7 +162,7 @@ def fill(fold: Fold, n: int, structure: Structure, epsilon: float, n_jobs: int |
     ValueError
         If the batches have other rows than they had before.
     """
-    filling = filling_of(structure)
+    filling = filling_of(structure, n_jobs)
     sums = fold(Pass(partial(empty, filling), partial(add_batch, filling), merge, "rows counted"), n)
     check_number(n, int(sums[0].rows))
     return finish(structure, sums, epsilon, n_jobs)

@@ -11,7 +11,7 @@ from ...ground.threads import one_blas_thread, workers
 from ...hidden.hidden_trees import HiddenTrees
 from ...hidden.learn.tables import Smoothing
 from ...hidden.learn.totals import Totals, add_rows, add_totals, improved, no_rows, scaled
-from ...table.scale.codes import codes_of
+from ...table.scale.codes import code_table
 from .passes import Fold, Pass
 from .rows import cells_of, check_number
 from .weights import Weights
@@ -39,7 +39,7 @@ def add_batch(
 ) -> Expected:
     """Add the rows of a batch; trees of one of the members, int64 (T,), share each row out."""
     reader, X = cells_of(hidden.schema, batch, weights.name if weights else None)
-    codes = np.column_stack([codes_of(scale, X[:, j])[0] for j, scale in enumerate(hidden.scales)])
+    codes = code_table(hidden.scales, X, n_jobs)
     with one_blas_thread(), workers(n_jobs) as run:
         add_rows(found.totals, hidden, member, codes, run, weights.shares(reader) if weights else None)
     return Expected(found.totals, found.n + len(X))

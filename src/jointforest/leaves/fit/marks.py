@@ -55,7 +55,8 @@ def no_counts(marks: Marks) -> Marks:
 
 def add_values(marks: Marks, x: np.ndarray, atom: np.ndarray, leaf_of: np.ndarray, count: np.ndarray) -> None:
     """Count cells ``x`` (n,) that lie on no ``atom`` (n,; -1), ``count`` (n,) times each, of rows in leaves (n,)."""
-    count_at(x, atom, leaf_of, count, *marks)
+    # ascending, values find their marks beside those before: few steps, and memory that is at hand
+    count_at(x, atom, leaf_of, count, np.argsort(x), marks.start[:-1].copy(), *marks)
 
 
 def add_marks(marks: Marks, other: Marks) -> None:

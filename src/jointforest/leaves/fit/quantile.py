@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ground.threads import map_ordered
 from ...table.columns import Columns
 from ..levels.wide import layout, take
 from ..table import FACTORS, PRODUCT, SUM, Circuits
@@ -123,6 +124,7 @@ def quantile_circuits(
     box_lo: np.ndarray,
     box_hi: np.ndarray,
     epsilon: float,
+    n_jobs: int | None = None,
 ) -> tuple[Circuits, TreeLeaves]:
     """Leaves of one tree as products over columns of mixtures of uniforms: of piecewise-linear CDFs.
 
@@ -140,6 +142,8 @@ def quantile_circuits(
         The boxes of the tree's leaves, from `trees.boxes.leaf_boxes`.
     epsilon : float
         How closely a CDF follows that of the leaf's rows before it gets their moments; never closer than its noise.
+    n_jobs : int or None
+        Threads, over columns.
 
     Returns
     -------
@@ -154,24 +158,21 @@ def quantile_circuits(
     D. Nyga and others, "Joint probability trees" (2023), section 3: a piecewise-linear CDF is a mixture of uniforms.
     """
     n_leaves, p = box_lo.shape
-    knots: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     slots = np.array(sorted(values), np.int64)
     n_pieces = np.ones((n_leaves, p), np.int64)
-    for slot in slots.tolist():
+
+    def of_slot(slot: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         j = int(np.flatnonzero((columns.slot == slot) & (columns.is_categorical == 0))[0])
         lo, hi = _support(columns, table, slot, box_lo[:, slot], box_hi[:, slot])
         leaves.a[:, slot], leaves.b[:, slot] = 0.0, 0.0
         leaves.lo[:, slot], leaves.hi[:, slot] = lo, hi
         width = column_resolution(table.values[j][table.codes[j] < 0], float(table.spread[slot]))
-        knots.append(
-            _cdfs(
-                _samples(
-                    values[slot], epsilon, float(table.spread[slot]),
-                    lo=lo, hi=hi, step=columns.step[slot], origin=columns.origin[slot], width=width,
-                )
-            )
-        )  # fmt: skip
-        n_pieces[:, slot] = np.diff(knots[-1][0]) - 1
+        place = {"lo": lo, "hi": hi, "step": columns.step[slot], "origin": columns.origin[slot], "width": width}
+        return _cdfs(_samples(values[slot], epsilon, float(table.spread[slot]), **place))
+
+    knots = list(map_ordered(of_slot, [(slot,) for slot in slots.tolist()], n_jobs))
+    for slot, (start, _, _) in zip(slots.tolist(), knots, strict=True):
+        n_pieces[:, slot] = np.diff(start) - 1
     n_rows = np.where((n_pieces > 1).any(axis=1), n_pieces.max(axis=1, initial=1), 0)
     first_row = np.cumsum(n_rows) - n_rows
     rows_of = np.repeat(np.arange(n_leaves), n_rows)

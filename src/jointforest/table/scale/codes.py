@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from ...ground.threads import map_ordered
 from .scale import Scale
 from .segments import LEAST_LOG, distance, log_density, log_norm
 from .tally import cell_number
@@ -39,11 +42,38 @@ def codes_of(scale: Scale, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     x = np.asarray(x, dtype=np.float64)
     missing = np.isnan(x)
     at = np.where(missing, scale.origin, x)
-    segment, log_base = _on_grid(scale, at) if scale.step > 0 else _off_grid(scale, at)
+    segment = _segments(scale, at)
+    log_base = _on_grid(scale, at, segment) if scale.step > 0 else _off_grid(scale, at, segment)
     nowhere = (segment < 0) & ~missing
-    code = scale.code[segment] if len(scale.code) else np.zeros(len(x), dtype=np.int32)
-    code = np.where(missing, scale.n_codes, np.where(nowhere, 0, code))
-    return code.astype(np.int32), np.where(missing, 0.0, np.where(nowhere, -np.inf, log_base))
+    return _codes(scale, segment, missing), np.where(missing, 0.0, np.where(nowhere, -np.inf, log_base))
+
+
+def code_table(scales: Sequence[Scale], X: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """The codes of all columns of X (n, d), int32 (n, d), as `codes_of` has them."""
+
+    def one(j: int) -> np.ndarray:
+        missing = np.isnan(X[:, j])
+        return _codes(scales[j], _segments(scales[j], np.where(missing, scales[j].origin, X[:, j])), missing)
+
+    return np.column_stack(list(map_ordered(one, [(j,) for j in range(len(scales))], n_jobs)))
+
+
+def _codes(scale: Scale, segment: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Codes of segments, int32; 0 where there is none (-1), K where missing."""
+    code = scale.code[segment] if len(scale.code) else np.zeros(len(segment), dtype=np.int32)
+    return np.where(missing, scale.n_codes, np.where(segment < 0, 0, code)).astype(np.int32)
+
+
+def _segments(scale: Scale, x: np.ndarray) -> np.ndarray:
+    """Numbers of the segments of values; of points before intervals; -1 if none."""
+    if scale.step > 0:
+        return _found(scale, scale.intervals, scale.origin + cell_number(x, scale.step, scale.origin) * scale.step)
+    segment = _found(scale, scale.intervals, x)
+    if len(scale.points):
+        place = np.minimum(np.searchsorted(scale.lo[scale.points], x), len(scale.points) - 1)
+        point = scale.points[place]
+        segment = np.where(scale.lo[point] == x, point, segment)
+    return segment
 
 
 def _found(scale: Scale, among: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -55,12 +85,11 @@ def _found(scale: Scale, among: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.where((scale.lo[segment] < x) & (x <= scale.hi[segment]), segment, -1)
 
 
-def _on_grid(scale: Scale, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Segments of the cells of values, and the log of the cell's share over the step."""
-    cell = cell_number(x, scale.step, scale.origin)
-    segment = _found(scale, scale.intervals, scale.origin + cell * scale.step)
+def _on_grid(scale: Scale, x: np.ndarray, segment: np.ndarray) -> np.ndarray:
+    """Log of the share of the values' cells in their segments over the step."""
     if len(scale.lo) == 0:
-        return segment, np.zeros(len(x))
+        return np.zeros(len(x))
+    cell = cell_number(x, scale.step, scale.origin)
     first, last = first_cell(scale, scale.lo[segment]), last_cell(scale, scale.hi[segment])
     rate = scale.rate[segment] * scale.step
     cells = distance(last, first) + 1
@@ -69,7 +98,7 @@ def _on_grid(scale: Scale, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     # one cell's integral over that of all cells, both in cells from the anchor
     log_cell = log_norm(rate, np.ones(len(x))) - fall - log_norm(rate, cells)
     log_cell = np.where(cells == 1, 0.0, np.maximum(log_cell, LEAST_LOG))
-    return segment, scale.log_mass[segment] + log_cell - np.log(scale.step)
+    return np.asarray(scale.log_mass[segment] + log_cell - np.log(scale.step))
 
 
 def first_cell(scale: Scale, lo: np.ndarray) -> np.ndarray:
@@ -82,16 +111,12 @@ def last_cell(scale: Scale, hi: np.ndarray) -> np.ndarray:
     return np.asarray(np.rint((hi - scale.origin) / scale.step - 0.5))
 
 
-def _off_grid(scale: Scale, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Segments of values, points before intervals, and log of share (points) or of density."""
-    segment = _found(scale, scale.intervals, x)
+def _off_grid(scale: Scale, x: np.ndarray, segment: np.ndarray) -> np.ndarray:
+    """Log of share (points) or of density, of values in segments."""
     log_base = np.zeros(len(x))
-    inside = np.flatnonzero(segment >= 0)
+    found = np.flatnonzero(segment >= 0)
+    log_base[found] = scale.log_mass[segment[found]]
+    inside = found[scale.lo[segment[found]] < scale.hi[segment[found]]]
     s = segment[inside]
-    log_base[inside] = scale.log_mass[s] + log_density(scale.lo[s], scale.hi[s], scale.rate[s], x[inside])
-    if len(scale.points):
-        place = np.minimum(np.searchsorted(scale.lo[scale.points], x), len(scale.points) - 1)
-        point = scale.points[place]
-        hit = scale.lo[point] == x
-        segment, log_base = np.where(hit, point, segment), np.where(hit, scale.log_mass[point], log_base)
-    return segment, log_base
+    log_base[inside] += log_density(scale.lo[s], scale.hi[s], scale.rate[s], x[inside])
+    return log_base
