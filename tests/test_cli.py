@@ -400,7 +400,7 @@ def test_fit_looks_first_whether_it_can_write(
     def never(*_: object) -> None:
         raise AssertionError("read the table")
 
-    monkeypatch.setattr(cli, "_read", never)
+    monkeypatch.setattr(cli, "read", never)
     done = run("fit", home / "penguins.csv", "-o", tmp_path / model)
     assert done.code == 1 and message in done.err
 

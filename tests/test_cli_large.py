@@ -16,6 +16,7 @@ from pyarrow import csv, parquet
 
 import jointforest as jf
 from jointforest import cli
+from jointforest.commands import learn
 from jointforest.hidden import posterior
 from jointforest.io import batches, large, tables
 from jointforest.queries.rows import sampling
@@ -281,8 +282,8 @@ def test_a_folder_is_learned_like_its_files_and_its_rows(tmp_path: Path) -> None
 def test_many_rows_are_learned_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parquet.write_table(jf.datasets.load_penguins("pyarrow"), tmp_path / "t.parquet")
     asked: list[str] = []
-    monkeypatch.setattr(cli, "_joint_of_batches", lambda tables, target, learner, *_: asked.append(learner))
-    monkeypatch.setattr(cli, "MOST_IN_MEMORY", 343)
+    monkeypatch.setattr(learn, "joint_of_batches", lambda tables, target, learner, *_: asked.append(learner))
+    monkeypatch.setattr(learn, "MOST_IN_MEMORY", 343)
     run("fit", tmp_path / "t.parquet", "-o", tmp_path / "m.joint")
     assert asked == ["adversarial"]
 

@@ -9,9 +9,9 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 try:
     import click
@@ -19,6 +19,8 @@ except ImportError:
     sys.exit("error: the command line needs click and pyarrow: pip install 'jointforest[cli]'")
 
 from . import __version__
+from .commands import learn
+from .commands.tables import Input, is_large, load, read, say, text_columns, write, write_answers
 from .ground.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
 from .io.answers import about_column, plain, shown
 from .io.csv_tables import NA, CsvForm, keep_texts
@@ -26,12 +28,8 @@ from .io.csv_tables import NA, CsvForm, keep_texts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .face.joint import Joint
 
 LEARNERS = ("hidden", "adversarial")
-MOST_IN_MEMORY = 5_000_000
-"""Rows of one Parquet file that are learned at once; more are learned in batches."""
-
 _output = click.option("-o", "--output", default="-", metavar="OUT", help="Table to write; - is standard output (CSV).")
 _format = click.option(
     "--format",
@@ -43,20 +41,13 @@ _seed = click.option("--seed", type=click.IntRange(0), help="Random seed; the sa
 _jobs = click.option("--jobs", type=int, default=-1, show_default=True, help="Threads; -1 is all cores.")
 
 
-class _Input(NamedTuple):
-    """How tables are read: their format, if it is said, and how CSV is written."""
-
-    form: str | None
-    csv: CsvForm
-
-
 def _reads(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of how its tables are read, as one argument ``source``; ``--format`` besides."""
 
     @wraps(command)
     def call(form: str | None, na: tuple[str, ...], sep: str, encoding: str, decimal: str, **rest: Any) -> None:
         csv = CsvForm(na or NA, "\t" if sep in ("tab", "\\t") else sep, encoding, decimal)
-        command(source=_Input(form, csv), **rest)
+        command(source=Input(form, csv), **rest)
 
     missing = (
         "What means missing in CSV, repeatable; default: an empty cell, ?, and NA, N/A, NaN, null, None and the like."
@@ -101,7 +92,7 @@ def fit(
     learner: str | None,
     target: str | None,
     kinds: tuple[str, ...],
-    source: _Input,
+    source: Input,
     **more: Any,
 ) -> None:
     """Learn the joint distribution of TABLE, by the learner that held-out rows like best within the budget.
@@ -121,17 +112,20 @@ def fit(
     settings |= {"min_samples_leaf": more["min_leaf"]} if more["min_leaf"] else {}
     work = _seconds(budget or "default")
     check_writable(output)
-    if more["out_of_core"] or _is_past_memory(tables, source, budget):
+    if more["out_of_core"] or learn.is_past_memory(tables, source, budget):
         if budget:
             raise click.UsageError("tables in batches are learned by --learner or --target: leave out --budget")
-        joint, n = _joint_of_batches(tables, target, learner or "adversarial", settings, source, levels)
+        joint, n = learn.joint_of_batches(tables, target, learner or "adversarial", settings, source, levels)
     else:
-        frame = _read(tables[0], source, text=levels)
-        joint = _generative(frame, target, settings) if target else _joint(frame, learner, work, settings)
+        frame = read(tables[0], source, text=levels)
         n = frame.num_rows
+        if target:
+            joint = learn.joint_for_target(frame, target, settings)
+        else:
+            joint = learn.joint_of_frame(frame, learner, work, settings)
     joint.save(output)
     how = joint.fitted_by.in_words if joint.fitted_by else _size(joint.info())
-    _say(f"{n} rows, {len(joint.columns)} columns: {how}")
+    say(f"{n} rows, {len(joint.columns)} columns: {how}")
 
 
 def _check_together(budget: str | None, learner: str | None, target: str | None, more: dict[str, Any]) -> None:
@@ -154,96 +148,12 @@ def _seconds(budget: str) -> str | float:
         return budget
 
 
-def _is_past_memory(tables: tuple[str, ...], source: _Input, budget: str | None) -> bool:
-    """Whether tables are learned in batches though nobody asked for it."""
-    from .io import large
-
-    if len(tables) > 1 or os.path.isdir(tables[0]):
-        return True
-    if budget or not large.is_parquet_file(tables[0], source.form):
-        return False
-    return large.count_rows(tables) > MOST_IN_MEMORY
-
-
-def _joint_of_batches(
-    tables: tuple[str, ...],
-    target: str | None,
-    learner: str,
-    settings: dict[str, Any],
-    source: _Input,
-    text: list[str],
-) -> tuple[Joint, int]:
-    """Joint of tables that are read in batches, by the learner named if there is no target; their number of rows."""
-    from .io import batches, large
-
-    if "-" in tables:
-        raise click.UsageError("standard input is read once: learning in batches needs files")
-    files = [file for table in tables for file in batches.files_of(table)]
-    large.count_rows(file for file in files if large.is_parquet_file(file, source.form))  # are they whole?
-    n = 0
-
-    def parts() -> Generator[pa.Table]:
-        nonlocal n
-        n = 0
-        for _, part in large.read_batches(files, source.form, source.csv, text):
-            n += part.num_rows
-            yield part
-
-    if target:
-        return _for_target(next(parts()), target, settings).fit_batches(parts, target).joint_, n
-    return _learner(learner, settings).fit_batches(parts).joint_, n
-
-
-def _learner(name: str, settings: dict[str, Any]) -> Any:
-    """A learner by its name."""
-    shown = sys.stderr.isatty()
-    if name == "adversarial":
-        from .learn.adversarial.adversarial import AdversarialForest
-
-        return AdversarialForest(verbose=int(shown), **settings)
-    from .learn.hidden_tree_forest import HiddenTreeForest
-
-    return HiddenTreeForest(verbose=shown, **settings)
-
-
-def _joint(frame: Any, learner: str | None, budget: str | float, settings: dict[str, Any]) -> Joint:
-    """Joint of a frame by a learner named, or chosen."""
-    if learner:
-        return _learner(learner, settings).fit(frame).joint_
-    from .learn.fit import fit as choose
-
-    return choose(frame, budget=budget, verbose=sys.stderr.isatty(), **settings)
-
-
-def _generative(frame: Any, target: str, settings: dict[str, Any]) -> Any:
-    """Joint of a generative forest."""
-    import narwhals as nw
-
-    kinds = {name: kind for name, kind in (settings["kinds"] or {}).items() if name != target}
-    learner = _for_target(frame, target, settings).set_params(kinds=kinds or None)
-    return learner.fit(frame.drop_columns([target]), nw.from_native(frame, eager_only=True)[target]).joint_
-
-
-def _for_target(frame: Any, target: str, settings: dict[str, Any]) -> Any:
-    """A generative forest, unfitted: a classifier, or a regressor if the target is a number in these rows."""
-    from .learn.generative.classifier import GenerativeForestClassifier
-    from .learn.generative.regressor import GenerativeForestRegressor
-    from .table.infer.infer_schema import infer_schema
-
-    if target not in frame.column_names:
-        raise ValueError(f"--target: there is no column {target!r}; there are {', '.join(frame.column_names)}")
-    kinds = settings["kinds"] or {}
-    own = {target: kinds[target]} if target in kinds else None
-    is_class = infer_schema(frame.select([target]), own).columns[0].is_categorical
-    return (GenerativeForestClassifier if is_class else GenerativeForestRegressor)(**settings)
-
-
 @app.command()
 @click.argument("model")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def info(model: str, as_json: bool) -> None:
     """Show the size and the columns of MODEL."""
-    about = _load(model).info()
+    about = load(model).info()
     if as_json:
         click.echo(json.dumps(plain(about), indent=2))
         return
@@ -291,10 +201,10 @@ def sample(
     from .io import batches, large
     from .io.tables import to_arrow
 
-    joint = _load(model)
+    joint = load(model)
     known = joint.given(given)
     if rows <= batches.BATCH or output == "-" or where is not None:
-        _write(joint, known.sample(rows, seed, missing, jobs, where=where), output, form)
+        write(joint, known.sample(rows, seed, missing, jobs, where=where), output, form)
         return
     seed = secrets.randbits(62) if seed is None else seed
 
@@ -319,7 +229,7 @@ def sample(
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of 127.0.0.1; default: any that is free.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
 @_reads
-def explore(model: str, table: str | None, trained: str | None, port: int, no_browser: bool, source: _Input) -> None:
+def explore(model: str, table: str | None, trained: str | None, port: int, no_browser: bool, source: Input) -> None:
     """Show MODEL in the browser: evidence by a click, and everything else follows.
 
     The page is served to this machine alone, until Ctrl+C. When another file takes MODEL's place, the page follows.
@@ -329,13 +239,13 @@ def explore(model: str, table: str | None, trained: str | None, port: int, no_br
     from .ensembles.files import read_model_file
 
     follow = _Follower(model)
-    joint = _load(model)
-    rows = None if table is None else _read(table, source, joint)
+    joint = load(model)
+    rows = None if table is None else read(table, source, joint)
     ensemble = None if trained is None else read_model_file(trained)
     warnings.simplefilter("ignore", UnsupportedEvidenceWarning)  # the page says it
     page = joint.explore(rows, model=ensemble, title=Path(model).name, port=port, browser=not no_browser)
     click.echo(page.url)
-    _say("Serving this page to this machine alone; Ctrl+C ends it.")
+    say("Serving this page to this machine alone; Ctrl+C ends it.")
     page.wait(lambda: follow.look(page))
 
 
@@ -353,9 +263,9 @@ class _Follower:
             return
         self.seen = now
         try:
-            page.show(_load(self.path))
+            page.show(load(self.path))
         except (ValueError, OSError) as error:
-            _say(f"warning: {_in_words(error)}; the page shows the joint before it")
+            say(f"warning: {_in_words(error)}; the page shows the joint before it")
 
     def _stamp(self) -> tuple[int, ...] | None:
         try:
@@ -380,13 +290,13 @@ def report(
     holdout: str | None,
     target: str | None,
     examples: int,
-    source: _Input,
+    source: Input,
 ) -> None:
     """Write what MODEL says as one file of HTML, which opens from disk and answers clicks without a network."""
     from pathlib import Path
 
-    joint = _load(model)
-    rows, new = (None if name is None else _read(name, source, joint) for name in (table, holdout))
+    joint = load(model)
+    rows, new = (None if name is None else read(name, source, joint) for name in (table, holdout))
     warnings.simplefilter("ignore", UnsupportedEvidenceWarning)
     joint.report(output, rows, holdout=new, target=target, examples=examples, title=Path(model).name)
 
@@ -397,11 +307,11 @@ def report(
 @_jobs
 @_output
 @_reads
-def score(model: str, table: str, jobs: int, output: str, source: _Input) -> None:
+def score(model: str, table: str, jobs: int, output: str, source: Input) -> None:
     """Write the log-density of each row of TABLE; their mean goes to standard error."""
     import pyarrow as pa
 
-    joint = _load(model)
+    joint = load(model)
     total, n = 0.0, 0
 
     def answer(frame: pa.Table, _: int) -> pa.Table:
@@ -410,9 +320,9 @@ def score(model: str, table: str, jobs: int, output: str, source: _Input) -> Non
         total, n = total + float(found.sum()), n + len(found)
         return pa.table({"log_density": found})
 
-    _write_answers(joint, table, output, source, answer)
+    write_answers(joint, table, output, source, answer)
     if n:
-        _say(f"mean log-density {total / n:.6g} over {n} rows")
+        say(f"mean log-density {total / n:.6g} over {n} rows")
 
 
 @app.command()
@@ -430,7 +340,7 @@ def fidelity(
     seed: int | None,
     jobs: int,
     output: str,
-    source: _Input,
+    source: Input,
 ) -> None:
     """Say how true MODEL is to the TABLE that it was learned from; with -o write all figures as a table.
 
@@ -439,12 +349,12 @@ def fidelity(
     """
     from .evaluation.fidelity import fidelity as measure
 
-    joint = _load(model)
-    frame = _read(table, source, joint)
-    new = None if holdout is None else _read(holdout, source, joint)
+    joint = load(model)
+    frame = read(table, source, joint)
+    new = None if holdout is None else read(holdout, source, joint)
     found = measure(joint, frame, new, random_state=seed, n_jobs=jobs)
     if output != "-":
-        _write(joint, found.to_frame(), output, source.form)
+        write(joint, found.to_frame(), output, source.form)
     click.echo(found)
 
 
@@ -467,7 +377,7 @@ def impute(
     seed: int | None,
     jobs: int,
     output: str,
-    source: _Input,
+    source: Input,
 ) -> None:
     """Fill the missing cells of TABLE.
 
@@ -480,8 +390,8 @@ def impute(
 
     from .io.tables import format_of, read_with_texts, to_arrow, write_texts
 
-    joint = _load(model)
-    if not draws and _is_large(table, output, source.form):
+    joint = load(model)
+    if not draws and is_large(table, output, source.form):
         from .ground.random_state import seed_of
         from .queries.rows.sampling import BLOCK, seed_of_block
 
@@ -490,10 +400,10 @@ def impute(
         def filled(part: pa.Table, block: int) -> pa.Table:
             return to_arrow(joint.impute(part, method, None, seed_of_block(first, block), jobs), names)
 
-        _write_answers(joint, table, output, source, filled, BLOCK if method == "sample" else None)
+        write_answers(joint, table, output, source, filled, BLOCK if method == "sample" else None)
         return
     as_text = format_of(output, source.form) == "csv"
-    frame, texts = read_with_texts(table, source.form, source.csv, _text_columns(joint), as_text)
+    frame, texts = read_with_texts(table, source.form, source.csv, text_columns(joint), as_text)
     if method == "mean":
         tables = [to_arrow(joint.impute(frame, n_jobs=jobs), joint.schema.names)]
     else:
@@ -509,7 +419,7 @@ def impute(
     if texts is not None:
         write_texts(whole, output, source.csv.separator)
     else:
-        _write(joint, whole, output, source.form)
+        write(joint, whole, output, source.form)
 
 
 @app.command()
@@ -524,7 +434,7 @@ def query(model: str, question: str, as_json: bool) -> None:
     Q(column, 0.05, 0.95 | evidence)     Median(...)     Mode(...)     logp(event | evidence)
     Corr(column, column | evidence)     E(column - column | evidence)     P(column > column | evidence)
     """
-    answer = _load(model).query(question)
+    answer = load(model).query(question)
     answer = answer._asdict() if hasattr(answer, "_asdict") else answer
     if as_json:
         click.echo(json.dumps({"query": question, "answer": plain(answer)}))
@@ -544,11 +454,11 @@ def query(model: str, question: str, as_json: bool) -> None:
 @_jobs
 @_output
 @_reads
-def predict(model: str, table: str, target: str, proba: bool, jobs: int, output: str, source: _Input) -> None:
+def predict(model: str, table: str, target: str, proba: bool, jobs: int, output: str, source: Input) -> None:
     """Predict a column of TABLE from the others: the most probable level, or the mean."""
     import pyarrow as pa
 
-    joint = _load(model)
+    joint = load(model)
 
     def answer(frame: pa.Table, _: int) -> pa.Table:
         if proba:
@@ -556,7 +466,7 @@ def predict(model: str, table: str, target: str, proba: bool, jobs: int, output:
             return pa.table({f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))})
         return pa.table({target: pa.array(joint.predict(frame, target, jobs), from_pandas=True)})
 
-    _write_answers(joint, table, output, source, answer)
+    write_answers(joint, table, output, source, answer)
 
 
 def main() -> None:
@@ -566,7 +476,7 @@ def main() -> None:
     """
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
-    warnings.showwarning = lambda message, *_, **__: _say(f"warning: {_with_hint(message)}")
+    warnings.showwarning = lambda message, *_, **__: say(f"warning: {_with_hint(message)}")
     try:
         code = app.main(standalone_mode=False)
     except click.ClickException as error:
@@ -575,7 +485,7 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         code = 130
     except (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError) as error:
-        _say(f"error: {_in_words(error)}")
+        say(f"error: {_in_words(error)}")
         code = 1
     sys.exit(code or 0)
 
@@ -600,109 +510,6 @@ def _in_words(error: Exception) -> str:
     if isinstance(error, ImportError) and "pip install" not in str(error):
         return f"{error}; the command line needs: pip install 'jointforest[cli]'"
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
-
-
-def _load(path: str) -> Joint:
-    from .face.load import load
-
-    return load(path)
-
-
-def _read(path: str, source: _Input, joint: Joint | None = None, text: Iterable[str] = ()) -> pa.Table:
-    """A table; columns that the model knows as text are read as text."""
-    from .io.tables import read_table
-
-    return read_table(path, source.form, source.csv, _text_columns(joint) if joint else text)
-
-
-def _text_columns(joint: Joint) -> list[str]:
-    """Columns whose levels are text."""
-    return [c.name for c in joint.schema.columns if c.levels and all(isinstance(level, str) for level in c.levels)]
-
-
-def _write(joint: Joint, frame: Any, path: str, form: str | None) -> None:
-    from .io.tables import to_arrow, write_table
-
-    write_table(to_arrow(frame, joint.schema.names), path, form)
-
-
-def _is_large(table: str, output: str, form: str | None) -> bool:
-    """Whether a table is answered batch by batch: a folder, or a Parquet file of many rows answered into a file."""
-    from .io import batches, large
-
-    if os.path.isdir(table):
-        return True
-    return output != "-" and large.is_parquet_file(table, form) and large.count_rows([table]) > batches.BATCH
-
-
-def _write_answers(
-    joint: Joint,
-    table: str,
-    output: str,
-    source: _Input,
-    answer: Callable[[pa.Table, int], pa.Table],
-    at_once: int | None = None,
-) -> None:
-    """Write the answer for a table, or those for the batches of a large one, numbered from 0, one below the other.
-
-    With ``at_once`` all batches but the last have so many rows, whatever files these lie in.
-    """
-    if not _is_large(table, output, source.form):
-        _write(joint, answer(_read(table, source, joint), 0), output, source.form)
-        return
-    from .ground.progress import bar
-    from .io import batches, large
-
-    files, told = batches.files_of(table), _Told()
-
-    def answers() -> Generator[pa.Table]:
-        told.start()
-        with bar(large.count_rows(files), "rows") as step:
-            parts = large.read_batches(files)
-            for number, (file, part) in enumerate(parts if at_once is None else large.in_blocks(parts, at_once)):
-                try:
-                    with told:
-                        found = answer(part, number)
-                except ValueError as error:
-                    raise ValueError(f"{file}: {error}") from None
-                yield found
-                step(part.num_rows)
-        told.sum_up()
-
-    large.write_batches(answers, output, source.form)
-
-
-class _Told:
-    """Shows the first warning of each kind, and says at the end how many batches had more of them."""
-
-    def __init__(self) -> None:
-        self.shown: set[type[Warning]] = set()
-
-    def start(self) -> None:
-        """Begin at the first batch, perhaps again."""
-        self.batches: dict[type[Warning], int] = {}
-
-    def __enter__(self) -> None:
-        self._caught = warnings.catch_warnings(record=True)
-        self._found = self._caught.__enter__()
-        warnings.simplefilter("always", UserWarning)
-
-    def __exit__(self, *error: Any) -> None:
-        self._caught.__exit__(*error)
-        for kind in dict.fromkeys(one.category for one in self._found or ()):
-            if kind not in self.shown:
-                self.shown.add(kind)
-                warnings.warn(next(one.message for one in self._found or () if one.category is kind), stacklevel=2)
-            self.batches[kind] = self.batches.get(kind, 0) + 1
-
-    def sum_up(self) -> None:
-        for n in self.batches.values():
-            if n > 1:
-                _say(f"warning: the same of {n - 1} later batch{'es' if n > 2 else ''} of rows")
 
 
 def _kind(text: str) -> tuple[str, str]:
