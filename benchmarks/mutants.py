@@ -32,18 +32,25 @@ from peers import peer_python
 PINS = ["cosmic-ray==8.7.0"]
 PACKAGE = HERE.parent / "src" / "jointforest"
 RESULTS = HERE / "results" / "mutants.json"
+BY_HAND = HERE / "_mutants_by_hand.json"
 EQUIVALENT = HERE / "_mutants_equivalent.json"
 TITLE = "Faults put in, one at a time"
 
 
 def faults(files: list[Path], n: int, seed: int) -> list[dict]:
-    """So many faults, each in one place of one file, drawn at random."""
+    """So many faults, each in one line of one file, drawn at random: file, line, what it was and is."""
     worker = [peer_python("mutants", PINS), str(HERE / "_mutants_worker.py")]
     asked = json.dumps({"files": [str(path) for path in files], "n": n, "seed": seed})
     done = subprocess.run(worker, input=asked, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])
-    return json.loads(done.stdout)
+    found = []
+    for fault in json.loads(done.stdout):
+        path, k = Path(fault["file"]), fault["line"] - 1
+        was, now = path.read_text(encoding="utf-8").splitlines()[k], fault["code"].splitlines()[k]
+        row = {"file": str(path.relative_to(PACKAGE)), "line": k + 1, "was": was.strip(), "fault": now.strip()}
+        found.append(row)
+    return found
 
 
 def tests_of(name: str, tests: Path) -> Iterator[list[Path]]:
@@ -65,7 +72,7 @@ def tests_of(name: str, tests: Path) -> Iterator[list[Path]]:
 
 def cost(fault: dict, tests: Path) -> int:
     """What the tests of a fault take, roughly: bytes of the first that are run."""
-    first = next(filter(None, tests_of(str(Path(fault["file"]).relative_to(PACKAGE)), tests)))
+    first = next(filter(None, tests_of(fault["file"], tests)))
     return sum(path.stat().st_size for path in first)
 
 
@@ -125,8 +132,8 @@ def copied() -> Path:
     return folder
 
 
-def again(before: str, fault: dict) -> str | None:
-    """The source with a recorded fault put in anew, where its line still is."""
+def put_in(before: str, fault: dict) -> str | None:
+    """The source with a fault put in where its line is, nearest to where it was."""
     lines = before.splitlines(keepends=True)
     at = [k for k, line in enumerate(lines) if line.strip() == fault["was"]]
     if not at:
@@ -144,6 +151,7 @@ def main() -> None:
         kernels=dict(action="store_true", help="by default: files of kernels, else all others"),
         again=dict(action="store_true", help="no new faults: those recorded that were not noticed"),
         near=dict(action="store_true", help="only the nearest tests: own ones, or else those that import the module"),
+        by_hand=dict(action="store_true", help="no drawn faults: those of _mutants_by_hand.json, over kernels"),
         limit=dict(type=float, default=900.0, help="seconds for the tests of one fault"),
     )  # fmt: skip
     files = [PACKAGE / name for name in options.files]
@@ -152,27 +160,26 @@ def main() -> None:
     if RESULTS.exists() and not options.quick:
         found = {(r["file"], r["fault"]): r for r in json.loads(RESULTS.read_text())["tables"][TITLE]}
     folder = copied()
-    asked = [] if options.again else faults(files, 2 if options.quick else options.faults, options.seed)
-    asked.sort(key=lambda fault: cost(fault, folder / "tests"))
-    for fault in asked + [row for row in list(found.values()) if options.again and row["noticed"] != "yes"]:
-        own = fault["file"] if options.again else str(Path(fault["file"]).relative_to(PACKAGE))
-        at, line = folder / "src" / "jointforest" / own, fault["line"]
+    if options.again:
+        asked = [row for row in found.values() if row["noticed"] != "yes" and "equivalent" not in row and "was" in row]
+    elif options.by_hand:
+        asked = [{"line": 0} | row for row in json.loads(BY_HAND.read_text())]
+    else:
+        asked = faults(files, 2 if options.quick else options.faults, options.seed)
+    asked = [row for row in asked if options.again or (row["file"], row["fault"]) not in found]
+    for row in sorted(asked, key=lambda row: cost(row, folder / "tests")):
+        at = folder / "src" / "jointforest" / row["file"]
         before, status = at.read_text(encoding="utf-8"), at.stat()
-        code = again(before, fault) if options.again else fault["code"]
+        code = put_in(before, row)
         if code is None:
-            progress(f"no longer there: {fault}")
-            continue
-        row = {"file": own, "line": line, "was": before.splitlines()[line - 1].strip()}
-        row = fault if options.again else row | {"fault": code.splitlines()[line - 1].strip()}
-        key = row["file"], row["fault"]
-        if key in found and not options.again:
+            progress(f"no longer there: {row}")
             continue
         at.write_text(code, encoding="utf-8")
-        row |= outcome(folder, own, options.limit, 1 if options.near else 3)
+        row |= outcome(folder, row["file"], options.limit, 1 if options.near else 3)
         at.write_text(before, encoding="utf-8")
         os.utime(at, ns=(status.st_atime_ns, status.st_mtime_ns))  # compiled kernels are known by their files' times
         progress(f"{row}")
-        found[key] = row
+        found[row["file"], row["fault"]] = row
         record(list(found.values()), options.quick)
 
 

@@ -60,3 +60,8 @@ def test_minus_zero_and_missing_cells_are_equal_to_themselves() -> None:
 def test_a_column_without_a_known_cell() -> None:
     cells = Cells(("a",), np.zeros(1, dtype=int), np.full((3, 1), np.nan))
     assert Ranks(cells).closest(np.array([[np.nan], [1.0]])).tolist() == [0.0, 1.0]
+
+
+def test_tiny_numbers_are_told_apart() -> None:
+    cells = Cells(("a",), np.zeros(1, dtype=int), np.array([[1e-20], [5.0]]))
+    assert copies(cells, cells._replace(X=np.array([[2e-20], [5.0]])), None, rng()).share == 0.5

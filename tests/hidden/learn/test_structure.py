@@ -1,5 +1,7 @@
 """Mutual information against its definition, and Chow-Liu trees against all spanning trees."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -52,3 +54,12 @@ def test_coarse_joins_ordered_codes_to_runs_and_keeps_common_levels():
     assert all(len(u) == 1 for u in by_code) and np.all(np.diff(np.concatenate(by_code)) >= 0)
     np.testing.assert_array_equal(classes[1:, 2], codes[1:, 2])
     assert len(set(classes[codes[:, 1] == q, 1].item(0) for q in range(15))) == 15
+
+
+def test_the_root_is_in_the_middle_whatever_its_number():
+    for chain in ([1, 0, 2], [3, 1, 0, 4, 2], [0, 1, 2]):
+        information = np.zeros((len(chain), len(chain)))
+        for a, b in pairwise(chain):
+            information[a, b] = information[b, a] = 1.0
+        order, parent = spanning_tree(information)
+        assert order[0] == chain[len(chain) // 2] and parent[0] == -1

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jointforest.leaves.levels.level_kernels import wide_mass
 from jointforest.leaves.levels.masses import dense_levels, mixed_levels, weighed
 from jointforest.leaves.levels.wide import WideLevels, apart, layout, stacked, take
 from jointforest.table.columns import Columns
+from tests.compiled import compiled
 from tests.random_cases.levels import split_levels
 from tests.random_cases.models import random_model
 
@@ -106,3 +108,16 @@ def test_reading_leaves(seed: int) -> None:
     np.testing.assert_allclose(
         mixed_levels(columns, leaves, weight), weight @ np.concatenate(whole, axis=1), rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_level_by_lookup_is_that_of_the_row(seed: int) -> None:
+    columns, mass = columns_of(), random_masses(seed)
+    _, wide = split_levels(np.random.default_rng(seed), columns, mass)
+    whole, of_level = dense(columns, wide), compiled(wide_mass)
+    assert len(wide.own_level)
+    for t in range(wide.scale.shape[1]):
+        for row in range(len(mass)):
+            levels = range(wide.start[t + 1] - wide.start[t])
+            found = [of_level(wide, row, t, level) for level in levels]
+            np.testing.assert_allclose(found, whole[row, wide.start[t] : wide.start[t + 1]], rtol=1e-12)
