@@ -48,3 +48,17 @@ def test_more_pseudo_rows_must_be_better_by_more_than_chance(
 def test_the_paper_s_prior_bends_them() -> None:
     assert bent(jf.GenerativeForestClassifier(20, smoothing=1.0, prior="uniform", random_state=0)) > 0.15
     assert bent(jf.GenerativeForestClassifier(20, smoothing=0.3, random_state=0)) < 0.05
+
+
+def test_classes_of_few_rows_at_a_time_are_judged_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(300, 3)), np.repeat(np.arange(100), 3)  # more classes than leaves hold densely
+    found, choose = [], tuning.choose_beta
+    monkeypatch.setattr(tuning, "choose_beta", lambda *rest: found.append(choose(*rest)) or found[-1])
+    for at_once in (tuning._AT_ONCE, 4 * 100 * 7):
+        monkeypatch.setattr(tuning, "_AT_ONCE", at_once)
+        jf.GenerativeForestClassifier(4, random_state=0).fit(X, y)
+    (whole, parts) = found[: len(found) // 2], found[len(found) // 2 :]
+    for (beta, loss), (same, again) in zip(whole, parts, strict=True):
+        assert beta == same and len(loss) > 100
+        np.testing.assert_array_equal(loss, again)

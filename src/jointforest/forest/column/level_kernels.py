@@ -47,3 +47,10 @@ def level_rows(columns, leaves, evidence, j, post, first):
             region = cell_region(evidence, first + i, j)
             out[i] = mixed_levels(columns, leaves, evidence, slot, region, row_mixture(post, i))
     return out
+
+
+@entry
+def level_sums(leaves, slot, size, leaf, weight, place, out):
+    """Add the weight (m,) times the level masses of leaves (m,) to rows ``place`` (m,) of ``out`` (., K)."""
+    for i in range(leaf.shape[0]):
+        add_levels(leaves, leaf[i], slot, size, weight[i], out[place[i]], 0)

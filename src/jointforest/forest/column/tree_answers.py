@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from ...leaves.levels.masses import dense_levels
 from ...table.evidence import Evidence
 from ..forest import Forest
 from ..posterior.combine_kernels import with_routed
 from ..posterior.posterior import LeafPosterior, by_chunks
 from ..posterior.weight_kernels import row_scratch
+from .level_kernels import level_sums
 from .moments import moments_table, numeric_slot
+
+Sums = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
+"""Leaves (m,), their weights and the places (m,) among n they are summed up in, to sums of what they say, (n, K)."""
 
 
 def tree_answers(
@@ -41,13 +46,9 @@ def tree_answers(
     leaves, n_trees = forest.leaves, len(forest.trees.root) - forest.has_background
     weight_of_tree = np.bincount(leaves.tree[: len(leaves.log_weight)], np.exp(leaves.log_weight))[:n_trees]
     if forest.columns.is_categorical[j]:
-        slot = forest.columns.slot[j]
-        of_leaf = dense_levels(forest.columns, forest.leaves, int(slot))
+        sums = _level_sums(forest, j)
     else:
-        moments = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs, few=0)
-        of_leaf = moments[:, :1]
-        if centre is not None:
-            of_leaf = np.column_stack([of_leaf, moments[:, 1] + (moments[:, 0] - centre) ** 2])
+        sums = _moment_sums(forest, evidence, j, n_jobs, centre)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         n = len(post.log_evidence)
@@ -63,10 +64,36 @@ def tree_answers(
         np.maximum.at(top, cell, log_weight)
         weight = np.exp(log_weight - top[cell])
         total = np.bincount(cell, weight, minlength=n * n_trees)
-        sums = [np.bincount(cell, weight * of_leaf[leaf, k], minlength=n * n_trees) for k in range(of_leaf.shape[1])]
+        answer = sums(leaf, weight, cell, n * n_trees) / total[:, None]
         log_tree = top + np.log(total)
         log_tree[cell[fallen[kept]]] = -np.inf
-        return np.stack([log_tree, *(s / total for s in sums)], axis=-1).reshape(n, n_trees, -1)
+        return np.column_stack([log_tree, answer]).reshape(n, n_trees, -1)
 
     both = by_chunks(forest, evidence, read, n_jobs, j)
     return both[:, :, 0] - np.log(weight_of_tree), both[:, :, 1:]
+
+
+def _level_sums(forest: Forest, j: int) -> Sums:
+    """Of the probabilities of column j's K levels."""
+    slot = int(forest.columns.slot[j])
+    size = int(forest.columns.level_start[slot + 1] - forest.columns.level_start[slot])
+
+    def sums(leaf: np.ndarray, weight: np.ndarray, place: np.ndarray, n: int) -> np.ndarray:
+        out = np.zeros((n, size))
+        level_sums(forest.leaves, slot, size, leaf, weight, place, out)
+        return out
+
+    return sums
+
+
+def _moment_sums(forest: Forest, evidence: Evidence, j: int, n_jobs: int | None, centre: float | None) -> Sums:
+    """Of column j's means, and with a centre of its mean squared distances from there."""
+    moments = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs, few=0)
+    of_leaf = [moments[:, 0]]
+    if centre is not None:
+        of_leaf.append(moments[:, 1] + (moments[:, 0] - centre) ** 2)
+
+    def sums(leaf: np.ndarray, weight: np.ndarray, place: np.ndarray, n: int) -> np.ndarray:
+        return np.column_stack([np.bincount(place, weight * values[leaf], minlength=n) for values in of_leaf])
+
+    return sums

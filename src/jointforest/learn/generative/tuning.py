@@ -6,8 +6,10 @@ import numpy as np
 
 from ...forest.column.tree_answers import tree_answers
 from ...forest.forest import Forest
+from ...ground.threads import chunks
 from ...leaves.fit.fit import Settings
 from ...table.build_evidence import build
+from ...table.evidence import Evidence
 from ..arrival import Arrival, first_trees
 from ..densities import TARGET, learn_densities
 from .supervised import GrowSettings, grow_forest
@@ -29,6 +31,7 @@ BETA_MISSING = 0.3
 """Share of their cells that is hidden."""
 EPSILON = 1e-3
 """Weight of the background of the forests that are tried."""
+_AT_ONCE = 2**22  # answers of trees, rows x trees x classes
 
 
 def choose_leaf_size(
@@ -94,12 +97,23 @@ def choose_beta(
     truth = cells[:, -1].copy()
     cells[:, :d][rng.random((len(rows), d)) < BETA_MISSING] = np.nan
     cells[:, -1] = np.nan
-    evidence = build(training.schema, cells)
-    log_tree, answer = tree_answers(model, evidence, d, n_jobs)
-    log_tree = np.where((arrival.weight[:, rows] == 0).T, np.maximum(log_tree, -1e300), -np.inf)
-    losses = [_loss(_average(log_tree, answer, beta), truth) for beta in BETAS]
+    left_out = (arrival.weight[:, rows] == 0).T
+    few = max(1, _AT_ONCE // (left_out.shape[1] * max(1, len(training.schema.columns[d].levels))))
+    losses = np.hstack([
+        _losses(model, build(training.schema, cells[some]), truth[some], left_out[some], n_jobs)
+        for some in (slice(*ends) for ends in chunks(len(rows), few))
+    ])  # fmt: skip
     best = int(np.argmin([loss.mean() for loss in losses]))
     return BETAS[best], losses[best]
+
+
+def _losses(
+    model: Forest, evidence: Evidence, truth: np.ndarray, left_out: np.ndarray, n_jobs: int | None
+) -> np.ndarray:
+    """Of each of `BETAS`, of each row (n,) by the trees that left it out, bool (n, T)."""
+    log_tree, answer = tree_answers(model, evidence, len(model.schema.columns) - 1, n_jobs)
+    log_tree = np.where(left_out, np.maximum(log_tree, -1e300), -np.inf)
+    return np.stack([_loss(_average(log_tree, answer, beta), truth) for beta in BETAS])
 
 
 def judges_of(seed: int) -> np.random.Generator:
