@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ground.products import of_finite
 from ..table.evidence import Evidence
 from ..table.scale.codes import codes_of
 from ..table.scale.restrict import restrict
@@ -108,6 +109,7 @@ def possible_rows(hidden: HiddenTrees, known: list[CodeEvidence]) -> list[np.nda
     return [np.flatnonzero(rows) for rows in np.ascontiguousarray(possible.T)]
 
 
+@of_finite
 def _meets(said: CodeEvidence, support: np.ndarray) -> np.ndarray:
     """Whether each region has a code that each tree gives a probability, (R, T)."""
     return np.asarray((said.likelihood > 0.0).astype(np.float32) @ support.astype(np.float32) > 0.0)
@@ -118,6 +120,7 @@ def own_messages(tree: HiddenTree, known: list[CodeEvidence]) -> list[Message]:
     return [None if j < 0 else _own(tree, k, known[j]) for k, j in enumerate(tree.column.tolist())]
 
 
+@of_finite
 def _own(tree: HiddenTree, k: int, known: CodeEvidence) -> Message:
     K, picked = tree.emission[k].shape[1], tree.picked[k]
     if (known.code == K).all():

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ground.products import of_finite
 from ..ground.threads import chunks, map_ordered, one_blas_thread
 from ..table.evidence import Evidence
 from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
@@ -157,6 +158,7 @@ class _Mixed:
             return {j: mixed / self._total[:, None] for j, mixed in self._codes.items()}
 
 
+@of_finite
 def column_codes(rest: np.ndarray, tree: HiddenTree, k: int, known: CodeEvidence) -> np.ndarray:
     """p(code | evidence) of one node's column, (n, K); ``rest`` (n or 1, H_k) is the rest's evidence by state."""
     K, picked = tree.emission[k].shape[1], tree.picked[k]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ground.products import of_finite
 from .columns import CodeColumn
 from .start import features
 
@@ -34,6 +35,7 @@ class _Split(NamedTuple):
     left: np.ndarray
 
 
+@of_finite
 def cut(
     codes: np.ndarray,
     columns: tuple[CodeColumn, ...],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ground.products import of_finite
 from ...ground.threads import Run, chunks, one_by_one
 from ..messages import down, log_probability, up
 from ..tree import HiddenTree
@@ -29,6 +30,7 @@ def own_messages(tree: HiddenTree, codes: np.ndarray) -> list[np.ndarray]:
     return [table[codes[:, j]] for table, j in zip(tree.by_cell, tree.column.tolist(), strict=True)]
 
 
+@of_finite
 def expected_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None) -> tuple[Counts, float]:
     """Expected counts of states and codes over rows of codes (n, d), and the sum of their log-probabilities."""
     n = len(codes)
@@ -50,6 +52,7 @@ def expected_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | No
     return Counts(transition, emission, blank), float(found.sum())
 
 
+@of_finite
 def _sums(code: np.ndarray, K: int, x: np.ndarray) -> np.ndarray:
     """Sums of the rows of x (n, H) with each code, (K, H)."""
     n = len(code)

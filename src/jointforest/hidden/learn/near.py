@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ground.products import of_finite
 from .columns import CodeColumn
 
 _LITTLE = 0.02  # of the variance of the child's states is added to each normal
 
 
+@of_finite
 def near_states(count: np.ndarray, emission: np.ndarray, column: CodeColumn) -> np.ndarray:
     """Where each state's rows would go, were the child's column normal in it: shares of the child's states, (Hp, Hk).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ground.products import of_finite
 from ...ground.threads import Run, one_by_one
 from .columns import CodeColumn
 
@@ -54,6 +55,7 @@ def most_rows(columns: tuple[CodeColumn, ...]) -> int:
     return int(max(_CELLS // max(sum(_n_features(column, _levels(len(columns))) for column in columns), 1), 1_000))
 
 
+@of_finite
 def clusters(X: np.ndarray, n_clusters: int, rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
     """Number of each row's cluster of k-means (Lloyd 1982; centres drawn as by Arthur and Vassilvitskii 2007), (n,)."""
     from scipy.sparse import csc_array
@@ -70,10 +72,12 @@ def clusters(X: np.ndarray, n_clusters: int, rng: np.random.Generator, weight: n
     return np.unique(_nearest(X, centre), return_inverse=True)[1]
 
 
+@of_finite
 def _nearest(X: np.ndarray, centre: np.ndarray) -> np.ndarray:
     return np.argmin((centre**2).sum(axis=1) - 2.0 * (X @ centre.T), axis=1)
 
 
+@of_finite
 def _first_centres(X: np.ndarray, n_clusters: int, rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
     """Rows far from one another: drawn by their squared distance to those drawn before, a few of many at once."""
     at_once = _AT_ONCE if n_clusters >= _MANY else 1

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ground.products import of_finite
 from ...ground.threads import Run, one_by_one
 from ..tree import HiddenTree
 from .columns import CodeColumn
@@ -201,6 +202,7 @@ def _is_light(column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
     return ~is_heap & (share > 0.0)
 
 
+@of_finite
 def own_normals(count: np.ndarray, column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
     """Each state's normal, fitted to normal scores, over the codes that are no heaps, times their share, (H, K).
 
