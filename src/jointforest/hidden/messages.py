@@ -69,6 +69,7 @@ def up(tree: HiddenTree, own: Sequence[Message], n: int) -> Upward:
     return _up(tree, own, n, keep=True)
 
 
+@of_finite
 def down(tree: HiddenTree, upward: Upward, wanted: np.ndarray | None = None) -> Downward:
     """The pass from the root to the leaves; with ``wanted`` (bool (m,)) to these nodes alone, the others left empty."""
     one = np.ones((1, 1), tree.dtype)
@@ -120,25 +121,23 @@ def scaled(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(zero, one, x / np.where(zero, one, top)), log_top
 
 
-@of_finite
 def _by_sum(x: np.ndarray) -> np.ndarray:
     """Rows divided by their sums, which are found faster than greatest entries; rows of zeros become ones."""
     total = (x @ np.ones(x.shape[1], x.dtype))[:, None]
     return x / total if total.all() else scaled(x)[0]
 
 
-@of_finite
 def _towards(x: np.ndarray, table: np.ndarray) -> np.ndarray:
     """Messages x (n, H) by the states of the parent: a table (K, H) of all rows, or (n, K, H) of each row."""
     return x @ table.T if table.ndim == 2 else np.matmul(table, x[:, :, None])[:, :, 0]
 
 
-@of_finite
 def _through(x: np.ndarray, table: np.ndarray) -> np.ndarray:
     """Messages x (n, K) from the states of the parent, by those of the node: a table (K, H), or (n, K, H)."""
     return x @ table if table.ndim == 2 else np.matmul(x[:, None, :], table)[:, 0]
 
 
+@of_finite
 def _up(tree: HiddenTree, own: Sequence[Message], n: int, keep: bool) -> Upward:
     m = len(tree)
     log_scale = np.zeros(n)

@@ -52,7 +52,6 @@ def expected_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | No
     return Counts(transition, emission, blank), float(found.sum())
 
 
-@of_finite
 def _sums(code: np.ndarray, K: int, x: np.ndarray) -> np.ndarray:
     """Sums of the rows of x (n, H) with each code, (K, H)."""
     n = len(code)

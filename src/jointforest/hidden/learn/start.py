@@ -72,12 +72,10 @@ def clusters(X: np.ndarray, n_clusters: int, rng: np.random.Generator, weight: n
     return np.unique(_nearest(X, centre), return_inverse=True)[1]
 
 
-@of_finite
 def _nearest(X: np.ndarray, centre: np.ndarray) -> np.ndarray:
     return np.argmin((centre**2).sum(axis=1) - 2.0 * (X @ centre.T), axis=1)
 
 
-@of_finite
 def _first_centres(X: np.ndarray, n_clusters: int, rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
     """Rows far from one another: drawn by their squared distance to those drawn before, a few of many at once."""
     at_once = _AT_ONCE if n_clusters >= _MANY else 1
