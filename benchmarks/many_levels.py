@@ -16,8 +16,9 @@ CASES = (
     ("outlier detector", 20_000, 17, (1_973,), "peak (GB)", 1.0),
     ("adversarial forest of 5 trees", 60_000, 12, (3_000, 3_000), "file (MB)", 40.0),
     ("adversarial forest of 5 trees", 180_000, 21, (3_500, 140, 120), "peak (GB)", 2.0),
+    ("generative forest of 10 trees", 10_000, 9, (2_000,), "peak (GB)", 1.0),
 )
-"""Learner, rows, columns, levels of those of many; and what shall be at most how much."""
+"""Learner, rows, columns, levels of those of many (a generative forest's classes); what shall be at most how much."""
 
 
 def main() -> None:

@@ -93,7 +93,7 @@ def outcome(folder: Path, name: str, limit: float, stages: int) -> dict[str, str
                 os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 return {"noticed": "time"}
-            time.sleep(0.05)
+            time.sleep(0.05)  # waitpid has no limit of its own
         if os.waitstatus_to_exitcode(done[1]) not in (0, 5):  # 5: no tests
             said = re.findall(
                 r"^(?:FAILED|ERROR) (\S+)", (folder / "said.txt").read_text(errors="replace"), re.MULTILINE
