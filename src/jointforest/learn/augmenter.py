@@ -157,7 +157,9 @@ class JointAugmenter(Learner):
         table = _below([_joined(X, self._target), *(self._draw(k, label, rng) for k, label in draws)])
         return _parted(table, X, self._target)
 
-    def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Any]:  # type: ignore[override]
+    def sample(  # type: ignore[override]  # rows come with their targets, of one class where it is named
+        self, n: int = 1, label: Any = None, random_state: Any = None
+    ) -> tuple[Any, Any]:
         """Rows drawn from the joint.
 
         Parameters
