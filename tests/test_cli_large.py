@@ -19,6 +19,7 @@ from jointforest import cli
 from jointforest.commands import learn
 from jointforest.hidden import posterior
 from jointforest.io import batches, large, tables
+from jointforest.queries.pairs import drawing
 from jointforest.queries.rows import sampling
 
 BATCH = 48
@@ -255,6 +256,19 @@ def test_draws_written_in_batches_are_those_of_one_call(
     assert parquet.read_table(home / "s.parquet").equals(expected)
     assert run(*words, "-o", home / "s.csv") == (0, "")
     assert csv.read_csv(home / "s.csv").num_rows == 344
+
+
+def test_draws_that_a_comparison_keeps_are_written_in_batches(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for room in (sampling, drawing):
+        monkeypatch.setattr(room, "BLOCK", 100)
+    where = "bill_length_mm > 2.5 * bill_depth_mm, island in {Dream, Biscoe}"
+    words = ("sample", home / "m.joint", "-n", 230, "--seed", 3, "--where", where, "-o", home / "s.parquet")
+    assert run(*words) == (0, "")
+    assert parquet.read_table(home / "s.parquet").equals(loaded(home).sample(230, 3, where=where))
+    rare = (*words[:-3], "bill_length_mm > flipper_length_mm + body_mass_g", *words[-2:])
+    code, said = run(*rare)
+    assert code == 1 and "too rare" in said
+    assert parquet.read_table(home / "s.parquet").num_rows == 230
 
 
 LEARN = ("--learner", "adversarial", "--trees", 2, "--min-leaf", 30, "--seed", 1)

@@ -203,14 +203,14 @@ def sample(
 
     joint = load(model)
     known = joint.given(given)
-    if rows <= batches.BATCH or output == "-" or where is not None:
+    if rows <= batches.BATCH or output == "-":
         write(joint, known.sample(rows, seed, missing, jobs, where=where), output, form)
         return
     seed = secrets.randbits(62) if seed is None else seed
 
     def drawn() -> Generator[pa.Table]:
         with bar(rows, "draws") as step:
-            for part in known.sample_batches(rows, seed, missing, jobs):
+            for part in known.sample_batches(rows, seed, missing, jobs, where=where):
                 yield to_arrow(part, joint.schema.names)
                 step(len(part))
 

@@ -243,6 +243,10 @@ def test_other_things_that_are_refused() -> None:
         forest.fit(lazy, "g")
     with pytest.raises(ValueError, match="expected the name of a column of X, got ndarray"):
         jfd.JointTree().fit(lazy, sample_weight=np.ones(440))
+    with pytest.raises(ValueError, match="sample_weight: column 'w': every weight is zero"):
+        jfd.JointTree().fit(lazy.assign(w=0.0), sample_weight="w")
+    with pytest.raises(ValueError, match=r"sample_weight: column 'w': expected finite numbers >= 0, got -2"):
+        jfd.JointTree().fit(lazy.assign(w=-2.0), sample_weight="w")
     with pytest.raises(ValueError, match="all rows at once"):
         jfd.JointTree(leaf="chow_liu").fit(lazy)
 

@@ -20,6 +20,13 @@ def draw(
     weighed: WeighedEvidence, n: int, random_state: Any, missing: bool = False, n_jobs: int | None = -1
 ) -> np.ndarray:
     """n rows for each row of evidence, contiguous, float64 (len(weighed) * n, d); n is checked, and the evidence."""
+    check_draws(weighed, n)
+    weighed.check(n_jobs)
+    return sample(weighed.model, weighed.evidence, int(n), seed_of(random_state), missing, n_jobs)
+
+
+def check_draws(weighed: WeighedEvidence, n: Any) -> None:
+    """Raise ValueError if n rows for each row of evidence cannot be drawn at once."""
     check_number("n", n, 0, whole=True, text="a non-negative integer")
     d, rows = len(weighed.model.schema.names), max(len(weighed), 1)
     if n * rows * d > MOST_CELLS:
@@ -28,8 +35,6 @@ def draw(
             f"n={n:,}: at most {MOST_CELLS:,} cells (16 GB) are drawn at once, of {d} columns{each} "
             f"n={MOST_CELLS // (rows * d):,}; draw in batches: given(...).sample_batches(n)"
         )
-    weighed.check(n_jobs)
-    return sample(weighed.model, weighed.evidence, int(n), seed_of(random_state), missing, n_jobs)
 
 
 def draw_batches(

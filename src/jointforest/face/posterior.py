@@ -27,7 +27,7 @@ from ..table.frames import decode
 from ..table.meaning import refuse_pair
 from ..table.missing import Missing, without_missing
 from ..table.schema import Schema
-from .draws import draw, draw_batches
+from .draws import check_draws, draw, draw_batches
 from .event import log_event
 from .html import posterior_html
 from .marginal import Marginal
@@ -337,11 +337,15 @@ class Posterior:
         """The conditions by column, and the comparisons of columns, of a text."""
         return parse_event(text, {column.name: column.kind for column in self.weighed.model.schema.columns})
 
-    def _where(self, text: str) -> tuple[WeighedEvidence, tuple[Comparison, ...]]:
+    def _where(self, text: str | None, missing: bool) -> tuple[WeighedEvidence, tuple[Comparison, ...]]:
         """The evidence with the conditions of a text added, and its comparisons of columns."""
+        if text is None:
+            return self.weighed, ()
         if not isinstance(text, str):
             raise TypeError(f"where: expected text, such as 'a > b, c in {{1, 2}}', got {type(text).__name__}")
         event, compared = self._event(text)
+        if compared and missing:
+            raise ValueError("missing=True: cells of rows that are compared are known; leave missing or where out")
         if not event:
             return self.weighed, compared
         check_hard(dict(event))
@@ -491,17 +495,23 @@ class Posterior:
         >>> bool((rows["bill_length_mm"] < 2 * rows["bill_depth_mm"]).all())
         True
         """
-        weighed, compared = (self.weighed, ()) if where is None else self._where(where)
-        if compared and missing:
-            raise ValueError("missing=True: cells of rows that are compared are known; leave missing or where out")
+        weighed, compared = self._where(where, missing)
         if compared:
-            rows = drawn_where(weighed, compared, n, random_state, n_jobs)
+            check_draws(weighed, n)
+            none = np.empty((0, len(weighed.model.schema.names)))
+            rows = np.concatenate([none, *drawn_where(weighed, compared, n, random_state, n_jobs)])
         else:
             rows = draw(weighed, n, random_state, missing, n_jobs)
         return decode(weighed.model.schema, rows)
 
     def sample_batches(
-        self, n: int, random_state: Any = None, missing: bool = False, n_jobs: int | None = -1
+        self,
+        n: int,
+        random_state: Any = None,
+        missing: bool = False,
+        n_jobs: int | None = -1,
+        *,
+        where: str | None = None,
     ) -> Iterator[Any]:
         """The rows that `sample` draws for the same ``random_state``, some at a time: for more than memory holds.
 
@@ -513,6 +523,8 @@ class Posterior:
             Also draw which cells are missing, as often as at learning.
         n_jobs : int or None
             Threads; the draws do not depend on it.
+        where : str, optional
+            What holds in all rows, as of `sample`.
 
         Returns
         -------
@@ -522,7 +534,10 @@ class Posterior:
         Raises
         ------
         ValueError
-            If there are several rows of evidence, or n is no number of rows.
+            If there are several rows of evidence, or n is no number of rows; of ``where`` as `sample` raises it, while
+            rows are drawn if too few are kept.
+        TypeError
+            If ``where`` is no text.
 
         Examples
         --------
@@ -531,8 +546,12 @@ class Posterior:
         >>> [len(rows) for rows in joint.given(species="Gentoo").sample_batches(300_000, random_state=0)]
         [262144, 37856]
         """
-        drawn = draw_batches(self.weighed, n, random_state, missing, n_jobs)
-        return (decode(self.weighed.model.schema, rows) for rows in drawn)
+        weighed, compared = self._where(where, missing)
+        if compared:
+            drawn = drawn_where(weighed, compared, n, random_state, n_jobs)
+        else:
+            drawn = draw_batches(weighed, n, random_state, missing, n_jobs)
+        return (decode(weighed.model.schema, rows) for rows in drawn)
 
 
 def posterior_of(model: Model, known: dict[str, Any]) -> Posterior:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..language import Comparison, Sum
 from ..queries.information.estimate import Estimate, exact
 from ..queries.pairs.comparison import Relation, probability_of_levels, probability_of_relation
 from ..queries.pairs.covariance import mean_and_covariance
-from ..queries.pairs.drawing import Levels, Rejected, sample_related
+from ..queries.pairs.drawing import Levels, Rejected, related_blocks
 from ..queries.posterior.weighed import WeighedEvidence
 from ..table import values as answers
 from ..table.schema import Column, Schema
@@ -82,15 +83,22 @@ def probability_of(
 
 def drawn_where(
     weighed: WeighedEvidence, compared: tuple[Comparison, ...], n: int, random_state: Any, n_jobs: int | None
-) -> np.ndarray:
-    """n rows in which comparisons of columns hold, (n, d)."""
+) -> Iterator[np.ndarray]:
+    """n rows in which comparisons of columns hold, some at a time, (k, d); all but the draws is checked at once."""
     check_number("n", n, 0, whole=True, text="a non-negative integer")
     if len(weighed) != 1:
         raise ValueError(f"where: expected evidence of one row, got {len(weighed)} rows")
     weighed.check(n_jobs)
     relations = [_relation(weighed.model.schema, asked) for asked in compared]
+    return _told(
+        related_blocks(weighed.model, weighed.evidence, relations, int(n), seed_of(random_state), n_jobs), compared
+    )
+
+
+def _told(blocks: Iterator[np.ndarray], compared: tuple[Comparison, ...]) -> Iterator[np.ndarray]:
+    """The same, with an error in words where the comparisons are too rare."""
     try:
-        return sample_related(weighed.model, weighed.evidence, relations, int(n), seed_of(random_state), n_jobs)
+        yield from blocks
     except Rejected as error:
         said = ", ".join(map(str, compared))
         raise ValueError(

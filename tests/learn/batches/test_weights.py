@@ -134,7 +134,7 @@ def test_rows_without_weight_are_left_out() -> None:
         (lambda f: f.assign(w=np.inf), "sample_weight: column 'w': expected finite numbers >= 0, got inf"),
         (lambda f: f.assign(w=f["w"].where(f["w"] > 0)), "sample_weight: column 'w': 63 missing cells"),
         (lambda f: f.assign(w="heavy"), "sample_weight: column 'w': expected numbers, got cells of type"),
-        (lambda f: f.assign(w=0.0), "no rows"),
+        (lambda f: f.assign(w=0.0), "sample_weight: column 'w': every weight is zero"),
         (lambda f: f[["w"]], "sample_weight: there is no other column than 'w'"),
     ],
 )

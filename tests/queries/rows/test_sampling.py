@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
+from jointforest.queries.pairs import drawing
 from jointforest.queries.rows import sampling
 
 
@@ -18,18 +19,32 @@ def joints() -> list[jf.Joint]:
     return [forest, hidden, jf.mix([forest, hidden])]
 
 
+@pytest.mark.parametrize("where", [None, "island in {Biscoe}", "bill_length_mm > 3 * bill_depth_mm, sex = MALE"])
 @pytest.mark.parametrize("k", range(3))
-def test_blocks_are_the_rows_of_one_call(joints: list[jf.Joint], k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "BLOCK", 100)
+def test_blocks_are_the_rows_of_one_call(
+    joints: list[jf.Joint], k: int, where: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for room in (sampling, drawing):
+        monkeypatch.setattr(room, "BLOCK", 100)
     known = joints[k].given(species="Gentoo")
-    whole = known.sample(250, 7)
-    parts = list(known.sample_batches(250, 7))
+    whole = known.sample(250, 7, where=where)
+    parts = list(known.sample_batches(250, 7, where=where))
     assert [len(part) for part in parts] == [100, 100, 50]
     stacked = np.concatenate([part.to_numpy() for part in parts])
     assert (stacked == whole.to_numpy()).all()
-    assert (known.sample(100, 7).to_numpy() == stacked[:100]).all()
+    assert (known.sample(100, 7, where=where).to_numpy() == stacked[:100]).all()
     assert not (stacked[100:150] == stacked[200:]).all(axis=1).any()
-    assert list(known.sample_batches(0, 7)) == []
+    assert list(known.sample_batches(0, 7, where=where)) == []
+    if where is not None and "3 *" in where:
+        assert (whole["bill_length_mm"] > 3 * whole["bill_depth_mm"]).all() and (whole["sex"] == "MALE").all()
+
+
+def test_a_comparison_that_is_too_rare_says_so_as_rows_are_drawn(joints: list[jf.Joint]) -> None:
+    rows = joints[0].given().sample_batches(10, 0, where="bill_length_mm > flipper_length_mm + body_mass_g")
+    with pytest.raises(ValueError, match="too rare to be drawn"):
+        next(rows)
+    with pytest.raises(ValueError, match="got 'beak'"):
+        joints[0].given().sample_batches(10, 0, where="bill_length_mm > beak")
 
 
 def test_blocks_follow_the_distribution(joints: list[jf.Joint], monkeypatch: pytest.MonkeyPatch) -> None:

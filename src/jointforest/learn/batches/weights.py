@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...table.cells import FrameReader
+from ...table.infer.infer_schema import NoRows
 from ...table.libraries import read
 from ...table.rows import row_weights, take_rows
 from ...table.schema import near
@@ -85,7 +86,10 @@ def take_weighed(
     if target is not None and target[0] == name:
         raise ValueError(f"sample_weight: {name!r} is the target; name another column")
     fold = _with_weight(fold, name)
-    sample = take_sample(fold, {**(kinds or {}), name: "continuous"}, n_rows, seed, target)
+    try:
+        sample = take_sample(fold, {**(kinds or {}), name: "continuous"}, n_rows, seed, target)
+    except NoRows:
+        raise ValueError(f"sample_weight: column {name!r}: every weight is zero; give some rows more") from None
     schema = sample.schema
     j = schema.index(name)
     if len(schema.columns) < 2:

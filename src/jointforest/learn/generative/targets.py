@@ -230,9 +230,11 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
         raise ValueError(f"sample_weight: expected {n} numbers, one weight a row; {error}") from None
     if weight.shape != (n,):
         raise ValueError(f"sample_weight: expected shape ({n},), one weight a row, got {weight.shape}")
-    wrong = weight[~(weight >= 0) | np.isinf(weight)]
+    wrong = np.flatnonzero(~(weight >= 0) | np.isinf(weight))
     if len(wrong):
-        raise ValueError(f"sample_weight: expected finite weights of at least 0, got {wrong[0]}")
+        raise ValueError(
+            f"sample_weight: expected finite weights of at least 0, got {weight[wrong[0]]} in row {wrong[0]}"
+        )
     if not weight.any():
         raise ValueError("sample_weight: all weights are zero; at least one row must count")
     return weight

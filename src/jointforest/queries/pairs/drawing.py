@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from ...ground.threads import chunks
 from ...model.model import Model
 from ...table.conditions import AnyOf
 from ...table.evidence import Evidence
 from ...table.meaning import NOWHERE, Region, meaning_of
 from ...table.vary import with_values, within
-from ..rows.sampling import sample
+from ..rows.sampling import BLOCK, sample, seed_of_block
 from .comparison import Relation, _cells, _check_order, _first_levels, _given_first, _holds, _satisfied, _sides
 
-LEAST_SHARE = 1e-3
-"""Draws that are rejected are given up where fewer are accepted."""
-BLOCK = 4_096
+LEAST_SHARE, FIRST = 1e-3, 65_536
+"""Draws that are rejected are given up where fewer are accepted, of so many at least."""
+AT_ONCE = 4_096
 """Draws at a time, where some are rejected."""
 
 
@@ -31,6 +32,14 @@ class Levels(NamedTuple):
 
 class Rejected(ValueError):
     """Too few draws stand in the relation."""
+
+
+def related_blocks(
+    model: Model, evidence: Evidence, relations: Sequence[Relation | Levels], n: int, seed: int, n_jobs: int | None = -1
+) -> Iterator[np.ndarray]:
+    """n draws as `sample_related` makes them, `sampling.BLOCK` at a time, each block with a seed of its own: (k, d)."""
+    for block, (first, stop) in enumerate(chunks(n, BLOCK)):
+        yield sample_related(model, evidence, relations, stop - first, seed_of_block(seed, block), n_jobs)
 
 
 def sample_related(
@@ -144,8 +153,8 @@ def _accepted(draw: Callable[[int, int], np.ndarray], n: int, rng: np.random.Gen
     kept: list[np.ndarray] = []
     tried = found = 0
     while found < n:
-        kept.append(draw(BLOCK, int(rng.integers(2**62))))
-        tried, found = tried + BLOCK, found + len(kept[-1])
-        if found < LEAST_SHARE * tried:
+        kept.append(draw(AT_ONCE, int(rng.integers(2**62))))
+        tried, found = tried + AT_ONCE, found + len(kept[-1])
+        if tried >= FIRST and found < LEAST_SHARE * tried:
             raise Rejected(f"{found} of {tried:,} draws were kept")
     return np.concatenate(kept)[:n] if kept else draw(0, 0)

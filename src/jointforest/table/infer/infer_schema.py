@@ -21,6 +21,10 @@ from .grids import MAX_CELLS, find_atoms, grid_step, is_step, is_tied, sizes, ti
 from .look import Labels, Look, Moments, Numbers, Seen, counted_numbers, look, precision
 
 
+class NoRows(ValueError):
+    """A table without rows."""
+
+
 def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     """Schema of a frame: the kind, grid, atoms and levels of each column.
 
@@ -89,7 +93,7 @@ def to_count(seen: Look, kinds: Mapping[str, str]) -> dict[str, Wanted]:
 def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str, str]) -> Schema:
     """The schema of a table that was looked at, with the counts of what was `to_count`."""
     if seen.n == 0:
-        raise ValueError("the table has no rows; at least one is needed")
+        raise NoRows("the table has no rows; at least one is needed")
     columns, unknown = [], []
     for place, (name, column) in enumerate(zip(seen.names, seen.columns, strict=True)):
         has_number_name = name in seen.number_names
