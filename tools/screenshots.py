@@ -54,7 +54,7 @@ async (text) => {
   const view = await import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
   const hearers = [];
   const send = async (said) => { const found = await kernel(said); hearers.forEach((hear) => hear(found)); };
-  const model = { send, on: (name, hear) => hearers.push(hear), off: () => {} };
+  const model = { send, on: (name, hear) => hearers.push(hear), off: () => {}, get: () => "" };
   view.default.render({ model, el: document.getElementById("cell") });
 }
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -39,6 +40,7 @@ async (text) => {
     },
     tell: (said) => hearers.forEach((hear) => hear(said, [])),
     hearers,
+    get: (name) => (name === "picture" ? PICTURE : undefined),
   };
   window.views = [view.default, again.default];
   window.leave = view.default.render({ model: window.model, el: document.getElementById("cell") });
@@ -49,15 +51,16 @@ async (text) => {
 class Notebook:
     """A page with one cell, and what the kernel shows in it."""
 
-    def __init__(self, page: Page, joint: Any, background: str = "white") -> None:
+    def __init__(self, page: Page, joint: Any, background: str = "white", is_busy: bool = False) -> None:
         self.page, self.subject = page, Subject(joint, "penguins")
         self.asked: list[dict[str, Any]] = []
-        self.is_busy = False
+        self.is_busy = is_busy
         page.expose_function("kernel", self._kernel)
         page.set_content(PAGE.replace("BACKGROUND", background))
-        page.evaluate(MODEL, script())
+        page.evaluate(MODEL.replace("PICTURE", json.dumps(joint._repr_html_())), script())
         self.face = CellFace(page)
-        self.face.settle()
+        if not is_busy:
+            self.face.settle()
 
     def _kernel(self, said: dict[str, Any]) -> Any:
         self.asked.append(said)
@@ -77,8 +80,8 @@ class CellFace(Face):
 
 @pytest.fixture
 def new_notebook(new_context: Callable[..., BrowserContext], penguins: Any) -> Callable[..., Notebook]:
-    def make(background: str = "white", **options: Any) -> Notebook:
-        return Notebook(new_context(**options).new_page(), penguins, background)
+    def make(background: str = "white", is_busy: bool = False, **options: Any) -> Notebook:
+        return Notebook(new_context(**options).new_page(), penguins, background, is_busy)
 
     return make
 
@@ -178,6 +181,25 @@ def test_a_busy_kernel_is_said_and_waited_for(new_notebook: Callable[..., Notebo
     notebook.page.evaluate("said => model.tell(said)", said)
     notebook.face.settle()
     assert notebook.face.trouble == "" and notebook.face.shares("species")["Gentoo"] == "100%"
+
+
+def test_where_nobody_answers_it_is_the_static_picture_until_somebody_does(
+    new_notebook: Callable[..., Notebook],
+) -> None:
+    notebook = new_notebook(is_busy=True)
+    cell = notebook.page.locator("#cell")
+    cell.get_by_text("No Python answers here").wait_for()
+    assert cell.locator("table tr").count() == 7 and cell.get_by_text("flipper_length_mm").is_visible()
+    assert cell.locator(".page").is_hidden()
+    found: Any = Axe().run(notebook.page, context="#cell").response
+    assert [one["id"] for one in found["violations"]] == []
+    notebook.is_busy = False
+    notebook.page.evaluate("said => model.tell(said)", heard(notebook.subject, notebook.asked[0]))
+    notebook.face.settle()
+    assert cell.locator(".page").is_visible() and cell.get_by_text("No Python answers here").is_hidden()
+    notebook.face.bar("species", "Gentoo").click()
+    notebook.face.settle()
+    assert notebook.face.sentence == "species = 'Gentoo'"
 
 
 def test_hostile_answers_do_no_harm(new_notebook: Callable[..., Notebook]) -> None:

@@ -121,8 +121,11 @@ def test_the_widget_answers_messages_and_follows_another_joint(monkeypatch: pyte
     shown.widget._handle_custom_msg(question, [])
     shown.widget._handle_custom_msg({"kind": "nonsense"}, [])
     assert len(sent) == 1 and [c["name"] for c in sent[0]["said"]["columns"]] == list(forest().columns)
-    shown.show(forest().keep("x", "age"))
+    assert shown.widget.get_state()["picture"] == forest()._repr_html_()
+    other = forest().keep("x", "age")
+    shown.show(other)
     assert sent[1] == {"kind": "changed"}
+    assert shown.widget.get_state()["picture"] == other._repr_html_()
     shown.widget._handle_custom_msg(question, [])
     assert [c["name"] for c in sent[2]["said"]["columns"]] == ["x", "age"]
     found = shown._repr_mimebundle_()

@@ -46,10 +46,13 @@ class NotebookExplorer:
         self._subject = subject_of(joint, title, rows, trained)
         try:
             import anywidget
+            import traitlets
         except ImportError:
             self.widget = None
         else:
             self.widget = anywidget.AnyWidget(_esm=script())
+            # kept in a notebook that is saved with its widgets, and shown where no kernel answers
+            self.widget.add_traits(picture=traitlets.Unicode(joint._repr_html_()).tag(sync=True))
             self.widget.on_msg(self._heard)
 
     def __repr__(self) -> str:
@@ -82,6 +85,7 @@ class NotebookExplorer:
         old = self._subject
         self._subject = subject_of(joint, old.title if title is None else title, old.rows, old.trained)
         if self.widget is not None:
+            self.widget.set_trait("picture", joint._repr_html_())
             self.widget.send({"kind": "changed"})
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 import { Refused } from "./errors.js";
 
 const SLOW = 4000; // milliseconds without an answer until that is said
+const SILENT = 1500; // milliseconds without the first of all answers
 
 export class WidgetSource {
   /**
@@ -14,6 +15,9 @@ export class WidgetSource {
     /** @type {Map<number, {answered: Function, refused: Function, timer: number}>} */
     this.open = new Map();
     this.changed = null;
+    /** Called with true where nobody has answered yet, with false at the first answer. */
+    this.silent = null;
+    this.first = setTimeout(() => this.silent?.(true), SILENT);
     this.hear = (said) => this.#heard(said);
     model.on("msg:custom", this.hear);
   }
@@ -33,6 +37,7 @@ export class WidgetSource {
 
   close() {
     this.model.off("msg:custom", this.hear);
+    clearTimeout(this.first);
     for (const number of [...this.open.keys()]) this.#end(number);
   }
 
@@ -47,6 +52,8 @@ export class WidgetSource {
   #heard(said) {
     if (said?.kind === "changed") this.changed?.();
     if (said?.kind !== "answer" || said.page !== this.page) return;
+    clearTimeout(this.first);
+    this.silent?.(false);
     this.slow?.(false);
     const question = this.#end(said.number);
     if (!question) return;
