@@ -5,8 +5,8 @@ that import the module, then to all of `tests/a/`. Noticed is what makes a test 
 ``--limit`` are recorded as such. cosmic-ray runs in its own environment under benchmarks/.peers (made here on first
 use), and the tests on a copy beside it. Faults that lived are printed with their line: look whether each changes
 anything at all (write why not into ``_mutants_equivalent.json``), and write the test that is missing. What is
-recorded is kept: ``--again`` runs what lived, beside the tests written since. ``--near`` leaves the rest of the room
-for then.
+recorded is kept: ``--again`` runs what lived, beside the tests written since, and drops what lived in code that is
+gone. ``--near`` leaves the rest of the room for then.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def main() -> None:
         kernels=dict(action="store_true", help="by default: files of kernels, else all others"),
         again=dict(action="store_true", help="no new faults: those recorded that were not noticed"),
         near=dict(action="store_true", help="only the nearest tests: own ones, or else those that import the module"),
-        by_hand=dict(action="store_true", help="no drawn faults: those of _mutants_by_hand.json, over kernels"),
+        by_hand=dict(action="store_true", help="no drawn faults: those of _mutants_by_hand.json"),
         limit=dict(type=float, default=900.0, help="seconds for the tests of one fault"),
     )  # fmt: skip
     files = [PACKAGE / name for name in options.files]
@@ -173,6 +173,7 @@ def main() -> None:
         code = put_in(before, row)
         if code is None:
             progress(f"no longer there: {row}")
+            found.pop((row["file"], row["fault"]), None)
             continue
         at.write_text(code, encoding="utf-8")
         row |= outcome(folder, row["file"], options.limit, 1 if options.near else 3)

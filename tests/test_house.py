@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -233,6 +234,14 @@ def test_kernels_live_in_files_named_kernels_and_only_there() -> None:
         f"{file(m)} holds no kernel" for m in modules() if m and m[-1].endswith("_kernels") and m not in with_kernels
     ]
     assert not wrong, report(wrong)
+
+
+def test_no_file_is_compiled_with_a_warning() -> None:
+    """Such as of ``is`` beside a literal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for path in sorted(SOURCE.rglob("*.py")):
+            compile(path.read_text(encoding="utf-8"), str(path), "exec")
 
 
 def test_threads_by_default_are_all_cores_or_one() -> None:

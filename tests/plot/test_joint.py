@@ -65,6 +65,7 @@ def test_panels_of_a_tree_are_its_leaves(joint: jf.Joint) -> None:
         known = joint.given(rules(joint)[leaf])
         heights = [bar.get_height() for bar in island.patches]
         np.testing.assert_allclose(heights, list(known.proba("island").values()), atol=1e-9)
+        assert mass.patches[0].get_fill()
         steps = mass.patches[0].get_data()
         want = np.diff(known.marginal("body_mass_g").cdf(steps.edges))
         np.testing.assert_allclose(steps.values, want, atol=1e-9)

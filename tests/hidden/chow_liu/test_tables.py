@@ -80,6 +80,45 @@ def test_tilting_gives_the_marginals_and_keeps_odds_ratios() -> None:
         assert odds == pytest.approx(pair[0, 0] * pair[1, 1] / (pair[0, 1] * pair[1, 0]))
 
 
+def moved(share: np.ndarray) -> np.ndarray:
+    """Where a code's rows go: a normal kernel of width .2 on normal scores."""
+    at = [NormalDist().inv_cdf(math.fsum(share[:k]) + share[k] / 2) for k in range(len(share))]
+    kernel = np.array([[math.exp(-0.5 * ((x - y) / 0.2) ** 2) for y in at] for x in at]) * share
+    return np.asarray(kernel / kernel.sum(axis=1, keepdims=True))
+
+
+def smoothed(count: np.ndarray, above: np.ndarray, below: np.ndarray, rows: float) -> np.ndarray:
+    """p(b | a): rows with both codes, and some as the neighbours and a tenth of a row of the child have them."""
+    near = moved(above).T @ count @ moved(below) + 0.1 * below
+    total = count + rows * near / near.sum(axis=1, keepdims=True)
+    return np.asarray(total / total.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(
+    ("n", "noise", "jumps", "rows"),
+    [(200, 0.2, 0.0, 0.3), (200, 0.5, 0.0, 3.0), (200, 2.0, 0.5, 30.0), (4000, 4.0, 0.2, 200.0), (4000, 4.0, 0.0, 1e3)],
+)
+def test_each_half_chooses_the_neighbours_rows_of_the_other(n: int, noise: float, jumps: float, rows: float) -> None:
+    """Of the figures in docs/learning.md: few rows where codes jump, many where they are as their neighbours are."""
+    rng = np.random.default_rng(4)
+    a = rng.integers(0, 8, n)
+    b = np.clip(np.rint(a + noise * rng.normal(size=n)), 0, 7).astype(int)
+    b = np.where(rng.random(n) < jumps, a * 5 % 8, b)
+    count = np.zeros((2, 8, 8))
+    np.add.at(count, (np.arange(n) % 2, a, b), 1.0)
+    above, below = np.bincount(a, minlength=8) / n, np.bincount(b, minlength=8) / n
+
+    def gain(tried: float) -> float:
+        given = [smoothed(half, above, below, tried) for half in count]
+        return sum(float(np.sum(half * np.log(other))) for half, other in zip(count, given[::-1], strict=True))
+
+    assert max((0.3, 3.0, 30.0, 200.0, 1000.0), key=gain) == rows
+    codes, yes = np.column_stack([a, b]), np.array([True, True])
+    edges = tables.table_edges(codes, np.array([8, 8]), yes, np.array([0, 1]), np.array([-1, 0]))
+    want = above[:, None] * smoothed(count.sum(axis=0), above, below, rows)
+    np.testing.assert_allclose(edges.pair[1], want, rtol=1e-9)
+
+
 def test_pairs_of_the_table() -> None:
     rng = np.random.default_rng(3)
     a = rng.integers(0, 3, 20_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointforest.leaves.levels.level_kernels import wide_mass
+from jointforest.leaves.levels.level_kernels import fill_wide, mix_wide, wide_mass
 from jointforest.leaves.levels.masses import dense_levels, mixed_levels, weighed
 from jointforest.leaves.levels.wide import WideLevels, apart, layout, stacked, take
 from jointforest.table.columns import Columns
@@ -93,6 +93,20 @@ def test_likelihoods_of_levels(seed: int) -> None:
     total = product.sum(axis=1, keepdims=True)
     want = np.where(total > 0, product / np.where(total > 0, total, 1), mass)
     np.testing.assert_allclose(dense(columns, weighed(wide, likelihood)), want, atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sums_over_levels_and_rows(seed: int) -> None:
+    rng, columns, mass = np.random.default_rng(seed), columns_of(), random_masses(seed)
+    _, wide = split_levels(rng, columns, mass)
+    rows, weight = np.array([3, 0, 3]), rng.random(len(mass)) * (rng.random(len(mass)) < 0.7)
+    for t, slot in enumerate(layout(columns).slots):
+        want = mass[:, columns.level_start[slot] : columns.level_start[slot + 1]]
+        filled, mixed = np.zeros((3, want.shape[1])), np.zeros(want.shape[1])
+        fill_wide(wide, t, rows, filled)
+        np.testing.assert_allclose(filled, want[rows], atol=1e-15)
+        mix_wide(wide, t, weight, mixed)
+        np.testing.assert_allclose(mixed, weight @ want, atol=1e-14)
 
 
 @pytest.mark.parametrize("seed", range(4))

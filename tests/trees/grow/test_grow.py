@@ -365,6 +365,13 @@ def test_cuts_separate_any_two_values(values: list[float], data: st.DataObject) 
     assert x[cut[0]] <= threshold < x[cut[0] + 1]
 
 
+def test_a_value_halfway_goes_left() -> None:
+    """As it would if the threshold were there."""
+    cut, high = np.array([0, 1], np.int32), np.array([4, 3], np.int32)
+    cut_ranks(np.zeros(2, np.int32), cut, high, np.array([0, 5]), np.arange(5.0))
+    assert cut.tolist() == [2, 2]
+
+
 @pytest.mark.parametrize("settings", [{"max_depth": 1}, {"max_depth": 3}, {"max_depth": 3, "max_leaf_nodes": 5}])
 def test_depth_limit(settings: dict) -> None:
     tree = Table(1).grow(**settings)
@@ -487,8 +494,9 @@ def test_missing_cells_are_sent_by_the_share_of_known_ones() -> None:
     columns = make_columns([0])
     ranks = rank(columns, x)
     no = np.zeros(1, np.uint8)
-    tree = grow(ranks, no, no, y, 2, np.ones(n), GrowthSettings(1, max_depth=1), seed=0, number=0)
-    known_left = (x[n // 2 :, 0] <= 0.3).mean()
+    weight = np.where(x[:, 0] <= 0.3, 3.0, 1.0)
+    tree = grow(ranks, no, no, y, 2, weight, GrowthSettings(1, max_depth=1), seed=0, number=0)
+    known_left = np.average(x[n // 2 :, 0] <= 0.3, weights=weight[n // 2 :])
     assert tree.share_left[0] == pytest.approx(known_left)
     leaf = find_leaves(tree, ranks.codes, 0, 0)
     sent_left = (leaf[: n // 2] == tree.left[0]).mean()

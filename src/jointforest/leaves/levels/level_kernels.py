@@ -99,7 +99,7 @@ def add_shared_levels(wide, row, t, weight, out, start):
 
 @kernel
 def shared_sum(wide, row, t):
-    """Sum of what a row has of all levels of wide column t by what rows share."""
+    """Sum of the shares of the levels in a row's set of wide column t."""
     share, first, total = wide.share[wide.share_row[row, t]], wide.start[t], 0.0
     size = wide.start[t + 1] - first
     for level in range(0, size, 64):
@@ -111,7 +111,7 @@ def shared_sum(wide, row, t):
             for k in range(level, end):
                 if (word >> np.uint64(k - level)) & _ONE:
                     total += share[first + k]
-    return wide.scale[row, t] * total
+    return total
 
 
 @kernel
@@ -151,8 +151,7 @@ def mix_wide(wide, t, weight, out):
 
 
 @entry
-def add_shared(wide, t, total):
-    """Add what rows have of wide column t by what they share to ``total`` (R,)."""
+def sum_shares(wide, t, total):
+    """Sums of the shares of the levels in rows' sets of wide column t, into ``total`` (R,)."""
     for row in range(total.shape[0]):
-        if wide.scale[row, t] > 0.0:
-            total[row] += shared_sum(wide, row, t)
+        total[row] = shared_sum(wide, row, t)

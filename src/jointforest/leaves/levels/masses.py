@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...table.columns import Columns
-from .level_kernels import add_shared, fill_wide, mix_wide
+from .level_kernels import fill_wide, mix_wide, sum_shares
 from .wide import WideLevels, apart, layout
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def weighed_sums(mass: np.ndarray | WideLevels, likelihood: np.ndarray) -> np.nd
     if isinstance(mass, np.ndarray):
         return np.asarray(mass @ likelihood)
     kinds, kind = _kinds(mass)
-    shared = np.zeros(len(kinds.scale))
-    add_shared(kinds._replace(share=kinds.share * likelihood), 0, shared)
+    shared = np.empty(len(kinds.scale))
+    sum_shares(kinds._replace(share=kinds.share * likelihood), 0, shared)
     own = mass.own_mass * likelihood[mass.own_level]
     return np.asarray(mass.scale[:, 0] * shared[kind] + np.bincount(_row_of_entry(mass), own, len(mass.scale)))
 
