@@ -148,7 +148,7 @@ def main() -> None:
         __doc__,
         faults=dict(type=int, default=100, help="how many"),
         files=dict(nargs="*", default=[], help="files of the package, such as table/grids.py; default: all"),
-        kernels=dict(action="store_true", help="by default: files of kernels, else all others"),
+        kernels=dict(action="store_true", help="where no files are named: those of kernels, else all others"),
         again=dict(action="store_true", help="no new faults: those recorded that were not noticed"),
         near=dict(action="store_true", help="only the nearest tests: own ones, or else those that import the module"),
         by_hand=dict(action="store_true", help="no drawn faults: those of _mutants_by_hand.json"),
@@ -163,7 +163,7 @@ def main() -> None:
     if options.again:
         asked = [row for row in found.values() if row["noticed"] != "yes" and "equivalent" not in row and "was" in row]
     elif options.by_hand:
-        asked = [{"line": 0} | row for row in json.loads(BY_HAND.read_text())]
+        asked = [{"line": 0} | row for row in json.loads(BY_HAND.read_text()) if PACKAGE / row["file"] in files]
     else:
         asked = faults(files, 2 if options.quick else options.faults, options.seed)
     asked = [row for row in asked if options.again or (row["file"], row["fault"]) not in found]
