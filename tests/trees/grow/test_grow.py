@@ -17,11 +17,11 @@ from jointforest.trees.boxes import leaf_boxes
 from jointforest.trees.grow.best_levels_kernels import best_levels
 from jointforest.trees.grow.best_threshold_kernels import best_threshold
 from jointforest.trees.grow.criterion_kernels import ENTROPY, GINI, VARIANCE, Limits
-from jointforest.trees.grow.grow import GrowthSettings, grow
+from jointforest.trees.grow.grow import GrowthSettings, grow, grow_and_find
 from jointforest.trees.grow.grow_tree_kernels import describe
 from jointforest.trees.grow.growing import GrowthRows, Scratch, scratch_for
 from jointforest.trees.grow.node_table import join, node_weights
-from jointforest.trees.grow.rank_tree import RankTree, find_leaves, prune, with_shares
+from jointforest.trees.grow.rank_tree import RankTree, find_leaves, incomplete, prune, with_shares
 from jointforest.trees.grow.route_kernels import cut_ranks
 from jointforest.trees.nodes import Trees, add_stump
 from jointforest.trees.ranks import Ranks, rank, snap
@@ -435,6 +435,19 @@ def test_constant_columns_count_as_tried_unless_told_to_keep_looking() -> None:
         assert len(tree.left) > 1
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("settings", [{}, {"max_leaf_nodes": 7}, {"min_samples_split": 200.0}])
+def test_rows_are_found_where_growing_left_them(settings: dict, missing: float) -> None:
+    table = Table(9, n=400, missing=missing)
+    how, no = GrowthSettings(2, **settings), np.zeros(5, np.uint8)
+    tree, node = grow_and_find(
+        table.ranks, table.columns.is_categorical, no, table.y, 2, table.weight, how, seed=7, number=3
+    )
+    for one, other in zip(tree, table.grow(max_features=2, **settings), strict=True):
+        assert one.tolist() == other.tolist()
+    assert node.tolist() == find_leaves(tree, table.ranks.codes, 7, 3).tolist()
+
+
 @pytest.mark.parametrize("criterion", [GINI, ENTROPY, VARIANCE])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_unlimited_tree_ends_in_pure_leaves(n_classes: int, criterion: int) -> None:
@@ -511,7 +524,7 @@ def test_shares_of_some_rows() -> None:
     table = Table(6)
     tree = table.grow()
     some = np.ascontiguousarray(table.ranks.codes[:, table.y == 1])
-    shared = with_shares(tree, some, 1, 0)
+    shared = with_shares(tree, some, find_leaves(tree, some, 7, 3), incomplete(some), 1, 0)
     reached = {0: np.arange(some.shape[1])}
     for node in np.flatnonzero(tree.left >= 0):
         at = reached[int(node)]

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...ground.compile import kernel
 from ...ground.sort_kernels import stable_sort
-from .criterion_kernels import add, cut_groups, present_groups, purity, weight_and_power
+from .criterion_kernels import add, cut_groups, present_groups, purity, total_of_known, weight_and_power
 
 
 @kernel
@@ -24,16 +24,17 @@ def best_levels(criterion, codes, n_levels, ordered, rows, scratch, limits):
     """
     table, total = scratch.table, scratch.total
     n_statistics = total.shape[0]
-    for c in range(n_statistics):
-        total[c] = 0.0
     for k in range(n_levels):
         for c in range(n_statistics):
             table[k, c] = 0.0
+    known = 0
     for k in range(rows.shape[0]):
         code = codes[rows[k]]
+        scratch.code[k] = code
         if code >= 0:
+            known += 1
             add(criterion, table[code], scratch.target[k], scratch.weight[k])
-            add(criterion, total, scratch.target[k], scratch.weight[k])
+    total_of_known(criterion, known, rows.shape[0], scratch)
     present = present_groups(criterion, n_levels, scratch)
     if present < 2:
         return -np.inf

@@ -14,6 +14,7 @@ from .criterion_kernels import (
     cut_groups,
     present_groups,
     purity,
+    total_of_known,
     weight_and_power,
 )
 
@@ -46,14 +47,7 @@ def best_threshold(criterion, codes, rows, scratch, limits):
             highest = max(highest, np.int64(code))
     if highest <= lowest:
         return -np.inf, np.int64(-1), np.int64(-1)
-    for c in range(scratch.total.shape[0]):
-        scratch.total[c] = scratch.node[c]
-    if known < m:
-        for c in range(scratch.total.shape[0]):
-            scratch.total[c] = 0.0
-        for k in range(m):
-            if scratch.code[k] >= 0:
-                add(criterion, scratch.total, scratch.target[k], scratch.weight[k])
+    total_of_known(criterion, known, m, scratch)
     weight, power = weight_and_power(criterion, scratch.total)
     if (highest - lowest + 1) * scratch.total.shape[0] <= known:  # few values
         best, below, above = _cut_of_counts(criterion, m, lowest, highest, scratch, limits)

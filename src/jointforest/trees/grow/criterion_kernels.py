@@ -91,6 +91,18 @@ def add(criterion, statistics, target, weight):
 
 
 @kernel
+def total_of_known(criterion, known, m, scratch):
+    """Statistics of the ``known`` rows with a code, of the m of the node, into ``scratch.total``."""
+    total = scratch.total
+    for c in range(total.shape[0]):
+        total[c] = scratch.node[c] if known == m else 0.0
+    if known < m:
+        for k in range(m):
+            if scratch.code[k] >= 0:
+                add(criterion, total, scratch.target[k], scratch.weight[k])
+
+
+@kernel
 def allowed(left, total, weight_left, weight, limits):
     """Whether both sides keep the smallest weights."""
     if weight_left < limits.weight or weight - weight_left < limits.weight:

@@ -10,10 +10,11 @@ from ..ranks import Ranks
 from .criterion_kernels import GINI, VARIANCE, Limits
 from .grow_tree_kernels import grow_tree
 from .growing import N_NODES, N_WORDS, GrowingTree, GrowthRows, Rules, growing_tree, scratch_for, with_more_room
-from .rank_tree import RankTree
+from .rank_tree import RankTree, find_again, incomplete
 from .route_kernels import cut_ranks
 
 _FIRST_CAPACITY = 64
+_ROWS_A_NODE = 8  # for which there is room at first
 
 
 class GrowthSettings(NamedTuple):
@@ -71,6 +72,42 @@ def grow(
     weight : float64 array (n,)
         Weight of each row (how often the bootstrap drew it).
     """
+    return _grow(ranks, is_categorical, is_ordered, y, n_classes, weight, settings, seed, number)[0]
+
+
+def grow_and_find(
+    ranks: Ranks,
+    is_categorical: np.ndarray,
+    is_ordered: np.ndarray,
+    y: np.ndarray,
+    n_classes: int,
+    weight: np.ndarray,
+    settings: GrowthSettings,
+    *,
+    seed: int,
+    number: int,
+) -> tuple[RankTree, np.ndarray]:
+    """The tree of `grow`, and the leaf node of each row (int32, n), as `rank_tree.find_leaves` of this stream has them.
+
+    Complete rows that it was grown on are where growing left them; the others are sent down.
+    """
+    tree, node = _grow(ranks, is_categorical, is_ordered, y, n_classes, weight, settings, seed, number)
+    node[incomplete(ranks.codes)] = -1
+    return tree, find_again(tree, ranks.codes, node, np.flatnonzero(node < 0), seed, number)
+
+
+def _grow(
+    ranks: Ranks,
+    is_categorical: np.ndarray,
+    is_ordered: np.ndarray,
+    y: np.ndarray,
+    n_classes: int,
+    weight: np.ndarray,
+    settings: GrowthSettings,
+    seed: int,
+    number: int,
+) -> tuple[RankTree, np.ndarray]:
+    """The tree, and the leaf node in which growing left each row of positive weight; -1 of the others (int32, n)."""
     target = np.asarray(y, dtype=np.float64)
     n_statistics = n_classes
     if settings.criterion == VARIANCE:
@@ -80,12 +117,13 @@ def grow(
     table = GrowthRows(ranks.codes, ranks.n_codes, is_categorical, is_ordered, target, weight)
     rows = np.flatnonzero(weight > 0).astype(np.int32)
     scratch = scratch_for(table, rows, n_statistics, seed, number)
-    n_words = max(4 * ((len(scratch.trial) + 63) // 64), _FIRST_CAPACITY)
-    growing = growing_tree(_FIRST_CAPACITY, n_words, len(rows))
+    capacity = max(_FIRST_CAPACITY, len(rows) // _ROWS_A_NODE)
+    n_words = max(4 * ((len(scratch.trial) + 63) // 64), capacity)
+    growing = growing_tree(capacity, n_words, len(rows))
     rules = _rules(settings)
     while not grow_tree(table, rules, growing, scratch):
         growing = with_more_room(growing)
-    return _whole(growing, ranks)
+    return _whole(growing, ranks), _leaves(growing, scratch.rows, len(weight))
 
 
 def _rules(settings: GrowthSettings) -> Rules:
@@ -101,6 +139,15 @@ def _rules(settings: GrowthSettings) -> Rules:
         max_leaf_nodes=-1 if settings.max_leaf_nodes is None else int(settings.max_leaf_nodes),
         min_gain=float(settings.min_gain),
     )
+
+
+def _leaves(growing: GrowingTree, rows: np.ndarray, n: int) -> np.ndarray:
+    """Leaf node of each of the ``rows``, which lie node by node; -1 of others (int32, n)."""
+    leaves = np.flatnonzero(growing.tree.left[: growing.counts[N_NODES]] < 0)
+    leaves = leaves[np.argsort(growing.start[leaves])].astype(np.int32)
+    node = np.full(n, -1, dtype=np.int32)
+    node[rows] = np.repeat(leaves, growing.stop[leaves] - growing.start[leaves])
+    return node
 
 
 def _whole(growing: GrowingTree, ranks: Ranks) -> RankTree:

@@ -117,7 +117,7 @@ def split(parent, table, growing, scratch):
     tree, counts = growing.tree, growing.counts
     start, stop = growing.start[parent], growing.stop[parent]
     codes, rows = table.codes[tree.feature[parent]], scratch.rows[start:stop]
-    middle = start + partition(tree, parent, codes, rows, scratch.spare, table.weight, scratch.state)
+    middle = start + partition(tree, parent, codes, rows, scratch.spare, table.weight, 0.0, 0.0, scratch.state)
     left = counts[N_NODES]
     right = left + 1
     tree.left[parent] = left

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ground.random_kernels import stream
 from ...ground.records import record
-from ..prune import pruned
+from ..prune import pruned, rows_below
 from .route_kernels import route, set_shares
 
 
@@ -45,37 +45,48 @@ class RankTree(NamedTuple):
 
 def find_leaves(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> np.ndarray:
     """Leaf node (int32, n) of each row of ``codes`` (d, n); rows missing a split value take a side by a seeded draw."""
-    out = np.empty(codes.shape[1], dtype=np.int32)
-    route(codes, tree, np.arange(codes.shape[1]), seed, number, out)
-    return out
+    return find_again(tree, codes, np.empty(codes.shape[1], np.int32), np.arange(codes.shape[1]), seed, number)
 
 
 def find_again(
     tree: RankTree, codes: np.ndarray, node: np.ndarray, rows: np.ndarray, seed: int, number: int
 ) -> np.ndarray:
     """Leaf nodes (int32, n) as `find_leaves` has them, known as ``node`` but for some rows (int64)."""
-    out = node.copy()
-    route(codes, tree, rows, seed, number, out)
+    out, moved = node.copy(), rows.astype(np.int32)
+    start, stop = np.zeros((2, len(tree.feature)), dtype=np.int64)
+    stop[0] = len(rows)
+    route(codes, tree, moved, np.empty_like(moved), start, stop, seed, number, out)
     return out
 
 
 def incomplete(codes: np.ndarray) -> np.ndarray:
     """Rows of ``codes`` (d, n) with a missing cell: int64."""
-    return np.flatnonzero((codes < 0).any(axis=0))
+    return np.flatnonzero(codes.min(axis=0, initial=0) < 0)
 
 
-def with_shares(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> RankTree:
+def with_shares(
+    tree: RankTree, codes: np.ndarray, node: np.ndarray, missing: np.ndarray, seed: int, number: int
+) -> RankTree:
     """The tree, but rows missing a split value take sides as often as the rows of ``codes`` (d, n) do.
 
     The rows that a tree was grown on are those of all classes; the rows of one class may split otherwise. Nodes that
     no row reaches keep their shares.
+
+    Parameters
+    ----------
+    node : int32 array (n,)
+        Leaf node of each row; what it says of rows with missing cells does not matter.
+    missing : int64 array
+        Rows with missing cells (`incomplete`).
     """
-    n = codes.shape[1]
+    n_nodes = len(tree.feature)
     changed = tree._replace(share_left=tree.share_left.copy())
-    start, stop = np.zeros((2, len(tree.feature)), dtype=np.int64)
-    stop[0] = n
-    rows = np.arange(n, dtype=np.int32)
-    set_shares(codes, changed, rows, np.empty_like(rows), np.ones(n), start, stop, stream(seed, number))
+    complete = np.bincount(node, minlength=n_nodes) - np.bincount(node[missing], minlength=n_nodes)
+    start, stop = np.zeros((2, n_nodes), dtype=np.int64)
+    stop[0] = len(missing)
+    rows, weight = missing.astype(np.int32), np.ones(codes.shape[1])
+    known = rows_below(tree.left, tree.right, complete)
+    set_shares(codes, changed, rows, np.empty_like(rows), weight, known, start, stop, stream(seed, number))
     return changed
 
 

@@ -18,76 +18,109 @@ def goes_left(code, below_rank, levels_at, words):
 
 
 @kernel
-def partition(tree, node, codes, rows, spare, weight, state):
+def partition(tree, node, codes, rows, spare, weight, known_left, known, state):
     """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
 
     ``codes`` (n,) are those of the split's column, ``rows`` (int32) the node's rows and ``spare`` as long at least.
-    Sets the node's ``share_left``, unless no row has a known value, and sends rows without one left by it.
+    Sets the node's ``share_left``, unless no row has a known value, and sends rows without one left by it; rows of
+    weight ``known`` with a known value that are not in ``rows``, ``known_left`` of them left, count for it, too.
     """
     below_rank, levels_at, words = tree.below_rank[node], tree.levels_at[node], tree.level_words
-    known_left = 0.0
-    known = 0.0
+    n_known = 0
     for i in rows:
         if codes[i] >= 0:
+            n_known += 1
             known += weight[i]
-            if goes_left(codes[i], below_rank, levels_at, words):
-                known_left += weight[i]
+            known_left += weight[i] if goes_left(codes[i], below_rank, levels_at, words) else 0.0
     if known > 0.0:
         tree.share_left[node] = known_left / known
     share = tree.share_left[node]
     n_left = 0
     n_right = 0
-    for i in rows:
-        is_left = goes_left(codes[i], below_rank, levels_at, words) if codes[i] >= 0 else uniform(state) < share
-        if is_left:
+    if n_known == rows.shape[0]:
+        for i in rows:  # without a branch that nobody can predict
+            is_left = 1 if goes_left(codes[i], below_rank, levels_at, words) else 0
             rows[n_left] = i
-            n_left += 1
-        else:
             spare[n_right] = i
-            n_right += 1
+            n_left += is_left
+            n_right += 1 - is_left
+    else:
+        for i in rows:
+            is_left = goes_left(codes[i], below_rank, levels_at, words) if codes[i] >= 0 else uniform(state) < share
+            if is_left:
+                rows[n_left] = i
+                n_left += 1
+            else:
+                spare[n_right] = i
+                n_right += 1
     for k in range(n_right):
         rows[n_left + k] = spare[k]
     return n_left
 
 
 @entry
-def set_shares(codes, tree, rows, spare, weight, start, stop, state):
+def set_shares(codes, tree, rows, spare, weight, known, start, stop, state):
     """Set ``tree.share_left`` to what the rows of ``codes`` (d, n) have; nodes that none reaches keep theirs.
 
-    ``rows``, ``spare`` (int32, n) are the rows' numbers and scratch; ``start``, ``stop`` (int64, N) receive where the
-    rows of each node are, and know it of the root.
+    ``rows``, ``spare`` (int32, m) are the numbers of those with missing cells and scratch; ``known`` (float64, N) is
+    how many of the others reach each node. ``start``, ``stop`` (int64, N) receive where the rows of each node are, and
+    know it of the root.
     """
     for node in range(tree.left.shape[0]):
         a, b = tree.left[node], tree.right[node]
         if a >= 0:
             first, last = start[node], stop[node]
-            middle = first + partition(tree, node, codes[tree.feature[node]], rows[first:last], spare, weight, state)
+            of_column, here = codes[tree.feature[node]], rows[first:last]
+            middle = first + partition(tree, node, of_column, here, spare, weight, known[a], known[node], state)
             start[a], stop[a], start[b], stop[b] = first, middle, middle, last
 
 
 @entry
-def route(codes, tree, rows, seed, number, out):
-    """Leaf node of some ``rows`` (int64) of ``codes`` (d, n) in one tree, into ``out`` (int32, n).
+def route(codes, tree, rows, spare, start, stop, seed, number, out):
+    """Leaf node of some rows of ``codes`` (d, n) in one tree, into ``out`` (int32, n).
 
-    A row with a missing split value goes left with probability ``share_left``, by a draw of its own.
+    A row with a missing split value goes left with probability ``share_left``, by draws of its own. ``rows`` (int32, m)
+    are the rows' numbers, which end node by node; ``spare``, ``start`` and ``stop`` as of `set_shares`.
     """
-    feature, left, right, share_left = tree.feature, tree.left, tree.right, tree.share_left
-    below_rank, levels_at, words = tree.below_rank, tree.levels_at, tree.level_words
-    state = stream(seed, number)
-    for i in rows:
-        node = 0
-        drawn = False
-        while left[node] >= 0:
-            code = codes[feature[node], i]
-            if code >= 0:
-                is_left = goes_left(code, below_rank[node], levels_at[node], words)
-            else:
-                if not drawn:
-                    state = stream(seed + 1, number * codes.shape[1] + i)
-                    drawn = True
-                is_left = uniform(state) < share_left[node]
-            node = left[node] if is_left else right[node]
-        out[i] = node
+    left, right = tree.left, tree.right
+    for node in range(left.shape[0]):
+        here = rows[start[node] : stop[node]]
+        if left[node] < 0:
+            for i in here:
+                out[i] = node
+            continue
+        column, below_rank, levels_at = codes[tree.feature[node]], tree.below_rank[node], tree.levels_at[node]
+        n_left = 0
+        n_right = 0
+        for i in here:  # without a branch that nobody can predict
+            code = column[i]
+            if code < 0:
+                out[i] = _follow(i, node, codes, tree, stream(seed + 1, number * codes.shape[1] + i))
+                continue
+            is_left = 1 if goes_left(code, below_rank, levels_at, tree.level_words) else 0
+            here[n_left] = i
+            spare[n_right] = i
+            n_left += is_left
+            n_right += 1 - is_left
+        a, b = left[node], right[node]
+        start[a] = start[node]
+        stop[a] = start[b] = start[node] + n_left
+        stop[b] = start[b] + n_right
+        for k in range(n_right):
+            here[n_left + k] = spare[k]
+
+
+@kernel
+def _follow(i, node, codes, tree, state):
+    """Leaf node below ``node`` of row i, which takes a side by a draw wherever its value is missing."""
+    while tree.left[node] >= 0:
+        code = codes[tree.feature[node], i]
+        if code >= 0:
+            is_left = goes_left(code, tree.below_rank[node], tree.levels_at[node], tree.level_words)
+        else:
+            is_left = uniform(state) < tree.share_left[node]
+        node = np.int64(tree.left[node] if is_left else tree.right[node])
+    return node
 
 
 @entry
