@@ -6,6 +6,8 @@ from pathlib import Path
 
 import mlflow
 import numpy as np
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import jointforest as jf
@@ -48,6 +50,16 @@ def test_predictions(joint, tmp_path):
     assert loaded.predict(few).tolist() == joint.predict(few, "species").tolist()
     assert [column.name for column in loaded.metadata.signature.inputs] == list(rows)
     assert len(loaded.input_example) == 3
+
+
+@pytest.mark.parametrize("form", [pl.from_pandas, pa.Table.from_pandas])
+def test_examples_are_frames_of_any_library(joint, tmp_path, form):
+    rows = jf.datasets.load_penguins()
+    flavor.save_model(joint, tmp_path / "model", input_example=form(rows.head(3)))
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    assert [column.name for column in loaded.metadata.signature.inputs] == list(rows)
+    with pytest.raises(TypeError, match="input_example: expected a frame with the joint's columns, got list"):
+        flavor.save_model(joint, tmp_path / "other", input_example=[1, 2])
 
 
 def test_log_densities(joint, tmp_path):

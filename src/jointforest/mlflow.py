@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
+import narwhals as nw
 import numpy as np
 from mlflow.models import Model, ModelSignature, infer_signature
 from mlflow.types import ColSpec, Schema
@@ -67,8 +68,8 @@ def save_model(
     mlflow_model : mlflow.models.Model, optional
     signature : mlflow.models.ModelSignature, optional
         Default: that of ``input_example`` and what is said of it; all cells may be missing.
-    input_example : pandas.DataFrame, optional
-        Categories are stored as what they are of, as MLflow has no type for them.
+    input_example : frame, optional
+        Kept as a pandas frame. Categories are stored as what they are of, as MLflow has no type for them.
     pip_requirements : list of str, optional
         Default: this version of jointforest.
     metadata : dict, optional
@@ -76,7 +77,7 @@ def save_model(
     Raises
     ------
     TypeError
-        If it is no joint.
+        If it is no joint, or the example no frame.
     ValueError
         If the joint has no such target.
     mlflow.exceptions.MlflowException
@@ -122,9 +123,11 @@ def save_model(
 
 
 def _without_categories(rows: Any) -> Any:
-    """A pandas frame whose columns of categories have the categories' type."""
-    if type(rows).__module__.partition(".")[0] != "pandas":
-        return rows
+    """Rows as a pandas frame whose columns of categories have the categories' type."""
+    if not nw.dependencies.is_into_dataframe(rows):
+        what = type(rows).__name__
+        raise TypeError(f"input_example: expected a frame with the joint's columns, got {what}; try data.head(3)")
+    rows = nw.from_native(rows, eager_only=True).to_pandas()
     kinds = {name: kind.categories.dtype for name, kind in rows.dtypes.items() if kind == "category"}
     return rows.astype(kinds)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,6 +54,10 @@ def test_tables_that_agree_give_the_usual_interval() -> None:
     assert jf.pool([2.0, 2.0], [4.0, 4.0], df=9).df == pytest.approx(9 * 10 / 12)
 
 
+def test_infinite_degrees_of_freedom_are_those_of_large_tables() -> None:
+    assert jf.pool([1.0, 2.0, 4.0], [1.0, 1.0, 2.0], df=math.inf) == jf.pool([1.0, 2.0, 4.0], [1.0, 1.0, 2.0])
+
+
 def test_covers_as_often_as_it_says() -> None:
     """Means of normal samples of which a part is missing, imputed by draws of the right (Bayesian) posterior."""
     rng, n, seen, m, inside, runs = np.random.default_rng(1), 30, 18, 10, 0, 1500
@@ -75,11 +80,14 @@ def test_covers_as_often_as_it_says() -> None:
     [
         ([1.0], [1.0], "m >= 2 tables"),
         ([1.0, 2.0], [1.0], "m >= 2 tables"),
-        ([1.0, np.nan], [1.0, 1.0], "finite"),
-        ([1.0, 2.0], [1.0, -1.0], "at least 0"),
+        ([1.0, np.nan], [1.0, 1.0], "estimates: nan of table 1; expected finite"),
+        ([1.0, 2.0], [np.inf, 1.0], "variances: inf of table 0"),
+        ([1.0, 2.0], [1.0, -1.0], "-1 of table 1 is negative"),
+        (["a", "b"], [1.0, 1.0], "estimates: expected numbers"),
+        ([[1.0, 2.0], [1.0]], [1.0, 1.0], "estimates: expected numbers, as many of each table"),
     ],
 )
-def test_what_is_refused(q: list[float], u: list[float], message: str) -> None:
+def test_what_is_refused(q: list[Any], u: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         jf.pool(q, u)
     with pytest.raises(ValueError, match="level must be between 0 and 1"):

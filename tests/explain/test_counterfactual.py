@@ -301,6 +301,9 @@ def test_none_found_is_said() -> None:
         ({"row": {"island": "Mars"}}, "'Mars' is not one of"),
         ({"row": {"wings": 2}}, "no column 'wings'"),
         ({"row": {}}, "no cell may change"),
+        ({"model_or_target": "body_mass_g", "wanted": (4000, 5000)}, r"pair \(4000, 5000\).*did you mean between"),
+        ({"model_or_target": lambda X: np.zeros(len(X)), "wanted": (0.5, 1)}, r"pair \(0.5, 1\) may be an interval"),
+        ({"model_or_target": lambda X: np.full(len(X), np.nan), "wanted": 1.0}, "predicts NaN of 1 of 1 rows"),
         ({"n": 0}, "n must be|n:"),
         ({"unlikely": 100}, "unlikely"),
         ({"wanted": jf.likely({"Gentoo": 1.0})}, "event"),
@@ -342,6 +345,8 @@ def test_models_that_do_not_fit_are_refused() -> None:
         joint.counterfactual(row, lambda X: np.full(len(X), "a"), jf.between(0, 1))
     with pytest.raises(TypeError, match="name of a column"):
         joint.counterfactual(row, 3.5, 1)
+    with pytest.raises(TypeError, match="the class LogisticRegression itself; give a fitted model"):
+        joint.counterfactual(row, LogisticRegression, 1)
     with pytest.raises(TypeError, match="class, a list of classes"):
         joint.counterfactual(row, model, jf.Not("Gentoo"))
     with pytest.raises(TypeError, match="a list of columns"):

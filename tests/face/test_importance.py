@@ -152,9 +152,15 @@ def test_what_cannot_be_is_said() -> None:
                 ask(predictor, forest(), X, truth, **options)
     with pytest.raises(ValueError, match="finite numbers"):
         jf.sage(regressor().predict, forest(), rows[INPUTS], np.full(10, np.nan))
+    with pytest.raises(ValueError, match=r"y: expected numbers.*got 'a'"):
+        jf.sage(regressor().predict, forest(), rows[INPUTS], np.full(10, "a"))
+    with pytest.raises(ValueError, match=r"expected one of \['"):
+        jf.sage(predictor, forest(), rows, np.full(10, "Atlantis"))
     with pytest.raises(ValueError, match="another joint"):
         jf.sage(predictor, hidden(), rows, rows["place"])
     with pytest.raises(TypeError, match=r"such as model\.predict"):
         jf.sage(regressor(), forest(), rows, y)
     with pytest.raises(ValueError, match="at least 2 rows"):
         jf.conditional_importance(regressor().predict, forest(), rows[INPUTS].head(1), y[:1])
+    with pytest.raises(ValueError, match=r"at least 2 rows.*got 0"):
+        jf.sage(regressor().predict, forest(), rows[INPUTS].head(0), y[:0])

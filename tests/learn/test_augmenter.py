@@ -165,6 +165,12 @@ def test_what_is_refused() -> None:
         small(sampling_strategy={"z": 9}).fit(X, y)
     with pytest.raises(ValueError, match=r"class 'c' has \d+ rows and is to have 1"):
         small(sampling_strategy={"c": 1}).fit(X, y)
+    with pytest.raises(ValueError, match=r"class 'c' has \d+ rows and is to have '90'"):
+        small(sampling_strategy={"c": "90"}).fit(X, y)
+    with pytest.raises(ValueError, match=r"class 'c' has \d+ rows and is to have True"):
+        small(sampling_strategy={"c": True}).fit(X, y)
+    with pytest.raises(TypeError, match=r"estimator: .*the class HiddenTreeForest"):
+        jf.JointAugmenter(jf.HiddenTreeForest).fit(X, y)
     with pytest.raises(ValueError, match="has a target of its own"):
         jf.JointAugmenter(jf.GenerativeForestClassifier()).fit(X, y)
     with pytest.raises(ValueError, match="label: 'z' is no class"):

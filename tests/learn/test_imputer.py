@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -265,6 +266,55 @@ def test_what_is_refused() -> None:
         small().fit(frame).impute(frame, m=0)
     with pytest.raises(ValueError, match="columns that the model does not have: 'z'"):
         small().fit(frame).transform(frame.assign(z=1))
+    for wrong, message in (
+        (jf.HiddenTreeForest, "the class HiddenTreeForest"),
+        ("hidden", "got str"),
+        (small().fit(frame).joint_, "got Joint"),
+        (StandardScaler(), "StandardScaler has no joint_"),
+    ):
+        with pytest.raises(TypeError, match=f"estimator: .*{message}"):
+            jf.JointImputer(wrong).fit(frame[["w"]])
+    with pytest.raises(ValueError, match=r"indicator of column 'c' would be 'missingindicator_c'.*rename"):
+        small(add_indicator=True).fit(frame.assign(missingindicator_c=1))
+
+
+def test_whole_numbers_decimals_and_nanoseconds_past_floats_stay_what_they_are() -> None:
+    n = 60
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "id": 2**60 + 7 * np.arange(n) + 1,
+            "gaps": pd.array([None if i % 4 == 0 else 2**60 + i for i in range(n)], dtype="Int64"),
+            "unsigned": np.arange(n, dtype=np.uint64) + np.uint64(2**63 + 5),
+            "whole": pd.Series([10**30 + i for i in range(n)], dtype=object),
+            "price": [Decimal(f"1.{i:030d}") for i in range(n)],
+            "at": pd.to_datetime(10**18 + rng.integers(1, 10**17, n)),
+            "x": np.where(np.arange(n) % 3 == 0, np.nan, rng.normal(size=n)),
+        },
+        index=rng.permutation(n),
+    )
+    learner = jf.AdversarialForest(2, random_state=0)
+    with pytest.warns(UserWarning, match="floating-point"):
+        joint = learner.fit(frame).joint_
+    filled = joint.impute(frame)
+    assert filled.dtypes.equals(frame.dtypes) and filled.index.equals(frame.index)
+    known = frame.notna()
+    for name in frame:
+        assert filled[name].notna().all()
+        assert filled[name][known[name]].tolist() == frame[name][known[name]].tolist(), name
+    other = frame.astype({"id": "Int64"}).assign(id=lambda t: t["id"].where(t["id"] % 2 == 0))
+    assert joint.impute(other)["id"][other["id"].notna()].tolist() == other["id"].dropna().tolist()
+
+    wide = pl.from_pandas(frame.drop(columns=["whole", "price"]))
+    for table in (wide, wide.to_arrow()):
+        with pytest.warns(UserWarning, match="floating-point"):
+            out = pl.from_dataframe(learner.fit(table).joint_.impute(table))
+        for name in ("id", "gaps", "unsigned", "at"):
+            assert out.schema[name] == wide.schema[name]
+            assert out[name].filter(wide[name].is_not_null()).equals(wide[name].drop_nulls()), name
+    array = np.column_stack([2**60 + np.arange(n), np.arange(n)])
+    with pytest.warns(UserWarning, match="floating-point"):
+        assert (learner.fit(array).joint_.impute(array) == array).all()
 
 
 def test_clones() -> None:

@@ -215,6 +215,8 @@ def test_bad_soft_conditions(make, error, message):
         (MIXED, about(1, sd=1e308), "finer, or wider, than numbers are"),
         (MIXED, about(1, sd=1e-300), "finer, or wider, than numbers are"),
         (DAYS, about("soon", sd=1), "expected a date or time"),
+        (MIXED, about(1, sd=dt.timedelta(days=5)), "expected a number as sd, got datetime.timedelta"),
+        (INTEGER, about(1, sd=np.timedelta64(5, "s")), "expected a number as sd, got np.timedelta64"),
     ],
     ids=str,
 )

@@ -71,16 +71,18 @@ def pool(estimates: Any, variances: Any, *, level: float = 0.95, df: float | Non
     >>> found.estimate, round(found.standard_error, 3), round(found.missing_information, 3)
     (2.0, 1.528, 0.571)
     """
-    q, u = np.asarray(estimates, dtype=np.float64), np.asarray(variances, dtype=np.float64)
+    q, u = _numbers("estimates", estimates), _numbers("variances", variances)
     if q.ndim not in (1, 2) or q.shape != u.shape or len(q) < 2:
         raise ValueError(
             f"expected estimates and variances of m >= 2 tables, each (m,) or (m, k), got {q.shape} and {u.shape}"
         )
-    if not (np.isfinite(q).all() and np.isfinite(u).all() and (u >= 0).all()):
-        raise ValueError("estimates and variances must be finite numbers, variances at least 0")
+    if (u < 0).any():
+        k = int(np.argwhere(u < 0)[0][0])
+        raise ValueError(f"variances: {u[u < 0][0]:g} of table {k} is negative; give squared standard errors")
     check_number("level", level, 0, 1, without="both", text="between 0 and 1")
     if df is not None:
         check_number("df", df, 0, without="low")
+        df = None if np.isinf(df) else df  # what the rules are in the limit
     m = len(q)
     estimate, within, between = q.mean(axis=0), u.mean(axis=0), (1.0 + 1.0 / m) * q.var(axis=0, ddof=1)
     total = within + between
@@ -95,3 +97,15 @@ def pool(estimates: Any, variances: Any, *, level: float = 0.95, df: float | Non
     reach = stdtrit(np.clip(freedom, 1e-3, 1e6), (1.0 + level) / 2.0) * error
     found = Pooled(estimate, error, freedom, estimate - reach, estimate + reach, share)
     return found if q.ndim == 2 else Pooled(*(float(one) for one in found))
+
+
+def _numbers(name: str, given: Any) -> np.ndarray:
+    """Estimates or variances as float64, finite."""
+    try:
+        found = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: expected numbers, as many of each table ({error})") from None
+    if not np.isfinite(found).all():
+        k = int(np.argwhere(~np.isfinite(found))[0][0])
+        raise ValueError(f"{name}: {found[~np.isfinite(found)][0]} of table {k}; expected finite numbers")
+    return found

@@ -18,6 +18,7 @@ from ..queries.shapley.losses import loss_of, loss_with_error
 from ..queries.shapley.players import Players
 from ..table.evidence import Evidence
 from ..table.frames import encode
+from ..table.libraries import read
 from ..table.unseen_levels import warn_unseen
 from .expected import ExpectedPredictor
 from .joint import Joint
@@ -220,6 +221,8 @@ def _asked(
     if not isinstance(joint, Joint):
         hint = "; give its joint_" if hasattr(joint, "joint_") else ""
         raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
+    if (n := read(X).n) < 2:
+        raise ValueError(f"X: expected at least 2 rows, or there is no standard error, got {n}")
     if isinstance(model, ExpectedPredictor):
         if model.joint is not joint:
             raise ValueError("joint: the predictor has another joint; give predictor.joint")
@@ -266,11 +269,14 @@ def _truth(model: Any, loss: str, y: Any, n: int, K: int) -> tuple[str, np.ndarr
     if loss == "squared":
         if classes is not None or K > 1:
             raise ValueError("loss='squared' is for answers that are one number; use 'log'")
-        numbers = y.astype(np.float64)
+        try:
+            numbers = y.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"y: expected numbers, as the model's answers are, got {y.tolist()[0]!r}") from None
         if not np.isfinite(numbers).all():
             raise ValueError("y: expected finite numbers, got NaN or infinity")
         return loss, numbers
-    known = list(range(max(K, 2))) if classes is None else list(classes)
+    known = list(range(max(K, 2))) if classes is None else np.asarray(classes).tolist()
     place = {label: k for k, label in enumerate(known)}
     unknown = [label for label in y.tolist() if label not in place]
     if unknown:

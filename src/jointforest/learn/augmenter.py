@@ -12,10 +12,10 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..ground.checks import check_number
+from ..ground.checks import Number, check_number
 from ..ground.random_state import seed_of
 from ..table.libraries import read
-from .base import Learner
+from .base import Learner, check_learner, joint_of
 from .generative.targets import as_table, column_like, target_cells, target_name
 from .hidden_tree_forest import HiddenTreeForest
 
@@ -100,6 +100,8 @@ class JointAugmenter(Learner):
         ------
         ValueError
             If a parameter is out of its range, or the table cannot be used.
+        TypeError
+            If the estimator is no learner of whole tables.
         """
         self._check()
         strategy = self.sampling_strategy
@@ -113,6 +115,7 @@ class JointAugmenter(Learner):
         self._target = target = _read_target(X, y)
         learner = HiddenTreeForest(n_jobs=self.n_jobs, random_state=self._draw_seed())
         if self.estimator is not None:
+            check_learner(self.estimator)
             learner = clone(self.estimator)
         if is_classifier(learner) or is_regressor(learner):
             raise ValueError(
@@ -127,7 +130,7 @@ class JointAugmenter(Learner):
             del self.classes_
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = learner.fit(_joined(X, target), **weight)
-        self.joint_ = self.estimator_.joint_
+        self.joint_ = joint_of(self.estimator_)
         return self
 
     def fit_resample(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
@@ -287,11 +290,12 @@ def _wanted(strategy: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarra
     wrong = [label for label in strategy if label not in known]
     if wrong:
         raise ValueError(f"sampling_strategy: {wrong[0]!r} is no class; the classes are {known}")
-    wanted = np.array([strategy.get(label, count) for label, count in zip(known, counts.tolist(), strict=True)])
-    if wanted.dtype.kind not in "iu" or (wanted < counts).any():
-        at = 0 if wanted.dtype.kind not in "iu" else int((wanted < counts).argmax())
-        raise ValueError(
-            f"sampling_strategy: class {known[at]!r} has {counts[at]} rows and is to have {wanted[at]}; expected a "
-            "whole number, not less: rows are added, not taken away"
-        )
-    return np.asarray(wanted - counts)
+    wanted = dict(zip(known, counts.tolist(), strict=True))
+    for label, number in strategy.items():
+        if number not in Number(wanted[label], whole=True):
+            raise ValueError(
+                f"sampling_strategy: class {label!r} has {wanted[label]} rows and is to have {number!r}; expected a "
+                "whole number, not less: rows are added, not taken away"
+            )
+        wanted[label] = int(number)
+    return np.array(list(wanted.values()), dtype=np.int64) - counts

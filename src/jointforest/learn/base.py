@@ -93,6 +93,24 @@ class Learner(BaseEstimator):
         return tags
 
 
+def check_learner(estimator: Any) -> None:
+    """Refuse what is no unfitted learner of whole tables, by the name of the parameter ``estimator``."""
+    what = f"the class {estimator.__name__}" if isinstance(estimator, type) else type(estimator).__name__
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+        raise TypeError(f"estimator: expected a learner of whole tables such as HiddenTreeForest(), got {what}")
+
+
+def joint_of(fitted: Any) -> Joint:
+    """The joint of a fitted learner, by the name of the parameter ``estimator``."""
+    joint = getattr(fitted, "joint_", None)
+    if not isinstance(joint, Joint):
+        raise TypeError(
+            f"estimator: {type(fitted).__name__} has no joint_ after fit; give a learner of whole tables such as "
+            "HiddenTreeForest()"
+        )
+    return joint
+
+
 class TableScores:
     """How probable rows are: what learners of whole tables have for scikit-learn's ``score``."""
 

@@ -15,7 +15,7 @@ from ..ground.checks import Allowed, Number, check_number
 from ..ground.random_state import seed_of
 from ..table.libraries import read
 from ..table.rows import row_weights, take_rows
-from .base import Learner
+from .base import Learner, check_learner, joint_of
 from .chains import Chains
 from .generative.targets import as_table
 from .hidden_tree_forest import HiddenTreeForest
@@ -123,7 +123,10 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         Raises
         ------
         ValueError
-            If a parameter is out of its range, the estimator needs a target, or the table cannot be used.
+            If a parameter is out of its range, the estimator needs a target, the table cannot be used, or it has a
+            column of the name of an indicator.
+        TypeError
+            If the estimator is no learner of whole tables.
         """
         self._check()
         learner = self._learner()
@@ -132,9 +135,10 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         reader = read(X)
         weight = None if sample_weight is None else row_weights(sample_weight, reader.n)
         self.indicated_ = tuple(np.flatnonzero(_missing(X).any(axis=0)).tolist())
+        _check_indicators(reader.names, self.indicated_ if self.add_indicator else ())
         self._seed = self._draw_seed()
         self.estimator_ = _learned(learner, X, weight)
-        self.joint_: Joint = self.estimator_.joint_
+        self.joint_: Joint = joint_of(self.estimator_)
         self.joints_ = [self.joint_]
         if self.proper:
             times = np.ones(reader.n) if weight is None else weight
@@ -231,6 +235,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         """The learner, unfitted."""
         if self.estimator is None:
             return HiddenTreeForest(n_jobs=self.n_jobs, random_state=self._draw_seed())
+        check_learner(self.estimator)
         if is_classifier(self.estimator) or is_regressor(self.estimator):
             raise ValueError(
                 f"estimator: {type(self.estimator).__name__} needs a target; give a learner of whole tables, such as "
@@ -278,6 +283,16 @@ def _missing(X: Any) -> np.ndarray:
     return np.column_stack(
         [np.zeros((reader.n, 0), dtype=bool), *(reader.cells(name).missing for name in reader.names)]
     )
+
+
+def _check_indicators(names: list[str], indicated: tuple[int, ...]) -> None:
+    """Refuse a table that has a column of the name of an indicator."""
+    for j in indicated:
+        if (name := INDICATOR + names[j]) in names:
+            raise ValueError(
+                f"add_indicator: the indicator of column {names[j]!r} would be {name!r}, which the table has already; "
+                "rename that column, or leave it out"
+            )
 
 
 def _learned(learner: Any, X: Any, weight: np.ndarray | None) -> Any:

@@ -140,6 +140,11 @@ def about(value: Any, sd: Any) -> About:
     return About(value, sd)
 
 
+def is_span(sd: Any) -> bool:
+    """Whether a standard deviation is a span of time."""
+    return hasattr(sd, "total_seconds") or isinstance(sd, np.timedelta64)
+
+
 def width(sd: Any) -> float:
     """A standard deviation as a number, in seconds if it is a span of time.
 

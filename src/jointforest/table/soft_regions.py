@@ -10,7 +10,7 @@ from .cell_places import center, place
 from .conditions import AllOf, AnyOf, Not, normal
 from .meaning import Region, intersected, meaning_of, weighed
 from .schema import Column
-from .soft_conditions import About, Likely, width
+from .soft_conditions import About, Likely, is_span, width
 
 FAR = 8.0
 """Standard deviations of a measurement beyond which a value is ruled out: its likelihood is 1e-14 of the greatest."""
@@ -79,6 +79,8 @@ def _of_about(column: Column, condition: About) -> Region:
             f"column {column.name!r} is {column.kind}: {condition!r} is a measurement of a number; "
             "use likely({level: likelihood, ...})"
         )
+    if column.kind != "datetime" and is_span(condition.sd):
+        raise ValueError(f"column {column.name!r} is {column.kind}: expected a number as sd, got {condition.sd!r}")
     mean, sd = column.to_number(condition.value), width(condition.sd)
     sharp = max(sd / 16.0, column.step)
     if not (math.isfinite(2.0 * FAR * sd) and abs(mean) < 2.0**49 * sharp):

@@ -86,11 +86,11 @@ class ColumnOutcome:
         self._model, self._n_jobs = model, n_jobs
         self.target = model.schema.index(name)
         self._column = column = model.schema.columns[self.target]
+        refuse_pair(column, wanted)
         wanted = normal(wanted)
         if wanted is None:
             raise ValueError(f"column {column.name!r}: wanted is None, which says nothing; give a level or an interval")
         check_hard({column.name: wanted})
-        refuse_pair(column, wanted)
         self._event = {column.name: AnyOf(wanted)}
         self.text = conditions_text({column.name: wanted})
         self.looks_at = np.ones(len(model.schema.columns), bool)

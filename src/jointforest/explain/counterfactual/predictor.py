@@ -89,6 +89,12 @@ class ModelOutcome:
         got = np.asarray(function(frame))
         if ndim == 1 and got.ndim == 2 and got.shape[1] == 1:
             got = got[:, 0]
+        if got.dtype.kind == "f" and np.isnan(got).any():
+            gone = int(np.isnan(got.reshape(len(got), -1)).any(axis=1).sum())
+            raise ValueError(
+                f"the model: it predicts NaN of {gone} of {len(got)} rows; give a model, or a function, that has an "
+                "answer for every row"
+            )
         if got.ndim != ndim or len(got) != len(X):
             raise ValueError(
                 f"the model: expected {'one prediction' if ndim == 1 else 'probabilities'} a row, of {len(X)} rows; "
@@ -104,6 +110,8 @@ def _features(schema: Schema, model: Any) -> list[int]:
             "model_or_target: expected the name of a column, a model with predict, or a function of a frame, "
             f"got {type(model).__name__}"
         )
+    if isinstance(model, type):
+        raise TypeError(f"model_or_target: got the class {model.__name__} itself; give a fitted model")
     names, every = getattr(model, "feature_names_in_", None), list(range(len(schema.columns)))
     if names is not None and not hasattr(model, "joint"):
         return [schema.index(name) for name in np.asarray(names).tolist()]
@@ -113,6 +121,11 @@ def _features(schema: Schema, model: Any) -> list[int]:
 
 def _wanted(wanted: Any) -> Interval | tuple[Any, ...]:
     """An interval, or the classes that are wanted."""
+    if isinstance(wanted, tuple) and len(wanted) == 2 and all(isinstance(end, int | float) for end in wanted):
+        raise ValueError(
+            f"wanted: the pair {wanted!r} may be an interval or two classes; did you mean between{wanted!r} or "
+            f"{list(wanted)!r}?"
+        )
     wanted = normal(wanted)
     if wanted is None:
         raise ValueError("wanted: None says nothing; give a class, or an interval such as between(0.5, None)")
