@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 from scipy.stats import truncnorm, uniform
 
 import jointforest as jf
+from jointforest.forest.reshape.merge import merge
 from jointforest.formats.spflow import circuit
 from jointforest.table.frames import encode
 
@@ -74,6 +75,19 @@ def test_sums_and_products_have_the_joints_log_densities(name, missing):
     X, _ = encode(joint.schema, rows)
     found = circuit(joint.model.forest_for("this"), plain_modules(X))[:, 0]
     np.testing.assert_allclose(found, joint.log_density(rows), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:the joint has lost")
+def test_products_that_come_after_other_leaves_keep_their_weights():
+    rows = PENGUINS.dropna().reset_index(drop=True)
+    trees = [jf.JointTree(leaf=leaf, min_samples_leaf=60, epsilon=0, kinds=KINDS) for leaf in ("quantile", "normal")]
+    forests = [tree.fit(rows).joint_.model.forest_for("this") for tree in trees]
+    forest = merge(forests, np.log([0.3, 0.7]))
+    is_product = np.diff(forest.leaves.node_start) == 0
+    assert not is_product[0] and is_product[-1]
+    X, _ = encode(forest.schema, rows)
+    each = [np.exp(circuit(one, plain_modules(X))[:, 0]) for one in (*forests, forest)]
+    np.testing.assert_allclose(each[2], 0.3 * each[0] + 0.7 * each[1], rtol=1e-9)
 
 
 def test_levels_alone_may_have_a_background():

@@ -11,6 +11,7 @@ import pytest
 import jointforest as jf
 from jointforest.learn.cell_means import cell_means
 from jointforest.learn.chained import coding_of, follow, learn_chain, said
+from jointforest.learn.chains import Chains
 
 COARSE = jf.JointTree(max_depth=1, random_state=0)
 
@@ -99,6 +100,28 @@ def test_what_joints_say() -> None:
     np.testing.assert_allclose(means[3][0], whole.predict_proba(frame, "c"))
     assert (means[3][1, :, 1] == 0.0).all()
     np.testing.assert_allclose(means[3][1][:, [0, 2]], part.predict_proba(frame, "c"))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_chains_hear_of_a_row_what_joints_say_that_did_not_draw_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = normals(60, 0)
+    counts = np.random.default_rng(0).poisson(0.7, (3, 60)).astype(float)
+    joints = [COARSE.fit(frame, sample_weight=count).joint_ for count in counts]
+    heard = []
+
+    def listen(coding: Any, cells: Any, start: Any, honest: dict, *rest: Any) -> Any:
+        heard.append(honest)
+        return learn_chain(coding, cells, start, honest, *rest)
+
+    monkeypatch.setattr("jointforest.learn.chains.learn_chain", listen)
+    Chains(joints[0].schema, joints, frame, counts, np.ones(60), 0, 1)
+    assert len(heard) == 3
+    for j, name in enumerate(frame):
+        of_joint = [joint.predict(frame, name) for joint in joints]
+        for i in range(60):
+            says = [of_joint[k][i] for k in range(3) if counts[k, i] == 0]
+            want = (np.mean(says) - frame[name].mean()) / frame[name].std(ddof=0) if says else np.nan
+            assert all(honest[j][i, 0] == pytest.approx(want, nan_ok=True) for honest in heard)
 
 
 def test_only_joints_that_left_a_row_out_count() -> None:

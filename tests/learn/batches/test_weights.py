@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import jointforest as jf
 from jointforest.forest.check import check
+from jointforest.learn.batches.passes import Pass
+from jointforest.learn.batches.weights import Weights, take_weighed
 from jointforest.table.infer.keys import row_keys
 from jointforest.table.libraries import read
 from tests.learn.batches.test_fit_batches import FewRows, batches, table
@@ -115,6 +117,19 @@ def test_generative_forests_beyond_the_sample(monkeypatch: pytest.MonkeyPatch) -
     share = frame.groupby("g")["w"].sum() / frame["w"].sum()
     assert forest.joint_.given().proba("g")["c"] == pytest.approx(share["c"], abs=2e-3)
     assert "w" not in forest.feature_names_in_ and forest.joint_.columns[-1] == "g"
+
+
+def test_weights_are_counted_in_parts_of_the_largest() -> None:
+    """A row that has a weight counts, however small it is; sums over the table stay below 2^62."""
+    frame = pd.DataFrame({"a": [0.0, 1.0, 2.0], "w": [8.0, 3.0, 1e-9]})
+    assert Weights("w", 8.0, 4).counts(read(frame)).tolist() == [16, 6, 1]
+
+    def fold(one: Pass, n: int | None = None) -> Any:
+        return one.over([pd.concat([frame] * 1000, ignore_index=True)])
+
+    found = take_weighed(fold, None, 10, 0, "w").weights
+    assert found is not None and found.largest == 8.0
+    assert 2**60 < 3000 * 2**found.bits < 2**62
 
 
 def test_rows_without_weight_are_left_out() -> None:

@@ -41,6 +41,17 @@ def test_ranks_are_those_of_the_paper(n: int, level: float) -> None:
     assert -conformal.kth_smallest(-values[:, None], level)[0] == oracle.lower_quantile(values.tolist(), alpha)
 
 
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
+def test_sets_are_those_of_the_paper_where_probabilities_tie(level: float) -> None:
+    rng = np.random.default_rng(0)
+    own, asked = rng.integers(0, 4, (19, 3)) / 4, rng.integers(0, 4, (19, 5, 3)) / 4
+    y = rng.integers(0, 3, 19)
+    found = conformal.label_set(conformal.Pairs(own, y.astype(float), asked), level)
+    for r in range(5):
+        mine = own[np.arange(19), y].tolist()
+        assert found[r].tolist() == oracle.label_set(asked[:, r].tolist(), mine, 1 - level)
+
+
 def test_ranks_by_hand() -> None:
     """Nine rows: (9 + 1) .9 = 9, the largest; .95 needs 19 of them; of 19 the 19th; .5 of three the second."""
     nine = np.arange(1.0, 10.0)[:, None]

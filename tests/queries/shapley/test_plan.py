@@ -72,6 +72,17 @@ def test_sampled_coalitions_keep_efficiency_and_come_in_pairs(p: int, m: int) ->
     assert (make_plan(p, m, 4).member != plan.member).any()
 
 
+@pytest.mark.parametrize(("p", "m"), [(6, 50), (8, 100), (9, 100), (14, 600)])
+def test_sizes_are_drawn_as_often_as_the_kernel_weighs_them(p: int, m: int) -> None:
+    """All coalitions of s players together weigh (p - 1) / (s (p - s)): Lundberg and Lee (2017), Theorem 2."""
+    plan = make_plan(p, m, 0)
+    listed, drawn = (part.sum(axis=1) for part in np.split(plan.member[2:], [plan.first_sampled - 2]))
+    sizes = np.setdiff1d(np.arange(1, p), listed)
+    mass = (p - 1) / (sizes * (p - sizes))
+    count = (drawn[:, None] == sizes).sum(axis=0)
+    assert (np.abs(count - len(drawn) * mass / mass.sum()) <= 2.0).all()
+
+
 @pytest.mark.parametrize(("p", "m"), [(9, 60), (14, 150), (14, 600)])
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_standard_errors_of_sampled_coalitions_are_true(p: int, m: int, noise: float) -> None:
