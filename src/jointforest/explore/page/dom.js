@@ -35,6 +35,10 @@ function fill(node, attributes, children) {
   return node;
 }
 
+/** A name that may go on in the next line after a "_", ".", "/" or "-": what `el` takes as children. */
+export const breakable = (name) =>
+  (name.match(/[^_./-]*[_./-]+|[^_./-]+/g) ?? []).flatMap((part, k) => (k ? [document.createElement("wbr"), part] : part));
+
 /** Set the text of a node if it differs, so that nothing is laid out anew for nothing. */
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;

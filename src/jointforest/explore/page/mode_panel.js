@@ -1,6 +1,6 @@
 /** The most probable row given what is known. */
 import { newest } from "./asker.js";
-import { el } from "./dom.js";
+import { breakable, el } from "./dom.js";
 import { conditionOn } from "./state.js";
 import { fill } from "./fill.js";
 
@@ -24,7 +24,7 @@ export class ModePanel {
       el(
         "div",
         { class: known.has(name) ? "known" : "" },
-        el("dt", { dir: "auto" }, name),
+        el("dt", { dir: "auto" }, ...breakable(name)),
         el("dd", { dir: "auto" }, text ?? "missing"),
       ),
     );

@@ -1,7 +1,7 @@
 /** One row of a table, its unlikely cells marked; a file is read here and stays here. */
 import { newest } from "./asker.js";
 import { readCsv } from "./csv.js";
-import { el, focusedNear, say } from "./dom.js";
+import { breakable, el, focusedNear, say } from "./dom.js";
 import { count, oneIn } from "./format.js";
 import { fill } from "./fill.js";
 import { predictionOf } from "./prediction.js";
@@ -111,7 +111,7 @@ export class RowPanel {
     return el(
       "tr",
       { class: [isOdd ? "odd" : "", isOut ? "taken" : ""].join(" ").trim() || null },
-      el("th", { scope: "row", title: name }, el("span", { class: "tick-box" }, box, el("span", { dir: "auto" }, name))),
+      el("th", { scope: "row", title: name }, el("span", { class: "tick-box" }, box, el("span", { dir: "auto" }, ...breakable(name)))),
       el("td", {}, field, isExpectedSaid ? el("small", { dir: "auto" }, `expected ${expected}`) : null),
       el("td", {}, bar, el("small", {}, far)),
     );
