@@ -10,11 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .marks_kernels import count_at
+from .marks_kernels import MOST, count_at, numbers_at
 from .sums import LeafSums
 from .values import LeafValues
-
-_MOST = 8  # points for the rows between two marks
 
 
 class Marks(NamedTuple):
@@ -70,35 +68,12 @@ def values_of_marks(marks: Marks, sums: LeafSums, slot: int, step: float, unit: 
 
     What counts 1 at marks is ``unit`` rows.
     """
-    at, above = marks.at * unit, marks.above * unit
     count, mean, deviations, lowest, highest = sums.rest[slot].T
-    n_leaves, m = len(count), len(marks.x)
-    leaf = np.repeat(np.arange(n_leaves), np.diff(marks.start) + 1)  # of each gap between marks
-    is_first, is_last = np.ones(len(leaf), bool), np.ones(len(leaf), bool)
-    is_first[1:], is_last[:-1] = np.diff(leaf) > 0, np.diff(leaf) > 0
-    before = np.arange(len(leaf)) - leaf - 1  # the mark where the gap begins
-    low = np.where(is_first, lowest[leaf], marks.x[np.maximum(before, 0)] if m else 0.0)
-    high = np.where(is_last, highest[leaf], marks.x[np.minimum(before + 1, m - 1)] if m else 0.0)
-    # the ends of a leaf that are no marks are rows of the gap
-    has_low, has_high = is_first & (above > 0), is_last & (above > 0)
-    has_high &= ~has_low | (high > low)
-    end = np.minimum(above / np.maximum(has_low.astype(float) + has_high, 1.0), 1.0)  # rows with weights may be less
-    inside = above - end * has_low - end * has_high
-    gap = np.flatnonzero(inside > 0)
-    cells = np.rint((high - low)[gap] / step) - 1 if step > 0 else np.full(len(gap), np.inf)
-    n_points = np.maximum(np.minimum(np.minimum(inside[gap], _MOST), cells), 1).astype(np.int64)
-    of = np.repeat(np.arange(len(gap)), n_points)
-    part = (np.arange(len(of)) - np.repeat(np.cumsum(n_points) - n_points, n_points) + 1.0) / (n_points[of] + 1)
-    a, b = low[gap[of]], high[gap[of]]
-    between = a + np.rint(part * (b - a) / step) * step if step > 0 else (1.0 - part) * a + part * b
-    x = np.concatenate([marks.x, low[has_low], high[has_high], between])
-    weight = np.concatenate([at, end[has_low], end[has_high], (inside[gap] / n_points)[of]])
-    owner = np.repeat(np.arange(n_leaves), np.diff(marks.start))
-    owner = np.concatenate([owner, leaf[has_low], leaf[has_high], leaf[gap[of]]])
-    kept = weight > 0
-    x, weight, owner = x[kept], weight[kept], owner[kept]
-    order = np.lexsort((x, owner))
-    start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_leaves))]).astype(np.int64)
+    n_leaves, n_gaps = len(count), len(marks.above)
+    x, weight = np.empty((2, len(marks.x) + n_gaps * MOST + 2 * n_leaves))
+    start = np.empty(n_leaves + 1, np.int64)
+    ends = np.ascontiguousarray(lowest), np.ascontiguousarray(highest)
+    numbers_at(marks.x, marks.start, marks.at * unit, marks.above * unit, *ends, step, x, weight, start)
     with np.errstate(over="ignore"):  # of the largest floats
         var = deviations / np.maximum(count, 1.0) * (sums.unit[slot] * sums.unit[slot])
-    return LeafValues(x[order], weight[order], start, count, mean, var)
+    return LeafValues(x[: start[-1]].copy(), weight[: start[-1]].copy(), start, count, mean, var)

@@ -1,10 +1,15 @@
-"""Kernels that count the rows of leaves at and between some of their values."""
+"""Kernels that count the rows of leaves at and between some of their values, and make numbers of the counts."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ...ground.compile import entry
+
+MOST = 8
+"""Numbers for the rows between two marks."""
 
 
 @entry
@@ -36,3 +41,47 @@ def count_at(x, atom, leaf_of, times, order, reached, mark, start, at, above):
             at[low - 1] += times[i]
         else:
             above[low + leaf] += times[i]
+
+
+@entry
+def numbers_at(mark, start, at, above, lowest, highest, step, x, weight, found):
+    """Numbers ``x`` and their weights, by leaf and ascending, of rows at and between marks; see `count_at`.
+
+    Leaf k has those from ``found[k]`` to ``found[k + 1]``; its first and last row are ``lowest[k]`` and ``highest[k]``.
+    The others between two marks lie evenly, as at most ``MOST`` numbers; on a grid of ``step``, 0 for none.
+    """
+    n = 0
+    for leaf in range(len(start) - 1):
+        found[leaf] = n
+        first, last = start[leaf] + leaf, start[leaf + 1] + leaf
+        for gap in range(first, last + 1):
+            low = lowest[leaf] if gap == first else mark[gap - leaf - 1]
+            high = highest[leaf] if gap == last else mark[gap - leaf]
+            # the ends of a leaf that are no marks are rows of the gap
+            has_low = gap == first and above[gap] > 0
+            has_high = gap == last and above[gap] > 0 and (high > low or not has_low)
+            end = min(above[gap] / max(has_low + has_high, 1), 1.0)  # rows with weights may be less
+            inside = above[gap] - end * has_low - end * has_high
+            if has_low:
+                x[n], weight[n] = low, end
+                n += 1
+            if inside > 0:
+                cells = np.rint((high - low) / step) - 1 if step > 0 else np.inf
+                points = int(max(min(inside, MOST, cells), 1.0))
+                value = low
+                for k in range(points):
+                    part = (k + 1.0) / (points + 1)
+                    if step > 0:
+                        point = low + np.rint(part * (high - low) / step) * step
+                    else:
+                        point = (1.0 - part) * low + part * high
+                    value = min(max(point, value), high)  # rounding keeps the order
+                    x[n], weight[n] = value, inside / points
+                    n += 1
+            if has_high:
+                x[n], weight[n] = high, end
+                n += 1
+            if gap < last and at[gap - leaf] > 0:
+                x[n], weight[n] = mark[gap - leaf], at[gap - leaf]
+                n += 1
+    found[len(start) - 1] = n
