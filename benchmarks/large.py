@@ -28,13 +28,20 @@ BY_ROWS, BESIDE = "fit_batches by rows", "freMTPL2 in memory and in batches"
 IN_AND_OUT = {
     "adversarial forest, 10 trees": lambda seed: jf.AdversarialForest(10, random_state=seed),
     "joint tree": lambda seed: jf.JointTree(random_state=seed),
+    "hidden trees, 64 states": lambda seed: jf.HiddenTreeForest(n_states=64, max_leaf_nodes=1, random_state=seed),
+    "generative forest, 10 trees": lambda seed: jf.GenerativeForestRegressor(10, random_state=seed),
 }
+TARGET = "ClaimNb"
+"""Of generative forests."""
 RESULTS = HERE / "results" / "large.json"
 LEARNERS = {
     "adversarial forest, 10 trees": lambda: jf.AdversarialForest(10, random_state=0),
     "joint tree": lambda: jf.JointTree(random_state=0),
     "hidden tree, 64 states": lambda: jf.HiddenTreeForest(n_states=64, max_leaf_nodes=1, max_iter=2, random_state=0),
+    "generative forest, 10 trees": lambda: jf.GenerativeForestClassifier(10, random_state=0),
 }
+MADE_TARGET = "flag"
+"""Of generative forests, in rows that are made."""
 
 
 def batch(number: int, n: int) -> pa.Table:
@@ -65,30 +72,40 @@ def batches(n: int) -> Iterator[pa.Table]:
 
 def one(learner: str, n: int) -> dict[str, Any]:
     """Seconds and peak memory of one fit in this process."""
-    LEARNERS[learner]().fit_batches(lambda: batches(2_000 if n <= BATCH else BATCH))  # loads kernels
+    target = [MADE_TARGET] if learner.startswith("generative") else []
+    LEARNERS[learner]().fit_batches(lambda: batches(2_000 if n <= BATCH else BATCH), *target)  # loads kernels
     start = time.perf_counter()
     for _ in batches(n):
         pass
     making = time.perf_counter() - start
-    seconds, _ = timed(lambda: LEARNERS[learner]().fit_batches(lambda: batches(n)))
+    seconds, _ = timed(lambda: LEARNERS[learner]().fit_batches(lambda: batches(n), *target))
     return {"seconds": seconds, "making rows": making, "peak (GB)": peak_memory() / 1e9}
 
 
-def in_and_out(data: Any, seeds: list[int]) -> list[dict[str, Any]]:
+def joint_of(learner: Any, how: str, rows: Any) -> jf.Joint:
+    """The joint of some rows, in memory (``fit``) or in batches (``fit_batches``)."""
+    if not isinstance(learner, jf.GenerativeForestRegressor):
+        return getattr(learner, how)(rows).joint_
+    target = (rows.drop(columns=TARGET), rows[TARGET]) if how == "fit" else (rows, TARGET)
+    return getattr(learner, how)(*target).joint_
+
+
+def in_and_out(data: Any, seeds: list[int], learners: list[str]) -> list[dict[str, Any]]:
     """freMTPL2 in memory and in batches, a line a seed and their mean: held-out log-density, seconds."""
     frame = read(data, "large/fremtpl2freq")
     order = np.random.default_rng(0).permutation(len(frame))
     learn = frame.iloc[np.sort(order[50_000:])].reset_index(drop=True)
     test = frame.iloc[order[:50_000]].reset_index(drop=True)
     rows = []
-    for name, learner in IN_AND_OUT.items():
+    for name in learners:
+        learner = IN_AND_OUT[name]
         for how in ("fit", "fit_batches"):  # loads kernels
-            getattr(learner(0), how)(learn.iloc[:BATCH])
+            joint_of(learner(0), how, learn.iloc[:BATCH])
         found = []
         for seed in seeds:
             row: dict[str, Any] = {"learner": name, "seed": seed, "rows": len(learn)}
             for how in ("fit", "fit_batches"):
-                row[f"{how}, seconds"], joint = timed(lambda: getattr(learner(seed), how)(learn).joint_)  # noqa: B023
+                row[f"{how}, seconds"], joint = timed(lambda: joint_of(learner(seed), how, learn))  # noqa: B023
                 row[f"{how}, log-density"] = float(joint.log_density(test).mean())
                 progress(f"{name}, seed {seed}, {how}: {row[f'{how}, seconds']:.1f} s")
             found.append(row)
@@ -125,11 +142,13 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
 def main() -> None:
     options = arguments(
         __doc__,
-        rows=dict(type=float, nargs="+", default=[1e5, 1e6, 1e7]),
+        rows=dict(type=float, nargs="*", default=[1e5, 1e6, 1e7], help="numbers of rows; none: only --beside"),
         learners=dict(nargs="+", default=list(LEARNERS), choices=list(LEARNERS)),
         worker=dict(nargs=2, help="learner and rows: one fit, in this process"),
         seeds=dict(type=int, nargs="+", default=[0, 1, 2], help="of --beside"),
-        beside=dict(action="store_true", help="freMTPL2 in memory and in batches, too"),
+        beside=dict(
+            nargs="*", choices=list(IN_AND_OUT), metavar="LEARNER", help="freMTPL2 in memory and in batches, too"
+        ),
         picture=dict(action="store_true", help="only draw docs/large.png of the results that are there"),
     )
     if options.worker:
@@ -151,8 +170,11 @@ def main() -> None:
             progress(f"{learner}, {n:.0e} rows: {found['seconds']:.0f} s, {found['peak (GB)']:.2f} GB")
     rows.sort(key=lambda row: (list(LEARNERS).index(row["learner"]), row["rows"]))
     tables = before | {BY_ROWS: rows}
-    if options.beside and not options.quick:
-        tables |= {BESIDE: in_and_out(options.data, options.seeds)}
+    if options.beside is not None and not options.quick:
+        chosen = options.beside or list(IN_AND_OUT)
+        kept = [row for row in before.get(BESIDE, []) if row["learner"] not in chosen]
+        found = kept + in_and_out(options.data, options.seeds, chosen)
+        tables |= {BESIDE: sorted(found, key=lambda row: list(IN_AND_OUT).index(row["learner"]))}
     finish("large", tables, {"batch": BATCH, "seeds": options.seeds}, options.quick)
 
 
