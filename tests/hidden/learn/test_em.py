@@ -26,12 +26,13 @@ def random_tree(rng, d, n_states=3, dtype=np.float64):
     return HiddenTree(column, parent, transition, emission), n_codes
 
 
+@pytest.mark.parametrize("n", [2, 4, 12])  # fewer rows than cells, and more
 @pytest.mark.parametrize("seed", range(4))
-def test_expected_counts_against_enumeration(seed):
+def test_expected_counts_against_enumeration(seed, n):
     rng = np.random.default_rng(seed)
     tree, n_codes = random_tree(rng, d=5 if seed else 1)
-    codes = rng.integers(0, n_codes + 1, (12, len(tree)))  # some cells are missing
-    weight = rng.uniform(0.2, 3.0, 12)
+    codes = rng.integers(0, n_codes + 1, (n, len(tree)))  # some cells are missing
+    weight = rng.uniform(0.2, 3.0, n)
     found, total = expected_counts(tree, codes, weight)
     pairs, cells, log_p = oracle.expected_counts(
         tree.column, tree.parent, tree.transition, tree.emission, codes.tolist(), weight.tolist()

@@ -31,35 +31,55 @@ def own_messages(tree: HiddenTree, codes: np.ndarray) -> list[np.ndarray]:
 
 
 @of_finite
+def sent_messages(tree: HiddenTree, codes: np.ndarray) -> dict[int, np.ndarray]:
+    """p(cell | state of the parent), (n, H_parent), of nodes without children and with fewer cells than rows.
+
+    A table over the cells is a smaller product than that of the rows, and many rows have the same cell.
+    """
+    ends = [k for k, own in enumerate(tree.by_cell) if k and not tree.children[k] and len(own) <= len(codes)]
+    return {k: tree.sent_by_cell(k)[codes[:, tree.column[k]]] for k in ends}
+
+
+@of_finite
 def expected_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None) -> tuple[Counts, float]:
     """Expected counts of states and codes over rows of codes (n, d), and the sum of their log-probabilities."""
     n = len(codes)
-    upward = up(tree, own_messages(tree, codes), n)
-    downward = down(tree, upward)
+    sent = sent_messages(tree, codes)
+    upward = up(tree, own_messages(tree, codes), n, sent)
+    downward = down(tree, upward, None, sent)
     ones = np.ones(n, tree.dtype) if weight is None else weight.astype(tree.dtype)
     transition, emission, blank = [], [], []
     for k, j in enumerate(tree.column.tolist()):
-        inside, outside = upward.inside[k], downward.outside[k]
-        H, K = tree.emission[k].shape
-        total = (outside * inside) @ np.ones(H, tree.dtype)  # a sum over rows of a matrix takes four times as long
-        inside = inside * (ones / total)[:, None]
+        K = tree.emission[k].shape[1]
         above = downward.above[k] if k else np.ones((n, 1), tree.dtype)
-        transition.append(tree.transition[k] * (above.T @ inside))
-        cells = _sums(codes[:, j], K + 1, outside * inside)
+        if k in sent:  # sums over rows of what depends on their cells are sums over cells
+            of_cell = _sums(codes[:, j], K + 1, ones / _row_sums(above * sent[k]), above)
+            transition.append(tree.transition[k] * (of_cell.T @ tree.by_cell[k]))
+            cells = tree.by_cell[k] * (of_cell @ tree.transition[k])
+        else:
+            both = downward.outside[k] * upward.inside[k]
+            share = ones / _row_sums(both)
+            transition.append(tree.transition[k] * ((above * share[:, None]).T @ upward.inside[k]))
+            cells = _sums(codes[:, j], K + 1, share, both)
         emission.append(np.ascontiguousarray(cells[:K].T))
         blank.append(cells[K])
     found = upward.log_probability if weight is None else weight * upward.log_probability
     return Counts(transition, emission, blank), float(found.sum())
 
 
-def _sums(code: np.ndarray, K: int, x: np.ndarray) -> np.ndarray:
-    """Sums of the rows of x (n, H) with each code, (K, H)."""
+def _row_sums(x: np.ndarray) -> np.ndarray:
+    """Sums of the rows of x (n, H), (n,): NumPy's own take four times as long."""
+    return x @ np.ones(x.shape[1], x.dtype)
+
+
+def _sums(code: np.ndarray, K: int, weight: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Sums of the rows of x (n, H) with each code, by their weights (n,): (K, H)."""
     n = len(code)
     if n * K <= _FEW:
-        return (np.arange(K)[:, None] == code).astype(x.dtype) @ x
+        return np.where(np.arange(K)[:, None] == code, weight, np.zeros((), x.dtype)) @ x
     from scipy.sparse import csc_array
 
-    return csc_array((np.ones(n, x.dtype), code, np.arange(n + 1)), shape=(K, n)) @ x
+    return csc_array((weight, code, np.arange(n + 1)), shape=(K, n)) @ x
 
 
 def improve(
@@ -99,7 +119,7 @@ def mean_log_probability(
     """Mean log-probability of rows of codes."""
 
     def one(a: int, b: int) -> np.ndarray:
-        return log_probability(tree, own_messages(tree, codes[a:b]), b - a)
+        return log_probability(tree, own_messages(tree, codes[a:b]), b - a, sent_messages(tree, codes[a:b]))
 
     return float(np.average(np.concatenate(run(one, chunks(len(codes), _rows_at_once(tree)))), weights=weight))
 

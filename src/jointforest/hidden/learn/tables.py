@@ -151,13 +151,20 @@ def _blank(lost: np.ndarray, known: np.ndarray, smoothing: Smoothing) -> np.ndar
 
 
 def _transition(count: np.ndarray, smoothing: Smoothing, near: np.ndarray | None = None) -> np.ndarray:
-    share = count.sum(axis=0, dtype=np.float64) + 1e-3
+    share = np.einsum("ij->j", count) + np.float32(1e-3)
     least = _LEAST if smoothing.transition > 0.0 else 0.0
     rows = smoothing.transition * _other_ways(count) + np.float32(smoothing.extra + least)
-    table = count + rows * (share / share.sum()).astype(count.dtype)
+    table = rows * (share / share.sum(dtype=np.float64)).astype(count.dtype)
+    table += count
     if near is not None:
         table += np.float32(smoothing.near) * near
-    return table / table.sum(axis=1, keepdims=True)
+    return _to_one(table)
+
+
+def _to_one(table: np.ndarray) -> np.ndarray:
+    """The table, changed in place so that its rows sum to 1."""
+    table *= 1.0 / table.sum(axis=1, keepdims=True)
+    return table
 
 
 def _other_ways(count: np.ndarray) -> np.ndarray:
@@ -173,10 +180,11 @@ def _emission(
     rows = smoothing.marginal * _other_ways(count) + np.float32(_LEAST if smoothing.marginal > 0.0 else 0.0)
     if smoothing.marginal > 0.0:
         rows = rows + _unlike_the_known(count.sum(axis=1), lost)[:, None]
-    table = count + rows * column.marginal.astype(count.dtype)
+    table = rows * column.marginal.astype(count.dtype)
+    table += count
     if normals is not None:
         table += np.float32(smoothing.normal) * normals
-    return table / table.sum(axis=1, keepdims=True)
+    return _to_one(table)
 
 
 def _unlike_the_known(known: np.ndarray, lost: np.ndarray) -> np.ndarray:
