@@ -45,6 +45,25 @@ def test_independent_blocks_want_a_hidden_tree() -> None:
     assert joint.log_density(test).mean() > alone.log_density(test).mean() + 1.0
 
 
+def test_draws_are_told_from_the_rows_of_middling_tables() -> None:
+    joint = jf.fit(blocks(3_000, 0), budget="fast", random_state=0)
+    forest, hidden = joint.fitted_by.candidates[:2]
+    assert forest.told_apart < 0.6 < 0.8 < hidden.told_apart
+    assert hidden_share(joint) == 1.0
+    assert "told apart" in str(joint.fitted_by)
+    assert f"{hidden.told_apart:.2f}" in str(joint.fitted_by)
+
+
+def test_many_rows_in_a_hurry_learn_what_hidden_trees_learn_by_hand() -> None:
+    frame = blocks(5_000, 0)[["a0", "b0", "a1"]]
+    joint = jf.fit(frame, budget="fast", random_state=3)
+    by_hand = jf.HiddenTreeForest(n_states=128, max_iter=3, random_state=3).fit(frame).joint_
+    np.testing.assert_array_equal(joint.log_density(frame), by_hand.log_density(frame))
+    assert joint.fitted_by.chosen == {"1 hidden tree of 128 states": 1.0}
+    assert joint.fitted_by.candidates == ()
+    assert "this candidate alone" in str(joint.fitted_by)
+
+
 def test_few_smooth_rows_want_a_forest_or_a_mixture(penguins: pd.DataFrame, joint: jf.Joint) -> None:
     assert hidden_share(joint) < 1.0
     rng = np.random.default_rng(0)

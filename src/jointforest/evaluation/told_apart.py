@@ -44,7 +44,7 @@ class ToldApart:
     n_rows: int
 
 
-def told_apart(real: Cells, rows: Cells, seed: int, n_jobs: int | None = -1) -> ToldApart:
+def told_apart(real: Cells, rows: Cells, seed: int, n_jobs: int | None = -1, may_xgboost: bool = True) -> ToldApart:
     """Score of two tables: as many rows of each, three stratified shuffled folds, default gradient boosting.
 
     Parameters
@@ -54,6 +54,8 @@ def told_apart(real: Cells, rows: Cells, seed: int, n_jobs: int | None = -1) -> 
     seed : int
     n_jobs : int or None
         Threads, over folds; the answer does not depend on it.
+    may_xgboost : bool
+        Whether XGBoost is asked where it is installed; else scikit-learn on every machine.
 
     Raises
     ------
@@ -69,7 +71,7 @@ def told_apart(real: Cells, rows: Cells, seed: int, n_jobs: int | None = -1) -> 
     tables = [table.take(some(len(table.X), n, random)).X for table in (real, rows)]
     X, y = _in_float32(np.concatenate(tables)), np.repeat([0, 1], n)
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=int(random.integers(2**31))).split(X, y)
-    is_xgboost = find_spec("xgboost") is not None
+    is_xgboost = may_xgboost and find_spec("xgboost") is not None
     work = _xgboost if is_xgboost else _hist_boosting
     found = list(map_ordered(work, [(X, y, real.n_levels, learn, test) for learn, test in folds], n_jobs))
     auc = tuple(one[0] for one in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -16,11 +17,15 @@ class Judged:
         Mean over the held-out rows, in nats: of numbers on a grid, levels and atoms their mass.
     seconds : float
         To learn it from the rows compared on.
+    told_apart : float
+        Score of its draws beside the rows that it learned from, by scikit-learn's boosting: 1 if they cannot be told.
+        NaN where few rows are compared on, and of a mixture.
     """
 
     name: str
     log_density: float
     seconds: float
+    told_apart: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,10 @@ class FitReport:
         width = max((len(one.name) for one in self.candidates), default=0)
         lines = [f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; judged by {self.held_out}"]
         if self.candidates:
-            lines.append(f"  {'candidate':<{width}}  {'log-density':>12}  {'seconds':>8}")
-        lines += [f"  {one.name:<{width}}  {one.log_density:>12.4f}  {one.seconds:>8.2f}" for one in self.candidates]
+            lines.append(f"  {'candidate':<{width}}  {'log-density':>12}  {'seconds':>8}  {'told apart':>10}")
+        for one in self.candidates:
+            score = "" if math.isnan(one.told_apart) else f"{one.told_apart:.2f}"
+            lines.append(f"  {one.name:<{width}}  {one.log_density:>12.4f}  {one.seconds:>8.2f}  {score:>10}".rstrip())
         lines.append(f"chosen: {self.in_words}")
         lines += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
         return "\n".join(lines)

@@ -30,7 +30,7 @@ _N_TRIALS = 8
 _PASSES, _BATCHES = 3, 4  # of trials, at most and at least
 _STATES_OF_STARTS = 16
 _LEAVES = 8
-_LEAVES_PASSES = 2
+_LEAVES_PASSES = 2  # at most; half of those to come
 
 
 def choose_settings(
@@ -116,7 +116,7 @@ def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int 
     """
     if len(table.codes) < _LEAVES * settings.n_states * ROWS_A_STATE:
         return 1
-    quick = settings._replace(passes=min(settings.passes, _LEAVES_PASSES), full=0)
+    quick = settings._replace(passes=min(max(settings.passes // 2, 1), _LEAVES_PASSES), full=0)
     one, more = (
         quick._replace(n_leaves=leaves, n_states=max(settings.n_states // less, 1))
         for leaves, less in ((1, 2), (_LEAVES, 4))

@@ -13,9 +13,10 @@ class Budget(NamedTuple):
     Attributes
     ----------
     seconds : float
-        On two cores: what the number of states is chosen by; with ``is_clock`` what the clock is held against.
+        On two cores, of a table as large as Adult; with ``is_clock`` what the clock is held against.
     is_clock : bool
-        Whether the clock decides what is left out. Named budgets decide by estimates alone: the same on any machine.
+        Whether the clock decides what is left out. Named budgets decide by the size of the table alone: the same on any
+        machine.
     n_states, n_members, n_passes : int
         Most states of hidden trees; how many trees; most passes over the rows.
     n_trees, n_chow_liu : int
@@ -23,7 +24,7 @@ class Budget(NamedTuple):
     rows : int
         Most rows on which candidates are compared.
     chooses_settings : bool
-        Whether settings of hidden trees are chosen by held-out rows, too.
+        Whether hidden trees of small tables may start in two ways, and those of large tables are compared at all.
     """
 
     seconds: float
@@ -62,12 +63,12 @@ _DEFAULT = Budget(
 _BEST = Budget(
     seconds=400.0,
     is_clock=False,
-    n_states=512,
+    n_states=256,
     n_members=4,
     n_passes=8,
     n_trees=100,
     n_chow_liu=30,
-    rows=40_000,
+    rows=12_000,
     chooses_settings=True,
 )
 _NAMED = {"fast": _FAST, "default": _DEFAULT, "best": _BEST}

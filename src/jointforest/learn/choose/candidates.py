@@ -18,7 +18,7 @@ FEW_ROWS = 3_000
 """Rows of a small table: candidates are judged by all of its rows, each held out once."""
 _FEWEST_STATES, _ROWS_A_STATE = 16, 8
 _FINAL = 0.65  # share of the budget for learning from all rows
-_LITTLE = 0.02  # share of the budget that is next to nothing
+_LITTLE, _SOME = 0.02, 0.2  # shares of the budget that forests, and hidden trees, may always take
 _TREES, _MEMBERS = 100, 4  # trees of forests, and hidden trees, where they cost so little
 
 
@@ -39,26 +39,31 @@ class Candidate(NamedTuple):
 
 
 def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidate]:
-    """Learners for a table of n rows and d columns, the cheapest first."""
+    """Learners for a table of n rows and d columns, the cheapest first.
+
+    A named budget that chooses little has one for many rows: comparing would take as long as learning.
+    """
+    hidden = _hidden(budget, n, d, n_jobs)
+    if n >= MANY_ROWS and not budget.chooses_settings and not budget.is_clock:
+        return hidden
     row = 2.5e-7 * d  # of one tree
     trees = _TREES if _TREES * n * row <= _LITTLE * budget.seconds else budget.n_trees
     found = [Candidate("adversarial forest", AdversarialForest(trees, n_jobs=n_jobs), row * trees)]
     if budget.n_chow_liu:
         learner = AdversarialForest(budget.n_chow_liu, leaf="chow_liu", n_jobs=n_jobs)
         found.append(Candidate("forest with Chow-Liu leaves", learner, 2 * row * budget.n_chow_liu))
-    return [*found, *_hidden(budget, n, d, n_jobs)]
+    return [*found, *hidden]
 
 
 def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidate]:
-    """Hidden trees: in a small table, or for little work, with settings that are given; else they choose their own."""
-    states = _states(budget, n, d)
-    seconds = _hidden_seconds(d, states, budget.n_passes)
-    is_little = budget.chooses_settings and _MEMBERS * n * seconds <= 4 * _LITTLE * budget.seconds
-    members = _MEMBERS if is_little else budget.n_members
+    """Hidden trees: of many rows as they are by default but for size, of few with settings that are given."""
+    passes = min(budget.n_passes, HiddenTreeForest()._passes(n))
+    members, states = _members_and_states(budget, n, d, passes)
+    seconds = members * _hidden_seconds(d, states, passes)
     name = f"{members} hidden tree{'s' * (members > 1)} of {states} states"
-    if n >= FEW_ROWS and budget.chooses_settings:
-        learner = HiddenTreeForest(members, n_states=states, n_jobs=n_jobs)
-        return [Candidate(name, learner, members * seconds)]
+    if n >= MANY_ROWS or (n >= FEW_ROWS and budget.chooses_settings):
+        most = "auto" if budget.chooses_settings else passes
+        return [Candidate(name, HiddenTreeForest(members, n_states=states, max_iter=most, n_jobs=n_jobs), seconds)]
     given: dict[str, Any] = {
         "n_states": states,
         "max_leaf_nodes": 1,
@@ -67,30 +72,35 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidat
     }
     starts = {"shared": "", "local": ", local start"} if budget.chooses_settings else {"shared": ""}
     return [
-        Candidate(name + more, HiddenTreeForest(members, start=start, n_jobs=n_jobs, **given), members * seconds)
+        Candidate(name + more, HiddenTreeForest(members, start=start, n_jobs=n_jobs, **given), seconds)
         for start, more in starts.items()
     ]
 
 
-def _states(budget: Budget, n: int, d: int) -> int:
-    """Most states with which learning from all rows takes no more than its share of the budget; fewer for few rows.
+def _members_and_states(budget: Budget, n: int, d: int, passes: int) -> tuple[int, int]:
+    """Hidden trees and their states: more trees than the budget says where they cost little, fewer states for few rows.
 
-    A named budget takes no less than half of its states, and as long as that needs.
+    What there is no time for by the clock are first the further trees, then states.
     """
-    states = budget.n_states
-    fewest = _FEWEST_STATES if budget.is_clock else states // 2
-    while (
-        states > fewest and budget.n_members * n * _hidden_seconds(d, states, budget.n_passes) > _FINAL * budget.seconds
-    ):
-        states //= 2
+    members, states = budget.n_members, budget.n_states
     while states > _FEWEST_STATES and states * _ROWS_A_STATE > n:
         states //= 2
-    return states
+    row = _hidden_seconds(d, states, passes)
+    if budget.chooses_settings and _MEMBERS * n * row <= _SOME * budget.seconds:
+        return _MEMBERS, states
+    if budget.is_clock and members * n * row > _FINAL * budget.seconds:
+        members = 1
+        while states > _FEWEST_STATES and n * _hidden_seconds(d, states, passes) > _FINAL * budget.seconds:
+            states //= 2
+    return members, states
 
 
 def _hidden_seconds(d: int, states: int, passes: int) -> float:
-    """What a row takes of one hidden tree: passes of matrix products, and what does not depend on states."""
-    return d * passes * (1.2e-6 + 4.5e-11 * states**2)
+    """What a row takes of one hidden tree: matrix products, and what does not depend on states.
+
+    Half as many passes over all rows follow, about.
+    """
+    return 1.5 * d * passes * (1.7e-6 + 9e-11 * states**2)
 
 
 def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: np.ndarray, seed: int) -> Model:

@@ -8,15 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from ...face.fit_report import Judged
 from ...model.model import Model
 from ...queries.reshape.mix import mix
 from ...table.schema import Schema
+from ..hidden_tree_forest import MANY_ROWS
 from .budget import Budget
 from .candidates import FEW_ROWS, Candidate, candidates, learn
 from .compare import Compared, Split, compare
-from .decide import decide
+from .decide import Decision, decide
 from .folds import cut, some_rows
 
 _HELD_SHARE = 0.2
@@ -64,8 +66,9 @@ class Task(NamedTuple):
         """Whether the clock leaves so much time; a named budget does not look at it."""
         return not self.budget.is_clock or seconds <= self.left()
 
-    def seed_of(self, candidate: int) -> int:
-        return int(np.random.SeedSequence([self.seed, candidate]).generate_state(1)[0]) >> 1
+    def seed_of_learners(self) -> int:
+        """The seed that a learner draws for itself, given this one: so each learns what it learns by hand."""
+        return int(check_random_state(self.seed % 2**32).randint(2**31 - 1))
 
 
 class Chosen(NamedTuple):
@@ -81,31 +84,38 @@ class Chosen(NamedTuple):
 
 def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
+    known = candidates(task.budget, len(task.cells), len(task.schema.columns), task.n_jobs)
+    if len(known) == 1:
+        why = f"for {task.budget.seconds:.0f} seconds tables of {MANY_ROWS:,} rows or more have this candidate alone"
+        return _without_choice(task, known[0], "no rows", why)
     splits, held_out = _splits(task)
     if not splits:
-        first = candidates(task.budget, len(task.cells), len(task.schema.columns), task.n_jobs)[0]
-        model = learn(first.learner, task.schema, task.cells, task.seed_of(0))
-        return Chosen(model, (), {first.name: 1.0}, held_out, "no row can be held out", ())
+        return _without_choice(task, known[0], held_out, "no row can be held out")
     compared, left_out = _compare_all(task, splits)
     may_mix = len(splits[0].learn) >= _SHARE_TO_MIX * len(task.cells)
-    decision = decide([one for _, one in compared], len(task.schema.columns), task.seed, may_mix)
-    judged = [Judged(one.candidate.name, one.mean, one.seconds) for _, one in compared]
+    decision = decide(compared, len(task.schema.columns), task.seed, may_mix)
+    judged = [Judged(one.candidate.name, one.mean, one.seconds, one.told_apart) for one in compared]
     if not np.isnan(decision.mixture):
         judged.append(Judged("mixture", decision.mixture, 0.0))
-    ending = _in_time(task, [one for _, one in compared], decision.weight, splits)
+    ending = _in_time(task, compared, decision, splits)
     why = decision.why if not ending.left_out else "the best for which there is time"
     used = np.flatnonzero(ending.weight)
-    models = []
-    for i in used.tolist():
-        k, one = compared[i]
+    models, seed = [], task.seed_of_learners()
+    for one in (compared[k] for k in used.tolist()):
         if len(ending.rows):
             task.tell(f"{one.candidate.name}: learning from {len(ending.rows):,} rows")
-            models.append(learn(one.candidate.learner, task.schema, task.cells[ending.rows], task.seed_of(k)))
+            models.append(learn(one.candidate.learner, task.schema, task.cells[ending.rows], seed))
         else:
             models.append(one.model)
     model = models[0] if len(models) == 1 else mix(models, ending.weight[used])
-    named = {compared[i][1].candidate.name: float(ending.weight[i]) for i in used.tolist()}
+    named = {compared[k].candidate.name: float(ending.weight[k]) for k in used.tolist()}
     return Chosen(model, tuple(judged), named, held_out, why, (*left_out, *ending.left_out))
+
+
+def _without_choice(task: Task, first: Candidate, held_out: str, why: str) -> Chosen:
+    """The first candidate, learned from all rows."""
+    model = learn(first.learner, task.schema, task.cells, task.seed_of_learners())
+    return Chosen(model, (), {first.name: 1.0}, held_out, why, ())
 
 
 def _splits(task: Task) -> tuple[list[Split], str]:
@@ -129,12 +139,12 @@ def _splits(task: Task) -> tuple[list[Split], str]:
     return found, f"{len(found[0].held):,} held-out rows, learned from {len(found[0].learn):,}"
 
 
-def _compare_all(task: Task, splits: list[Split]) -> tuple[list[tuple[int, Compared]], list[str]]:
-    """Candidates compared, each with its number, and the names of those for which the clock leaves no time."""
+def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[str]]:
+    """Candidates compared, and the names of those for which the clock leaves no time."""
     n, d = task.cells.shape
     rows = sum(len(split.learn) for split in splits)
     budget, speed = task.budget, 1.0
-    compared: list[tuple[int, Compared]] = []
+    compared: list[Compared] = []
     left_out: list[str] = []
     for k in range(len(candidates(budget, n, d, task.n_jobs))):
         candidate = candidates(budget._replace(seconds=budget.seconds / speed), n, d, task.n_jobs)[k]
@@ -143,10 +153,10 @@ def _compare_all(task: Task, splits: list[Split]) -> tuple[list[tuple[int, Compa
             continue
         if budget.is_clock:
             _compile(candidate)
-        one = compare(candidate, task.schema, splits, task.seed_of(k), task.n_jobs)
+        one = compare(candidate, task.schema, splits, task.seed_of_learners(), task.n_jobs)
         if budget.is_clock:
             speed = one.seconds / (rows * candidate.seconds)
-        compared.append((k, one))
+        compared.append(one)
         task.tell(f"{candidate.name}: held-out log-density {one.mean:.4f}, {one.seconds:.1f} s")
     return compared, left_out
 
@@ -164,19 +174,18 @@ class _Ending(NamedTuple):
     left_out: list[str]
 
 
-def _in_time(task: Task, compared: list[Compared], weight: np.ndarray, splits: list[Split]) -> _Ending:
+def _in_time(task: Task, compared: list[Compared], decision: Decision, splits: list[Split]) -> _Ending:
     """What the clock leaves time for: the decision, else the best candidate, else that from a share of the rows.
 
     Where there is time for no more rows than it has seen, it is as it was learned from those.
     """
-    n, seen = len(task.cells), len(splits[0].learn)
+    n, seen, weight, best = len(task.cells), len(splits[0].learn), decision.weight, decision.best
     everything = np.arange(n)
     if len(splits) == 1 and seen == n:
         return _Ending(weight, everything[:0], [])
     seconds = np.array([one.seconds for one in compared]) * n / sum(len(split.learn) for split in splits)
     if task.fits(float(seconds[weight > 0].sum())):
         return _Ending(weight, everything, [])
-    best = int(np.argmax([one.mean for one in compared]))
     alone = np.eye(len(compared))[best]
     if task.fits(float(seconds[best])):
         wanted = " + ".join(one.candidate.name for one, w in zip(compared, weight, strict=True) if w > 0)
