@@ -9,6 +9,7 @@ the synthetic rows and tested on held-out real ones. Runs of other learners, tab
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -154,9 +155,13 @@ def run(data: Path, table: str, name: str, seed: int, most: int | None) -> dict[
     row: dict[str, Any] = {"table": table, "learner": name, "seed": seed}
     if name == REAL:
         return row | {"predicts": predicts(learn, test, table, seed)}
+    busy = time.process_time()
     seconds, joint = timed(lambda: LEARNERS[name](learn, seed))
+    row |= {"seconds": seconds, "processor seconds": time.process_time() - busy}
+    if joint.fitted_by is not None:
+        row["chosen"] = joint.fitted_by.in_words
     rows = joint.sample(len(learn), random_state=seed, missing=True)
-    return row | {"seconds": seconds} | measure(rows, learn, test, table, seed)
+    return row | measure(rows, learn, test, table, seed)
 
 
 def warm(data: Path, names: Sequence[str]) -> None:
@@ -241,7 +246,7 @@ def main() -> None:
             for seed in seeds:
                 runs.append(run(options.data, table, name, seed, 1_500 if options.quick else None))
                 said = ", ".join(f"{key} {runs[-1][key]:.3f}" for key in MEASURED if key in runs[-1])
-                progress(f"{table}, {name}, seed {seed}: {said}")
+                progress(f"{table}, {name}, seed {seed}: {said} {runs[-1].get('chosen', '')}")
     new = {(one["table"], one["learner"], one["seed"]) for one in runs}
     kept = [one for one in before if one["learner"] in known]
     runs = [one for one in kept if (one["table"], one["learner"], one["seed"]) not in new] + runs

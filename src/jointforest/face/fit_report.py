@@ -66,11 +66,13 @@ class FitReport:
     def __str__(self) -> str:
         width = max((len(one.name) for one in self.candidates), default=0)
         lines = [f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; judged by {self.held_out}"]
+        is_told = any(not math.isnan(one.told_apart) for one in self.candidates)
         if self.candidates:
-            lines.append(f"  {'candidate':<{width}}  {'log-density':>12}  {'seconds':>8}  {'told apart':>10}")
+            told = f"  {'told apart':>10}" if is_told else ""
+            lines.append(f"  {'candidate':<{width}}  {'log-density':>12}  {'seconds':>8}{told}")
         for one in self.candidates:
-            score = "" if math.isnan(one.told_apart) else f"{one.told_apart:.2f}"
-            lines.append(f"  {one.name:<{width}}  {one.log_density:>12.4f}  {one.seconds:>8.2f}  {score:>10}".rstrip())
+            told = "" if math.isnan(one.told_apart) else f"  {one.told_apart:>10.2f}"
+            lines.append(f"  {one.name:<{width}}  {one.log_density:>12.4f}  {one.seconds:>8.2f}{told}")
         lines.append(f"chosen: {self.in_words}")
         lines += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
         return "\n".join(lines)

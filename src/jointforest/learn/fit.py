@@ -35,16 +35,19 @@ def fit(
 
     Compared are an adversarial forest, one with Chow-Liu leaves, hidden trees, and mixtures, by the mean log-density of
     rows that they have not seen: a fifth of the rows, in tables of fewer than 3,000 each row once. Equal rows are held
-    out together, and of large tables a part is compared on. Mixtures must be better by 0.01 nats a column.
+    out together, and of large tables a part is compared on. In tables of 3,000 rows or more those are out whose draws
+    are told from the rows more easily than the best one's. Mixtures must be better by 0.01 nats a column. By the fast
+    budget tables of 5,000 rows or more are not compared on: they get a hidden tree.
 
     Parameters
     ----------
     frame : frame of n rows
         pandas, polars, pyarrow, or a 2-D numpy array; cells may be missing.
     budget : "fast", "default", "best" or float
-        How much work: with 32,561 rows of 15 columns and two cores ten seconds, a minute, or more; larger tables take
-        longer. It sets the number of hidden states. A number is of seconds, held against the clock: what there is no
-        time for is left out with a warning, and the answer then depends on the machine.
+        How much work: with 32,561 rows of 15 columns and two cores five to six seconds, about one minute, or about
+        five; larger tables take longer. It sets the number of hidden trees and states. A number is of seconds, held
+        against the clock: what there is no time for is left out with a warning, and the answer then depends on the
+        machine.
     holdout : frame of m rows, optional
         Rows of the same source to judge by, instead of a share of ``frame``.
     kinds : dict or None

@@ -54,7 +54,9 @@ def test_leaves_are_chosen_where_each_has_dependence_of_its_own():
     case = rng.integers(64, size=(8, 8))
     codes = np.column_stack([week, day, case[week, day] // 8, case[week, day] % 8])
     table = CodeTable(codes, np.full(4, 8), np.zeros(4, bool))
-    settings = LearnSettings(n_states=16, passes=2)
-    assert choose_settings(table, settings, ("n_leaves",), n_jobs=1).n_leaves == 8
     independent = table._replace(codes=rng.integers(8, size=(4_000, 4)))
-    assert choose_settings(independent, settings, ("n_leaves",), n_jobs=1).n_leaves == 1
+    for settings in (LearnSettings(n_states=16, passes=4), LearnSettings(n_states=16, passes=3, start="local")):
+        assert choose_settings(table, settings, ("n_leaves",), n_jobs=1).n_leaves == 8
+        assert choose_settings(independent, settings, ("n_leaves",), n_jobs=1).n_leaves == 1
+    quick = LearnSettings(n_states=16, passes=3, start="shared")
+    assert choose_settings(table, quick, ("n_leaves",), n_jobs=1).n_leaves == 1

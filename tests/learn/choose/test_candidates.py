@@ -20,7 +20,7 @@ def test_a_forest_takes_as_long_as_its_trees_and_columns(budget: str | float) ->
 
 
 @pytest.mark.parametrize(("budget", "members"), [("default", 1), ("best", 4)])
-@pytest.mark.parametrize("n", [5_000, 32_561, 10**6])
+@pytest.mark.parametrize("n", [12_000, 32_561, 10**6])
 def test_hidden_trees_of_many_rows_are_what_the_learner_is_by_default(budget: str, members: int, n: int) -> None:
     learner = candidates(budget_of(budget), n, 15, -1)[-1].learner
     assert learner.get_params() == HiddenTreeForest(members, n_states=256).get_params()
@@ -32,6 +32,11 @@ def test_many_rows_have_one_candidate_by_the_fast_budget() -> None:
     assert candidates(budget_of("fast"), 10**6, 15, -1)[0].learner.max_iter == 2
     assert len(candidates(budget_of("fast"), 4_999, 15, -1)) == 2
     assert len(candidates(budget_of(5.0), 5_000, 15, -1)) == 2
+
+
+def test_more_trees_where_there_is_time() -> None:
+    learners = [candidates(budget_of("default"), n, 12, -1)[-1].learner for n in (2_000, 5_000, 9_000, 20_000)]
+    assert [one.n_estimators for one in learners] == [4, 4, 2, 1]
 
 
 def test_the_clock_takes_trees_away_before_states() -> None:

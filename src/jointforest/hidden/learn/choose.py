@@ -30,7 +30,8 @@ _N_TRIALS = 8
 _PASSES, _BATCHES = 3, 4  # of trials, at most and at least
 _STATES_OF_STARTS = 16
 _LEAVES = 8
-_LEAVES_PASSES = 2  # at most; half of those to come
+_LEAVES_PASSES = 2
+_QUICK_PASSES, _QUICK_STATES = 3, 128  # up to which learning is over so soon that trials must be, too
 
 
 def choose_settings(
@@ -112,14 +113,20 @@ def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int 
     """One leaf, or eight: what held-out rows like better after few passes with few states, eight with half as many.
 
     All rows learn: some of them would not show what only a leaf's own states can hold, such as the weather of a day.
-    One where eight would have fewer states, for want of rows.
+    One where eight would have fewer states, for want of rows. Where learning is soon over, trials are of one pass with
+    half as many states again, in which one tree makes as many steps as each of the eight, and only tables of numbers,
+    which start locally, are tried.
     """
     if len(table.codes) < _LEAVES * settings.n_states * ROWS_A_STATE:
         return 1
-    quick = settings._replace(passes=min(max(settings.passes // 2, 1), _LEAVES_PASSES), full=0)
+    quick = settings._replace(passes=_LEAVES_PASSES, n_states=max(settings.n_states // 2, 1), full=0)
+    if settings.passes <= _QUICK_PASSES and settings.n_states <= _QUICK_STATES:
+        if settings.start == "shared":
+            return 1
+        quick = quick._replace(passes=1, n_states=max(settings.n_states // 4, 1), batch=len(table.codes))
     one, more = (
-        quick._replace(n_leaves=leaves, n_states=max(settings.n_states // less, 1))
-        for leaves, less in ((1, 2), (_LEAVES, 4))
+        quick._replace(n_leaves=leaves, n_states=max(quick.n_states // less, 1))
+        for leaves, less in ((1, 1), (_LEAVES, 2))
     )
     liked = [learn_trees(table, trial, seed, n_jobs).held_out for trial in (one, more)]
     return _LEAVES if liked[1] > liked[0] else 1

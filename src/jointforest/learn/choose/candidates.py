@@ -18,8 +18,9 @@ FEW_ROWS = 3_000
 """Rows of a small table: candidates are judged by all of its rows, each held out once."""
 _FEWEST_STATES, _ROWS_A_STATE = 16, 8
 _FINAL = 0.65  # share of the budget for learning from all rows
-_LITTLE, _SOME = 0.02, 0.2  # shares of the budget that forests, and hidden trees, may always take
-_TREES, _MEMBERS = 100, 4  # trees of forests, and hidden trees, where they cost so little
+_LITTLE = 0.02  # share of the budget that is next to nothing
+_SOME = 0.2  # that for learning from all rows where folds learn, too
+_TREES, _MEMBERS = 100, 4  # trees of forests, and hidden trees, where there is time
 
 
 class Candidate(NamedTuple):
@@ -78,7 +79,7 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidat
 
 
 def _members_and_states(budget: Budget, n: int, d: int, passes: int) -> tuple[int, int]:
-    """Hidden trees and their states: more trees than the budget says where they cost little, fewer states for few rows.
+    """Hidden trees and their states: more trees than the budget says where there is time, fewer states for few rows.
 
     What there is no time for by the clock are first the further trees, then states.
     """
@@ -86,8 +87,9 @@ def _members_and_states(budget: Budget, n: int, d: int, passes: int) -> tuple[in
     while states > _FEWEST_STATES and states * _ROWS_A_STATE > n:
         states //= 2
     row = _hidden_seconds(d, states, passes)
-    if budget.chooses_settings and _MEMBERS * n * row <= _SOME * budget.seconds:
-        return _MEMBERS, states
+    if budget.chooses_settings:
+        fit = (_SOME if n < FEW_ROWS else _FINAL) * budget.seconds / (n * row)
+        members = int(np.clip(fit, members, _MEMBERS))
     if budget.is_clock and members * n * row > _FINAL * budget.seconds:
         members = 1
         while states > _FEWEST_STATES and n * _hidden_seconds(d, states, passes) > _FINAL * budget.seconds:
