@@ -417,6 +417,8 @@ def test_it_is_served_to_this_machine_alone() -> None:
         port = int(page.url.split(":")[2].split("/")[0])
         with pytest.raises(OSError, match=f"port {port} of 127.0.0.1 cannot be used"):
             forest().explore(port=port, browser=False)
+        with pytest.raises(ValueError, match="port must be a whole number from 0 to 65535, got -1"):
+            forest().explore(port=-1, browser=False)
         mine = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
         for address in mine - {"127.0.0.1"}:
             with pytest.raises(OSError):

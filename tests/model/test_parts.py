@@ -235,5 +235,7 @@ def test_mix_refuses_what_is_not_of_one_schema() -> None:
         jf.mix([one, one], [1.0, 0.0])
     with pytest.raises(ValueError, match="at least one joint"):
         jf.mix([])
+    with pytest.raises(TypeError, match="mix: expected a list of joints, got one Joint"):
+        jf.mix(one)
     with pytest.raises(TypeError, match="AdversarialForest at place 1; give its joint_"):
         jf.mix([one, learner])

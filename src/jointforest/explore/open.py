@@ -43,8 +43,10 @@ class Explorer:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._socket.bind((HOST, port))
             self._socket.listen(128)  # so that who comes before the server runs waits for it
-        except OSError as error:
+        except (OSError, OverflowError, TypeError) as error:
             self._socket.close()
+            if not isinstance(error, OSError):
+                raise ValueError(f"port must be a whole number from 0 to 65535, got {port!r}") from None
             raise OSError(f"port {port} of {HOST} cannot be used: {error.strerror}; give another one") from None
         number, token = self._socket.getsockname()[1], secrets.token_urlsafe(24)
         self.url = f"http://{HOST}:{number}/{token}/"

@@ -495,6 +495,8 @@ class Joint:
         -----
         UnseenLevelWarning
             Of levels that learning did not see: their cells count as missing.
+        UserWarning
+            Of columns whose marginal stays more than 0.1 off, as the joint has no rows that have them all.
 
         Notes
         -----

@@ -45,6 +45,8 @@ def mix(joints: Sequence[Any], weights: Any = None) -> Joint:
     >>> bool(abs(both.probability("species = Gentoo") - 0.75 * alone[0] - 0.25 * alone[1]) < 1e-12)
     True
     """
+    if isinstance(joints, Joint):
+        raise TypeError("mix: expected a list of joints, got one Joint; write mix([a, b])")
     joints = list(joints)
     if not joints:
         raise ValueError("mix: expected at least one joint, got none")

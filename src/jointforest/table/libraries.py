@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import narwhals as nw
@@ -66,7 +67,11 @@ def _through_narwhals(frame: Any) -> Any:
     try:
         return nw.from_native(frame, eager_only=True).to_arrow()
     except TypeError:
+        hint = "a dict or list of rows can be wrapped by pandas.DataFrame(...)"
+        if isinstance(frame, str | os.PathLike):
+            hint = "read the file first, such as by pandas.read_csv; fit_batches takes files"
+        elif nw.dependencies.is_into_series(frame):
+            hint = "a series becomes a table of one column by .to_frame(), of one row by .to_frame().T"
         raise TypeError(
-            f"expected a pandas, polars or pyarrow table or a 2-D numpy array, got {what}; "
-            "a dict or list of rows can be wrapped by pandas.DataFrame(...)"
+            f"expected a pandas, polars or pyarrow table or a 2-D numpy array, got {what}; {hint}"
         ) from None

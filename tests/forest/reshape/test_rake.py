@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -111,6 +113,16 @@ def test_levels_that_learning_did_not_see_are_warned_of_and_count_as_missing() -
     known = other["group"][other["group"] != "new"]
     for level, p in raked.marginal("group").proba().items():
         assert abs(p - (known == level).mean()) <= 0.02
+
+
+def test_marginals_that_cannot_be_had_are_warned_of(learned: tuple[pd.DataFrame, jf.Joint, jf.Joint]) -> None:
+    frame, joint, _ = learned
+    with pytest.warns(UserWarning, match=r"rake: .*'price' \(.* off\).*learn one of such a table"):
+        raked = joint.rake(frame.assign(price=frame["price"] + 1e6))
+    assert raked.probability("price > 1e5") < 0.9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        joint.rake(frame.assign(price=0.9 * frame["price"]))
 
 
 def test_a_joint_that_agrees_is_itself() -> None:

@@ -172,6 +172,9 @@ def test_sources_agree(tmp_path):
     joint = jf.JointTree(random_state=0).fit_batches(lazy).joint_
     assert np.allclose(joint.log_density(frame), found[0], atol=1e-9)
     assert isinstance(joint.sample(3, random_state=0), pl.DataFrame)
+    # a frame of polars has a method fold, and is no engine that makes passes
+    eager = jf.JointTree(random_state=0).fit_batches(lazy.collect()).joint_
+    assert np.array_equal(eager.log_density(frame), joint.log_density(frame))
 
 
 def test_a_query_of_duckdb(tmp_path):

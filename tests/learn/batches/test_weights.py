@@ -160,6 +160,12 @@ def test_weights_that_cannot_be_used(change: Callable[[pd.DataFrame], pd.DataFra
     assert not hasattr(learner, "joint_")
 
 
+def test_weights_are_named() -> None:
+    frame = weighed()
+    with pytest.raises(TypeError, match=r"sample_weight: .*expected its name, got ndarray"):
+        jf.JointTree().fit_batches(frame, sample_weight=frame["w"].to_numpy())
+
+
 def test_the_target_is_no_weight() -> None:
     with pytest.raises(ValueError, match="'k' is the target"):
         jf.GenerativeForestRegressor().fit_batches(weighed(), "k", sample_weight="k")

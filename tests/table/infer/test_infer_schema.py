@@ -242,6 +242,8 @@ def test_bad_frames(frame, error, message):
 
 
 def test_unknown_name_in_kinds():
+    with pytest.raises(TypeError, match="kinds: expected a dict"):
+        infer_schema(pd.DataFrame({"age": [1]}), kinds=["age"])
     with pytest.raises(ValueError, match="kinds: there is no column 'agee'; did you mean 'age'"):
         infer_schema(pd.DataFrame({"age": [1]}), {"agee": "integer"})
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ground.warnings import warn
 from ...leaves.levels.masses import levels_of_slot, mixed_over_rows, weighed_sums
 from ...leaves.levels.wide import WideLevels
 from ...leaves.table import Leaves
@@ -18,6 +19,8 @@ from .condition import condition
 
 FAR = 0.015
 """Columns whose marginal is farther than this from the wanted one are raked."""
+LOST = 0.1
+"""Columns whose marginal stays farther than this from the wanted one are warned of."""
 CLOSE = 0.008
 """How close a raked column's CDF is inside of its bins."""
 WITHIN = 0.02
@@ -47,6 +50,8 @@ class Raked(NamedTuple):
         The leaf that each of these belongs to.
     share : float64 array (m,)
         Its share in the leaf: sums to 1 over a leaf.
+    distance : float
+        Of the column's marginal from the wanted one: total variation of levels, Kolmogorov's of numbers.
     """
 
     bins: Bins
@@ -54,6 +59,7 @@ class Raked(NamedTuple):
     mass: np.ndarray | WideLevels
     leaf: np.ndarray
     share: np.ndarray
+    distance: float
 
 
 def rake(forest: Forest, X: np.ndarray) -> Forest:
@@ -80,7 +86,19 @@ def rake(forest: Forest, X: np.ndarray) -> Forest:
         if not found:
             break
         forest = _tilted(forest, found)
+    else:
+        _warn_of_far(forest, _far_columns(forest, X))
     return forest
+
+
+def _warn_of_far(forest: Forest, found: dict[int, Raked]) -> None:
+    """Warn of columns whose marginals could not be had: there is no mass to move, or they contradict each other."""
+    far = [f"{forest.schema.names[j]!r} ({one.distance:.2f} off)" for j, one in found.items() if one.distance > LOST]
+    if far:
+        warn(
+            f"rake: marginals stay apart from the table's: {', '.join(far)}; the joint has no rows that have them all, "
+            "learn one of such a table"
+        )
 
 
 def _far_columns(forest: Forest, X: np.ndarray) -> dict[int, Raked]:
@@ -117,10 +135,11 @@ def _levels(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked
     wanted = np.bincount(x.astype(np.int64), minlength=stop - first) / len(x)
     mass = levels_of_slot(forest.columns, forest.leaves, int(slot), post.leaf.astype(np.int64))
     have = mixed_over_rows(mass, of_entry)
-    if 0.5 * np.abs(have - wanted).sum() <= FAR:
+    distance = 0.5 * float(np.abs(have - wanted).sum())
+    if distance <= FAR:
         return None
     end = np.arange(stop - first) + 0.5
-    return Raked(Bins(end - 1.0, end), wanted, *_in_leaves(forest, post, mass))
+    return Raked(Bins(end - 1.0, end), wanted, *_in_leaves(forest, post, mass), distance)
 
 
 def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked | None:
@@ -130,12 +149,13 @@ def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked
     wanted = np.searchsorted(values, bins.hi, side="right") / len(values)
     mass = _mass(forest, j, post.leaf, bins)
     have = np.cumsum(np.exp(post.log_weight) @ mass)
-    if np.abs(have - wanted).max() <= FAR:
+    distance = float(np.abs(have - wanted).max(initial=0.0))
+    if distance <= FAR:
         return None
     ends = _ends(have / have[-1], wanted)
     mass = np.add.reduceat(mass, np.append(0, ends[:-1] + 1), axis=1)
     bins = Bins(np.append(-np.inf, bins.hi[ends[:-1]]), bins.hi[ends])
-    return Raked(bins, np.diff(wanted[ends], prepend=0.0), *_in_leaves(forest, post, mass))
+    return Raked(bins, np.diff(wanted[ends], prepend=0.0), *_in_leaves(forest, post, mass), distance)
 
 
 def _places(forest: Forest, j: int, values: np.ndarray) -> np.ndarray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import narwhals as nw
+
 from ...ground.progress import bar
 from ...io.batches import batches_of, known_rows
 
@@ -57,7 +59,8 @@ def fold_of(source: Any, n_jobs: int | None) -> Fold:
     n_jobs : int or None
         Threads, where passes are made here.
     """
-    if callable(getattr(type(source), "fold", None)):  # of its class: a frame may have a column of that name
+    # of its class: a frame may have a column of that name; frames of polars have a method that folds columns
+    if callable(getattr(type(source), "fold", None)) and not nw.dependencies.is_into_dataframe(source):
         return source.fold
     batches, total = batches_of(source), known_rows(source)
 

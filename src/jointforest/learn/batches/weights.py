@@ -71,7 +71,7 @@ def take_weighed(
     kinds: Mapping[str, str] | None,
     n_rows: int,
     seed: int,
-    name: str | None,
+    name: Any,
     target: tuple[str, str] | None = None,
 ) -> Sampled:
     """`take_sample` of a table whose column ``name`` holds the weights of its rows; None: they are alike.
@@ -80,9 +80,14 @@ def take_weighed(
     ------
     ValueError
         As `take_sample`; if there is no such column, or it holds what is no weight (the message names it).
+    TypeError
+        If this is no name.
     """
     if name is None:
         return Sampled(fold, take_sample(fold, kinds, n_rows, seed, target), None, None)
+    if not isinstance(name, str):
+        what = type(name).__name__
+        raise TypeError(f"sample_weight: in batches weights stand in a column, expected its name, got {what}")
     if target is not None and target[0] == name:
         raise ValueError(f"sample_weight: {name!r} is the target; name another column")
     fold = _with_weight(fold, name)

@@ -69,6 +69,8 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
 
 def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[str, str]:
     """The kinds that a user gave, by the names of a table's columns."""
+    if kinds is not None and not isinstance(kinds, Mapping):
+        raise TypeError(f"kinds: expected a dict such as {{'age': 'continuous'}}, got {kinds!r}")
     kinds = {str(name) if is_number_name(name) else name: kind for name, kind in (kinds or {}).items()}
     if not names:
         raise ValueError("the table has no columns")
