@@ -12,11 +12,13 @@ from ..ground.threads import map_ordered
 from ..leaves.fit.fit import Settings
 from ..leaves.fit.prepare import prepare
 from ..model.model import Model, of_forest, of_part
+from ..queries.posterior.density import log_density
+from ..table.build_evidence import build
 from ..table.schema import Schema
 from ..trees.grow.criterion_kernels import ENTROPY, GINI
 from ..trees.grow.rank_tree import RankTree
 from ..trees.grow_joint.grow import JointSettings, grow_joint
-from ..trees.grow_joint.joint_rows import joint_rows
+from ..trees.grow_joint.joint_rows import joint_rows, with_targets
 from ..trees.ranks import rank
 from .arrival import Arrival, arrive
 from .base import FOREST, LEAVES, Rows, TableLearner
@@ -27,9 +29,14 @@ from .checks import count_features, count_rows, warn_leaf_size
 from .chow_liu import chow_liu_part, coded
 from .densities import learn_densities
 from .lost_pairs import lost_pairs
-from .rows import draw_rows
+from .rests import Rests, rests
+from .rows import draw_rows, trial_rows
 
 CRITERIA = {"entropy": ENTROPY, "gini": GINI}
+FEWEST = 20
+"""Rows that can judge trees on trial."""
+TRIAL_TREES = 5
+"""Most trees on trial."""
 
 
 class JointTree(TableLearner):
@@ -69,7 +76,8 @@ class JointTree(TableLearner):
     leaf : "quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu" or "auto"
         Density in a leaf. "quantile": independent columns, of numbers a piecewise-linear CDF learned from the leaf's
         rows (paper, section 3). The others, a truncated normal or uniform density of numbers, and "chow_liu", columns
-        that depend on each other: `AdversarialForest` describes them. "auto": "quantile", but "chow_liu" where the
+        that depend on each other: `AdversarialForest` describes them; splits are then judged by what such leaves would
+        not know, if held-out rows like that better. "auto": "quantile", but "chow_liu" where the
         first tree has otherwise lost a strong pair of columns, as `LostPairsWarning` has it; questions about boxes
         (rules, robustness) are then refused, so "auto" is not the default. See ``docs/joint_trees.md``.
     quantile_epsilon : float
@@ -161,9 +169,29 @@ class JointTree(TableLearner):
         return first if self.n_estimators == 1 else self._independent(rows, weight, seed, self.n_estimators, "quantile")
 
     def _dependent(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
-        """Trees with Chow-Liu leaves on codes."""
+        """Trees with Chow-Liu leaves on codes; of the two ways to judge splits the one that held-out rows prefer."""
+        kept, held = trial_rows(len(rows.X), seed)
+        by_rests = False
+        if len(held) >= FEWEST:
+            part = None if weight is None else weight[kept]
+            least = count_rows(self.min_samples_leaf, len(rows.X)) * len(kept) / len(rows.X)
+            few, tested = min(self.n_estimators, TRIAL_TREES), build(rows.schema, rows.X[held])
+            old, new = (
+                log_density(
+                    self._chow_liu(rows._replace(X=rows.X[kept]), part, seed, few, way, least), tested, self.n_jobs
+                )
+                for way in (False, True)
+            )
+            by_rests = bool(np.average(new - old, weights=None if weight is None else weight[held]) > 0.0)
+        return self._chow_liu(rows, weight, seed, self.n_estimators, by_rests)
+
+    def _chow_liu(
+        self, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, by_rests: bool, least: float | None = None
+    ) -> Model:
+        """The first trees, with Chow-Liu leaves; splits judged by whole columns, or by what the leaves do not know."""
         table = coded(rows, weight)
-        arrival = self._grow(table.rows, weight, seed, self.n_estimators)
+        more = rests(table, weight, seed) if by_rests else None
+        arrival = self._grow(table.rows, weight, seed, n_trees, least, more)
         return of_part(chow_liu_part(table, arrival, self.epsilon, self.n_jobs))
 
     def _independent(self, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, leaf: str) -> Model:
@@ -187,9 +215,18 @@ class JointTree(TableLearner):
         return Structure(rows.schema, rows.columns, prepare(rows.columns, rows.X), arrival, settings, None, seed)
 
     def _grow(
-        self, rows: Rows, of_rows: np.ndarray | None, seed: int, n_trees: int, least: float | None = None
+        self,
+        rows: Rows,
+        of_rows: np.ndarray | None,
+        seed: int,
+        n_trees: int,
+        least: float | None = None,
+        more: Rests | None = None,
     ) -> Arrival:
-        """The first trees of the forest, with so many rows in a leaf, and where the rows end in them."""
+        """The first trees of the forest, with so many rows in a leaf, and where the rows end in them.
+
+        ``more`` are targets in the place of the columns.
+        """
         schema, columns, cells = rows
         judges = judging(schema, self.targets, self.features, self.splitters)
         n = len(cells)
@@ -206,6 +243,9 @@ class JointTree(TableLearner):
         ranks = rank(columns, cells)
         is_ordered = np.array([c.kind == "ordered" for c in schema.columns], dtype=np.uint8)
         data = joint_rows(columns, is_ordered, ranks, cells)
+        if more is not None:
+            data = with_targets(data, more.values)
+            judges = np.concatenate([np.zeros_like(judges), more.judges & judges[:, more.column]], axis=1)
         is_forest = self.n_estimators > 1
 
         def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:

@@ -39,6 +39,17 @@ class Boxes(NamedTuple):
     weight: np.ndarray
 
 
+def chow_liu_tree(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The tree of greatest mutual information in codes (n, d), code ``n_codes[j]`` where missing.
+
+    Returns
+    -------
+    order, parent : int32 arrays (d,)
+        See `structure.spanning_tree`.
+    """
+    return spanning_tree(mutual_information(*coarse(codes, n_codes, is_ordered)))
+
+
 def learn_leaves(
     codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray, boxes: Boxes, epsilon: float, n_jobs: int | None
 ) -> tuple[tuple[HiddenTree, ...], np.ndarray]:
@@ -53,8 +64,7 @@ def learn_leaves(
     epsilon : float
         Weight of the background; 0 leaves it out.
     """
-    classes, size = coarse(codes, n_codes, is_ordered)
-    order, parent = spanning_tree(mutual_information(classes, size))
+    order, parent = chow_liu_tree(codes, n_codes, is_ordered)
     edges = table_edges(codes, n_codes, is_ordered, order, parent)
     blank = (codes == n_codes).mean(axis=0)
     T = len(boxes.first) - 1

@@ -97,7 +97,8 @@ def grow_joint(
     weight : float64 array (n,)
         Weight of each row (how often the bootstrap drew it).
     judges : bool array (d, d)
-        ``judges[j, k]``: a split by column j is judged by target k; never by j itself.
+        ``judges[j, k]``: a split by column j is judged by target k; never by j itself. (d, d + q) with q targets that
+        are no columns (`joint_rows.with_targets`).
 
     Returns
     -------
@@ -105,11 +106,12 @@ def grow_joint(
     leaf_node : int32 array (n,)
         Node in which each row ends; -1 for rows of weight 0.
     """
-    n, d = data.bins.shape
+    n, d = len(data.bins), len(judges)
     rows = np.flatnonzero(weight > 0).astype(np.int32)
     spare = np.empty_like(rows)
     is_target = np.asarray(judges.any(axis=0))
-    n_others = [max(int(is_target.sum()) - int(is_target[j]), 1) for j in range(d)]
+    others = is_target.sum() - is_target[:d] if judges.shape[1] == d else judges.sum(axis=1)
+    n_others = [max(int(number), 1) for number in others]
     columns = [
         split_column(data, j, np.flatnonzero(judges[j]), n_others[j])
         for j in range(d)

@@ -11,6 +11,7 @@ from ...table.columns import Columns
 from ..ranks import Ranks
 
 MAX_BINS = 256
+_MORE_BINS = 64  # of targets that are no columns
 
 
 @record
@@ -22,7 +23,7 @@ class JointRows(NamedTuple):
     Attributes
     ----------
     ranks : int32 array (d, n)
-        See `ranks.Ranks.codes`.
+        See `ranks.Ranks.codes`; of the columns that may split.
     bins : int16 array (n, d)
         Level, or bin of the rank (quantile bins of the whole table); -1 where missing.
     z : float64 array (n, p)
@@ -86,6 +87,31 @@ def joint_rows(
         first=np.cumsum([0, *width]).astype(np.int64),
         owner=np.repeat(np.arange(d, dtype=np.int32), width),
     )
+
+
+def with_targets(data: JointRows, values: np.ndarray) -> JointRows:
+    """The rows with q more targets, numbers in (0, 1) spread evenly, (n, q), NaN where missing; they split nothing."""
+    q = values.shape[1]
+    d, p = data.bins.shape[1], data.z.shape[1]
+    bins = np.where(np.isnan(values), -1, np.minimum(np.nan_to_num(values) * _MORE_BINS, _MORE_BINS - 1))
+    return JointRows(
+        ranks=data.ranks,
+        bins=np.concatenate([data.bins, bins.astype(np.int16)], axis=1),
+        z=np.concatenate([data.z, (values - 0.5) * np.sqrt(12.0)], axis=1),
+        n_bins=_append(data.n_bins, np.full(q, _MORE_BINS)),
+        last_rank=_append(data.last_rank, np.tile(np.arange(_MORE_BINS), q)),
+        bin_start=_append(data.bin_start, data.bin_start[-1] + _MORE_BINS * np.arange(1, q + 1)),
+        is_categorical=_append(data.is_categorical, np.zeros(q)),
+        is_ordered=_append(data.is_ordered, np.zeros(q)),
+        slot=_append(data.slot, p + np.arange(q)),
+        first=_append(data.first, data.first[-1] + 2 * np.arange(1, q + 1)),
+        owner=_append(data.owner, np.repeat(np.arange(d, d + q), 2)),
+    )
+
+
+def _append(array: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """Both, one after the other, in the dtype of the first."""
+    return np.concatenate([array, more.astype(array.dtype)])
 
 
 def _bins(count: np.ndarray, max_bins: int) -> np.ndarray:
