@@ -3,16 +3,22 @@
 The toy: f(x) = x sin x, 500 x uniform on (-20, 0) and 500 on (0, 10), noise N(0, (1.5 + 0.5 U(0, 1))), here with a
 standard deviation drawn for each row. Mean absolute error of the mean of y given x against the noiseless f on 1,000
 even points over the range of x, and how often the 90 % interval of y given x holds y of 5,000 new rows. Then every
-column of a table predicted from all others by one joint tree, against a CART for that column alone.
+column of a table predicted from all others by one joint tree, against a CART for that column alone. pyjpt 1.3.4, the
+paper's package, on the same rows: the toy, and a part of the table, as it answers a row at a time.
 """
 
 from __future__ import annotations
 
+import json
+import tempfile
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _common import arguments, finish, progress, read, verdict
+from _common import HERE, arguments, finish, progress, read, verdict
+from joint_tree_speed import PINS
+from peers import peer_python, run_json
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from jointforest import JointTree
@@ -28,6 +34,20 @@ TREES = {
     "30 trees, random columns": {"min_impurity_decrease": 0.0, "n_estimators": 30, "max_features": 1},
 }
 COVERED = (0.85, 0.95)
+PEER = "pyjpt 1.3.4"
+PEER_ROWS, PEER_TEST = 20_000, 300
+
+
+def pyjpt(learn: pd.DataFrame, test: pd.DataFrame, min_leaf: tuple[float, ...], columns: list[str]) -> list[dict]:
+    """What pyjpt predicts of columns of the test rows given their others, for each smallest leaf."""
+    python = peer_python("pyjpt", PINS)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / "learn.parquet", Path(folder) / "test.parquet"]
+        learn.to_parquet(paths[0])
+        test.to_parquet(paths[1])
+        worker = HERE / "_pyjpt_regression_worker.py"
+        found = run_json([python, worker, *paths, "--min-leaf", *min_leaf, "--columns", *columns])
+    return [leaf["predictions"] for leaf in found]
 
 
 def toy(n: int, rng: np.random.Generator) -> pd.DataFrame:
@@ -36,8 +56,8 @@ def toy(n: int, rng: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame({"x": x, "y": x * np.sin(x) + rng.normal(0, 1.5 + 0.5 * rng.random(2 * n))})
 
 
-def toy_errors(seed: int) -> dict[str, list[tuple[float, float]]]:
-    """Error and coverage of each learner, by smallest leaf."""
+def toy_errors(seed: int, with_peer: bool) -> dict[str, list[tuple[float, float]]]:
+    """Error and coverage of each learner, by smallest leaf; the peer's error over the points that it answers."""
     rng = np.random.default_rng(seed)
     learn, new = toy(500, rng), toy(2500, rng)
     x = np.linspace(learn["x"].min(), learn["x"].max(), 1000)
@@ -51,19 +71,28 @@ def toy_errors(seed: int) -> dict[str, list[tuple[float, float]]]:
             found.setdefault(name, []).append((error, np.mean((low <= new["y"]) & (new["y"] <= high))))
         cart = DecisionTreeRegressor(min_samples_leaf=share, random_state=seed).fit(learn[["x"]], learn["y"])
         found.setdefault("CART", []).append((np.abs(cart.predict(points) - truth).mean(), np.nan))
+    for said in pyjpt(learn, points.assign(y=truth), MIN_LEAF, ["y"]) if with_peer else []:
+        found.setdefault(PEER, []).append((np.nanmean(np.abs(np.array(said["y"], float) - truth)), np.nan))
     return found
 
 
-def toy_tables(repeats: int, seed: int) -> dict[str, list[dict]]:
+def toy_tables(repeats: int, seed: int, with_peer: bool) -> dict[str, list[dict]]:
     """Errors and coverages, means over the repeats."""
-    runs = [toy_errors(seed + r) for r in range(repeats)]
+    runs = [toy_errors(seed + r, with_peer) for r in range(repeats)]
     errors, covered = [], []
     for name in runs[0]:
         mean = np.mean([run[name] for run in runs], axis=0)
         row = {"who": name} | {f"{s:.0%}": e for s, e in zip(MIN_LEAF, mean[:, 0], strict=True)}
         if name != "CART":
             met = sum(e <= p for e, p in zip(mean[:, 0], PAPER["JPT (paper)"], strict=True))
-            errors.append(row | {"at or below the paper's": met} | verdict(met, 4, at_most=False))
+            row |= {"at or below the paper's": met}
+            if PEER in runs[0]:
+                peer = np.mean([run[PEER] for run in runs], axis=0)[:, 0]
+                row |= {"at or below pyjpt's": int(np.sum(mean[:, 0] <= peer))}
+        if name == PEER:
+            errors.append(row)
+        elif name != "CART":
+            errors.append(row | verdict(met, 4, at_most=False))
             inside = all(COVERED[0] <= c <= COVERED[1] for c in mean[:, 1])
             covered.append({"who": name} | {f"{s:.0%}": c for s, c in zip(MIN_LEAF, mean[:, 1], strict=True)}
                            | {"target": "0.85 to 0.95", "met": "yes" if inside else "NO"})  # fmt: skip
@@ -78,12 +107,12 @@ def codes(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.apply(lambda c: c if pd.api.types.is_numeric_dtype(c) else c.astype("category").cat.codes)
 
 
-def column_errors(frame: pd.DataFrame, n_test: int, share: float, seed: int) -> list[dict]:
+def column_errors(frame: pd.DataFrame, n_test: int, share: float, seed: int, shuffled: bool = False) -> list[dict]:
     """For each column: errors of joint trees, one with as many leaves as all CARTs together, and of its CART.
 
     Numbers by the median, which least absolute errors ask for and a joint knows, and by the mean, which a CART says.
     """
-    order = np.random.default_rng(seed).permutation(len(frame))
+    order = np.arange(len(frame)) if shuffled else np.random.default_rng(seed).permutation(len(frame))
     frame = frame.iloc[order].reset_index(drop=True)
     numbers = codes(frame)
     test, learn = frame.iloc[:n_test], frame.iloc[n_test:]
@@ -121,9 +150,30 @@ def column_errors(frame: pd.DataFrame, n_test: int, share: float, seed: int) -> 
     return rows
 
 
+def beside_peer(frame: pd.DataFrame, share: float, seed: int) -> list[dict]:
+    """For each column: errors of CART, joint tree and pyjpt, learned from the same rows and asked of the same few."""
+    order = np.random.default_rng(seed).permutation(len(frame))
+    frame = frame.iloc[order].reset_index(drop=True)
+    for name in frame.columns[frame.dtypes == "category"]:
+        frame[name] = frame[name].astype(str).astype(object)
+    test, learn = frame.iloc[:PEER_TEST], frame.iloc[PEER_TEST:].reset_index(drop=True)
+    said = pyjpt(learn, test, (share,), list(frame.columns))[0]
+    rows = column_errors(frame, PEER_TEST, share, seed, shuffled=True)
+    for row in rows:
+        predicted, truth = said[row["column"]], test[row["column"]]
+        answered = np.array([value is not None for value in predicted])
+        if row["error"] == "mean absolute":
+            wrong = np.abs(np.array(predicted, dtype=float) - truth.to_numpy(dtype=float))
+        else:
+            wrong = np.array(predicted, dtype=object) != truth.to_numpy()
+        row[PEER] = float(np.mean(wrong[answered].astype(float)))
+        row["rows without an answer"] = int((~answered).sum())
+    return rows
+
+
 def compared(rows: list[dict]) -> list[dict]:
     """On how many columns each joint tree is better than the CARTs, or as good."""
-    names = [name for name in rows[0] if name.startswith("joint tree")]
+    names = [name for name in rows[0] if name.startswith(("joint tree", PEER))]
     better = {name: sum(row[name] <= row["CART"] for row in rows) for name in names}
     return [{"who": who, "better or equal": n, "of": len(rows)} | verdict(n, len(rows) / 2, at_most=False)
             for who, n in better.items()]  # fmt: skip
@@ -137,17 +187,28 @@ def main() -> None:
         rows=dict(type=int, default=0, help="rows of the table (0: all)"),
         test_rows=dict(type=int, default=20_000),
         min_leaf=dict(type=float, default=0.01, help="smallest leaf of joint tree and CARTs"),
+        no_peer=dict(action="store_true", help="leave pyjpt out"),
+        only_peer=dict(action="store_true", help="what pyjpt is beside, no more; recorded lines of the rest are kept"),
     )
-    tables = toy_tables(1 if options.quick else options.repeats, options.seed)
+    with_peer = not (options.no_peer or options.quick)
+    tables = toy_tables(1 if options.quick else options.repeats, options.seed, with_peer)
     frame = read(options.data, "large/fremtpl2freq")
     n = 5_000 if options.quick else options.rows or len(frame)
-    frame = frame.sample(n, random_state=options.seed)
-    rows = column_errors(frame, min(options.test_rows, n // 5), options.min_leaf, options.seed)
-    tables[f"Every column of {n:,} policies from all others"] = rows
-    tables["Columns on which a joint tree is as good as a CART of the column"] = compared(rows)
-    finish(
-        "joint_tree_regression", tables, {"seed": options.seed, "repeats": options.repeats, "rows": n}, options.quick
-    )
+    part = frame.sample(min(PEER_ROWS, len(frame)), random_state=options.seed)
+    if with_peer:
+        rows = beside_peer(part, options.min_leaf, options.seed)
+        tables[f"Every column of {len(part):,} policies from all others, {PEER_TEST} test rows"] = rows
+        tables["The same: columns as good as a CART's"] = compared(rows)
+    settings = {"seed": options.seed, "repeats": options.repeats, "rows": n}
+    if options.only_peer:
+        recorded = json.loads((HERE / "results" / "joint_tree_regression.json").read_text())
+        tables, settings = recorded["tables"] | tables, recorded["settings"] | {"repeats": options.repeats}
+    else:
+        frame = frame.sample(n, random_state=options.seed)
+        rows = column_errors(frame, min(options.test_rows, n // 5), options.min_leaf, options.seed)
+        tables[f"Every column of {n:,} policies from all others"] = rows
+        tables["Columns on which a joint tree is as good as a CART of the column"] = compared(rows)
+    finish("joint_tree_regression", tables, settings, options.quick)
 
 
 if __name__ == "__main__":
