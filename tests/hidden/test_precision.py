@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from jointforest.hidden.hidden_trees import HiddenTrees
+from jointforest.hidden.messages import down, up
 from jointforest.hidden.part import HiddenPart
 from jointforest.hidden.tree import HiddenTree
 from jointforest.table.evidence import Evidence
@@ -180,3 +181,14 @@ def test_far_tails_have_a_density_and_answers(kind: str) -> None:
     assert part.cdf(beyond, 0, np.array([9_000.0]))[0, 0] == 0.0
     assert part.mean_variance(beyond, 0)[0][0] > 1e4
     assert np.isfinite(part.log_density(beyond)).all()
+
+
+@pytest.mark.parametrize("factor", [1e-30, 1e30])
+@pytest.mark.parametrize("d", [4, 12])
+def test_messages_do_not_depend_on_the_size_of_likelihoods(d: int, factor: float) -> None:
+    tree = large(d, 8, 5).trees[0]
+    own = [table[np.arange(5) % len(table)] for table in tree.by_code]
+    one, other = up(tree, own, 5), up(tree, [np.float32(factor) * x for x in own], 5)
+    np.testing.assert_allclose(other.log_probability, one.log_probability + d * np.log(factor), rtol=1e-5)
+    for x, y in zip(down(tree, one).outside, down(tree, other).outside, strict=True):
+        np.testing.assert_allclose(y, x, rtol=1e-3, atol=1e-6)

@@ -1,7 +1,7 @@
 """Messages up and down a hidden tree, for a batch of rows at once.
 
-Products of messages upward are scaled row by row to a greatest entry of 1, and the logarithms of the scales are summed
-in float64; those downward to a sum of 1.
+Arrays of messages upward are scaled row by row to a greatest entry of 1, and the logarithms of the scales are summed in
+float64; those downward to a sum of 1.
 Where evidence is impossible, the scale is -inf and the messages are arbitrary. None stands for all ones.
 """
 
@@ -29,7 +29,7 @@ class Upward(NamedTuple):
     own : list of m arrays (n, H_k) or None
         p(evidence of the node's column | state), as given.
     message : list of m arrays (n, H_parent) or None
-        p(evidence at and below the node | state of the parent), times the scale of ``inside``.
+        p(evidence at and below the node | state of the parent), scaled, unless it was given.
     below : list of m arrays (n, H_k) or None
         p(evidence below the node | its state), scaled.
     inside : list of m arrays (n, H_k) or None
@@ -71,7 +71,7 @@ def up(tree: HiddenTree, own: Sequence[Message], n: int, sent: Mapping[int, np.n
     """The pass from the leaves to the root.
 
     ``own[k]`` is p(evidence of node k's column | state), (n, H_k); ``sent[k]``, for nodes without children of which it
-    is known, p(the same | state of the parent), (n, H_parent).
+    is known, p(the same | state of the parent), (n, H_parent): taken as it is, so none of its rows may be tiny.
     """
     return _up(tree, own, n, True, sent or {})
 
@@ -136,7 +136,9 @@ def scaled(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _by_sum(x: np.ndarray) -> np.ndarray:
     """Rows divided by their sums, which are found faster than greatest entries; rows of zeros become ones."""
     total = (x @ np.ones(x.shape[1], x.dtype))[:, None]
-    return x * (1.0 / total) if total.min() > _TINY else scaled(x)[0]
+    if total.min() > _TINY:
+        return x * (1.0 / total)
+    return x / total if total.all() else scaled(x)[0]
 
 
 def _towards(x: np.ndarray, table: np.ndarray) -> np.ndarray:
@@ -164,12 +166,10 @@ def _up(tree: HiddenTree, own: Sequence[Message], n: int, keep: bool, known: Map
         here = inside[k]
         if here is None:
             continue
-        # as one factor of a product it needs no scale of its own
-        sent = known[k] if k in known else _towards(here, tree.transition[k])
+        sent, log_top = (known[k], 0.0) if k in known else scaled(_towards(here, tree.transition[k]))
+        log_scale += log_top
         above = int(tree.parent[k])
-        if above < 0:
-            log_scale += scaled(sent)[1]
-        else:
+        if above >= 0:
             message[k] = sent
             wide = sent.astype(np.float64) if len(tree.children[above]) > _IN_FLOAT32 else sent
             below[above], log_top = times(below[above], wide)
