@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
 import warnings
 from typing import Any
@@ -740,14 +739,3 @@ def test_no_warnings_in_plain_use() -> None:
         warnings.simplefilter("error")
         Classifier(n_estimators=3, random_state=0).fit(frame, label).predict(frame)
         Regressor(n_estimators=3, random_state=0).fit(frame, score).predict_interval(frame)
-
-
-def test_learners_have_the_same_defaults_but_for_those_of_their_trees() -> None:
-    """A parameter of one name is one thing, in both estimators and in what leaves are fitted by."""
-    one, two, three = (
-        {name: parameter.default for name, parameter in inspect.signature(learner).parameters.items()}
-        for learner in (Classifier, Regressor, jf.AdversarialForest)
-    )
-    assert {name for name in one if name in two and one[name] != two[name]} == {"criterion", "max_features"}
-    for name in ("bounds", "prior", "spread_rows", "epsilon"):
-        assert two[name] == three[name]
