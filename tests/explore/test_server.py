@@ -469,14 +469,6 @@ def test_who_sends_half_a_body_is_told_so_and_sent_away(monkeypatch: pytest.Monk
             assert closed(link)
 
 
-def test_once_closed_no_thread_serves_any_more() -> None:
-    before = set(threading.enumerate())
-    with forest().explore(browser=False) as page:
-        assert any(thread.name == "jointforest explore" for thread in set(threading.enumerate()) - before)
-    assert not any(thread.name == "jointforest explore" for thread in set(threading.enumerate()) - before)
-    page.wait()
-
-
 def test_many_half_requests_hold_no_one_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jointforest.explore.patience.SECONDS", 0.3)
     with forest().explore(browser=False) as page, contextlib.ExitStack() as stack:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from jointforest.leaves.levels.level_kernels import fill_wide, mix_wide, wide_mass
-from jointforest.leaves.levels.masses import dense_levels, mixed_levels, weighed
-from jointforest.leaves.levels.wide import WideLevels, apart, layout, stacked, take
+from jointforest.leaves.levels.masses import dense_levels, mixed_levels, weighed, weighed_sums
+from jointforest.leaves.levels.wide import WideLevels, apart, layout, one_column, stacked, take
 from jointforest.table.columns import Columns
 from tests.compiled import compiled
 from tests.random_cases.levels import split_levels
@@ -107,6 +107,21 @@ def test_sums_over_levels_and_rows(seed: int) -> None:
         np.testing.assert_allclose(filled, want[rows], atol=1e-15)
         mix_wide(wide, t, weight, mixed)
         np.testing.assert_allclose(mixed, weight @ want, atol=1e-14)
+
+
+def test_rows_that_share_all_levels() -> None:
+    rng, size = np.random.default_rng(0), 140
+    share, scale, own = rng.dirichlet(np.ones(size)), rng.random(5), np.zeros((5, size))
+    row, level = np.array([0, 0, 3]), np.array([2, 139, 64])
+    own[row, level] = (0.1, 0.2, 0.3)
+    wide = one_column(scale, share, np.ones((1, size), bool), row, level, own[row, level])
+    want, filled, mixed = scale[:, None] * share + own, np.zeros((5, size)), np.zeros(size)
+    fill_wide(wide, 0, np.arange(5), filled)
+    np.testing.assert_allclose(filled, want, rtol=1e-13)
+    weight, likelihood = rng.random(5), rng.random(size)
+    mix_wide(wide, 0, weight, mixed)
+    np.testing.assert_allclose(mixed, weight @ want, rtol=1e-13)
+    np.testing.assert_allclose(weighed_sums(wide, likelihood), want @ likelihood, rtol=1e-13)
 
 
 @pytest.mark.parametrize("seed", range(4))
