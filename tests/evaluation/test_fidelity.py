@@ -65,6 +65,12 @@ def test_a_figure_alone_is_that_of_all(whole: jf.Fidelity) -> None:
         assert str(one)
 
 
+def test_two_columns_are_a_pair() -> None:
+    two, one = ([REAL.iloc[:, :k], NEW.iloc[:, :k]] for k in (2, 1))
+    assert jf.fidelity(*two, only=["pairs"], random_state=0).pairs is not None
+    assert jf.fidelity(*one, only=["pairs"], random_state=0).pairs is None
+
+
 def test_the_seed_decides() -> None:
     found = [jf.fidelity(JOINT, REAL, only=["marginals"], random_state=seed) for seed in (1, 1, 2)]
     assert found[0] == found[1] != found[2]

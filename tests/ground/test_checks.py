@@ -81,6 +81,8 @@ def test_shares() -> None:
 def test_seeds() -> None:
     assert seed_of(7) == seed_of(np.int64(7)) == 7
     assert seed_of(np.random.default_rng(1)) == seed_of(np.random.default_rng(1))
+    legacy = np.random.RandomState(1)
+    assert all(0 <= seed_of(legacy) < 2**31 for _ in range(50))  # what a RandomState can draw on every system
     assert seed_of(np.random.RandomState(1)) == seed_of(np.random.RandomState(1))
     assert 0 <= seed_of(None) < 2**63
     for wrong in (-1, 1.0, True, "1", 2**63):

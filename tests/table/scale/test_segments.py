@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from jointforest.table.scale.segments import from_anchor, log_density, log_part, mean_variance, part_below
+from jointforest.table.scale.segments import _excess, from_anchor, log_density, log_part, mean_variance, part_below
 
 DECAYS = [0.0, 1e-300, 1e-15, 1e-8, 0.01, 0.3, 0.4999, 0.5001, 1.0, 5.0, 40.0, 700.0, 1e4]
 SIDES = [1.0, -1.0]
@@ -14,6 +14,14 @@ SIDES = [1.0, -1.0]
 
 def one(*numbers: float) -> list[np.ndarray]:
     return [np.array([number]) for number in numbers]
+
+
+@pytest.mark.parametrize("t", [0.01, 0.2, 0.4, 0.499])
+def test_the_series_of_short_segments(t: float) -> None:
+    """Against its closed form, which cancels in floats."""
+    with mpmath.workdps(50):
+        want = float(1 / mpmath.expm1(mpmath.mpf(t)) - 1 / mpmath.mpf(t) + mpmath.mpf(1) / 2)
+    assert float(_excess(np.array(t))) == pytest.approx(want, rel=0, abs=2e-15)
 
 
 @pytest.mark.parametrize("decay", DECAYS)
