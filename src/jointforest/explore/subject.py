@@ -18,6 +18,7 @@ from ..queries.posterior.weighed import WeighedEvidence
 from ..queries.reshape.missing import given_missing
 from ..queries.rows.sampling import sample
 from ..table.build_evidence import build
+from ..table.libraries import read
 from ..table.schema import Column
 from .prediction import Predictor
 
@@ -206,7 +207,11 @@ def subject_of(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> S
     ------
     ValueError
         If the joint lacks columns of the trained model.
+    TypeError
+        If the rows are no frame.
     """
+    if rows is not None:  # so that it is said now, not on the page
+        read(rows)
     subject = Subject(joint, title, rows, trained)
     _ = subject.predictor  # so that it is said now if they do not fit
     return subject

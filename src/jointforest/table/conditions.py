@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .soft_conditions import About, Soft
+from .soft_conditions import About, Soft, refuse_list
 
 Closed = Literal["both", "left", "right", "neither"]
 
@@ -88,11 +88,18 @@ def between(lo: Any = None, hi: Any = None, closed: Closed = "both") -> Interval
     -------
     Interval
 
+    Raises
+    ------
+    TypeError
+        If an end is a list.
+
     Examples
     --------
     >>> between(40, 60)
     Interval(lo=40, hi=60, closed='both')
     """
+    for end in (lo, hi):
+        refuse_list("between", end)
     return Interval(lo, hi, closed)
 
 

@@ -125,7 +125,7 @@ def about(value: Any, sd: Any) -> About:
     ValueError
         If sd is not above 0, or infinite.
     TypeError
-        If sd is neither a number nor a timedelta.
+        If sd is neither a number nor a timedelta, or one of them is a list.
 
     Examples
     --------
@@ -135,9 +135,17 @@ def about(value: Any, sd: Any) -> About:
     >>> bool(better.std("body_mass_g") < vague.std("body_mass_g") < joint.given().std("body_mass_g"))
     True
     """
+    for given in (value, sd):
+        refuse_list("about", given)
     for each in sd if getattr(sd, "ndim", 0) == 1 else [sd]:
         width(each)
     return About(value, sd)
+
+
+def refuse_list(function: str, value: Any) -> None:
+    """Raise TypeError for a list or tuple where a value, or an array of one entry a row, is meant."""
+    if isinstance(value, list | tuple):
+        raise TypeError(f"{function}: expected a value, or a numpy array with one entry a row, got {value!r}")
 
 
 def is_span(sd: Any) -> bool:
