@@ -107,15 +107,18 @@ def codes(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.apply(lambda c: c if pd.api.types.is_numeric_dtype(c) else c.astype("category").cat.codes)
 
 
-def column_errors(frame: pd.DataFrame, n_test: int, share: float, seed: int, shuffled: bool = False) -> list[dict]:
+def column_errors(
+    frame: pd.DataFrame, n_test: int, share: float, seed: int, asked: dict[str, np.ndarray] | None = None
+) -> list[dict]:
     """For each column: errors of joint trees, one with as many leaves as all CARTs together, and of its CART.
 
     Numbers by the median, which least absolute errors ask for and a joint knows, and by the mean, which a CART says.
+    With ``asked``, the frame is in order, and a column is predicted of these of the test rows (n_test,).
     """
-    order = np.arange(len(frame)) if shuffled else np.random.default_rng(seed).permutation(len(frame))
-    frame = frame.iloc[order].reset_index(drop=True)
+    if asked is None:
+        frame = frame.iloc[np.random.default_rng(seed).permutation(len(frame))].reset_index(drop=True)
     numbers = codes(frame)
-    test, learn = frame.iloc[:n_test], frame.iloc[n_test:]
+    whole, learn = frame.iloc[:n_test], frame.iloc[n_test:]
     joints = {}
     settings: dict[str, dict] = {
         "joint tree": {"min_samples_leaf": share},
@@ -130,10 +133,12 @@ def column_errors(frame: pd.DataFrame, n_test: int, share: float, seed: int, shu
     for name in frame.columns:
         others = [c for c in frame.columns if c != name]
         X, y = numbers.iloc[n_test:][others], numbers.iloc[n_test:][name]
-        truth = numbers.iloc[:n_test][name].to_numpy()
+        of_test = np.arange(n_test) if asked is None else np.flatnonzero(asked[name])
+        test = whole.iloc[of_test]
+        truth = numbers.iloc[of_test][name].to_numpy()
         is_number = not joints["joint tree"].levels(name)
         make = DecisionTreeRegressor if is_number else DecisionTreeClassifier
-        answer = make(min_samples_leaf=share, random_state=seed).fit(X, y).predict(numbers.iloc[:n_test][others])
+        answer = make(min_samples_leaf=share, random_state=seed).fit(X, y).predict(numbers.iloc[of_test][others])
         row = {"column": name, "error": "mean absolute" if is_number else "share wrong"}
         row["CART"] = np.abs(answer - truth).mean() if is_number else np.mean(answer != truth)
         for who, joint in joints.items():
@@ -151,23 +156,21 @@ def column_errors(frame: pd.DataFrame, n_test: int, share: float, seed: int, shu
 
 
 def beside_peer(frame: pd.DataFrame, share: float, seed: int) -> list[dict]:
-    """For each column: errors of CART, joint tree and pyjpt, learned from the same rows and asked of the same few."""
+    """Errors of CART, joint trees and pyjpt on each column, all on the test rows that pyjpt answers."""
     order = np.random.default_rng(seed).permutation(len(frame))
     frame = frame.iloc[order].reset_index(drop=True)
     for name in frame.columns[frame.dtypes == "category"]:
         frame[name] = frame[name].astype(str).astype(object)
     test, learn = frame.iloc[:PEER_TEST], frame.iloc[PEER_TEST:].reset_index(drop=True)
     said = pyjpt(learn, test, (share,), list(frame.columns))[0]
-    rows = column_errors(frame, PEER_TEST, share, seed, shuffled=True)
+    answered = {name: np.array([value is not None for value in predicted]) for name, predicted in said.items()}
+    rows = column_errors(frame, PEER_TEST, share, seed, answered)
     for row in rows:
-        predicted, truth = said[row["column"]], test[row["column"]]
-        answered = np.array([value is not None for value in predicted])
-        if row["error"] == "mean absolute":
-            wrong = np.abs(np.array(predicted, dtype=float) - truth.to_numpy(dtype=float))
-        else:
-            wrong = np.array(predicted, dtype=object) != truth.to_numpy()
-        row[PEER] = float(np.mean(wrong[answered].astype(float)))
-        row["rows without an answer"] = int((~answered).sum())
+        kept = answered[row["column"]]
+        predicted, truth = np.array(said[row["column"]], object)[kept], test[row["column"]].to_numpy()[kept]
+        is_number = row["error"] == "mean absolute"
+        row[PEER] = np.abs(predicted.astype(float) - truth).mean() if is_number else np.mean(predicted != truth)
+        row["rows without an answer"] = int((~kept).sum())
     return rows
 
 
