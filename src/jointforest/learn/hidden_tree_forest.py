@@ -276,7 +276,7 @@ class HiddenTreeForest(TableScores, Learner):
         if not isinstance(self.max_leaf_nodes, str):
             settings = settings._replace(n_leaves=self.max_leaf_nodes)
         elif is_large:
-            free.append("n_leaves")
+            free += ["n_leaves", "joined"]
         if self.start != "auto":
             settings = settings._replace(start=self.start)
         elif not is_large:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from jointforest.hidden.learn.structure import coarse, mutual_information, spanning_tree
+from jointforest.hidden.learn.structure import coarse, join, mutual_information, path, spanning_tree
 from tests.oracle import hidden_learning as oracle
 
 
@@ -63,3 +63,32 @@ def test_the_root_is_in_the_middle_whatever_its_number():
             information[a, b] = information[b, a] = 1.0
         order, parent = spanning_tree(information)
         assert order[0] == chain[len(chain) // 2] and parent[0] == -1
+
+
+def links(order, parent):
+    return {frozenset((int(order[k]), int(order[parent[k]]))) for k in range(1, len(order))}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_joined_pair_takes_the_place_of_the_weakest_link_between(seed):
+    rng = np.random.default_rng(seed)
+    information = rng.random((7, 7))
+    information = information + information.T
+    np.fill_diagonal(information, 0.0)
+    order, parent = spanning_tree(information)
+    before = links(order, parent)
+    a, b = next((a, b) for a in range(7) for b in range(a) if frozenset((a, b)) not in before)
+    between = path(order, parent, a, b)
+    assert all(frozenset(link) in before for link in between)
+    ends = [sum(j in link for link in between) for j in range(7)]
+    assert ends[a] == ends[b] == 1 and sorted(ends) == sorted(
+        [1, 1] + [2] * (len(between) - 1) + [0] * (6 - len(between))
+    )
+    weakest = min(between, key=lambda link: information[link])
+    after = links(*spanning_tree(join(information, [(a, b)])))
+    assert after == before - {frozenset(weakest)} | {frozenset((a, b))}
+    assert links(*spanning_tree(join(information, [(a, b), (b, a)]))) == after
+
+
+def test_a_pair_is_joined_where_there_is_no_information():
+    assert frozenset((0, 2)) in links(*spanning_tree(join(np.zeros((4, 4)), [(0, 2)])))

@@ -9,7 +9,8 @@ import numpy as np
 
 from .columns import CodeTable, code_columns
 from .learn import FEWEST, LearnSettings
-from .leaves import ROWS_A_STATE, learn_trees
+from .leaves import ROWS_A_STATE, Learned, learn_trees
+from .lost_pairs import pairs_to_join
 from .structure import coarse, mutual_information
 from .tables import is_smooth
 
@@ -30,8 +31,8 @@ _N_TRIALS = 8
 _PASSES, _BATCHES = 3, 4  # of trials, at most and at least
 _STATES_OF_STARTS = 16
 _LEAVES = 8
-_LEAVES_PASSES = 2
-_QUICK_PASSES, _QUICK_STATES = 3, 128  # up to which learning is over so soon that trials must be, too
+_SHORT = 2  # passes over all rows, of trials of leaves and of pairs
+_QUICK_PASSES, _QUICK_STATES = 3, 128
 
 
 def choose_settings(
@@ -52,7 +53,7 @@ def choose_settings(
     table : CodeTable
     settings : LearnSettings, optional
         What is not free, and the most states.
-    free : iterable of {"n_states", "n_leaves", "start", "near", "normal", "transition"}
+    free : iterable of {"n_states", "n_leaves", "joined", "start", "near", "normal", "transition"}
         What is chosen; smoothing by ``near`` and ``normal`` matters to ordered columns with codes that are no heaps.
     seed : int
     n_jobs : int, optional
@@ -69,10 +70,16 @@ def choose_settings(
     True
     """
     best = settings or LearnSettings()
+    first = None
     if "n_leaves" in free:
-        best = best._replace(n_leaves=_n_leaves(table, best, seed, n_jobs))
+        n_leaves, first = _n_leaves(table, best, seed, n_jobs)
+        best = best._replace(n_leaves=n_leaves)
+    if "joined" in free and best.n_leaves == 1 and not _is_quick(best):
+        short = _short(best)
+        first = first or learn_trees(table, short, seed, n_jobs)
+        best = best._replace(joined=pairs_to_join(table, short, first, seed, n_jobs))
     rows = _some(table, best, seed)
-    free = set(free) - {"n_leaves"}
+    free = set(free) - {"n_leaves", "joined"}
     if not free:
         return best
     if len(rows) < FEWEST:  # none would be held out
@@ -109,27 +116,37 @@ def choose_settings(
     return best
 
 
-def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int | None) -> int:
+def _short(settings: LearnSettings) -> LearnSettings:
+    """Few passes with half of the states."""
+    return settings._replace(passes=_SHORT, n_leaves=1, n_states=max(settings.n_states // 2, 1), full=0)
+
+
+def _is_quick(settings: LearnSettings) -> bool:
+    """Whether learning is over so soon that trials must be, too."""
+    return settings.passes <= _QUICK_PASSES and settings.n_states <= _QUICK_STATES
+
+
+def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int | None) -> tuple[int, Learned | None]:
     """One leaf, or eight: what held-out rows like better after few passes with few states, eight with half as many.
 
     All rows learn: some of them would not show what only a leaf's own states can hold, such as the weather of a day.
     One where eight would have fewer states, for want of rows. Where learning is soon over, trials are of one pass with
     half as many states again, in which one tree makes as many steps as each of the eight, and only tables of numbers,
-    which start locally, are tried.
+    which start locally, are tried. Also what one leaf learned.
     """
     if len(table.codes) < _LEAVES * settings.n_states * ROWS_A_STATE:
-        return 1
-    quick = settings._replace(passes=_LEAVES_PASSES, n_states=max(settings.n_states // 2, 1), full=0)
-    if settings.passes <= _QUICK_PASSES and settings.n_states <= _QUICK_STATES:
+        return 1, None
+    quick = _short(settings)
+    if _is_quick(settings):
         if settings.start == "shared":
-            return 1
+            return 1, None
         quick = quick._replace(passes=1, n_states=max(settings.n_states // 4, 1), batch=len(table.codes))
     one, more = (
         quick._replace(n_leaves=leaves, n_states=max(quick.n_states // less, 1))
         for leaves, less in ((1, 1), (_LEAVES, 2))
     )
-    liked = [learn_trees(table, trial, seed, n_jobs).held_out for trial in (one, more)]
-    return _LEAVES if liked[1] > liked[0] else 1
+    first, other = (learn_trees(table, trial, seed, n_jobs) for trial in (one, more))
+    return (_LEAVES if other.held_out > first.held_out else 1), first
 
 
 def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:

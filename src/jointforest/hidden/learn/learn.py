@@ -13,7 +13,7 @@ from ..tree import HiddenTree
 from .columns import CodeColumn, CodeTable, code_columns
 from .em import improve, mean_log_probability
 from .start import most_rows, start_states
-from .structure import coarse, mutual_information, spanning_tree
+from .structure import coarse, join, mutual_information, spanning_tree
 from .tables import Counts, Smoothing, count_states, tree_of
 
 Progress = Callable[[int, int, float], None]
@@ -57,6 +57,8 @@ class LearnSettings(NamedTuple):
         count alike. Each brings rows nearer that cannot be told from real ones, and lessens held-out likelihood a bit.
     refit : bool
         Whether these passes see the rows held out, too, once they have told when to stop.
+    joined : tuple of (int, int)
+        Pairs of columns that are joined whatever their mutual information, one after another (`structure.join`).
     perturb : float
         Mutual information is multiplied by exp(perturb x N(0, 1)), so that members of a mixture differ.
     """
@@ -73,6 +75,7 @@ class LearnSettings(NamedTuple):
     anneal: float = 1.0
     full: int = 2
     refit: bool = False
+    joined: tuple[tuple[int, int], ...] = ()
     perturb: float = 0.0
 
 
@@ -134,6 +137,7 @@ def learn_and_test(
     with one_blas_thread(), workers(n_jobs) as run:
         if information is None:
             information = mutual_information(*coarse(*rows[:3]), rows.weight)
+        information = join(information, settings.joined)
         columns = code_columns(rows, allowed)
         return _learn(rows, held, columns, information, settings, rng, run, progress)
 

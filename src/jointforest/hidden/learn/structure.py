@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 CLASSES = 16
 """Most classes of a column when mutual information is measured."""
 _WIDTH = 4_096  # most classes of all columns together
+_MORE = 1e-3  # share by which a pair that is joined outweighs what it replaces
 
 
 def coarse(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -107,6 +110,38 @@ def spanning_tree(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     place = {column: k for k, column in enumerate(order)}
     parent = [place[above[column]] if above[column] >= 0 else -1 for column in order]
     return np.array(order, dtype=np.int32), np.array(parent, dtype=np.int32)
+
+
+def join(information: np.ndarray, pairs: Iterable[tuple[int, int]]) -> np.ndarray:
+    """Information by which the spanning tree joins these pairs, one after another, each for the weakest link between.
+
+    Parameters
+    ----------
+    information : float array (d, d)
+    pairs : iterable of (int, int)
+
+    Returns
+    -------
+    float array (d, d)
+        A pair that is joined has a little more than the link that gives way to it had.
+    """
+    information = information.copy()
+    for a, b in pairs:
+        weakest = min(information[u, v] for u, v in path(*spanning_tree(information), a, b))
+        information[a, b] = information[b, a] = max(information[a, b], weakest * (1.0 + _MORE) + _MORE**3)
+    return information
+
+
+def path(order: np.ndarray, parent: np.ndarray, a: int, b: int) -> list[tuple[int, int]]:
+    """Links of a tree that lead from column a to column b, as pairs of columns."""
+    place = {column: k for k, column in enumerate(order.tolist())}
+    links, low, high = [], place[a], place[b]
+    while low != high:
+        if low < high:  # parents come before their children: the later one goes up
+            low, high = high, low
+        links.append((int(order[low]), int(order[parent[low]])))
+        low = int(parent[low])
+    return links
 
 
 def _walk(near: list[list[int]], root: int) -> tuple[list[int], list[int]]:
