@@ -1,4 +1,4 @@
-"""A better tree of columns: pairs that a short fit has lost are joined where held-out rows like that.
+"""A better tree of columns: the pair that a short fit has lost is joined where held-out rows like that.
 
 The tree of greatest mutual information looks at neighbours alone. What columns far apart say of each other goes through
 the states of all columns between them, and is lost where these hold something else.
@@ -12,23 +12,21 @@ from ..tree import HiddenTree
 from .columns import CodeTable
 from .learn import FEWEST, LearnSettings
 from .leaves import Learned, learn_trees
-from .structure import coarse, join, mutual_information, spanning_tree
+from .structure import coarse, mutual_information, spanning_tree
 
 LOST = 0.05
 """Fall of a pair's dependence, as a correlation of normal columns, from which on it may be joined."""
-TRIALS = 2
-"""Short fits, each with one pair joined."""
 _DRAWS = 20_000  # most rows that show what a tree has lost
 
 
 def pairs_to_join(
     table: CodeTable, trial: LearnSettings, first: Learned, seed: int, n_jobs: int | None
 ) -> tuple[tuple[int, int], ...]:
-    """Pairs of columns for `LearnSettings.joined`.
+    """Pairs of columns for `LearnSettings.joined`: one or none.
 
-    The pair that a short fit has lost most is joined in the place of the weakest link between its columns; another
-    short fit tells whether that stays, which is where held-out rows like it better. What is lost altogether counts more
-    than as much of a stronger dependence.
+    The pair that a short fit has lost most is joined in the place of the weakest link between its columns where
+    held-out rows like another short fit better then. What is lost altogether counts more than as much of a stronger
+    dependence.
 
     Parameters
     ----------
@@ -50,32 +48,21 @@ def pairs_to_join(
         return ()
     classes, size = coarse(*rows[:3])
     information = mutual_information(classes, size, rows.weight)
-    to_class = [np.full(K + 1, -1, np.int16) for K in table.n_codes.tolist()]
-    for j, to in enumerate(to_class):
-        to[rows.codes[:, j]] = classes[:, j]
-    rng = np.random.default_rng([seed, 2])
+    drawn = draw_codes(first.trees[0], min(len(rows.codes), _DRAWS), np.random.default_rng([seed, 2]))
+    for j, K in enumerate(table.n_codes.tolist()):
+        to_class = np.full(K + 1, -1, np.int16)
+        to_class[rows.codes[:, j]] = classes[:, j]
+        drawn[:, j] = to_class[drawn[:, j]]
     wanted = _as_correlation(information)
-
-    def lost(tree: HiddenTree) -> np.ndarray:
-        codes = draw_codes(tree, min(len(rows.codes), _DRAWS), rng)
-        drawn = np.column_stack([to[codes[:, j]] for j, to in enumerate(to_class)])
-        fall = np.maximum(wanted - _as_correlation(mutual_information(drawn, size)), 0.0)
-        return np.tril(np.where(fall < LOST, 0.0, fall**2 / np.maximum(wanted, LOST)), -1)
-
-    liked, fall, tried = first.held_out, lost(first.trees[0]), np.zeros((d, d), bool)
-    for _ in range(TRIALS):
-        order, parent = spanning_tree(join(information, trial.joined))
-        fall[order[1:], order[parent[1:]]] = fall[order[parent[1:]], order[1:]] = 0.0
-        fall[tried] = 0.0
-        a, b = (int(j) for j in np.unravel_index(np.argmax(fall), fall.shape))
-        if fall[a, b] == 0.0:
-            break
-        tried[a, b] = True
-        more = trial._replace(joined=(*trial.joined, (b, a)))
-        found = learn_trees(table, more, seed, n_jobs)
-        if found.held_out > liked:
-            trial, liked, fall = more, found.held_out, lost(found.trees[0])
-    return trial.joined
+    fall = wanted - _as_correlation(mutual_information(drawn, size))
+    order, parent = spanning_tree(information)
+    fall[order[1:], order[parent[1:]]] = fall[order[parent[1:]], order[1:]] = 0.0
+    lost = np.tril(np.where(fall < LOST, 0.0, fall**2 / np.maximum(wanted, LOST)), -1)
+    a, b = (int(j) for j in np.unravel_index(np.argmax(lost), lost.shape))
+    if lost[a, b] == 0.0:
+        return ()
+    found = learn_trees(table, trial._replace(joined=((b, a),)), seed, n_jobs)
+    return ((b, a),) if found.held_out > first.held_out else ()
 
 
 def draw_codes(tree: HiddenTree, n: int, rng: np.random.Generator) -> np.ndarray:
