@@ -77,10 +77,10 @@ def measure(name: str, joint: Joint, n: int, seed: int, limit: float, most: floa
             size.append(len(json.dumps(found)))
         busy = 1e3 * (time.process_time() - busy) / n
         exact = [1e3 * timed(lambda p=p: page.ask("posterior", {"evidence": p, "exact": True}))[0] for p in pieces[:20]]
+        page.ask("mode", {"evidence": pieces[0]})  # compiles, where nothing was kept
+        modes = [timed(lambda piece=piece: page.ask("mode", {"evidence": piece}))[0] for piece in pieces[:5]]
     median, high = np.quantile(wall, [0.5, 0.95]).tolist()
     row = {"joint": name, "columns": len(columns), "first s": start, "median ms": median, "95 % ms": high}
-    page.ask("mode", {"evidence": pieces[0]})  # compiles, where nothing was kept
-    modes = [timed(lambda piece=piece: page.ask("mode", {"evidence": piece}))[0] for piece in pieces[:5]]
     row |= {"most probable row s": max(modes)}
     row |= {"processor ms": busy, "exact median ms": float(np.median(exact)), "answer kB": float(np.mean(size)) / 1e3}
     told = verdict(median, limit)
