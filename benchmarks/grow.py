@@ -53,8 +53,8 @@ def compare(data: Path, name: str, target: str, criterion: str, n_trees: int, re
     def ours(max_features: int, n_trees: int = n_trees) -> list[int]:
         def one(t: int) -> int:
             weight = draw_rows(n, n, True, seed, t)
-            tree = grow(ranks, columns.is_categorical, is_ordered, y, int(y.max()) + 1, weight,
-                        GrowthSettings(max_features, CRITERIA[criterion]), seed=seed, number=t)  # fmt: skip
+            tree, _ = grow(ranks, columns.is_categorical, is_ordered, y, int(y.max()) + 1, weight,
+                           GrowthSettings(max_features, CRITERIA[criterion]), seed=seed, number=t)  # fmt: skip
             return len(tree.feature)
 
         return list(map_ordered(one, [(t,) for t in range(n_trees)], 2))

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..ensembles.read import read_ensemble
 from ..ensembles.table import Ensemble
+from ..ground.checks import check_number
 from .notebook import NotebookExplorer, in_notebook
 from .subject import subject_of
 
@@ -37,16 +38,15 @@ class Explorer:
             from .server import HOST, App
         except ImportError as error:
             raise ImportError(_HINT) from error
+        check_number("port", port, 0, 65_535, whole=True, text="a whole number from 0 to 65535")
         # with its protocol named, asyncio sends at once (TCP_NODELAY): else an answer takes 40 ms longer
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._socket.bind((HOST, port))
             self._socket.listen(128)  # so that who comes before the server runs waits for it
-        except (OSError, OverflowError, TypeError) as error:
+        except OSError as error:
             self._socket.close()
-            if not isinstance(error, OSError):
-                raise ValueError(f"port must be a whole number from 0 to 65535, got {port!r}") from None
             raise OSError(f"port {port} of {HOST} cannot be used: {error.strerror}; give another one") from None
         number, token = self._socket.getsockname()[1], secrets.token_urlsafe(24)
         self.url = f"http://{HOST}:{number}/{token}/"

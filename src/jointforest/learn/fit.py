@@ -44,7 +44,7 @@ def fit(
     frame : frame of n rows
         pandas, polars, pyarrow, or a 2-D numpy array; cells may be missing.
     budget : "fast", "default", "best" or float
-        How much work: with 32,561 rows of 15 columns and two cores five to six seconds, about one minute, or about
+        How much work: with 32,561 rows of 15 columns and two cores about five seconds, about one minute, or about
         five; larger tables take longer. It sets the number of hidden trees and states. A number is of seconds, held
         against the clock: what there is no time for is left out with a warning, and the answer then depends on the
         machine.

@@ -6,7 +6,7 @@ from jointforest.hidden.learn.choose import choose_settings
 from jointforest.hidden.learn.columns import CodeTable
 from jointforest.hidden.learn.learn import LearnSettings
 from jointforest.hidden.learn.leaves import learn_trees
-from jointforest.hidden.learn.lost_pairs import draw_codes, pairs_to_join
+from jointforest.hidden.learn.lost_pairs import draw_codes, pair_to_join
 from jointforest.hidden.tree import HiddenTree
 
 SETTINGS = LearnSettings(n_states=16, passes=2, full=0)
@@ -33,16 +33,23 @@ def test_a_pair_that_is_lost_is_joined():
     table = far_apart()
     before = learn_trees(table, SETTINGS, 0, 1)
     assert frozenset((0, 3)) not in neighbours(before.trees[0])
-    pairs = pairs_to_join(table, SETTINGS, before, 0, 1)
-    assert pairs == ((0, 3),)
-    after = learn_trees(table, SETTINGS._replace(joined=pairs), 0, 1)
+    pair = pair_to_join(table, SETTINGS, before, 0, 1)
+    assert pair == (0, 3)
+    after = learn_trees(table, SETTINGS._replace(joined=pair), 0, 1)
     assert frozenset((0, 3)) in neighbours(after.trees[0])
     assert after.held_out > before.held_out
 
 
+def test_all_members_of_a_mixture_join_the_pair():
+    table = far_apart()
+    for seed in range(6):
+        member = SETTINGS._replace(passes=0, perturb=1.0, joined=(0, 3))
+        assert frozenset((0, 3)) in neighbours(learn_trees(table, member, seed, 1).trees[0])
+
+
 def test_nothing_is_joined_where_nothing_is_lost():
     table = CodeTable(np.random.default_rng(0).integers(4, size=(2_000, 4)), np.full(4, 4), np.zeros(4, bool))
-    assert choose_settings(table, SETTINGS._replace(passes=4), ("joined",)).joined == ()
+    assert choose_settings(table, SETTINGS._replace(passes=4), ("joined",)).joined is None
 
 
 def test_too_few_columns_or_rows():
@@ -50,7 +57,7 @@ def test_too_few_columns_or_rows():
     two = CodeTable(table.codes[:, :2], table.n_codes[:2], table.is_ordered[:2])
     few = table.take(np.arange(50))
     for small in (two, few):
-        assert choose_settings(small, SETTINGS._replace(passes=4), ("joined",)).joined == ()
+        assert choose_settings(small, SETTINGS._replace(passes=4), ("joined",)).joined is None
 
 
 def test_rows_of_no_weight_do_not_count():
@@ -61,7 +68,7 @@ def test_rows_of_no_weight_do_not_count():
     found = [
         choose_settings(rows, SETTINGS._replace(passes=4, n_states=32), ("joined",)).joined for rows in (weighed, wild)
     ]
-    assert found == [((0, 3),)] * 2
+    assert found == [(0, 3)] * 2
 
 
 def test_draws_of_codes():

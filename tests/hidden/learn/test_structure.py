@@ -85,10 +85,10 @@ def test_a_joined_pair_takes_the_place_of_the_weakest_link_between(seed):
         [1, 1] + [2] * (len(between) - 1) + [0] * (6 - len(between))
     )
     weakest = min(between, key=lambda link: information[link])
-    after = links(*spanning_tree(join(information, [(a, b)])))
+    after = links(*spanning_tree(join(information, a, b)))
     assert after == before - {frozenset(weakest)} | {frozenset((a, b))}
-    assert links(*spanning_tree(join(information, [(a, b), (b, a)]))) == after
+    assert links(*spanning_tree(join(join(information, a, b), b, a))) == after
 
 
 def test_a_pair_is_joined_where_there_is_no_information():
-    assert frozenset((0, 2)) in links(*spanning_tree(join(np.zeros((4, 4)), [(0, 2)])))
+    assert frozenset((0, 2)) in links(*spanning_tree(join(np.zeros((4, 4)), 0, 2)))

@@ -17,7 +17,7 @@ from jointforest.trees.boxes import leaf_boxes
 from jointforest.trees.grow.best_levels_kernels import best_levels
 from jointforest.trees.grow.best_threshold_kernels import best_threshold
 from jointforest.trees.grow.criterion_kernels import ENTROPY, GINI, VARIANCE, Limits
-from jointforest.trees.grow.grow import GrowthSettings, grow, grow_and_find
+from jointforest.trees.grow.grow import GrowthSettings, grow
 from jointforest.trees.grow.grow_tree_kernels import describe
 from jointforest.trees.grow.growing import GrowthRows, Scratch, scratch_for
 from jointforest.trees.grow.node_table import join, node_weights
@@ -250,7 +250,7 @@ class Table:
         return grow(
             self.ranks, self.columns.is_categorical, np.array(is_ordered, np.uint8), self.y, self.n_classes,
             self.weight, how, **stream,
-        )  # fmt: skip
+        )[0]  # fmt: skip
 
     def node_table(self, trees: list[RankTree], leaf_nodes: list[np.ndarray]) -> Trees:
         counts = [np.bincount(node, minlength=len(t.feature)) for t, node in zip(trees, leaf_nodes, strict=True)]
@@ -424,14 +424,14 @@ def test_constant_columns_count_as_tried_unless_told_to_keep_looking() -> None:
     split, drawn = {True: 0, False: 0}, np.r_[np.ones(64), 0.0]
     for keep_looking in split:
         for t in range(200):
-            tree = grow(ranks, no, no, y, 2, drawn, GrowthSettings(3, keep_looking=keep_looking), seed=0, number=t)
+            tree, _ = grow(ranks, no, no, y, 2, drawn, GrowthSettings(3, keep_looking=keep_looking), seed=0, number=t)
             split[keep_looking] += len(tree.left) > 1
     assert split[True] == 200 and GrowthSettings(3).keep_looking  # as scikit-learn does
     assert split[False] == pytest.approx(0.3 * 200, abs=5 * np.sqrt(0.21 * 200))
     ranks = rank(make_columns([0] * 10), X[:64])  # columns constant in the table never count
     for t in range(20):
         how = GrowthSettings(1, keep_looking=False)
-        tree = grow(ranks, no, no, y[:64], 2, np.ones(64), how, seed=0, number=t)
+        tree, _ = grow(ranks, no, no, y[:64], 2, np.ones(64), how, seed=0, number=t)
         assert len(tree.left) > 1
 
 
@@ -440,9 +440,7 @@ def test_constant_columns_count_as_tried_unless_told_to_keep_looking() -> None:
 def test_rows_are_found_where_growing_left_them(settings: dict, missing: float) -> None:
     table = Table(9, n=400, missing=missing)
     how, no = GrowthSettings(2, **settings), np.zeros(5, np.uint8)
-    tree, node = grow_and_find(
-        table.ranks, table.columns.is_categorical, no, table.y, 2, table.weight, how, seed=7, number=3
-    )
+    tree, node = grow(table.ranks, table.columns.is_categorical, no, table.y, 2, table.weight, how, seed=7, number=3)
     for one, other in zip(tree, table.grow(max_features=2, **settings), strict=True):
         assert one.tolist() == other.tolist()
     assert node.tolist() == find_leaves(tree, table.ranks.codes, 7, 3).tolist()
@@ -508,7 +506,7 @@ def test_missing_cells_are_sent_by_the_share_of_known_ones() -> None:
     ranks = rank(columns, x)
     no = np.zeros(1, np.uint8)
     weight = np.where(x[:, 0] <= 0.3, 3.0, 1.0)
-    tree = grow(ranks, no, no, y, 2, weight, GrowthSettings(1, max_depth=1), seed=0, number=0)
+    tree, _ = grow(ranks, no, no, y, 2, weight, GrowthSettings(1, max_depth=1), seed=0, number=0)
     known_left = np.average(x[n // 2 :, 0] <= 0.3, weights=weight[n // 2 :])
     assert tree.share_left[0] == pytest.approx(known_left)
     leaf = find_leaves(tree, ranks.codes, 0, 0)
@@ -551,7 +549,7 @@ def test_nothing_to_split(X: np.ndarray) -> None:
     columns = make_columns([0, 0])
     y = np.arange(len(X), dtype=np.int32) % 2
     no = np.zeros(2, np.uint8)
-    tree = grow(rank(columns, X), no, no, y, 2, np.ones(len(X)), GrowthSettings(2), seed=0, number=0)
+    tree, _ = grow(rank(columns, X), no, no, y, 2, np.ones(len(X)), GrowthSettings(2), seed=0, number=0)
     assert tree.left.tolist() == [-1]
 
 
@@ -562,7 +560,7 @@ def test_deep_trees_and_their_boxes() -> None:
     ranks = rank(columns, X)
     y = (np.arange(n) % 2).astype(np.int32)
     no = np.zeros(1, np.uint8)
-    tree = grow(ranks, no, no, y, 2, np.ones(n), GrowthSettings(1), seed=0, number=0)
+    tree, _ = grow(ranks, no, no, y, 2, np.ones(n), GrowthSettings(1), seed=0, number=0)
     assert (tree.left < 0).sum() == n
     assert depths(tree).max() > 64
     leaf = find_leaves(tree, ranks.codes, 0, 0)
@@ -600,7 +598,7 @@ def both_trees(criterion: int, weighted: bool, **settings: float) -> tuple[RankT
     columns, no = make_columns([0] * X.shape[1]), np.zeros(X.shape[1], np.uint8)
     ranks = rank(columns, X)
     how = GrowthSettings(X.shape[1], criterion, **settings)
-    ours = grow(ranks, no, no, y, 4, weight, how, seed=0, number=0)
+    ours, _ = grow(ranks, no, no, y, 4, weight, how, seed=0, number=0)
     drawn = weight > 0
     return ours, theirs, (X[drawn], y[drawn], weight[drawn], find_leaves(ours, ranks.codes, 0, 0)[drawn])
 
@@ -650,7 +648,7 @@ def test_numbers_of_any_size_give_the_same_tree() -> None:
     y = np.round(y, 3)
     y[7] = 1e4  # one far-off number does not hide what the others have to say
     trees = [
-        grow(ranks, no, no, z, 0, weight, GrowthSettings(2, VARIANCE), seed=0, number=0)
+        grow(ranks, no, no, z, 0, weight, GrowthSettings(2, VARIANCE), seed=0, number=0)[0]
         for z in (y, 1e3 * y, 1e-9 * y, y + 1e6)
     ]
     assert (trees[0].left < 0).sum() >= 0.9 * (weight > 0).sum()
@@ -663,7 +661,7 @@ def test_equal_numbers_are_a_leaf() -> None:
     X, _, weight = continuous_rows(VARIANCE)
     ranks, no = rank(make_columns([0] * 4), X), np.zeros(4, np.uint8)
     for y in (np.full(len(X), 0.1), np.where(X[:, 0] > 0, 0.1, 0.7)):
-        tree = grow(ranks, no, no, y, 0, weight, GrowthSettings(4, VARIANCE), seed=0, number=0)
+        tree, _ = grow(ranks, no, no, y, 0, weight, GrowthSettings(4, VARIANCE), seed=0, number=0)
         assert (tree.left < 0).sum() == len(np.unique(y))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .columns import CodeTable, code_columns
 from .learn import FEWEST, LearnSettings
 from .leaves import ROWS_A_STATE, Learned, learn_trees
-from .lost_pairs import pairs_to_join
+from .lost_pairs import pair_to_join
 from .structure import coarse, mutual_information
 from .tables import is_smooth
 
@@ -77,7 +77,7 @@ def choose_settings(
     if "joined" in free and best.n_leaves == 1 and not _is_quick(best):
         short = _short(best)
         first = first or learn_trees(table, short, seed, n_jobs)
-        best = best._replace(joined=pairs_to_join(table, short, first, seed, n_jobs))
+        best = best._replace(joined=pair_to_join(table, short, first, seed, n_jobs))
     rows = _some(table, best, seed)
     free = set(free) - {"n_leaves", "joined"}
     if not free:
@@ -118,7 +118,9 @@ def choose_settings(
 
 def _short(settings: LearnSettings) -> LearnSettings:
     """Few passes with half of the states."""
-    return settings._replace(passes=_SHORT, n_leaves=1, n_states=max(settings.n_states // 2, 1), full=0)
+    return settings._replace(
+        passes=min(settings.passes, _SHORT), n_leaves=1, n_states=max(settings.n_states // 2, 1), full=0
+    )
 
 
 def _is_quick(settings: LearnSettings) -> bool:

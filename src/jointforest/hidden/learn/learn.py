@@ -57,8 +57,8 @@ class LearnSettings(NamedTuple):
         count alike. Each brings rows nearer that cannot be told from real ones, and lessens held-out likelihood a bit.
     refit : bool
         Whether these passes see the rows held out, too, once they have told when to stop.
-    joined : tuple of (int, int)
-        Pairs of columns that are joined whatever their mutual information, one after another (`structure.join`).
+    joined : tuple of two ints, optional
+        Columns that are joined whatever their mutual information (`structure.join`).
     perturb : float
         Mutual information is multiplied by exp(perturb x N(0, 1)), so that members of a mixture differ.
     """
@@ -75,7 +75,7 @@ class LearnSettings(NamedTuple):
     anneal: float = 1.0
     full: int = 2
     refit: bool = False
-    joined: tuple[tuple[int, int], ...] = ()
+    joined: tuple[int, int] | None = None
     perturb: float = 0.0
 
 
@@ -137,7 +137,6 @@ def learn_and_test(
     with one_blas_thread(), workers(n_jobs) as run:
         if information is None:
             information = mutual_information(*coarse(*rows[:3]), rows.weight)
-        information = join(information, settings.joined)
         columns = code_columns(rows, allowed)
         return _learn(rows, held, columns, information, settings, rng, run, progress)
 
@@ -164,6 +163,8 @@ def _learn(
     if settings.perturb > 0.0:
         noise = np.exp(settings.perturb * rng.standard_normal(information.shape))
         information = information * np.sqrt(noise * noise.T)
+    if settings.joined is not None:
+        information = join(information, *settings.joined)
     order, parent = spanning_tree(information)
     counts = _first_counts(rows, columns, information, order, parent, settings, rng, run)
     tree = tree_of(counts, order, parent, columns, _smoothing(settings, 0))

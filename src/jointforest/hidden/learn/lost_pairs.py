@@ -19,10 +19,10 @@ LOST = 0.05
 _DRAWS = 20_000  # most rows that show what a tree has lost
 
 
-def pairs_to_join(
+def pair_to_join(
     table: CodeTable, trial: LearnSettings, first: Learned, seed: int, n_jobs: int | None
-) -> tuple[tuple[int, int], ...]:
-    """Pairs of columns for `LearnSettings.joined`: one or none.
+) -> tuple[int, int] | None:
+    """The columns of `LearnSettings.joined`, often none.
 
     The pair that a short fit has lost most is joined in the place of the weakest link between its columns where
     held-out rows like another short fit better then. What is lost altogether counts more than as much of a stronger
@@ -40,12 +40,11 @@ def pairs_to_join(
 
     Returns
     -------
-    tuple of (int, int)
-        Often none.
+    tuple of two ints or None
     """
     rows, d = table.take(table.weighed_rows()), len(table.n_codes)
     if d < 3 or len(rows.codes) < FEWEST:  # none would be held out
-        return ()
+        return None
     classes, size = coarse(*rows[:3])
     information = mutual_information(classes, size, rows.weight)
     drawn = draw_codes(first.trees[0], min(len(rows.codes), _DRAWS), np.random.default_rng([seed, 2]))
@@ -60,9 +59,9 @@ def pairs_to_join(
     lost = np.tril(np.where(fall < LOST, 0.0, fall**2 / np.maximum(wanted, LOST)), -1)
     a, b = (int(j) for j in np.unravel_index(np.argmax(lost), lost.shape))
     if lost[a, b] == 0.0:
-        return ()
-    found = learn_trees(table, trial._replace(joined=((b, a),)), seed, n_jobs)
-    return ((b, a),) if found.held_out > first.held_out else ()
+        return None
+    found = learn_trees(table, trial._replace(joined=(b, a)), seed, n_jobs)
+    return (b, a) if found.held_out > first.held_out else None
 
 
 def draw_codes(tree: HiddenTree, n: int, rng: np.random.Generator) -> np.ndarray:

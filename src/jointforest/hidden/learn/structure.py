@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 CLASSES = 16
@@ -112,23 +110,14 @@ def spanning_tree(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array(order, dtype=np.int32), np.array(parent, dtype=np.int32)
 
 
-def join(information: np.ndarray, pairs: Iterable[tuple[int, int]]) -> np.ndarray:
-    """Information by which the spanning tree joins these pairs, one after another, each for the weakest link between.
+def join(information: np.ndarray, a: int, b: int) -> np.ndarray:
+    """Information (d, d) by which the spanning tree joins columns a and b for the weakest link between them.
 
-    Parameters
-    ----------
-    information : float array (d, d)
-    pairs : iterable of (int, int)
-
-    Returns
-    -------
-    float array (d, d)
-        A pair that is joined has a little more than the link that gives way to it had.
+    The pair has a little more than the link that gives way to it.
     """
+    weakest = min(information[u, v] for u, v in path(*spanning_tree(information), a, b))
     information = information.copy()
-    for a, b in pairs:
-        weakest = min(information[u, v] for u, v in path(*spanning_tree(information), a, b))
-        information[a, b] = information[b, a] = max(information[a, b], weakest * (1.0 + _MORE) + _MORE**3)
+    information[a, b] = information[b, a] = max(information[a, b], weakest * (1.0 + _MORE) + _MORE**3)
     return information
 
 

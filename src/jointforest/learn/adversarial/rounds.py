@@ -10,7 +10,7 @@ import numpy as np
 from ...ground.threads import map_ordered
 from ...leaves.fit.statistics_kernels import rows_by_leaf
 from ...table.schema import Schema
-from ...trees.grow.grow import GrowthSettings, grow_and_find
+from ...trees.grow.grow import GrowthSettings, grow
 from ...trees.grow.rank_tree import RankTree, find_again, find_leaves, incomplete, prune, with_shares
 from ...trees.ranks import Ranks
 from ..arrival import settle
@@ -110,7 +110,7 @@ def _discriminate(
     def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray, np.ndarray]:
         weight = draw_rows(2 * n, settings.n_draws, settings.bootstrap, seed, first + t)
         how = {"seed": seed, "number": first + t}
-        tree, node = grow_and_find(both, is_categorical, is_ordered, y, 2, weight, growth, **how)
+        tree, node = grow(both, is_categorical, is_ordered, y, 2, weight, growth, **how)
         of_class = [np.bincount(node[y == c], weight[y == c], len(tree.feature)) for c in (0, 1)]
         total = of_class[0] + of_class[1]
         margin = np.where(total > 0, of_class[1] / np.maximum(total, 1.0) - 0.5, 0.0)

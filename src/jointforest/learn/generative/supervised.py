@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ground.threads import map_ordered
-from ...trees.grow.grow import GrowthSettings, grow_and_find
+from ...trees.grow.grow import GrowthSettings, grow
 from ...trees.grow.rank_tree import RankTree
 from ...trees.ranks import rank
 from ..arrival import Arrival, arrive, settle
@@ -56,7 +56,7 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
     def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:
         drawn = weight * draw_rows(n, settings.n_draws, True, seed, t) if settings.bootstrap else weight.copy()
         how = {"seed": seed, "number": t}
-        tree, node = grow_and_find(of_features, is_categorical, is_ordered, y, n_classes, drawn, growth, **how)
+        tree, node = grow(of_features, is_categorical, is_ordered, y, n_classes, drawn, growth, **how)
         # rows missing a split value may take other sides than they did in growing, and leave a leaf empty
         return *settle(tree, of_features.codes, drawn > 0, 1, seed, t, node), drawn
 

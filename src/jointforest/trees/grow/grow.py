@@ -60,7 +60,7 @@ def grow(
     *,
     seed: int,
     number: int,
-) -> RankTree:
+) -> tuple[RankTree, np.ndarray]:
     """Grow tree ``number`` of the forest with this ``seed`` on the rows of positive weight.
 
     Parameters
@@ -71,43 +71,14 @@ def grow(
         ignored.
     weight : float64 array (n,)
         Weight of each row (how often the bootstrap drew it).
+
+    Returns
+    -------
+    RankTree
+    int32 array (n,)
+        Leaf node of each row, as `rank_tree.find_leaves` of this stream has them. Complete rows that the tree was grown
+        on are where growing left them; the others are sent down.
     """
-    return _grow(ranks, is_categorical, is_ordered, y, n_classes, weight, settings, seed, number)[0]
-
-
-def grow_and_find(
-    ranks: Ranks,
-    is_categorical: np.ndarray,
-    is_ordered: np.ndarray,
-    y: np.ndarray,
-    n_classes: int,
-    weight: np.ndarray,
-    settings: GrowthSettings,
-    *,
-    seed: int,
-    number: int,
-) -> tuple[RankTree, np.ndarray]:
-    """The tree of `grow`, and the leaf node of each row (int32, n), as `rank_tree.find_leaves` of this stream has them.
-
-    Complete rows that it was grown on are where growing left them; the others are sent down.
-    """
-    tree, node = _grow(ranks, is_categorical, is_ordered, y, n_classes, weight, settings, seed, number)
-    node[incomplete(ranks.codes)] = -1
-    return tree, find_again(tree, ranks.codes, node, np.flatnonzero(node < 0), seed, number)
-
-
-def _grow(
-    ranks: Ranks,
-    is_categorical: np.ndarray,
-    is_ordered: np.ndarray,
-    y: np.ndarray,
-    n_classes: int,
-    weight: np.ndarray,
-    settings: GrowthSettings,
-    seed: int,
-    number: int,
-) -> tuple[RankTree, np.ndarray]:
-    """The tree, and the leaf node in which growing left each row of positive weight; -1 of the others (int32, n)."""
     target = np.asarray(y, dtype=np.float64)
     n_statistics = n_classes
     if settings.criterion == VARIANCE:
@@ -123,7 +94,9 @@ def _grow(
     rules = _rules(settings)
     while not grow_tree(table, rules, growing, scratch):
         growing = with_more_room(growing)
-    return _whole(growing, ranks), _leaves(growing, scratch.rows, len(weight))
+    tree, node = _whole(growing, ranks), _leaves(growing, scratch.rows, len(weight))
+    node[incomplete(ranks.codes)] = -1
+    return tree, find_again(tree, ranks.codes, node, np.flatnonzero(node < 0), seed, number)
 
 
 def _rules(settings: GrowthSettings) -> Rules:
