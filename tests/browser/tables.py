@@ -71,3 +71,11 @@ def many_levels(size: int = 10_000) -> pd.DataFrame:
     n = 2 * size
     code = np.concatenate([np.arange(size), np.minimum(random.geometric(0.002, n - size), size) - 1])
     return pd.DataFrame({"code": [f"code {k:05d}" for k in code], "even": np.where(code % 2 == 0, "yes", "no")})
+
+
+def some_levels(size: int = 30, n: int = 3_000) -> pd.DataFrame:
+    """A column of more levels than are shown, others of them likely in each group."""
+    random = np.random.default_rng(4)
+    group = random.integers(0, 3, n)
+    code = (random.geometric(0.15, n) - 1 + 11 * group) % size
+    return pd.DataFrame({"group": np.array(list("abc"))[group], "code": [f"code {k:02d}" for k in code]})

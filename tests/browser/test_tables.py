@@ -92,3 +92,21 @@ def test_ten_thousand_levels(visit: Callable[..., Face]) -> None:
         card.locator(".typed").press("Enter")
         face.settle()
         assert face.sentence == "code != 'code 07771'"
+
+
+def test_bars_of_many_levels_stand_in_the_order_of_what_is_known(visit: Callable[..., Face]) -> None:
+    frame = tables.some_levels()
+    joint = jf.JointTree(min_samples_leaf=0.05).fit(frame).joint_
+    with Explorer(joint, "codes.joint") as server:
+        face = visit(server)
+        for group in ("a", "b", "a", "c"):
+            face.write(f"group = '{group}'")
+            shares = joint.given(group=group).proba("code")
+            most = sorted(shares, key=lambda level: -shares[level])[:8]
+            assert list(face.shares("code")) == most
+            ends = face.page.evaluate(
+                """() => Object.fromEntries([...document.querySelectorAll('jf-card[data-name=group] .bar')].map(bar => {
+                const [track, was] = ['.track', '.was'].map(s => bar.querySelector(s).getBoundingClientRect());
+                return [bar.querySelector('.bar-label').textContent, (was.right - track.left) / track.width]; }))"""
+            )
+            assert ends == pytest.approx(joint.given().proba("group"), abs=0.01)  # marks of what was known before

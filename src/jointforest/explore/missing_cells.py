@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..forest.part import ForestPart
+from ..ground.mixture_kernels import mix_rows
 from ..hidden.missing import missing_shares as of_hidden_trees
 from ..hidden.part import HiddenPart
 from ..model.part import Part
@@ -44,10 +45,10 @@ def _of_part(part: Part, known: Known, weighed: Any, columns: list[int]) -> np.n
     if isinstance(part, HiddenPart):
         return of_hidden_trees(part.hidden, weighed, columns)
     if isinstance(part, ForestPart):
-        post = weighed.posterior(None)
-        weight = np.exp(post.log_weight - post.log_evidence[0])
         rates = part.forest.leaves.missing_rate
-        return np.array([float(weight @ rates[post.leaf, j]) for j in columns])
+        found = np.zeros(rates.shape[1])
+        mix_rows(rates, *weighed.mixture(None), found)
+        return found[columns]
     before = float(part.log_density(known.evidence)[0])
     return np.array([_by_condition(part, known, j, before) for j in columns])
 

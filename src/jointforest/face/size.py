@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..forest.part import ForestPart
+from ..explain.box_trees import of_part
+from ..explain.tree_nodes import n_trees
 from ..hidden.part import HiddenPart
 from ..model.model import Model
 
@@ -16,10 +17,9 @@ def part_sizes(model: Model) -> list[dict[str, Any]]:
     found = []
     for part, weight in zip(model.parts, np.exp(model.log_weight).tolist(), strict=True):
         size: dict[str, Any] = {"kind": part.kind, "weight": weight}
-        if isinstance(part, ForestPart):
-            background = int(part.forest.has_background)
-            size["trees"] = len(part.forest.trees.root) - background
-            size["leaves"] = len(part.forest.leaves.log_weight) - background
+        if (trees := of_part(part)) is not None:
+            size["trees"] = n_trees(trees)
+            size["leaves"] = len(trees.log_weight) - int(trees.has_background)
         elif isinstance(part, HiddenPart):
             size["trees"] = len(part.hidden.trees)
             size["states"] = max(int(tree.n_states.max()) for tree in part.hidden.trees)
@@ -31,7 +31,8 @@ def size_text(size: dict[str, Any]) -> str:
     """One of `part_sizes` in words."""
     if "leaves" in size:
         trees = "1 tree" if size["trees"] == 1 else f"{size['trees']} trees"
-        return f"{trees}, 1 leaf" if size["leaves"] == 1 else f"{trees}, {size['leaves']} leaves"
+        what = "" if size["kind"] == "forest" else "Chow-Liu "
+        return f"{trees}, 1 {what}leaf" if size["leaves"] == 1 else f"{trees}, {size['leaves']} {what}leaves"
     if "states" in size:
         trees = "1 hidden tree" if size["trees"] == 1 else f"{size['trees']} hidden trees"
         return f"{trees} of {size['states']} states"

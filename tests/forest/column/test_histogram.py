@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from jointforest.forest.column import histogram as histograms
 from jointforest.forest.column.bins import bin_mass, bins_between
 from jointforest.forest.column.histogram import BinTables, histogram
+from jointforest.forest.column.histogram_kernels import add_rows, add_rows_inside
 from jointforest.forest.column.levels import level_probability
 from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.posterior import OneRow
@@ -64,8 +65,32 @@ def test_levels_of_a_row_weighed_before(seed: int) -> None:
             for i in range(N):
                 one = evidence.take(np.array([i]))
                 want = oracle.level_probability(oracle.given(model, evidence, i, j))
-                got = level_probability(model, one, j, known=OneRow(model, one))
+                known = OneRow(model, one)
+                got = level_probability(model, one, j, known=known)
                 np.testing.assert_allclose(got[0], want, rtol=1e-9, atol=1e-13)
+                by_all = histogram(model, BinTables(model), one, j, np.empty(0), known=known)
+                np.testing.assert_allclose(by_all[0], want, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_of_a_table_as_matrix_products(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    table, row = rng.dirichlet(np.ones(7), 30).astype(np.float32), rng.permutation(30)[:12].astype(np.int32)
+    weight, inside = rng.dirichlet(np.ones(12)), (rng.random(7) < 0.5).astype(np.float64)
+    inside[2] = 0.0
+    piece, bins = rng.random((12, 2)) * 0.1, np.array([2, 2])
+    table[row[:3]] *= inside == 0.0  # nothing in the region but for a trace: lost
+    piece[:3] = 1e-40
+    out, is_lost = np.zeros(7), np.zeros(12, bool)
+    add_rows(table, row, weight, out)
+    np.testing.assert_allclose(out, weight @ table[row].astype(np.float64), rtol=1e-12)
+    out[:] = 0.0
+    add_rows_inside(table, row, weight, inside, piece, bins, out, is_lost)
+    mass = table[row].astype(np.float64) * inside
+    mass[:, 2] = piece.sum(axis=1)
+    np.testing.assert_array_equal(is_lost, np.arange(12) < 3)
+    want = (weight / mass.sum(axis=1))[3:] @ mass[3:]
+    np.testing.assert_allclose(out, want, rtol=1e-12, atol=1e-300)
 
 
 def one_column(seed: int) -> tuple[Forest, float, float]:

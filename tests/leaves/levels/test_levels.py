@@ -105,7 +105,7 @@ def test_sums_over_levels_and_rows(seed: int) -> None:
         filled, mixed = np.zeros((3, want.shape[1])), np.zeros(want.shape[1])
         fill_wide(wide, t, rows, filled)
         np.testing.assert_allclose(filled, want[rows], atol=1e-15)
-        mix_wide(wide, t, weight, mixed)
+        mix_wide(wide, t, np.arange(len(weight), dtype=np.int32), weight, mixed)
         np.testing.assert_allclose(mixed, weight @ want, atol=1e-14)
 
 
@@ -119,7 +119,7 @@ def test_rows_that_share_all_levels() -> None:
     fill_wide(wide, 0, np.arange(5), filled)
     np.testing.assert_allclose(filled, want, rtol=1e-13)
     weight, likelihood = rng.random(5), rng.random(size)
-    mix_wide(wide, 0, weight, mixed)
+    mix_wide(wide, 0, np.arange(5, dtype=np.int32), weight, mixed)
     np.testing.assert_allclose(mixed, weight @ want, rtol=1e-13)
     np.testing.assert_allclose(weighed_sums(wide, likelihood), want @ likelihood, rtol=1e-13)
 
@@ -134,9 +134,9 @@ def test_reading_leaves(seed: int) -> None:
         np.testing.assert_array_equal(dense_levels(columns, leaves, s, rows), whole[s][rows])
     weight = np.random.default_rng(seed).random(len(leaves.tree))
     weight[0] = 0.0
-    np.testing.assert_allclose(
-        mixed_levels(columns, leaves, weight), weight @ np.concatenate(whole, axis=1), rtol=1e-12
-    )
+    for some in (np.arange(len(weight), dtype=np.int32), np.array([3, 1], np.int32)):
+        want = weight[some] @ np.concatenate(whole, axis=1)[some]
+        np.testing.assert_allclose(mixed_levels(columns, leaves, some, weight[some]), want, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))

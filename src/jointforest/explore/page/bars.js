@@ -92,7 +92,11 @@ export class Bars extends HTMLElement {
         row.line.remove();
         this.rows.delete(k);
       }
-    this.list.append(...this.shown.map((k) => this.#row(k).line));
+    this.shown.forEach((k, place) => {
+      const { line } = this.#row(k);
+      const there = this.list.children[place] ?? null;
+      if (there !== line) this.list.insertBefore(line, there); // what is put where it was is laid out anew
+    });
     if (!keep.has(this.active)) this.#activate(-1);
   }
 
@@ -139,7 +143,7 @@ export class Bars extends HTMLElement {
       const was = Math.min(1, prior[k] / top);
       row.fill.style.transform = `scaleX(${Math.min(1, mass[k] / top)})`;
       row.ghost.style.transform = `scaleX(${was})`;
-      row.tick.style.insetInlineStart = `${100 * was}%`;
+      row.tick.style.setProperty("--off", was - 1);
       say(row.value, percent(mass[k]));
       say(row.before, `, before ${percent(prior[k])}`);
       mark(row.line, "aria-selected", chosen.has(k));

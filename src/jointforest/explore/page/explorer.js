@@ -13,7 +13,7 @@ import { History, conditionOn, readHash, withCondition, writeHash } from "./stat
 
 /** With more columns, only the cards in sight are asked for while the mouse moves. */
 const MANY = 40;
-const REST = 160; // milliseconds without a change until exact numbers are asked for
+const REST = 160; // milliseconds without a change until exact numbers are asked for, and the address is written
 const PULSE = 5000; // milliseconds between looks at whether the joint is still there, and the same
 const AGAIN = 1000; // milliseconds until a server that is gone is asked again
 const LONG = 3000; // milliseconds until it is said why the first answer may take so long
@@ -297,9 +297,10 @@ export class Explorer {
     if (note.step === undefined) this.#remember(answer);
     else this.history.go(note.step);
     this.sentence.setHistory(this.history);
-    this.#look();
-    this.#writeAddress();
-    this.rest = setTimeout(() => this.#exact(), REST);
+    this.rest = setTimeout(() => {
+      this.#exact();
+      this.#writeAddress(); // not before: browsers take milliseconds for it
+    }, REST);
   }
 
   /** Ask for exact numbers of what is known now. */
@@ -410,7 +411,7 @@ export class Explorer {
       card.update({ now, before: this.prior.columns[place], condition, live });
     });
     this.sentence.update(answer, { live });
-    if (!live) this.#arrange();
+    if (!live) this.#look();
     this.#state(this.asker.busy ? "asking" : note.exact ? "exact" : "known");
     if (note.began !== undefined)
       performance.measure("known", { start: note.began, detail: { exact: Boolean(note.exact), live } });

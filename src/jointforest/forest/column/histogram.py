@@ -9,15 +9,15 @@ import numpy as np
 from ...ground.threads import chunks, map_ordered
 from ...table.evidence import Evidence
 from ..forest import Forest
-from ..posterior.posterior import LeafPosterior, OneRow
+from ..posterior.posterior import OneRow
 from .bins import CHUNK, Bins, bin_mass, bins_between, mass_in_leaves
+from .histogram_kernels import add_rows, add_rows_inside
 from .levels import level_probability
 
 LIMIT = 256 << 20
 """Bytes that the tables of a forest may take together; what does not fit is computed from the leaves each time."""
 FEW = 16
 """A table is made where evidence leaves more than one in so many parameter rows: below, it costs more than it saves."""
-_TINY = 1e-30  # float32 loses digits not far below
 _PIECES = 100_000  # most pairs of a run and a bin to look through
 
 
@@ -102,49 +102,29 @@ def _from_table(
     forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins, n_jobs: int | None, known: OneRow
 ) -> np.ndarray | None:
     """The histogram of one row, (B,), by a table; None where that does not serve."""
-    post, region = known.posterior(j), int(evidence.cell_regions()[0, j])
+    (row, weight), region = known.mixture(j), int(evidence.cell_regions()[0, j])
     held = _held(forest, evidence, j, region, bins) if region >= 0 else None
-    if not len(post.leaf) or (region >= 0 and held is None):
+    if not len(row) or (region >= 0 and held is None):
         return None
-    table = tables.of(j, bins, len(post.leaf), n_jobs)
+    table = tables.of(j, bins, len(row), n_jobs)
     if table is None:
         return None
     if held is None:
-        return _mixed(table, post, known.row_weight(j))
-    weight = np.exp(post.log_weight - post.log_evidence[0])
-
-    def work(first: int, stop: int) -> np.ndarray:
-        leaf, w = post.leaf[first:stop], weight[first:stop]
-        out, lost = _inside(tables, j, leaf, w, table[leaf].astype(np.float64), held)
-        if len(lost):
-            out += w[lost] @ mass_in_leaves(forest, evidence.repeat(len(lost)), j, leaf[lost], bins)
+        out = np.zeros(len(bins.hi))
+        add_rows(table, row, weight, out)
         return out
 
-    return np.sum([*map_ordered(work, chunks(len(weight), CHUNK), n_jobs)], axis=0)
+    def work(first: int, stop: int) -> np.ndarray:
+        some, share = row[first:stop], weight[first:stop]
+        out, is_lost = np.zeros(len(bins.hi)), np.zeros(len(some), bool)
+        pieces = tables.in_leaves(j, some, held.pieces)
+        add_rows_inside(table, some, share, held.inside, pieces, held.bin_of_piece, out, is_lost)
+        lost = np.flatnonzero(is_lost & (share > 0.0))
+        if len(lost):
+            out += share[lost] @ mass_in_leaves(forest, evidence.repeat(len(lost)), j, some[lost], bins)
+        return out
 
-
-def _mixed(table: np.ndarray, post: LeafPosterior, weight: np.ndarray | None) -> np.ndarray:
-    """A row's mean of a table's rows, (B,); ``weight`` is that of all rows, or None where most have none."""
-    if weight is None:
-        return np.asarray(np.exp(post.log_weight - post.log_evidence[0]) @ table[post.leaf].astype(np.float64))
-    parts = chunks(len(weight), CHUNK)  # so that double precision stays in the cache
-    return np.sum([weight[a:b] @ table[a:b].astype(np.float64) for a, b in parts], axis=0)
-
-
-def _inside(
-    tables: BinTables, j: int, leaf: np.ndarray, weight: np.ndarray, mass: np.ndarray, held: _Held
-) -> tuple[np.ndarray, np.ndarray]:
-    """Histogram of m parameter rows given a region, (B,), from their bins' masses (m, B), without rows that are lost.
-
-    Lost are rows that have so little in the region that single precision does not do.
-    """
-    parts = tables.in_leaves(j, leaf, held.pieces)
-    total = mass @ held.inside + parts.sum(axis=1)
-    lost = total < _TINY
-    share = np.where(lost, 0.0, weight) / np.where(lost, 1.0, total)
-    out = (share @ mass) * held.inside
-    np.add.at(out, held.bin_of_piece, share @ parts)
-    return out, np.flatnonzero(lost & (weight > 0.0))
+    return np.sum([*map_ordered(work, chunks(len(row), CHUNK), n_jobs)], axis=0)
 
 
 def _held(forest: Forest, evidence: Evidence, j: int, region: int, bins: Bins) -> _Held | None:

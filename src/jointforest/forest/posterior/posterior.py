@@ -93,7 +93,7 @@ class OneRow:
         self._columns, self._leaves = forest.columns, forest.leaves
         scratch = row_scratch(forest)
         self._share = scratch.share
-        self._weight: np.ndarray | None = None
+        self._mixture: tuple[np.ndarray, np.ndarray] | None = None
         self._levels: np.ndarray | None = None
         self._post = LeafPosterior(
             *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, 0, 1, LEAVES_AND_SHARES, scratch)
@@ -112,24 +112,20 @@ class OneRow:
         entry, log_weight, log_evidence = entries_of_column(self._leaves, column, *of_leaf, self._share)
         return LeafPosterior(np.array([0, len(entry)]), entry, log_weight, np.array([log_evidence]))
 
-    def row_weight(self, column: int) -> np.ndarray | None:
-        """Posterior weight of each parameter row as what describes the column, (R,); None if most have none."""
-        if self._weight is not None:
-            return self._weight
+    def mixture(self, column: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Entries of `posterior`, int32 (m,), and their weights, (m,), which sum to 1; none of impossible evidence."""
+        if self._mixture is not None:
+            return self._mixture
         post = self.posterior(column)
-        if 2 * len(post.leaf) < len(self._leaves.tree):
-            return None
-        weight = np.zeros(len(self._leaves.tree))
-        weight[post.leaf] = np.exp(post.log_weight - post.log_evidence[0])
+        found = post.leaf, np.exp(post.log_weight - post.log_evidence[0])
         if not len(self._share):  # without circuits it is the same of all columns
-            self._weight = weight
-        return weight
+            self._mixture = found
+        return found
 
     def level_shares(self, column: int) -> np.ndarray | None:
-        """Mean of the rows' level masses by `row_weight`, (levels of all columns,); None with circuits, or as there."""
-        if self._levels is None and not len(self._share):
-            weight = self.row_weight(column)
-            self._levels = None if weight is None else mixed_levels(self._columns, self._leaves, weight)
+        """Level shares of all columns in `mixture`, (S,); None with circuits, or of impossible evidence."""
+        if self._levels is None and not len(self._share) and len(self._post.leaf):
+            self._levels = mixed_levels(self._columns, self._leaves, *self.mixture(column))
         return self._levels
 
 

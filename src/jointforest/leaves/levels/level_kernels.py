@@ -143,11 +143,11 @@ def fill_wide(wide, t, rows, out):
 
 
 @entry
-def mix_wide(wide, t, weight, out):
-    """Add the level masses of wide column t in the mixture of all parameter rows by weight (R,) to ``out`` (K,)."""
-    for row in range(weight.shape[0]):
-        if weight[row] > 0.0:
-            add_wide(wide, row, t, weight[row], out, 0)
+def mix_wide(wide, t, rows, weight, out):
+    """Add the level masses of wide column t in the mixture of parameter rows (m,) by weight (m,) to ``out`` (K,)."""
+    for i in range(rows.shape[0]):
+        if weight[i] > 0.0:
+            add_wide(wide, rows[i], t, weight[i], out, 0)
 
 
 @entry

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...ground.mixture_kernels import mix_rows
 from ...table.columns import Columns
 from .level_kernels import fill_wide, mix_wide, sum_shares
 from .wide import WideLevels, apart, layout
@@ -26,15 +27,17 @@ def dense_levels(columns: Columns, leaves: Leaves, slot: int, rows: np.ndarray |
     return out
 
 
-def mixed_levels(columns: Columns, leaves: Leaves, weight: np.ndarray) -> np.ndarray:
-    """Level masses of all categorical slots in the mixture of the parameter rows by weight (R,), float64 (S,)."""
+def mixed_levels(columns: Columns, leaves: Leaves, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Level masses of all categorical slots in the mixture of parameter rows (m,), int32, by weight (m,); (S,)."""
     where = layout(columns)
+    narrow = np.zeros(leaves.level_mass.shape[1])
+    mix_rows(leaves.level_mass, rows, weight, narrow)
     if not len(where.slots):
-        return np.asarray(weight @ leaves.level_mass)
+        return narrow
     out = np.zeros(int(columns.level_start[-1]))
-    out[where.narrow] = weight @ leaves.level_mass
+    out[where.narrow] = narrow
     for t, slot in enumerate(where.slots.tolist()):
-        mix_wide(leaves.wide, t, weight, out[columns.level_start[slot] : columns.level_start[slot + 1]])
+        mix_wide(leaves.wide, t, rows, weight, out[columns.level_start[slot] : columns.level_start[slot + 1]])
     return out
 
 
@@ -50,7 +53,8 @@ def mixed_over_rows(mass: np.ndarray | WideLevels, weight: np.ndarray) -> np.nda
         return np.asarray(weight @ mass)
     kinds, kind = _kinds(mass)
     out = np.bincount(mass.own_level, weight[_row_of_entry(mass)] * mass.own_mass, mass.share.shape[1])
-    mix_wide(kinds, 0, np.bincount(kind, weight * mass.scale[:, 0], len(kinds.scale)), out)
+    total = np.bincount(kind, weight * mass.scale[:, 0], len(kinds.scale))
+    mix_wide(kinds, 0, np.arange(len(total), dtype=np.int32), total, out)
     return out
 
 
