@@ -9,14 +9,20 @@ import numpy as np
 
 from ..ground.checks import check_number
 from ..ground.random_state import seed_of
+from ..ground.warnings import UnsupportedEvidenceWarning, warn
 from ..language import Comparison, Sum
+from ..model.model import Model
 from ..queries.information.estimate import Estimate, exact
 from ..queries.pairs.comparison import Relation, probability_of_levels, probability_of_relation
 from ..queries.pairs.covariance import mean_and_covariance
 from ..queries.pairs.drawing import Levels, Rejected, related_blocks
-from ..queries.posterior.weighed import WeighedEvidence
+from ..queries.posterior.weighed import SUPPORT, WeighedEvidence, background_share
 from ..table import values as answers
+from ..table.build_evidence import build
 from ..table.schema import Column, Schema
+
+_JUDGED = 1_000
+"""Drawn rows that say whether what was asked for is like anything learned."""
 
 
 def mean_of(weighed: WeighedEvidence, of: Sum) -> Any:
@@ -90,21 +96,31 @@ def drawn_where(
         raise ValueError(f"where: expected evidence of one row, got {len(weighed)} rows")
     weighed.check(n_jobs)
     relations = [_relation(weighed.model.schema, asked) for asked in compared]
-    return _told(
-        related_blocks(weighed.model, weighed.evidence, relations, int(n), seed_of(random_state), n_jobs), compared
-    )
+    blocks = related_blocks(weighed.model, weighed.evidence, relations, int(n), seed_of(random_state), n_jobs)
+    return _told(blocks, weighed.model, compared)
 
 
-def _told(blocks: Iterator[np.ndarray], compared: tuple[Comparison, ...]) -> Iterator[np.ndarray]:
-    """The same, with an error in words where the comparisons are too rare."""
+def _told(blocks: Iterator[np.ndarray], model: Model, compared: tuple[Comparison, ...]) -> Iterator[np.ndarray]:
+    """The same; an error in words where the comparisons are too rare, a warning where a background alone has them."""
     try:
-        yield from blocks
+        for i, rows in enumerate(blocks):
+            if i == 0 and len(rows):
+                _warn_unsupported(model, rows[:_JUDGED], compared)
+            yield rows
     except Rejected as error:
         said = ", ".join(map(str, compared))
         raise ValueError(
             f"where {said!r}: {error}, so that it is too rare to be drawn; ask compare for its probability, "
             "or give evidence that makes it less rare"
         ) from None
+
+
+def _warn_unsupported(model: Model, rows: np.ndarray, compared: tuple[Comparison, ...]) -> None:
+    """Warn if p(background | comparisons), its mean over rows in which they hold, is large."""
+    if background_share(model, build(model.schema, rows)).mean() > SUPPORT:
+        said = ", ".join(map(str, compared))
+        problem = f"rows in which {said!r} holds are unlike anything learned: most of those drawn are a background's"
+        warn(UnsupportedEvidenceWarning(problem, "see compare for its probability"))
 
 
 def _relation(schema: Schema, asked: Comparison) -> Relation | Levels:

@@ -65,7 +65,11 @@ def from_arrow(tables: Mapping[str, Any]) -> Model:
         raise ValueError(f"expected a dict of tables, {_PARTS!r} among them, as to_arrow gives it")
     for name, table in tables.items():
         if not isinstance(table, pa.Table):
-            raise ValueError(f"{name}: expected a pyarrow.Table, got {type(table).__name__}")
+            raise ValueError(
+                f"{name}: expected a pyarrow.Table, got {type(table).__module__.partition('.')[0]}'s "
+                f"{type(table).__name__}; frames lose the metadata that a joint needs: keep to_arrow's tables, or "
+                "write and read them with pyarrow.parquet or pyarrow.feather"
+            )
     text = (tables[_PARTS].schema.metadata or {}).get(_KEY)
     if text is None:
         raise ValueError(f"the table {_PARTS!r} lost its metadata 'jointforest', which hold the schema")

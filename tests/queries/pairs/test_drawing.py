@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +12,9 @@ from scipy.stats import chi2
 
 import jointforest as jf
 from jointforest.face.joint import Joint
+from jointforest.ground.warnings import UnsupportedEvidenceWarning
 from jointforest.model.model import of_part
+from jointforest.queries.posterior.weighed import background_share
 from jointforest.table.schema import Column, Schema
 from tests.queries.pairs.test_pairs import joint
 from tests.random_cases.table_part import TablePart
@@ -119,6 +124,20 @@ def test_conditions_on_columns_are_evidence() -> None:
 def test_conditions_add_to_each_row_of_a_frame_and_go_with_missing_cells() -> None:
     rows = joint("forest").given(pd.DataFrame({"a": [1, 2]})).sample(5, random_state=0, missing=True, where="s = y")
     assert list(rows["a"]) == [1] * 5 + [2] * 5 and (rows["s"].astype(str) == "y").all()
+
+
+@pytest.mark.parametrize("where", ["bill_length_mm < 1.1 * bill_depth_mm", "bill_length_mm - 2 * bill_depth_mm > 40"])
+def test_rows_that_only_a_background_has_warn(where: str) -> None:
+    penguins = jf.AdversarialForest(3, random_state=0).fit(jf.datasets.load_penguins()).joint_
+    with pytest.warns(UnsupportedEvidenceWarning, match=re.escape(f"rows in which '{where}' holds")):
+        drawn = penguins.sample(40, random_state=0, where=where)
+    assert np.median(background_share(penguins.model, penguins._evidence(drawn))) > 0.5
+
+
+def test_rows_that_trees_have_do_not_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        joint("forest").given().sample(40, random_state=0, where="b > a")
 
 
 def test_where_is_text() -> None:
