@@ -90,7 +90,7 @@ def test_sections_are_there(hostile: str) -> None:
 @pytest.mark.filterwarnings("ignore::jointforest.LostPairsWarning")
 def test_rules_of_a_small_tree_and_no_sections_that_were_not_asked_for() -> None:
     penguins = jf.datasets.load_penguins()
-    joint = jf.JointTree(max_leaf_nodes=3, random_state=0).fit(penguins).joint_
+    joint = jf.JointTree(leaf="quantile", max_leaf_nodes=3, random_state=0).fit(penguins).joint_
     text = report_text(joint, Wanted())
     assert [one["id"] for one in Elements(text).of("h2") if "id" in one] == ["learned", "columns", "depend", "rules"]
     assert "come from a smaller joint" in text
@@ -143,6 +143,16 @@ def test_what_is_wrong_is_named(tmp_path: Path, wanted: dict[str, Any], words: s
     with pytest.raises(ValueError, match=words):
         tables.hidden().report(tmp_path / "r.html", **wanted)
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_path_that_cannot_be_written_is_named_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jointforest.report.write.report_text", None)
+    with pytest.raises(IsADirectoryError, match=r"is a directory; .* such as .*report\.html"):
+        tables.hidden().report(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"no directory .*nowhere"):
+        tables.hidden().report(tmp_path / "nowhere" / "r.html")
 
 
 def test_other_rows_than_the_joints_are_refused(tmp_path: Path) -> None:

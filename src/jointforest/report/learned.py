@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from ..explain.box_trees import box_trees
 from ..explain.tree_text import tree_text
 
 MOST_LEAVES = 24
@@ -32,4 +33,4 @@ def rules(joint: Any) -> str | None:
     """The rules of a joint that is one tree of few leaves; None of any other."""
     if joint.n_trees != 1 or not 1 < joint.n_leaves <= MOST_LEAVES or joint.n_states:
         return None
-    return tree_text(joint.model.forest_for("rules"), 0, MOST_LEAVES)
+    return tree_text(box_trees(joint.model, "rules"), 0, MOST_LEAVES)

@@ -33,8 +33,12 @@ class Wanted(NamedTuple):
 
 def write_report(joint: Any, path: str | os.PathLike[str], wanted: Wanted) -> None:
     """Write the report of a joint: see `Joint.report`."""
-    text = report_text(joint, wanted)
-    Path(path).write_text(text, encoding="utf-8", newline="\n")
+    path = Path(path)
+    if path.is_dir():  # before the seconds that a report takes
+        raise IsADirectoryError(f"{path} is a directory; expected the path of a file, such as {path / 'report.html'}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"no directory {path.parent}; make it first, or write the report elsewhere")
+    path.write_text(report_text(joint, wanted), encoding="utf-8", newline="\n")
 
 
 def report_text(joint: Any, wanted: Wanted) -> str:
