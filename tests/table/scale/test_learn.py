@@ -151,6 +151,15 @@ def test_skewed_pieces_have_the_mean_of_their_rows() -> None:
             assert abs(rows.mean() - found) <= 3.01 * (hi - lo) / np.sqrt(12 * len(rows))
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_heap_at_the_end_of_a_piece_does_not_rule_out_what_is_beside_it(sign: float) -> None:
+    """Nine rows at 0 are no atom, and the next value is far: what is between them was not seen, but may come."""
+    x = sign * np.concatenate([np.zeros(9), np.linspace(0.5, 1.0, 255)])
+    scale = learn_scale(NUMBER, x, None, 64)
+    _, log_base = codes_of(scale, sign * np.linspace(0.001, 0.499, 50))
+    assert log_base.min() > -35.0
+
+
 def test_tails() -> None:
     random = np.random.default_rng(2)
     x = random.normal(size=999)

@@ -24,7 +24,7 @@ def learn_scale(
 
     - points: atoms, and cells of a grid that several rows share, with some rows taken off each (`points.point_rows`);
     - pieces over runs of about 64 distinct values, with the rows taken off and those of all other values: uniform, or
-      exponential with the mean of the rows where these are clearly nearer to one end;
+      exponential with the mean of the rows where these are clearly nearer to one end, but falling by e^30 at most;
     - in the outermost bins, open exponential tails with about one row.
 
     Levels of categorical columns are codes, but of more than 1,024 the rarest share codes.

@@ -15,6 +15,8 @@ from .tally import Tally, mirrored
 
 GAP_ROWS = 0.01
 """Least rows that an interval without any row counts for."""
+STEEPEST = 30.0
+"""Most decay of a piece from end to end, in nats: a heap at its end does not make numbers beside it impossible."""
 SKEW = 3.0
 """Standard deviations by which the mean of a piece's rows differs from its middle before it is not uniform."""
 
@@ -75,7 +77,7 @@ def _slopes(place: np.ndarray, spread: np.ndarray, runs: Runs) -> np.ndarray:
         mean = np.add.reduceat(np.clip(fraction, 0.0, 1.0) * spread, runs.begins) / rows
         skewed = np.flatnonzero(usable & (np.abs(mean - 0.5) * np.sqrt(12 * rows) > SKEW))
     rate = np.zeros(len(rows))
-    rate[skewed] = decay_of_mean(mean[skewed]) / width[skewed]
+    rate[skewed] = np.clip(decay_of_mean(mean[skewed]), -STEEPEST, STEEPEST) / width[skewed]
     return rate
 
 
