@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jointforest as jf
+from jointforest.explain.box_trees import of_forest as of_trees
 from jointforest.explain.explain import explain
 from jointforest.explain.leaf_summaries import leaf_summaries, summary_text
 from jointforest.explain.rules import box_conditions, levels_condition, rule_text, side_condition, split_conditions
@@ -204,7 +205,7 @@ def test_what_a_leaf_says_is_its_own_posterior(seed: int) -> None:
     model = random_model(seed, n_trees=2)
     evidence = mixed_evidence(model, seed)
     leaves = np.flatnonzero(oracle.log_joint(model, evidence, 0) > -600)
-    for leaf, says in zip(leaves.tolist(), leaf_summaries(model, evidence, leaves), strict=True):
+    for leaf, says in zip(leaves.tolist(), leaf_summaries(of_trees(model), evidence, leaves), strict=True):
         known = {c.name for c, x in zip(model.schema.columns, evidence.value[0], strict=True) if not np.isnan(x)}
         assert set(says) == set(model.schema.names) - known
         start = model.leaves.node_start

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..forest.forest import Forest
-from ..forest.part import ForestPart
 from ..forest.posterior.posterior import posterior
 from ..ground.checks import check_number
 from ..hidden.part import HiddenPart
+from ..hidden.posterior import tree_log_density
 from ..model.model import Model
 from ..queries.posterior.mixing import log_joint
 from ..table.evidence import Evidence
 from ..table.schema import Schema
-from ..trees.boxes import leaf_boxes
+from .box_trees import BoxTrees, of_part
 from .explanation import Explanation
 from .leaf_summaries import leaf_kind, leaf_summaries, summary_text
 from .rules import box_conditions, rule_text
@@ -40,8 +40,8 @@ def explain(model: Model, evidence: Evidence, k: int, n_jobs: int | None = -1) -
     for number, part in enumerate(model.parts):
         if not share[number] > 0.0:
             continue
-        if isinstance(part, ForestPart):
-            rules, n = _leaf_rules(part.forest, evidence, k, n_jobs)
+        if (trees := of_part(part)) is not None:
+            rules, n = _leaf_rules(trees, evidence, k, n_jobs)
             met["leaves"] += n
         elif isinstance(part, HiddenPart) and part.log_density(evidence)[0] > -math.inf:
             rules, n = state_rules(part.hidden, evidence, k)
@@ -62,30 +62,40 @@ def explain(model: Model, evidence: Evidence, k: int, n_jobs: int | None = -1) -
     return Explanation(found, _text(model.schema, found, met))
 
 
-def _leaf_rules(forest: Forest, evidence: Evidence, k: int, n_jobs: int | None) -> tuple[list[dict[str, Any]], int]:
-    """The k leaves of a forest with the largest weight, none if the evidence is impossible; and how many it meets."""
-    post = posterior(forest, evidence, n_jobs)
-    log_evidence = float(post.log_evidence[0])
+def _met_leaves(trees: BoxTrees, evidence: Evidence, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Leaves that one row of evidence meets, and log p(leaf, evidence) of each."""
+    if isinstance(trees.within, Forest):
+        post = posterior(trees.within, evidence, n_jobs)
+        return post.leaf, post.log_weight
+    assert trees.within.grown is not None
+    log_weight = tree_log_density(trees.within, evidence, n_jobs)[0]
+    met = log_weight > -math.inf
+    return trees.within.grown.leaf[met], log_weight[met]
+
+
+def _leaf_rules(trees: BoxTrees, evidence: Evidence, k: int, n_jobs: int | None) -> tuple[list[dict[str, Any]], int]:
+    """The k leaves of a part with the largest weight, none if the evidence is impossible; and how many it meets."""
+    leaf, log_weight = _met_leaves(trees, evidence, n_jobs)
+    n, log_evidence = len(leaf), float(np.logaddexp.reduce(log_weight, initial=-math.inf))
     if log_evidence == -math.inf:
         return [], 0
-    most = np.argsort(-post.log_weight, kind="stable")[:k]
-    leaf, log_weight = post.leaf[most], post.log_weight[most]
-    boxes = leaf_boxes(forest.trees, forest.columns)
+    most = np.argsort(-log_weight, kind="stable")[:k]
+    leaf, log_weight = leaf[most], log_weight[most]
     found = [
         {
-            "rule": rule_text(box_conditions(forest.schema, forest.columns, *(side[number] for side in boxes))),
+            "rule": rule_text(box_conditions(trees.schema, trees.columns, *(side[number] for side in trees.boxes))),
             "weight": math.exp(log - log_evidence),
             "log_weight": log,
             "leaf": number,
-            "tree": int(forest.leaves.tree[number]),
-            "kind": leaf_kind(forest, number),
+            "tree": int(trees.tree[number]),
+            "kind": leaf_kind(trees, number),
             "says": says,
         }
         for number, log, says in zip(
-            leaf.tolist(), log_weight.tolist(), leaf_summaries(forest, evidence, leaf), strict=True
+            leaf.tolist(), log_weight.tolist(), leaf_summaries(trees, evidence, leaf), strict=True
         )
     ]
-    return found, len(post.leaf)
+    return found, n
 
 
 def _text(schema: Schema, found: list[dict[str, Any]], met: dict[str, int]) -> str:

@@ -13,6 +13,7 @@ from ..forest.forest import Forest
 from ..table.evidence import Evidence
 from ..table.schema import Column, Schema
 from ..table.values import scalar
+from .box_trees import BoxTrees
 from .leaf_groups import column_in_groups
 from .rules import grid_value
 
@@ -21,12 +22,12 @@ LEVEL = 0.9
 _MOST_LEVELS = 3
 
 
-def leaf_summaries(forest: Forest, evidence: Evidence, leaf: np.ndarray) -> list[dict[str, dict[str, Any]]]:
+def leaf_summaries(trees: BoxTrees, evidence: Evidence, leaf: np.ndarray) -> list[dict[str, dict[str, Any]]]:
     """What each of these leaves says, given one row of evidence that all of them meet.
 
     Parameters
     ----------
-    forest : Forest
+    trees : BoxTrees
     evidence : Evidence
         One row.
     leaf : integer array (k,)
@@ -39,10 +40,10 @@ def leaf_summaries(forest: Forest, evidence: Evidence, leaf: np.ndarray) -> list
     """
     found: list[dict[str, dict[str, Any]]] = [{} for _ in leaf]
     tails = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    for j, column in enumerate(forest.schema.columns):
+    for j, column in enumerate(trees.schema.columns):
         if not len(leaf) or not math.isnan(evidence.value[0, j]):
             continue
-        in_leaves = column_in_groups(forest, evidence, leaf[:, None], j)
+        in_leaves = column_in_groups(trees, evidence, leaf[:, None], j)
         if column.is_categorical:
             told = in_leaves.level_probability()
         else:
@@ -59,11 +60,13 @@ def column_summary(column: Column, numbers: np.ndarray) -> dict[str, Any]:
     return {name: scalar(column, x) for name, x in zip(("mean", "low", "high"), numbers.tolist(), strict=True)}
 
 
-def leaf_kind(forest: Forest, leaf: int) -> str:
-    """``"leaf"`` (a product), ``"circuit"`` or ``"background"``."""
-    if forest.has_background and leaf == len(forest.leaves.log_weight) - 1:
+def leaf_kind(trees: BoxTrees, leaf: int) -> str:
+    """``"leaf"`` (a product), ``"circuit"``, ``"Chow-Liu leaf"`` or ``"background"``."""
+    if trees.has_background and leaf == len(trees.log_weight) - 1:
         return "background"
-    start = forest.leaves.node_start
+    if not isinstance(trees.within, Forest):
+        return "Chow-Liu leaf"
+    start = trees.within.leaves.node_start
     return "circuit" if start[leaf + 1] > start[leaf] else "leaf"
 
 

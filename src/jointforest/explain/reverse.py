@@ -8,29 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from ..forest.forest import Forest
-from ..forest.posterior.density import log_density
 from ..ground.checks import check_number
 from ..language import conditions_text
+from ..model.model import Model
+from ..queries.posterior.density import log_density
 from ..table.build_evidence import build, intersect
 from ..table.conditions import AnyOf, PerRow, check_hard, n_rows, normal
-from ..trees.boxes import leaf_boxes
+from .box_trees import BoxTrees, box_trees
 from .explanation import Explanation
 from .rules import box_conditions, rule_text
 from .shown import shown_rule
 
 
-def reverse(forest: Forest, event: Mapping[str, Any], k: int, min_share: float, n_jobs: int | None = -1) -> Explanation:
+def reverse(model: Model, event: Mapping[str, Any], k: int, min_share: float, n_jobs: int | None = -1) -> Explanation:
     """The k regions in which an event (conditions by column) is most probable: see `Joint.reverse`.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, the event says nothing, has probability 0, or speaks of several rows.
+        If a parameter is out of range, the event says nothing, has probability 0, or speaks of several rows, or the
+        model has several parts or no boxes.
     """
+    trees = box_trees(model, "reverse")
     check_number("k", k, 1, whole=True, text="a positive integer")
     check_number("min_share", min_share, 0, 1)
-    schema = forest.schema
+    schema = model.schema
     check_hard(event)
     if any(n_rows(condition) is not None for condition in event.values()):
         raise ValueError("the event must speak of one row, got a condition with an entry for each of several")
@@ -41,17 +43,17 @@ def reverse(forest: Forest, event: Mapping[str, Any], k: int, min_share: float, 
     text = conditions_text(wanted)
     # A set, even of one value, is a region: its mass is wanted, not its density.
     region = {name: AnyOf(condition) for name, condition in wanted.items()}
-    log_event = float(log_density(forest, build(schema, conditions=region), n_jobs)[0])
+    log_event = float(log_density(model, build(schema, conditions=region), n_jobs)[0])
     if log_event == -math.inf:
         raise ValueError(f"the event has probability 0: {text}; widen one of its conditions")
-    boxes = _regions(forest, set(wanted), min_share)
+    boxes = _regions(trees, set(wanted), min_share)
     order: list[int] = []
     if boxes:
         names = {name for conditions in boxes for name in conditions}
         per_row = {name: PerRow([AnyOf(box[name]) if name in box else None for box in boxes]) for name in names}
         within = build(schema, conditions=per_row, n=len(boxes))
-        log_region = log_density(forest, within, n_jobs)
-        log_given = np.minimum(log_density(forest, intersect(schema, within, region), n_jobs) - log_region, 0.0)
+        log_region = log_density(model, within, n_jobs)
+        log_given = np.minimum(log_density(model, intersect(schema, within, region), n_jobs) - log_region, 0.0)
         order = np.lexsort((-log_region, -log_given))[:k].tolist()
     found = [
         {
@@ -71,16 +73,16 @@ def reverse(forest: Forest, event: Mapping[str, Any], k: int, min_share: float, 
     return Explanation(found, "\n".join(lines))
 
 
-def _regions(forest: Forest, asked: set[str], min_share: float) -> list[dict[str, Any]]:
+def _regions(trees: BoxTrees, asked: set[str], min_share: float) -> list[dict[str, Any]]:
     """Distinct boxes of the leaves, without the columns asked of, that hold ``min_share`` of the rows of a tree."""
-    lo, hi, allowed = leaf_boxes(forest.trees, forest.columns)
-    n = len(forest.leaves.log_weight) - forest.has_background
-    weight, tree = np.exp(forest.leaves.log_weight[:n]), forest.leaves.tree[:n]
+    lo, hi, allowed = trees.boxes
+    n = len(trees.log_weight) - trees.has_background
+    weight, tree = np.exp(trees.log_weight[:n]), trees.tree[:n]
     share = weight / np.bincount(tree, weight)[tree]
     boxes: dict[str, dict[str, Any]] = {}
     held: dict[tuple[str, int], float] = {}
     for leaf in np.flatnonzero(weight > 0).tolist():
-        box = box_conditions(forest.schema, forest.columns, lo[leaf], hi[leaf], allowed[leaf])
+        box = box_conditions(trees.schema, trees.columns, lo[leaf], hi[leaf], allowed[leaf])
         box = {name: condition for name, condition in box.items() if name not in asked}
         rule = rule_text(box)
         boxes[rule] = box

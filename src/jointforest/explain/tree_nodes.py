@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..forest.forest import Forest
 from ..ground.checks import check_number
+from .box_trees import BoxTrees
 from .rules import side_condition, split_conditions
 
 
@@ -36,7 +36,7 @@ class TreeNode(NamedTuple):
     leaf: int
 
 
-def tree_nodes(forest: Forest, tree: int) -> list[TreeNode]:
+def tree_nodes(forest: BoxTrees, tree: int) -> list[TreeNode]:
     """Nodes of a tree, parents before their children, left before right; those that no test leads to are left out.
 
     Raises
@@ -63,24 +63,23 @@ def tree_nodes(forest: Forest, tree: int) -> list[TreeNode]:
     return found
 
 
-def tree_leaves(forest: Forest, tree: int) -> np.ndarray:
+def tree_leaves(forest: BoxTrees, tree: int) -> np.ndarray:
     """Numbers of a tree's leaves, those without weight left out; a ValueError if there is no such tree."""
     _check_tree(forest, tree)
-    mine = forest.leaves.tree[: len(forest.leaves.log_weight)] == tree
-    return np.flatnonzero(mine & (forest.leaves.log_weight > -np.inf))
+    return np.flatnonzero((forest.tree == tree) & (forest.log_weight > -np.inf))
 
 
-def n_trees(forest: Forest) -> int:
+def n_trees(forest: BoxTrees) -> int:
     """Number of trees, the background left out."""
     return len(forest.trees.root) - forest.has_background
 
 
-def _check_tree(forest: Forest, tree: int) -> None:
+def _check_tree(forest: BoxTrees, tree: int) -> None:
     n = n_trees(forest)
     check_number("tree", tree, 0, n - 1, whole=True, text=f"the number of a tree, 0 to {n - 1}")
 
 
-def _sides(forest: Forest, node: int, allowed: np.ndarray) -> list[tuple[int, Any, np.ndarray]]:
+def _sides(forest: BoxTrees, node: int, allowed: np.ndarray) -> list[tuple[int, Any, np.ndarray]]:
     """Children that some row can reach, each with its test and the levels (bool (S,)) that are possible below."""
     trees, columns = forest.trees, forest.columns
     j = int(trees.feature[node])

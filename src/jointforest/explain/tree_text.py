@@ -6,10 +6,10 @@ import heapq
 
 import numpy as np
 
-from ..forest.forest import Forest
 from ..ground.checks import check_number
 from ..language.render import column_text, condition_text
 from ..table.build_evidence import build
+from .box_trees import BoxTrees
 from .explanation import text_html
 from .leaf_summaries import leaf_kind, leaf_summaries, summary_text
 from .shown import shown_rule
@@ -25,7 +25,7 @@ class TreeText(str):
         return text_html(self)
 
 
-def tree_text(forest: Forest, tree: int, max_leaves: int | None = None) -> TreeText:
+def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> TreeText:
     """The nodes of a tree, one line each, and under each leaf what it says: see `Joint.rules`.
 
     Raises

@@ -10,14 +10,14 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from ..explain.box_trees import box_trees, of_part
 from ..explain.counterfactual.counterfactual import counterfactual
 from ..explain.counterfactual.result import Counterfactuals
 from ..explain.explanation import Explanation
 from ..explain.reverse import reverse
+from ..explain.tree_density import tree_log_density
 from ..explain.tree_text import tree_text
 from ..explore.open import explore
-from ..forest.part import ForestPart
-from ..forest.posterior.tree_density import tree_log_density
 from ..forest.reshape.rake import rake
 from ..formats.arrow import to_arrow
 from ..formats.spflow import to_spflow
@@ -136,8 +136,8 @@ class Joint:
     def epsilon(self) -> float:
         """Weight of the background; 0 if there is none."""
         shares = zip(self.model.parts, np.exp(self.model.log_weight).tolist(), strict=True)
-        forests = [(part.forest, share) for part, share in shares if isinstance(part, ForestPart)]
-        return float(sum(share * np.exp(f.leaves.log_weight[-1]) for f, share in forests if f.has_background))
+        trees = [(of_part(part), share) for part, share in shares]
+        return float(sum(share * np.exp(of.log_weight[-1]) for of, share in trees if of and of.has_background))
 
     def levels(self, column: str) -> tuple[Any, ...]:
         """Levels of a categorical, ordered or boolean column, in the order of `predict_proba`; () of a numeric one."""
@@ -310,6 +310,8 @@ class Joint:
         ------
         ImportError
             Without ``pip install 'jointforest[report]'``.
+        IsADirectoryError, FileNotFoundError
+            If the path is a directory, or lies in none.
         ValueError
             If there is no such target, ``holdout`` or ``examples`` come without ``data``, or the table has other
             columns than the joint.
@@ -361,7 +363,7 @@ class Joint:
         float64 array (n, n_trees) or (n, n_trees + 1)
             The log-sum of a row is its `log_density`.
         """
-        return tree_log_density(self.model.forest_for("a table of trees"), self._evidence(frame), n_jobs)
+        return tree_log_density(box_trees(self.model, "a table of trees"), self._evidence(frame), n_jobs)
 
     def attribution(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
         """Which cells make a row unlikely: log p(x_j | the other known cells of the row), exact, for any row.
@@ -617,7 +619,7 @@ class Joint:
         >>> joint.rules().splitlines()[:2]
         ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0 %']
         """
-        return tree_text(self.model.forest_for("rules"), tree, max_leaves)
+        return tree_text(box_trees(self.model, "rules"), tree, max_leaves)
 
     def reverse(
         self, event: str | Mapping[str, Any], k: int = 10, min_share: float = 0.01, n_jobs: int | None = -1
@@ -661,7 +663,7 @@ class Joint:
         >>> joint.reverse("species = Gentoo", k=1).rules[0]["lift"] > 2
         True
         """
-        return reverse(self.model.forest_for("reverse"), conditions_of(self.schema, event), k, min_share, n_jobs)
+        return reverse(self.model, conditions_of(self.schema, event), k, min_share, n_jobs)
 
     # -- information
 

@@ -136,9 +136,9 @@ class Posterior:
         Explanation
             Prints as a table. Each dict of its ``rules`` has ``rule`` (the leaf's box in the query language; '' if it
             is unbounded), ``weight`` (posterior, all leaves' sum to 1), ``log_weight`` (log p(leaf, evidence)),
-            ``tree``, ``leaf``, ``kind`` ("leaf", "circuit" or "background") and ``says``: given the leaf and the
-            evidence, by column, ``{"mean", "low", "high"}`` (the interval of equal tails that holds 90 %), or
-            ``{"levels": {level: probability}}`` of the three most probable. Columns whose value is known are left out.
+            ``tree``, ``leaf``, ``kind`` ("leaf", "circuit", "Chow-Liu leaf" or "background") and ``says``: given the
+            leaf and the evidence, by column, ``{"mean", "low", "high"}`` (the interval of equal tails that holds 90 %),
+            or ``{"levels": {level: probability}}`` of the three most probable. Columns of known value are left out.
             Hidden states have the kind ``"state"``, ``column`` and ``state`` in place of ``leaf``; they are those of
             the node, in each tree, of which the evidence tells most. A state's rule names what sets it apart: at most
             three columns, those farthest from the whole table, each with what holds 90 % of it in the state. In

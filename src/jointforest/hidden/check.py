@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..table.scale.check import check_scale
+from ..table.schema import kernel_columns
+from ..trees.check import check_trees
+from .grown import Grown
 from .hidden_trees import HiddenTrees
 from .tree import HiddenTree
 
@@ -33,6 +36,20 @@ def check_hidden(hidden: HiddenTrees) -> None:
         for j, scale in enumerate(hidden.scales):
             if tree.emission[tree.node[j]][:, np.isneginf(scale.log_code)].any():
                 raise ValueError(f"{what}: column {columns[j].name!r} has a code that its scale has nothing of")
+    if hidden.grown is not None:
+        check_trees(kernel_columns(hidden.schema), hidden.grown.trees, hidden.grown.has_background)
+        _check_leaves(hidden.grown, len(hidden.trees))
+
+
+def _check_leaves(grown: Grown, n: int) -> None:
+    """Each hidden tree has a leaf of its own, rising."""
+    leaf, n_leaves = grown.leaf, int((grown.trees.leaf >= 0).sum())
+    if not isinstance(leaf, np.ndarray) or leaf.dtype != np.int32 or leaf.shape != (n,):
+        raise ValueError(f"hidden trees: the leaves that they stand in must be int32, {n} of them")
+    if (np.diff(leaf, prepend=np.int32(-1)) <= 0).any() or leaf[-1] >= n_leaves:
+        raise ValueError(f"hidden trees: the leaves that they stand in must rise, from 0 to {n_leaves - 1}")
+    if grown.has_background and leaf[-1] != n_leaves - 1:
+        raise ValueError("hidden trees: the last one must stand in the background")
 
 
 def check_weights(log_weight: np.ndarray, n: int, what: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..table.scale.scale import Scale
 from ..table.schema import Column, Schema
+from .grown import Grown
 from .plain import stack
 from .tree import HiddenTree
 
@@ -25,12 +26,15 @@ class HiddenTrees:
     trees : tuple of T HiddenTree
     log_weight : float64 array (T,)
         ``exp`` of it sums to 1.
+    grown : Grown or None
+        The forest in whose leaves the trees stand, if they do; no probability depends on it.
     """
 
     schema: Schema
     scales: tuple[Scale, ...]
     trees: tuple[HiddenTree, ...]
     log_weight: np.ndarray
+    grown: Grown | None = None
 
     @cached_property
     def support(self) -> tuple[np.ndarray, ...] | None:

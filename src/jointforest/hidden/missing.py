@@ -26,7 +26,7 @@ def given_missing(hidden: HiddenTrees, j: int, is_missing: bool) -> tuple[Hidden
         return None, -np.inf
     some = np.flatnonzero(joint > -np.inf)
     trees = tuple(found[t][0] for t in some.tolist())
-    return replace(hidden, trees=trees, log_weight=joint[some] - log_share), log_share
+    return replace(hidden, trees=trees, log_weight=joint[some] - log_share, grown=None), log_share
 
 
 def missing_shares(hidden: HiddenTrees, known: OneRow, columns: list[int]) -> np.ndarray:

@@ -17,6 +17,9 @@ from .posterior import OneRow, log_density
 from .reshape import condition, keep
 from .support import is_far
 
+CHOW_LIU = "forest with Chow-Liu leaves"
+"""What errors call hidden trees that stand in the leaves of a forest."""
+
 
 @dataclass(frozen=True)
 class HiddenPart:
@@ -26,7 +29,10 @@ class HiddenPart:
     """
 
     hidden: HiddenTrees
-    kind: str = "hidden trees"
+
+    @property
+    def kind(self) -> str:
+        return "hidden trees" if self.hidden.grown is None else CHOW_LIU
 
     @property
     def schema(self) -> Schema:

@@ -68,6 +68,17 @@ def tree_log_density(hidden: HiddenTrees, evidence: Evidence, n_jobs: int | None
     return in_batches(hidden, work, len(evidence.value), n_jobs)
 
 
+def leaf_sums(hidden: HiddenTrees, evidence: Evidence, first: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    """`tree_log_density` summed over runs of trees that begin with those of numbers ``first`` (m,): (n, m)."""
+    known = code_evidence(hidden, evidence)
+
+    def work(a: int, b: int) -> np.ndarray:
+        joint = _log_joint(hidden, [of.take(slice(a, b)) for of in known], b - a)
+        return np.asarray(np.logaddexp.reduceat(joint, first, axis=1))
+
+    return in_batches(hidden, work, len(evidence.value), n_jobs)
+
+
 def by_batches(
     hidden: HiddenTrees,
     evidence: Evidence,
@@ -125,14 +136,30 @@ def _of_one_row(
     hidden: HiddenTrees, stacked: HiddenTree, known: list[CodeEvidence], wanted: Sequence[int]
 ) -> CodePosterior:
     """The posterior of one row's codes, from all trees at once."""
-    T = len(hidden.trees)
-    log_joint, codes = _of_tree(stacked, [of.take(np.zeros(T, np.int64)) for of in known], wanted)
+    log_joint, codes = _of_stacked(stacked, len(hidden.trees), known, wanted)
     log_joint += hidden.log_weight
     with np.errstate(invalid="ignore"):
         share = np.exp(log_joint - np.logaddexp.reduce(log_joint))
     some = share != 0.0
     log_joint += sum(float(of.log_base[0]) for of in known)
     return CodePosterior(known, log_joint[None], {j: (share[some] @ p[some])[None] for j, p in codes.items()})
+
+
+def _of_stacked(
+    stacked: HiddenTree, n_trees: int, known: list[CodeEvidence], wanted: Sequence[int]
+) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    """As `_of_tree`, of one row in each of the trees that are stacked."""
+    return _of_tree(stacked, [of.take(np.zeros(n_trees, np.int64)) for of in known], wanted)
+
+
+def codes_by_tree(hidden: HiddenTrees, evidence: Evidence, wanted: Sequence[int]) -> dict[int, np.ndarray]:
+    """p(code of the column | one row of evidence) in each of the T trees, by wanted column: (T, K_j)."""
+    with one_blas_thread():
+        known = code_evidence(hidden, evidence)
+        if hidden.stacked is not None:
+            return _of_stacked(hidden.stacked, len(hidden.trees), known, wanted)[1]
+        each = [_of_tree(tree, known, wanted)[1] for tree in hidden.trees]
+        return {j: np.concatenate([codes[j] for codes in each]) for j in wanted}
 
 
 class _Mixed:

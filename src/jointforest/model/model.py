@@ -8,6 +8,7 @@ import numpy as np
 
 from ..forest.forest import Forest
 from ..forest.part import ForestPart
+from ..hidden.part import CHOW_LIU
 from ..table.schema import Schema
 from .part import Part
 
@@ -43,7 +44,9 @@ class Model:
         if len(self.parts) == 1 and isinstance(self.parts[0], ForestPart):
             return self.parts[0].forest
         kinds = ", ".join(part.kind for part in self.parts)
-        raise ValueError(f"{question} needs a joint that is one forest of boxes; this one has the parts: {kinds}")
+        needs = f"{question} needs a joint that is one forest of boxes; this one has the parts: {kinds}"
+        hint = "; learn with leaf='quantile' to have one" if CHOW_LIU in kinds else ""
+        raise ValueError(needs + hint)
 
 
 def of_part(part: Part) -> Model:

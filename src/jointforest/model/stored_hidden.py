@@ -1,7 +1,8 @@
 """Hidden trees as named arrays, and back: what a model file holds of them.
 
 Tables of all nodes of a tree are one array, row after row and node after node; so are the segments of all scales. Where
-states are codes, in the leaves of a forest, the emissions are these codes, which are few and often the same.
+states are codes, in the leaves of a forest, the emissions are these codes, which are few and often the same; the forest
+is there as well.
 """
 
 from __future__ import annotations
@@ -12,17 +13,21 @@ from typing import Any
 import numpy as np
 
 from ..hidden.check import check_hidden
+from ..hidden.grown import Grown
 from ..hidden.hidden_trees import HiddenTrees
 from ..hidden.part import HiddenPart
 from ..hidden.tree import HiddenTree
 from ..table.scale.scale import Scale
 from ..table.schema import Schema
+from ..trees.check import TREE_FIELDS
+from ..trees.nodes import Trees
 
 _SEGMENTS = {"lo": "f8", "hi": "f8", "rate": "f8", "code": "i4", "log_mass": "f8"}
 _OF_ALL = {"log_weight": "f8", "scales.n_codes": "i4", "scales.n_segments": "i4"}
 _OF_TREE = {"column": "i4", "parent": "i4", "n_states": "i4", "transition": "f", "emission": "f or codes", "blank": "f"}
 _TYPES = {"f": ("f4", "f8"), "f or codes": ("f4", "f8", "i4")}
 _OF_ALL |= {f"scales.{name}": kind for name, kind in _SEGMENTS.items()}
+_OF_GROWN = frozenset({f"grown.{name}" for name in TREE_FIELDS} | {"grown.stands_in"})
 
 
 def hidden_names(about: dict[str, Any], most: int) -> frozenset[str]:
@@ -34,9 +39,12 @@ def hidden_names(about: dict[str, Any], most: int) -> frozenset[str]:
         If the metadata are not those of hidden trees.
     """
     n = about.get("n_trees")
-    if set(about) != {"kind", "n_trees"} or type(n) is not int or not 1 <= n <= most:
-        raise ValueError("the metadata of hidden trees are n_trees, their number")
-    return frozenset(_OF_ALL) | {f"{t}.{name}" for t in range(n) for name in _OF_TREE}
+    if set(about) - {"has_background"} != {"kind", "n_trees"} or type(n) is not int or not 1 <= n <= most:
+        raise ValueError("the metadata of hidden trees are n_trees, their number, and has_background, if in leaves")
+    if type(about.get("has_background", False)) is not bool:
+        raise ValueError("has_background of hidden trees in leaves is true or false")
+    of_grown: frozenset[str] = _OF_GROWN if "has_background" in about else frozenset()
+    return frozenset(_OF_ALL) | of_grown | {f"{t}.{name}" for t in range(n) for name in _OF_TREE}
 
 
 def hidden_to_arrays(part: HiddenPart) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -60,12 +68,20 @@ def hidden_to_arrays(part: HiddenPart) -> tuple[dict[str, Any], dict[str, np.nda
         for name in ("transition", "blank") if is_plain else ("transition", "emission", "blank"):
             tables = [np.empty(0, tree.dtype), *(table.reshape(-1) for table in getattr(tree, name))]
             arrays[f"{t}.{name}"] = np.concatenate(tables)
-    return {"kind": "hidden trees", "n_trees": len(hidden.trees)}, arrays
+    about = {"kind": "hidden trees", "n_trees": len(hidden.trees)}
+    if hidden.grown is None:
+        return about, arrays
+    trees = hidden.grown.trees
+    arrays |= {f"grown.{name}": getattr(trees, name) for name in TREE_FIELDS}
+    arrays["grown.stands_in"] = hidden.grown.leaf
+    return about | {"has_background": hidden.grown.has_background}, arrays
 
 
 def hidden_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> HiddenPart:
     """The hidden trees, every field checked; a ValueError if one is not as it must be."""
     for name, array in arrays.items():
+        if name in _OF_GROWN:
+            continue  # `check_hidden` knows them
         kind = _OF_ALL.get(name) or _OF_TREE[name.split(".", 1)[1]]
         allowed = _TYPES.get(kind, (kind,))
         if array.ndim != 1 or array.dtype not in [np.dtype(one) for one in allowed]:
@@ -78,7 +94,11 @@ def hidden_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, 
         )
         for t in range(about["n_trees"])
     ]
-    hidden = HiddenTrees(schema, scales, tuple(trees), arrays["log_weight"])
+    grown = None
+    if "has_background" in about:
+        boxes = Trees(**{name: arrays[f"grown.{name}"] for name in TREE_FIELDS})
+        grown = Grown(boxes, arrays["grown.stands_in"], about["has_background"])
+    hidden = HiddenTrees(schema, scales, tuple(trees), arrays["log_weight"], grown)
     check_hidden(hidden)
     return HiddenPart(hidden)
 

@@ -8,12 +8,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..explain.box_trees import BoxTrees
 from ..explain.leaf_groups import column_in_groups
 from ..explain.tree_nodes import tree_leaves
 from ..face.joint import Joint
 from ..ground.checks import Number
 from ..table.build_evidence import build
-from .shares import chosen, forest_of, short
+from .shares import chosen, short, trees_of
 
 _WIDE = 10
 
@@ -59,7 +60,7 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
     >>> len(figure.axes) == joint.n_leaves
     True
     """
-    forest, schema = forest_of(joint), joint.schema
+    trees, schema = trees_of(joint), joint.schema
     numeric = [column.name for column in schema.columns if not column.is_categorical]
     pixels = chosen(schema, numeric if columns is None else columns, 0)
     for j in pixels:
@@ -69,14 +70,14 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
         raise ValueError(f"shape must be a pair of positive integers, height and width, got {shape!r}")
     if len(pixels) != shape[0] * shape[1]:
         raise ValueError(f"{len(pixels)} columns make no picture of shape {shape}, which has {shape[0] * shape[1]}")
-    leaves = tree_leaves(forest, tree)
-    leaves = leaves[np.argsort(-forest.leaves.log_weight[leaves], kind="stable")]
+    leaves = tree_leaves(trees, tree)
+    leaves = leaves[np.argsort(-trees.log_weight[leaves], kind="stable")]
     nothing = build(schema)
-    image = np.column_stack([column_in_groups(forest, nothing, leaves[:, None], j).mean() for j in pixels])
-    labels = [f"{100 * share:.1f} %" for share in _shares(joint, leaves)]
+    image = np.column_stack([column_in_groups(trees, nothing, leaves[:, None], j).mean() for j in pixels])
+    labels = [f"{100 * share:.1f} %" for share in _shares(trees, leaves)]
     for j, column in enumerate(schema.columns):
         if column.is_categorical:
-            share = column_in_groups(forest, nothing, leaves[:, None], j).level_probability()
+            share = column_in_groups(trees, nothing, leaves[:, None], j).level_probability()
             best = share.argmax(axis=1).tolist()
             labels = [f"{label}\n{short(column.levels[code], 10)}" for label, code in zip(labels, best, strict=True)]
     high = -(-len(leaves) // _WIDE)
@@ -90,7 +91,7 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
     return figure
 
 
-def _shares(joint: Joint, leaves: np.ndarray) -> list[float]:
+def _shares(trees: BoxTrees, leaves: np.ndarray) -> list[float]:
     """Shares of these leaves in their tree."""
-    weight = np.exp(joint.model.forest.leaves.log_weight[leaves])
+    weight = np.exp(trees.log_weight[leaves])
     return list((weight / weight.sum()).tolist())

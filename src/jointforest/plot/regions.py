@@ -16,8 +16,7 @@ from ..face.joint import Joint
 from ..queries.posterior.density import log_density
 from ..table.build_evidence import build
 from ..table.frames import encode
-from ..trees.boxes import leaf_boxes
-from .shares import forest_of, short, span
+from .shares import short, span, trees_of
 
 _PIXELS = 150
 
@@ -67,7 +66,7 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
     >>> len(ax.patches) == joint.n_leaves, [dots.get_label() for dots in ax.collections]
     (True, ['Adelie', 'Chinstrap', 'Gentoo'])
     """
-    forest, schema = forest_of(joint), joint.schema
+    trees, schema = trees_of(joint), joint.schema
     axes = [schema.index(x), schema.index(y)]
     if x == y:
         raise ValueError(f"x and y are both column {x!r}: regions are of two columns; plot.cdf shows one")
@@ -84,14 +83,14 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
         np.sqrt(_density(joint, axes, (left, right), (low, high))),
         extent=(left, right, low, high), origin="lower", aspect="auto", cmap="Greys", alpha=0.7,
     )  # fmt: skip
-    leaves = tree_leaves(forest, 0)
+    leaves = tree_leaves(trees, 0)
     tint: list[Any] = ["none"] * len(leaves)
     if target is not None:
-        classes = column_in_groups(forest, build(schema), leaves[:, None], schema.index(target))
+        classes = column_in_groups(trees, build(schema), leaves[:, None], schema.index(target))
         best = classes.level_probability().argmax(axis=1)
         tint = [to_rgba(_colour(code), 0.15) for code in best.tolist()]
-    lo, hi, _ = leaf_boxes(forest.trees, forest.columns)
-    slots = [forest.columns.slot[j] for j in axes]
+    lo, hi, _ = trees.boxes
+    slots = [trees.columns.slot[j] for j in axes]
     corner = np.clip(lo[leaves][:, slots], (left, low), (right, high))
     end = np.clip(hi[leaves][:, slots], (left, low), (right, high))
     for (a, b), (width, height), face in zip(corner, end - corner, tint, strict=True):

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
+from ..explain.box_trees import BoxTrees, box_trees
 from ..face.joint import Joint
-from ..forest.forest import Forest
 from ..model.model import Model
 from ..queries.column.distribution import quantile
 from ..table.evidence import Evidence
@@ -82,11 +82,11 @@ def short(text: Any, most: int = 24) -> str:
     return text.replace("$", r"\$")
 
 
-def forest_of(joint: Any) -> Forest:
-    """The forest of a joint; a TypeError for anything else, above all its learner."""
+def trees_of(joint: Any) -> BoxTrees:
+    """The trees of a joint; a TypeError for anything else, above all its learner."""
     if not isinstance(joint, Joint):
         raise TypeError(f"expected a Joint (of a fitted learner its joint_), got {type(joint).__name__}")
-    return joint.model.forest_for("this picture")
+    return box_trees(joint.model, "this picture")
 
 
 def chosen(schema: Schema, columns: Sequence[str] | None, most: int) -> list[int]:

@@ -13,17 +13,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..explain.box_trees import BoxTrees
 from ..explain.leaf_groups import column_in_groups
 from ..explain.leaf_summaries import leaf_summaries, summary_text
 from ..explain.tree_nodes import TreeNode, tree_leaves, tree_nodes
 from ..face.joint import Joint
-from ..forest.forest import Forest
 from ..ground.checks import check_number
 from ..language.render import column_text, condition_text
-from ..model.model import of_forest
+from ..model.model import Model
 from ..table.build_evidence import build
 from ..table.conditions import AnyOf, Interval, Not
-from .shares import MOST_LEVELS, bin_edges, chosen, draw_bins, forest_of, places, short, span
+from .shares import MOST_LEVELS, bin_edges, chosen, draw_bins, places, short, span, trees_of
 
 _MOST_COLUMNS = 6
 _LABEL = 26
@@ -78,7 +78,7 @@ def tree(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, max_
     7
     >>> figure.savefig("tree.svg")  # or .pdf, .png
     """
-    forest = forest_of(joint)
+    forest = trees_of(joint)
     shown = _shown(forest, tree, max_leaves)
     names = chosen(forest.schema, columns, _MOST_COLUMNS)
     ends = [number for number, leaves in enumerate(shown.leaves) if len(leaves)]
@@ -90,7 +90,7 @@ def tree(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, max_
     panels = [[figure.add_subplot(grid[line, 1 + place]) for place in range(len(names))] for line in range(len(ends))]
     groups = [shown.leaves[end] for end in ends]
     for place, j in enumerate(names):
-        _draw_column(forest, j, groups, [line[place] for line in panels])
+        _draw_column(joint.model, forest, j, groups, [line[place] for line in panels])
     return figure
 
 
@@ -128,7 +128,7 @@ def tree_dot(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, 
       n0 -> n2 [label="..."];
     }
     """
-    forest = forest_of(joint)
+    forest = trees_of(joint)
     shown = _shown(forest, tree, max_leaves)
     names = [forest.schema.names[j] for j in chosen(forest.schema, columns, _MOST_COLUMNS)]
     own = np.array([node.leaf for node in shown.nodes if node.leaf >= 0], dtype=np.int64)
@@ -146,7 +146,7 @@ def tree_dot(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, 
     return "\n".join([*lines, "}"])
 
 
-def _shown(forest: Forest, tree: int, max_leaves: int) -> _Shown:
+def _shown(forest: BoxTrees, tree: int, max_leaves: int) -> _Shown:
     """Nodes of a tree with at most so many ends, opened from the heaviest on."""
     check_number("max_leaves", max_leaves, 1, whole=True, text="a positive integer")
     nodes = tree_nodes(forest, tree)
@@ -205,7 +205,7 @@ def _draw_branches(ax: Axes, shown: _Shown, ends: list[int], depth: int) -> None
     ax.set_axis_off()
 
 
-def _draw_column(forest: Forest, j: int, groups: list[np.ndarray], panels: list[Axes]) -> None:
+def _draw_column(model: Model, forest: BoxTrees, j: int, groups: list[np.ndarray], panels: list[Axes]) -> None:
     """One column's panels from top to bottom."""
     column = forest.schema.columns[j]
     in_groups = column_in_groups(forest, build(forest.schema), groups, j)
@@ -220,7 +220,7 @@ def _draw_column(forest: Forest, j: int, groups: list[np.ndarray], panels: list[
             np.arange(len(order)), [short(column.levels[code], 12) for code in order], rotation=60, fontsize=6
         )
     else:
-        edges = bin_edges(column, *span(of_forest(forest), build(forest.schema), j))
+        edges = bin_edges(column, *span(model, build(forest.schema), j))
         cdf = in_groups.cdf(edges)
         mean = in_groups.mean()
         for ax, up_to, middle in zip(panels, cdf, mean, strict=True):
