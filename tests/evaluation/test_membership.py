@@ -66,8 +66,8 @@ def test_independent_rows_give_nobody_away() -> None:
 
 
 def test_a_joint_is_attacked_by_density() -> None:
-    sharp = jf.JointTree(min_samples_leaf=2, random_state=0).fit(REAL).joint_
-    blunt = jf.JointTree(min_samples_leaf=0.4, random_state=0).fit(REAL).joint_
+    sharp = jf.JointTree(leaf="quantile", min_samples_leaf=2, random_state=0).fit(REAL).joint_
+    blunt = jf.JointTree(leaf="quantile", min_samples_leaf=0.4, random_state=0).fit(REAL).joint_
     remembers, learns = (
         jf.fidelity(j, REAL, NEW, only=["membership"], random_state=0).membership for j in (sharp, blunt)
     )

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import jointforest as jf
-from jointforest.ground.checks import Number, check, check_number, check_parameters, check_shares
+from jointforest.ground.checks import FLAG, Number, check, check_number, check_parameters, check_shares
 from jointforest.ground.random_state import seed_of
 
 
@@ -55,6 +55,7 @@ def test_what_errors_say() -> None:
         ((Number(0),), "a number at least 0"),
         ((Number(1, whole=True), None), "a whole number at least 1 or None"),
         (("auto", None, Number(0)), "'auto', None or a number at least 0"),
+        (FLAG, "True or False"),
     ):
         for value in (-1, "c", ["a"], np.array(["a"])):
             with pytest.raises(ValueError) as error:
@@ -63,6 +64,9 @@ def test_what_errors_say() -> None:
     check("it", "a", ("a", "b"))
     check("it", None, ("a", None))
     check("it", np.str_("b"), ("a", "b"))
+    check("it", np.False_, FLAG)
+    with pytest.raises(ValueError, match="it must be True or False, got 1"):
+        check("it", 1, FLAG)
     with pytest.raises(ValueError, match="k must be a positive integer, got 0"):
         check_number("k", 0, 1, whole=True, text="a positive integer")
     with pytest.raises(ValueError, match="b must be a number at least 0, got -1"):

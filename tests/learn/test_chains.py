@@ -13,7 +13,7 @@ from jointforest.learn.cell_means import cell_means
 from jointforest.learn.chained import coding_of, follow, learn_chain, said
 from jointforest.learn.chains import Chains
 
-COARSE = jf.JointTree(max_depth=1, random_state=0)
+COARSE = jf.JointTree(leaf="quantile", max_depth=1, random_state=0)
 
 
 def normals(n: int, seed: int) -> pd.DataFrame:

@@ -79,11 +79,8 @@ def test_threads_change_nothing() -> None:
     pd.testing.assert_frame_equal(one.sample(50, random_state=1), two.sample(50, random_state=1))
 
 
-def test_questions_about_boxes_are_refused_by_name() -> None:
+def test_trees_without_a_row_are_refused_by_name() -> None:
     learn, _ = penguins()
-    joint = jf.JointTree(leaf="chow_liu", random_state=0).fit(learn).joint_
-    with pytest.raises(ValueError, match="rules needs a joint that is one forest of boxes"):
-        joint.rules()
     with pytest.raises(ValueError, match="another leaf than 'chow_liu'"):
         jf.AdversarialForest(leaf="chow_liu", oob_score=True).fit(learn)
 

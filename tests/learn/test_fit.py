@@ -184,6 +184,13 @@ def test_tiny_tables(X: np.ndarray) -> None:
     assert joint.sample(3, random_state=0).shape == (3, X.shape[1])
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_next_to_no_rows_warn_of_no_parameter_that_nobody_gave(n: int, penguins: pd.DataFrame) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="min_samples_leaf")
+        assert len(jf.fit(penguins.head(n), budget="fast", random_state=0).schema.columns) == 7
+
+
 def test_a_column_with_one_known_cell_and_levels_seen_once() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=40), "name": [f"level {k}" for k in range(40)], "rare": [np.nan] * 40})

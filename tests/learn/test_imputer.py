@@ -260,6 +260,8 @@ def test_what_is_refused() -> None:
         small().transform(frame)
     with pytest.raises(ValueError, match="method must be one of 'mean', 'sample', got 'mode'"):
         small(method="mode").fit(frame)
+    with pytest.raises(ValueError, match="proper must be True or False, got 'no'"):
+        small(proper="no").fit(frame)
     with pytest.raises(ValueError, match="GenerativeForestClassifier needs a target"):
         jf.JointImputer(jf.GenerativeForestClassifier()).fit(frame)
     with pytest.raises(ValueError, match="m must be a whole number at least 1, got 0"):

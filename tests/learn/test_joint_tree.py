@@ -486,6 +486,11 @@ def test_missing_cells_go_with_the_known_ones() -> None:
 # -- the estimator
 
 
+def quantile_tree(*n_trees: int, **settings: object) -> jf.JointTree:
+    """The paper's leaves, whatever they lose."""
+    return jf.JointTree(*n_trees, **{"leaf": "quantile", **settings})
+
+
 def make_frame(n: int = 200, missing: float = 0.0, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     z = rng.normal(size=n)
@@ -518,7 +523,7 @@ def rows_of_leaves(joint: jf.Joint, n: int) -> np.ndarray:
 )
 def test_what_is_learned_is_a_joint(settings: dict, missing: float) -> None:
     frame = make_frame(300, missing)
-    tree = jf.JointTree(min_samples_leaf=10, random_state=0, **settings).fit(frame)
+    tree = quantile_tree(min_samples_leaf=10, random_state=0, **settings).fit(frame)
     joint = tree.joint_
     assert_valid(joint)
     assert joint.n_leaves > 3
@@ -527,14 +532,14 @@ def test_what_is_learned_is_a_joint(settings: dict, missing: float) -> None:
     if len(settings.keys() & {"n_estimators"}) == 0:
         assert rows_of_leaves(joint, 300).min() >= 10 - 1e-9
     test = make_frame(500, missing, seed=1)
-    one_leaf = jf.JointTree(min_samples_leaf=0.9).fit(frame).joint_
+    one_leaf = quantile_tree(min_samples_leaf=0.9).fit(frame).joint_
     assert joint.log_density(test).mean() > one_leaf.log_density(test).mean() + 0.5
     assert joint.sample(5, random_state=0).dtypes.tolist() == frame.dtypes.tolist()
 
 
 def test_a_single_tree_leaves_every_row_where_its_splits_send_it() -> None:
     frame = make_frame(300)
-    joint = jf.JointTree(min_samples_leaf=5, epsilon=0).fit(frame).joint_
+    joint = quantile_tree(min_samples_leaf=5, epsilon=0).fit(frame).joint_
     start = joint.given(frame).leaves.start
     assert np.diff(start).tolist() == [1] * 300  # each row lies in the box of one leaf
     leaf = joint.given(frame).leaves.leaf
@@ -545,7 +550,7 @@ def test_a_single_tree_leaves_every_row_where_its_splits_send_it() -> None:
 
 def test_a_share_of_the_rows_is_a_number_of_rows() -> None:
     frame = make_frame(300)
-    share, number = (jf.JointTree(min_samples_leaf=m, min_impurity_decrease=0).fit(frame) for m in (0.07, 21))
+    share, number = (quantile_tree(min_samples_leaf=m, min_impurity_decrease=0).fit(frame) for m in (0.07, 21))
     assert_same_joint(share.joint_, number.joint_)
     assert rows_of_leaves(share.joint_, 300).min() >= 21 - 1e-9
     assert [count_rows(0.07, n) for n in (100, 101, 3)] == [7, 8, 1]
@@ -554,12 +559,12 @@ def test_a_share_of_the_rows_is_a_number_of_rows() -> None:
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 def test_the_number_of_threads_changes_nothing(missing: float) -> None:
     frame = make_frame(40_000, missing)  # so many that threads take columns
-    one, two = (jf.JointTree(random_state=3, n_jobs=jobs, max_depth=3).fit(frame) for jobs in (1, 2))
+    one, two = (quantile_tree(random_state=3, n_jobs=jobs, max_depth=3).fit(frame) for jobs in (1, 2))
     assert_same_joint(one.joint_, two.joint_)
     small = frame.iloc[:200]
-    one, two = (jf.JointTree(5, random_state=3, n_jobs=jobs, max_features=2).fit(small) for jobs in (1, 2))
+    one, two = (quantile_tree(5, random_state=3, n_jobs=jobs, max_features=2).fit(small) for jobs in (1, 2))
     assert_same_joint(one.joint_, two.joint_)
-    other = jf.JointTree(5, random_state=4, max_features=2).fit(small).joint_
+    other = quantile_tree(5, random_state=4, max_features=2).fit(small).joint_
     assert other.log_density(small).tolist() != one.joint_.log_density(small).tolist()
 
 
@@ -570,15 +575,15 @@ def split_columns(tree: jf.JointTree) -> set[str]:
 
 def test_discriminative() -> None:
     frame = make_frame(400)
-    tree = jf.JointTree(targets=["c"], min_samples_leaf=5).fit(frame)
+    tree = quantile_tree(targets=["c"], min_samples_leaf=5).fit(frame)
     assert split_columns(tree)
     assert "c" not in split_columns(tree)
     assert (tree.joint_.predict(frame[["x", "k"]], "c") == frame["c"]).mean() > 0.8
-    tree = jf.JointTree(features=["noise", "k"], min_samples_leaf=5).fit(frame)
+    tree = quantile_tree(features=["noise", "k"], min_samples_leaf=5).fit(frame)
     assert split_columns(tree) == {"k"}
-    tree = jf.JointTree(targets=["x", "k"], features=["k", "noise"], min_samples_leaf=5).fit(frame)
+    tree = quantile_tree(targets=["x", "k"], features=["k", "noise"], min_samples_leaf=5).fit(frame)
     assert split_columns(tree) == {"k"}
-    tree = jf.JointTree(splitters={name: ["size"] for name in frame}, min_samples_leaf=5).fit(frame)
+    tree = quantile_tree(splitters={name: ["size"] for name in frame}, min_samples_leaf=5).fit(frame)
     assert split_columns(tree) == {"size"}
     assert list(tree.joint_.columns) == list(frame.columns)  # all of them are described
 
@@ -629,7 +634,7 @@ HARD = {
 @pytest.mark.parametrize("name", HARD)
 def test_hard_tables(name: str, improvement: object) -> None:
     frame = HARD[name]
-    joint = jf.JointTree(min_impurity_decrease=improvement, min_samples_leaf=2).fit(frame).joint_
+    joint = quantile_tree(min_impurity_decrease=improvement, min_samples_leaf=2).fit(frame).joint_
     assert_valid(joint)
     assert np.isfinite(joint.log_density(frame)).all()
     if frame.shape[1] == 1 or len(frame) == 1:
@@ -670,24 +675,24 @@ def test_a_narrow_column_far_from_0_is_split_where_it_should() -> None:
 )
 def test_bad_parameters(settings: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        jf.JointTree(**settings).fit(make_frame(20))
+        quantile_tree(**settings).fit(make_frame(20))
 
 
 def test_a_table_without_a_known_cell_is_refused() -> None:
     with pytest.raises(ValueError, match="columns 'x', 'y': all cells are missing"):
-        jf.JointTree().fit(pd.DataFrame({"x": [None, None], "y": [np.nan, np.nan]}))
+        quantile_tree().fit(pd.DataFrame({"x": [None, None], "y": [np.nan, np.nan]}))
 
 
 def test_frames_of_all_libraries_give_the_same_tree() -> None:
     frame = make_frame(200)[["x", "k", "c", "noise"]]
-    trees = [jf.JointTree(random_state=0).fit(f) for f in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame))]
+    trees = [quantile_tree(random_state=0).fit(f) for f in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame))]
     for tree in trees[1:]:
         assert_same_joint(trees[0].joint_, tree.joint_)
 
 
 def test_it_is_an_estimator_as_others() -> None:
-    tree = jf.JointTree(min_samples_leaf=7, targets=["c"])
+    tree = quantile_tree(min_samples_leaf=7, targets=["c"])
     assert clone(tree).get_params() == tree.get_params()
-    joint = jf.JointTree(n_estimators=3, bootstrap=False, random_state=0).fit(make_frame(100)).joint_
+    joint = quantile_tree(n_estimators=3, bootstrap=False, random_state=0).fit(make_frame(100)).joint_
     parts = joint.tree_log_density(make_frame(100))
     assert parts[:, 0].tolist() == parts[:, 1].tolist() == parts[:, 2].tolist()  # all alike without a bootstrap

@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
+from jointforest.learn import joint_tree
 from jointforest.learn.base import read_table
 from jointforest.learn.lost_pairs import _cuts, lost_pairs
+from tests.evaluation.tables import table as mixed_table
 
 
 def blocks(n: int = 2_000, seed: int = 0) -> pd.DataFrame:
@@ -47,7 +49,7 @@ def lost_of(frame: pd.DataFrame, joint: jf.Joint, weight: np.ndarray | None = No
 def test_dependence_is_that_of_counts() -> None:
     frame = blocks()
     with pytest.warns(jf.LostPairsWarning):
-        joint = jf.JointTree(random_state=0).fit(frame).joint_
+        joint = jf.JointTree(leaf="quantile", random_state=0).fit(frame).joint_
     (pair,) = [pair for pair in lost_of(frame, joint) if (pair.a, pair.b) == ("a", "b")]
     cuts = tuple(np.quantile(frame[name], np.arange(1, 8) / 8, method="inverted_cdf").tolist() for name in "ab")
     assert pair.table == pytest.approx(slow_dependence(frame["a"].to_numpy(), frame["b"].to_numpy(), cuts), abs=1e-6)
@@ -56,18 +58,42 @@ def test_dependence_is_that_of_counts() -> None:
     assert abs(pair.table - 0.9) < 0.06 and pair.table - pair.joint > 0.1
 
 
-def test_the_pair_is_named_and_auto_keeps_it() -> None:
+def test_the_pair_is_named_and_the_default_keeps_it() -> None:
     frame = blocks()
     with pytest.warns(jf.LostPairsWarning, match=r"'a' and 'b' .*in the table, .*leaf='chow_liu', jf.HiddenTreeForest"):
-        jf.JointTree(random_state=0).fit(frame)
+        jf.JointTree(leaf="quantile", random_state=0).fit(frame)
     with warnings.catch_warnings():
         warnings.simplefilter("error", jf.LostPairsWarning)
-        kept = [jf.JointTree(k, leaf="auto", random_state=0).fit(frame).joint_ for k in (1, 2)]
+        kept = [jf.JointTree(k, random_state=0).fit(frame).joint_ for k in (1, 2)]
     for joint in kept:
         drawn = joint.sample(20_000, random_state=0)
         assert abs(drawn["a"].corr(drawn["b"]) - frame["a"].corr(frame["b"])) < 0.1
         near = drawn["b"][drawn["a"] > 1.0].mean()
         assert near == pytest.approx(frame["b"][frame["a"] > 1.0].mean(), rel=0.1)
+
+
+def test_batches_say_what_the_sample_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows cannot be looked at twice: leaves are quantile leaves, and the pair is named, without their remedy."""
+    monkeypatch.setattr(joint_tree, "MOST_ROWS", 1_500)
+    with pytest.warns(jf.LostPairsWarning, match=r"'a' and 'b' .* try jf.HiddenTreeForest or jf.fit$"):
+        joint = jf.JointTree(random_state=0).fit_batches(blocks()).joint_
+    same = jf.JointTree(leaf="quantile", random_state=0).fit_batches(blocks()).joint_
+    np.testing.assert_array_equal(joint.log_density(blocks()), same.log_density(blocks()))
+
+
+def test_held_out_rows_may_keep_quantile_leaves() -> None:
+    """A few rows of six columns, of which the pairs of codes say more than others bear out."""
+    frame, new = mixed_table(150, 0), mixed_table(300, 10)
+    with pytest.warns(jf.LostPairsWarning):
+        joint = jf.JointTree(min_samples_leaf=0.4, random_state=0).fit(frame).joint_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jf.LostPairsWarning)
+        same, other = (
+            jf.JointTree(min_samples_leaf=0.4, leaf=leaf, random_state=0).fit(frame).joint_
+            for leaf in ("quantile", "chow_liu")
+        )
+    np.testing.assert_array_equal(joint.log_density(new), same.log_density(new))
+    assert joint.log_density(new).mean() > other.log_density(new).mean()
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -80,7 +106,7 @@ def test_what_only_correlations_show_is_named(sign: int) -> None:
         made |= {f"a{k}": 1e140 * a, f"b{k}": sign * (0.9 * a + math.sqrt(0.19) * noise)}
     frame = pd.DataFrame(made)
     with pytest.warns(jf.LostPairsWarning):
-        joint = jf.JointTree(max_leaf_nodes=90, random_state=0).fit(frame).joint_
+        joint = jf.JointTree(leaf="quantile", max_leaf_nodes=90, random_state=0).fit(frame).joint_
     drawn = joint.sample(50_000, random_state=1)
     lost = lost_of(frame, joint)
     assert lost
@@ -139,7 +165,7 @@ def test_rows_count_by_their_weights() -> None:
 
 def test_threads_change_nothing() -> None:
     frame = blocks(1_000)
-    joint = jf.JointTree(max_leaf_nodes=4, random_state=0).fit(frame).joint_
+    joint = jf.JointTree(leaf="quantile", max_leaf_nodes=4, random_state=0).fit(frame).joint_
     assert lost_of(frame, joint, n_jobs=1) == lost_of(frame, joint, n_jobs=2) != []
 
 

@@ -1,7 +1,7 @@
 """Checks of arguments: which values are allowed, and an error that says what was expected and what was given.
 
-What is allowed is said as a tuple: texts and None stand for themselves, a `Number` for its range. An estimator declares
-one tuple for each parameter, and has them all checked at the start of ``fit``.
+What is allowed is said as a tuple: texts, booleans and None stand for themselves, a `Number` for its range. An
+estimator declares one tuple for each parameter, and has them all checked at the start of ``fit``.
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ class Number:
         return f"{kind} {' and '.join(limits)}".rstrip()
 
 
-Allowed = tuple[str | Number | None, ...]
+Allowed = tuple[str | bool | Number | None, ...]
 """Values that an argument may have."""
+FLAG: Allowed = (True, False)
 
 
 def check(name: str, value: Any, allowed: Allowed) -> None:
@@ -79,7 +80,7 @@ def check(name: str, value: Any, allowed: Allowed) -> None:
     ValueError: beta must be 'auto' or a number between 0 and 1, got 'all'
     """
     for one in allowed:
-        if value in one if isinstance(one, Number) else value is None if one is None else _is_text(value, one):
+        if value in one if isinstance(one, Number) else value is None if one is None else _is(value, one):
             return
     raise ValueError(f"{name} must be {_in_words(allowed)}, got {value!r}")
 
@@ -128,12 +129,13 @@ def check_parameters(allowed: Mapping[str, Allowed], given: Mapping[str, Any]) -
         check(name, given[name], values)
 
 
-def _is_text(value: Any, text: str) -> bool:
-    return isinstance(value, str) and value == text
+def _is(value: Any, one: str | bool) -> bool:
+    """Whether a value is this text, or this boolean (1 is not True)."""
+    return isinstance(value, str if isinstance(one, str) else (bool, np.bool_)) and bool(value == one)
 
 
 def _in_words(allowed: Allowed) -> str:
-    words = [repr(one) if one is None or isinstance(one, str) else str(one) for one in allowed]
+    words = [str(one) if isinstance(one, Number) else repr(one) for one in allowed]
     if all(isinstance(one, str) for one in allowed):
         return f"one of {', '.join(words)}"
     return " or ".join([*([", ".join(words[:-1])] if words[:-1] else []), words[-1]])

@@ -27,7 +27,7 @@ from .batches.passes import fold_of
 from .batches.route import Sizes, leaf_sizes
 from .batches.weights import take_weighed
 from .checks import check_cells
-from .lost_pairs import lost_pairs, warn_lost_pairs
+from .lost_pairs import LostPair, lost_pairs, warn_lost_pairs
 
 FOREST: dict[str, Allowed] = {
     "n_estimators": (Number(1, whole=True),),
@@ -206,9 +206,9 @@ class TableLearner(TableScores, Learner):
         rows = read_table(X, self.kinds)
         rows = rows._replace(X=np.asfortranarray(rows.X))  # read by columns; leaves are filled without another copy
         self._name_columns(rows.schema)
-        model = self._learn(rows, weight, self._draw_seed())
+        model, lost = self._learn_and_compare(rows, weight, self._draw_seed())
         self.joint_ = Joint(model)
-        warn_lost_pairs(lost_pairs(model, rows.X, weight, self.n_jobs), self.leaf != "chow_liu")
+        warn_lost_pairs(lost, model.is_forest)
         return self
 
     def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
@@ -260,13 +260,14 @@ class TableLearner(TableScores, Learner):
         check_cells(rows.schema.names, rows.X)
         self._name_columns(rows.schema)
         if sample.is_whole:
-            model = self._learn(rows, weight, seed)
+            model, lost = self._learn_and_compare(rows, weight, seed)
         else:
             sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights)
             structure = self._structure(rows, sample.n, weight, seed, sizes)._replace(weights=weights)
             model = of_forest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
+            lost = lost_pairs(model, rows.X, weight, self.n_jobs)
         self.joint_ = Joint(model)
-        warn_lost_pairs(lost_pairs(model, rows.X, weight, self.n_jobs), self.leaf != "chow_liu")
+        warn_lost_pairs(lost, False)  # Chow-Liu leaves need all rows at once
         return self
 
     def _sampled_rows(self) -> int:
@@ -280,6 +281,11 @@ class TableLearner(TableScores, Learner):
     def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
         """The model of the rows; weights (n,) have a mean of 1, None: all alike."""
         raise NotImplementedError
+
+    def _learn_and_compare(self, rows: Rows, weight: np.ndarray | None, seed: int) -> tuple[Model, list[LostPair]]:
+        """The model of the rows, and the strong pairs of columns that it does not keep."""
+        model = self._learn(rows, weight, seed)
+        return model, lost_pairs(model, rows.X, weight, self.n_jobs)
 
 
 def weighed_rows(X: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..hidden.chow_liu.learn import Boxes, learn_leaves
+from ..hidden.grown import Grown, value_trees
 from ..hidden.hidden_trees import HiddenTrees
 from ..hidden.part import HiddenPart
 from ..table.columns import Columns
@@ -16,6 +17,7 @@ from ..table.scale.learn import learn_scale
 from ..table.scale.scale import Scale
 from ..table.schema import Column, Schema, kernel_columns
 from ..trees.boxes import leaf_boxes
+from ..trees.nodes import add_stump
 from .arrival import Arrival, first_leaves
 from .base import Rows
 
@@ -80,7 +82,12 @@ def chow_liu_part(table: CodedRows, arrival: Arrival, epsilon: float, n_jobs: in
     )
     is_ordered = np.array([not column.is_categorical for column in table.schema.columns])
     found, log_weight = learn_leaves(table.codes, n_codes, is_ordered, boxes, epsilon, n_jobs)
-    return HiddenPart(HiddenTrees(table.schema, table.scales, found, log_weight))
+    of_values = value_trees(trees, table.scales, kernel_columns(table.schema), table.rows.columns)
+    leaf = np.flatnonzero(share > 0.0)
+    if epsilon > 0.0:
+        of_values, leaf = add_stump(of_values), np.append(leaf, len(share))
+    grown = Grown(of_values, leaf.astype(np.int32), epsilon > 0.0)
+    return HiddenPart(HiddenTrees(table.schema, table.scales, found, log_weight, grown))
 
 
 def _allowed(

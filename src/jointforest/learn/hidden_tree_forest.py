@@ -25,10 +25,11 @@ from ..table.schema import Schema
 from .base import Learner, TableScores, read_table, weighed_rows
 from .batches.improve import improve
 from .batches.passes import fold_of
-from .batches.sample import MOST_ROWS
 from .batches.weights import take_weighed
 from .checks import check_cells
 
+MOST_ROWS = 500_000
+"""Rows of the sample that a table in batches is learned from: as codes they are small."""
 STATES = 256
 """States a column where there are many rows."""
 MANY_ROWS = 5_000
@@ -173,7 +174,7 @@ class HiddenTreeForest(TableScores, Learner):
     def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
         """Learn from a table larger than memory, in one to three passes over batches of its rows.
 
-        Structure and tables are learned from a sample of the rows, 200,000 at most; where the table has more, one step
+        Structure and tables are learned from a sample of the rows, 500,000 at most; where the table has more, one step
         of expectation maximisation over all rows then makes the tables, and the weights, those of the whole table. The
         sample, and so the structure, does not depend on how the table is cut into batches or on the order of its rows;
         the tables differ by rounding in float32. See ``docs/large.md``.

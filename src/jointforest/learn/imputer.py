@@ -11,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin, clone, is_class
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ..face.joint import Joint
-from ..ground.checks import Allowed, Number, check_number
+from ..ground.checks import FLAG, Allowed, Number, check_number
 from ..ground.random_state import seed_of
 from ..table.libraries import read
 from ..table.rows import row_weights, take_rows
@@ -85,7 +85,12 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     [344, 344]
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {"method": ("mean", "sample"), "m": (Number(1, whole=True),)}
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "method": ("mean", "sample"),
+        "m": (Number(1, whole=True),),
+        "proper": FLAG,
+        "add_indicator": FLAG,
+    }
 
     def __init__(
         self,

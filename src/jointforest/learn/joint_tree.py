@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..ground.checks import Allowed, Number
+from ..ground.checks import FLAG, Allowed, Number
 from ..ground.threads import map_ordered
 from ..leaves.fit.fit import Settings
 from ..leaves.fit.prepare import prepare
@@ -28,7 +28,7 @@ from .batches.sample import MOST_ROWS
 from .checks import count_features, count_rows, warn_leaf_size
 from .chow_liu import chow_liu_part, coded
 from .densities import learn_densities
-from .lost_pairs import lost_pairs
+from .lost_pairs import LostPair, lost_pairs
 from .rests import Rests, rests
 from .rows import draw_rows, trial_rows
 
@@ -37,6 +37,10 @@ FEWEST = 20
 """Rows that can judge trees on trial."""
 TRIAL_TREES = 5
 """Most trees on trial."""
+INDEPENDENT, BY_COLUMNS, BY_RESTS = "independent", "by columns", "by rests"
+"""Ways to learn: leaves of independent columns; Chow-Liu leaves, splits judged by whole columns, or by what such leaves
+do not know."""
+CHOW_LIU_WAYS = (BY_COLUMNS, BY_RESTS)
 
 
 class JointTree(TableLearner):
@@ -73,13 +77,14 @@ class JointTree(TableLearner):
         Columns tried at each node (None: all; a float: that share).
     bootstrap : bool
         Whether each tree of a forest is grown on rows drawn with replacement. A single tree takes every row once.
-    leaf : "quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu" or "auto"
-        Density in a leaf. "quantile": independent columns, of numbers a piecewise-linear CDF learned from the leaf's
-        rows (paper, section 3). The others, a truncated normal or uniform density of numbers, and "chow_liu", columns
-        that depend on each other: `AdversarialForest` describes them; splits are then judged by what such leaves would
-        not know, if held-out rows like that better. "auto": "quantile", but "chow_liu" where the
-        first tree has otherwise lost a strong pair of columns, as `LostPairsWarning` has it; questions about boxes
-        (rules, robustness) are then refused, so "auto" is not the default. See ``docs/joint_trees.md``.
+    leaf : "auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform" or "chow_liu"
+        Density in a leaf. "auto": "quantile", but "chow_liu" where the first tree has otherwise lost a strong pair of
+        columns, as `LostPairsWarning` has it, unless held-out rows like quantile leaves better; ``fit_batches`` of more
+        rows than it samples takes "quantile", and warns.
+        "quantile": independent columns, of numbers a piecewise-linear CDF learned from the leaf's rows (paper, section
+        3). The others, a truncated normal or uniform density of numbers, and "chow_liu", columns that depend on each
+        other: `AdversarialForest` describes them; splits are then judged by what such leaves would not know, if
+        held-out rows like that better. See ``docs/joint_trees.md``.
     quantile_epsilon : float
         How closely the CDF of a quantile leaf follows that of its rows before it is given their mean and variance; of w
         rows never closer than ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
@@ -111,7 +116,8 @@ class JointTree(TableLearner):
         **FOREST,
         "criterion": tuple(CRITERIA),
         "min_impurity_decrease": ("auto", Number(0, 1)),
-        "leaf": ("quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu", "auto"),
+        "bootstrap": FLAG,
+        "leaf": ("auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu"),
         "quantile_epsilon": LEAVES["quantile_epsilon"],
     }
 
@@ -129,7 +135,7 @@ class JointTree(TableLearner):
         min_impurity_decrease: str | float = "auto",
         max_features: str | int | float | None = None,
         bootstrap: bool = True,
-        leaf: str = "quantile",
+        leaf: str = "auto",
         quantile_epsilon: float = 0.01,
         epsilon: float = 1e-3,
         kinds: dict[str, str] | None = None,
@@ -159,60 +165,63 @@ class JointTree(TableLearner):
         count_rows(self.min_samples_leaf, 1)
 
     def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
-        if self.leaf == "chow_liu":
-            return self._dependent(rows, weight, seed)
+        way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed) if self.leaf == "chow_liu" else INDEPENDENT
+        return self._made(way, rows, weight, seed, self.n_estimators)
+
+    def _learn_and_compare(self, rows: Rows, weight: np.ndarray | None, seed: int) -> tuple[Model, list[LostPair]]:
         if self.leaf != "auto":
-            return self._independent(rows, weight, seed, self.n_estimators, self.leaf)
-        first = self._independent(rows, weight, seed, 1, "quantile")
-        if lost_pairs(first, rows.X, weight, self.n_jobs):
-            return self._dependent(rows, weight, seed)
-        return first if self.n_estimators == 1 else self._independent(rows, weight, seed, self.n_estimators, "quantile")
+            return super()._learn_and_compare(rows, weight, seed)
+        first = self._made(INDEPENDENT, rows, weight, seed, 1)
+        lost = lost_pairs(first, rows.X, weight, self.n_jobs)
+        way = self._preferred((*CHOW_LIU_WAYS, INDEPENDENT), rows, weight, seed) if lost else INDEPENDENT
+        if way == INDEPENDENT and self.n_estimators == 1:
+            return first, lost
+        model = self._made(way, rows, weight, seed, self.n_estimators)
+        return model, lost_pairs(model, rows.X, weight, self.n_jobs)
 
-    def _dependent(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
-        """Trees with Chow-Liu leaves on codes; of the two ways to judge splits the one that held-out rows prefer."""
+    def _preferred(self, ways: Sequence[str], rows: Rows, weight: np.ndarray | None, seed: int) -> str:
+        """The way to learn that held-out rows prefer, on trial; the first where rows are few."""
         kept, held = trial_rows(len(rows.X), seed)
-        by_rests = False
-        if len(held) >= FEWEST:
-            part = None if weight is None else weight[kept]
-            least = count_rows(self.min_samples_leaf, len(rows.X)) * len(kept) / len(rows.X)
-            few, tested = min(self.n_estimators, TRIAL_TREES), build(rows.schema, rows.X[held])
-            old, new = (
-                log_density(
-                    self._chow_liu(rows._replace(X=rows.X[kept]), part, seed, few, way, least), tested, self.n_jobs
-                )
-                for way in (False, True)
-            )
-            by_rests = bool(np.average(new - old, weights=None if weight is None else weight[held]) > 0.0)
-        return self._chow_liu(rows, weight, seed, self.n_estimators, by_rests)
+        if len(held) < FEWEST:
+            return ways[0]
+        few, of_kept = min(self.n_estimators, TRIAL_TREES), None if weight is None else weight[kept]
+        least = count_rows(self.min_samples_leaf, len(rows.X)) * len(kept) / len(rows.X)
+        tested, of_held = build(rows.schema, rows.X[held]), None if weight is None else weight[held]
+        found = [
+            log_density(self._made(way, rows._replace(X=rows.X[kept]), of_kept, seed, few, least), tested, self.n_jobs)
+            for way in ways
+        ]
+        return ways[int(np.argmax([np.average(one, weights=of_held) for one in found]))]
 
-    def _chow_liu(
-        self, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, by_rests: bool, least: float | None = None
+    def _made(
+        self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float | None = None
     ) -> Model:
-        """The first trees, with Chow-Liu leaves; splits judged by whole columns, or by what the leaves do not know."""
-        table = coded(rows, weight)
-        more = rests(table, weight, seed) if by_rests else None
-        arrival = self._grow(table.rows, weight, seed, n_trees, least, more)
-        return of_part(chow_liu_part(table, arrival, self.epsilon, self.n_jobs))
-
-    def _independent(self, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, leaf: str) -> Model:
-        """The first trees, with leaves of independent columns."""
-        arrival = self._grow(rows, weight, seed, n_trees)
-        settings = Settings(leaf=leaf, quantile_epsilon=self.quantile_epsilon)
-        cells = prepare(rows.columns, rows.X)
+        """The first trees, with so many rows in a leaf."""
+        if way != INDEPENDENT:
+            table = coded(rows, weight)
+            more = rests(table, weight, seed) if way == BY_RESTS else None
+            arrival = self._grow(table.rows, weight, seed, n_trees, least, more)
+            return of_part(chow_liu_part(table, arrival, self.epsilon, self.n_jobs))
+        arrival = self._grow(rows, weight, seed, n_trees, least)
+        cells, settings = prepare(rows.columns, rows.X), self._leaf_settings()
         forest = learn_densities(rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs)
         return of_forest(forest)
 
     def _sampled_rows(self) -> int:
-        if self.leaf in ("auto", "chow_liu"):
-            raise ValueError(f"leaf={self.leaf!r} needs all rows at once; fit_batches takes 'quantile' and 'normal'")
+        if self.leaf == "chow_liu":
+            raise ValueError("leaf='chow_liu' needs all rows at once; fit_batches takes 'quantile' and 'normal'")
         return MOST_ROWS
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         # of the sample's rows, where all fill the leaves
         least = max(count_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
         arrival = self._grow(rows, weight, seed, self.n_estimators, least)
-        settings = Settings(leaf=self.leaf, quantile_epsilon=self.quantile_epsilon)
-        return Structure(rows.schema, rows.columns, prepare(rows.columns, rows.X), arrival, settings, None, seed)
+        cells = prepare(rows.columns, rows.X)
+        return Structure(rows.schema, rows.columns, cells, arrival, self._leaf_settings(), None, seed)
+
+    def _leaf_settings(self) -> Settings:
+        """Densities of leaves of independent columns; of "auto" where nothing is lost, or batches leave no choice."""
+        return Settings(leaf="quantile" if self.leaf == "auto" else self.leaf, quantile_epsilon=self.quantile_epsilon)
 
     def _grow(
         self,

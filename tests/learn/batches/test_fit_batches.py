@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections.abc import Callable
+from unittest.mock import patch
 
 import duckdb
 import numpy as np
@@ -19,9 +20,10 @@ from pyarrow import dataset, parquet
 import jointforest as jf
 from jointforest.forest.check import check
 from jointforest.io.batches import batches_of, known_rows
-from jointforest.learn import joint_tree
+from jointforest.learn import hidden_tree_forest, joint_tree
 from jointforest.learn.batches import sample as sampling
 from jointforest.learn.batches.passes import fold_of
+from jointforest.learn.generative import base as generative
 from jointforest.table.infer.keys import row_keys
 from jointforest.table.libraries import read
 
@@ -38,7 +40,7 @@ class FewRows(jf.JointTree):
 LEARNERS: dict[str, Callable[[], jf.AdversarialForest | jf.JointTree]] = {
     "adversarial": lambda: jf.AdversarialForest(3, min_samples_leaf=5, random_state=0),
     "adversarial, sample": lambda: jf.AdversarialForest(3, max_samples=150, leaf="normal", random_state=0),
-    "joint trees": lambda: jf.JointTree(2, min_samples_leaf=20, random_state=0),
+    "joint trees": lambda: jf.JointTree(2, leaf="quantile", min_samples_leaf=20, random_state=0),
     "joint trees, sample": lambda: FewRows(2, min_samples_leaf=20, random_state=0),
 }
 IN_MEMORY = {
@@ -88,6 +90,20 @@ def test_joint_does_not_depend_on_cuts_order_or_threads(name, cuts, seed, n_jobs
     other = LEARNERS[name]().set_params(n_jobs=n_jobs).fit_batches(batches(shuffled, sorted(cuts))).joint_
     assert other.schema == learned.schema or str(other.schema) == str(learned.schema)
     assert np.array_equal(answers(other, frame), answers(learned, frame))
+
+
+@settings(max_examples=4)
+@given(st.lists(st.integers(1, 439), max_size=5, unique=True), st.integers(0, 99))
+def test_generative_and_hidden_joints_do_not_depend_on_cuts_or_order(cuts, seed):
+    frame = table().assign(k=lambda of: of["k"].fillna(0))
+    shuffled = frame.sample(frac=1, random_state=seed).reset_index(drop=True)
+    sources = frame, batches(shuffled, sorted(cuts))
+    with patch.object(generative, "MOST_ROWS", 150), patch.object(hidden_tree_forest, "MOST_ROWS", 150):
+        forests = [jf.GenerativeForestRegressor(3, random_state=0).fit_batches(of, "k") for of in sources]
+        hidden = [jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit_batches(of) for of in sources]
+    assert np.array_equal(*(of.joint_.log_density(frame) for of in forests))
+    assert forests[0].beta_ == forests[1].beta_
+    assert np.allclose(*(of.joint_.log_density(frame) for of in hidden), atol=1e-4)  # sums of float32
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if "sample" in name])
@@ -345,7 +361,7 @@ def test_a_file_with_another_schema_is_named(tmp_path, change, message):
         jf.AdversarialForest(leaf_rows="oob"),
         jf.AdversarialForest(oob_score=True),
         jf.AdversarialForest(max_samples=None),
-        jf.JointTree(leaf="auto"),
+        jf.JointTree(leaf="chow_liu"),
     ],
 )
 def test_what_needs_all_rows_is_refused(learner):
@@ -354,8 +370,6 @@ def test_what_needs_all_rows_is_refused(learner):
 
 
 def test_hidden_trees(monkeypatch):
-    from jointforest.learn import hidden_tree_forest
-
     frame, test = (of.assign(g=of["g"].fillna("c")) for of in (table(3000), table(1000, 5)))
     learner = jf.HiddenTreeForest(2, n_states=8, max_leaf_nodes=2, random_state=0)
     whole = learner.fit(frame).score(test)
@@ -393,9 +407,7 @@ def test_outlier_detector(monkeypatch):
 @pytest.mark.parametrize("target", ["g", "k"])
 @pytest.mark.parametrize("most", [5000, 300])
 def test_generative_forests(target, most, monkeypatch):
-    from jointforest.learn.generative import base
-
-    monkeypatch.setattr(base, "MOST_ROWS", most)
+    monkeypatch.setattr(generative, "MOST_ROWS", most)
     frame, test = (of.dropna(subset=["g", "k"]).reset_index(drop=True) for of in (table(1500), table(800, 5)))
     kind = jf.GenerativeForestClassifier if target == "g" else jf.GenerativeForestRegressor
     shuffled = frame.sample(frac=1, random_state=1).reset_index(drop=True)
@@ -413,6 +425,16 @@ def test_generative_forests(target, most, monkeypatch):
             share = frame["g"].value_counts(normalize=True)
             assert first.joint_.given().proba("g")["a"] == pytest.approx(share["a"], abs=1e-3)
         assert first.classes_.tolist() == ["a", "b", "c"]
+
+
+def test_generative_forests_describe_held_out_rows_as_in_memory_or_better(monkeypatch):
+    """Beyond the sample trees have fewer rows to grow on, and more that fill them: all, not their bootstrap."""
+    frame, test = (of.dropna(subset=["k"]).reset_index(drop=True) for of in (table(4000, 1), table(2000, 2)))
+    learner = jf.GenerativeForestRegressor(10, kinds={"k": "integer"}, random_state=0)
+    whole = learner.fit(frame.drop(columns="k"), frame["k"]).joint_.log_density(test[frame.columns])
+    monkeypatch.setattr(generative, "MOST_ROWS", 2500)
+    parts = learner.fit_batches(batches(frame, [1000, 2500]), "k").joint_.log_density(test)
+    assert parts.mean() > whole.mean() - 0.05
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...forest.forest import Forest
-from ...ground.checks import Allowed, Number
+from ...ground.checks import FLAG, Allowed, Number
 from ...ground.progress import write_line
 from ...leaves.fit.fit import Settings
 from ...leaves.fit.prepare import Table, prepare
@@ -98,8 +98,8 @@ class AdversarialForest(TableLearner):
         "normal_mle": a truncated normal of maximum likelihood. "quantile": a piecewise-linear CDF, see
         ``quantile_epsilon``; ``bounds``, ``spread_rows`` and ``min_spread`` do not count.
         "chow_liu" (beyond the paper): columns depend on each other in a leaf, in a tree of pairs, on the codes of each
-        column's own scale; nearer to the table than all others. Rules, robustness and other questions about boxes are
-        refused then; ``bounds`` to ``quantile_epsilon`` do not count. See ``docs/learning.md``.
+        column's own scale; nearer to the table than all others. Robustness, raking and refitting are refused then;
+        ``bounds`` to ``quantile_epsilon`` do not count. See ``docs/learning.md``.
     bounds : "auto", "no", "local" or "global"
         Support: the leaf's box ("no", the paper); the box with its open sides cut at the column's span ("global"); the
         span of the leaf's own values ("local"); the box, cut like "global" only on a side of the column where the
@@ -167,6 +167,9 @@ class AdversarialForest(TableLearner):
         "leaf": ("auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile", "chow_liu"),
         **LEAVES,
         "leaf_rows": ("all", "oob", "honest"),
+        "bootstrap": FLAG,
+        "early_stop": FLAG,
+        "oob_score": FLAG,
     }
 
     def __init__(

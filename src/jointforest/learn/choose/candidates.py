@@ -49,9 +49,12 @@ def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candi
         return hidden
     row = 2.5e-7 * d  # of one tree
     trees = _TREES if _TREES * n * row <= _LITTLE * budget.seconds else budget.n_trees
-    found = [Candidate("adversarial forest", AdversarialForest(trees, n_jobs=n_jobs), row * trees)]
+    least = min(2, max(n // 2, 1))  # of next to no rows, a leaf's must be found in every fold
+    found = [
+        Candidate("adversarial forest", AdversarialForest(trees, min_samples_leaf=least, n_jobs=n_jobs), row * trees)
+    ]
     if budget.n_chow_liu:
-        learner = AdversarialForest(budget.n_chow_liu, leaf="chow_liu", n_jobs=n_jobs)
+        learner = AdversarialForest(budget.n_chow_liu, min_samples_leaf=least, leaf="chow_liu", n_jobs=n_jobs)
         found.append(Candidate("forest with Chow-Liu leaves", learner, 2 * row * budget.n_chow_liu))
     return [*found, *hidden]
 
