@@ -25,6 +25,7 @@ LEARNERS = {
     "AdversarialForest, normal": lambda **k: jf.AdversarialForest(leaf="normal", **k),
     "AdversarialForest, quantile": lambda **k: jf.AdversarialForest(leaf="quantile", **k),
     "JointTree": jf.JointTree,
+    "JointTree, quantile": lambda **k: jf.JointTree(leaf="quantile", **k),
     "GenerativeForest": None,
     "GenerativeForest, auto": None,
     "HiddenTreeForest": jf.HiddenTreeForest,

@@ -3,9 +3,9 @@
 Made tables: two columns of correlation 0.9, alone, beside two and five other such pairs, and beside one and three
 blocks of a column of 100 levels, one of 10 levels that it determines, and a number that follows it. Flights: the five
 strongest pairs of numbers, and the mean of the arrival delay where the departure was late by more than an hour. Each
-figure is of rows drawn from the joint, held against the table's own; learners learn from all its rows, at the defaults,
-with Chow-Liu leaves, and with those where pairs are lost otherwise ("auto"). "warned": a `LostPairsWarning` came.
-Recorded lines of other learners than those asked for are kept.
+figure is of rows drawn from the joint, held against the table's own; learners learn from all its rows, at the defaults
+(joint trees: Chow-Liu leaves where pairs are lost otherwise), with quantile leaves, and with Chow-Liu leaves. "warned":
+a `LostPairsWarning` came. Recorded lines of other learners than those asked for are kept.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ LEARNERS = {
     "one tree": lambda **k: jf.JointTree(**k),
     "30 trees": lambda **k: jf.JointTree(30, **k),
     "adversarial": lambda **k: jf.AdversarialForest(**k),
-    "one tree, auto": lambda **k: jf.JointTree(leaf="auto", **k),
-    "30 trees, auto": lambda **k: jf.JointTree(30, leaf="auto", **k),
+    "one tree, quantile": lambda **k: jf.JointTree(leaf="quantile", **k),
+    "30 trees, quantile": lambda **k: jf.JointTree(30, leaf="quantile", **k),
     "one tree, chow_liu": lambda **k: jf.JointTree(leaf="chow_liu", **k),
     "30 trees, chow_liu": lambda **k: jf.JointTree(30, leaf="chow_liu", **k),
     "adversarial, chow_liu": lambda **k: jf.AdversarialForest(leaf="chow_liu", **k),

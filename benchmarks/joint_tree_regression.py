@@ -27,11 +27,17 @@ MIN_LEAF = (0.2, 0.1, 0.05, 0.02, 0.01)
 PAPER = {"JPT (paper)": (3.00, 2.19, 1.62, 1.28, 0.785), "CART (paper)": (4.82, 4.05, 2.38, 1.31, 0.956)}
 TREES = {
     "tree": {},
-    "tree, split to the end": {"min_impurity_decrease": 0.0},
+    "tree, quantile leaves": {"leaf": "quantile"},
+    "tree, split to the end": {"leaf": "quantile", "min_impurity_decrease": 0.0},
     "tree, Chow-Liu leaves": {"leaf": "chow_liu"},
-    "tree, y alone": {"min_impurity_decrease": 0.0, "targets": ["y"]},
-    "30 trees": {"min_impurity_decrease": 0.0, "n_estimators": 30},
-    "30 trees, random columns": {"min_impurity_decrease": 0.0, "n_estimators": 30, "max_features": 1},
+    "tree, y alone": {"leaf": "quantile", "min_impurity_decrease": 0.0, "targets": ["y"]},
+    "30 trees": {"leaf": "quantile", "min_impurity_decrease": 0.0, "n_estimators": 30},
+    "30 trees, random columns": {
+        "leaf": "quantile",
+        "min_impurity_decrease": 0.0,
+        "n_estimators": 30,
+        "max_features": 1,
+    },
 }
 COVERED = (0.85, 0.95)
 PEER = "pyjpt 1.3.4"
@@ -122,7 +128,8 @@ def column_errors(
     joints = {}
     settings: dict[str, dict] = {
         "joint tree": {"min_samples_leaf": share},
-        "joint tree, small leaves": {"min_samples_leaf": share / frame.shape[1]},
+        "joint tree, quantile leaves": {"min_samples_leaf": share, "leaf": "quantile"},
+        "joint tree, small leaves": {"min_samples_leaf": share / frame.shape[1], "leaf": "quantile"},
         "joint tree, Chow-Liu leaves": {"min_samples_leaf": share, "leaf": "chow_liu"},
     }
     for name, chosen in settings.items():

@@ -21,8 +21,10 @@ TABLES = ("flights/hflights", "lognormal", "insurance", "adult_train", "gef/diab
 LEARNERS = {
     "AdversarialForest, quantile": lambda seed: jf.AdversarialForest(leaf="quantile", random_state=seed),
     "AdversarialForest, normal": lambda seed: jf.AdversarialForest(leaf="normal", random_state=seed),
-    "JointTree": lambda seed: jf.JointTree(random_state=seed),
-    "JointTree(30, min_samples_leaf=10)": lambda seed: jf.JointTree(30, min_samples_leaf=10, random_state=seed),
+    "JointTree": lambda seed: jf.JointTree(leaf="quantile", random_state=seed),
+    "JointTree(30, min_samples_leaf=10)": lambda seed: jf.JointTree(
+        30, leaf="quantile", min_samples_leaf=10, random_state=seed
+    ),
     "JointTree, normal": lambda seed: jf.JointTree(leaf="normal", random_state=seed),
 }
 ROWS = 10_000

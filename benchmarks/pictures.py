@@ -42,7 +42,7 @@ def main() -> None:
     save(plot.regions(tree.joint_, x, y, target, iris[[x, y, target]]).figure, options.out, "plot_regions")
 
     digits = read(options.data, "jpt/digits")
-    tree = JointTree(min_samples_leaf=0.02, min_impurity_decrease=0, random_state=0).fit(digits)
+    tree = JointTree(leaf="quantile", min_samples_leaf=0.02, min_impurity_decrease=0, random_state=0).fit(digits)
     save(plot.leaf_images(tree.joint_, (8, 8)), options.out, "plot_digits")
 
 

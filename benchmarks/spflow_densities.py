@@ -29,7 +29,7 @@ def learners(kinds: dict, target: str, seed: int) -> dict:
     return {
         "adversarial forest, normal leaves": jf.AdversarialForest(5, leaf="normal", **settings),
         "adversarial forest, uniform leaves": jf.AdversarialForest(5, leaf="uniform", **settings),
-        "joint tree, quantile leaves": jf.JointTree(min_samples_leaf=0.02, **settings),
+        "joint tree, quantile leaves": jf.JointTree(leaf="quantile", min_samples_leaf=0.02, **settings),
         f"generative forest of {target}, LearnSPN leaves": classifier,
     }
 
