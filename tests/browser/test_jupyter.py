@@ -53,6 +53,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("jupyter")
     names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "JUPYTERLAB_SETTINGS_DIR")
     names += ("JUPYTERLAB_WORKSPACES_DIR",)
+    of_widgets = folder / "jupyterlab_settings_dir" / "@jupyter-widgets" / "jupyterlab-manager"
+    of_widgets.mkdir(parents=True)
+    (of_widgets / "plugin.jupyterlab-settings").write_text('{"saveState": true}')
     return {**os.environ, **{name: str(folder / name.lower()) for name in names}}
 
 
@@ -123,3 +126,24 @@ def test_an_exported_notebook_opens_without_a_network(place: Path, own: dict[str
     expect(explorer.locator("tr")).to_have_count(7)
     expect(explorer).to_contain_text("flipper_length_mm")
     context.close()
+
+
+def test_a_notebook_saved_with_its_widgets_shows_the_picture_until_python_answers(
+    place: Path, lab: str, notebook: Page
+) -> None:
+    CellFace(notebook).settle()
+    notebook.keyboard.press("Control+s")
+    expect(notebook.locator(".jp-mod-dirty")).to_have_count(0)
+    assert "widgets" in nbformat.read(place / "penguins.ipynb", 4).metadata
+    server, token = lab.split("/lab/")[0], lab.rpartition("=")[2]
+    user = {"Authorization": f"token {token}"}
+    for session in notebook.request.get(f"{server}/api/sessions", headers=user).json():
+        notebook.request.delete(f"{server}/api/sessions/{session['id']}", headers=user)
+    notebook.goto(lab)
+    explorer = notebook.locator(".jp-OutputArea").last
+    expect(explorer).to_contain_text("No Python answers here")
+    expect(explorer.locator("tr:visible")).to_have_count(7)
+    notebook.get_by_role("menuitem", name="Run", exact=True).click()
+    notebook.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    CellFace(notebook).settle()
+    expect(explorer).not_to_contain_text("No Python answers here", use_inner_text=True)
