@@ -287,6 +287,8 @@ def test_evidence_without_support() -> None:
     assert len(caught) == 1 and caught[0].filename == __file__
     for call in (
         lambda: joint.impute(frame),
+        lambda: joint.impute(frame, method="sample", random_state=0),
+        lambda: joint.given(frame).sample(1, random_state=0),
         lambda: joint.predict(frame, "sex"),
         lambda: joint.given(age=400).proba("sex"),
     ):

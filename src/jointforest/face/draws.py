@@ -10,7 +10,7 @@ import numpy as np
 from ..ground.checks import check_number
 from ..ground.random_state import seed_of
 from ..queries.posterior.weighed import WeighedEvidence
-from ..queries.rows.sampling import sample, sample_blocks
+from ..queries.rows.sampling import sample, sample_and_weigh, sample_blocks
 
 MOST_CELLS = 2_000_000_000
 """Most cells of a draw."""
@@ -21,8 +21,15 @@ def draw(
 ) -> np.ndarray:
     """n rows for each row of evidence, contiguous, float64 (len(weighed) * n, d); n is checked, and the evidence."""
     check_draws(weighed, n)
+    if len(weighed) == 1:
+        weighed.check(n_jobs)
+        return sample(weighed.model, weighed.evidence, int(n), seed_of(random_state), missing, n_jobs)
+    drawn, background = sample_and_weigh(
+        weighed.model, weighed.evidence, int(n), seed_of(random_state), missing, n_jobs
+    )
+    weighed.knows(background)
     weighed.check(n_jobs)
-    return sample(weighed.model, weighed.evidence, int(n), seed_of(random_state), missing, n_jobs)
+    return drawn
 
 
 def check_draws(weighed: WeighedEvidence, n: Any) -> None:

@@ -981,11 +981,11 @@ class Joint:
         X, unseen = self._encode(frame)
         evidence = build(self.schema, X, unseen)
         if method == "mean":
-            filled, background = impute(self.model, evidence, n_jobs)
-            WeighedEvidence(self.model, evidence, background=background).check(n_jobs)
+            filled, share = impute(self.model, evidence, n_jobs)
+            WeighedEvidence(self.model, evidence, background=share).check(n_jobs)
             return fill(self.schema, frame, X, unseen, filled)
-        WeighedEvidence(self.model, evidence).check(n_jobs)
-        draws = impute_by_draws(self.model, evidence, m or 1, seed_of(random_state), n_jobs)
+        draws, background = impute_by_draws(self.model, evidence, m or 1, seed_of(random_state), n_jobs)
+        WeighedEvidence(self.model, evidence, background=background).check(n_jobs)
         each = draws.reshape(len(X), m or 1, X.shape[1])
         frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]
         return frames if m is not None else frames[0]

@@ -20,7 +20,7 @@ from .reshape.condition import condition
 from .reshape.marginalise import keep
 from .reshape.missing import given_missing
 from .rows.imputation import impute_and_weigh
-from .rows.sampling import sample
+from .rows.sampling import sample, sample_and_weigh
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,11 @@ class ForestPart:
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         return sample(self.forest, evidence, m, seed, missing, n_jobs)
+
+    def sample_and_weigh(
+        self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return sample_and_weigh(self.forest, evidence, m, seed, missing, n_jobs)
 
     def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         return impute_and_weigh(self.forest, evidence, n_jobs)

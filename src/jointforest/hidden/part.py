@@ -78,6 +78,11 @@ class HiddenPart:
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         return rows.sample(self.hidden, evidence, m, seed, missing, n_jobs)
 
+    def sample_and_weigh(
+        self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self.sample(evidence, m, seed, missing, n_jobs), self.background_share(evidence, n_jobs)
+
     def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         filled, impossible = rows.impute(self.hidden, evidence, n_jobs)
         return filled, np.where(impossible, np.nan, is_far(self.hidden, evidence))

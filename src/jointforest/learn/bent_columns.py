@@ -35,9 +35,9 @@ def bent_slots(forest: Forest, X: np.ndarray, weight: np.ndarray | None, n_jobs:
     return bent
 
 
-def fits(columns: Columns, few: Forest, n_few: int, n_trees: int) -> bool:
-    """Whether a forest of ``n_trees`` is of no more than `MOST_BYTES` if its trees are as large as the n_few of one."""
-    return table_bytes(columns, len(few.leaves.tree) * n_trees // n_few) <= MOST_BYTES
+def fits(columns: Columns, n_rows: int, n_trees: int) -> bool:
+    """Whether tables of ``n_trees`` trees of ``n_rows`` parameter rows each are of no more than `MOST_BYTES`."""
+    return table_bytes(columns, n_rows * n_trees) <= MOST_BYTES
 
 
 def not_worse(gain: np.ndarray, weight: np.ndarray | None = None) -> bool:

@@ -80,6 +80,12 @@ class Part(Protocol):
         """m draws for each row, contiguous, (n * m, d); with ``missing``, cells blank as often as at learning."""
         ...
 
+    def sample_and_weigh(
+        self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`sample` and `background_share` (n,); m is 1 at least."""
+        ...
+
     def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """Rows with means and most probable levels in their free cells (n, d), and `background_share` (n,)."""
         ...

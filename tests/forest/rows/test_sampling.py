@@ -17,7 +17,8 @@ from scipy import stats
 from jointforest.forest.column.distribution import cdf, quantile
 from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.density import log_density
-from jointforest.forest.rows.sampling import sample
+from jointforest.forest.rows import sampling
+from jointforest.forest.rows.sampling import sample, sample_and_weigh
 from jointforest.table.evidence import Evidence
 from tests import oracle
 from tests.random_cases.cells import Cell, Region, make_evidence
@@ -215,6 +216,19 @@ def test_impossible_rows_are_nan_beside_others() -> None:
     draws = sample(model, make_evidence([[None] * 3, [None, Region(), None], [None] * 3]), 5, 1)
     assert np.isnan(draws).all(axis=1).tolist() == [False] * 5 + [True] * 5 + [False] * 5
     assert np.isnan(draws).any(axis=1).tolist() == [False] * 5 + [True] * 5 + [False] * 5
+
+
+@pytest.mark.parametrize("m", [1, 7])
+def test_the_weight_of_the_background_comes_with_the_draws(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model(2, kinds=("continuous", "mixed", "categorical"))
+    assert model.has_background
+    evidence = make_evidence([[None] * 3, [None, Region(), None], [1.0, None, 0.0], [50.0, None, None]])
+    monkeypatch.setattr(sampling, "_DRAWS", 2)  # several chunks of rows, and of draws
+    draws, share = sample_and_weigh(model, evidence, m, 5)
+    np.testing.assert_array_equal(draws, sample(model, evidence, m, 5))
+    for row, of_row in enumerate(share):
+        np.testing.assert_allclose(of_row, oracle.background_weight(model, evidence, row), atol=1e-12)
+    assert np.isnan(share).tolist() == [False, True, False, False]
 
 
 def test_no_draws() -> None:

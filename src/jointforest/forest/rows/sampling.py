@@ -7,7 +7,7 @@ import numpy as np
 from ...ground.threads import chunks, map_ordered
 from ...table.evidence import Evidence
 from ..forest import Forest
-from ..posterior.posterior import chunk_posterior, row_chunks
+from ..posterior.posterior import background_share, chunk_posterior, row_chunks
 from .draw_kernels import Draws, draw_rows, draw_scratch
 
 _DRAWS = 32_768
@@ -16,6 +16,13 @@ _DRAWS = 32_768
 def sample(
     forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
 ) -> np.ndarray:
+    """The draws of `sample_and_weigh`."""
+    return sample_and_weigh(forest, evidence, m, seed, missing, n_jobs)[0]
+
+
+def sample_and_weigh(
+    forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw m rows for each row of evidence: a leaf from the row's posterior, then each column given its region.
 
     Draw k of row i uses the random stream of number ``i*m + k``, so the answer depends on the seed alone.
@@ -38,18 +45,22 @@ def sample(
     -------
     float64 array (n * m, d)
         The draws of a row are contiguous; all NaN where the evidence has probability 0.
+    float64 array (n,)
+        Posterior weight of the background, see `posterior.background_weight`; NaN if m is 0.
     """
     n, d = evidence.value.shape
-    out = np.empty((n * m, d))
+    out, share = np.empty((n * m, d)), np.full(n, np.nan)
 
     def work(rows: tuple[int, int], draws: tuple[int, int]) -> None:
         post = chunk_posterior(forest, evidence, *rows)
         scratch = draw_scratch(forest.leaves, int(np.diff(post.start).max(initial=0)), draws[1] - draws[0])
         wanted = Draws(m, *draws, seed, missing)
         draw_rows(forest.columns, forest.leaves, evidence, post, rows[0], wanted, scratch, out)
+        if draws[0] == 0:
+            share[slice(*rows)] = background_share(forest, post)
 
     some_rows = row_chunks(forest, evidence, max(1, _DRAWS // max(m, 1)))
     items = [(rows, draws) for rows in some_rows for draws in chunks(m, _DRAWS)]
     for _ in map_ordered(work, items, n_jobs, "draws"):
         pass
-    return out
+    return out, share

@@ -38,7 +38,10 @@ def quantile_slots(
     bent = bent_slots(normal, training.X, few.weight.sum(axis=0), n_jobs)
     if not columns.is_categorical[-1]:
         bent[columns.slot[-1]] = False
-    if not bent.any() or not fits(columns, learned(first_trees(arrival, 1), bent), 1, len(arrival.trees.root)):
+    if not bent.any():
+        return none
+    one = learned(first_trees(arrival, 1), bent)
+    if not fits(columns, len(one.leaves.tree), len(arrival.trees.root)):
         return none
     quantile = learned(few, bent)
     evidence, drawn = build(training.schema, training.X[rows]), few.weight[:, rows] > 0

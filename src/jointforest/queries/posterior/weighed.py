@@ -82,6 +82,10 @@ class WeighedEvidence:
         """Share of the backgrounds in the posterior, (n,): 0..1, NaN where the evidence has probability 0."""
         return self._weigh_background(-1)
 
+    def knows(self, background: np.ndarray | None) -> None:
+        """Keep the `background_share` (n,) that another question has found on its way, if it has."""
+        self._background = self._background if background is None else background
+
     def check(self, n_jobs: int | None = -1) -> None:
         """Warn of rows without support, and of rows of probability 0 in a frame.
 

@@ -53,19 +53,23 @@ def impute(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> tuple[n
     return X, background_share(model, evidence, n_jobs)
 
 
-def impute_by_draws(model: Model, evidence: Evidence, m: int, seed: int, n_jobs: int | None = -1) -> np.ndarray:
+def impute_by_draws(
+    model: Model, evidence: Evidence, m: int, seed: int, n_jobs: int | None = -1
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Fill each row's cells without a value by m joint draws, float64 (n * m, d), as `sampling.sample` gives them.
+
+    Beside them `background_share` (n,) of the evidence where it is found on the way, else None.
 
     Every `sampling.BLOCK` rows have a seed of their own (`sampling.seed_of_block`), so that a table is filled alike as
     a whole and block by block.
     """
     n = len(evidence.value)
     if n <= sampling.BLOCK:
-        return sampling.sample(model, evidence, m, seed, False, n_jobs)
-    blocks = enumerate(chunks(n, sampling.BLOCK))
-    return np.concatenate(
-        [
-            sampling.sample(model, evidence.take(np.arange(*rows)), m, sampling.seed_of_block(seed, b), False, n_jobs)
-            for b, rows in blocks
-        ]
-    )
+        return sampling.sample_and_weigh(model, evidence, m, seed, False, n_jobs)
+    drawn, shares = [], []
+    for b, rows in enumerate(chunks(n, sampling.BLOCK)):
+        block, own_seed = evidence.take(np.arange(*rows)), sampling.seed_of_block(seed, b)
+        of_block, share = sampling.sample_and_weigh(model, block, m, own_seed, False, n_jobs)
+        drawn.append(of_block)
+        shares += [] if share is None else [share]
+    return np.concatenate(drawn), np.concatenate(shares) if shares else None

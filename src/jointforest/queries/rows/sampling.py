@@ -54,6 +54,15 @@ def sample(
     return out.reshape(n * m, d)
 
 
+def sample_and_weigh(
+    model: Model, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """`sample`, and `background_share` (n,) of the evidence where it is found on the way, else None."""
+    if len(model.parts) == 1 and 0 < m <= BLOCK:
+        return model.parts[0].sample_and_weigh(evidence, m, seed, missing, n_jobs)
+    return sample(model, evidence, m, seed, missing, n_jobs), None
+
+
 def sample_blocks(
     model: Model, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
 ) -> Iterator[np.ndarray]:
