@@ -30,6 +30,7 @@ BY_ROWS, BESIDE = "fit_batches by rows", "freMTPL2 in memory and in batches"
 IN_AND_OUT = {
     "adversarial forest, 10 trees": lambda seed: jf.AdversarialForest(10, random_state=seed),
     "joint tree": lambda seed: jf.JointTree(random_state=seed),
+    "joint tree, Chow-Liu leaves": lambda seed: jf.JointTree(leaf="chow_liu", random_state=seed),
     "hidden trees, 64 states": lambda seed: jf.HiddenTreeForest(n_states=64, max_leaf_nodes=1, random_state=seed),
     "generative forest, 10 trees": lambda seed: jf.GenerativeForestRegressor(
         10, kinds={TARGET: "integer"}, random_state=seed
@@ -39,6 +40,7 @@ RESULTS = HERE / "results" / "large.json"
 LEARNERS = {
     "adversarial forest, 10 trees": lambda: jf.AdversarialForest(10, random_state=0),
     "joint tree": lambda: jf.JointTree(random_state=0),
+    "joint tree, Chow-Liu leaves": lambda: jf.JointTree(leaf="chow_liu", random_state=0),
     "hidden tree, 64 states": lambda: jf.HiddenTreeForest(n_states=64, max_leaf_nodes=1, max_iter=2, random_state=0),
     "generative forest, 10 trees": lambda: jf.GenerativeForestClassifier(10, random_state=0),
 }

@@ -36,6 +36,10 @@ LEARNERS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: jfd.JointTree(2, min_samples_leaf=20, random_state=0),
         lambda: jf.JointTree(2, min_samples_leaf=20, random_state=0),
     ),
+    "chow_liu": (
+        lambda: jfd.AdversarialForest(2, max_samples=150, leaf="chow_liu", random_state=0),
+        lambda: jf.AdversarialForest(2, max_samples=150, leaf="chow_liu", random_state=0),
+    ),
 }
 
 
@@ -248,7 +252,7 @@ def test_other_things_that_are_refused() -> None:
     with pytest.raises(ValueError, match=r"sample_weight: column 'w': expected finite numbers >= 0, got -2"):
         jfd.JointTree().fit(lazy.assign(w=-2.0), sample_weight="w")
     with pytest.raises(ValueError, match="all rows at once"):
-        jfd.JointTree(leaf="chow_liu").fit(lazy)
+        jfd.AdversarialForest(leaf_rows="oob").fit(lazy)
 
 
 def test_frame_that_changes() -> None:

@@ -25,7 +25,7 @@ from ..trees.ranks import snap
 from .batches.fill import Structure, fill
 from .batches.passes import fold_of
 from .batches.route import Sizes, leaf_sizes
-from .batches.weights import take_weighed
+from .batches.weights import Sampled, take_weighed
 from .checks import check_cells
 from .lost_pairs import LostPair, lost_pairs, warn_lost_pairs
 
@@ -255,24 +255,30 @@ class TableLearner(TableScores, Learner):
         self._check()
         fold, n_rows = fold_of(source, self.n_jobs), self._sampled_rows()
         seed = self._draw_seed()
-        fold, sample, weight, weights = take_weighed(fold, self.kinds, n_rows, seed, sample_weight)
+        sampled = take_weighed(fold, self.kinds, n_rows, seed, sample_weight)
+        sample, weight = sampled.sample, sampled.weight
         rows = Rows(sample.schema, kernel_columns(sample.schema), np.asfortranarray(sample.X))
         check_cells(rows.schema.names, rows.X)
         self._name_columns(rows.schema)
         if sample.is_whole:
             model, lost = self._learn_and_compare(rows, weight, seed)
         else:
-            sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights)
-            structure = self._structure(rows, sample.n, weight, seed, sizes)._replace(weights=weights)
-            model = of_forest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
+            model = self._learn_batches(sampled, rows, seed)
             lost = lost_pairs(model, rows.X, weight, self.n_jobs)
         self.joint_ = Joint(model)
-        warn_lost_pairs(lost, False)  # Chow-Liu leaves need all rows at once
+        warn_lost_pairs(lost, model.is_forest)
         return self
 
     def _sampled_rows(self) -> int:
         """Most rows of a table in batches that make the trees; an error if the learner needs all rows at once."""
         raise NotImplementedError
+
+    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Model:
+        """The model of a table in batches that has more rows than these, its sample, by passes over it."""
+        fold, sample, weight, weights = sampled
+        sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights)
+        structure = self._structure(rows, sample.n, weight, seed, sizes)._replace(weights=weights)
+        return of_forest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         """The trees of some rows of a table of n, not all, and how their leaves are to be filled; weights as below."""

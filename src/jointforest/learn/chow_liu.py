@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..hidden.chow_liu.learn import Boxes, learn_leaves
+from ..hidden.chow_liu.learn import Boxes, Counted, counted_rows, edges_of, learn_leaves
+from ..hidden.chow_liu.tables import Edges
 from ..hidden.grown import Grown, value_trees
 from ..hidden.hidden_trees import HiddenTrees
 from ..hidden.part import HiddenPart
@@ -16,10 +17,14 @@ from ..table.scale.codes import code_table
 from ..table.scale.learn import learn_scale
 from ..table.scale.scale import Scale
 from ..table.schema import Column, Schema, kernel_columns
+from ..trees.adopt.adopt import with_weights
 from ..trees.boxes import leaf_boxes
-from ..trees.nodes import add_stump
+from ..trees.nodes import Trees, add_stump
 from .arrival import Arrival, first_leaves
 from .base import Rows
+from .batches.pairs import Pairs, count_pairs
+from .batches.route import Route
+from .batches.weights import Sampled
 
 N_BINS = 64
 """Most codes of a numeric column."""
@@ -69,21 +74,54 @@ def _code_column(column: Column, scale: Scale) -> Column:
 
 def chow_liu_part(table: CodedRows, arrival: Arrival, epsilon: float, n_jobs: int | None) -> HiddenPart:
     """The distribution of a forest that was grown on codes: a Chow-Liu tree in each leaf, and one as background."""
-    trees = arrival.trees
+    edges = _edges(table)
+    counted = counted_rows(edges, table.codes, arrival.leaf_of, arrival.weight)
+    return _part(table, arrival.trees, edges, counted, epsilon, n_jobs)
+
+
+def trees_of_values(table: CodedRows, trees: Trees) -> Trees:
+    """Trees that were grown on codes, as trees that split the table's own columns."""
+    return value_trees(trees, table.scales, kernel_columns(table.schema), table.rows.columns)
+
+
+def fill_chow_liu(
+    sampled: Sampled, table: CodedRows, trees: Trees, seed: int, epsilon: float, n_jobs: int | None
+) -> HiddenPart:
+    """`chow_liu_part` of a table in batches, by a pass over it; the trees, codes and links are those of a sample.
+
+    Raises
+    ------
+    ValueError
+        If the batches have other rows than they had before.
+    """
+    edges, n = _edges(table), sampled.sample.n
+    route = Route(table.schema, kernel_columns(table.schema), trees_of_values(table, trees), seed, sampled.weights)
+    counts = count_pairs(sampled.fold, n, Pairs(route, table.scales, edges.order, edges.parent))
+    size = counts[0].sum(axis=(1, 2))
+    unit = n / float(size[: first_leaves(trees)[1]].sum())  # weights have a mean of 1
+
+    def counted(t: int, a: int, b: int) -> list[np.ndarray]:
+        return [of[a:b] * unit for of in counts]
+
+    return _part(table, with_weights(trees, size * unit), edges, counted, epsilon, n_jobs)
+
+
+def _edges(table: CodedRows) -> Edges:
+    """The Chow-Liu tree of the rows."""
+    n_codes = np.array([scale.n_codes for scale in table.scales])
+    return edges_of(table.codes, n_codes, np.array([not column.is_categorical for column in table.schema.columns]))
+
+
+def _part(
+    table: CodedRows, trees: Trees, edges: Edges, counted: Counted, epsilon: float, n_jobs: int | None
+) -> HiddenPart:
+    """The distribution of trees on codes, from what is counted in their leaves."""
     n_codes = np.array([scale.n_codes for scale in table.scales])
     share = np.empty(int(trees.leaf.max()) + 1)
     share[trees.leaf[trees.leaf >= 0]] = trees.weight[trees.leaf >= 0]
-    boxes = Boxes(
-        _allowed(table.rows.columns, n_codes, *leaf_boxes(trees, table.rows.columns)),
-        first_leaves(trees),
-        share,
-        arrival.leaf_of,
-        arrival.weight,
-    )
-    is_ordered = np.array([not column.is_categorical for column in table.schema.columns])
-    found, log_weight = learn_leaves(table.codes, n_codes, is_ordered, boxes, epsilon, n_jobs)
-    of_values = value_trees(trees, table.scales, kernel_columns(table.schema), table.rows.columns)
-    leaf = np.flatnonzero(share > 0.0)
+    allowed = _allowed(table.rows.columns, n_codes, *leaf_boxes(trees, table.rows.columns))
+    found, log_weight = learn_leaves(edges, Boxes(allowed, first_leaves(trees), share), counted, epsilon, n_jobs)
+    of_values, leaf = trees_of_values(table, trees), np.flatnonzero(share > 0.0)
     if epsilon > 0.0:
         of_values, leaf = add_stump(of_values), np.append(leaf, len(share))
     grown = Grown(of_values, leaf.astype(np.int32), epsilon > 0.0)

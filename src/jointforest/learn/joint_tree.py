@@ -25,8 +25,9 @@ from .base import FOREST, LEAVES, Rows, TableLearner
 from .batches.fill import Structure
 from .batches.route import Sizes
 from .batches.sample import MOST_ROWS
+from .batches.weights import Sampled
 from .checks import count_features, count_rows, warn_leaf_size
-from .chow_liu import chow_liu_part, coded
+from .chow_liu import CodedRows, chow_liu_part, coded, fill_chow_liu
 from .densities import learn_densities
 from .lost_pairs import LostPair, lost_pairs
 from .rests import Rests, rests
@@ -41,6 +42,7 @@ INDEPENDENT, BY_COLUMNS, BY_RESTS = "independent", "by columns", "by rests"
 """Ways to learn: leaves of independent columns; Chow-Liu leaves, splits judged by whole columns, or by what such leaves
 do not know."""
 CHOW_LIU_WAYS = (BY_COLUMNS, BY_RESTS)
+ALL_WAYS = (*CHOW_LIU_WAYS, INDEPENDENT)
 
 
 class JointTree(TableLearner):
@@ -79,8 +81,7 @@ class JointTree(TableLearner):
         Whether each tree of a forest is grown on rows drawn with replacement. A single tree takes every row once.
     leaf : "auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform" or "chow_liu"
         Density in a leaf. "auto": "quantile", but "chow_liu" where the first tree has otherwise lost a strong pair of
-        columns, as `LostPairsWarning` has it, unless held-out rows like quantile leaves better; ``fit_batches`` of more
-        rows than it samples takes "quantile", and warns.
+        columns, as `LostPairsWarning` has it, unless held-out rows like quantile leaves better.
         "quantile": independent columns, of numbers a piecewise-linear CDF learned from the leaf's rows (paper, section
         3). The others, a truncated normal or uniform density of numbers, and "chow_liu", columns that depend on each
         other: `AdversarialForest` describes them; splits are then judged by what such leaves would not know, if
@@ -165,27 +166,44 @@ class JointTree(TableLearner):
         count_rows(self.min_samples_leaf, 1)
 
     def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
-        way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed) if self.leaf == "chow_liu" else INDEPENDENT
-        return self._made(way, rows, weight, seed, self.n_estimators)
+        least = count_rows(self.min_samples_leaf, len(rows.X))
+        way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed, least) if self.leaf == "chow_liu" else INDEPENDENT
+        return self._made(way, rows, weight, seed, self.n_estimators, least)
 
     def _learn_and_compare(self, rows: Rows, weight: np.ndarray | None, seed: int) -> tuple[Model, list[LostPair]]:
         if self.leaf != "auto":
             return super()._learn_and_compare(rows, weight, seed)
-        first = self._made(INDEPENDENT, rows, weight, seed, 1)
+        least = count_rows(self.min_samples_leaf, len(rows.X))
+        first = self._made(INDEPENDENT, rows, weight, seed, 1, least)
         lost = lost_pairs(first, rows.X, weight, self.n_jobs)
-        way = self._preferred((*CHOW_LIU_WAYS, INDEPENDENT), rows, weight, seed) if lost else INDEPENDENT
+        way = self._preferred(ALL_WAYS, rows, weight, seed, least) if lost else INDEPENDENT
         if way == INDEPENDENT and self.n_estimators == 1:
             return first, lost
-        model = self._made(way, rows, weight, seed, self.n_estimators)
+        model = self._made(way, rows, weight, seed, self.n_estimators, least)
         return model, lost_pairs(model, rows.X, weight, self.n_jobs)
 
-    def _preferred(self, ways: Sequence[str], rows: Rows, weight: np.ndarray | None, seed: int) -> str:
-        """The way to learn that held-out rows prefer, on trial; the first where rows are few."""
+    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Model:
+        weight, least = sampled.weight, self._least_of_sample(rows, sampled.sample.n)
+        way = INDEPENDENT
+        if self.leaf == "chow_liu":
+            way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed, least)
+        elif self.leaf == "auto":
+            first = self._made(INDEPENDENT, rows, weight, seed, 1, least)
+            if lost_pairs(first, rows.X, weight, self.n_jobs):
+                way = self._preferred(ALL_WAYS, rows, weight, seed, least)
+        if way == INDEPENDENT:
+            return super()._learn_batches(sampled, rows, seed)
+        table, arrival = self._grow_on_codes(way, rows, weight, seed, self.n_estimators, least)
+        return of_part(fill_chow_liu(sampled, table, arrival.trees, seed, self.epsilon, self.n_jobs))
+
+    def _preferred(self, ways: Sequence[str], rows: Rows, weight: np.ndarray | None, seed: int, least: float) -> str:
+        """The way to learn with so many rows in a leaf that held-out rows prefer, on trial; the first where rows are
+        few."""
         kept, held = trial_rows(len(rows.X), seed)
         if len(held) < FEWEST:
             return ways[0]
         few, of_kept = min(self.n_estimators, TRIAL_TREES), None if weight is None else weight[kept]
-        least = count_rows(self.min_samples_leaf, len(rows.X)) * len(kept) / len(rows.X)
+        least *= len(kept) / len(rows.X)
         tested, of_held = build(rows.schema, rows.X[held]), None if weight is None else weight[held]
         found = [
             log_density(self._made(way, rows._replace(X=rows.X[kept]), of_kept, seed, few, least), tested, self.n_jobs)
@@ -193,34 +211,38 @@ class JointTree(TableLearner):
         ]
         return ways[int(np.argmax([np.average(one, weights=of_held) for one in found]))]
 
-    def _made(
-        self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float | None = None
-    ) -> Model:
+    def _made(self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float) -> Model:
         """The first trees, with so many rows in a leaf."""
         if way != INDEPENDENT:
-            table = coded(rows, weight)
-            more = rests(table, weight, seed) if way == BY_RESTS else None
-            arrival = self._grow(table.rows, weight, seed, n_trees, least, more)
+            table, arrival = self._grow_on_codes(way, rows, weight, seed, n_trees, least)
             return of_part(chow_liu_part(table, arrival, self.epsilon, self.n_jobs))
         arrival = self._grow(rows, weight, seed, n_trees, least)
         cells, settings = prepare(rows.columns, rows.X), self._leaf_settings()
         forest = learn_densities(rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs)
         return of_forest(forest)
 
+    def _grow_on_codes(
+        self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
+    ) -> tuple[CodedRows, Arrival]:
+        """The first trees for Chow-Liu leaves, and the codes that they are grown on."""
+        table = coded(rows, weight)
+        more = rests(table, weight, seed) if way == BY_RESTS else None
+        return table, self._grow(table.rows, weight, seed, n_trees, least, more)
+
     def _sampled_rows(self) -> int:
-        if self.leaf == "chow_liu":
-            raise ValueError("leaf='chow_liu' needs all rows at once; fit_batches takes 'quantile' and 'normal'")
         return MOST_ROWS
 
+    def _least_of_sample(self, rows: Rows, n: int) -> float:
+        """Fewest rows in a leaf, of a sample whose table of n fills it."""
+        return max(count_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
+
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
-        # of the sample's rows, where all fill the leaves
-        least = max(count_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
-        arrival = self._grow(rows, weight, seed, self.n_estimators, least)
+        arrival = self._grow(rows, weight, seed, self.n_estimators, self._least_of_sample(rows, n))
         cells = prepare(rows.columns, rows.X)
         return Structure(rows.schema, rows.columns, cells, arrival, self._leaf_settings(), None, seed)
 
     def _leaf_settings(self) -> Settings:
-        """Densities of leaves of independent columns; of "auto" where nothing is lost, or batches leave no choice."""
+        """Densities of leaves of independent columns; of "auto" where nothing is lost."""
         return Settings(leaf="quantile" if self.leaf == "auto" else self.leaf, quantile_epsilon=self.quantile_epsilon)
 
     def _grow(
@@ -229,7 +251,7 @@ class JointTree(TableLearner):
         of_rows: np.ndarray | None,
         seed: int,
         n_trees: int,
-        least: float | None = None,
+        least: float,
         more: Rests | None = None,
     ) -> Arrival:
         """The first trees of the forest, with so many rows in a leaf, and where the rows end in them.
@@ -239,7 +261,6 @@ class JointTree(TableLearner):
         schema, columns, cells = rows
         judges = judging(schema, self.targets, self.features, self.splitters)
         n = len(cells)
-        least = least or count_rows(self.min_samples_leaf, n)
         warn_leaf_size(least, n)
         settings = JointSettings(
             criterion=CRITERIA[self.criterion],

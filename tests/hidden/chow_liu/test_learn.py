@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from jointforest.hidden.chow_liu import tables
-from jointforest.hidden.chow_liu.learn import Boxes, learn_leaves
+from jointforest.hidden.chow_liu.learn import Boxes, counted_rows, edges_of, learn_leaves
 from jointforest.hidden.tree import HiddenTree
 
 N_CODES = np.array([4, 3, 5])
 
 
-def some_boxes(codes: np.ndarray) -> Boxes:
+class Grown(NamedTuple):
+    """Boxes, where rows end in them, and what they count."""
+
+    boxes: Boxes
+    leaf_of: np.ndarray
+    weight: np.ndarray
+
+
+def some_boxes(codes: np.ndarray) -> Grown:
     """Two trees: one cut at code 1 of the first column, one leaf with everything."""
     n = len(codes)
     low = np.array([True, True, False, False])
@@ -25,7 +34,14 @@ def some_boxes(codes: np.ndarray) -> Boxes:
     leaf_of = np.array([leaf, np.full(n, 2)], dtype=np.int32)
     weight = np.ones((2, n))
     weight[1, ::3] = 2.0
-    return Boxes(allowed, np.array([0, 2, 3]), share, leaf_of, weight)
+    return Grown(Boxes(allowed, np.array([0, 2, 3]), share), leaf_of, weight)
+
+
+def learned(
+    codes: np.ndarray, is_ordered: list[bool], grown: Grown, epsilon: float, n_jobs: int = 1
+) -> tuple[tuple[HiddenTree, ...], np.ndarray]:
+    edges = edges_of(codes, N_CODES, np.array(is_ordered))
+    return learn_leaves(edges, grown.boxes, counted_rows(edges, codes, grown.leaf_of, grown.weight), epsilon, n_jobs)
 
 
 def some_codes(seed: int, n: int = 300, missing: float = 0.1) -> np.ndarray:
@@ -53,15 +69,15 @@ def probability(tree: HiddenTree, codes: tuple[int, ...]) -> float:
 
 def test_mass_is_1_and_none_of_it_outside_the_box() -> None:
     codes = some_codes(0)
-    boxes = some_boxes(codes)
-    trees, log_weight = learn_leaves(codes, N_CODES, np.array([True, False, True]), boxes, 0.01, 1)
-    np.testing.assert_allclose(np.exp(log_weight), [*0.5 * 0.99 * boxes.share, 0.01])
+    grown = some_boxes(codes)
+    trees, log_weight = learned(codes, [True, False, True], grown, 0.01)
+    np.testing.assert_allclose(np.exp(log_weight), [*0.5 * 0.99 * grown.boxes.share, 0.01])
     for i, tree in enumerate(trees):
         total = 0.0
         for row in itertools.product(range(4), range(3), range(5)):
             p = probability(tree, row)
             total += p
-            inside = i == 3 or all(boxes.allowed[j][i, code] for j, code in enumerate(row))
+            inside = i == 3 or all(grown.boxes.allowed[j][i, code] for j, code in enumerate(row))
             assert (p > 0.0) == inside
         assert total == pytest.approx(1.0, abs=1e-5)
     node = trees[0].node[0]
@@ -70,10 +86,10 @@ def test_mass_is_1_and_none_of_it_outside_the_box() -> None:
 
 def test_a_leaf_by_hand() -> None:
     codes = some_codes(1)
-    boxes = some_boxes(codes)
-    trees, _ = learn_leaves(codes, N_CODES, np.zeros(3, bool), boxes, 0.01, 1)
+    grown = some_boxes(codes)
+    trees, _ = learned(codes, [False] * 3, grown, 0.01)
     tree, whole = trees[2], trees[3]
-    weight = boxes.weight[1]
+    weight = grown.weight[1]
     shares = []
     for k, j in enumerate(tree.column.tolist()):
         K = N_CODES[j]
@@ -104,9 +120,9 @@ def test_a_leaf_by_hand() -> None:
 def test_threads_and_missing_columns() -> None:
     codes = some_codes(2)
     codes[:, 2] = N_CODES[2]
-    boxes = some_boxes(codes)
-    one, weight = learn_leaves(codes, N_CODES, np.array([True, False, True]), boxes, 0.0, 1)
-    two, again = learn_leaves(codes, N_CODES, np.array([True, False, True]), boxes, 0.0, 2)
+    grown = some_boxes(codes)
+    one, weight = learned(codes, [True, False, True], grown, 0.0, 1)
+    two, again = learned(codes, [True, False, True], grown, 0.0, 2)
     np.testing.assert_array_equal(weight, again)
     assert len(one) == len(two) == 3
     for a, b in zip(one, two, strict=True):

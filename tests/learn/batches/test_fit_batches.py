@@ -19,6 +19,7 @@ from pyarrow import dataset, parquet
 
 import jointforest as jf
 from jointforest.forest.check import check
+from jointforest.hidden.check import check_hidden
 from jointforest.io.batches import batches_of, known_rows
 from jointforest.learn import hidden_tree_forest, joint_tree
 from jointforest.learn.batches import sample as sampling
@@ -41,7 +42,11 @@ LEARNERS: dict[str, Callable[[], jf.AdversarialForest | jf.JointTree]] = {
     "adversarial": lambda: jf.AdversarialForest(3, min_samples_leaf=5, random_state=0),
     "adversarial, sample": lambda: jf.AdversarialForest(3, max_samples=150, leaf="normal", random_state=0),
     "joint trees": lambda: jf.JointTree(2, leaf="quantile", min_samples_leaf=20, random_state=0),
-    "joint trees, sample": lambda: FewRows(2, min_samples_leaf=20, random_state=0),
+    "joint trees, sample": lambda: FewRows(2, leaf="quantile", min_samples_leaf=20, random_state=0),
+}
+CHOW_LIU: dict[str, Callable[[], jf.AdversarialForest | jf.JointTree]] = {
+    "adversarial": lambda: jf.AdversarialForest(2, leaf="chow_liu", max_samples=150, random_state=0),
+    "joint trees": lambda: FewRows(2, leaf="chow_liu", min_samples_leaf=20, random_state=0),
 }
 IN_MEMORY = {
     "adversarial": (lambda: jf.AdversarialForest(3, random_state=0), None),
@@ -132,6 +137,50 @@ def test_a_table_no_larger_than_the_sample_is_learned_as_in_memory(name):
     assert np.array_equal(in_parts.joint_.log_density(frame), at_once.joint_.log_density(frame))
     if target:
         assert np.array_equal(in_parts.predict(frame.drop(columns=target)), at_once.predict(frame.drop(columns=target)))
+
+
+@pytest.mark.parametrize("name", CHOW_LIU)
+@settings(max_examples=4)
+@given(st.lists(st.integers(1, 439), max_size=5, unique=True), st.integers(0, 99), st.sampled_from([1, 2]))
+def test_chow_liu_leaves_do_not_depend_on_cuts_order_or_threads(name, cuts, seed, n_jobs):
+    frame = table()
+    learned = CHOW_LIU[name]().fit_batches(frame).joint_
+    assert learned.model.parts[0].kind == "forest with Chow-Liu leaves"
+    check_hidden(learned.model.parts[0].hidden)
+    shuffled = frame.sample(frac=1, random_state=seed).reset_index(drop=True)
+    other = CHOW_LIU[name]().set_params(n_jobs=n_jobs).fit_batches(batches(shuffled, sorted(cuts))).joint_
+    assert np.array_equal(answers(other, frame), answers(learned, frame))
+
+
+@pytest.mark.parametrize("name", CHOW_LIU)
+def test_chow_liu_leaves_hold_all_rows(name):
+    """Shares of leaves are those of the whole table's rows, and so are those of levels and missing cells."""
+    frame = table(3000).dropna().reset_index(drop=True)
+    frame.loc[:299, "x"] = np.nan
+    learned = CHOW_LIU[name]().set_params(epsilon=0.0).fit_batches(frame).joint_
+    hidden = learned.model.parts[0].hidden
+    rows = np.exp(hidden.log_weight) * 2 * len(frame)
+    assert np.abs(rows - np.rint(rows)).max() < 1e-6
+    for level, share in frame["g"].value_counts(normalize=True).items():
+        assert learned.given().proba("g")[level] == pytest.approx(share, abs=0.01)
+    assert learned.query("P(x is missing)") == pytest.approx(300 / len(frame), abs=2e-3)
+    assert learned.given().mean("k") == pytest.approx(frame["k"].mean(), rel=0.02)
+
+
+def test_leaves_turn_to_chow_liu_leaves_in_batches_as_in_memory(monkeypatch):
+    """Where quantile leaves lose a pair; beyond the sample, too. Held-out rows are then as likely as in memory."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(9_000, 3))
+    frame = pd.DataFrame(np.concatenate([x, x + 0.6 * rng.normal(size=x.shape)], axis=1), columns=list("abcdef"))
+    learn, test = frame[:6000], frame[6000:]
+    monkeypatch.setattr(joint_tree, "MOST_ROWS", 2000)
+    learner, plain = jf.JointTree(random_state=0), jf.JointTree(leaf="quantile", random_state=0)
+    parts, whole = learner.fit_batches(learn).joint_, learner.fit(learn).joint_
+    assert parts.model.parts[0].kind == whole.model.parts[0].kind == "forest with Chow-Liu leaves"
+    assert parts.log_density(test).mean() == pytest.approx(whole.log_density(test).mean(), abs=0.05)
+    assert parts.log_density(test).mean() > plain.fit_batches(learn).score(test) + 0.2
+    few = learner.fit(learn[:2000]).joint_
+    assert parts.log_density(test).mean() > few.log_density(test).mean()
 
 
 def test_likelihood_is_that_of_learning_in_memory():
@@ -357,11 +406,9 @@ def test_a_file_with_another_schema_is_named(tmp_path, change, message):
 @pytest.mark.parametrize(
     "learner",
     [
-        jf.AdversarialForest(leaf="chow_liu"),
         jf.AdversarialForest(leaf_rows="oob"),
         jf.AdversarialForest(oob_score=True),
         jf.AdversarialForest(max_samples=None),
-        jf.JointTree(leaf="chow_liu"),
     ],
 )
 def test_what_needs_all_rows_is_refused(learner):

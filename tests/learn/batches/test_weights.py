@@ -33,7 +33,7 @@ LEARNERS: dict[str, tuple[Callable[[], Any], str | None]] = {
 }
 SAMPLED: dict[str, Callable[[], Any]] = {
     "adversarial": lambda: jf.AdversarialForest(2, max_samples=200, min_samples_leaf=20, leaf="normal", random_state=0),
-    "quantile": lambda: FewRows(2, min_samples_leaf=0.2, random_state=0),
+    "quantile": lambda: FewRows(2, leaf="quantile", min_samples_leaf=0.2, random_state=0),
 }
 
 
@@ -91,6 +91,18 @@ def test_leaves_hold_all_rows_by_their_weights(name: str) -> None:
     known = frame["k"].notna()
     mean = np.average(frame.loc[known, "k"], weights=frame.loc[known, "w"])
     assert learned.given().mean("k") == pytest.approx(mean, rel=0.02)
+
+
+def test_chow_liu_leaves_beyond_the_sample() -> None:
+    frame = weighed(3000).dropna(subset=["g"]).reset_index(drop=True)
+    learner = FewRows(leaf="chow_liu", epsilon=0.0, random_state=0)
+    found = learner.fit_batches(frame, sample_weight="w").joint_
+    shuffled = frame.sample(frac=1, random_state=1).reset_index(drop=True)
+    other = learner.fit_batches(batches(shuffled, [10, 900]), sample_weight="w").joint_
+    test = frame.drop(columns="w")
+    assert np.array_equal(found.log_density(test), other.log_density(test))
+    share = frame.groupby("g")["w"].sum() / frame["w"].sum()
+    assert share["c"] < 0.2 and found.given().proba("g")["c"] == pytest.approx(share["c"], abs=0.01)
 
 
 def test_hidden_trees_beyond_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:

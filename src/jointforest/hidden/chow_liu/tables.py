@@ -32,6 +32,8 @@ class Edges(NamedTuple):
         Shares of each node's codes, above 0.
     pair : list of d arrays (K_parent, K_k)
         Joint shares of the parent's codes and the node's, above 0; of the root (1, K).
+    blank : list of d float
+        Shares of missing cells.
     """
 
     order: np.ndarray
@@ -39,6 +41,7 @@ class Edges(NamedTuple):
     is_ordered: list[bool]
     marginal: list[np.ndarray]
     pair: list[np.ndarray]
+    blank: list[float]
 
 
 def table_edges(
@@ -64,7 +67,8 @@ def table_edges(
         both = [(count, moves.T @ count @ near + _FLOOR * marginal[k]) for count in (*of, of[0] + of[1])]
         gain = [sum(float((of[1 - i] * np.log(_given(*both[i], rows))).sum()) for i in (0, 1)) for rows in _TABLE_ROWS]
         pair.append(marginal[up][:, None] * _given(*both[2], _TABLE_ROWS[int(np.argmax(gain))]))
-    return Edges(order, parent, ordered, marginal, pair)
+    blank = [float((codes[:, j] == n_codes[j]).mean()) for j in columns]
+    return Edges(order, parent, ordered, marginal, pair, blank)
 
 
 def _given(count: np.ndarray, smooth: np.ndarray, rows: float) -> np.ndarray:
@@ -91,17 +95,12 @@ def _pair_counts(a: np.ndarray, b: np.ndarray, K: int, H: int) -> np.ndarray:
     return np.bincount(a * (H + 1) + b, minlength=(K + 1) * (H + 1)).reshape(K + 1, H + 1)[:K, :H].astype(np.float64)
 
 
-def leaf_counts(code: np.ndarray, leaf: np.ndarray, n_leaves: int, K: int, weight: np.ndarray) -> np.ndarray:
-    """Weight of the rows with each code in each leaf, (L, K); code K is blank."""
-    return np.bincount(leaf * (K + 1) + code, weight, n_leaves * (K + 1)).reshape(n_leaves, K + 1)[:, :K]
-
-
 def leaf_pair_counts(
     a: np.ndarray, b: np.ndarray, leaf: np.ndarray, n_leaves: int, K: int, H: int, weight: np.ndarray
 ) -> np.ndarray:
-    """Weight of the rows with each two codes in each leaf, (L, K, H); codes K and H are blank."""
+    """Weight of the rows with each two codes in each leaf, (L, K + 1, H + 1); codes K and H are blank."""
     count = np.bincount((leaf * (K + 1) + a) * (H + 1) + b, weight, n_leaves * (K + 1) * (H + 1))
-    return count.reshape(n_leaves, K + 1, H + 1)[:, :K, :H]
+    return count.reshape(n_leaves, K + 1, H + 1)
 
 
 def leaf_marginals(count: np.ndarray, allowed: np.ndarray, marginal: np.ndarray, is_ordered: bool) -> np.ndarray:

@@ -14,13 +14,15 @@ from ...leaves.fit.fit import Settings
 from ...leaves.fit.prepare import Table, prepare
 from ...model.model import Model, of_forest, of_part
 from ...table.build_evidence import build
+from ...trees.nodes import Trees
 from ...trees.ranks import rank
 from ..arrival import Arrival, arrive
 from ..base import FOREST, LEAVES, Rows, TableLearner
 from ..batches.fill import Structure
-from ..batches.route import Sizes
+from ..batches.route import Sizes, leaf_sizes
+from ..batches.weights import Sampled
 from ..checks import count_features, warn_leaf_size
-from ..chow_liu import LEAF_NODES, chow_liu_part, coded
+from ..chow_liu import LEAF_NODES, chow_liu_part, coded, fill_chow_liu, trees_of_values
 from ..densities import FittedTree, as_forest, fit_trees, learn_densities, quantile_trees
 from ..out_of_bag import oob_log_density
 from .quantile_columns import quantile_slots
@@ -250,15 +252,27 @@ class AdversarialForest(TableLearner):
         return of_forest(model)
 
     def _sampled_rows(self) -> int:
-        if self.leaf == "chow_liu" or self.leaf_rows != "all" or self.oob_score:
+        if self.leaf_rows != "all" or self.oob_score:
             raise ValueError(
-                "leaf='chow_liu', leaf_rows other than 'all' and oob_score=True need all rows at once, and fit_batches "
-                "has a sample of them; leave these at their defaults"
+                "leaf_rows other than 'all' and oob_score=True need all rows at once, and fit_batches has a sample of "
+                "them; leave these at their defaults"
             )
         most: Any = self.max_samples
         if not isinstance(most, Integral):
             raise ValueError(f"max_samples={most!r}: fit_batches keeps a sample of the rows; give a whole number")
         return int(most)
+
+    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Model:
+        if self.leaf != "chow_liu":
+            return super()._learn_batches(sampled, rows, seed)
+        table = coded(rows, sampled.weight)
+
+        def sizes(trees: Trees) -> np.ndarray:
+            fold, sample, _, weights = sampled
+            return leaf_sizes(fold, sample.n, rows.schema, rows.columns, seed, weights, trees_of_values(table, trees))
+
+        trees = self._grow(table.rows, sampled.weight, seed, sizes).filled.trees
+        return of_part(fill_chow_liu(sampled, table, trees, seed, self.epsilon, self.n_jobs))
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         arrival = self._grow(rows, weight, seed, sizes).filled
