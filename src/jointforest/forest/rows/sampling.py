@@ -10,7 +10,8 @@ from ..forest import Forest
 from ..posterior.posterior import background_share, chunk_posterior, row_chunks
 from .draw_kernels import Draws, draw_rows, draw_scratch
 
-_DRAWS = 32_768
+_DRAWS = 12_288  # a chunk: of fewer few share a leaf, with more the last one keeps threads waiting
+_ROWS = 128
 
 
 def sample(
@@ -59,7 +60,7 @@ def sample_and_weigh(
         if draws[0] == 0:
             share[slice(*rows)] = background_share(forest, post)
 
-    some_rows = row_chunks(forest, evidence, max(1, _DRAWS // max(m, 1)))
+    some_rows = row_chunks(forest, evidence, max(1, min(_ROWS, _DRAWS // max(m, 1))))
     items = [(rows, draws) for rows in some_rows for draws in chunks(m, _DRAWS)]
     for _ in map_ordered(work, items, n_jobs, "draws"):
         pass
