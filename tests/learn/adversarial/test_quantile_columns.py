@@ -7,8 +7,12 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
+from jointforest.forest.forest import Forest
 from jointforest.learn import bent_columns
+from jointforest.learn.adversarial import quantile_columns
+from jointforest.learn.densities import as_forest
 from jointforest.leaves.derived import table_bytes
+from jointforest.trees.nodes import Trees
 
 
 def bent(n: int) -> pd.DataFrame:
@@ -104,3 +108,19 @@ def test_out_of_bag_densities_have_the_same_leaves() -> None:
     found = {leaf: jf.AdversarialForest(leaf=leaf, **settings).fit(table) for leaf in ("auto", "normal")}
     gain = found["auto"].oob_log_density_ - found["normal"].oob_log_density_
     assert np.nanmean(gain) > 0.1
+
+
+@pytest.mark.parametrize(("many", "asked"), [(600, 3), (601, 10)])
+def test_fewer_trees_are_asked_where_there_are_many_rows(
+    many: int, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def joined(schema: object, columns: object, table: object, trees: Trees, *rest: object) -> Forest:
+        seen.append(len(trees.root))
+        return as_forest(schema, columns, table, trees, *rest)
+
+    monkeypatch.setattr(quantile_columns, "as_forest", joined)
+    monkeypatch.setattr(quantile_columns, "_MANY_ROWS", many)
+    jf.AdversarialForest(12, min_samples_leaf=20, random_state=0).fit(bent(600))
+    assert seen == [asked, asked]  # both ways

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,3 +64,18 @@ def test_several_rows_of_evidence(joints: list[jf.Joint], monkeypatch: pytest.Mo
     assert drawn["species"].tolist() == [level for level in ("Gentoo", "Adelie", "Chinstrap") for _ in range(25)]
     with pytest.raises(ValueError, match="one row of evidence, got 3"):
         known.sample_batches(5)
+
+
+@pytest.mark.parametrize("k", range(3))
+def test_rows_filled_in_blocks_are_checked_as_in_one(
+    joints: list[jf.Joint], k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last row alone is impossible; where nothing is drawn nothing is said of other rows."""
+    monkeypatch.setattr(sampling, "BLOCK", 10)
+    frame = pd.DataFrame({"species": ["Gentoo"] * 24 + ["Adelie"], "bill_length_mm": [np.nan] * 24 + [1e300]})
+    with pytest.warns(jf.UnsupportedEvidenceWarning, match="1 of 25 rows"):
+        filled = joints[k].impute(frame, method="sample", random_state=0)
+    assert filled["bill_length_mm"].notna().all() and (filled["species"] == frame["species"]).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(joints[k].given(frame[:24]).sample(0)) == 0
