@@ -5,7 +5,7 @@ import pytest
 
 from jointforest.hidden.learn.columns import CodeTable
 from jointforest.hidden.learn.em import mean_log_probability
-from jointforest.hidden.learn.learn import LearnSettings, learn_tree
+from jointforest.hidden.learn.learn import LearnSettings, _n_batches, learn_tree
 from jointforest.hidden.learn.tables import Smoothing
 from jointforest.hidden.messages import log_probability
 
@@ -49,6 +49,15 @@ def test_same_seed_same_tree_whatever_the_threads():
     one, two = (learn_tree(table, settings, 3, jobs) for jobs in (1, 2))
     assert same(one, two)
     assert not same(one, learn_tree(table, settings, 4, 1))
+
+
+@pytest.mark.parametrize("n", [3, 100, 1_000, 6_144, 6_145, 10_000, 29_305])
+def test_no_batch_is_longer_than_wanted(n):
+    sizes = [len(part) for part in np.array_split(np.arange(n), _n_batches(n, 256, 24))]
+    assert max(sizes) <= 256
+    assert len(sizes) == 1 or min(sizes) >= 8
+    assert len(sizes) >= min(24, n // 8)
+    assert len(sizes) <= 24 or max(sizes) > 128
 
 
 def test_rows_of_no_weight_do_not_count():
