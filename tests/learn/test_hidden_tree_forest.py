@@ -331,3 +331,11 @@ def test_scikit_learn_checks() -> None:
                                                     (10**7, "auto", 2), (10**7, 8, 8), (100, 0, 0)])  # fmt: skip
 def test_passes_over_many_rows(n: int, given: str | int, passes: int) -> None:
     assert jf.HiddenTreeForest(max_iter=given)._passes(n) == passes
+
+
+@pytest.mark.parametrize(("n", "states"), [(5_000, 384), (8_191, 384), (8_192, 256)])
+def test_more_states_where_leaves_would_have_too_few(n: int, states: int) -> None:
+    frame = pd.DataFrame({"x": np.arange(n) % 7, "y": np.arange(n) % 5})
+    learner = jf.HiddenTreeForest(max_iter=0, random_state=0).fit(frame)
+    assert learner.settings_.n_states == states
+    assert jf.HiddenTreeForest(n_states=9, max_iter=0).fit(frame).settings_.n_states == 9

@@ -11,10 +11,10 @@ from ..face.joint import Joint
 from ..ground.checks import Allowed, Number
 from ..ground.progress import write_line
 from ..hidden.hidden_trees import HiddenTrees
-from ..hidden.learn.choose import choose_settings
+from ..hidden.learn.choose import LEAVES, choose_settings
 from ..hidden.learn.columns import CodeTable
 from ..hidden.learn.learn import LearnSettings, Progress
-from ..hidden.learn.leaves import learn_trees
+from ..hidden.learn.leaves import ROWS_A_STATE, learn_trees
 from ..hidden.learn.tables import HEAP, Smoothing
 from ..hidden.part import HiddenPart
 from ..hidden.tree import HiddenTree
@@ -32,6 +32,8 @@ MOST_ROWS = 500_000
 """Rows of the sample that a table in batches is learned from: as codes they are small."""
 STATES = 256
 """States a column where there are many rows."""
+MORE_STATES = 384
+"""States a column where there are many rows, but too few for eight leaves of `STATES` to be tried."""
 MANY_ROWS = 5_000
 """Rows from which on states and smoothing are given; of fewer rows, held-out rows choose them, too."""
 BINS = 128
@@ -60,7 +62,8 @@ class HiddenTreeForest(TableScores, Learner):
         Number of hidden trees, a mixture. More of them buy held-out likelihood.
     n_states : "auto" or int
         States a column. More of them buy rows that cannot be told from real ones, fewer are smoother and faster.
-        "auto": 256, and what held-out rows like best of up to 256 in tables of fewer than 5,000 rows.
+        "auto": 256; 384 in tables of 5,000 to 8,191 rows, too few for leaves (below); what held-out rows like best of
+        up to 256 in tables of fewer.
     n_bins : "auto" or int
         Most codes of a numeric column. "auto": 128; in tables of fewer than 5,000 rows the root of their number, at
         least 16.
@@ -265,6 +268,7 @@ class HiddenTreeForest(TableScores, Learner):
         passes = self._passes(n)
         settings = LearnSettings(n_states=STATES, passes=passes)
         if is_large:
+            settings = settings._replace(n_states=STATES if n >= LEAVES * STATES * ROWS_A_STATE else MORE_STATES)
             start = "local" if table.is_ordered.mean() >= 0.5 else "shared"
             settings = settings._replace(start=start, full=min(_FULL, max(passes // 2, 1)), refit=True)
         else:

@@ -30,7 +30,8 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
 _N_TRIALS = 8
 _PASSES, _BATCHES = 3, 4  # of trials, at most and at least
 _STATES_OF_STARTS = 16
-_LEAVES = 8
+LEAVES = 8
+"""Leaves of the decision tree that is tried beside none."""
 _SHORT = 2  # passes over all rows, of trials of leaves and of pairs
 _QUICK_PASSES, _QUICK_STATES = 3, 128
 
@@ -136,7 +137,7 @@ def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int 
     half as many states again, in which one tree makes as many steps as each of the eight, and only tables of numbers,
     which start locally, are tried. Also what one leaf learned.
     """
-    if len(table.codes) < _LEAVES * settings.n_states * ROWS_A_STATE:
+    if len(table.codes) < LEAVES * settings.n_states * ROWS_A_STATE:
         return 1, None
     quick = _short(settings)
     if _is_quick(settings):
@@ -145,10 +146,10 @@ def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int 
         quick = quick._replace(passes=1, n_states=max(settings.n_states // 4, 1), batch=len(table.codes))
     one, more = (
         quick._replace(n_leaves=leaves, n_states=max(quick.n_states // less, 1))
-        for leaves, less in ((1, 1), (_LEAVES, 2))
+        for leaves, less in ((1, 1), (LEAVES, 2))
     )
     first, other = (learn_trees(table, trial, seed, n_jobs) for trial in (one, more))
-    return (_LEAVES if other.held_out > first.held_out else 1), first
+    return (LEAVES if other.held_out > first.held_out else 1), first
 
 
 def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:
