@@ -339,3 +339,10 @@ def test_more_states_where_leaves_would_have_too_few(n: int, states: int) -> Non
     learner = jf.HiddenTreeForest(max_iter=0, random_state=0).fit(frame)
     assert learner.settings_.n_states == states
     assert jf.HiddenTreeForest(n_states=9, max_iter=0).fit(frame).settings_.n_states == 9
+
+
+@pytest.mark.parametrize(("leaves", "passes", "full"), [(1, 8, 2), (2, 8, 4), (2, 6, 3), (1, 3, 1)])
+def test_passes_over_all_rows_at_the_end(leaves: int, passes: int, full: int) -> None:
+    frame = pd.DataFrame({"x": np.arange(5_000) % 7, "y": np.arange(5_000) % 5})
+    learner = jf.HiddenTreeForest(n_states=2, max_leaf_nodes=leaves, max_iter=passes, random_state=0).fit(frame)
+    assert learner.settings_.full == full

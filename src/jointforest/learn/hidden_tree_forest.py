@@ -44,7 +44,7 @@ _HEAP_BINS = 2.0  # in small tables a code is a heap beyond so many bins' shares
 _NEAR, _WIDER = 3.0, 4.0  # in small tables, `Smoothing.near` and `Smoothing.wider`
 _PASSES = 2, 8
 _VISITS = 500_000  # rows that passes meet, all together, where the bounds allow it
-_FULL = 4  # passes over all rows at once, where there are many
+_FULL = 2, 4  # passes over all rows at once, where there are many: of one tree, and of trees in leaves
 _PERTURB = 0.2  # spread of the log of mutual information, so that members differ
 
 
@@ -270,7 +270,7 @@ class HiddenTreeForest(TableScores, Learner):
         if is_large:
             settings = settings._replace(n_states=STATES if n >= LEAVES * STATES * ROWS_A_STATE else MORE_STATES)
             start = "local" if table.is_ordered.mean() >= 0.5 else "shared"
-            settings = settings._replace(start=start, full=min(_FULL, max(passes // 2, 1)), refit=True)
+            settings = settings._replace(start=start, refit=True)
         else:
             heap = max(HEAP, _HEAP_BINS / self._most_bins(n))
             settings = settings._replace(smoothing=Smoothing(near=_NEAR, heap=heap, wider=_WIDER))
@@ -290,9 +290,11 @@ class HiddenTreeForest(TableScores, Learner):
             settings = settings._replace(smoothing=settings.smoothing._replace(normal=float(self.smoothing)))
         elif not is_large:
             free += ["near", "normal", "transition"]
-        if not free or passes == 0:
-            return settings
-        return choose_settings(table, settings, free, seed, self.n_jobs)
+        if free and passes > 0:
+            settings = choose_settings(table, settings, free, seed, self.n_jobs)
+        if is_large:
+            settings = settings._replace(full=min(_FULL[settings.n_leaves > 1], max(passes // 2, 1)))
+        return settings
 
     def _progress(self, tree: int) -> Progress | None:
         """What tells each pass on standard error."""
