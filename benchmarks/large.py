@@ -127,7 +127,7 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
     """Seconds and peak memory by the number of rows, a line a learner."""
     from matplotlib.figure import Figure  # not into the processes whose memory is measured
 
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    figure = Figure(figsize=(9, 3.9), layout="constrained")
     time_axes, memory_axes = figure.subplots(1, 2)
     for learner in LEARNERS:
         own = [row for row in rows if row["learner"] == learner]
@@ -137,9 +137,9 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
         time_axes.plot(n, [row["seconds"] for row in own], "o-", label=learner)
         memory_axes.plot(n, [row["peak (GB)"] for row in own], "o-", label=learner)
     time_axes.set(xscale="log", yscale="log", xlabel="rows", title="seconds to learn")
-    memory_axes.set(xscale="log", ylim=(0, None), xlabel="rows", title="peak memory (GB)")
+    memory_axes.set(xscale="log", ylim=(0, 1.1 * MOST_GB), xlabel="rows", title="peak memory (GB)")
     memory_axes.axhline(MOST_GB, color="0.6", linestyle=":")
-    time_axes.legend(frameon=False)
+    figure.legend(*time_axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(path, dpi=80)
 
 
