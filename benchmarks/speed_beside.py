@@ -1,5 +1,7 @@
 """Warm speed of each verb beside a base revision's: processes of both take turns, ratios of medians.
 
+Beside seconds those of processors: of all threads together, and hardly longer where other work is under way.
+
 Compilation is done before the clock starts, each revision with a cache of its own.
 """
 
@@ -17,8 +19,8 @@ from _common import HERE, arguments, finish, progress, verdict
 from start import worktree
 
 
-def seconds(source: Path, cache: Path, data: Path, rows: int, repeats: int) -> dict[str, float]:
-    """Seconds by verb of the package of a working tree."""
+def seconds(source: Path, cache: Path, data: Path, rows: int, repeats: int) -> dict[str, list[float]]:
+    """Seconds, and those of processors, by verb of the package of a working tree."""
     command = [sys.executable, str(HERE / "_speed_worker.py"), str(data.resolve()), str(rows), str(repeats)]
     env = {**os.environ, "PYTHONPATH": str(source / "src"), "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(command, capture_output=True, text=True, env=env)
@@ -34,7 +36,7 @@ def main() -> None:
     )  # fmt: skip
     rows = 1_000 if options.quick else options.rows
     turns = 1 if options.quick else options.turns
-    found: dict[str, list[dict[str, float]]] = {"base": [], "this": []}
+    found: dict[str, list[dict[str, list[float]]]] = {"base": [], "this": []}
     with tempfile.TemporaryDirectory() as caches, worktree(options.base) as base:
         if base is None:
             raise SystemExit("name a revision with --base")
@@ -44,10 +46,10 @@ def main() -> None:
                 progress(f"turn {turn + 1} of {turns}: {name}")
     table = []
     for verb in found["this"][0]:
-        mine, its = (float(np.median([turn[verb] for turn in found[name]])) for name in ("this", "base"))
-        table.append(
-            {"verb": verb, "seconds": mine, "base: seconds": its, "ratio": mine / its} | verdict(mine / its, 1.05)
-        )
+        mine, its = (np.median([turn[verb] for turn in found[name]], axis=0) for name in ("this", "base"))
+        ratio, of_processors = (float(x) for x in mine / its)
+        row = {"verb": verb, "seconds": float(mine[0]), "base: seconds": float(its[0]), "ratio": ratio}
+        table.append(row | {"ratio of processors' seconds": of_processors} | verdict(ratio, 1.05))
     settings = {"base": options.base, "rows": rows, "turns": turns, "repeats": options.repeats}
     finish("speed_beside", {"Adult, warm, medians of the turns' best": table}, settings, options.quick)
 

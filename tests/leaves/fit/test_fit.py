@@ -8,7 +8,7 @@ from scipy import optimize, stats
 
 from jointforest.leaves.fit.fit import Settings, TreeLeaves, background, fit_tree
 from jointforest.leaves.fit.prepare import Table, prepare
-from jointforest.leaves.fit.statistics_kernels import rows_by_leaf
+from jointforest.leaves.fit.statistics_kernels import rows_by_leaf, wide_level_masses
 from jointforest.leaves.fit.sums import leaf_sums
 from jointforest.leaves.fit.truncated_normal_kernels import mass_beyond, truncated_location, truncated_mle
 from jointforest.leaves.join import join
@@ -132,6 +132,26 @@ def test_level_masses(case: Case, prior: str, smoothing: float) -> None:
             count = np.where(case.allowed[leaf], share, 0.0)
         assert leaves.level_mass[leaf] == pytest.approx(count / count.sum())
     assert (leaves.level_mass[~case.allowed] == 0).all()
+
+
+@pytest.mark.parametrize("pseudo", [0.0, 0.3, 2.0])
+def test_level_masses_of_many_levels(pseudo: float) -> None:
+    """A factor of the shares, and what a leaf's own rows add: together the masses of the definition."""
+    rng = np.random.default_rng(0)
+    count, prior, allowed = (
+        rng.integers(0, 3, (6, 5)).astype(float),
+        rng.dirichlet(np.ones(5)),
+        rng.random((6, 5)) < 0.7,
+    )
+    count[2], allowed[:, 0] = 0.0, True
+    leaf, level = np.nonzero(count)
+    scale, mass = np.empty(6), np.empty(len(leaf))
+    wide_level_masses(leaf, level, count[leaf, level], pseudo, prior, allowed, scale, mass)
+    found = scale[:, None] * np.where(allowed, prior, 0.0)
+    found[leaf, level] += mass
+    expected = np.where(allowed, count + pseudo * prior, 0.0)
+    expected = np.where(expected.sum(axis=1, keepdims=True) > 0, expected, np.where(allowed, prior, 0.0))
+    np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
 def test_paper_alpha() -> None:
