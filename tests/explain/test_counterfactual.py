@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import cache
 from typing import Any
@@ -141,6 +142,19 @@ def test_a_function_decides(seed: int) -> None:
         assert x[4] == row[4] and oracle.mass(weights, x) > 0.0
         assert shown == number(x) and low <= shown < low + 20
     assert (found.validity == 1.0).all()
+
+
+def test_rows_that_change_other_columns_come_before_more_rows_of_one_set() -> None:
+    """A larger size will do, all of which are nearer than the other level that will."""
+    rows = np.array(list(itertools.product(*VALUES)))
+    joint = Joint(of_part(TablePart(SCHEMA, rows, np.full(len(rows), 1 / len(rows)))))
+
+    def predict(frame: pd.DataFrame) -> np.ndarray:
+        return ((frame["size"] >= 3) | (frame["a"] == "y")).to_numpy(np.float64)
+
+    row = as_cells((0.0, 2.0, 0.0, 0.0, 0.0))
+    how = {"unlikely": 0, "random_state": 0, "fixed": ["grade", "flag", "y"]}
+    assert [set(c) for c in joint.counterfactual(row, predict, 1.0, n=2, **how).changed] == [{"size"}, {"a"}]
 
 
 # ------------------------------------------------------------------------------------------------ tables of many values
