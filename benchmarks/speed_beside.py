@@ -19,9 +19,9 @@ from _common import HERE, arguments, finish, progress, verdict
 from start import worktree
 
 
-def seconds(source: Path, cache: Path, data: Path, rows: int, repeats: int) -> dict[str, list[float]]:
+def seconds(source: Path, cache: Path, data: Path, rows: int, repeats: int, verbs: str) -> dict[str, list[float]]:
     """Seconds, and those of processors, by verb of the package of a working tree."""
-    command = [sys.executable, str(HERE / "_speed_worker.py"), str(data.resolve()), str(rows), str(repeats)]
+    command = [sys.executable, str(HERE / "_speed_worker.py"), str(data.resolve()), str(rows), str(repeats), verbs]
     env = {**os.environ, "PYTHONPATH": str(source / "src"), "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     if done.returncode:
@@ -33,16 +33,18 @@ def main() -> None:
     options = arguments(
         __doc__, base=dict(default="161fda1", help="revision"), turns=dict(type=int, default=3),
         repeats=dict(type=int, default=3), rows=dict(type=int, default=10_000),
+        adversarial=dict(action="store_true", help="only learning by adversarial forests, draws, and filling by draws"),
     )  # fmt: skip
     rows = 1_000 if options.quick else options.rows
     turns = 1 if options.quick else options.turns
+    verbs = "adversarial" if options.adversarial else "all"
     found: dict[str, list[dict[str, list[float]]]] = {"base": [], "this": []}
     with tempfile.TemporaryDirectory() as caches, worktree(options.base) as base:
         if base is None:
             raise SystemExit("name a revision with --base")
         for turn in range(turns):
             for name, source in (("base", base), ("this", HERE.parent)):
-                found[name].append(seconds(source, Path(caches) / name, options.data, rows, options.repeats))
+                found[name].append(seconds(source, Path(caches) / name, options.data, rows, options.repeats, verbs))
                 progress(f"turn {turn + 1} of {turns}: {name}")
     table = []
     for verb in found["this"][0]:
@@ -51,7 +53,8 @@ def main() -> None:
         row = {"verb": verb, "seconds": float(mine[0]), "base: seconds": float(its[0]), "ratio": ratio}
         table.append(row | {"ratio of processors' seconds": of_processors} | verdict(ratio, 1.05))
     settings = {"base": options.base, "rows": rows, "turns": turns, "repeats": options.repeats}
-    finish("speed_beside", {"Adult, warm, medians of the turns' best": table}, settings, options.quick)
+    name = "speed_beside_adversarial" if options.adversarial else "speed_beside"
+    finish(name, {"Adult, warm, medians of the turns' best": table}, settings, options.quick)
 
 
 if __name__ == "__main__":
