@@ -72,13 +72,17 @@ def test_the_pair_is_named_and_the_default_keeps_it() -> None:
         assert near == pytest.approx(frame["b"][frame["a"] > 1.0].mean(), rel=0.1)
 
 
-def test_batches_say_what_the_sample_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All rows cannot be looked at twice: leaves are quantile leaves, and the pair is named, without their remedy."""
+def test_batches_ask_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more rows than are sampled quantile leaves lose the pair, and say so; the default keeps it."""
     monkeypatch.setattr(joint_tree, "MOST_ROWS", 1_500)
-    with pytest.warns(jf.LostPairsWarning, match=r"'a' and 'b' .* try jf.HiddenTreeForest or jf.fit$"):
-        joint = jf.JointTree(random_state=0).fit_batches(blocks()).joint_
-    same = jf.JointTree(leaf="quantile", random_state=0).fit_batches(blocks()).joint_
-    np.testing.assert_array_equal(joint.log_density(blocks()), same.log_density(blocks()))
+    frame = blocks()
+    with pytest.warns(jf.LostPairsWarning, match=r"'a' and 'b' .*leaf='chow_liu', jf.HiddenTreeForest"):
+        jf.JointTree(leaf="quantile", random_state=0).fit_batches(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", jf.LostPairsWarning)
+        joint = jf.JointTree(random_state=0).fit_batches(frame).joint_
+    drawn = joint.sample(20_000, random_state=0)
+    assert abs(drawn["a"].corr(drawn["b"]) - frame["a"].corr(frame["b"])) < 0.1
 
 
 def test_held_out_rows_may_keep_quantile_leaves() -> None:
