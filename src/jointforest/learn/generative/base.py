@@ -40,7 +40,7 @@ from .tuning import SMOOTHINGS, choose_beta, choose_leaf_size, choose_smoothing
 Filled = Callable[[Settings, Settings, np.ndarray | None], Forest]
 """The forest of all rows, by the settings of features, those of the target, and slots with quantile leaves."""
 
-MOST_ROWS = 300_000
+MOST_ROWS = 400_000
 """Rows of the sample that trees are grown on in batches: ten trees of ten columns are learned in less than 3 GB."""
 _CODED_LEAF_ROWS = 12  # what "auto" is of Chow-Liu leaves
 
@@ -164,7 +164,7 @@ class GenerativeForest(Learner):
     def fit_batches(self, source: Any, target: str, sample_weight: str | None = None) -> Any:
         """Learn from a table larger than memory, whose column ``target`` is the target; see ``docs/large.md``.
 
-        A sample of 300,000 rows at most makes the trees and chooses what is "auto"; all rows fill the leaves, the
+        A sample of 400,000 rows at most makes the trees and chooses what is "auto"; all rows fill the leaves, the
         target's among them. What is learned does not depend on how the table is cut, or on the order of its rows.
 
         Parameters
@@ -441,10 +441,12 @@ class GenerativeForest(Learner):
             circuits=circuits,
             quantile=quantile,
         )
-        self.joint_ = Joint(of_forest(model if filled is None else filled(settings, target, quantile)))
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
-        chosen = choose_beta(model, training, arrival, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
-        self.beta_ = chosen
+        self.beta_ = choose_beta(model, training, arrival, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
+        if filled is not None:
+            del model  # as large as what takes its place
+            model = filled(settings, target, quantile)
+        self.joint_ = Joint(of_forest(model))
         if self.conformal:
             self._calibration = calibration_rows(training, arrival, seed)
         return self
