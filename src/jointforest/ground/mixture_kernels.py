@@ -10,7 +10,7 @@ from .compile import entry
 
 @entry
 def mix_rows(table, rows, weight, out):
-    """Add rows (m,), int32, of a float64 table (R, N) times their weight (m,) to ``out`` (N,), in their order."""
+    """Add rows (m,), int32, of a table (R, N) times their weight (m,) to ``out`` (N,), float64, in their order."""
     for i in range(rows.shape[0]):
         row, w = rows[i], weight[i]
         for k in range(out.shape[0]):

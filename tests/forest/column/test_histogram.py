@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from jointforest.forest.column import histogram as histograms
 from jointforest.forest.column.bins import bin_mass, bins_between
 from jointforest.forest.column.histogram import BinTables, histogram
-from jointforest.forest.column.histogram_kernels import add_rows, add_rows_inside
+from jointforest.forest.column.histogram_kernels import add_rows_inside
 from jointforest.forest.column.levels import level_probability
 from jointforest.forest.forest import Forest
 from jointforest.forest.posterior.posterior import OneRow
+from jointforest.ground.mixture_kernels import mix_rows
 from jointforest.table.evidence import Evidence
 from tests import oracle
 from tests.random_cases.cells import Region, make_evidence
@@ -82,7 +83,7 @@ def test_rows_of_a_table_as_matrix_products(seed: int) -> None:
     table[row[:3]] *= inside == 0.0  # nothing in the region but for a trace: lost
     piece[:3] = 1e-40
     out, is_lost = np.zeros(7), np.zeros(12, bool)
-    add_rows(table, row, weight, out)
+    mix_rows(table, row, weight, out)
     np.testing.assert_allclose(out, weight @ table[row].astype(np.float64), rtol=1e-12)
     out[:] = 0.0
     add_rows_inside(table, row, weight, inside, piece, bins, out, is_lost)

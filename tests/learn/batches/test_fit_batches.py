@@ -84,6 +84,12 @@ def answers(joint: jf.Joint, frame: pd.DataFrame) -> np.ndarray:
     return np.concatenate([joint.log_density(frame), joint.given(g="b").mean("x") * np.ones(1)])
 
 
+def otherwise(learner, frame: pd.DataFrame, cuts: list[int], seed: int, n_jobs: int) -> jf.Joint:
+    """What is learned of the rows in another order, in other batches, by so many threads."""
+    shuffled = frame.sample(frac=1, random_state=seed).reset_index(drop=True)
+    return learner.set_params(n_jobs=n_jobs).fit_batches(batches(shuffled, sorted(cuts))).joint_
+
+
 @pytest.mark.parametrize("name", LEARNERS)
 @settings(max_examples=6)
 @given(st.lists(st.integers(1, 439), max_size=5, unique=True), st.integers(0, 99), st.sampled_from([1, 2]))
@@ -91,8 +97,7 @@ def test_joint_does_not_depend_on_cuts_order_or_threads(name, cuts, seed, n_jobs
     frame = table()
     learned = LEARNERS[name]().fit_batches(frame).joint_
     check(*vars(learned.model.parts[0].forest).values())
-    shuffled = frame.sample(frac=1, random_state=seed).reset_index(drop=True)
-    other = LEARNERS[name]().set_params(n_jobs=n_jobs).fit_batches(batches(shuffled, sorted(cuts))).joint_
+    other = otherwise(LEARNERS[name](), frame, cuts, seed, n_jobs)
     assert other.schema == learned.schema or str(other.schema) == str(learned.schema)
     assert np.array_equal(answers(other, frame), answers(learned, frame))
 
@@ -147,8 +152,7 @@ def test_chow_liu_leaves_do_not_depend_on_cuts_order_or_threads(name, cuts, seed
     learned = CHOW_LIU[name]().fit_batches(frame).joint_
     assert learned.model.parts[0].kind == "forest with Chow-Liu leaves"
     check_hidden(learned.model.parts[0].hidden)
-    shuffled = frame.sample(frac=1, random_state=seed).reset_index(drop=True)
-    other = CHOW_LIU[name]().set_params(n_jobs=n_jobs).fit_batches(batches(shuffled, sorted(cuts))).joint_
+    other = otherwise(CHOW_LIU[name](), frame, cuts, seed, n_jobs)
     assert np.array_equal(answers(other, frame), answers(learned, frame))
 
 

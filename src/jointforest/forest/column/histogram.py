@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ground.mixture_kernels import mix_rows
 from ...ground.threads import chunks, map_ordered
 from ...table.evidence import Evidence
 from ..forest import Forest
 from ..posterior.posterior import OneRow
 from .bins import CHUNK, Bins, bin_mass, bins_between, mass_in_leaves
-from .histogram_kernels import add_rows, add_rows_inside
+from .histogram_kernels import add_rows_inside
 from .levels import level_probability
 
 LIMIT = 256 << 20
@@ -111,7 +112,7 @@ def _from_table(
         return None
     if held is None:
         out = np.zeros(len(bins.hi))
-        add_rows(table, row, weight, out)
+        mix_rows(table, row, weight, out)
         return out
 
     def work(first: int, stop: int) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Kernels of histograms by tables: weights times rows in single precision, summed in double, in their order.
+"""Kernel of histograms by tables given a region: weights times rows in single precision, summed in double, in order.
 
-Not by matrix products: BLAS takes all cores for one of these, whatever else they work on, and would copy the rows.
+Not by matrix products, as `ground.mixture_kernels`; BLAS would copy the rows, too.
 """
 
 from __future__ import annotations
@@ -9,15 +9,6 @@ from ...ground.compile import entry
 
 TINY = 1e-30
 """A row that has less than this in a region is lost: float32 loses digits not far below."""
-
-
-@entry
-def add_rows(table, row, weight, out):
-    """Add rows (m,) of a table (R, B) times their weight (m,) to ``out`` (B,)."""
-    for i in range(row.shape[0]):
-        r, w = row[i], weight[i]
-        for b in range(out.shape[0]):
-            out[b] += w * table[r, b]
 
 
 @entry
