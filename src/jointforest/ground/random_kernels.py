@@ -10,6 +10,8 @@ _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S12 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(12)
+SCALE = 1.0 / 4503599627370496.0
+"""2^-52."""
 
 
 @kernel
@@ -20,19 +22,31 @@ def mix(z):
     return z ^ (z >> _S31)
 
 
+@kernel
+def start_stream(state, seed, number):
+    """Make of ``state`` that of `stream`, where many streams are begun: an array each takes longer than the numbers."""
+    state[0] = mix(mix(np.uint64(seed) + _GAMMA) ^ mix(np.uint64(number) * _M1 + _GAMMA))
+
+
 @entry
 def stream(seed, number):
     """State array (one uint64) of the stream with this number under this seed; both non-negative integers."""
     state = np.empty(1, dtype=np.uint64)
-    state[0] = mix(mix(np.uint64(seed) + _GAMMA) ^ mix(np.uint64(number) * _M1 + _GAMMA))
+    start_stream(state, seed, number)
     return state
+
+
+@kernel
+def next_bits(state):
+    """Next 64 bits of the stream."""
+    state[0] = state[0] + _GAMMA
+    return mix(state[0])
 
 
 @kernel
 def uniform(state):
     """Next number of the stream, uniform on the open interval (0, 1)."""
-    state[0] = state[0] + _GAMMA
-    return (np.float64(mix(state[0]) >> _S12) + 0.5) * (1.0 / 4503599627370496.0)
+    return (np.float64(next_bits(state) >> _S12) + 0.5) * SCALE
 
 
 @kernel

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import log_ndtr
 from scipy.stats import chisquare, kstest, norm, t, uniform
 
+from jointforest.ground.random_kernels import stream
 from jointforest.leaves.derived import make_leaves
 from jointforest.leaves.one_slot import slot_kernels
 from jointforest.leaves.table import ParameterTables
@@ -144,9 +145,9 @@ def test_grid_answers_follow_from_the_masses_of_the_cells(leaf, slot):
 
 
 def draw(columns, leaves, given, leaf, slot, region, n=4000):
-    """Draws with a fixed stream of uniforms."""
-    u = np.random.default_rng(5).random((n, 2))
-    return np.array([slots.slot_draw(columns, leaves, given, leaf, slot, region, *pair) for pair in u])
+    """Draws of one stream."""
+    state = stream(5, 0)
+    return np.array([slots.slot_draw(columns, leaves, given, leaf, slot, region, state) for _ in range(n)])
 
 
 @pytest.mark.parametrize("leaf", [0, 1])
@@ -171,7 +172,7 @@ def test_answers_without_grid_follow_from_the_density(leaf, slot, runs, atoms):
         assert slots.region_log_mass(*kernel) == -INF
         assert all(map(math.isnan, slots.slot_mean_variance(*kernel)))
         assert math.isnan(slots.slot_cdf(*kernel, 0.0))
-        assert math.isnan(slots.slot_draw(*kernel, 0.5, 0.5))
+        assert math.isnan(slots.slot_draw(*kernel, stream(0, 0)))
         return
     if region == 0:
         assert slots.region_log_mass(*kernel) == pytest.approx(math.log(total), abs=1e-4)
@@ -224,7 +225,7 @@ def test_far_regions_keep_their_proportions():
 def test_runs_that_touch_the_support_by_rounding_are_empty():
     edge = np.nextafter(-0.5, 1)
     assert slots.region_log_mass(COLUMNS, LEAVES, evidence([(-5.5, edge)]), 0, GRID, 0) == -INF
-    assert math.isnan(slots.slot_draw(COLUMNS, LEAVES, evidence([(-5.5, edge)]), 0, GRID, 0, 0.5, 0.5))
+    assert math.isnan(slots.slot_draw(COLUMNS, LEAVES, evidence([(-5.5, edge)]), 0, GRID, 0, stream(0, 0)))
 
 
 def test_levels():
@@ -249,6 +250,6 @@ def test_levels():
 
 
 def test_background_on_a_grid_has_no_end():
-    draws = [slots.slot_draw(COLUMNS, LEAVES, WHOLE, 0, BACK, -1, 0.5, u) for u in (1e-12, 0.5, 1 - 1e-12)]
-    assert draws[0] < -500 < draws[1] == 5.0 < 500 < draws[2]
+    draws = np.sort(draw(COLUMNS, LEAVES, WHOLE, 0, BACK, -1, n=100_000))
+    assert draws[0] < -8 < draws[50_000] == 5.0 < 18 < draws[-1]
     assert -200 < slots.value_log_density(COLUMNS, LEAVES, 0, BACK, 1e15, -1) < -100

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ground.compile import array_kernel, entry, kernel
-from ...ground.random_kernels import stream, uniform
+from ...ground.random_kernels import start_stream, uniform
 from ...ground.records import record
 from ...leaves.one_slot.slot_kernels import level_draw, slot_draw
 from ...leaves.table import Leaves
@@ -28,8 +28,7 @@ def draw_row(columns, leaves, evidence, row, leaf, of, missing, state, out):
             out[j] = level_draw(columns, leaves, evidence, of[j], columns.slot[j], region, uniform(state))
         else:
             region = cell_region(evidence, row, j)
-            u1, u2 = uniform(state), uniform(state)
-            out[j] = slot_draw(columns, leaves, evidence, of[j], columns.slot[j], region, u1, u2)
+            out[j] = slot_draw(columns, leaves, evidence, of[j], columns.slot[j], region, state)
     if missing:
         for j in range(out.shape[0]):
             known = evidence.value[row, j] == evidence.value[row, j] or cell_region(evidence, row, j) >= 0
@@ -74,6 +73,8 @@ class DrawScratch(NamedTuple):
         Parameter row that describes each column.
     value : float64 array (Q,), active : uint8 array (Q,)
         Log p(evidence) of circuit nodes, and whether a node takes part in a draw.
+    state : uint64 array (1,)
+        Of a draw's random stream.
     """
 
     weight: np.ndarray
@@ -83,6 +84,7 @@ class DrawScratch(NamedTuple):
     of: np.ndarray
     value: np.ndarray
     active: np.ndarray
+    state: np.ndarray
 
 
 def draw_scratch(leaves: Leaves, most: int, draws: int) -> DrawScratch:
@@ -96,6 +98,7 @@ def draw_scratch(leaves: Leaves, most: int, draws: int) -> DrawScratch:
         of=np.empty(d, np.int32),
         value=np.empty(n_nodes),
         active=np.empty(n_nodes, np.uint8),
+        state=np.empty(1, np.uint64),
     )
 
 
@@ -123,8 +126,8 @@ def choose_leaves(post, i, draws, number, scratch):
         total += math.exp(post.log_weight[post.start[i] + k] - post.log_evidence[i])
         scratch.weight[k], scratch.newest[k] = total, -1
     for k in range(draws.first, draws.stop):
-        state = stream(draws.seed, number + k)
-        at = first_at_least(scratch.weight, n, uniform(state) * total)
+        start_stream(scratch.state, draws.seed, number + k)
+        at = first_at_least(scratch.weight, n, uniform(scratch.state) * total)
         scratch.before[k - draws.first], scratch.newest[at] = scratch.newest[at], k - draws.first
     return n
 
@@ -136,6 +139,7 @@ def draw_rows(columns, leaves, evidence, post, first, draws, scratch, out):
     Draws of a row are made leaf by leaf, so that the leaves' parameters are read in order; every draw has its own
     random stream, so that the order changes nothing.
     """
+    state = scratch.state
     for i in range(post.log_evidence.shape[0]):
         row, at = first + i, (first + i) * draws.m
         if post.log_evidence[i] == -math.inf:
@@ -149,7 +153,7 @@ def draw_rows(columns, leaves, evidence, post, first, draws, scratch, out):
                 circuit_log_density(columns, leaves, evidence, row, scratch.atom, leaf, scratch.value)
             while k >= 0:
                 to = at + draws.first + k
-                state = stream(draws.seed, to)
+                start_stream(state, draws.seed, to)
                 uniform(state)  # chose the leaf
                 draw_parts(leaves, leaf, scratch.value, scratch.active, state, scratch.of)
                 draw_row(columns, leaves, evidence, row, leaf, scratch.of, draws.missing, state, out[to])

@@ -11,7 +11,9 @@ import math
 import numpy as np
 
 from ...ground.compile import kernel
+from ...ground.random_kernels import uniform as next_uniform
 from ..table import NORMAL, UNIFORM
+from . import normal_draw_kernels as normal_draw
 from . import normal_kernels as normal
 from . import student_kernels as student
 from . import uniform_kernels as uniform
@@ -25,7 +27,7 @@ _LOG_STUDENT_TAIL = student.LOG_3_8 - 5.0 * math.log(2.0)
 
 _normal_mass, _student_mass = normal.log_interval, student.log_interval
 _normal_fraction, _student_pdf = normal.log_fraction, student.log_pdf
-_normal_quantile, _student_quantile, _uniform_quantile = normal.quantile, student.quantile, uniform.quantile
+_normal_draw, _student_quantile, _uniform_quantile = normal_draw.draw, student.quantile, uniform.quantile
 _normal_moments, _student_moments = normal.mean_variance, student.mean_variance
 _uniform_moments = uniform.mean_variance
 
@@ -103,19 +105,19 @@ def _place(a, b, u, v, anchor, t):
 
 
 @kernel
-def ppf(family, a, b, lo, hi, u, v, q):
-    """q-quantile (0 < q < 1) of the part in (u, v] and the support, inside it; NaN if that is empty."""
+def draw(family, a, b, lo, hi, u, v, state):
+    """A draw from the part in (u, v] and the support, inside it; NaN if that is empty."""
     u, v = max(u, lo), min(v, hi)
     if not u < v:
         return math.nan
     if family == UNIFORM:
-        x = _uniform_quantile(u, v, q)
+        x = _uniform_quantile(u, v, next_uniform(state))
     else:
         za, zb, h = (u - a) / b, (v - a) / b, (v - u) / b
         if family == NORMAL:
-            anchor, t = _normal_quantile(za, zb, h, q)
+            anchor, t = _normal_draw(za, zb, h, state)
         else:
-            anchor, t = _student_quantile(za, zb, h, q)
+            anchor, t = _student_quantile(za, zb, h, next_uniform(state))
         x = _place(a, b, u, v, anchor, t)
     if x <= u:
         return np.nextafter(u, math.inf)

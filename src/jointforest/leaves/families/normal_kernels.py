@@ -1,4 +1,4 @@
-"""Standard normal on an interval (za, zb]: mass, quantile, mean and variance without cancellation.
+"""Standard normal on an interval (za, zb]: mass, mean and variance without cancellation.
 
 Every kernel takes the ends and the width h = zb - za on its own, because the width of a narrow interval far out
 cannot be had from its rounded ends. Intervals are reflected so that their middle is not negative.
@@ -15,10 +15,7 @@ from .special_kernels import (
     INV_SQRT_2PI,
     LOG_SQRT_2PI,
     Z_MAX,
-    central_quantile,
     mills,
-    tail_step,
-    upper_quantile,
     upper_tail,
 )
 
@@ -104,59 +101,6 @@ def log_fraction(za, zb, h, zlo, zhi, w):
 
 
 @kernel
-def _narrow_quantile(m, h, q):
-    """Distance from the lower end, for a narrow interval around m."""
-    total = q * h * _narrow(m, h)
-    t = q * h * (1.0 - 0.5 * m * h * (1.0 - q))
-    for _ in range(6):
-        c = 0.5 * (t - h)
-        mass = math.exp(-c * (m + 0.5 * c)) * t * _narrow(m + c, t)
-        y = t - 0.5 * h
-        f = math.exp(-y * (m + 0.5 * y))
-        d = (total - mass) / f
-        d /= max(1.0 - 0.5 * d * (m + y), 0.5)
-        t += d
-        if abs(d) < 1e-5 * t:
-            break
-    return min(max(t, 0.0), h)
-
-
-@kernel
-def quantile(za, zb, h, q):
-    """Quantile of the part in (za, zb]: (anchor, t), the point being za + t, zb - t or t for anchor 1, 2, 0."""
-    flip = za + zb < 0.0
-    if flip:
-        za, zb, q = -zb, -za, 1.0 - q
-    m = za + 0.5 * h
-    anchor = 1
-    if _narrow_ok(m, h):
-        t = _narrow_quantile(m, h, q)
-    elif za >= 0.0:
-        za = min(za, Z_MAX)
-        ratio = 0.0
-        if zb < math.inf:
-            ratio = mills(zb) / mills(za) * math.exp(-h * m)
-        t = tail_step(za, -math.log1p(-q * (1.0 - ratio)))
-    else:
-        below = upper_tail(-za)
-        above = upper_tail(zb)
-        mass = 1.0 - below - above
-        if za > -0.5:
-            mass = 0.5 * (math.erf(zb * 0.7071067811865476) - math.erf(za * 0.7071067811865476))
-        anchor = 0
-        p = below + q * mass
-        if abs(p - 0.5) <= 0.25:
-            t = central_quantile(p - 0.5)
-        elif p < 0.5:
-            t = -upper_quantile(-math.log(2.0 * p))
-        else:
-            t = upper_quantile(-math.log(2.0 * (above + (1.0 - q) * mass)))
-    if flip:
-        return (2, t) if anchor == 1 else (0, -t)
-    return anchor, t
-
-
-@kernel
 def _gap(z):
     """Mean excess over z of the part above z >= 0, and its variance; far out by Laplace's continued fraction."""
     if z < 4.0:
@@ -188,7 +132,7 @@ def _quadrature(m, h):
 
 @kernel
 def mean_variance(za, zb, h):
-    """Mean as (anchor, distance) as in `quantile`, and variance, of the part in (za, zb]."""
+    """Mean as (anchor, distance), see `normal_draw_kernels.draw`, and variance, of the part in (za, zb]."""
     flip = za + zb < 0.0
     if flip:
         za, zb = -zb, -za

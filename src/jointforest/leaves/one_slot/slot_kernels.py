@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from ...ground.compile import kernel
-from ..families.family_kernels import log_mass, log_pdf, mean_variance, ppf
+from ...ground.random_kernels import uniform
+from ..families.family_kernels import draw, log_mass, log_pdf, mean_variance
 from ..levels.level_kernels import level_mass, levels_mass
 from ..table import UNIFORM
 from .grid_kernels import cell_centre, grid_mean_variance, log_cell_density, pool
@@ -206,14 +207,16 @@ def slot_mean_variance(columns, leaves, evidence, l, s, region):  # noqa: E741
 
 
 @kernel
-def _draw_run(columns, leaves, l, s, u, v, q):  # noqa: E741
-    """The q-quantile of the rest in a run, on grids its cell's centre; NaN if the run has no mass."""
+def _draw_run(columns, leaves, l, s, u, v, state):  # noqa: E741
+    """Draw from the rest in a run, on grids a cell's centre; NaN if the run has no mass."""
     u, v = cut_to_support(columns, leaves, l, s, u, v)
     if not u < v:
         return math.nan
-    family, a, b, lo, hi = leaves.family[l, s], leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
-    x = ppf(family, a, b, lo, hi, u, v, min(max(q, 1e-300), 1.0 - 1.2e-16))
     step = columns.step[s]
+    if v - u < 1.5 * step:  # one cell
+        return cell_centre(step, columns.origin[s], 0.5 * (u + v))
+    family, a, b, lo, hi = leaves.family[l, s], leaves.a[l, s], leaves.b[l, s], leaves.lo[l, s], leaves.hi[l, s]
+    x = draw(family, a, b, lo, hi, u, v, state)
     if step == 0.0:
         return x
     # a point within rounding of the run's end must not slip into the cell beyond it
@@ -245,11 +248,11 @@ def _last_atom(columns, leaves, evidence, l, s, region):  # noqa: E741
 
 
 @kernel
-def _draw_in_runs(columns, leaves, evidence, l, s, region, q):  # noqa: E741
+def _draw_in_runs(columns, leaves, evidence, l, s, region, state):  # noqa: E741
     """Draw from the rest in the runs of the region; NaN if they have no mass."""
     start, end = evidence.run_start[region], evidence.run_start[region + 1]
     if end - start == 1:
-        return _draw_run(columns, leaves, l, s, evidence.run_lo[start], evidence.run_hi[start], q)
+        return _draw_run(columns, leaves, l, s, evidence.run_lo[start], evidence.run_hi[start], state)
     total = -math.inf
     last = -1
     for run in range(start, end):
@@ -259,34 +262,31 @@ def _draw_in_runs(columns, leaves, evidence, l, s, region, q):  # noqa: E741
             last = run
     if last < 0:
         return math.nan
-    for run in range(start, last + 1):
+    u = uniform(state)
+    for run in range(start, last):
         mass = log_run_mass(columns, leaves, l, s, evidence.run_lo[run], evidence.run_hi[run])
-        share = math.exp(mass + evidence.run_log_weight[run] - total)
-        if share > 0.0 and (q < share or run == last):
-            return _draw_run(columns, leaves, l, s, evidence.run_lo[run], evidence.run_hi[run], q / share)
-        q -= share
-    return _draw_run(columns, leaves, l, s, evidence.run_lo[last], evidence.run_hi[last], 0.5)
+        u -= math.exp(mass + evidence.run_log_weight[run] - total)
+        if u < 0.0:
+            return _draw_run(columns, leaves, l, s, evidence.run_lo[run], evidence.run_hi[run], state)
+    return _draw_run(columns, leaves, l, s, evidence.run_lo[last], evidence.run_hi[last], state)
 
 
 @kernel
-def slot_draw(columns, leaves, evidence, l, s, region, u1, u2):  # noqa: E741
-    """Draw from numeric slot s given the region, from two uniforms in (0, 1); NaN if the region has no mass.
-
-    The first uniform chooses between the atoms and the rest, the second the place within the rest.
-    """
+def slot_draw(columns, leaves, evidence, l, s, region, state):  # noqa: E741
+    """Draw from numeric slot s given the region; NaN if the region has no mass."""
     rest = leaves.log_rest[l, s]
     if columns.atom_start[s + 1] > columns.atom_start[s]:
         scale = 1.0
         if region >= 0:
             log_total = region_log_mass(columns, leaves, evidence, l, s, region)
             scale = math.exp(log_total)
-        x = _draw_atom(columns, leaves, evidence, l, s, region, u1 * scale)
+        x = _draw_atom(columns, leaves, evidence, l, s, region, uniform(state) * scale)
         if x == x:
             return x
     if rest > -math.inf:
         if region < 0:
-            return _draw_run(columns, leaves, l, s, -math.inf, math.inf, u2)
-        x = _draw_in_runs(columns, leaves, evidence, l, s, region, u2)
+            return _draw_run(columns, leaves, l, s, -math.inf, math.inf, state)
+        x = _draw_in_runs(columns, leaves, evidence, l, s, region, state)
         if x == x:
             return x
     return _last_atom(columns, leaves, evidence, l, s, region)
@@ -327,11 +327,32 @@ def level_region_log_mass(columns, leaves, evidence, l, s, region):  # noqa: E74
 
 
 @kernel
+def _draw_few(masses, u):
+    """Number of the one of some masses, which sum to 1, that holds the place u, from whichever end is nearer."""
+    n = masses.shape[0]
+    if u < 0.5:
+        for k in range(n):
+            u -= masses[k]
+            if u < 0.0:
+                return k
+    else:
+        u = 1.0 - u
+        for k in range(n - 1, -1, -1):
+            u -= masses[k]
+            if u < 0.0:
+                return k
+    return -1  # by no rounding: the other half has mass enough
+
+
+@kernel
 def level_draw(columns, leaves, evidence, l, s, region, u):  # noqa: E741
     """Draw a level code of categorical slot s given the region, from a uniform; -1 if the region has no mass."""
     first = columns.level_start[s]
     level = -1
     if region < 0:
+        place = leaves.wide.place[s]
+        if place >= 0:
+            return _draw_few(leaves.level_mass[l, place : place + columns.level_start[s + 1] - first], u)
         total = 0.0
         for k in range(columns.level_start[s + 1] - first):
             mass = level_mass(leaves, l, s, k)

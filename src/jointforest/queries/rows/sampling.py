@@ -1,4 +1,4 @@
-"""Draws of whole rows, given evidence; no rejection."""
+"""Draws of whole rows, given evidence; no row is rejected."""
 
 from __future__ import annotations
 
