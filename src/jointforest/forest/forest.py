@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from ..leaves.table import Leaves
 from ..table.columns import Columns
@@ -25,3 +28,11 @@ class Forest:
     trees: Trees
     leaves: Leaves
     has_background: bool
+
+    @cached_property
+    def at_atoms(self) -> np.ndarray:
+        """Log densities of leaves without circuit at atoms, float64 (L, A): 0 until `weight_kernels` needs one.
+
+        Rows meet the same atoms again and again, and what two threads both find is the same number.
+        """
+        return np.zeros((len(self.leaves.log_weight), len(self.columns.atom_value)))

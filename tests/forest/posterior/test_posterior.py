@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -10,8 +11,13 @@ from hypothesis import given, settings
 
 from jointforest.forest.posterior.density import log_density
 from jointforest.forest.posterior.posterior import background_weight, posterior
+from jointforest.forest.posterior.weight_kernels import add_atom
 from jointforest.forest.rows.imputation import impute_and_weigh
+from jointforest.leaves.derived import make_leaves
+from jointforest.leaves.table import ParameterTables
+from jointforest.table.columns import Columns
 from tests import oracle
+from tests.compiled import compiled
 from tests.random_cases.cells import Region, make_evidence
 from tests.random_cases.evidence import random_evidence
 from tests.random_cases.models import random_model, seeds
@@ -45,6 +51,34 @@ def test_log_evidence_is_the_log_density_without_penalty(seed: int) -> None:
     np.testing.assert_allclose(
         posterior(model, evidence).log_evidence, log_density(model, evidence), rtol=1e-12, atol=1e-12
     )
+
+
+@given(seeds)
+@settings(max_examples=20)
+def test_what_is_known_at_atoms_by_then_changes_no_answer(seed: int) -> None:
+    model = random_model(seed, n_trees=2, max_depth=3, background=seed % 3 > 0)
+    evidence, others = random_evidence(model, seed, 10), random_evidence(model, seed + 1, 30)
+    want = log_density(dataclasses.replace(model), evidence)
+    log_density(model, others)
+    for _ in range(2):
+        np.testing.assert_array_equal(log_density(model, evidence), want)
+
+
+def test_log_densities_at_atoms() -> None:
+    start = np.zeros(1, np.int32)
+    columns = Columns(
+        np.zeros(1, np.uint8), start, np.zeros(1), np.zeros(1), np.array([0, 2], np.int32), np.array([3.0, 5.0]), start
+    )
+    one = np.ones((3, 1))
+    atoms, table = [[0.5, 0.5], [0.0, 1.0], [0.75, 0.0]], np.zeros((3, 0))
+    tables = ParameterTables([0] * 3, np.log([1 / 3] * 3), 0 * one, one, one, -one, one, atoms, table, 0 * one)
+    leaves = make_leaves(columns, tables)
+    at_atoms, leaf = np.zeros((3, 2)), np.array([2, 1, 0], np.int32)
+    for _ in range(2):  # once found, once known
+        total = np.array([0.0, 0.0, -1.0])
+        compiled(add_atom)(columns, leaves, 0, 1, leaf, 0, 3, at_atoms, total)
+        assert total.tolist() == [-math.inf, pytest.approx(0.0, abs=1e-300), -1.0 + math.log(0.5)]
+        assert (at_atoms[:, 0] == 0.0).all() and (at_atoms[:, 1] != 0.0).all()  # of the other atom nothing was asked
 
 
 @given(seeds)

@@ -16,7 +16,7 @@ from ...ground.records import record
 from ...leaves.families.family_kernels import log_pdf
 from ...leaves.levels.level_kernels import log_level
 from ...leaves.one_slot.grid_kernels import cell_centre, log_cell_density
-from ...leaves.one_slot.slot_kernels import find_atom, level_region_log_mass, region_log_mass
+from ...leaves.one_slot.slot_kernels import find_atom, level_region_log_mass, region_log_mass, value_log_density
 from ..forest import Forest
 from .circuit_kernels import circuit_log_density, find_atoms, has_circuit, rows_of_column, share_out
 from .reach_kernels import reachable
@@ -24,6 +24,8 @@ from .region_kernels import cell_region
 
 BLOCK = 256
 """Leaves a block."""
+_CERTAIN = 5e-324
+"""What stands for the log density 0 among those at atoms, where 0 is one not yet known."""
 LEAVES, LEAVES_AND_SHARES, LOG_EVIDENCE = -1, -2, -3
 """What `posterior_rows` is wanted for beside a column: leaves; these and, of one row, the shares of their circuits'
 nodes; log p(evidence) alone."""
@@ -44,31 +46,39 @@ def add_level(leaves, slot, level, leaf, first, end, total):
 
 
 @kernel
-def add_value(columns, leaves, slot, x, leaf, first, end, total):
-    """Add the log density of a number (`slot_kernels.value_log_density`) to the totals of the leaves first..end-1."""
-    family, a, b, lo, hi = leaves.family, leaves.a, leaves.b, leaves.lo, leaves.hi
-    log_norm, log_rest, atom_mass = leaves.log_norm, leaves.log_rest, leaves.atom_mass
-    step = columns.step[slot]
-    atom = find_atom(columns, slot, x)
+def add_atom(columns, leaves, slot, atom, leaf, first, end, at_atoms, total):
+    """Add the log density of an atom to the totals of the leaves first..end-1, from those known (`Forest.at_atoms`)."""
     at = columns.atom_start[slot] + atom
+    for i in range(first, end):
+        if total[i] == -math.inf:
+            continue
+        k = leaf[i]
+        if at_atoms[k, at] == 0.0:
+            log_density = value_log_density(columns, leaves, k, slot, columns.atom_value[at], atom)
+            at_atoms[k, at] = log_density if log_density != 0.0 else _CERTAIN
+        total[i] += at_atoms[k, at]
+
+
+@kernel
+def add_value(columns, leaves, slot, x, leaf, first, end, at_atoms, total):
+    """Add the log density of a number (`slot_kernels.value_log_density`) to the totals of the leaves first..end-1."""
+    atom = find_atom(columns, slot, x)
+    if atom >= 0:
+        add_atom(columns, leaves, slot, atom, leaf, first, end, at_atoms, total)
+        return
+    family, a, b, lo, hi = leaves.family, leaves.a, leaves.b, leaves.lo, leaves.hi
+    log_norm, log_rest = leaves.log_norm, leaves.log_rest
+    step = columns.step[slot]
     centre = cell_centre(step, columns.origin[slot], x) if step > 0.0 else x
-    log_step = math.log(step) if step > 0.0 else 0.0
     for i in range(first, end):
         k = leaf[i]
         if total[i] == -math.inf:
             continue
-        if step == 0.0 and atom >= 0:
-            total[i] += math.log(atom_mass[k, at]) if atom_mass[k, at] > 0.0 else -math.inf
-            continue
         f, c, s, u, v, w = family[k, slot], a[k, slot], b[k, slot], lo[k, slot], hi[k, slot], log_norm[k, slot]
         if step == 0.0:
             total[i] += log_rest[k, slot] + log_pdf(f, c, s, u, v, w, x)
-            continue
-        log_density = log_rest[k, slot] + log_cell_density(f, c, s, u, v, w, centre, step)
-        if atom >= 0:
-            mass = atom_mass[k, at] + math.exp(log_density) * step
-            log_density = math.log(mass) - log_step if mass > 0.0 else -math.inf
-        total[i] += log_density
+        else:
+            total[i] += log_rest[k, slot] + log_cell_density(f, c, s, u, v, w, centre, step)
 
 
 @kernel
@@ -94,7 +104,7 @@ def knows_nothing(evidence, row):
 
 
 @kernel
-def add_cells(columns, leaves, evidence, row, leaf, first, end, log_weight):
+def add_cells(columns, leaves, evidence, row, leaf, first, end, at_atoms, log_weight):
     """Add the log density of the row's cells to the totals of the leaves first..end-1 of the list."""
     for categorical in (1, 0):  # levels first: they are cheap, and may rule leaves out
         for j in range(evidence.value.shape[1]):
@@ -104,7 +114,7 @@ def add_cells(columns, leaves, evidence, row, leaf, first, end, log_weight):
             if x == x and categorical:
                 add_level(leaves, slot, int(x), leaf, first, end, log_weight)
             elif x == x:
-                add_value(columns, leaves, slot, x, leaf, first, end, log_weight)
+                add_value(columns, leaves, slot, x, leaf, first, end, at_atoms, log_weight)
             elif region >= 0:
                 add_region(columns, leaves, evidence, j, region, leaf, first, end, log_weight)
 
@@ -125,6 +135,8 @@ class RowScratch(NamedTuple):
         Of the nodes of leaves with circuits: log p(evidence), and log p(node takes part, evidence).
     entry : int32 array (R,), log_entry : float64 array (R,)
         Parameter rows that describe a column, and their log p(row describes it, evidence).
+    at_atoms : float64 array (L, A)
+        `Forest.at_atoms`: this is kept.
     """
 
     stack: np.ndarray
@@ -135,6 +147,7 @@ class RowScratch(NamedTuple):
     share: np.ndarray
     entry: np.ndarray
     log_entry: np.ndarray
+    at_atoms: np.ndarray
 
 
 def row_scratch(forest: Forest) -> RowScratch:
@@ -150,6 +163,7 @@ def row_scratch(forest: Forest) -> RowScratch:
         share=np.empty(n_nodes),
         entry=np.empty(n_entries, np.int32),
         log_entry=np.empty(n_entries),
+        at_atoms=forest.at_atoms,
     )
 
 
@@ -176,7 +190,8 @@ def weigh_row(columns, trees, leaves, evidence, row, scratch):
             if has_circuit(leaves, leaf[i]):
                 log_weight[i] = -math.inf  # so that the loops over columns pass it by
     for first in range(0, n, BLOCK):
-        add_cells(columns, leaves, evidence, row, leaf, first, min(first + BLOCK, n), log_weight)
+        end = min(first + BLOCK, n)
+        add_cells(columns, leaves, evidence, row, leaf, first, end, scratch.at_atoms, log_weight)
     if value.shape[0] > 0:
         find_atoms(columns, evidence, row, scratch.atom)
         for i in range(n):
