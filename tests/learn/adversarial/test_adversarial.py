@@ -21,6 +21,7 @@ from jointforest.table.evidence import Evidence
 from jointforest.table.frames import encode
 from jointforest.table.infer.infer_schema import infer_schema
 from jointforest.table.schema import Schema, kernel_columns
+from jointforest.trees.grow.grow import grow
 from jointforest.trees.grow.rank_tree import find_leaves
 from jointforest.trees.ranks import Ranks, rank, snap
 
@@ -213,6 +214,24 @@ def test_rounds_end_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
         assert found == accuracies[:used]
         assert forest == winner
         assert said == list(enumerate(found))
+
+
+def test_first_trees_may_end_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many rows only; the generator is what it is without, and where few trees do not show the end all are grown."""
+    frame, grown = make_frame(400), []
+    monkeypatch.setattr(rounds, "grow", lambda *a, **k: grown.append(k["number"]) or grow(*a, **k))
+    for settings, first in (({"delta": 0.2}, 4), ({"delta": 0.0, "max_iters": 1, "min_samples_leaf": 100}, 12)):
+        monkeypatch.setattr(rounds, "_MANY_ROWS", 401)
+        forest, accuracies = run_rounds(frame, **settings)
+        assert len(grown) == 24
+        monkeypatch.setattr(rounds, "_MANY_ROWS", 400)
+        grown.clear()
+        early, by_first = run_rounds(frame, **settings)
+        assert grown == list(range(12 + first))
+        assert by_first[0] == accuracies[0] and (by_first[1] == accuracies[1]) == (first == 12)
+        assert (by_first[1] <= 0.5 + settings["delta"] * np.sqrt(4 / 12)) == (first == 4)
+        assert (early.leaf_node == forest.leaf_node).all() and early.number == forest.number
+        grown.clear()
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.1])

@@ -139,7 +139,8 @@ class AdversarialForest(TableLearner):
     joint_ : Joint
         The model.
     oob_accuracy_ : list of float
-        Out-of-bag accuracy of each round's forest, real against synthetic, on the rows that trees are grown on.
+        Out-of-bag accuracy of each round's forest, real against synthetic, on the rows that trees are grown on. Where
+        these are 10,000 and more, the last may be of the forest's first four trees: see ``docs/learning.md``.
     oob_log_density_ : float64 array (n,)
         Log-density of each training row by the trees that were grown without it, their leaf densities estimated on
         the rows they were grown on. NaN for a row that every tree drew. Only with ``oob_score=True``.

@@ -17,6 +17,9 @@ from ..arrival import settle
 from ..rows import draw_rows
 from .generate_kernels import from_leaves, from_marginals
 
+_MANY_ROWS, _FIRST_TREES = 10_000, 4
+"""Of so many rows and more the first trees of a round may end the rounds."""
+
 
 class RoundSettings(NamedTuple):
     """Parameters of the rounds; `AdversarialForest` says what they mean. Each tree draws ``n_draws`` rows."""
@@ -91,6 +94,9 @@ def _discriminate(
 
     Rows that every tree drew do not count; without any other row the accuracy is 0.5. Real rows with missing cells are
     judged like synthetic ones, but end, in the forest returned, where other real rows do.
+
+    After the first round, and of many rows, it has but the first trees if these show that the rounds end: what votes
+    are above chance grows at most as the square root of their number (slower where they depend on each other).
     """
     n = ranks.codes.shape[1]
     both = ranks._replace(codes=np.concatenate([ranks.codes, synthetic], axis=1))
@@ -122,15 +128,19 @@ def _discriminate(
     votes = np.zeros(2 * n)
     judged = np.zeros(2 * n, dtype=bool)
     trees, nodes, drawn = [], [], []
-    numbers = [(t,) for t in range(settings.n_estimators)]
-    for tree, node, in_bag, vote in map_ordered(one, numbers, settings.n_jobs, "trees"):
-        trees.append(tree)
-        nodes.append(node)
-        drawn.append(in_bag[:n])
-        votes += vote
-        judged |= ~in_bag
-    right = np.where(votes == 0, 0.5, (votes > 0) == (y == 1))[judged]
-    accuracy = float(right.mean()) if len(right) else 0.5
+    numbers, accuracy = [(t,) for t in range(settings.n_estimators)], np.inf
+    few = _FIRST_TREES if turn > 0 and n >= _MANY_ROWS else len(numbers)
+    for some in (numbers[:few], numbers[few:]):
+        if not some or accuracy <= 0.5 + settings.delta * np.sqrt(few / len(numbers)):
+            break
+        for tree, node, in_bag, vote in map_ordered(one, some, settings.n_jobs, "trees"):
+            trees.append(tree)
+            nodes.append(node)
+            drawn.append(in_bag[:n])
+            votes += vote
+            judged |= ~in_bag
+        right = np.where(votes == 0, 0.5, (votes > 0) == (y == 1))[judged]
+        accuracy = float(right.mean()) if len(right) else 0.5
     return Discriminator(trees, np.array(nodes), np.array(drawn), seed, first), accuracy
 
 
