@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -36,3 +37,7 @@ class Forest:
         Rows meet the same atoms again and again, and what two threads both find is the same number.
         """
         return np.zeros((len(self.leaves.log_weight), len(self.columns.atom_value)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: a copy finds its own `at_atoms`."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -62,6 +63,9 @@ def test_what_is_known_at_atoms_by_then_changes_no_answer(seed: int) -> None:
     log_density(model, others)
     for _ in range(2):
         np.testing.assert_array_equal(log_density(model, evidence), want)
+    copy = pickle.loads(pickle.dumps(model))
+    assert "at_atoms" not in vars(copy)
+    np.testing.assert_array_equal(log_density(copy, evidence), want)
 
 
 def test_log_densities_at_atoms() -> None:

@@ -96,7 +96,8 @@ def otherwise(learner, frame: pd.DataFrame, cuts: list[int], seed: int, n_jobs: 
 def test_joint_does_not_depend_on_cuts_order_or_threads(name, cuts, seed, n_jobs):
     frame = table()
     learned = LEARNERS[name]().fit_batches(frame).joint_
-    check(*vars(learned.model.parts[0].forest).values())
+    forest = learned.model.parts[0].forest
+    check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     other = otherwise(LEARNERS[name](), frame, cuts, seed, n_jobs)
     assert other.schema == learned.schema or str(other.schema) == str(learned.schema)
     assert np.array_equal(answers(other, frame), answers(learned, frame))
@@ -465,7 +466,8 @@ def test_generative_forests(target, most, monkeypatch):
     found = [kind(20, random_state=0).fit_batches(s, target) for s in (frame, batches(shuffled, [10, 700]))]
     assert np.array_equal(*(of.predict(test.drop(columns=target)) for of in found))
     first = found[0]
-    check(*vars(first.joint_.model.parts[0].forest).values())
+    forest = first.joint_.model.parts[0].forest
+    check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     assert first.joint_.columns[-1] == target and first.n_features_in_ == 4
     whole = kind(20, random_state=0).fit(frame.drop(columns=target), frame[target])
     X, y = test.drop(columns=target), test[target]

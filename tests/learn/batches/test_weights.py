@@ -72,7 +72,8 @@ def test_joint_does_not_depend_on_cuts_or_order(name: str, cuts: list[int], seed
     frame = weighed()
     test = frame.drop(columns="w")
     learned = SAMPLED[name]().fit_batches(frame, sample_weight="w").joint_
-    check(*vars(learned.model.parts[0].forest).values())
+    forest = learned.model.parts[0].forest
+    check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     shuffled = frame.sample(frac=1, random_state=seed).reset_index(drop=True)
     other = SAMPLED[name]().fit_batches(batches(shuffled, sorted(cuts)), sample_weight="w").joint_
     assert np.array_equal(other.log_density(test), learned.log_density(test))
