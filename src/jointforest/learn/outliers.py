@@ -1,4 +1,4 @@
-"""Outliers: rows that the joint distribution gives a low density."""
+"""Outliers: rows that the joint distribution gives a low density, or a low probability of rows like them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..face.joint import Joint
 from ..ground.checks import Allowed, Number
 from ..ground.warnings import LostPairsWarning
+from ..model.model import Model
+from ..queries.column.moments import mean_variance
 from ..queries.posterior.density import log_density
 from ..queries.rows.attribution import attribution
+from ..table.evidence import Evidence
 from ..table.frames import decode, encode
 from ..table.infer.infer_schema import infer_schema
+from ..table.neighbourhood import neighbourhood
 from ..table.rows import row_weights, take_rows
 from ..table.schema import Schema
 from .adversarial.adversarial import AdversarialForest
@@ -33,10 +37,12 @@ FENCE = 1.5
 _USUAL_ROWS = 20_000  # of a table in batches, whose scores say what is usual
 FOLDS = 5
 """Folds for learners without out-of-bag densities."""
+REACH = 1.0
+"""Standard deviations by which rows like a row may differ from it, for joints but the detector's own."""
 
 
 class ForestOutlierDetector(OutlierMixin, Learner):
-    """Detect outliers by the log-density log p(x) of a joint; cells may be missing.
+    """Detect outliers by a joint: how dense it is at a row, or how probable rows like it are; cells may be missing.
 
     The joint distribution of the table is learned; a row is an outlier if its density is lower than that of most
     training rows, each of these scored by trees that were grown without it (Correia, Peharz, de Campos, "Joints in
@@ -51,6 +57,11 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     contamination : "auto" or float in (0, 0.5]
         Share of the training rows below the threshold ``offset_``. "auto": the threshold is Tukey's lower fence of
         their scores, 1.5 interquartile ranges below the lower quartile.
+    reach : "auto" or float
+        0: a row's score is its log-density log p(x). Above 0: the log-probability of rows whose numbers are within so
+        many of their column's standard deviations of the row's, and whose levels are the row's own. "auto": 0 for the
+        default estimator, whose leaves are wide; 1 for others, which are as narrow as heaps of equal values: a heap's
+        mass says nothing beside a density in the units of its column.
     n_jobs : int or None
         Threads of scoring, and of the default forest (-1: all cores). The result does not depend on it.
     random_state : int, RandomState or None
@@ -62,8 +73,8 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         The fitted learner; none after `from_joint`.
     joint_ : Joint
     training_scores_ : float64 array (n,)
-        Log-density of each training row by a model learned without it: out-of-bag where the learner offers
-        ``oob_score`` (a row that every tree drew has its plain density), else by 5-fold cross-validation.
+        Score of each training row by a model learned without it: out-of-bag where the learner offers ``oob_score`` and
+        ``reach`` is 0 (a row that every tree drew has its plain density), else by 5-fold cross-validation.
     offset_ : float
         Scores below it are outliers.
     feature_names_in_ : ndarray of str
@@ -82,18 +93,23 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     'body_mass_g'
     """
 
-    _allowed: ClassVar[dict[str, Allowed]] = {"contamination": ("auto", Number(0, 0.5, without="low"))}
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "contamination": ("auto", Number(0, 0.5, without="low")),
+        "reach": ("auto", Number(0)),
+    }
 
     def __init__(
         self,
         estimator: Any = None,
         *,
         contamination: float | str = "auto",
+        reach: float | str = "auto",
         n_jobs: int | None = -1,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.contamination = contamination
+        self.reach = reach
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -131,7 +147,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         learner = (
             histogram_forest(X, self.n_jobs, self.random_state) if self.estimator is None else clone(self.estimator)
         )
-        has_oob = "oob_score" in learner.get_params()
+        has_oob = "oob_score" in learner.get_params() and self._reach() == 0.0
         if has_oob:
             learner.set_params(oob_score=True)
         with warnings.catch_warnings():
@@ -143,7 +159,8 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             oob = self.estimator_.oob_log_density_
             self._fence(np.where(np.isnan(oob), self.score_samples(X), oob))
         else:
-            self._fence(_held_out_scores(learner, X, y, sample_weight, self.n_jobs, self.random_state))
+            scale = self._reach(), self.n_jobs
+            self._fence(_held_out_scores(learner, X, y, sample_weight, scale, self.random_state))
         return self
 
     def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
@@ -201,9 +218,15 @@ class ForestOutlierDetector(OutlierMixin, Learner):
 
     @classmethod
     def from_joint(
-        cls, joint: Any, X: Any, *, contamination: float | str = "auto", n_jobs: int | None = -1
+        cls,
+        joint: Any,
+        X: Any,
+        *,
+        contamination: float | str = "auto",
+        reach: float = REACH,
+        n_jobs: int | None = -1,
     ) -> ForestOutlierDetector:
-        """A detector by the log-density of a joint that is there already, of whatever kind.
+        """A detector by a joint that is there already, of whatever kind.
 
         Parameters
         ----------
@@ -213,6 +236,8 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             a little too high.
         contamination : "auto" or float in (0, 0.5]
             Share of X below the threshold.
+        reach : float
+            In standard deviations, by which rows like a row may differ from it; 0 scores by the log-density.
         n_jobs : int or None
             Threads.
 
@@ -240,16 +265,16 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         if not isinstance(joint, Joint):
             hint = "; give its joint_" if hasattr(joint, "joint_") else ""
             raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
-        detector = cls(contamination=contamination, n_jobs=n_jobs)
+        detector = cls(contamination=contamination, reach=reach, n_jobs=n_jobs)
         detector._check()
         detector._take(joint, len(joint.columns))
         detector._fence(detector.score_samples(X))
         return detector
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Log-density log p(x) of each row, float64 (n,); missing cells are marginalised. Higher is more normal."""
-        X = self._read(X)
-        return log_density(self.joint_.model, read_features(self.joint_.schema, self.n_features_in_, X), self.n_jobs)
+        """Score of each row, see ``reach``, float64 (n,); missing cells are marginalised. Higher is more normal."""
+        evidence = self._evidence(self._read(X))
+        return log_density(self.joint_.model, evidence, self.n_jobs)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
@@ -277,22 +302,32 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     def attribution(self, X: Any) -> np.ndarray:
         """Which cells make a row unlikely: log p(x_j | the other known cells), float64 (n, d), NaN where missing.
 
-        Compare a cell with the same column's cells in other rows: numbers with a density are measured in their units. A
-        level never seen at learning has its penalty.
+        Cells are read as `score_samples` does. With ``reach`` 0 compare a cell with the same column's cells in other
+        rows: numbers with a density are measured in their units. A level never seen at learning has its penalty.
         """
         X = self._read(X)
-        evidence = read_features(self.joint_.schema, self.n_features_in_, X)
-        cells = attribution(self.joint_.model, evidence, self.n_jobs)[:, : self.n_features_in_]
+        cells = attribution(self.joint_.model, self._evidence(X), self.n_jobs)[:, : self.n_features_in_]
         _, unseen = encode(self._features, X)
         return np.where(unseen, [column.log_unseen for column in self._features.columns], cells)
 
     def _take(self, joint: Joint, n_features: int) -> None:
         """Keep a joint, whose first columns are the features."""
         self.joint_ = joint
+        self._widths = _widths_of(joint.model, self._reach(), self.n_jobs)
         self._features = feature_schema(joint.schema, n_features)
         self.n_features_in_ = n_features
         if self._features.frame != "numpy":
             self.feature_names_in_ = np.array(self._features.names, dtype=object)
+
+    def _reach(self) -> float:
+        """Standard deviations; 0: density."""
+        if not isinstance(self.reach, str):
+            return float(self.reach)
+        return 0.0 if self.estimator is None else REACH
+
+    def _evidence(self, X: Any) -> Evidence:
+        """What is scored of the rows of X."""
+        return _near(self.joint_.schema, read_features(self.joint_.schema, self.n_features_in_, X), self._widths)
 
     def _fence(self, scores: np.ndarray) -> None:
         """Keep the scores (n,) of rows that are usual, and where they end."""
@@ -354,23 +389,42 @@ def _read(X: Any) -> Any:
     return check_array(X, dtype=None, ensure_all_finite="allow-nan")
 
 
+def _widths_of(model: Model, reach: float, n_jobs: int | None) -> np.ndarray | None:
+    """So many standard deviations of each column, by the model, (d,); None where reach is 0. Of levels it says 0."""
+    if reach == 0.0:
+        return None
+    nothing = Evidence.of_values(np.full((1, len(model.schema.columns)), np.nan))
+    variance = [
+        0.0 if column.is_categorical else mean_variance(model, nothing, j, n_jobs)[1][0]
+        for j, column in enumerate(model.schema.columns)
+    ]
+    return reach * np.sqrt(variance)
+
+
+def _near(schema: Schema, known: Evidence, widths: np.ndarray | None) -> Evidence:
+    """That numbers are as near as widths say to those known; None: the numbers themselves."""
+    return known if widths is None else neighbourhood(schema, known, widths)
+
+
 def _fitted(learner: Any, X: Any, y: Any, weight: Any) -> Any:
     """The learner, fitted; with the target if it has one, and with weights if there are any."""
     target = (y,) if is_classifier(learner) or is_regressor(learner) else ()
     return learner.fit(X, *target) if weight is None else learner.fit(X, *target, sample_weight=weight)
 
 
-def _held_out_scores(learner: Any, X: Any, y: Any, weight: Any, n_jobs: int | None, random_state: Any) -> np.ndarray:
-    """Log-density of each row by a clone learned on the other folds."""
+def _held_out_scores(
+    learner: Any, X: Any, y: Any, weight: Any, scale: tuple[float, int | None], random_state: Any
+) -> np.ndarray:
+    """Score of each row by a clone learned on the other folds; ``scale`` is the reach, and threads."""
     n = len(X)
     scores = np.empty(n)
     folds = KFold(min(FOLDS, n), shuffle=True, random_state=check_random_state(random_state))
     for learn, rest in folds.split(np.empty(n)):
         some_y, some_weight = (None if of is None else np.asarray(of)[learn] for of in (y, weight))
         one = _fitted(clone(learner), take_rows(X, learn), some_y, some_weight)
-        scores[rest] = log_density(
-            one.joint_.model, read_features(one.joint_.schema, one.n_features_in_, take_rows(X, rest)), n_jobs
-        )
+        model, rows = one.joint_.model, take_rows(X, rest)
+        known = read_features(model.schema, one.n_features_in_, rows)
+        scores[rest] = log_density(model, _near(model.schema, known, _widths_of(model, *scale)), scale[1])
     return scores
 
 
