@@ -76,3 +76,15 @@ def test_few_known_cells_of_a_state_that_misses_them_say_little():
     evenly = Counts(counts.transition, [emission], [emission.sum(axis=1) * np.float32(0.4)])
     table = tree_of(evenly, np.array([0]), np.array([-1]), columns, Smoothing()).emission[0]
     assert (np.diag(table) > 0.99).all()  # missing no more often than elsewhere
+
+
+def test_few_known_cells_of_a_state_that_misses_them_make_no_normal():
+    """Half a row of the greatest code among many missing cells: the column's marginal, not 30 rows about that code."""
+    codes = np.append(np.repeat(np.arange(40), 10), np.full(40, 40))[:, None]
+    columns = code_columns(CodeTable(codes, np.array([40]), np.array([True])))
+    emission = np.zeros((2, 40), np.float32)
+    emission[0], emission[1, -1] = 9.9, 0.5
+    counts = Counts([np.array([[396, 40]], np.float32)], [emission], [np.array([0, 39], np.float32)])
+    found = tree_of(counts, np.array([0]), np.array([-1]), columns, Smoothing()).emission[0]
+    np.testing.assert_allclose(found[1, :30], columns[0].marginal[:30], rtol=0.05)
+    assert found[1, -4:].sum() < 0.15  # it was .47: extreme values that no row had

@@ -178,12 +178,16 @@ def _emission(
     count: np.ndarray, lost: np.ndarray, column: CodeColumn, smoothing: Smoothing, normals: np.ndarray | None
 ) -> np.ndarray:
     rows = smoothing.marginal * _other_ways(count) + np.float32(_LEAST if smoothing.marginal > 0.0 else 0.0)
+    normal = np.float32(smoothing.normal)
     if smoothing.marginal > 0.0:
-        rows = rows + _unlike_the_known(count.sum(axis=1), lost)[:, None]
+        known = count.sum(axis=1)
+        unlike = _unlike_the_known(known, lost)
+        rows = rows + unlike[:, None]
+        normal = normal * (known / (known + unlike + np.float32(1e-9)))[:, None]  # a normal of what is known
     table = rows * column.marginal.astype(count.dtype)
     table += count
     if normals is not None:
-        table += np.float32(smoothing.normal) * normals
+        table += normal * normals
     return _to_one(table)
 
 
