@@ -352,7 +352,7 @@ def test_a_strong_pair_with_heavy_tails_keeps_its_correlation():
     random = np.random.default_rng(0)
     common = 1.2 * random.normal(size=6_000)
     table = pd.DataFrame({name: np.exp(common + 0.05 * random.normal(size=6_000)) for name in ("a", "b")})
-    forest = HiddenTreeForest(n_states=128, max_leaf_nodes=1, max_iter=2, random_state=0).fit(table)
+    forest = jf.HiddenTreeForest(n_states=128, max_leaf_nodes=1, max_iter=2, random_state=0).fit(table)
     drawn = forest.joint_.sample(60_000, random_state=0)
     wanted = table["a"].corr(table["b"])
     assert abs(drawn["a"].corr(drawn["b"]) - wanted) < 0.03  # .065 with bins of equal rows
