@@ -12,6 +12,7 @@ from jointforest.learn import bent_columns
 from jointforest.learn.adversarial import quantile_columns
 from jointforest.learn.densities import as_forest
 from jointforest.leaves.derived import table_bytes
+from jointforest.leaves.table import UNIFORM
 from jointforest.trees.nodes import Trees
 
 
@@ -67,6 +68,54 @@ def test_normals_stay_where_held_out_rows_like_them_better() -> None:
     auto, normal = (jf.AdversarialForest(5, leaf=leaf, random_state=0).fit(table).joint_ for leaf in ("auto", "normal"))
     assert distance(normal, table["skewed"]) > 0.02
     np.testing.assert_array_equal(auto.log_density(table), normal.log_density(table))
+
+
+def skewed_and_humps() -> pd.DataFrame:
+    """Columns that leaves of few rows learn by heart, and one of two humps, whose shape these know."""
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=(1_500, 4))
+    table = pd.DataFrame(np.column_stack([a, a + 0.3 * rng.normal(size=a.shape)])).add_prefix("x")
+    for k in range(4):
+        table[f"skewed{k}"] = np.round(1e6 * rng.lognormal(sigma=0.6, size=len(table)))
+    table["humps"] = np.where(rng.random(len(table)) < 0.5, -1.0, 1.0) + rng.uniform(-0.3, 0.3, len(table))
+    return table
+
+
+def test_columns_are_chosen_one_by_one_where_held_out_rows_do_not_like_all() -> None:
+    table = skewed_and_humps()
+    learn, test = table[:1_200].reset_index(drop=True), table[1_200:].reset_index(drop=True)
+    auto, normal, quantile = (
+        jf.AdversarialForest(5, leaf=leaf, random_state=0).fit(learn).joint_ for leaf in ("auto", "normal", "quantile")
+    )
+    assert distance(auto, learn["humps"]) < 0.5 * distance(normal, learn["humps"])
+    for name in ("skewed0", "skewed1", "skewed2", "skewed3"):
+        assert auto.marginal(name).cdf(1e6) == pytest.approx(normal.marginal(name).cdf(1e6), abs=1e-12)
+    assert auto.log_density(test).mean() > normal.log_density(test).mean() + 0.1
+    assert auto.log_density(test).mean() > quantile.log_density(test).mean() + 0.1
+
+
+def test_each_column_is_judged_on_rows_that_its_leaves_did_not_see(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All at once first, then one by one; a column counts where rows of all weights like it better on average."""
+    table, asked = skewed_and_humps()[["skewed0", "skewed1", "humps"]][:400], []
+    weight = np.random.default_rng(0).integers(1, 3, len(table))
+    replies = iter([-1.0, -1.0, 1.0, 1.0])
+
+    def refused(gain: np.ndarray, weight: np.ndarray | None) -> bool:
+        assert weight is not None and len(weight) == len(gain) == 100
+        return False
+
+    def density(forest: Forest, *rest: object) -> np.ndarray:
+        asked.append(forest)
+        return np.full(100, 0.0 if len(asked) == 1 else next(replies))
+
+    monkeypatch.setattr(quantile_columns, "bent_slots", lambda *_: np.ones(3, bool))
+    monkeypatch.setattr(quantile_columns, "not_worse", refused)
+    monkeypatch.setattr(quantile_columns, "log_density", density)
+    joint = jf.AdversarialForest(3, min_samples_leaf=20, random_state=0).fit(table, sample_weight=weight).joint_
+    assert len(asked) == 5  # normals, all, and each of the three
+    leaves = joint.model.forest.leaves
+    plain = leaves.tree < 3  # the background is Student's
+    assert [bool((leaves.family[plain, slot] == UNIFORM).all()) for slot in range(3)] == [False, True, True]
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -93,8 +93,8 @@ class AdversarialForest(TableLearner):
     leaf : "auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile" or "chow_liu"
         Density in a leaf. With all but the last, columns are independent there, and numbers have one on its support.
         "auto": "normal", but "quantile" for the columns whose distribution over the whole table normals bend: of which
-        rows drawn from the joint are more than 0.01 away (Kolmogorov distance, chance aside), unless held-out rows like
-        normals better or tables became larger than 2 GB.
+        rows drawn from the joint are more than 0.01 away (Kolmogorov distance, chance aside); where held-out rows like
+        normals better, for those of them that they like better so one by one; none if tables became larger than 2 GB.
         "normal": a truncated normal with the mean of the leaf's values, whose untruncated parent has their standard
         deviation. "normal_moments": the parent has their mean as well (the paper; truncation then moves the mean).
         "normal_mle": a truncated normal of maximum likelihood. "quantile": a piecewise-linear CDF, see

@@ -21,6 +21,7 @@ _TESTED = 2_000  # most of them that are asked
 _TREES, _MANY_ROWS, _FEWER_TREES = 10, 10_000, 3  # that they ask: ten, three of tables of many rows
 _EPSILON = 1e-3  # weight of their background
 _FEWEST = 20  # held-out rows that can say anything
+_GROUPS = 16  # of columns that are asked about together: one each, but in wide tables
 
 
 def quantile_slots(
@@ -37,19 +38,20 @@ def quantile_slots(
     """Numeric slots of a ``forest`` of ``plain`` trees, with normal leaves, that had better have quantile leaves.
 
     Bool (p,).
-    All that it bends, but none where held-out rows like normals better by more than a standard error: in leaves of the
-    same trees, learned from the other rows; and none where tables would be larger than `MOST_BYTES`, by the first tree.
+    All that it bends, unless held-out rows like normals better by more than a standard error: in leaves of the same
+    trees, learned from the other rows. Then each is asked about alone, and only those count that they like better so.
+    None where tables would be larger than `MOST_BYTES`, by the first tree.
     """
     bent = bent_slots(forest, rows.X, weight, n_jobs)
 
-    def with_quantile(part: Arrival, fitted: Sequence[FittedTree]) -> list[FittedTree]:
-        return quantile_trees(rows.columns, cells, part, fitted, bent, settings.quantile_epsilon, n_jobs)
+    def with_quantile(part: Arrival, fitted: Sequence[FittedTree], slots: np.ndarray) -> list[FittedTree]:
+        return quantile_trees(rows.columns, cells, part, fitted, slots, settings.quantile_epsilon, n_jobs)
 
     def joined(part: Arrival, fitted: Sequence[FittedTree]) -> Forest:
         return as_forest(rows.schema, rows.columns, cells, part.trees, fitted, _EPSILON)
 
     if bent.any():
-        [(leaves, learned)] = with_quantile(first_trees(arrival, 1), plain[:1])
+        [(leaves, learned)] = with_quantile(first_trees(arrival, 1), plain[:1], bent)
         n_rows = len(leaves.rows) + (0 if learned is None else len(learned[1].rows))
         bent = bent & fits(rows.columns, n_rows, len(arrival.trees.root))
     held = np.random.default_rng([seed, 4]).permutation(len(rows.X))[: int(_HELD_OUT * len(rows.X))]
@@ -62,7 +64,17 @@ def quantile_slots(
     asked = held[:_TESTED]
     tested = build(rows.schema, rows.X[asked])
     fitted = fit_trees(rows.columns, cells, few, settings, n_jobs, quantile=np.zeros_like(bent))
-    both = joined(few, with_quantile(few, fitted)), joined(few, fitted)
-    quantile, normal = (log_density(forest, tested, n_jobs) for forest in both)
-    gain = quantile - normal
-    return bent if not_worse(gain, None if weight is None else weight[asked]) else np.zeros_like(bent)
+    normal = log_density(joined(few, fitted), tested, n_jobs)
+    judged_by = None if weight is None else weight[asked]
+
+    def gain(slots: np.ndarray) -> np.ndarray:
+        return log_density(joined(few, with_quantile(few, fitted, slots)), tested, n_jobs) - normal
+
+    if not_worse(gain(bent), judged_by):
+        return bent
+    liked = np.zeros_like(bent)
+    slots = np.flatnonzero(bent)
+    for few_slots in np.array_split(slots, min(len(slots), _GROUPS)):
+        alone = np.isin(np.arange(len(bent)), few_slots)
+        liked |= alone & (np.average(gain(alone), weights=judged_by) > 0.0)
+    return liked
