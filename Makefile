@@ -47,9 +47,9 @@ check: $(TEST_STAMP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# Serial: processes that compile two signatures of one kernel at once can mix up numba's cache entries.
+# Two processes, each with a cache of compiled kernels of its own (tests/conftest.py): more would compile everything more often.
 test: check
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 ifeq ($(CHROMIUM),)
 test-browser:
