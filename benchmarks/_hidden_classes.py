@@ -32,7 +32,6 @@ from jointforest.hidden.learn.columns import CodeTable
 from jointforest.hidden.learn.learn import LearnSettings, learn_tree
 from jointforest.hidden.learn.tables import Smoothing
 from jointforest.hidden.part import HiddenPart
-from jointforest.learn.hidden_tree_forest import FINE_ENDS
 from jointforest.model.model import of_part
 from jointforest.table.frames import encode
 from jointforest.table.infer.infer_schema import infer_schema
@@ -105,8 +104,8 @@ def codes_with_class(frame: pd.DataFrame, y: np.ndarray, classes: np.ndarray) ->
     frame = frame.assign(**{CLASS: pd.Categorical(y, categories=classes)})
     schema = infer_schema(frame)
     cells = encode(schema, frame)[0]
-    n_bins = bins(len(frame))
-    scales = tuple(learn_scale(column, cells[:, j], None, n_bins, FINE_ENDS) for j, column in enumerate(schema.columns))
+    n_bins, fine = bins(len(frame)), 0.5 if len(frame) < MANY_ROWS else 0.0
+    scales = tuple(learn_scale(column, cells[:, j], None, n_bins, fine) for j, column in enumerate(schema.columns))
     return Codes(schema, scales, np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)]))
 
 

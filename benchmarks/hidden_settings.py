@@ -17,7 +17,6 @@ from jointforest.hidden.learn.learn import LearnSettings
 from jointforest.hidden.learn.leaves import learn_trees
 from jointforest.hidden.learn.tables import Smoothing
 from jointforest.hidden.part import HiddenPart
-from jointforest.learn.hidden_tree_forest import BINS, FINE_ENDS
 from jointforest.model.model import of_part
 from jointforest.table.frames import encode
 from jointforest.table.infer.infer_schema import infer_schema
@@ -49,7 +48,7 @@ def as_default(frame: pd.DataFrame, states: int) -> LearnSettings:
 def learn(frame: pd.DataFrame, settings: LearnSettings, seed: int) -> Joint:
     schema = infer_schema(frame)
     cells = encode(schema, frame)[0]
-    scales = tuple(learn_scale(column, cells[:, j], None, BINS, FINE_ENDS) for j, column in enumerate(schema.columns))
+    scales = tuple(learn_scale(column, cells[:, j], None, 128) for j, column in enumerate(schema.columns))
     codes = np.column_stack([codes_of(scale, cells[:, j])[0] for j, scale in enumerate(scales)])
     is_ordered = np.array([not column.is_categorical for column in schema.columns])
     n_codes = np.array([scale.n_codes for scale in scales])

@@ -38,9 +38,8 @@ MANY_ROWS = 5_000
 """Rows from which on states and smoothing are given; of fewer rows, held-out rows choose them, too."""
 BINS = 128
 """Codes of a number where there are many rows."""
-FINE_ENDS = 0.5
-"""Of bins at equal weight and bins narrower at the ends (`learn_scale`): much of a correlation may lie far out."""
 _FEWEST_BINS = 16
+_FINE_ENDS = 0.5  # of the bins of small tables, which are wide: what dependence is at the ends shows
 _HEAP_BINS = 2.0  # in small tables a code is a heap beyond so many bins' shares
 _NEAR, _WIDER = 3.0, 4.0  # in small tables, `Smoothing.near` and `Smoothing.wider`
 _PASSES = 2, 8
@@ -231,7 +230,8 @@ class HiddenTreeForest(TableScores, Learner):
         settings: LearnSettings | None = None,
     ) -> HiddenTrees:
         n_bins = self._most_bins(len(cells))
-        scales = tuple(learn_scale(c, cells[:, j], weight, n_bins, FINE_ENDS) for j, c in enumerate(schema.columns))
+        fine = _FINE_ENDS if len(cells) < MANY_ROWS else 0.0
+        scales = tuple(learn_scale(c, cells[:, j], weight, n_bins, fine) for j, c in enumerate(schema.columns))
         codes = code_table(scales, cells, self.n_jobs)
         n_codes = np.array([scale.n_codes for scale in scales])
         is_ordered = np.array([not column.is_categorical for column in schema.columns])
