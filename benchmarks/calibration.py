@@ -6,7 +6,8 @@ coverage, the share of cells that are neither the lowest nor the highest of them
 random, which is 0.9 for the truth whatever the column. Levels: expected calibration error of the likeliest level, the
 mean over ten equal groups of rows by its probability of |share right - mean probability|; beside it what the error
 would be by chance, were the probabilities true. Means over a table's columns, and its worst column. Learners are at
-their defaults, hidden trees also four at a time; nothing is chosen here. Recorded lines of other tables and learners than those asked for are kept.
+their defaults, hidden trees also four at a time; nothing is chosen here. Recorded lines of other tables and learners
+than those asked for are kept.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ import jointforest as jf
 TABLES = ("insurance", "gef/diabetes", "gef/credit-g", "gef/cmc", "jpt/abalone", "jpt/wine_quality", "gef/segment",
           "synth/shoppers", "synth/beijing", "jpt/bank", "adult_train", "flights/hflights")  # fmt: skip
 LEARNERS = {"AdversarialForest": jf.AdversarialForest, "JointTree": jf.JointTree,
-            "HiddenTreeForest": jf.HiddenTreeForest, "HiddenTreeForest, 4 trees": partial(jf.HiddenTreeForest, 4)}  # fmt: skip
+            "HiddenTreeForest": jf.HiddenTreeForest,
+            "HiddenTreeForest, 4 trees": partial(jf.HiddenTreeForest, 4)}  # fmt: skip
 LEARN, TEST, RATE, LEVEL, DRAWS, GROUPS, CHANCES = 6_000, 1_000, 0.3, 0.9, 19, 10, 20
 
 
