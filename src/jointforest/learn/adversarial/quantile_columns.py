@@ -74,6 +74,8 @@ def quantile_slots(
         return bent
     liked = np.zeros_like(bent)
     slots = np.flatnonzero(bent)
+    if len(slots) == 1:
+        return liked  # it was asked about alone
     for few_slots in np.array_split(slots, min(len(slots), _GROUPS)):
         alone = np.isin(np.arange(len(bent)), few_slots)
         liked |= alone & (np.average(gain(alone), weights=judged_by) > 0.0)
