@@ -3,6 +3,7 @@ every relative link leads to a file."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def below(page: str) -> list[str]:
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     lines = [line for block in TOCTREE.findall(text) for line in block.split("\n") if line and line[0] != ":"]
     names = [line.rpartition("<")[2].rstrip(">") for line in lines]  # page, or Title <page>
-    return [(Path(page).parent / name).as_posix() for name in names]
+    return [posixpath.normpath(posixpath.join(posixpath.dirname(page), name)) for name in names]
 
 
 def test_every_page_is_in_the_table_of_contents_once() -> None:
@@ -45,7 +46,7 @@ def test_every_page_is_in_the_table_of_contents_once() -> None:
 
 
 def test_every_public_name_is_in_the_api() -> None:
-    listed = set(re.findall(r"^   (\w+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE))
+    listed = set(re.findall(r"^   (\w+)$", (DOCS / "reference" / "api.md").read_text(encoding="utf-8"), re.MULTILINE))
     modules = jointforest, jointforest.dask, jointforest.mlflow, jointforest.plot
     public = {name for module in modules for name in module.__all__} | {"load_penguins"}
     public -= {"datasets"}
