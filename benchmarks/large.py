@@ -153,14 +153,14 @@ def main() -> None:
         beside=dict(
             nargs="*", choices=list(IN_AND_OUT), metavar="LEARNER", help="freMTPL2 in memory and in batches, too"
         ),
-        picture=dict(action="store_true", help="only draw docs/large.png of the results that are there"),
+        picture=dict(action="store_true", help="only draw docs/images/large.png of the results that are there"),
     )
     if options.worker:
         print(json.dumps(one(options.worker[0], int(options.worker[1]))))
         return
     before = json.loads(RESULTS.read_text())["tables"] if RESULTS.exists() and not options.quick else {}
     if options.picture:
-        picture(before[BY_ROWS], HERE.parent / "docs" / "large.png")
+        picture(before[BY_ROWS], HERE.parent / "docs" / "images" / "large.png")
         return
     rows = list(before.get(BY_ROWS, []))
     for learner in options.learners:

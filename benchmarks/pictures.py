@@ -1,4 +1,4 @@
-"""The pictures of docs/plots.md: a tree, regions, a CDF, posteriors of the penguins and iris, leaves of digits."""
+"""The pictures of docs/how-to/plots.md: a tree, regions, a CDF, posteriors of the penguins and iris, leaves of digits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from jointforest import JointTree, plot
 from jointforest.io import datasets
 
-DOCS = HERE.parent / "docs"
+DOCS = HERE.parent / "docs" / "images"
 
 
 def save(figure: Figure, folder: Path, name: str) -> None:
@@ -23,7 +23,7 @@ def save(figure: Figure, folder: Path, name: str) -> None:
 
 
 def main() -> None:
-    options = arguments(__doc__, out=dict(type=Path, default=DOCS, help="folder to write to (default docs/)"))
+    options = arguments(__doc__, out=dict(type=Path, default=DOCS, help="folder to write to (default docs/images/)"))
     matplotlib.use("Agg")
     penguins = datasets.load_penguins()
     joint = JointTree(min_samples_leaf=0.05, random_state=0).fit(penguins).joint_

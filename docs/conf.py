@@ -74,8 +74,8 @@ html_theme_options = {
 # Links from docs/ to pages beside it, which the site has under another name.
 BESIDE = {
     "../README.md": "index.md",
-    "../CONTRIBUTING.md": "contributing.md",
-    "../CHANGELOG.md": "changelog.md",
+    "../CONTRIBUTING.md": "contributing/index.md",
+    "../CHANGELOG.md": "contributing/changelog.md",
     "../benchmarks/README.md": "benchmark_commands.md",
 }
 

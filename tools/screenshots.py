@@ -1,4 +1,4 @@
-"""Pictures of every view of the explorer and the report, light and dark, into docs/explore/.
+"""Pictures of every view of the explorer and the report, light and dark, into docs/images/explorer/.
 
 By python tools/screenshots.py; names of views make only these: python tools/screenshots.py row pair.
 Needs Chromium and playwright (pip install -e '.[test-browser]'). The joint is that of the penguins.
@@ -22,7 +22,7 @@ import jointforest as jf
 from jointforest.explore.notebook import heard, script
 from jointforest.explore.subject import Subject
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "explore"
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images" / "explorer"
 EVIDENCE = "species = 'Gentoo' and body_mass_g >= 5000"
 COLOURS = 200
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]
@@ -43,7 +43,7 @@ VIEWS = {
 
 
 def picture(page: Page, name: str, scheme: str) -> None:
-    """Write docs/explore/NAME-SCHEME.png, with few colours so that it is small."""
+    """Write docs/images/explorer/NAME-SCHEME.png, with few colours so that it is small."""
     shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     shot.quantize(COLOURS, dither=Image.Dither.NONE).save(FOLDER / f"{name}-{scheme}.png", optimize=True)
 

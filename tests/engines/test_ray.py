@@ -1,4 +1,4 @@
-"""docs/ray.md, as it is: the joint of fit_batches, and its answers, however the data set is cut."""
+"""docs/how-to/ray.md, as it is: the joint of fit_batches, and its answers, however the data set is cut."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cluster() -> Iterator[None]:
 
 @pytest.mark.parametrize("n_blocks", [1, 5])
 def test_the_page(n_blocks: int) -> None:
-    page, rows = names_of("ray.md"), table()
+    page, rows = names_of("how-to/ray.md"), table()
     dataset = ray.data.from_arrow(
         [rows.slice(start, -(-600 // n_blocks)) for start in range(0, 600, -(-600 // n_blocks))]
     )

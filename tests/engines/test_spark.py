@@ -1,4 +1,4 @@
-"""docs/spark.md, as it is: the joint of fit_batches, and its answers, however the frame is cut."""
+"""docs/how-to/spark.md, as it is: the joint of fit_batches, and its answers, however the frame is cut."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.mark.parametrize("n_partitions", [1, 5])
 def test_the_page(spark: SparkSession, n_partitions: int) -> None:
-    page, rows = names_of("spark.md"), table()
+    page, rows = names_of("how-to/spark.md"), table()
     frame = spark.createDataFrame(rows).repartition(n_partitions)
     joint = page["learn"](spark, frame)
     here = jf.JointTree(random_state=0).fit_batches(rows).joint_
@@ -43,7 +43,7 @@ def test_the_page(spark: SparkSession, n_partitions: int) -> None:
 
 
 def test_empty_partitions_and_a_target(spark: SparkSession) -> None:
-    page, rows = names_of("spark.md"), table(40)
+    page, rows = names_of("how-to/spark.md"), table(40)
     frame = spark.createDataFrame(pa.table(rows)).repartition(60)
     found = jf.GenerativeForestClassifier(3, random_state=0).fit_batches(page["SparkRows"](frame, 60), "flag").joint_
     here = jf.GenerativeForestClassifier(3, random_state=0).fit_batches(rows, "flag").joint_
