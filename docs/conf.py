@@ -76,7 +76,7 @@ BESIDE = {
     "../README.md": "index.md",
     "../CONTRIBUTING.md": "contributing/index.md",
     "../CHANGELOG.md": "contributing/changelog.md",
-    "../benchmarks/README.md": "benchmark_commands.md",
+    "../benchmarks/README.md": "experiments/commands.md",
 }
 
 
