@@ -182,20 +182,72 @@ def progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def finish(name: str, tables: dict[str, list[dict[str, Any]]], settings: dict[str, Any], quick: bool) -> None:
-    """Print every table and write ``results/NAME.json`` (``NAME.quick.json`` for a quick run)."""
-    facts = environment()
+def print_results(tables: dict[str, list[dict[str, Any]]], quick: bool) -> None:
+    """Print every table, then the environment in one line."""
     for title, rows in tables.items():
         print_table(rows, title)
-    print("\n" + ", ".join(f"{key} {value}" for key, value in facts.items()))
+    print("\n" + ", ".join(f"{key} {value}" for key, value in environment().items()))
     if quick:
-        print("quick run: too small to prove anything")
-    folder = HERE / "results"
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{name}{'.quick' if quick else ''}.json"
-    content = {"benchmark": name, "environment": facts, "settings": settings, "tables": tables}
-    path.write_text(json.dumps(content, indent=1, default=_plain) + "\n")
+        print("This was a quick run, which is too small to show anything but that the script works.")
+
+
+def finish(
+    name: str, tables: dict[str, list[dict[str, Any]]], settings: dict[str, Any], quick: bool, part: str = ""
+) -> None:
+    """Print every table and write ``results/NAME.json`` (``NAME.quick.json`` for a quick run).
+
+    A benchmark whose parts run separately names the part: the file then holds each part with its own settings.
+    """
+    print_results(tables, quick)
+    path = results_path(f"{name}.quick" if quick else name)
+    content: dict[str, Any] = {"environment": environment(), "settings": settings, "tables": tables}
+    if part:
+        recorded = json.loads(path.read_text()) if path.exists() else {}
+        content = {"parts": recorded.get("parts", {}) | {part: content}}
+    write_results(path, {"benchmark": name} | content)
     print(f"written: benchmarks/results/{path.name}")
+
+
+def results_path(name: str) -> Path:
+    """The file of a benchmark's results."""
+    return HERE / "results" / f"{name}.json"
+
+
+def recorded_tables(name: str, part: str = "") -> dict[str, list[dict[str, Any]]]:
+    """The rows recorded by an earlier run, by the title of their table; empty if nothing is recorded."""
+    path = results_path(name)
+    content = json.loads(path.read_text()) if path.exists() else {}
+    content = content.get("parts", {}).get(part, {}) if part else content
+    tables: dict[str, list[dict[str, Any]]] = content.get("tables", {})
+    return tables
+
+
+def write_results(path: Path, content: dict[str, Any]) -> None:
+    """Write results as JSON with one line per measured row, so that a new measurement changes one line."""
+    path.parent.mkdir(exist_ok=True)
+    unfinished = path.with_suffix(".json.tmp")  # an interrupted run leaves the recorded results complete
+    unfinished.write_text(_one_line_per_row(content) + "\n")
+    unfinished.replace(path)
+
+
+def _one_line_per_row(value: Any) -> str:
+    """JSON in which each row of a table stands on a line of its own, and so does all that holds no table."""
+    if _is_table(value):
+        return "[\n" + ",\n".join(json.dumps(row, default=_plain) for row in value) + "\n]"
+    if isinstance(value, dict) and any(_holds_table(item) for item in value.values()):
+        lines = [f"{json.dumps(key)}: {_one_line_per_row(item)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(lines) + "\n}"
+    return json.dumps(value, default=_plain)
+
+
+def _is_table(value: Any) -> bool:
+    """Whether a value is a list of rows."""
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+def _holds_table(value: Any) -> bool:
+    """Whether there is a table in a value, at any depth."""
+    return _is_table(value) or (isinstance(value, dict) and any(_holds_table(item) for item in value.values()))
 
 
 def _plain(value: Any) -> Any:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _common import HERE, arguments, finish, progress, read, timed
+from _common import arguments, finish, progress, read, recorded_tables, timed
 
 import jointforest as jf
 
@@ -157,8 +157,7 @@ def summary(lines: list[dict]) -> list[dict]:
 
 def recorded(title: str) -> dict[tuple[str, str], dict]:
     """Lines of earlier runs by table and learner."""
-    path = HERE / "results" / "agreement.json"
-    lines = json.loads(path.read_text())["tables"].get(title, []) if path.exists() else []
+    lines = recorded_tables("agreement").get(title, [])
     return {(line["table"], line["learner"]): line for line in lines}
 
 

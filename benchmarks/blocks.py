@@ -12,13 +12,12 @@ learners than those asked for are kept.
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _common import HERE, arguments, finish, progress, read, timed
+from _common import arguments, finish, progress, read, recorded_tables, timed
 
 import jointforest as jf
 
@@ -121,8 +120,7 @@ def flights(data: Path, who: str, seed: int, n: int) -> tuple[dict, dict]:
 
 def recorded() -> tuple[dict, dict]:
     """Lines of earlier runs, by table and learner, and by learner."""
-    path = HERE / "results" / "blocks.json"
-    found = json.loads(path.read_text())["tables"] if path.exists() else {PAIRS: [], DELAYS: []}
+    found = {PAIRS: [], DELAYS: []} | recorded_tables("blocks")
     return {(r["table"], r["learner"]): r for r in found[PAIRS]}, {r["learner"]: r for r in found[DELAYS]}
 
 

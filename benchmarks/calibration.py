@@ -12,14 +12,13 @@ than those asked for are kept.
 
 from __future__ import annotations
 
-import json
 import warnings
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _common import HERE, arguments, finish, hide, progress, read, timed
+from _common import arguments, finish, hide, progress, read, recorded_tables, timed
 from sklearn.model_selection import train_test_split
 
 import jointforest as jf
@@ -116,8 +115,7 @@ def summary(lines: list[dict]) -> list[dict]:
 
 def recorded(title: str) -> dict[tuple[str, str], dict]:
     """Lines of earlier runs by table and learner."""
-    path = HERE / "results" / "calibration.json"
-    lines = json.loads(path.read_text())["tables"][title] if path.exists() else []
+    lines = recorded_tables("calibration").get(title, [])
     return {(line["table"], line["learner"]): line for line in lines}
 
 

@@ -7,7 +7,7 @@ Cells are missing at learning, too: a single tree of XGBoost learned from rows w
 expected ones with its own leaf values, and refitted to the expected loss (Proposition 2); the joint is of inputs and
 charges, and refitting sees the charges. Best counts within one standard error of the paired differences. Beside them
 the same under hidden trees at their defaults (by draws, nothing refitted), which have no say in what is best.
-``--picture``: docs/expected_insurance.png.
+``--picture``: docs/images/expected_insurance.png.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def main() -> None:
         "(b) missing at learning and deployment, one tree": judged(b, "expected, refitted"),
     }
     if options.picture:
-        draw(tables, Path(__file__).parent.parent / "docs" / "expected_insurance.png")
+        draw(tables, Path(__file__).parent.parent / "docs" / "images" / "expected_insurance.png")
     finish("expected_insurance", tables, {"seed": options.seed, "trials": trials, "joint": JOINT}, options.quick)
 
 

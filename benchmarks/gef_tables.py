@@ -2,8 +2,8 @@
 
 Class-stratified 5 folds; the rows to learn from are complete (mice and dresses have missing cells of their own). Of the
 test features' cells exactly floor(rate x cells) are made missing, the same and more as the rate grows. 100 trees.
-Accuracy and log-loss of every fold go to results/gef/TABLE_METHOD.json. What is recorded there is not run again, so
-that a run can be resumed and added to: delete a file to run it anew; ``--repeats 0`` prints what is recorded.
+Accuracy and log-loss of every fold go to results/gef_tables.json, one line per fold. A recorded fold is not run again,
+so a run can be interrupted and continued. Delete the lines of a table to run it anew. ``--repeats 0`` only prints.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from _common import HERE, arguments, environment, finish, progress, read, timed
+from _common import arguments, environment, print_results, progress, read, results_path, timed, write_results
 from _hidden_classes import HIDDEN, SETTINGS
 from _missing_baselines import BASELINES, Fold, Predict
 from scipy import stats
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 
+NAME = "gef_tables"
+FOLD_ROWS = "Folds"
 FOLDS = 5
 COLUMNS = ("surrogate", "Friedman", "mean", "kNN", "MissForest", "GeF", "GeF(LSPN)")
 # Accuracy in percent at 30 % missing. Surrogate splits stand here alone: no Python package implements them.
@@ -103,31 +105,30 @@ def folds(frame: pd.DataFrame, y: np.ndarray, options: Any) -> Iterable[tuple[in
             yield repeat, k, learn, test
 
 
-def record_path(table: str, method: str) -> Path:
-    return HERE / "results" / "gef" / f"{table}_{method}.json"
-
-
 def load_record(table: str, method: str, settings: dict[str, Any], quick: bool) -> Record:
-    """What is recorded, or an empty record; a record made with other settings is refused."""
-    path = record_path(table, method)
-    if quick or not path.exists():
-        return {"table": table, "method": method, "settings": settings, "environment": environment(), "folds": []}
-    record = json.loads(path.read_text())
-    if record["settings"] != json.loads(json.dumps(settings)):
-        raise SystemExit(f"{path.name} was recorded with {record['settings']}, not with {settings}; delete it first")
-    return record
+    """The recorded folds of a table and a method; folds that were recorded with other settings are refused."""
+    path = results_path(NAME)
+    content = (
+        json.loads(path.read_text()) if path.exists() and not quick else {"settings": {}, "tables": {FOLD_ROWS: []}}
+    )
+    entries = [row for row in content["tables"][FOLD_ROWS] if (row["table"], row["method"]) == (table, method)]
+    recorded = content["settings"].get(method)
+    if entries and recorded != json.loads(json.dumps(settings)):
+        raise SystemExit(f"{table}, {method} was recorded with {recorded}, not with {settings}; delete its lines first")
+    return {"table": table, "method": method, "settings": settings, "folds": entries}
 
 
 def save_record(record: Record, quick: bool) -> None:
+    """Replace the lines of a record in the file of results, so that a run of another table may add to it, too."""
     if quick:
         return
-    path = record_path(record["table"], record["method"])
-    record["folds"].sort(key=lambda entry: (entry["repeat"], entry["fold"]))
-    part = path.with_suffix(".tmp")  # an interrupted run leaves the record whole
-    lines = ",\n  ".join(json.dumps(entry) for entry in record["folds"])  # a line a fold
-    text = json.dumps(record | {"folds": []}, indent=1).replace('"folds": []', f'"folds": [\n  {lines}\n ]')
-    part.write_text(text + "\n")
-    part.replace(path)
+    path = results_path(NAME)
+    content = json.loads(path.read_text()) if path.exists() else {"settings": {}, "tables": {FOLD_ROWS: []}}
+    others = [row for row in content["tables"][FOLD_ROWS] if any(row[k] != record[k] for k in ("table", "method"))]
+    rows = sorted([*others, *record["folds"]], key=lambda row: [row[k] for k in ("table", "method", "repeat", "fold")])
+    settings = content["settings"] | {record["method"]: record["settings"]}
+    facts = {"benchmark": NAME, "environment": environment(), "settings": settings}
+    write_results(path, facts | {"tables": {FOLD_ROWS: rows}})
 
 
 def entry_of(record: Record, repeat: int, k: int) -> Record:
@@ -135,7 +136,8 @@ def entry_of(record: Record, repeat: int, k: int) -> Record:
     for entry in record["folds"]:
         if (entry["repeat"], entry["fold"]) == (repeat, k):
             return entry
-    record["folds"].append({"repeat": repeat, "fold": k, "rates": {}})
+    names = {"table": record["table"], "method": record["method"]}
+    record["folds"].append(names | {"repeat": repeat, "fold": k, "rates": {}})
     return record["folds"][-1]
 
 
@@ -325,8 +327,7 @@ def main() -> None:
     tables["30 % missing: comparisons over tables (percent; interval: of the method's folds)"] = comparisons(records)
     if set(HIDDEN) & set(options.methods) and "default" in options.methods and 0.3 in options.rates:
         tables["30 % missing: less the default (points, nats), on the folds that both have"] = beside_default(records)
-    settings = {"trees": options.trees, "folds": FOLDS, "seed": options.seed, "ours": OURS, "hidden": SETTINGS}
-    finish("gef_tables", tables, settings, options.quick)
+    print_results(tables, options.quick)
 
 
 if __name__ == "__main__":

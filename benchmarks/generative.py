@@ -135,7 +135,7 @@ def main() -> None:
     }
     for part in options.only:
         settings = {"trees": trees, "repeats": repeats, "plain": PLAIN}
-        finish(f"generative_{part}", parts[part](), settings, options.quick)
+        finish("generative", parts[part](), settings, options.quick, part)
 
 
 if __name__ == "__main__":

@@ -6,19 +6,17 @@ learned on both, and the test rows are read once. Rows of tables that are not ru
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from _common import HERE, adult_split, arguments, finish, progress, read, timed, verdict
+from _common import adult_split, arguments, finish, progress, read, recorded_tables, timed, verdict
 from scipy.stats import multivariate_normal
 
 from jointforest import AdversarialForest, HiddenTreeForest, fidelity, mix
 from jointforest.face.joint import Joint
 
-RESULTS = HERE / "results" / "hidden_density.json"
 BINARY = {"nltcs": 5.99, "plants": 12.26, "jester": 51.94, "dna": 80.82, "pumsb_star": 23.71}
 STATES = (8, 16, 32, 64, 128)
 GEF = ("electricity", "wine", "segment", "wdbc", "diabetes", "vehicle", "vowel", "cmc", "credit-g", "texture", "robot",
@@ -147,7 +145,7 @@ def main() -> None:
         gef=dict(nargs="*", default=list(GEF)), splits=dict(type=int, default=3),
         scores=dict(nargs="*", default=list(SCORES), choices=list(SCORES)),
     )  # fmt: skip
-    before = json.loads(RESULTS.read_text())["tables"] if RESULTS.exists() and not options.quick else {}
+    before = {} if options.quick else recorded_tables("hidden_density")
     tables = {title: list(before.get(title, [])) for title in TITLES.values()}
     work = [("binary", binary, options.tables), ("normal", normal, range(options.replicates)),
             ("gef", gef, options.gef), ("scores", scores, options.scores),

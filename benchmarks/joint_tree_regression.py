@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _common import HERE, arguments, finish, progress, read, verdict
+from _common import HERE, arguments, finish, progress, read, results_path, verdict
 from joint_tree_speed import PINS
 from peers import peer_python, run_json
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -211,7 +211,7 @@ def main() -> None:
         tables["The same: columns as good as a CART's"] = compared(rows)
     settings = {"seed": options.seed, "repeats": options.repeats, "rows": n}
     if options.only_peer:
-        recorded = json.loads((HERE / "results" / "joint_tree_regression.json").read_text())
+        recorded = json.loads(results_path("joint_tree_regression").read_text())
         tables, settings = recorded["tables"] | tables, recorded["settings"] | {"repeats": options.repeats}
     else:
         frame = frame.sample(n, random_state=options.seed)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from _common import HERE, arguments, finish, peak_memory, progress, read, timed, verdict
+from _common import HERE, arguments, finish, peak_memory, progress, read, recorded_tables, timed, verdict
 
 import jointforest as jf
 
@@ -36,7 +36,6 @@ IN_AND_OUT = {
         10, kinds={TARGET: "integer"}, random_state=seed
     ),
 }
-RESULTS = HERE / "results" / "large.json"
 LEARNERS = {
     "adversarial forest, 10 trees": lambda: jf.AdversarialForest(10, random_state=0),
     "joint tree": lambda: jf.JointTree(random_state=0),
@@ -158,7 +157,7 @@ def main() -> None:
     if options.worker:
         print(json.dumps(one(options.worker[0], int(options.worker[1]))))
         return
-    before = json.loads(RESULTS.read_text())["tables"] if RESULTS.exists() and not options.quick else {}
+    before = {} if options.quick else recorded_tables("large")
     if options.picture:
         picture(before[BY_ROWS], HERE.parent / "docs" / "images" / "large.png")
         return

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _common import HERE, arguments, finish, progress, read, timed, verdict
+from _common import HERE, arguments, finish, progress, read, recorded_tables, timed, verdict
 from _many_rows_worker import made_table
 
 import jointforest as jf
@@ -113,9 +113,7 @@ def main() -> None:
     tables: list[str] = list(options.tables)
     if options.quick:
         rows, most, samples, tables = 5_000, 2_000, [500], ["made"]
-    before = HERE / "results" / "many_rows.json"
-    stays = options.only and not options.quick and before.exists()  # what is not run again stays
-    content: dict[str, list[dict]] = json.loads(before.read_text())["tables"] if stays else {}
+    content = recorded_tables("many_rows") if options.only and not options.quick else {}  # the other half is kept
     if options.only != "likelihood":
         names = {"JointTree": "joint tree", f"AdversarialForest(10), max_samples={default:,}": str(default)}
         content[f"Fit of {rows:,} made rows"] = speed(rows, names, options.seed)

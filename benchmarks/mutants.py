@@ -26,12 +26,11 @@ from typing import NoReturn
 import hypothesis  # noqa: F401  (so that the tests' processes have it)
 import numba
 import pytest
-from _common import HERE, arguments, finish, progress
+from _common import HERE, arguments, finish, progress, recorded_tables
 from peers import peer_python
 
 PINS = ["cosmic-ray==8.7.0"]
 PACKAGE = HERE.parent / "src" / "jointforest"
-RESULTS = HERE / "results" / "mutants.json"
 BY_HAND = HERE / "_mutants_by_hand.json"
 EQUIVALENT = HERE / "_mutants_equivalent.json"
 TITLE = "Faults put in, one at a time"
@@ -157,8 +156,8 @@ def main() -> None:
     files = [PACKAGE / name for name in options.files]
     files = files or sorted(p for p in PACKAGE.rglob("*.py") if p.stem.endswith("_kernels") == options.kernels)
     found = {}
-    if RESULTS.exists() and not options.quick:
-        found = {(r["file"], r["fault"]): r for r in json.loads(RESULTS.read_text())["tables"][TITLE]}
+    if not options.quick:
+        found = {(r["file"], r["fault"]): r for r in recorded_tables("mutants").get(TITLE, [])}
     folder = copied()
     if options.again:
         asked = [row for row in found.values() if row["noticed"] != "yes" and "equivalent" not in row and "was" in row]

@@ -8,14 +8,13 @@ joints`` runs these alone, and prints the recorded figures beside them.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _common import HERE, arguments, finish, mean_and_error, progress, read, timed, verdict
+from _common import HERE, arguments, finish, mean_and_error, progress, read, recorded_tables, timed, verdict
 from peers import peer_python, run_json
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score
@@ -82,8 +81,7 @@ def labelled(data: Path, tables: tuple[str, ...], seeds: list[int]) -> list[dict
 
 def joints(data: Path, tables: tuple[str, ...], seeds: list[int]) -> list[dict]:
     """One line a table: AUC of other joints of all rows, beside what is recorded of the detector's own."""
-    path = HERE / "results" / "outliers_labelled.json"
-    lines = json.loads(path.read_text())["tables"] if path.exists() else {}
+    lines = recorded_tables("outliers", "labelled")
     recorded = {line["table"]: line.get("ours") for of in lines.values() for line in of}
     found = []
     for name in tables:
@@ -241,20 +239,21 @@ def main() -> None:
     if "labelled" in options.only:
         title = f"Labelled tables, learned from all rows without labels: AUC, mean of {len(seeds)} seeds"
         lines = labelled(options.data, SMALL if quick else TABLES, seeds)
-        finish("outliers_labelled", {title: lines}, {"seeds": seeds, "pyod": PINS}, quick)
+        finish("outliers", {title: lines}, {"seeds": seeds, "pyod": PINS}, quick, "labelled")
     if "joints" in options.only:
         title = f"Labelled tables, other joints of all rows: AUC, mean of {len(seeds)} seeds"
         lines = joints(options.data, SMALL if quick else TABLES, seeds)
-        finish("outliers_joints", {title: lines}, {"seeds": seeds}, quick)
+        finish("outliers", {title: lines}, {"seeds": seeds}, quick, "joints")
     if "wine" in options.only:
         title = f"Wine, 30 % of one colour against all of the other: AUC, mean of {len(splits)} splits"
         trees = 10 if quick else options.trees
-        finish("outliers_wine", {title: wine(options.data, splits, trees)}, {"splits": splits, "trees": trees}, quick)
+        lines = wine(options.data, splits, trees)
+        finish("outliers", {title: lines}, {"splits": splits, "trees": trees}, quick, "wine")
     if "digits" in options.only:
         title = "MNIST's test images against Semeion, black and white, 28 x 28"
         images, trees = (1_000, 10) if quick else (options.images, 50)
         lines = digits(options.data, images, trees, options.seed)
-        finish("outliers_digits", {title: lines}, {"seed": options.seed}, quick)
+        finish("outliers", {title: lines}, {"seed": options.seed}, quick, "digits")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The pictures of docs/how-to/plots.md: a tree, regions, a CDF, posteriors of the penguins and iris, leaves of digits."""
+"""The pictures of docs/how-to/plots.md: a tree, regions, distribution functions, posteriors and leaves of digits."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def usefulness(options: Any, table: str) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def picture(options: Any) -> list[dict[str, Any]]:
-    """MNIST, some of its rows: accuracy of the most and least robust test rows, and docs/mnist_robustness.png."""
+    """Accuracy of the most and least robust test rows of MNIST; draws docs/images/mnist_robustness.png."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -131,7 +131,7 @@ def picture(options: Any) -> list[dict[str, Any]]:
     right = clf.predict(X) == y
     figure = extreme_rows(X, epsilon, (28, 28), k=10)
     figure.tight_layout()
-    figure.savefig(Path(__file__).parent.parent / "docs" / "mnist_robustness.png", dpi=90)
+    figure.savefig(Path(__file__).parent.parent / "docs" / "images" / "mnist_robustness.png", dpi=90)
     order = np.argsort(epsilon)
     parts = {"all": order, "least robust quarter": order[: len(order) // 4], "most": order[-(len(order) // 4) :]}
     return [

@@ -53,8 +53,7 @@ def main() -> None:
         row = {"verb": verb, "seconds": float(mine[0]), "base: seconds": float(its[0]), "ratio": ratio}
         table.append(row | {"ratio of processors' seconds": of_processors} | verdict(ratio, 1.05))
     settings = {"base": options.base, "rows": rows, "turns": turns, "repeats": options.repeats}
-    name = "speed_beside_adversarial" if options.adversarial else "speed_beside"
-    finish(name, {"Adult, warm, medians of the turns' best": table}, settings, options.quick)
+    finish("speed_beside", {"Adult, warm, medians of the turns' best": table}, settings, options.quick, verbs)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ the synthetic rows and tested on held-out real ones. Runs of other learners, tab
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from _common import HERE, arguments, finish, progress, read, timed, verdict
+from _common import HERE, arguments, finish, progress, read, recorded_tables, timed, verdict
 from sklearn.metrics import roc_auc_score, root_mean_squared_error
 from xgboost import XGBClassifier, XGBRegressor
 
@@ -25,7 +24,6 @@ from jointforest.evaluation.cells import read_cells
 from jointforest.evaluation.pairs import pairs, width_edges
 from jointforest.table.infer.infer_schema import infer_schema
 
-RESULTS = HERE / "results" / "told_apart.json"
 RUNS = "Every run"
 TARGETS = {"adult": "income", "beijing": "pm2.5", "shoppers": "Revenue"}
 REGRESSION = {"beijing"}
@@ -233,11 +231,11 @@ def main() -> None:
         repeats=dict(type=int, default=3, help="seeds"),
         learners=dict(nargs="+", default=known, choices=known),
         tables=dict(nargs="+", default=list(TARGETS), choices=list(TARGETS)),
-        picture=dict(action="store_true", help="only draw docs/told_apart.png of the results that are there"),
+        picture=dict(action="store_true", help="only draw docs/images/told_apart.png of the results that are there"),
     )
-    before = json.loads(RESULTS.read_text())["tables"][RUNS] if RESULTS.exists() and not options.quick else []
+    before = [] if options.quick else recorded_tables("told_apart").get(RUNS, [])
     if options.picture:
-        picture(summary(before), HERE.parent / "docs" / "told_apart.png")
+        picture(summary(before), HERE.parent / "docs" / "images" / "told_apart.png")
         return
     seeds = range(options.seed, options.seed + (1 if options.quick else options.repeats))
     warm(options.data, options.learners)
