@@ -1,28 +1,29 @@
-// The page "Which learner?" as a chooser: three questions hide the sections that do not answer them. Without it all are shown.
+// The page "Choose a learner": three questions hide the learners that do not answer them. Without JavaScript all are shown.
 
 const GOALS = {
-  ask: "ask, fill in what is missing",
+  ask: "ask questions, impute",
   rows: "synthetic rows",
   predict: "predict one column",
   odd: "find unusual rows",
   read: "a model to read",
-  trained: "use a model that is trained already",
+  trained: "use a trained model",
 };
 const ROWS = { few: "fewer than 500", some: "500 to 3,000", many: "more" };
-const NEEDS = { nothing: "nothing else", sure: "rules, how far an answer can be trusted" };
+const NEEDS = { nothing: "nothing else", boxes: "rules, or robustness of a prediction" };
 
-// Ids of the sections that fit, best first.
+// Ids of the sections of the learners that fit, best first.
 function learners({ goal, rows, need }) {
   const boxes = "adversarialforest", states = "hiddentreeforest", any = "jf-fit";
   if (goal === "predict") return ["generativeforestclassifier-generativeforestregressor"];
   if (goal === "odd") return ["forestoutlierdetector"];
   if (goal === "read") return ["jointtree"];
   if (goal === "trained") return ["expectedpredictor-from-forest"];
-  if (need === "sure") return goal === "rows" ? [boxes] : [boxes, "jointtree"];
+  if (need === "boxes") return goal === "rows" ? [boxes] : [boxes, "jointtree"];
   if (goal === "rows") return rows === "many" ? [states] : [any, rows === "few" ? boxes : states];
   return rows === "many" ? [any, states] : [any, boxes];
 }
 
+// A group of radio buttons, one per choice.
 function question(name, legend, choices) {
   const set = document.createElement("fieldset");
   set.append(Object.assign(document.createElement("legend"), { textContent: legend }));
@@ -34,34 +35,36 @@ function question(name, legend, choices) {
   return set;
 }
 
-function start(page) {
-  const sections = [...page.querySelectorAll(":scope > section")];
+// Puts the form in front of the learners of the given section, and hides those that do not fit the answers.
+function start(section) {
+  const learnerSections = [...section.querySelectorAll(":scope > section")];
   const form = Object.assign(document.createElement("form"), { className: "chooser" });
-  const said = Object.assign(document.createElement("output"), { className: "chooser-said" });
-  const again = Object.assign(document.createElement("button"), { type: "reset", textContent: "Show all" });
+  const advice = Object.assign(document.createElement("output"), { className: "chooser-advice" });
+  const reset = Object.assign(document.createElement("button"), { type: "reset", textContent: "Show all" });
   form.append(
-    question("goal", "What for?", GOALS),
-    question("rows", "How many rows?", ROWS),
-    question("need", "What else?", NEEDS),
-    said,
-    again,
+    question("goal", "What do you want?", GOALS),
+    question("rows", "How many rows are there?", ROWS),
+    question("need", "What else do you need?", NEEDS),
+    advice,
+    reset,
   );
   const show = () => {
-    const asked = Object.fromEntries(new FormData(form));
-    const fit = asked.goal ? learners(asked) : sections.map((section) => section.id);
-    for (const section of sections) section.hidden = !fit.includes(section.id);
-    const found = sections.filter((section) => !section.hidden).sort((a, b) => fit.indexOf(a.id) - fit.indexOf(b.id));
-    const titles = found.map((section) => section.querySelector("h2").firstChild.textContent);
-    said.value = asked.goal ? `Take: ${titles.join("; or ")}.` : "All learners are shown.";
-    const only = ["ask", "rows"].includes(asked.goal ?? "ask");  // the other goals have one answer
-    for (const set of form.querySelectorAll("fieldset:not(:first-child)")) set.disabled = !only;
+    const answers = Object.fromEntries(new FormData(form));
+    const fitting = answers.goal ? learners(answers) : learnerSections.map((learner) => learner.id);
+    for (const learner of learnerSections) learner.hidden = !fitting.includes(learner.id);
+    const shown = learnerSections.filter((learner) => !learner.hidden);
+    shown.sort((a, b) => fitting.indexOf(a.id) - fitting.indexOf(b.id));
+    const titles = shown.map((learner) => learner.querySelector("h3").firstChild.textContent);
+    advice.value = answers.goal ? `Take ${titles.join(", or ")}.` : "All learners are shown.";
+    const matters = ["ask", "rows"].includes(answers.goal ?? "ask");  // each other goal has a single answer
+    for (const set of form.querySelectorAll("fieldset:not(:first-child)")) set.disabled = !matters;
   };
   form.addEventListener("change", show);
   form.addEventListener("reset", () => setTimeout(show));
   form.addEventListener("submit", (event) => event.preventDefault());
-  page.insertBefore(form, sections[0]);
+  section.insertBefore(form, learnerSections[0]);
   show();
 }
 
-const page = document.getElementById("which-learner");
-if (page) start(page);
+const section = document.getElementById("learners");
+if (section && document.getElementById("choose-a-learner")) start(section);
