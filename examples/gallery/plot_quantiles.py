@@ -2,7 +2,7 @@
 Quantile regression
 ===================
 
-A generative forest knows the whole distribution of its target: any quantile, with any inputs missing.
+A generative forest models the distribution of its target, so it predicts any quantile, with any inputs missing.
 """
 
 import matplotlib.pyplot as plt
@@ -17,16 +17,16 @@ forest = jf.GenerativeForestRegressor(n_estimators=50, random_state=0)
 forest.fit(table.drop(columns="body_mass_g"), table["body_mass_g"])
 
 # %%
-# Intervals that should hold 90 % of new penguins, of all inputs and of two:
+# Intervals that should contain 90 % of the new penguins, from six inputs, from two, and from one:
 
 mass = new["body_mass_g"].to_numpy()
 for inputs in (list(new.columns.drop("body_mass_g")), ["sex", "flipper_length_mm"], ["island"]):
     low, high = forest.predict_interval(new[inputs], 0.9)
-    holds = np.mean((low <= mass) & (mass <= high))
-    print(f"{len(inputs)} inputs: {holds:.0%} inside, {np.mean(high - low):.0f} g wide on average")
+    coverage = np.mean((low <= mass) & (mass <= high))
+    print(f"inputs: {len(inputs)}, coverage: {coverage:.0%}, mean width: {np.mean(high - low):.0f} g")
 
 # %%
-# Along the flipper, nothing else known:
+# Quantiles by flipper length, with all other inputs missing:
 
 flipper = np.arange(172, 232, 2.0)
 rows = new.iloc[[0] * len(flipper)][["flipper_length_mm"]].assign(flipper_length_mm=flipper)

@@ -1,8 +1,8 @@
 """
-One tree to read
-================
+A readable joint tree
+=====================
 
-A joint tree splits on all columns at once; each leaf says something of every column.
+A joint tree splits on all columns together. Each leaf has a distribution of every column.
 """
 
 import jointforest as jf
@@ -13,16 +13,17 @@ joint = jf.JointTree(min_samples_leaf=0.1, random_state=0).fit(penguins).joint_
 print(joint.rules())
 
 # %%
-# Drawn: tests on the branches, a line a leaf, the same bins from top to bottom.
+# The tree as a picture, with a test on each branch and one line for each leaf. A column has the same
+# bins in all leaves.
 
 figure = plot.tree(joint)
 
 # %%
-# Which leaves answer, and what they say:
+# The leaves with the largest posterior weight given evidence:
 
 print(joint.given("body_mass_g > 5000").explain(3))
 
 # %%
-# Its columns are the table's, to a hundredth or two:
+# The distribution function of a column, for the joint and for the table:
 
 ax = plot.cdf(joint, "flipper_length_mm", penguins)

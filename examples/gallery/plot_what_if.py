@@ -1,8 +1,9 @@
 """
-What-if queries
-===============
+What-if questions
+=================
 
-Evidence is what is known, or supposed: values, intervals, sets. Everything else follows.
+Evidence is what is known or assumed of a row: values, intervals, sets. The joint gives the posterior of all
+other columns.
 """
 
 import jointforest as jf
@@ -12,7 +13,7 @@ penguins = jf.datasets.load_penguins()
 joint = jf.HiddenTreeForest(random_state=0).fit(penguins).joint_
 
 # %%
-# In words:
+# Questions in the query language:
 
 for question in (
     "P(species | bill_length_mm > 45, island = 'Biscoe')",
@@ -23,21 +24,21 @@ for question in (
     print(question, "\n   ", joint.query(question))
 
 # %%
-# In Python. How probable is the evidence itself, and is there data behind it?
+# The same in Python. How probable is the evidence itself, and is it supported by training rows?
 
 heavy = joint.given(body_mass_g=jf.between(5000, None))
 print(f"one penguin in {1 / joint.probability('body_mass_g >= 5000'):.1f}; supported: {heavy.supported}")
 print("species:", {level: round(p, 3) for level, p in heavy.proba("species").items()})
 low, high = heavy.interval("flipper_length_mm", 0.9)
-print(f"flippers: {heavy.mean('flipper_length_mm'):.0f} mm, 90 % in {low:.0f} to {high:.0f}")
+print(f"flippers: {heavy.mean('flipper_length_mm'):.0f} mm, 90 % interval {low:.0f} to {high:.0f}")
 
 # %%
-# All columns at once: grey before, blue after.
+# All columns: the prior is grey, the posterior is blue.
 
 figure = plot.posterior(heavy)
 
 # %%
-# And if one were not sure of it? Evidence may be soft: here a scale that is off by 200 g.
+# Soft evidence: a weight of 5000 g, measured by a scale with a standard deviation of 200 g.
 
-blurred = joint.given(body_mass_g=jf.about(5000, 200))
-print({level: round(p, 3) for level, p in blurred.proba("species").items()})
+measured = joint.given(body_mass_g=jf.about(5000, 200))
+print({level: round(p, 3) for level, p in measured.proba("species").items()})
