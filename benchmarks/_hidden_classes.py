@@ -25,19 +25,19 @@ from _common import hide, progress
 from _missing_baselines import Fold, Predict
 from sklearn.model_selection import train_test_split
 
-from jointforest import GenerativeForestClassifier
-from jointforest.face.joint import Joint
-from jointforest.hidden.hidden_trees import HiddenTrees
-from jointforest.hidden.learn.columns import CodeTable
-from jointforest.hidden.learn.learn import LearnSettings, learn_tree
-from jointforest.hidden.learn.tables import Smoothing
-from jointforest.hidden.part import HiddenPart
-from jointforest.model.model import of_part
-from jointforest.table.frames import encode
-from jointforest.table.infer.infer_schema import infer_schema
-from jointforest.table.scale.codes import codes_of
-from jointforest.table.scale.learn import learn_scale
-from jointforest.table.schema import Schema
+from jointforest.api.joint import Joint
+from jointforest.data.discretization.discretizer import codes_of
+from jointforest.data.discretization.learn import learn_scale
+from jointforest.data.frames import encode
+from jointforest.data.infer_schema import infer_schema
+from jointforest.data.schema import Schema
+from jointforest.learners.generative.classifier import GenerativeForestClassifier
+from jointforest.learners.hidden_tree.learn import LearnSettings, learn_tree
+from jointforest.learners.hidden_tree.smoothing import Smoothing
+from jointforest.learners.hidden_tree.structure import CodeTable
+from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
+from jointforest.models.hidden_tree.part import HiddenPart
+from jointforest.models.model import of_part
 
 CLASS = "(class)"
 RATE, HELD, DRAWS, MANY_ROWS = 0.3, 0.25, 10, 5_000

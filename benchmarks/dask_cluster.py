@@ -25,9 +25,9 @@ from _common import arguments, finish, progress, timed
 from distributed import Client, LocalCluster
 from large import batch
 
-import jointforest.dask as jfd
-from jointforest.dask.rows import DaskRows
-from jointforest.learn.batches.passes import Pass
+from jointforest.integrations import dask as jfd
+from jointforest.integrations.dask.rows import DaskRows
+from jointforest.learners.batches.passes import Pass
 
 PARTITION = 250_000
 FEW = 110_000

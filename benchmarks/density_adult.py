@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from _common import adult_split, arguments, finish, mean_and_error, progress, timed, verdict
 
-from jointforest import AdversarialForest
-from jointforest.forest.posterior.density import log_density
-from jointforest.table.build_evidence import build
-from jointforest.table.evidence import Evidence
-from jointforest.table.frames import encode
+from jointforest.data.build_evidence import build
+from jointforest.data.evidence import Evidence
+from jointforest.data.frames import encode
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
+from jointforest.models.box_forest.posterior import log_density
 
 TARGET = 39.4
 # The paper's leaves and stopping rule: no atoms, no background, alpha = 0.1.

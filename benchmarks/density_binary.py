@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from _common import arguments, finish, mean_and_error, progress, read, timed, verdict
 
-from jointforest import AdversarialForest
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
 
 TARGETS = {"nltcs": 6.02, "plants": 12.35, "jester": 52.9, "dna": 92.9, "pumsb_star": 28.6}
 PUBLISHED = {  # Watson et al. 2023, Table 1: EiNet, CMCLT, FORDE; `arf` 0.2.4 (R), 100 trees

@@ -10,7 +10,7 @@ import pandas as pd
 from _common import arguments, finish, mean_and_error, progress, timed, verdict
 from scipy.stats import multivariate_normal
 
-from jointforest import AdversarialForest
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
 
 TARGET = 7.70
 DIMENSION = 10

@@ -16,7 +16,9 @@ import numpy as np
 import pandas as pd
 from _common import arguments, finish, progress, read, timed, verdict
 
-from jointforest import AdversarialForest, HiddenTreeForest, Joint
+from jointforest.api.joint import Joint
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
+from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 
 FAST = {"n_states": 128, "max_iter": 3, "max_leaf_nodes": 1, "start": "shared", "smoothing": 30.0}  # as jf.fit
 MEDIAN, MOST, WIDE = 50.0, 100.0, 300.0

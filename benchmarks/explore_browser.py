@@ -16,7 +16,9 @@ from _common import arguments, finish, progress, read, verdict
 from explore import FAST, MEDIAN, MOST, WIDE, random_evidence, wide
 from playwright.sync_api import Page, sync_playwright
 
-from jointforest import AdversarialForest, HiddenTreeForest, Joint
+from jointforest.api.joint import Joint
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
+from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 
 WINDOW = {"width": 1600, "height": 1000}
 # The page calls performance.measure in the frame in which it has drawn; a message sent there is read after painting.

@@ -16,7 +16,7 @@ from gef_tables import features_and_target
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold
 
-from jointforest import GenerativeForestClassifier
+from jointforest.learners.generative.classifier import GenerativeForestClassifier
 
 PLAIN: dict[str, Any] = {"min_samples_leaf": 1, "min_spread": 0.1, "smoothing": 1.0, "combine": "trees"}
 """The paper's model: trees to purity, factorised leaves, the average of trees; nothing is chosen out of bag."""

@@ -14,8 +14,11 @@ import pandas as pd
 from _common import adult_split, arguments, finish, progress, read, recorded_tables, timed, verdict
 from scipy.stats import multivariate_normal
 
-from jointforest import AdversarialForest, HiddenTreeForest, fidelity, mix
-from jointforest.face.joint import Joint
+from jointforest.api.exchange import mix
+from jointforest.api.joint import Joint
+from jointforest.evaluation.fidelity import fidelity
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
+from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 
 BINARY = {"nltcs": 5.99, "plants": 12.26, "jester": 51.94, "dna": 80.82, "pumsb_star": 23.71}
 STATES = (8, 16, 32, 64, 128)

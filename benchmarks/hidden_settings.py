@@ -9,19 +9,19 @@ import numpy as np
 import pandas as pd
 from _common import arguments, finish, progress, read, timed
 
-from jointforest import fidelity
-from jointforest.face.joint import Joint
-from jointforest.hidden.hidden_trees import HiddenTrees
-from jointforest.hidden.learn.columns import CodeTable
-from jointforest.hidden.learn.learn import LearnSettings
-from jointforest.hidden.learn.leaves import learn_trees
-from jointforest.hidden.learn.tables import Smoothing
-from jointforest.hidden.part import HiddenPart
-from jointforest.model.model import of_part
-from jointforest.table.frames import encode
-from jointforest.table.infer.infer_schema import infer_schema
-from jointforest.table.scale.codes import codes_of
-from jointforest.table.scale.learn import learn_scale
+from jointforest.api.joint import Joint
+from jointforest.data.discretization.discretizer import codes_of
+from jointforest.data.discretization.learn import learn_scale
+from jointforest.data.frames import encode
+from jointforest.data.infer_schema import infer_schema
+from jointforest.evaluation.fidelity import fidelity
+from jointforest.learners.hidden_tree.learn import LearnSettings
+from jointforest.learners.hidden_tree.leaves import learn_trees
+from jointforest.learners.hidden_tree.smoothing import Smoothing
+from jointforest.learners.hidden_tree.structure import CodeTable
+from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
+from jointforest.models.hidden_tree.part import HiddenPart
+from jointforest.models.model import of_part
 
 TABLES = ("adult_train", "synth/shoppers", "synth/beijing")
 SETTINGS = {

@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 from _common import HERE, arguments, finish, hide, median_seconds, peak_memory, progress, read, timed, verdict
 
-from jointforest import HiddenTreeForest
-from jointforest.face.joint import Joint
+from jointforest.api.joint import Joint
+from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 
 PRESETS = {
     "fast": {"n_states": 128, "max_iter": 3, "max_leaf_nodes": 1, "start": "shared", "smoothing": 30.0},  # as jf.fit

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from _common import arguments, finish, progress, read
 
-from jointforest import AdversarialForest
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
 
 ASKS = ("table", "posterior", "rows", "csv", "mode", "why", "pair", "row", "nothing", "__class__")
 SERVE = "from jointforest.cli import main; main()"

@@ -14,7 +14,7 @@ import numpy as np
 from _common import arguments, finish, progress
 from joint_tree_likelihood import MIN_LEAF, TABLES, table
 
-from jointforest import JointTree
+from jointforest.learners.joint_tree.joint_tree import JointTree
 
 
 def fitted(train, leaf: str, **settings):

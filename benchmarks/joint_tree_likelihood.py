@@ -17,8 +17,8 @@ from _common import HERE, arguments, finish, progress, read, verdict
 from joint_tree_speed import PINS
 from peers import peer_python, run_json
 
-from jointforest import JointTree
-from jointforest.table.infer.infer_schema import infer_schema
+from jointforest.data.infer_schema import infer_schema
+from jointforest.learners.joint_tree.joint_tree import JointTree
 
 MIN_LEAF = (0.9, 0.4, 0.2, 0.1, 0.05, 0.01)
 MOST_DROPPED = 5  # percent

@@ -15,7 +15,8 @@ import numpy as np
 from _common import arguments, finish, verdict
 from joint_tree_speed import LEVELS, MIN_LEAF, generate
 
-from jointforest import Joint, JointTree
+from jointforest.api.joint import Joint
+from jointforest.learners.joint_tree.joint_tree import JointTree
 
 TARGET = 5.0
 REPEATS = 21

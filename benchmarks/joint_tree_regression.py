@@ -21,7 +21,7 @@ from joint_tree_speed import PINS
 from peers import peer_python, run_json
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from jointforest import JointTree
+from jointforest.learners.joint_tree.joint_tree import JointTree
 
 MIN_LEAF = (0.2, 0.1, 0.05, 0.02, 0.01)
 PAPER = {"JPT (paper)": (3.00, 2.19, 1.62, 1.28, 0.785), "CART (paper)": (4.82, 4.05, 2.38, 1.31, 0.956)}

@@ -15,7 +15,7 @@ import pandas as pd
 from _common import HERE, arguments, finish, peak_memory, progress, timed, verdict
 from peers import peer_python, run_json
 
-from jointforest import JointTree
+from jointforest.learners.joint_tree.joint_tree import JointTree
 
 PINS = ["pyjpt==1.3.4", "numpy==2.3.5", "pandas==2.3.3", "scipy==1.17.1", "pyarrow"]
 LEVELS = {"few": 7, "some": 20, "many": 300}

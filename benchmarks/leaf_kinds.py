@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from _common import arguments, finish, progress, read
 
-from jointforest import AdversarialForest
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
 
 TABLES = ("large/fremtpl2freq", "gef/bank", "missing/titanic", "adult_train", "gef/electricity", "insurance",
           "jpt/dry_bean", "jpt/iris", "jpt/wine_quality", "jpt/abalone", "gef/wdbc", "gef/segment",

@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 from _common import arguments, finish, progress, read, timed, verdict
 
-from jointforest import AdversarialForest, HiddenTreeForest, Joint, LostPairsWarning
+from jointforest.api.joint import Joint
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
+from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+from jointforest.runtime.warnings import LostPairsWarning
 
 EVIDENCE = (
     "",

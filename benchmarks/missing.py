@@ -16,7 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
 
-from jointforest import AdversarialForest, HiddenTreeForest, UnsupportedEvidenceWarning
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
+from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+from jointforest.runtime.warnings import UnsupportedEvidenceWarning
 
 
 class OneHot:

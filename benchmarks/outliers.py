@@ -24,10 +24,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import jointforest as jf
-from jointforest import AdversarialForest
-from jointforest.learn.generative.classifier import GenerativeForestClassifier
-from jointforest.learn.outliers import ForestOutlierDetector
-from jointforest.table.infer.infer_schema import infer_schema
+from jointforest.data.infer_schema import infer_schema
+from jointforest.estimators.outliers import ForestOutlierDetector
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
+from jointforest.learners.generative.classifier import GenerativeForestClassifier
 
 PINS = ["pyod==3.6.7", "numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1", "numba==0.68.1", "pandas==3.1.1",
         "pyarrow"]  # fmt: skip

@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 from _common import HERE, arguments, finish, progress, read, timed, verdict
 
-from jointforest import AdversarialForest
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
 
 PINS = ["arfpy==0.1.1", "numpy==2.3.5", "pandas==2.3.3", "scikit-learn==1.9.1", "scipy==1.17.1", "pyarrow"]
 STEPS = ("rounds", "densities", "log_density", "sample")

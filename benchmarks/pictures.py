@@ -9,8 +9,9 @@ import matplotlib.pyplot as plt
 from _common import HERE, arguments, progress, read
 from matplotlib.figure import Figure
 
-from jointforest import JointTree, plot
-from jointforest.io import datasets
+from jointforest import plot
+from jointforest.data import datasets
+from jointforest.learners.joint_tree.joint_tree import JointTree
 
 DOCS = HERE.parent / "docs" / "images"
 

@@ -11,15 +11,14 @@ from __future__ import annotations
 import numpy as np
 from _common import arguments, finish, mean_and_error, progress, read, timed, verdict
 
-from jointforest.evaluation.cells import read_cells
-from jointforest.evaluation.told_apart import told_apart
-from jointforest.table.frames import decode, encode
-from jointforest.table.infer.infer_schema import infer_schema
-from jointforest.table.scale.codes import codes_of
-from jointforest.table.scale.draws import draw
-from jointforest.table.scale.learn import learn_scale
-from jointforest.table.scale.scale import Scale
-from jointforest.table.schema import Schema
+from jointforest.data.discretization.base_density import draw
+from jointforest.data.discretization.discretizer import Scale, codes_of
+from jointforest.data.discretization.learn import learn_scale
+from jointforest.data.frames import decode, encode
+from jointforest.data.infer_schema import infer_schema
+from jointforest.data.schema import Schema
+from jointforest.evaluation.columns_and_pairs import read_cells
+from jointforest.evaluation.two_sample_test import told_apart
 
 TABLES = ("adult_train", "synth/beijing", "synth/shoppers")
 TARGET = 0.99

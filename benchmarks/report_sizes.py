@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from _common import arguments, finish, progress
 
-from jointforest import HiddenTreeForest, Joint
+from jointforest.api.joint import Joint
+from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 
 ROWS = 5_000
 LIMIT = 1.0

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from _common import HERE, arguments, finish, hide, median_seconds, peak_memory, progress, read, timed, verdict
 
-from jointforest import AdversarialForest
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
 
 
 def forest(seed: int = 0) -> AdversarialForest:

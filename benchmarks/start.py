@@ -19,7 +19,7 @@ from pathlib import Path
 
 from _common import HERE, arguments, finish, median_seconds, progress, read, timed, verdict
 
-from jointforest import AdversarialForest
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
 
 HEAVY = ("numpy", "numba", "llvmlite", "scipy", "sklearn", "pandas", "polars", "pyarrow", "narwhals", "safetensors",
          "click", "matplotlib", "dask")  # fmt: skip

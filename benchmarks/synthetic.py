@@ -25,7 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from jointforest import AdversarialForest
+from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
 
 TARGET = "income"
 MAJORITY = "<=50K"

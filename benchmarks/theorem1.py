@@ -15,10 +15,10 @@ import pandas as pd
 from _common import arguments, finish, progress, read, timed, verdict
 from sklearn.ensemble import RandomForestClassifier
 
-from jointforest import GenerativeForestClassifier
-from jointforest.learn.rows import draw_rows
-from jointforest.table.frames import encode
-from jointforest.trees.nodes import Trees
+from jointforest.data.frames import encode
+from jointforest.learners.base import draw_rows
+from jointforest.learners.generative.classifier import GenerativeForestClassifier
+from jointforest.models.box_forest.structure import Trees
 
 LIMIT = 1e-12
 PLAIN = {"combine": "trees", "min_spread": 0.1, "min_samples_leaf": 1}  # nothing to choose: no part in the theorem

@@ -20,9 +20,8 @@ from sklearn.metrics import roc_auc_score, root_mean_squared_error
 from xgboost import XGBClassifier, XGBRegressor
 
 import jointforest as jf
-from jointforest.evaluation.cells import read_cells
-from jointforest.evaluation.pairs import pairs, width_edges
-from jointforest.table.infer.infer_schema import infer_schema
+from jointforest.data.infer_schema import infer_schema
+from jointforest.evaluation.columns_and_pairs import pairs, read_cells, width_edges
 
 RUNS = "Every run"
 TARGETS = {"adult": "income", "beijing": "pm2.5", "shoppers": "Revenue"}

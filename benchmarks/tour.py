@@ -1,4 +1,5 @@
-"""Run the tour on Adult, of docs/tour.md and README.md: fail if an answer differs from the page, or write it anew."""
+"""Run the tour on Adult, of docs/tutorials/tour.md and README.md: fail if an answer differs from the page, or write
+it anew."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/tour.md")
+PAGES = ("README.md", "docs/tutorials/tour.md")
 BLOCK = re.compile(r"(?<=^```py\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from jointforest.ground.compile import entry
+from jointforest.runtime.compile import entry
 
 
 @cache

@@ -6,12 +6,13 @@ import os
 import tempfile
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
 # Two processes that compile different signatures of one kernel can overwrite each other's cache entries, so under
 # pytest-xdist each worker has a cache of its own. Must be set before numba is imported.
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     os.environ["NUMBA_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / f"jointforest-numba-{os.getuid()}-{worker}")
 
-from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "fixed",

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import jointforest as jf
-from jointforest.forest.check import check
-from jointforest.ground.warnings import UnseenLevelWarning
+from jointforest.models.box_forest.check import check
+from jointforest.runtime.warnings import UnseenLevelWarning
 
 
 def learn(frame: object, **settings: object) -> jf.Joint:

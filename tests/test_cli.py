@@ -19,7 +19,7 @@ import pytest
 
 import jointforest as jf
 from jointforest import cli
-from jointforest.io import tables as files
+from jointforest.data import table_files as files
 
 
 class Result(NamedTuple):

@@ -15,12 +15,10 @@ import pytest
 from pyarrow import csv, parquet
 
 import jointforest as jf
-from jointforest import cli
-from jointforest.commands import learn
-from jointforest.hidden import posterior
-from jointforest.io import batches, large, tables
-from jointforest.queries.pairs import drawing
-from jointforest.queries.rows import sampling
+from jointforest import cli, commands
+from jointforest.data import batches, large_files, table_files
+from jointforest.inference import comparison, rows
+from jointforest.models.hidden_tree import posterior
 
 BATCH = 48
 
@@ -94,7 +92,7 @@ def test_answers_are_those_of_the_whole_table(home: Path, source: str) -> None:
     assert run("impute", model, table, "-o", out) == (0, "")
     assert parquet.read_table(out).equals(joint.impute(whole))
     assert run("impute", model, table, "-o", home / "out.csv") == (0, "")
-    csv.write_csv(large.without_levels(joint.impute(whole)), home / "expected.csv")
+    csv.write_csv(large_files.without_levels(joint.impute(whole)), home / "expected.csv")
     assert (home / "out.csv").read_bytes() == (home / "expected.csv").read_bytes()
 
 
@@ -106,7 +104,7 @@ def test_draws_are_those_of_the_whole_table(
     """However its rows lie in files and batches; of several blocks each is drawn anew."""
     out, whole, joint = home / "out.parquet", holes(), loaded(home)
     first = joint.impute(whole, "sample", random_state=1)
-    monkeypatch.setattr(sampling, "BLOCK", block)
+    monkeypatch.setattr(rows, "BLOCK", block)
     expected = joint.impute(whole, "sample", random_state=1)
     assert expected.slice(0, block).equals(first.slice(0, block))
     twice = pa.concat_tables([whole.slice(0, 96), whole.slice(0, 96)])
@@ -119,9 +117,9 @@ def test_draws_are_those_of_the_whole_table(
 
 def test_blocks_of_files_of_several_types() -> None:
     parts = [pa.table({"a": [1, 2, 3]}), pa.table({"a": [0.5]}), pa.table({"a": [4, 5]})]
-    found = list(large.in_blocks(((f"{k}", part) for k, part in enumerate(parts)), 2))
+    found = list(large_files.in_blocks(((f"{k}", part) for k, part in enumerate(parts)), 2))
     assert [(file, table["a"].to_pylist()) for file, table in found] == [("0", [1, 2]), ("1", [3, 0.5]), ("2", [4, 5])]
-    nothing = list(large.in_blocks([("0", parts[0].slice(3))], 2))
+    nothing = list(large_files.in_blocks([("0", parts[0].slice(3))], 2))
     assert [table.num_rows for _, table in nothing] == [0]
 
 
@@ -207,7 +205,7 @@ class Full(io.FileIO):
 def test_a_full_disk(home: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
     out = home / f"out.{ending}"
     out.write_text("old")
-    monkeypatch.setattr(tables, "open", lambda path, mode: Full(path, mode), raising=False)
+    monkeypatch.setattr(table_files, "open", lambda path, mode: Full(path, mode), raising=False)
     code, said = run("score", home / "m.joint", home / "t.parquet", "-o", out)
     assert (code, said) == (1, f"error: {out}: No space left on device\n")
     assert out.read_text() == "old" and not list(home.glob(".*"))
@@ -240,7 +238,7 @@ def each(*frames: pa.Table) -> Iterator[pa.Table]:
 
 def test_types_widen_from_the_start(tmp_path: Path) -> None:
     parts = pa.table({"a": [1, 2], "b": pa.array(["x", "y"]).dictionary_encode()}), pa.table({"a": [0.5], "b": ["z"]})
-    large.write_batches(lambda: each(*parts, parts[0]), str(tmp_path / "t.parquet"))
+    large_files.write_batches(lambda: each(*parts, parts[0]), str(tmp_path / "t.parquet"))
     found = parquet.read_table(tmp_path / "t.parquet")
     assert found.to_pydict() == {"a": [1.0, 2.0, 0.5, 1.0, 2.0], "b": ["x", "y", "z", "x", "y"]}
 
@@ -249,7 +247,7 @@ def test_types_widen_from_the_start(tmp_path: Path) -> None:
 def test_draws_written_in_batches_are_those_of_one_call(
     home: Path, monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(sampling, "BLOCK", 100)
+    monkeypatch.setattr(rows, "BLOCK", 100)
     words = ("sample", home / "m.joint", "-n", 344, "--given", "species = Gentoo", "--seed", 3, *missing)
     assert run(*words, "-o", home / "s.parquet") == (0, "")
     expected = loaded(home).given(species="Gentoo").sample(344, 3, bool(missing))
@@ -259,7 +257,7 @@ def test_draws_written_in_batches_are_those_of_one_call(
 
 
 def test_draws_that_a_comparison_keeps_are_written_in_batches(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for room in (sampling, drawing):
+    for room in (rows, comparison):
         monkeypatch.setattr(room, "BLOCK", 100)
     where = "bill_length_mm > 2.5 * bill_depth_mm, island in {Dream, Biscoe}"
     words = ("sample", home / "m.joint", "-n", 230, "--seed", 3, "--where", where, "-o", home / "s.parquet")
@@ -296,8 +294,8 @@ def test_a_folder_is_learned_like_its_files_and_its_rows(tmp_path: Path) -> None
 def test_many_rows_are_learned_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parquet.write_table(jf.datasets.load_penguins("pyarrow"), tmp_path / "t.parquet")
     asked: list[str] = []
-    monkeypatch.setattr(learn, "joint_of_batches", lambda tables, target, learner, *_: asked.append(learner))
-    monkeypatch.setattr(learn, "MOST_IN_MEMORY", 343)
+    monkeypatch.setattr(commands, "joint_of_batches", lambda tables, target, learner, *_: asked.append(learner))
+    monkeypatch.setattr(commands, "MOST_IN_MEMORY", 343)
     run("fit", tmp_path / "t.parquet", "-o", tmp_path / "m.joint")
     assert asked == ["adversarial"]
 

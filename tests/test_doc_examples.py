@@ -18,7 +18,9 @@ import jointforest
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-NEEDS_TORCH = "jointforest.formats.spflow_modules"  # which no test installs; benchmarks/spflow_densities.py asks it
+NEEDS_TORCH = (
+    "jointforest.integrations.spflow_modules"  # which no test installs; benchmarks/spflow_densities.py asks it
+)
 MODULES = sorted(
     m.name
     for m in pkgutil.walk_packages(jointforest.__path__, "jointforest.")

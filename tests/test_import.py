@@ -27,7 +27,7 @@ def test_import_loads_nothing_heavy() -> None:
 
 
 def test_reading_a_query_needs_no_kernels() -> None:
-    code = "from jointforest.language import parse_query; parse_query('P(a = 1 | b > 2)')"
+    code = "from jointforest.query_language import parse_query; parse_query('P(a = 1 | b > 2)')"
     assert not loaded(code) & {"numba", "scipy", "sklearn", "pandas", "polars", "pyarrow"}
 
 

@@ -8,22 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jointforest.forest.column.distribution import cdf, pdf, quantile
-from jointforest.forest.column.levels import level_probability
-from jointforest.forest.column.moments import mean_variance
-from jointforest.forest.forest import Forest
-from jointforest.forest.posterior.density import log_density
-from jointforest.forest.posterior.posterior import background_weight, posterior
-from jointforest.forest.rows.imputation import impute
-from jointforest.forest.rows.sampling import sample
-from jointforest.leaves.derived import make_leaves
-from jointforest.leaves.levels.masses import dense_levels
-from jointforest.leaves.table import ParameterTables
-from jointforest.table.evidence import Evidence
-from jointforest.table.schema import kernel_columns
-from tests.random_cases.evidence import random_evidence
-from tests.random_cases.levels import split_levels
-from tests.random_cases.models import random_model
+from jointforest.data.evidence import Evidence
+from jointforest.data.schema import kernel_columns
+from jointforest.models.box_forest.column import cdf, level_probability, mean_variance, pdf, quantile
+from jointforest.models.box_forest.forest import Forest
+from jointforest.models.box_forest.leaves.derived import make_leaves
+from jointforest.models.box_forest.leaves.levels import dense_levels
+from jointforest.models.box_forest.leaves.table import ParameterTables
+from jointforest.models.box_forest.posterior import background_weight, log_density, posterior
+from jointforest.models.box_forest.sampling import impute, sample
+
+from .random_cases.evidence import random_evidence
+from .random_cases.levels import split_levels
+from .random_cases.models import random_model
 
 KINDS = ("continuous", "mixed", "integer", "rounded", "boolean", "categorical")
 Query = Callable[[Forest, Evidence, int], np.ndarray]

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.explain.shown import shown_rule
-from jointforest.language import parse_conditions
-from jointforest.table.build_evidence import build
-from jointforest.table.conditions import AllOf, AnyOf, Not
-from jointforest.table.meaning import contains, meaning_of, region_contains
-from jointforest.table.schema import Column, Schema
+from jointforest.data.build_evidence import build
+from jointforest.data.conditions import AllOf, AnyOf, Not
+from jointforest.data.meaning import contains, meaning_of, region_contains
+from jointforest.data.schema import Column, Schema
+from jointforest.inference.explanation.explain import shown_rule
+from jointforest.query_language.parser import parse_conditions
 
 COLUMNS = {
     "integer": Column("a", "integer", "int64", step=1.0, origin=3.0, atoms=(5.0, 9.0)),

@@ -11,19 +11,19 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 
 import jointforest as jf
-from jointforest.forest.check import check
-from jointforest.forest.column.levels import level_probability
-from jointforest.forest.forest import Forest
-from jointforest.forest.posterior.density import log_density
-from jointforest.forest.reshape.condition import condition
-from jointforest.forest.reshape.marginalise import keep
-from jointforest.forest.reshape.merge import merge
-from jointforest.forest.rows.imputation import impute
-from jointforest.forest.rows.sampling import sample
-from jointforest.leaves.levels import wide as wide_levels
-from jointforest.table.evidence import Evidence
-from tests.random_cases.evidence import random_evidence
-from tests.random_cases.models import random_model
+from jointforest.data.evidence import Evidence
+from jointforest.models.box_forest.check import check
+from jointforest.models.box_forest.column import level_probability
+from jointforest.models.box_forest.condition import condition
+from jointforest.models.box_forest.forest import Forest
+from jointforest.models.box_forest.leaves import levels as wide_levels
+from jointforest.models.box_forest.marginalize import keep
+from jointforest.models.box_forest.merge import merge
+from jointforest.models.box_forest.posterior import log_density
+from jointforest.models.box_forest.sampling import impute, sample
+
+from .random_cases.evidence import random_evidence
+from .random_cases.models import random_model
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from jointforest.face.joint import Joint
-from jointforest.forest.forest import Forest
-from jointforest.model.file import load_model, save_model
-from jointforest.model.model import of_forest
+from jointforest.api.joint import Joint
+from jointforest.models.box_forest.forest import Forest
+from jointforest.models.file import load_model, save_model
+from jointforest.models.model import of_forest
 
 
 def joint_of(forest: Forest) -> Joint:

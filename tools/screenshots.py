@@ -19,8 +19,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from sklearn.ensemble import RandomForestClassifier
 
 import jointforest as jf
-from jointforest.explore.notebook import heard, script
-from jointforest.explore.subject import Subject
+from jointforest.explorer.notebook import heard, script
+from jointforest.explorer.subject import Subject
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images" / "explorer"
 EVIDENCE = "species = 'Gentoo' and body_mass_g >= 5000"

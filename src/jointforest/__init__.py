@@ -18,82 +18,77 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "AdversarialForest": "learn.adversarial.adversarial",
-    "AllOf": "table.conditions",
-    "AnyOf": "table.conditions",
-    "ColumnDistance": "face.information",
-    "Counterfactuals": "explain.counterfactual.result",
-    "Estimate": "face.information",
-    "ExpectedPredictor": "face.expected",
+    "AdversarialForest": "learners.adversarial.adversarial_forest",
+    "AllOf": "data.conditions",
+    "AnyOf": "data.conditions",
+    "ColumnDistance": "api.information",
+    "Counterfactuals": "inference.counterfactual.result",
+    "Estimate": "api.information",
+    "ExpectedPredictor": "api.expected",
     "Fidelity": "evaluation.result",
-    "FitReport": "face.fit_report",
-    "ForestOutlierDetector": "learn.outliers",
-    "GenerativeForestClassifier": "learn.generative.classifier",
-    "GenerativeForestRegressor": "learn.generative.regressor",
-    "Importance": "face.importance",
-    "HiddenTreeForest": "learn.hidden_tree_forest",
-    "Interval": "table.conditions",
-    "Joint": "face.joint",
-    "JointAugmenter": "learn.augmenter",
-    "JointImputer": "learn.imputer",
-    "JointTree": "learn.joint_tree",
-    "LostPairsWarning": "ground.warnings",
-    "Marginal": "face.marginal",
-    "Missing": "table.missing",
-    "Not": "table.conditions",
-    "PerRow": "table.conditions",
+    "FitReport": "api.fit_report",
+    "ForestOutlierDetector": "estimators.outliers",
+    "GenerativeForestClassifier": "learners.generative.classifier",
+    "GenerativeForestRegressor": "learners.generative.regressor",
+    "Importance": "api.importance",
+    "HiddenTreeForest": "learners.hidden_tree.hidden_tree_forest",
+    "Interval": "data.conditions",
+    "Joint": "api.joint",
+    "JointAugmenter": "estimators.augmenter",
+    "JointImputer": "estimators.imputer",
+    "JointTree": "learners.joint_tree.joint_tree",
+    "LostPairsWarning": "runtime.warnings",
+    "Marginal": "api.marginal",
+    "Missing": "data.conditions",
+    "Not": "data.conditions",
+    "PerRow": "data.conditions",
     "Pooled": "evaluation.pool",
-    "Posterior": "face.posterior",
-    "QuerySyntaxError": "language.errors",
-    "ShapleyValues": "face.shapley_values",
-    "UnseenLevelWarning": "ground.warnings",
-    "UnsupportedEvidenceWarning": "ground.warnings",
-    "about": "table.soft_conditions",
-    "between": "table.conditions",
-    "conditional_importance": "face.importance",
+    "Posterior": "api.posterior",
+    "QuerySyntaxError": "query_language.tokens",
+    "ShapleyValues": "api.shapley",
+    "UnseenLevelWarning": "runtime.warnings",
+    "UnsupportedEvidenceWarning": "runtime.warnings",
+    "about": "data.conditions",
+    "between": "data.conditions",
+    "conditional_importance": "api.importance",
     "fidelity": "evaluation.fidelity",
-    "fit": "learn.fit",
-    "from_arrow": "face.exchange",
-    "from_forde": "face.exchange",
-    "likely": "table.soft_conditions",
-    "load": "face.load",
-    "mix": "face.mix",
-    "sage": "face.importance",
-    "shapley": "face.shapley",
+    "fit": "api.fit",
+    "from_arrow": "api.exchange",
+    "from_forde": "api.exchange",
+    "likely": "data.conditions",
+    "load": "api.exchange",
+    "mix": "api.exchange",
+    "sage": "api.importance",
+    "shapley": "api.shapley",
     "pool": "evaluation.pool",
 }
 
 if TYPE_CHECKING:
+    from .api.exchange import from_arrow, from_forde, load, mix
+    from .api.expected import ExpectedPredictor
+    from .api.fit import fit
+    from .api.fit_report import FitReport
+    from .api.importance import Importance, conditional_importance, sage
+    from .api.information import ColumnDistance, Estimate
+    from .api.joint import Joint
+    from .api.marginal import Marginal
+    from .api.posterior import Posterior
+    from .api.shapley import ShapleyValues, shapley
+    from .data.conditions import AllOf, AnyOf, Interval, Missing, Not, PerRow, about, between, likely
+    from .estimators.augmenter import JointAugmenter
+    from .estimators.imputer import JointImputer
+    from .estimators.outliers import ForestOutlierDetector
     from .evaluation.fidelity import fidelity
     from .evaluation.pool import Pooled, pool
     from .evaluation.result import Fidelity
-    from .explain.counterfactual.result import Counterfactuals
-    from .face.exchange import from_arrow, from_forde
-    from .face.expected import ExpectedPredictor
-    from .face.fit_report import FitReport
-    from .face.importance import Importance, conditional_importance, sage
-    from .face.information import ColumnDistance, Estimate
-    from .face.joint import Joint
-    from .face.load import load
-    from .face.marginal import Marginal
-    from .face.mix import mix
-    from .face.posterior import Posterior
-    from .face.shapley import shapley
-    from .face.shapley_values import ShapleyValues
-    from .ground.warnings import LostPairsWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
-    from .language.errors import QuerySyntaxError
-    from .learn.adversarial.adversarial import AdversarialForest
-    from .learn.augmenter import JointAugmenter
-    from .learn.fit import fit
-    from .learn.generative.classifier import GenerativeForestClassifier
-    from .learn.generative.regressor import GenerativeForestRegressor
-    from .learn.hidden_tree_forest import HiddenTreeForest
-    from .learn.imputer import JointImputer
-    from .learn.joint_tree import JointTree
-    from .learn.outliers import ForestOutlierDetector
-    from .table.conditions import AllOf, AnyOf, Interval, Not, PerRow, between
-    from .table.missing import Missing
-    from .table.soft_conditions import about, likely
+    from .inference.counterfactual.result import Counterfactuals
+    from .learners.adversarial.adversarial_forest import AdversarialForest
+    from .learners.generative.classifier import GenerativeForestClassifier
+    from .learners.generative.regressor import GenerativeForestRegressor
+    from .learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+    from .learners.joint_tree.joint_tree import JointTree
+    from .query_language.tokens import QuerySyntaxError
+    from .runtime.warnings import LostPairsWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
 
 __all__ = [
     "AdversarialForest",
@@ -145,7 +140,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "datasets":
-        return import_module(".io.datasets", __name__)
+        return import_module(".data.datasets", __name__)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module("." + _HOME[name], __name__), name)

@@ -13,20 +13,20 @@ from collections.abc import Callable, Generator
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from . import __version__, commands
+from .commands import Input, is_large, load, read, say, text_columns, write, write_answers
+from .data.csv_files import NA, CsvForm, keep_texts
+from .data.table_files import about_column, plain, shown
+from .runtime.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
 try:
     import click
 except ImportError:
     sys.exit("error: the command line needs click and pyarrow: pip install 'jointforest[cli]'")
-
-from . import __version__
-from .commands import learn
-from .commands.tables import Input, is_large, load, read, say, text_columns, write, write_answers
-from .ground.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
-from .io.answers import about_column, plain, shown
-from .io.csv_tables import NA, CsvForm, keep_texts
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 LEARNERS = ("hidden", "adversarial")
@@ -102,7 +102,7 @@ def fit(
     Several tables, or a folder of Parquet files, are one table; it may be larger than memory, and so may one Parquet
     file of more than 5 million rows: these are learned batch by batch, by an adversarial forest if no other is named.
     """
-    from .io.tables import check_writable
+    from .data.table_files import check_writable
 
     _check_together(budget, learner, target, more)
     settings: dict[str, Any] = {"random_state": more["seed"], "n_jobs": more["jobs"]}
@@ -112,17 +112,17 @@ def fit(
     settings |= {"min_samples_leaf": more["min_leaf"]} if more["min_leaf"] else {}
     work = _seconds(budget or "default")
     check_writable(output)
-    if more["out_of_core"] or learn.is_past_memory(tables, source, budget):
+    if more["out_of_core"] or commands.is_past_memory(tables, source, budget):
         if budget:
             raise click.UsageError("tables in batches are learned by --learner or --target: leave out --budget")
-        joint, n = learn.joint_of_batches(tables, target, learner or "adversarial", settings, source, levels)
+        joint, n = commands.joint_of_batches(tables, target, learner or "adversarial", settings, source, levels)
     else:
         frame = read(tables[0], source, text=levels)
         n = frame.num_rows
         if target:
-            joint = learn.joint_for_target(frame, target, settings)
+            joint = commands.joint_for_target(frame, target, settings)
         else:
-            joint = learn.joint_of_frame(frame, learner, work, settings)
+            joint = commands.joint_of_frame(frame, learner, work, settings)
     joint.save(output)
     how = joint.fitted_by.in_words if joint.fitted_by else _size(joint.info())
     say(f"{n} rows, {len(joint.columns)} columns: {how}")
@@ -165,7 +165,7 @@ def info(model: str, as_json: bool) -> None:
 
 def _size(about: dict[str, Any]) -> str:
     """The parts of a model and how large they are, from `Joint.info`."""
-    from .face.size import size_text
+    from .api.views import size_text
 
     mixture = len(about["parts"]) > 1
     return " + ".join((f"{part['weight']:.1%} " if mixture else "") + size_text(part) for part in about["parts"])
@@ -197,9 +197,9 @@ def sample(
     """Draw synthetic rows from MODEL."""
     import secrets
 
-    from .ground.progress import bar
-    from .io import batches, large
-    from .io.tables import to_arrow
+    from .data import batches, large_files
+    from .data.table_files import to_arrow
+    from .runtime.progress import bar
 
     joint = load(model)
     known = joint.given(given)
@@ -214,7 +214,7 @@ def sample(
                 yield to_arrow(part, joint.schema.names)
                 step(len(part))
 
-    large.write_batches(drawn, output, form)
+    large_files.write_batches(drawn, output, form)
 
 
 @app.command()
@@ -236,7 +236,7 @@ def explore(model: str, table: str | None, trained: str | None, port: int, no_br
     """
     from pathlib import Path
 
-    from .ensembles.files import read_model_file
+    from .integrations.ensembles.read import read_model_file
 
     follow = _Follower(model)
     joint = load(model)
@@ -388,12 +388,12 @@ def impute(
         raise click.UsageError("--draws goes with --method sample")
     import pyarrow as pa
 
-    from .io.tables import format_of, read_with_texts, to_arrow, write_texts
+    from .data.table_files import format_of, read_with_texts, to_arrow, write_texts
 
     joint = load(model)
     if not draws and is_large(table, output, source.form):
-        from .ground.random_state import seed_of
-        from .queries.rows.sampling import BLOCK, seed_of_block
+        from .inference.rows import BLOCK, seed_of_block
+        from .runtime.random_state import seed_of
 
         first, names = seed_of(seed), joint.schema.names
 
@@ -501,7 +501,7 @@ def _with_hint(warning: Warning | str) -> str:
 
 def _in_words(error: Exception) -> str:
     """The message on one line; errors in a query point at the place below it."""
-    from .language.errors import QuerySyntaxError
+    from .query_language.tokens import QuerySyntaxError
 
     if isinstance(error, QuerySyntaxError):
         return str(error)

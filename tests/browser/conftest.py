@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 import jointforest as jf
-from jointforest.explore.open import Explorer
+from jointforest.explorer.open import Explorer
 
 from . import tables
 from .face import Face

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from jointforest.explore.open import Explorer
+from jointforest.explorer.open import Explorer
 
 from .face import Face
 

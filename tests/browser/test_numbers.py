@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import jointforest as jf
-from jointforest.explore.open import Explorer
+from jointforest.explorer.open import Explorer
 
 from .face import Face
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 
 import jointforest as jf
-from jointforest.explore.open import Explorer
+from jointforest.explorer.open import Explorer
 
 from .face import Face
 

@@ -12,12 +12,12 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page
 
 import jointforest as jf
-from jointforest.explore import answers
-from jointforest.explore.state import ImpossibleEvidence
-from jointforest.explore.subject import Subject
+from jointforest.explorer import answers
+from jointforest.explorer.state import ImpossibleEvidence
+from jointforest.explorer.subject import Subject
 from jointforest.report.embed import Embedded, embedded
 
-from ..explore import tables as hard
+from ..explorer import tables as hard
 from . import tables
 from .face import Face
 from .test_numbers import percent

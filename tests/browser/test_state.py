@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from jointforest.explore.open import Explorer
+from jointforest.explorer.open import Explorer
 
 from .face import Face
 

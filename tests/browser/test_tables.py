@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import jointforest as jf
-from jointforest.explore.open import Explorer
+from jointforest.explorer.open import Explorer
 
 from . import tables
 from .face import Face

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 import jointforest as jf
-from jointforest.explore.open import Explorer
+from jointforest.explorer.open import Explorer
 
 from . import tables
 from .face import Face

@@ -11,8 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page
 
 import jointforest as jf
-from jointforest.explore.notebook import heard, script
-from jointforest.explore.subject import Subject
+from jointforest.explorer.notebook import heard, script
+from jointforest.explorer.subject import Subject
 
 from .face import Face
 

@@ -10,8 +10,9 @@ import pytest
 import ray
 
 import jointforest as jf
-from tests.engines.pages import names_of
-from tests.engines.tables import table
+
+from .pages import names_of
+from .tables import table
 
 pytestmark = pytest.mark.filterwarnings("ignore:the joint has lost")
 

@@ -12,8 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import jointforest as jf
-from tests.engines.pages import names_of
-from tests.engines.tables import table
+
+from .pages import names_of
+from .tables import table
 
 pytestmark = pytest.mark.filterwarnings("ignore:the joint has lost")
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from jointforest.evaluation.cells import Cells
+from jointforest.evaluation.columns_and_pairs import Cells
 
 
 def table(n: int, seed: int) -> pd.DataFrame:

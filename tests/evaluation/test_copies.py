@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from jointforest.evaluation import copies as module
-from jointforest.evaluation.cells import Cells, read_cells
-from jointforest.evaluation.copies import Ranks, copies
-from jointforest.table.infer.infer_schema import infer_schema
-from tests.evaluation.tables import columns, table
-from tests.oracle import fidelity as oracle
+from jointforest.data.infer_schema import infer_schema
+from jointforest.evaluation import privacy as module
+from jointforest.evaluation.columns_and_pairs import Cells, read_cells
+from jointforest.evaluation.privacy import Ranks, copies
+
+from ..oracle import fidelity as oracle
+from .tables import columns, table
 
 REAL = table(80, 0)
 SCHEMA = infer_schema(REAL)

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 import jointforest as jf
-from tests.evaluation.tables import table
+
+from .tables import table
 
 REAL, NEW = table(200, 0), table(100, 1)
 JOINT = jf.JointTree(min_samples_leaf=0.05, random_state=0).fit(REAL).joint_

@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
+from jointforest.data.frames import encode
 from jointforest.evaluation import held_out as module
 from jointforest.evaluation.held_out import coverage, held_out
-from jointforest.table.frames import encode
-from tests.evaluation.tables import table
+
+from .tables import table
 
 JOINT = jf.JointTree(min_samples_leaf=0.05, random_state=0).fit(table(300, 0)).joint_
 NEW = table(120, 1)

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
-from jointforest.evaluation.cells import read_cells
-from jointforest.evaluation.marginals import kolmogorov, marginals
-from jointforest.table.infer.infer_schema import infer_schema
-from tests.evaluation.tables import columns, table
-from tests.oracle import fidelity as oracle
+from jointforest.data.infer_schema import infer_schema
+from jointforest.evaluation.columns_and_pairs import kolmogorov, marginals, read_cells
+
+from ..oracle import fidelity as oracle
+from .tables import columns, table
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import jointforest as jf
-from jointforest.evaluation.cells import read_cells
-from jointforest.evaluation.membership import advantage, membership
-from jointforest.table.infer.infer_schema import infer_schema
-from tests.evaluation.tables import columns, table
-from tests.oracle import fidelity as oracle
+from jointforest.data.infer_schema import infer_schema
+from jointforest.evaluation.columns_and_pairs import read_cells
+from jointforest.evaluation.privacy import advantage, membership
+
+from ..oracle import fidelity as oracle
+from .tables import columns, table
 
 REAL, NEW, OTHER = table(150, 0), table(120, 1), table(90, 2)
 SCHEMA = infer_schema(REAL)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from jointforest.evaluation.cells import Cells, read_cells
-from jointforest.evaluation.pairs import pairs, pearson, quantile_edges, width_edges
-from jointforest.table.infer.infer_schema import infer_schema
-from tests.evaluation.tables import columns, table
-from tests.oracle import fidelity as oracle
+from jointforest.data.infer_schema import infer_schema
+from jointforest.evaluation.columns_and_pairs import Cells, pairs, pearson, quantile_edges, read_cells, width_edges
+
+from ..oracle import fidelity as oracle
+from .tables import columns, table
 
 RANDOM = np.random.default_rng(0)
 

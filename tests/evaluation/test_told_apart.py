@@ -6,12 +6,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from xgboost import XGBClassifier
 
-from jointforest.evaluation import told_apart as module
-from jointforest.evaluation.cells import Cells, read_cells
-from jointforest.evaluation.told_apart import told_apart
-from jointforest.table.infer.infer_schema import infer_schema
-from tests.evaluation.tables import table
-from tests.oracle import fidelity as oracle
+from jointforest.data.infer_schema import infer_schema
+from jointforest.evaluation import two_sample_test as module
+from jointforest.evaluation.columns_and_pairs import Cells, read_cells
+from jointforest.evaluation.two_sample_test import told_apart
+
+from ..oracle import fidelity as oracle
+from .tables import table
 
 REAL, OTHER = table(400, 0), table(400, 1)
 SCHEMA = infer_schema(REAL)

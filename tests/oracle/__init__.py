@@ -10,15 +10,15 @@ Its only source of numbers are the plain arrays of a `Model` and of an `Evidence
 where differences of distribution functions are accurate.
 """
 
-from tests.oracle import expectation, refit
-from tests.oracle.boxes import leaf_boxes, n_levels
-from tests.oracle.column import Given, cdf, given, level_probability, pdf, probability_of, quantile
-from tests.oracle.density import background_weight, log_density, log_joint, log_leaf, log_sum, posterior
-from tests.oracle.evidence import Set, cell, is_level_in
-from tests.oracle.moments import impute, mean_variance, missing_rate
-from tests.oracle.robustness import Interior, TooMany, Vertices, contaminated, leaf_sum
-from tests.oracle.slot import NORMAL, STUDENT, UNIFORM, level_mass, piece
-from tests.oracle.trees import combined, without_densities
+from . import expectation, refit
+from .boxes import leaf_boxes, n_levels
+from .column import Given, cdf, given, level_probability, pdf, probability_of, quantile
+from .density import background_weight, log_density, log_joint, log_leaf, log_sum, posterior
+from .evidence import Set, cell, is_level_in
+from .moments import impute, mean_variance, missing_rate
+from .robustness import Interior, TooMany, Vertices, contaminated, leaf_sum
+from .slot import NORMAL, STUDENT, UNIFORM, level_mass, piece
+from .trees import combined, without_densities
 
 __all__ = [
     "NORMAL",

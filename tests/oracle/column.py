@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.oracle.boxes import leaf_boxes, n_levels
-from tests.oracle.density import circuit_root, describing, log_joint
-from tests.oracle.evidence import cell, everything, likelihood, likelihood_at, log_factor, within
-from tests.oracle.slot import cell_number, piece
+from .boxes import leaf_boxes, n_levels
+from .density import circuit_root, describing, log_joint
+from .evidence import cell, everything, likelihood, likelihood_at, log_factor, within
+from .slot import cell_number, piece
 
 
 class Given(NamedTuple):

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from tests.oracle.boxes import leaf_boxes
-from tests.oracle.evidence import cell, log_factor
+from .boxes import leaf_boxes
+from .evidence import cell, log_factor
 
 SUM, PRODUCT, FACTORS = 0, 1, 2
 

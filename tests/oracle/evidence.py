@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tests.oracle.boxes import n_levels
-from tests.oracle.slot import level_mass, log, piece, rest_mass, value_log_density
+from .boxes import n_levels
+from .slot import level_mass, log, piece, rest_mass, value_log_density
 
 Runs = list[tuple[float, float]]
 

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from tests.oracle.density import log_joint, log_sum
-from tests.random_cases.cells import Region, make_evidence
+from ..random_cases.cells import Region, make_evidence
+from .density import log_joint, log_sum
 
 
 def goes_left(ensemble, node, cell):

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
-from tests.oracle import scale as one_scale
-from tests.oracle.evidence import Set, cell
+from . import scale as one_scale
+from .evidence import Set, cell
 
 
 def row_of(hidden, evidence, i):

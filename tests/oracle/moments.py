@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.integrate import quad
 
-from tests.oracle.column import expectation, given, level_probability, probability_of
-from tests.oracle.density import posterior
-from tests.oracle.slot import NORMAL, STUDENT, UNIFORM, cell_number, cell_of, parent_mass, piece
+from .column import expectation, given, level_probability, probability_of
+from .density import posterior
+from .slot import NORMAL, STUDENT, UNIFORM, cell_number, cell_of, parent_mass, piece
 
 
 def integral(piece, function, u, v):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from jointforest.forest.forest import Forest
-from jointforest.leaves.table import STUDENT, UNIFORM
-from jointforest.table.evidence import Evidence
+from jointforest.data.evidence import Evidence
+from jointforest.models.box_forest.forest import Forest
+from jointforest.models.box_forest.leaves.table import STUDENT, UNIFORM
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.oracle.expectation import completions, goes_left
+from .expectation import completions, goes_left
 
 
 def leaves_of(ensemble, row):

@@ -7,11 +7,11 @@ import math
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from tests.oracle.boxes import leaf_boxes, level_bit
-from tests.oracle.density import FACTORS, PRODUCT, children, circuit_root, factors
-from tests.oracle.evidence import cell
-from tests.oracle.moments import parent_pdf
-from tests.oracle.slot import NORMAL, UNIFORM, cell_of, level_mass, log, parent_mass, piece
+from .boxes import leaf_boxes, level_bit
+from .density import FACTORS, PRODUCT, children, circuit_root, factors
+from .evidence import cell
+from .moments import parent_pdf
+from .slot import NORMAL, UNIFORM, cell_of, level_mass, log, parent_mass, piece
 
 
 class TooMany(Exception):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from jointforest.table.scale.scale import Scale
+from jointforest.data.discretization.discretizer import Scale
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 FAR = 60.0

@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from tests.oracle.boxes import n_levels
+from .boxes import n_levels
 
 NORMAL, UNIFORM, STUDENT = 0, 1, 2
 

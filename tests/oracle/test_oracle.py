@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jointforest.forest.forest import Forest
-from jointforest.leaves.derived import make_leaves
-from jointforest.leaves.table import ParameterTables
-from jointforest.table.schema import Column, Schema, kernel_columns
-from jointforest.trees.nodes import Trees
-from tests import oracle
-from tests.random_cases.cells import Region, make_evidence
+from jointforest.data.schema import Column, Schema, kernel_columns
+from jointforest.models.box_forest.forest import Forest
+from jointforest.models.box_forest.leaves.derived import make_leaves
+from jointforest.models.box_forest.leaves.table import ParameterTables
+from jointforest.models.box_forest.structure import Trees
+
+from .. import oracle
+from ..random_cases.cells import Region, make_evidence
 
 
 def by_hand() -> Forest:

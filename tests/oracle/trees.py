@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from tests.oracle.boxes import leaf_boxes, level_bit, n_levels
-from tests.oracle.column import given, probability_of
-from tests.oracle.density import circuit_root, describing
-from tests.oracle.evidence import Set, cell, everything, is_level_in, log_factor
-from tests.oracle.slot import piece
+from .boxes import leaf_boxes, level_bit, n_levels
+from .column import given, probability_of
+from .density import circuit_root, describing
+from .evidence import Set, cell, everything, is_level_in, log_factor
+from .slot import piece
 
 
 def combined(model, evidence, i, j, beta):

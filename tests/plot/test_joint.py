@@ -13,8 +13,8 @@ from matplotlib.colors import to_rgba
 
 import jointforest as jf
 from jointforest import plot
-from jointforest.plot.shares import draw_bins
-from jointforest.table.schema import Column
+from jointforest.data.schema import Column
+from jointforest.plot.distributions import draw_bins
 
 matplotlib.use("Agg")
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jointforest.plot import accuracy_by_epsilon, epsilon_against_density, extreme_rows
-from jointforest.queries.robustness.uncertainty import Uncertainty
+from jointforest.inference.uncertainty import Uncertainty
+from jointforest.plot.robustness import accuracy_by_epsilon, epsilon_against_density, extreme_rows
 
 matplotlib.use("Agg")
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jointforest.table.evidence import Evidence
+from jointforest.data.evidence import Evidence
 
 
 class Region(NamedTuple):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from jointforest.ensembles.table import Ensemble
-from jointforest.forest.forest import Forest
-from tests.random_cases.evidence import random_point
-from tests.random_cases.models import cell_number, random_number
+from jointforest.integrations.ensembles.table import Ensemble
+from jointforest.models.box_forest.forest import Forest
+
+from .evidence import random_point
+from .models import cell_number, random_number
 
 
 def random_ensemble(rng: np.random.Generator, model: Forest, n_trees=3, max_depth=3, n_outputs=1, link="identity"):

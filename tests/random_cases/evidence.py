@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 
-from jointforest.forest.forest import Forest
-from jointforest.leaves.table import FACTORS, SUM
-from jointforest.table.evidence import Evidence
-from jointforest.table.schema import Column
-from tests.oracle.slot import level_mass
-from tests.random_cases.cells import Cell, Region, make_evidence
-from tests.random_cases.models import cell_centre, finite_part, random_cut, random_number
+from jointforest.data.evidence import Evidence
+from jointforest.data.schema import Column
+from jointforest.models.box_forest.forest import Forest
+from jointforest.models.box_forest.leaves.table import FACTORS, SUM
+
+from ..oracle.slot import level_mass
+from .cells import Cell, Region, make_evidence
+from .models import cell_centre, finite_part, random_cut, random_number
 
 
 def random_parts(rng: np.random.Generator, model: Forest, leaf: int) -> list[int]:

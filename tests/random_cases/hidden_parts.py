@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 
 import jointforest as jf
-from jointforest.face.joint import Joint
-from jointforest.hidden.hidden_trees import HiddenTrees
-from jointforest.hidden.part import HiddenPart
-from jointforest.hidden.tree import HiddenTree
-from jointforest.model.model import Model
-from jointforest.table.frames import encode
-from jointforest.table.infer.infer_schema import infer_schema
-from jointforest.table.scale.learn import learn_scale
-from jointforest.table.schema import Schema
+from jointforest.api.joint import Joint
+from jointforest.data.discretization.learn import learn_scale
+from jointforest.data.frames import encode
+from jointforest.data.infer_schema import infer_schema
+from jointforest.data.schema import Schema
+from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
+from jointforest.models.hidden_tree.part import HiddenPart
+from jointforest.models.hidden_tree.tables import HiddenTree
+from jointforest.models.model import Model
 
 PLACES, SIZES, GRADES, FLAGS = ("here", "there", "nowhere"), range(7), range(5), (False, True)
 ALL = pd.DataFrame(list(itertools.product(PLACES, SIZES, GRADES, FLAGS)), columns=["place", "size", "grade", "flag"])

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from jointforest.hidden.hidden_trees import HiddenTrees
-from jointforest.hidden.tree import HiddenTree
-from jointforest.table.evidence import Evidence
-from jointforest.table.scale.scale import Scale
-from jointforest.table.schema import Column, Schema
-from tests.random_cases.cells import Cell, Region, make_evidence
-from tests.random_cases.evidence import random_region, soft
-from tests.table.scale.random_scales import KINDS, atoms_of, random_scale
+from jointforest.data.discretization.discretizer import Scale
+from jointforest.data.evidence import Evidence
+from jointforest.data.schema import Column, Schema
+from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
+from jointforest.models.hidden_tree.tables import HiddenTree
+
+from ..data.discretization.random_scales import KINDS, atoms_of, random_scale
+from .cells import Cell, Region, make_evidence
+from .evidence import random_region, soft
 
 
 def random_hidden(

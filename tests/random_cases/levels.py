@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jointforest.leaves.levels.wide import WideLevels, layout, one_column, side_by_side
-from jointforest.table.columns import Columns
+from jointforest.data.schema import Columns
+from jointforest.models.box_forest.leaves.levels import WideLevels, layout, one_column, side_by_side
 
 
 def split_levels(rng: np.random.Generator, columns: Columns, mass: np.ndarray) -> tuple[np.ndarray, WideLevels]:

@@ -13,12 +13,22 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from jointforest.forest.forest import Forest
-from jointforest.leaves.derived import make_leaves
-from jointforest.leaves.table import FACTORS, NORMAL, PRODUCT, STUDENT, SUM, UNIFORM, Circuits, ParameterTables
-from jointforest.table.schema import CATEGORICAL_KINDS, KINDS, Column, Schema, kernel_columns
-from jointforest.trees.nodes import Trees
-from tests.random_cases.levels import split_levels
+from jointforest.data.schema import CATEGORICAL_KINDS, KINDS, Column, Schema, kernel_columns
+from jointforest.models.box_forest.forest import Forest
+from jointforest.models.box_forest.leaves.derived import make_leaves
+from jointforest.models.box_forest.leaves.table import (
+    FACTORS,
+    NORMAL,
+    PRODUCT,
+    STUDENT,
+    SUM,
+    UNIFORM,
+    Circuits,
+    ParameterTables,
+)
+from jointforest.models.box_forest.structure import Trees
+
+from .levels import split_levels
 
 seeds = st.integers(0, 2**32 - 1)
 """Strategy over seeds."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from jointforest.face.joint import Joint
-from jointforest.model.model import Model
-from jointforest.table.evidence import Evidence
-from jointforest.table.schema import Column, Schema
+from jointforest.api.joint import Joint
+from jointforest.data.evidence import Evidence
+from jointforest.data.schema import Column, Schema
+from jointforest.models.model import Model
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from jointforest.table.evidence import Evidence
-from jointforest.table.schema import Schema
+from jointforest.data.evidence import Evidence
+from jointforest.data.schema import Schema
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 import jointforest as jf
-from jointforest.explore.subject import Subject
-from jointforest.hidden.part import HiddenPart
+from jointforest.explorer.subject import Subject
+from jointforest.models.hidden_tree.part import HiddenPart
 from jointforest.report import embed
-from jointforest.report.embed import embedded
-from jointforest.report.wire import cut_shares, wire
+from jointforest.report.embed import cut_shares, embedded, wire
 
-from ..explore import tables
+from ..explorer import tables
 
 
 def test_a_small_joint_of_hidden_trees_is_embedded_itself() -> None:

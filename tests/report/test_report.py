@@ -17,7 +17,7 @@ import jointforest as jf
 from jointforest.report import embed
 from jointforest.report.write import Wanted, report_text
 
-from ..explore import tables
+from ..explorer import tables
 
 
 class Elements(HTMLParser):

@@ -1,1 +1,1 @@
-"""Fidelity: how true a joint, or synthetic rows, are to a table. (The name `fidelity` is that of the function.)"""
+"""Fidelity: how well a joint, or synthetic rows, represent a table."""

@@ -7,21 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ground.checks import check
-from ..ground.random_state import seed_of
-from ..model.model import Model
-from ..table.infer.infer_schema import infer_schema
-from ..table.libraries import read
-from ..table.schema import Schema
-from .cells import Cells, cells_of, read_cells, read_rows, some
-from .copies import copies
-from .figures import FIGURES
+from ..data.frames import read
+from ..data.infer_schema import infer_schema
+from ..data.schema import Schema
+from ..models.model import Model
+from ..runtime.parameters import check
+from ..runtime.random_state import seed_of
+from .columns_and_pairs import MOST_PAIRS, Cells, cells_of, marginals, pairs, read_cells, read_rows, some
 from .held_out import coverage, held_out, log_densities, numeric_columns
-from .marginals import marginals
-from .membership import ASKED_ROWS, Membership, membership
-from .pairs import MOST_PAIRS, pairs
-from .result import Fidelity
-from .told_apart import FEWEST_ROWS, MOST_ROWS, ToldApart, told_apart
+from .privacy import MEMBERSHIP_ROWS, Membership, copies, membership
+from .result import FIGURES, Fidelity
+from .two_sample_test import FEWEST_ROWS, MOST_ROWS, ToldApart, told_apart
 
 
 def fidelity(
@@ -66,7 +62,7 @@ def fidelity(
 
     Notes
     -----
-    What each figure means, and what is good: ``docs/fidelity.md``.
+    What each figure means, and what is good: ``docs/how-to/check-fidelity.md``.
 
     Examples
     --------
@@ -181,8 +177,8 @@ def _membership(joint: Any, tables: _Tables, new: Cells, seed: int, n_jobs: int 
     random, density = np.random.default_rng([seed, 6]), None
     if joint is not None and tables.encoded is not None:
         density = (
-            log_densities(joint.model, *tables.encoded_real, ASKED_ROWS, random, n_jobs),
-            log_densities(joint.model, *tables.encoded, ASKED_ROWS, random, n_jobs),
+            log_densities(joint.model, *tables.encoded_real, MEMBERSHIP_ROWS, random, n_jobs),
+            log_densities(joint.model, *tables.encoded, MEMBERSHIP_ROWS, random, n_jobs),
         )
     return membership(tables.real, tables.rows, new, density, np.random.default_rng([seed, 7]))
 

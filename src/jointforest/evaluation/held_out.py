@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..model.model import Model
-from ..queries.column.distribution import quantile
-from ..queries.posterior.density import log_density
-from ..table.build_evidence import build
-from ..table.schema import Schema
-from .cells import some
+from ..data.build_evidence import build
+from ..data.schema import Schema
+from ..inference.column import quantile
+from ..inference.posterior import log_density
+from ..models.model import Model
+from .columns_and_pairs import some
 
 MOST_ROWS = 20_000
 """Rows whose log-density is taken."""
@@ -65,7 +65,7 @@ class Coverage:
 def held_out(
     model: Model, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
 ) -> HeldOut:
-    """Log-density of rows, X (n, d) and unseen (n, d) as `table.frames.encode` gives them, beside independence."""
+    """Log-density of rows, X (n, d) and unseen (n, d) as `data.frames.encode` gives them, beside independence."""
     rows = some(len(X), MOST_ROWS, random)
     X, unseen = X[rows], unseen[rows]
     found = log_density(model, build(model.schema, X, unseen), n_jobs)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from ..ground.checks import check_number
+from ..runtime.parameters import check_number
 
 
 class Pooled(NamedTuple):

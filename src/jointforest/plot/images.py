@@ -8,13 +8,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..explain.box_trees import BoxTrees
-from ..explain.leaf_groups import column_in_groups
-from ..explain.tree_nodes import tree_leaves
-from ..face.joint import Joint
-from ..ground.checks import Number
-from ..table.build_evidence import build
-from .shares import chosen, short, trees_of
+from ..api.joint import Joint
+from ..data.build_evidence import build
+from ..inference.explanation.box_trees import BoxTrees
+from ..inference.explanation.leaf_groups import column_in_groups
+from ..inference.explanation.tree_text import tree_leaves
+from ..runtime.parameters import Number
+from .distributions import chosen, short, trees_of
 
 _WIDE = 10
 

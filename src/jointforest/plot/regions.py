@@ -10,13 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
-from ..explain.leaf_groups import column_in_groups
-from ..explain.tree_nodes import tree_leaves
-from ..face.joint import Joint
-from ..queries.posterior.density import log_density
-from ..table.build_evidence import build
-from ..table.frames import encode
-from .shares import short, span, trees_of
+from ..api.joint import Joint
+from ..data.build_evidence import build
+from ..data.frames import encode
+from ..inference.explanation.leaf_groups import column_in_groups
+from ..inference.explanation.tree_text import tree_leaves
+from ..inference.posterior import log_density
+from .distributions import short, span, trees_of
 
 _PIXELS = 150
 

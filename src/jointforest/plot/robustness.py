@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..queries.robustness.uncertainty import READINGS, Uncertainty
+from ..inference.uncertainty import READINGS, Uncertainty
 
 _FEWEST = 30
 """An accuracy of fewer rows is left out."""

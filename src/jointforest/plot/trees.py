@@ -13,17 +13,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..explain.box_trees import BoxTrees
-from ..explain.leaf_groups import column_in_groups
-from ..explain.leaf_summaries import leaf_summaries, summary_text
-from ..explain.tree_nodes import TreeNode, tree_leaves, tree_nodes
-from ..face.joint import Joint
-from ..ground.checks import check_number
-from ..language.render import column_text, condition_text
-from ..model.model import Model
-from ..table.build_evidence import build
-from ..table.conditions import AnyOf, Interval, Not
-from .shares import MOST_LEVELS, bin_edges, chosen, draw_bins, places, short, span, trees_of
+from ..api.joint import Joint
+from ..data.build_evidence import build
+from ..data.conditions import AnyOf, Interval, Not
+from ..inference.explanation.box_trees import BoxTrees
+from ..inference.explanation.leaf_groups import column_in_groups, leaf_summaries, summary_text
+from ..inference.explanation.tree_text import TreeNode, tree_leaves, tree_nodes
+from ..models.model import Model
+from ..query_language.render import column_text, condition_text
+from ..runtime.parameters import check_number
+from .distributions import MOST_LEVELS, bin_edges, chosen, draw_bins, places, short, span, trees_of
 
 _MOST_COLUMNS = 6
 _LABEL = 26

@@ -1,1 +1,1 @@
-"""A report: one file of HTML that shows a joint, and answers questions without a network."""
+"""The report: a joint as one HTML file."""

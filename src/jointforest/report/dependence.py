@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..explore.subject import Subject
-from ..hidden.learn.structure import coarse, mutual_information, spanning_tree
-from ..queries.rows.sampling import sample
+from ..explorer.subject import Subject
+from ..inference.rows import sample
+from ..learners.hidden_tree.structure import coarse, mutual_information, spanning_tree
 
 DRAWS = 10_000
 MOST_CELLS = 1_000_000

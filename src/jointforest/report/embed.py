@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..explore.subject import Subject
-from ..hidden.hidden_trees import HiddenTrees
-from ..hidden.learn.columns import CodeTable
-from ..hidden.learn.learn import LearnSettings, learn_tree
-from ..hidden.part import HiddenPart
-from ..model.model import of_part
-from ..queries.column.histogram import histogram
-from ..queries.rows.sampling import sample
-from ..table.scale.codes import code_table
-from ..table.scale.learn import learn_scale
+from ..data.discretization import base_density
+from ..data.discretization.discretizer import Scale, code_table
+from ..data.discretization.learn import learn_scale
+from ..data.schema import Column
+from ..explorer.answers import table
+from ..explorer.subject import Subject, all_shown, to_shown
+from ..inference.column import histogram
+from ..inference.rows import sample
+from ..learners.hidden_tree.learn import LearnSettings, learn_tree
+from ..learners.hidden_tree.structure import CodeTable
+from ..models.hidden_tree.hidden_trees import HiddenTrees
+from ..models.hidden_tree.part import HiddenPart
+from ..models.model import of_part
+from ..query_language.render import column_text
 
 MOST_BYTES = 750_000
 """Most bytes of tables; a third more as text."""
@@ -100,3 +105,59 @@ def _bytes(hidden: HiddenTrees, sizes: list[int]) -> int:
             H = tree.transition[k].shape[1]
             total += tree.transition[k].size + H + (H * sizes[j] if j >= 0 else 0)
     return 4 * total
+
+
+# ---- What the page needs to answer by itself, as JSON: columns and cuts, trees, and their tables as text of base 64.
+
+
+def wire(found: Embedded, title: str, said: str) -> dict[str, Any]:
+    """All that ``in_page_source.js`` reads."""
+    subject, hidden = found.subject, found.hidden
+    about = table(subject, {}) | {"title": title, "said": said, "rows": None, "can": []}
+    trees, tables = _trees(subject, hidden)
+    return {"table": about, "columns": [_column(subject, j) for j in range(len(subject.columns))]} | {
+        "trees": trees,
+        "tables": base64.b64encode(np.concatenate(tables).astype("<f4").tobytes()).decode(),
+    }
+
+
+def _column(subject: Subject, j: int) -> dict[str, Any]:
+    """How a column is cut: `Bins` in the page's numbers, the mean of each cut, the centre of a cell of its grid."""
+    column, bins = subject.columns[j], subject.bins[j]
+    if column.is_categorical:
+        return {"quoted": column_text(column.name), "ordered": column.is_ordered}
+    return {
+        "quoted": column_text(column.name),
+        "cuts": all_shown(column, bins.cuts),
+        "first": bins.first.tolist(),
+        "cell": bins.cell.tolist(),
+        "centers": all_shown(column, subject.centers[j]),
+        "center": to_shown(column, column.center) if column.step > 0.0 else None,
+    }
+
+
+def _trees(subject: Subject, hidden: HiddenTrees) -> tuple[list[dict[str, Any]], list[np.ndarray]]:
+    """Trees without their tables, and the tables one after the other: of a node transition, masses of cuts, blank."""
+    shares = [
+        cut_shares(scale, column, bins.cuts)
+        for scale, column, bins in zip(hidden.scales, subject.columns, subject.bins, strict=True)
+    ]
+    trees, tables = [], []
+    for tree, log_weight in zip(hidden.trees, hidden.log_weight.tolist(), strict=True):
+        n_cuts = []
+        for k, j in enumerate(tree.column.tolist()):
+            emission = tree.emission[k].astype(np.float64) @ shares[j] if j >= 0 else tree.emission[k]
+            blank = tree.blank[k] if tree.blank else np.zeros(len(emission))
+            tables += [tree.transition[k].ravel(), emission.ravel(), blank]
+            n_cuts.append(emission.shape[1])
+        about = {"column": tree.column.tolist(), "parent": tree.parent.tolist(), "states": tree.n_states.tolist()}
+        trees.append(about | {"cuts": n_cuts, "log_weight": log_weight})
+    return trees, tables
+
+
+def cut_shares(scale: Scale, column: Column, cuts: np.ndarray) -> np.ndarray:
+    """Share of each code's mass in each cut, or level, (K, C); what lies beyond the cuts is in the outermost."""
+    if column.is_categorical:
+        return base_density.levels(scale, np.eye(scale.n_codes), len(column.levels))
+    below = base_density.cdf(scale, cuts[1:-1])
+    return np.diff(np.vstack([np.zeros(scale.n_codes), below, np.ones(scale.n_codes)]), axis=0).T

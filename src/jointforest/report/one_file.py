@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..explore.modules import IMPORT, PAGE, reached, text_of
+from ..explorer.notebook import IMPORT, PAGE, reached, text_of
 
 FILES = Path(__file__).parent / "page"
 """Where the report's own scripts, styles and template are."""

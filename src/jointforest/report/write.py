@@ -3,22 +3,84 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..evaluation.fidelity import fidelity
-from ..evaluation.page import headlines, sections
-from ..evaluation.result import Fidelity
-from ..explore.answers import size
-from ..explore.subject import Subject
-from ..ground.checks import check_number
+from ..evaluation.result import Fidelity, headlines, sections
+from ..explorer.answers import size
+from ..explorer.panels import row
+from ..explorer.subject import Subject
+from ..inference.explanation.box_trees import box_trees
+from ..inference.explanation.tree_text import tree_text
+from ..runtime.parameters import check_number
 from .columns import columns, encoded
 from .dependence import dependence, matrix, predictors, tree
-from .embed import Embedded, embedded
-from .learned import facts, rules
+from .embed import Embedded, embedded, wire
 from .one_file import render
-from .unusual import unusual_rows
-from .wire import wire
+
+# ---- What was learned, in words: kinds of columns, what was compared, rules of a small tree.
+
+MOST_LEAVES = 24
+"""Leaves of a tree whose rules can be read."""
+
+
+def facts(joint: Any) -> list[tuple[str, str]]:
+    """Names and texts: columns, rows, parts, how it was chosen."""
+    about = joint.info()
+    kinds = Counter(column["kind"] for column in about["columns"])
+    most = max((column["n_observed"] for column in about["columns"]), default=0)
+    found = [
+        ("columns", ", ".join(f"{n:,} {kind}" for kind, n in sorted(kinds.items(), key=lambda one: (-one[1], one[0])))),
+        ("learned from", f"{most:,.0f} rows, counted by the known cells of the fullest column"),
+        ("the joint", repr(joint)),
+    ]
+    if joint.epsilon:
+        found.append(("background", f"{joint.epsilon:.2g} of the weight, for rows like none that was seen"))
+    if joint.fitted_by is not None:
+        found.append(("chosen by", joint.fitted_by.in_words))
+    return found
+
+
+def rules(joint: Any) -> str | None:
+    """The rules of a joint that is one tree of few leaves; None of any other."""
+    if joint.n_trees != 1 or not 1 < joint.n_leaves <= MOST_LEAVES or joint.n_states:
+        return None
+    return tree_text(box_trees(joint.model, "rules"), 0, MOST_LEAVES)
+
+
+# ---- The rows of a table that the joint finds least probable, and which of their cells make them so.
+
+UNLIKELY = 3.0
+"""Nats from which on a cell is marked: 1 in 20."""
+CELLS = 5
+"""Cells that are shown of a row."""
+
+
+def unusual_rows(subject: Subject, frame: Any, k: int) -> list[dict[str, Any]]:
+    """The k rows of least log-density, the least first, each with its least likely cells."""
+    density = np.asarray(subject.joint.log_density(frame))
+    beside = replace(subject, rows=frame)
+    found = []
+    for i in np.argsort(density, kind="stable")[:k].tolist():
+        cells = [cell for cell in row(beside, {"row": i})["cells"] if cell["unlikely"] is not None]
+        cells.sort(key=lambda cell: -cell["unlikely"])
+        shown = [
+            {
+                "name": cell["name"],
+                "text": cell["text"],
+                "expected": cell["expected"],
+                "is_odd": cell["unlikely"] >= UNLIKELY,
+                "unlikely": f"{cell['unlikely']:.1f}",
+            }
+            for cell in cells[:CELLS]
+        ]
+        found.append({"number": i, "log_density": f"{density[i]:.2f}", "cells": shown})
+    return found
 
 
 class Wanted(NamedTuple):

@@ -1,0 +1,1 @@
+"""The public objects: Joint, Posterior, Marginal, fit, mix, load."""

@@ -1,0 +1,60 @@
+"""Queries in words, answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..data.conditions import check_hard
+from ..inference.information.projection import Estimate, exact
+from ..inference.posterior import WeighedEvidence
+from ..models.model import Model
+from ..query_language.parser import Query, parse_query
+from .pairs import deviation_of, mean_of, probability_of, variance_of
+from .posterior import N_SAMPLES, Posterior, log_event, posterior_of, with_event
+
+
+def ask(model: Model, text: str) -> Any:
+    """Answer of a query; see `Joint.query`."""
+    if not isinstance(text, str):
+        raise TypeError(f"expected a query as text, such as 'E(age | sex = Female)', got {type(text).__name__}")
+    query = parse_query(text, {column.name: column.kind for column in model.schema.columns})
+    posterior = posterior_of(model, dict(query.evidence))
+    if query.sum is not None:
+        return {"E": mean_of, "Var": variance_of, "Sd": deviation_of}[query.function](posterior.weighed, query.sum)
+    if query.compared:
+        return _comparison(posterior, query)
+    if query.column is not None and query.other is not None:
+        return {"Cov": posterior.cov, "Corr": posterior.corr}[query.function](query.column, query.other)
+    if query.function == "logp":
+        return _log_density(posterior, query)
+    if query.column is None:
+        return posterior.probability(dict(query.event))
+    if query.function == "P":
+        return posterior.proba(query.column)
+    if query.function == "Mode":
+        return posterior.marginal(query.column).likeliest()
+    if query.function == "Q":
+        return {level: posterior.quantile(query.column, level) for level in query.levels}
+    if query.function == "Median":
+        return posterior.quantile(query.column, 0.5)
+    return {"E": posterior.mean, "Var": posterior.var, "Sd": posterior.std}[query.function](query.column)
+
+
+def _comparison(posterior: Posterior, query: Query) -> Estimate:
+    """P(comparison, event | evidence) = P(event | evidence) P(comparison | event, evidence)."""
+    if not query.event:
+        return probability_of(posterior.weighed, query.compared, N_SAMPLES, 0, -1)
+    share = float(posterior.probability(dict(query.event)))
+    if share == 0.0:
+        return exact(0.0)
+    model, both, _ = with_event(posterior.weighed, dict(query.event), as_regions=True)
+    assert model is not None
+    found = probability_of(WeighedEvidence(model, both, one=True), query.compared, N_SAMPLES, 0, -1)
+    return Estimate(share * found.value, share * found.standard_error, found.method)
+
+
+def _log_density(posterior: Posterior, query: Query) -> float:
+    """log p(event | evidence), values counted by their density."""
+    check_hard(dict(query.event))
+    posterior.weighed.check()
+    return float(log_event(posterior.weighed, dict(query.event), as_regions=False)[0])

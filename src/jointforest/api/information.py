@@ -1,0 +1,111 @@
+"""Information measures of joints: names of columns in, estimates out. The mathematics is in
+docs/how-to/measure-information.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..data.schema import Schema
+from ..inference.information import entropy as entropies
+from ..inference.information.divergence import MEASURES, ColumnDistance, column_distance
+from ..inference.information.projection import Estimate, view, views
+from ..models.model import Model
+from ..runtime.parameters import check, check_number
+from ..runtime.random_state import seed_of
+
+__all__ = ["ColumnDistance", "Estimate", "compare", "divergence", "entropy", "mutual_information"]
+
+Names = str | Sequence[str]
+
+
+def entropy(
+    model: Model, of: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
+) -> Estimate:
+    """See `Joint.entropy`; no names are all columns that are not given."""
+    known = _numbers(model.schema, () if given is None else given, "given")
+    asked = _numbers(model.schema, of, "columns") or [j for j in range(len(model.schema.names)) if j not in known]
+    first, last = _apart(model.schema, [asked, known])
+    v, draws = view(model, tuple(asked + known)), _draws(n_samples, random_state)
+    if not asked:
+        raise ValueError("entropy: every column is given; name at least one that is not")
+    if not known:
+        return entropies.entropy(v, first, *draws, n_jobs)
+    return entropies.conditional_entropy(v, first, last, *draws, n_jobs)
+
+
+def mutual_information(
+    model: Model, a: Names, b: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
+) -> Estimate:
+    """See `Joint.mutual_information`."""
+    sides = (a, "a"), (b, "b"), (() if given is None else given, "given")
+    sets = [_numbers(model.schema, names, what) for names, what in sides]
+    if not sets[0] or not sets[1]:
+        raise ValueError("mutual_information: name at least one column on either side")
+    first, second, last = _apart(model.schema, sets)
+    v = view(model, tuple(j for numbers in sets for j in numbers))
+    return entropies.mutual_information(v, first, second, last, *_draws(n_samples, random_state), n_jobs)
+
+
+def divergence(
+    model: Model,
+    other: Model,
+    measure: str,
+    columns: Names | None,
+    n_samples: int,
+    random_state: Any,
+    n_jobs: int | None,
+) -> Estimate:
+    """See `Joint.divergence`."""
+    check("measure", measure, tuple(MEASURES))
+    p, q = views(model, other, _shared(model.schema, other.schema, columns))
+    return MEASURES[measure](p, q, tuple(range(len(p.number))), *_draws(n_samples, random_state), n_jobs)
+
+
+def compare(model: Model, other: Model, columns: Names | None, n_jobs: int | None) -> dict[str, ColumnDistance]:
+    """See `Joint.compare`."""
+    p, q = views(model, other, _shared(model.schema, other.schema, columns))
+    found = {column.name: column_distance(p, q, k, n_jobs) for k, column in enumerate(p.columns)}
+    return dict(sorted(found.items(), key=lambda item: -item[1].distance))
+
+
+def _shared(mine: Schema, theirs: Schema, columns: Names | None) -> tuple[int, ...]:
+    """Numbers of the columns to compare: those named, else all, which both must have."""
+    if columns is not None:
+        named = _numbers(mine, columns, "columns")
+        if not named:
+            raise ValueError("columns: name at least one, or leave it out to compare all")
+        return tuple(named)
+    extra = [name for name in theirs.names if name not in mine.names]
+    if extra:
+        raise ValueError(f"this model has no column {extra[0]!r}, the other has; name the columns that both have")
+    return tuple(range(len(mine.names)))
+
+
+def _numbers(schema: Schema, names: Names, what: str) -> list[int]:
+    """Numbers of named columns, each once."""
+    if not isinstance(names, str) and (not isinstance(names, Iterable) or isinstance(names, Mapping)):
+        raise ValueError(f"{what} must be the name of a column, or a list of names, got {names!r}")
+    found = [schema.index(name) for name in ([names] if isinstance(names, str) else names)]
+    if len(set(found)) < len(found):
+        twice = next(schema.names[j] for k, j in enumerate(found) if j in found[:k])
+        raise ValueError(f"{what}: column {twice!r} is named twice")
+    return found
+
+
+def _apart(schema: Schema, sets: list[list[int]]) -> list[tuple[int, ...]]:
+    """Places of each set's columns when all stand in a row; a ValueError if two sets share one."""
+    flat = [j for numbers in sets for j in numbers]
+    if len(set(flat)) < len(flat):
+        both = next(schema.names[j] for k, j in enumerate(flat) if j in flat[:k])
+        raise ValueError(f"column {both!r} is on two sides of the question; name it on one")
+    at = np.cumsum([0] + [len(numbers) for numbers in sets])
+    return [tuple(range(first, last)) for first, last in zip(at[:-1].tolist(), at[1:].tolist(), strict=True)]
+
+
+def _draws(n_samples: Any, random_state: Any) -> tuple[int, int]:
+    """Number of draws, and the seed."""
+    check_number("n_samples", n_samples, 4, whole=True, text="an integer of at least 4")
+    return int(n_samples), seed_of(random_state)

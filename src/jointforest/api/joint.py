@@ -1,0 +1,1187 @@
+"""The joint distribution of a table: the face of a model, frames in and frames out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from ..data import values as answers
+from ..data.build_evidence import build, intersect
+from ..data.conditions import AllOf, PerRow, without_missing
+from ..data.evidence import Evidence
+from ..data.frames import encode, fill
+from ..data.meaning import refuse_pair
+from ..data.schema import Schema
+from ..data.values import warn_unseen
+from ..explorer.open import explore
+from ..inference.column import level_probability, mean_variance
+from ..inference.counterfactual.counterfactual import counterfactual
+from ..inference.counterfactual.result import Counterfactuals
+from ..inference.explanation.box_trees import box_trees, of_part, tree_log_density
+from ..inference.explanation.explain import Explanation
+from ..inference.explanation.reverse import reverse
+from ..inference.explanation.tree_text import tree_text
+from ..inference.information.divergence import ColumnDistance
+from ..inference.information.projection import Estimate
+from ..inference.posterior import WeighedEvidence, log_density
+from ..inference.reshape import condition as conditioned
+from ..inference.reshape import keep
+from ..inference.rows import attribution, impute, impute_by_draws
+from ..inference.uncertainty import Uncertainty, uncertainty
+from ..integrations.arrow import to_arrow
+from ..integrations.forde import write_forde
+from ..integrations.spflow import to_spflow
+from ..learners.growing.ranks import snap
+from ..models.box_forest.rake import rake
+from ..models.box_forest.robustness import check_target, robustness
+from ..models.file import save_model
+from ..models.model import Model, of_forest
+from ..runtime.parameters import Number, check_number
+from ..runtime.random_state import seed_of
+from .ask import ask
+from .fit_report import FitReport
+from .information import compare, divergence, entropy, mutual_information
+from .marginal import Marginal
+from .posterior import Posterior, conditions_of, posterior_of, taken_up
+from .views import joint_html, part_sizes, size_text
+
+
+class Joint:
+    """The joint distribution of a table's columns, made by a learner or by `load`; it never changes.
+
+    Frames may be pandas, polars or pyarrow tables or 2-D numpy arrays. Columns are found by name (arrays: by position),
+    in any order; absent ones count as missing, unknown ones are an error. Missing cells are marginalised. A level
+    never seen at learning counts as missing, with a penalty in log-densities, and is warned of (`UnseenLevelWarning`).
+
+    Parameters
+    ----------
+    model : Model
+    fitted_by : FitReport, optional
+
+    Attributes
+    ----------
+    model : Model
+    fitted_by : FitReport or None
+        What `jf.fit` compared and chose; files do not keep it.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+    >>> joint.log_density(penguins).shape
+    (344,)
+    >>> joint.sample(3, random_state=0).shape
+    (3, 7)
+    >>> 0.9 < joint.probability("species = Gentoo", given="body_mass_g > 5500") <= 1.0
+    True
+    """
+
+    def __init__(self, model: Model, fitted_by: FitReport | None = None) -> None:
+        self.model = model
+        self.fitted_by = fitted_by
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.schema.names[:4]) + (", ..." if len(self.columns) > 4 else "")
+        size = " + ".join(size_text(part) for part in part_sizes(self.model))
+        return f"Joint({len(self.columns)} columns: {names}; {size})"
+
+    def _repr_html_(self) -> str:
+        return joint_html(repr(self), self.info()["columns"])
+
+    # -- what it is
+
+    @property
+    def schema(self) -> Schema:
+        """What is known of the columns: kinds, grids, atoms, levels."""
+        return self.model.schema
+
+    @property
+    def columns(self) -> tuple[str | int, ...]:
+        """Names of the columns, in order."""
+        return tuple(column.label for column in self.schema.columns)
+
+    @property
+    def kinds(self) -> dict[str | int, str]:
+        """Kind of each column: see `data.schema.KINDS`."""
+        return {column.label: column.kind for column in self.schema.columns}
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees, hidden ones included, the background not counted."""
+        return sum(part.get("trees", 0) for part in part_sizes(self.model))
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves of all trees, the background not counted; hidden trees have none."""
+        return sum(part.get("leaves", 0) for part in part_sizes(self.model))
+
+    @property
+    def n_states(self) -> int:
+        """Most hidden states of a column; 0 without hidden trees."""
+        return max(part.get("states", 0) for part in part_sizes(self.model))
+
+    @property
+    def epsilon(self) -> float:
+        """Weight of the background; 0 if there is none."""
+        shares = zip(self.model.parts, np.exp(self.model.log_weight).tolist(), strict=True)
+        trees = [(of_part(part), share) for part, share in shares]
+        return float(sum(share * np.exp(of.log_weight[-1]) for of, share in trees if of and of.has_background))
+
+    def levels(self, column: str) -> tuple[Any, ...]:
+        """Levels of a categorical, ordered or boolean column, in the order of `predict_proba`; () of a numeric one."""
+        return self.schema[column].levels
+
+    def info(self) -> dict[str, Any]:
+        """Size, parts and columns of the model, as plain dicts and lists."""
+        columns = [
+            {"name": c.name, "kind": c.kind, "step": c.step, "n_observed": c.n_observed, "atoms": list(c.atoms)}
+            | (
+                {"levels": list(c.levels)}
+                if c.is_categorical
+                else {"minimum": answers.scalar(c, c.minimum), "maximum": answers.scalar(c, c.maximum)}
+            )
+            for c in self.schema.columns
+        ]
+        size = {"trees": self.n_trees, "leaves": self.n_leaves, "states": self.n_states, "epsilon": self.epsilon}
+        return {**size, "parts": part_sizes(self.model), "columns": columns}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a `.joint` file: see `models.file.save_model`; `load` reads it."""
+        save_model(self.model, path)
+
+    def to_arrow(self) -> dict[str, Any]:
+        """All parameters as Arrow tables, for tools that read tables; `from_arrow` makes the joint of them again.
+
+        Returns
+        -------
+        dict of str to pyarrow.Table
+            ``parts``, with the schema as JSON in its metadata, and those of each part: ``docs/how-to/formats.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.to_arrow()["parts"]["kind"].to_pylist()
+        ['forest']
+        """
+        return to_arrow(self.model)
+
+    def to_forde(self, folder: str | os.PathLike[str]) -> None:
+        """Write the parameters for the R package arf: ``forest``, ``cnt``, ``cat`` and ``meta.parquet`` in a folder.
+
+        They are the tables of numbers that its function ``forde`` gives; R itself was not run on them, see
+        ``docs/how-to/formats.md``. Numbers on grids are continuous there, rounded when drawn.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it is not there.
+
+        Raises
+        ------
+        ValueError
+            If the joint is more than a forest of normal or uniform leaves: background (``epsilon``), atoms, dates,
+            quantile or other dependent leaves; the message names what.
+
+        Examples
+        --------
+        See `from_forde`.
+        """
+        write_forde(self.model, folder)
+
+    def to_spflow(self) -> Any:
+        """The joint as a circuit of SPFlow, with the same log-densities; it needs the extra ``spflow``, and so torch.
+
+        Its ``log_likelihood`` takes a float64 tensor (n, d): columns in the order of `columns`, numbers as they are,
+        levels as their places in `levels`, NaN where missing.
+
+        Returns
+        -------
+        spflow.modules.sums.Sum
+            A mixture over the leaves. Truncated normals are `integrations.spflow_modules.TruncatedNormal`, all other
+            modules are those of SPFlow.
+
+        Raises
+        ------
+        ValueError
+            If the joint is more than a forest of normal, uniform, quantile or categorical leaves: a background
+            (``epsilon``) beside columns of numbers, atoms, grids, dates, hidden trees; the message names what.
+        ImportError
+            Without SPFlow.
+
+        References
+        ----------
+        Ventola and others, SPFlow, version 1.1; ``docs/how-to/formats.md``.
+        """
+        return to_spflow(self.model)
+
+    def explore(
+        self, data: Any = None, *, model: Any = None, title: str = "joint", port: int = 0, browser: bool | None = None
+    ) -> Any:
+        """A page in the browser that shows the joint: evidence by a click on a picture, and everything else follows.
+
+        In a notebook it is shown there, live where anywidget is installed (``pip install 'jointforest[notebook]'``).
+        Elsewhere it is served to this machine alone, by a thread, until it is closed or Python ends.
+
+        Parameters
+        ----------
+        data : frame, optional
+            Rows to look at beside the joint.
+        model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, optional
+            What it predicts of a row is shown with the row, in expectation over the cells that are not known
+            (`ExpectedPredictor`).
+        title : str
+            What the page calls the joint, such as the name of its file.
+        port : int
+            0: any that is free.
+        browser : bool, optional
+            Whether to open the page in the browser, from a notebook too; False serves it and opens nothing.
+
+        Returns
+        -------
+        Explorer or NotebookExplorer
+            With ``close()`` and ``show(joint)``, which shows another joint on the same page; in the browser with
+            ``url`` and ``wait()``, too.
+
+        Raises
+        ------
+        ImportError
+            Without ``pip install 'jointforest[explore]'``.
+        OSError
+            If the port is taken.
+        TypeError, ValueError
+            If the model is of no supported type, or takes columns that the joint does not have.
+
+        Notes
+        -----
+        What the page can do, and who may ask: ``docs/how-to/explorer.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> with joint.explore(browser=False) as page:
+        ...     page.url.startswith("http://127.0.0.1:")
+        True
+        """
+        return explore(self, title, data, model, port, browser)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        data: Any = None,
+        *,
+        holdout: Any = None,
+        target: str | None = None,
+        examples: int = 0,
+        title: str | None = None,
+    ) -> None:
+        """Write a report: one file of HTML that opens from disk, without a network, and in which clicks are evidence.
+
+        Parameters
+        ----------
+        path : path
+            Of the file to write.
+        data : frame of n rows, optional
+            The table that was learned from: how true the joint is to it (`jf.fidelity`), and its columns beside the
+            joint's. No row of it is in the file unless ``examples`` says so.
+        holdout : frame, optional
+            Rows of the same source that were not learned from, for `jf.fidelity`.
+        target : str, optional
+            A column; which others say most of it.
+        examples : int
+            So many rows of ``data`` are shown: those of least log-density, with their unlikely cells.
+        title : str, optional
+            What the report calls the joint, such as the name of its file; default: "joint".
+
+        Raises
+        ------
+        ImportError
+            Without ``pip install 'jointforest[report]'``.
+        IsADirectoryError, FileNotFoundError
+            If the path is a directory, or lies in none.
+        ValueError
+            If there is no such target, ``holdout`` or ``examples`` come without ``data``, or the table has other
+            columns than the joint.
+
+        Notes
+        -----
+        The same joint and data give the same bytes. What is in it, and where its answers come from:
+        ``docs/how-to/report.md``.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import jointforest as jf
+        >>> joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "penguins.html")
+        >>> joint.report(path, title="penguins")
+        >>> path.read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        from ..report.write import Wanted, write_report
+
+        write_report(self, path, Wanted(data, holdout, target, examples, title))
+
+    # -- density
+
+    def log_density(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
+        """Log-density (natural logarithm) of each row; missing cells are marginalised.
+
+        Numbers with a density count with it, those on a grid with the mass of their cell over its width, levels and
+        atoms with their mass.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        float64 array (n,)
+            -inf only in a model without background.
+        """
+        return log_density(self.model, self._evidence(frame), n_jobs)
+
+    def tree_log_density(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
+        """Log of each tree's share of a row's density, weight included; the background, if there is one, is last.
+
+        Returns
+        -------
+        float64 array (n, n_trees) or (n, n_trees + 1)
+            The log-sum of a row is its `log_density`.
+        """
+        return tree_log_density(box_trees(self.model, "a table of trees"), self._evidence(frame), n_jobs)
+
+    def attribution(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
+        """Which cells make a row unlikely: log p(x_j | the other known cells of the row), exact, for any row.
+
+        Compare a cell with the same column's cells in other rows: numbers with a density are measured in their units.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        float64 array (n, d)
+            In the order of ``columns``; NaN where the cell is missing. A level never seen at learning has its penalty.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> odd = penguins.iloc[[0]].assign(species="Gentoo")  # an Adelie with another name
+        >>> joint.columns[joint.attribution(odd)[0].argmin()]
+        'species'
+        """
+        X, unseen = self._encode(frame)
+        cells = attribution(self.model, build(self.schema, X, unseen), n_jobs)
+        return np.where(unseen, [column.log_unseen for column in self.schema.columns], cells)
+
+    # -- evidence
+
+    def given(self, evidence: Any = None, /, **conditions: Any) -> Posterior:
+        """What is known after evidence.
+
+        Parameters
+        ----------
+        evidence : frame, list of dicts, str, dict, Series, or None
+            A frame has one posterior a row, and so has a list of dicts of conditions by column. A text (``"age >= 40
+            and sex = 'Female'"``), such a dict, or a pandas Series (one row of a frame) speaks of one row.
+        **conditions
+            Conditions by column, added to every row: a value, a list of values, `between`, `AnyOf`, `AllOf`, `Not`;
+            soft evidence, `likely` and `about`; or `Missing`.
+
+        Returns
+        -------
+        Posterior
+
+        Raises
+        ------
+        ValueError
+            Unknown columns, values that a column cannot have; `QuerySyntaxError` for a text that cannot be read.
+        """
+        if evidence is None or isinstance(evidence, str | Mapping) or nw.dependencies.is_pandas_series(evidence):
+            known = {} if evidence is None else conditions_of(self.schema, evidence)
+            for name, condition in conditions.items():
+                refuse_pair(self.schema[name], condition)
+                known[name] = AllOf(known[name], condition) if name in known else condition
+            return posterior_of(self.model, known)
+        model, log_missing, conditions = taken_up(self.model, conditions)
+        if isinstance(evidence, list) and all(isinstance(row, Mapping) for row in evidence):
+            said = {name: PerRow([row.get(name) for row in evidence]) for name in dict.fromkeys(chain(*evidence))}
+            without_missing(said)  # of all rows or none
+            rows = build(self.schema, conditions=said, n=len(evidence))
+        else:
+            rows = self._evidence(evidence)
+        return Posterior(model, intersect(self.schema, rows, conditions), one=False, log_missing=log_missing)
+
+    def condition(self, evidence: Any = None, /, **conditions: Any) -> Joint:
+        """The joint distribution given evidence, as a joint of its own that can be saved, sampled and asked.
+
+        Parameters
+        ----------
+        evidence, **conditions
+            As of `given`, of one row.
+
+        Returns
+        -------
+        Joint
+            Of all columns. It answers as ``given`` with the evidence does. A column without grid that has a value
+            becomes ``mixed``, with the value as its only atom.
+
+        Raises
+        ------
+        ValueError
+            If the evidence has several rows, or probability 0.
+
+        Notes
+        -----
+        How, and what is exact: ``docs/how-to/find-modes.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> dream = joint.condition(island="Dream")
+        >>> bool(abs(dream.probability("sex = MALE") - joint.probability("sex = MALE", "island = Dream")) < 1e-10)
+        True
+        """
+        known = self.given(evidence, **conditions)
+        if len(known) != 1:
+            raise ValueError(f"condition: expected evidence of one row, got {len(known)} rows")
+        known.weighed.check()
+        return Joint(conditioned(known.weighed.model, known.weighed.evidence))
+
+    def rake(self, frame: Any) -> Joint:
+        """The joint nearest to this one whose columns have the marginals of a table, such as that of learning.
+
+        Its density is this one's times a factor of each column whose marginal is more than 0.015 from the table's: of
+        levels (total variation), of numbers and dates constant in as few bins as do (Kolmogorov). So the mean
+        log-density of rows like the table's is higher. Leaves that a factor cuts become mixtures: the joint is larger
+        then, and may be slower to ask.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+            Cells may be missing: the marginal of a column is that of its known cells. Columns without any stay.
+
+        Returns
+        -------
+        Joint
+            This one if all columns are close enough.
+
+        Raises
+        ------
+        ValueError
+            If this joint is no single forest of boxes, if the frame has no rows, or if the joint would take more than
+            4 GB.
+
+        Warns
+        -----
+        UnseenLevelWarning
+            Of levels that learning did not see: their cells count as missing.
+        UserWarning
+            Of columns whose marginal stays more than 0.1 off, as the joint has no rows that have them all.
+
+        Notes
+        -----
+        Raking, iterative proportional fitting (Csiszar 1975): ``docs/how-to/find-modes.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> raked = joint.rake(penguins)
+        >>> share = (penguins["bill_depth_mm"] <= 16).sum() / penguins["bill_depth_mm"].notna().sum()
+        >>> bool(abs(raked.marginal("bill_depth_mm").cdf(16) - share) < 0.02)
+        True
+        """
+        forest = self.model.forest_for("rake")
+        X = snap(forest.columns, self._encode(frame)[0])
+        if not len(X):
+            raise ValueError("rake: the frame has no rows; give the table whose marginals the joint shall have")
+        raked = rake(forest, X)
+        return self if raked is forest else Joint(of_forest(raked))
+
+    def keep(self, *columns: str) -> Joint:
+        """The joint distribution of some of the columns, as a joint of its own.
+
+        Parameters
+        ----------
+        *columns : str
+            Names, in any order; the table's order stays.
+
+        Returns
+        -------
+        Joint
+            It answers as this one does where the other columns are missing.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown, or named twice, or none is named.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.keep("sex", "island").columns
+        ('island', 'sex')
+        """
+        if len(columns) == 1 and not isinstance(columns[0], str):
+            raise ValueError(f"keep takes names, not {type(columns[0]).__name__}: write keep('a', 'b') or keep(*names)")
+        twice = [name for k, name in enumerate(columns) if name in columns[:k]]
+        if twice:
+            raise ValueError(f"column {twice[0]!r} is named twice; name each column once")
+        return Joint(keep(self.model, [self.schema.index(column) for column in columns]))
+
+    def marginal(self, column: str) -> Marginal:
+        """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``pmf``, ``mean``, ``var``, ``std``, ``sample``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> bool(3000 < joint.marginal("body_mass_g").ppf(0.5) < 5000)
+        True
+        """
+        return self.given().marginal(column)
+
+    def probability(self, event: str | Mapping[str, Any], given: Any = None, n_jobs: int | None = -1) -> Any:
+        """Probability of an event, given evidence: see `Posterior.probability`.
+
+        Parameters
+        ----------
+        event : str or dict
+        given : frame, str, dict, or None
+            As in `given`.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        float, or float64 array (n,) if evidence is a frame
+        """
+        return self.given(given).probability(event, n_jobs)
+
+    def query(self, text: str) -> Any:
+        """Answer a query such as ``P(income = '>50K' | age >= 40)``; the language is in
+        ``docs/reference/query-language.md``.
+
+        Returns
+        -------
+        float, date or level; a dict of level to probability for ``P(column)``, of level to quantile for ``Q``; an
+        `Estimate` for comparisons of columns
+        """
+        return ask(self.model, text)
+
+    # -- explanations
+
+    def rules(self, tree: int = 0, max_leaves: int | None = 100) -> str:
+        """A tree as indented text: every test, with its share of the tree's rows, and what each leaf says.
+
+        Numbers by their mean and the interval of equal tails that holds 90 %, levels by the three most probable.
+
+        Parameters
+        ----------
+        tree : int
+            Number of the tree, 0 to ``n_trees - 1``.
+        max_leaves : int or None
+            Of larger trees the nodes that most rows reach are shown, until there are so many ends; the others say how
+            many leaves are below them; of long lists of levels the first are shown. None: all of the tree.
+
+        Raises
+        ------
+        ValueError
+            If there is no such tree, or ``max_leaves`` is no positive integer.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(max_leaf_nodes=3, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.rules().splitlines()[:2]
+        ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0 %']
+        """
+        return tree_text(box_trees(self.model, "rules"), tree, max_leaves)
+
+    def reverse(
+        self, event: str | Mapping[str, Any], k: int = 10, min_share: float = 0.01, n_jobs: int | None = -1
+    ) -> Explanation:
+        """The regions in which an event is most probable, as rules: the leaves' boxes, without the event's own columns.
+
+        Probabilities are the whole joint's, whatever tree a region comes from; equal regions are listed once.
+
+        Parameters
+        ----------
+        event : str or dict
+            As of `probability`.
+        k : int
+            Most regions to list.
+        min_share : float
+            Smallest share of its tree's rows that a region's leaves must hold.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        Explanation
+            Prints as a table. Each dict of its ``rules`` has ``rule``, ``event_probability`` (P(event | region)),
+            ``lift`` (that over P(event)) and ``probability`` (of the region). Empty if no region holds enough, or no
+            leaf has a condition on another column.
+
+        Raises
+        ------
+        ValueError
+            If the event cannot be read or has probability 0, or a parameter is out of its range.
+
+        Notes
+        -----
+        After ``reverse`` of pyjpt, the reference code of Nyga, Picklum, Schierenbeck, Beetz, "Joint Probability Trees"
+        (2023); there regions are judged by the leaf's own distribution.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.reverse("species = Gentoo", k=1).rules[0]["lift"] > 2
+        True
+        """
+        return reverse(self.model, conditions_of(self.schema, event), k, min_share, n_jobs)
+
+    # -- information
+
+    def entropy(
+        self,
+        *columns: str,
+        given: str | Sequence[str] | None = None,
+        n_samples: int = 10_000,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+    ) -> Estimate:
+        """Entropy of columns, in nats: the mean of -log_density; given others, the conditional entropy.
+
+        Of levels Shannon's, of numbers the differential entropy, which depends on their units and may be negative.
+
+        Parameters
+        ----------
+        *columns : str
+            None: all that are not given.
+        given : str or sequence of str, optional
+            Columns (not evidence: condition the joint on that) whose values are known.
+        n_samples : int
+            Rows to draw where the answer is not exact.
+        random_state : None, int, Generator or RandomState
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        Estimate
+            ``value``, ``standard_error``, ``method``. Exact (to about 1e-6) of few columns with levels or grids and at
+            most one other of numbers, of a single tree without background and with all columns it splits on, and of
+            two columns of any kind, three or four with few codes, under hidden trees.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown, named twice, or on both sides.
+
+        Notes
+        -----
+        T. Cover, J. Thomas, "Elements of Information Theory" (2006), chapters 2 and 8; of circuits, A. Vergari and
+        others, "A compositional atlas of tractable circuit operations" (2021). Details:
+        ``docs/how-to/measure-information.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> joint.entropy("species").method
+        'exact'
+        >>> joint.entropy("species", given="island").value < joint.entropy("species").value
+        True
+        """
+        return entropy(self.model, columns, given, n_samples, random_state, n_jobs)
+
+    def mutual_information(
+        self,
+        a: str | Sequence[str],
+        b: str | Sequence[str],
+        given: str | Sequence[str] | None = None,
+        *,
+        n_samples: int = 10_000,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+    ) -> Estimate:
+        """Mutual information of columns, in nats: how much one side tells of the other; given others, on top of them.
+
+        0 if and only if they are independent; it does not depend on units.
+
+        Parameters
+        ----------
+        a, b : str or sequence of str
+            The two sides.
+        given, n_samples, random_state, n_jobs
+            As of `entropy`.
+
+        Returns
+        -------
+        Estimate
+            Exact where all its entropies are; a mean over draws may be a little below 0.
+
+        Raises
+        ------
+        ValueError
+            As `entropy`; if a side is empty, or has a column of the other.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> island = joint.mutual_information("species", "island")
+        >>> island.method, island.value > joint.mutual_information("species", "sex").value
+        ('exact', True)
+        """
+        return mutual_information(self.model, a, b, given, n_samples, random_state, n_jobs)
+
+    def divergence(
+        self,
+        other: Joint,
+        measure: str = "kl",
+        columns: str | Sequence[str] | None = None,
+        *,
+        n_samples: int = 10_000,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+    ) -> Estimate:
+        """How far another joint of the same columns is from this one.
+
+        Parameters
+        ----------
+        other : Joint
+            With the same columns, in any order, of the same sorts, grids and levels.
+        measure : {"kl", "jensen-shannon", "total-variation", "hellinger"}
+            With p this joint and q the other: KL(p || q) in nats, infinite if q rules out what p does not; the
+            Jensen-Shannon divergence in nats, at most log 2 (its root is a metric); the total variation; the Hellinger
+            distance (both metrics, at most 1).
+        columns : str or sequence of str, optional
+            Of these columns alone; then models may differ in the others.
+        n_samples, random_state, n_jobs
+            As of `entropy`.
+
+        Returns
+        -------
+        Estimate
+            Exact of few columns with levels or grids and at most one other of numbers.
+
+        Raises
+        ------
+        ValueError
+            If a column is absent in one, or differs in sort, grid or levels.
+
+        Notes
+        -----
+        By sampling all but "kl" are means of bounded numbers over draws from both models; "kl" is one over draws from
+        this one, and its standard error can be trusted if the other has a background. See
+        ``docs/how-to/measure-information.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> dream = joint.condition(island="Dream")
+        >>> round(joint.divergence(joint, "hellinger", n_samples=100).value, 6)
+        0.0
+        >>> joint.divergence(dream, "total-variation", "species").value > 0.1
+        True
+        """
+        return divergence(self.model, _model_of(other), measure, columns, n_samples, random_state, n_jobs)
+
+    def compare(
+        self, other: Joint, columns: str | Sequence[str] | None = None, n_jobs: int | None = -1
+    ) -> dict[str, ColumnDistance]:
+        """Where another joint differs: the distance of each column's distributions, largest first; nothing is sampled.
+
+        Parameters
+        ----------
+        other, columns
+            As of `divergence`.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        dict of str to ColumnDistance
+            ``distance`` in 0..1: of numbers the largest distance of the CDFs, of levels the total variation; and
+            ``wasserstein``: of numbers the area between the CDFs, in their units.
+
+        Raises
+        ------
+        ValueError
+            As `divergence`.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> found = joint.compare(joint.condition(island="Dream"))
+        >>> list(found)[0], found["sex"].distance < found["species"].distance
+        ('island', True)
+        """
+        return compare(self.model, _model_of(other), columns, n_jobs)
+
+    def counterfactual(
+        self,
+        row: Any,
+        model_or_target: Any,
+        wanted: Any,
+        fixed: Sequence[str] = (),
+        n: int = 5,
+        *,
+        unlikely: float = 20.0,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+    ) -> Counterfactuals:
+        """What would have to be different: plausible rows, few changes from a row, with another outcome predicted.
+
+        Parameters
+        ----------
+        row : frame of one row, dict of cells by column, or pandas Series
+            Missing cells stay missing: they are marginalised, and not counted.
+        model_or_target : str, fitted model, or function
+            The name of a column, whose outcome the joint predicts from the row's other cells; a model with ``predict``
+            (and ``predict_proba``, if it has ``classes_``), such as of scikit-learn, or an `ExpectedPredictor`, which
+            knows what to do of missing cells; or a function of a frame that gives a prediction a row.
+        wanted : level, class, list of these, or `between`
+            The outcome: a level that no other exceeds, levels or an interval that are more probable than not; of a
+            model its class, or an interval of its predictions.
+        fixed : sequence of str
+            Columns that must not change. Others that a model does not look at change where its columns need them to.
+        n : int
+            Rows wanted.
+        unlikely : float
+            Rows are at least as dense as all but so many percent of the rows that have the fixed cells and the wanted
+            outcome, or else as the row itself; 0: any that are not impossible.
+        random_state : None, int, Generator or RandomState
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        Counterfactuals
+            Fewest changes first, then the nearest, then the most probable: ``rows`` with ``validity``, ``changed``,
+            ``distance`` and ``log_density``; without rows if none were found.
+
+        Raises
+        ------
+        ValueError
+            If the outcome is impossible, or the row's already; if no cell may change; unknown columns, levels, classes.
+        TypeError
+            If this is neither a column nor a model.
+
+        Notes
+        -----
+        How, and what is certain: ``docs/how-to/find-counterfactuals.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins).joint_
+        >>> found = joint.counterfactual(penguins.iloc[[0]], "species", "Gentoo", fixed=["sex"], n=3, random_state=0)
+        >>> found.rows["species"].tolist(), len(found.changed[0]) <= 3
+        (['Gentoo', 'Gentoo', 'Gentoo'], True)
+        """
+        return counterfactual(self.model, row, model_or_target, wanted, fixed, n, unlikely, random_state, n_jobs)
+
+    # -- frames out
+
+    def sample(
+        self,
+        n: int,
+        random_state: Any = None,
+        missing: bool = False,
+        n_jobs: int | None = -1,
+        *,
+        where: str | None = None,
+    ) -> Any:
+        """Draw n rows: a frame as at learning, with its types and levels.
+
+        More rows than memory holds: ``given().sample_batches(n)``.
+
+        Parameters
+        ----------
+        n : int
+        random_state : None, int, Generator or RandomState
+        missing : bool
+            Also draw which cells are missing, as often as at learning.
+        n_jobs : int or None
+            Threads; the rows do not depend on it.
+        where : str, optional
+            What holds in all rows: ranges, sets, comparisons of columns, as of `Posterior.sample`.
+
+        Returns
+        -------
+        frame of n rows
+
+        Raises
+        ------
+        ValueError
+            As of `Posterior.sample`.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> rows = joint.sample(50, 0, where="island in {Dream, Biscoe}, bill_length_mm > 2.5 * bill_depth_mm")
+        >>> bool((rows["bill_length_mm"] > 2.5 * rows["bill_depth_mm"]).all()), sorted(rows["island"].unique())
+        (True, ['Biscoe', 'Dream'])
+        """
+        return self.given().sample(n, random_state, missing, n_jobs, where=where)
+
+    def impute(
+        self, frame: Any, method: str = "mean", m: int | None = None, random_state: Any = None, n_jobs: int | None = -1
+    ) -> Any:
+        """Fill the missing cells; every known one stays what it is.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        method : {"mean", "sample"}
+            Means of numbers (on a grid the nearest cell) and the most probable levels, or one joint draw a row.
+        m : int, optional
+            Number of draws, with ``method="sample"``.
+        random_state : None, int, Generator or RandomState
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        frame as at learning, n rows; with m a list of m frames
+        """
+        if method not in ("mean", "sample"):
+            raise ValueError(f"method must be 'mean' or 'sample', got {method!r}")
+        if m is not None and (method == "mean" or m not in Number(1, whole=True)):
+            raise ValueError(f"m must be a positive integer, and goes with method='sample'; got m={m!r}, {method!r}")
+        X, unseen = self._encode(frame)
+        evidence = build(self.schema, X, unseen)
+        if method == "mean":
+            filled, share = impute(self.model, evidence, n_jobs)
+            WeighedEvidence(self.model, evidence, background=share).check(n_jobs)
+            return fill(self.schema, frame, X, unseen, filled)
+        draws, background = impute_by_draws(self.model, evidence, m or 1, seed_of(random_state), n_jobs)
+        WeighedEvidence(self.model, evidence, background=background).check(n_jobs)
+        each = draws.reshape(len(X), m or 1, X.shape[1])
+        frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]
+        return frames if m is not None else frames[0]
+
+    def predict(self, frame: Any, target: str, n_jobs: int | None = -1, *, beta: float = 1.0) -> np.ndarray:
+        """Most probable level, or mean of a number or date, of a target column; the frame's own is not looked at.
+
+        So every joint is a classifier, and a regressor, for each of its columns.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+        target : str
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+        beta : float in 0..1
+            How trees are combined: tree t counts p_t(known cells)^beta. 1 is the mixture that the joint is, 0 the
+            average of what each tree says (GeF+ and GeF of Correia et al. 2020, "Joints in Random Forests").
+
+        Returns
+        -------
+        array (n,): float64, datetime64, or objects that are levels
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or beta is not in 0..1.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> joint.predict(penguins[["bill_length_mm", "body_mass_g"]].tail(2), "species").tolist()
+        ['Gentoo', 'Gentoo']
+        """
+        column = self.schema[target]
+        if column.is_categorical:
+            share = self.predict_proba(frame, target, n_jobs, beta=beta)
+            number = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
+        else:
+            evidence = self._without(frame, target, n_jobs, beta)
+            number, _ = mean_variance(self.model, evidence, self.schema.index(target), n_jobs, beta)
+        return np.asarray(answers.values(column, number))
+
+    def predict_proba(self, frame: Any, target: str, n_jobs: int | None = -1, *, beta: float = 1.0) -> np.ndarray:
+        """Probabilities of the levels of a target column, float64 (n, K) in the order of ``levels(target)``.
+
+        Parameters, errors: as of `predict`.
+        """
+        column = self.schema[target]
+        if not column.is_categorical:
+            hint = "use predict, or given(frame).quantile"
+            raise ValueError(f"column {target!r} is {column.kind}: it has no levels; {hint}")
+        evidence = self._without(frame, target, n_jobs, beta)
+        return level_probability(self.model, evidence, self.schema.index(target), n_jobs, beta)
+
+    def robustness(
+        self,
+        frame: Any,
+        target: str,
+        n_jobs: int | None = -1,
+        *,
+        beta: float = 1.0,
+        c: float = 1.0,
+        shift: str = "leaf",
+    ) -> np.ndarray:
+        """How far every parameter of the model may be wrong at once before the predicted level changes.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+            Any cells may be missing; the target's own are not looked at.
+        target : str
+            A categorical, ordered or boolean column.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+        beta : float in 0..1
+            How trees are combined, see `predict`.
+        c, shift
+            How far the means of normal leaves move, see `models.box_forest.robustness`.
+
+        Returns
+        -------
+        float64 array (n,)
+            The largest epsilon at which no contamination by epsilon changes the prediction: 0 where another level is as
+            likely; NaN where the model gives the row probability 0.
+
+        Raises
+        ------
+        ValueError
+            If the target is no such column: of a number, ask for intervals.
+
+        Notes
+        -----
+        A. Correia, R. Peharz, C. de Campos, "Towards Robust Classification with Deep Generative Forests" (2020). The
+        mathematics is in ``docs/how-to/check-robustness.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> whole, part = joint.robustness(penguins, "species"), joint.robustness(penguins[["island"]], "species")
+        >>> bool(whole.mean() > part.mean())
+        True
+        """
+        j = self.schema.index(target)
+        check_target(self.schema, j)
+        forest = self.model.forest_for("robustness")
+        evidence = self._without(frame, target, n_jobs, beta)
+        return robustness(forest, evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs)[0]
+
+    def uncertainty(
+        self,
+        frame: Any,
+        target: str,
+        reference: Any,
+        n_jobs: int | None = -1,
+        *,
+        beta: float = 1.0,
+        fragile: float = 0.1,
+        unlikely: float = 5.0,
+    ) -> Uncertainty:
+        """Predictions with both of their uncertainties: fragile ones, and those of rows unlike the reference.
+
+        Parameters
+        ----------
+        frame : frame of n rows
+            Any cells may be missing; the target's own are not looked at.
+        target : str
+            A categorical, ordered or boolean column.
+        reference : frame of m rows
+            Rows to compare densities with: those of learning, or a few hundred of them.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+        beta : float in 0..1
+            How trees are combined, see `predict`.
+        fragile, unlikely : float
+            A prediction with an epsilon (see `robustness`) below ``fragile`` is fragile; a row with a density below
+            that of all but ``unlikely`` percent of the reference is unlikely.
+
+        Returns
+        -------
+        Uncertainty
+            Arrays ``predicted`` (None where the model gives the row probability 0), ``probability``, ``epsilon``,
+            ``log_density``, ``percentile`` and ``reading``.
+
+        Raises
+        ------
+        ValueError
+            If the target is no such column, or beta is not in 0..1.
+
+        Notes
+        -----
+        The mathematics is in ``docs/how-to/check-robustness.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+        >>> odd = joint.uncertainty(penguins.head(1).assign(body_mass_g=9000), "species", penguins)
+        >>> odd.reading[0] in ("unfamiliar", "both")
+        True
+        """
+        j, column = self.schema.index(target), self.schema[target]
+        check_target(self.schema, j)
+        rows, others = (self._without(table, target, n_jobs, beta) for table in (frame, reference))
+        found = uncertainty(self.model, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely, n_jobs=n_jobs)
+        codes = np.where(found.predicted < 0, np.nan, found.predicted)
+        return found._replace(predicted=answers.values(column, codes))
+
+    # -- helpers
+
+    def _without(self, frame: Any, target: str, n_jobs: int | None, beta: float) -> Evidence:
+        """Evidence of a frame without its target's cells; rows without support are warned of."""
+        check_number("beta", beta, 0, 1, text="a number between 0 (average of trees) and 1 (mixture)")
+        j = self.schema.index(target)
+        X, unseen = encode(self.schema, frame)
+        unseen[:, j] = False
+        warn_unseen(self.schema, frame, unseen)
+        evidence = build(self.schema, X, unseen).without(j)
+        WeighedEvidence(self.model, evidence).check(n_jobs)
+        return evidence
+
+    def _evidence(self, frame: Any) -> Evidence:
+        return build(self.schema, *self._encode(frame))
+
+    def _encode(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+        X, unseen = encode(self.schema, frame)
+        warn_unseen(self.schema, frame, unseen)
+        return X, unseen
+
+
+def _model_of(other: Any) -> Model:
+    """The model of the joint that another one is compared with."""
+    if not isinstance(other, Joint):
+        hint = "; give its joint_" if hasattr(other, "joint_") else ""
+        raise TypeError(f"expected a Joint to compare with, got {type(other).__name__}{hint}")
+    return other.model

@@ -1,0 +1,269 @@
+"""The joint distribution of two columns, in bins."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data import values as answers
+from ..data.build_evidence import build, intersect
+from ..data.conditions import AnyOf, PerRow
+from ..data.schema import Column, Schema
+from ..inference.column import cdf, level_probability, quantile
+from ..inference.comparison import (
+    Levels,
+    Rejected,
+    Relation,
+    probability_of_levels,
+    probability_of_relation,
+    related_blocks,
+)
+from ..inference.covariance import mean_and_covariance
+from ..inference.explanation.rules import side_condition
+from ..inference.information.projection import Estimate, exact
+from ..inference.posterior import SUPPORT, WeighedEvidence, background_share, log_density
+from ..models.model import Model
+from ..query_language.conditions import Comparison, Sum
+from ..runtime.parameters import check_number
+from ..runtime.random_state import seed_of
+from ..runtime.warnings import UnsupportedEvidenceWarning, warn
+
+ENDS = np.array([0.01, 0.99])
+"""Cuts lie evenly between these quantiles."""
+
+
+class Pair(NamedTuple):
+    """Joint distribution of two columns given evidence, made by `Posterior.pair`.
+
+    Attributes
+    ----------
+    a, b : tuple of levels, or array of cuts
+        Of a column of levels its levels, each a bin. Of numbers and dates the c cuts between c + 1 bins: up to the
+        first cut, up to the next and so on, and above the last.
+    probability : float64 array (bins of a, bins of b)
+        Sums to 1.
+    """
+
+    a: Any
+    b: Any
+    probability: np.ndarray
+
+
+def pair(weighed: WeighedEvidence, a: str, b: str, bins: int, n_jobs: int | None) -> Pair:
+    """See `Posterior.pair`."""
+    check_number("bins", bins, 2, whole=True, text="an integer of at least 2")
+    schema = weighed.model.schema
+    if a == b:
+        raise ValueError(f"pair: column {a!r} twice; name two columns")
+    if len(weighed) != 1:
+        raise ValueError(f"pair: expected evidence of one row, got {len(weighed)} rows")
+    weighed.check(n_jobs)
+    j, k = schema.index(a), schema.index(b)
+    first, second = schema.columns[j], schema.columns[k]
+    cuts = [_cuts(weighed, i, schema.columns[i], int(bins), n_jobs) for i in (j, k)]
+    # p(a in bin, b in bin) = p(a in bin) p(b in bin | a in bin): the bins of a are rows of evidence
+    rows = intersect(schema, weighed.evidence, {a: PerRow(tuple(_conditions(first, cuts[0])))})
+    with np.errstate(invalid="ignore"):
+        share = np.exp(log_density(weighed.model, rows, n_jobs) - weighed.log_probability)
+    some = np.flatnonzero(share > 0.0)
+    rows = rows.take(some)
+    if second.is_categorical:
+        inside = level_probability(weighed.model, rows, k, n_jobs)
+    else:
+        below = cdf(weighed.model, rows, k, cuts[1], n_jobs)
+        inside = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    probability = np.zeros((len(share), inside.shape[1]))
+    probability[some] = share[some, None] * np.maximum(inside, 0.0)
+    return Pair(_shown(first, cuts[0]), _shown(second, cuts[1]), probability)
+
+
+def _cuts(weighed: WeighedEvidence, j: int, column: Column, bins: int, n_jobs: int | None) -> np.ndarray:
+    """Cuts between the bins of a column of numbers, on a grid between cells; none of a column of levels."""
+    if column.is_categorical:
+        return np.empty(0)
+    low, high = quantile(weighed.model, weighed.evidence, j, ENDS, n_jobs, known=weighed.known)[0].tolist()
+    cuts = np.linspace(low, high, bins + 1)[1:-1]
+    if column.step > 0.0:
+        cuts = column.center + (np.floor((cuts - column.center) / column.step) + 0.5) * column.step
+    return np.unique(cuts)
+
+
+def _conditions(column: Column, cuts: np.ndarray) -> list[Any]:
+    """What says that a column is in each of its bins."""
+    if column.is_categorical:
+        return [AnyOf(level) for level in column.levels]
+    ends = [-np.inf, *cuts.tolist(), np.inf]
+    return [AnyOf(side_condition(column, lo, hi)) for lo, hi in itertools.pairwise(ends)]
+
+
+def _shown(column: Column, cuts: np.ndarray) -> Any:
+    return column.levels if column.is_categorical else answers.values(column, cuts)
+
+
+# ---- Sums of columns, and comparisons of columns, given evidence.
+
+_JUDGED = 1_000
+"""Drawn rows that say whether what was asked for is like anything learned."""
+
+
+def mean_of(weighed: WeighedEvidence, of: Sum) -> Any:
+    """Mean of a sum of columns; of the difference of two dates a timedelta64."""
+    is_time, origin = _times(weighed.model.schema, of)
+    weighed.check()
+    columns, c = _numbers(weighed.model.schema, of)
+    mean = np.column_stack([mean_and_covariance(weighed.model, weighed.evidence, [j])[0] for j in columns])
+    return _given(weighed, is_time, mean @ c + of.constant + origin)
+
+
+def variance_of(weighed: WeighedEvidence, of: Sum) -> Any:
+    """Variance of a sum of columns; of dates in seconds squared."""
+    _times(weighed.model.schema, of)
+    weighed.check()
+    return weighed.give(_variance(weighed, of))
+
+
+def deviation_of(weighed: WeighedEvidence, of: Sum) -> Any:
+    """Standard deviation of a sum of columns; of dates a timedelta64."""
+    is_time, _ = _times(weighed.model.schema, of)
+    weighed.check()
+    return _given(weighed, is_time, np.sqrt(_variance(weighed, of)))
+
+
+def covariance_of(weighed: WeighedEvidence, a: str, b: str, correlation: bool, n_jobs: int | None) -> Any:
+    """Covariance or correlation of two columns of numbers or booleans."""
+    schema = weighed.model.schema
+    j, k = schema.index(a), schema.index(b)
+    weighed.check(n_jobs)
+    found = mean_and_covariance(weighed.model, weighed.evidence, [j, k] if j != k else [j], n_jobs)[1]
+    first, second, both = found[:, 0, 0], found[:, -1, -1], found[:, 0, -1]
+    if not correlation:
+        return weighed.give(both)
+    constant = (first <= 0.0) | (second <= 0.0)
+    if weighed.one and constant[0]:
+        name = a if first[0] <= 0.0 else b
+        raise ValueError(f"column {name!r} has one value given this evidence: no correlation; drop its condition")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.clip(both / np.sqrt(first * second), -1.0, 1.0)
+    return weighed.give(np.where(constant, np.nan, share))
+
+
+def probability_of(
+    weighed: WeighedEvidence, compared: tuple[Comparison, ...], n_samples: int, random_state: Any, n_jobs: int | None
+) -> Estimate:
+    """Probability of a comparison of columns."""
+    check_number("n_samples", n_samples, 4, whole=True, text="an integer of at least 4")
+    if len(compared) != 1:
+        raise ValueError(
+            f"expected one comparison of columns, got {len(compared)}; for several take draws: "
+            "joint.given(...).sample(n)"
+        )
+    if len(weighed) != 1:
+        raise ValueError(f"compare: expected evidence of one row, got {len(weighed)} rows")
+    weighed.check(n_jobs)
+    relation = _relation(weighed.model.schema, compared[0])
+    if isinstance(relation, Levels):
+        return exact(probability_of_levels(weighed.model, weighed.evidence, *relation, n_jobs))
+    return probability_of_relation(
+        weighed.model, weighed.evidence, relation, int(n_samples), seed_of(random_state), n_jobs
+    )
+
+
+def drawn_where(
+    weighed: WeighedEvidence, compared: tuple[Comparison, ...], n: int, random_state: Any, n_jobs: int | None
+) -> Iterator[np.ndarray]:
+    """n rows in which comparisons of columns hold, some at a time, (k, d); all but the draws is checked at once."""
+    check_number("n", n, 0, whole=True, text="a non-negative integer")
+    if len(weighed) != 1:
+        raise ValueError(f"where: expected evidence of one row, got {len(weighed)} rows")
+    weighed.check(n_jobs)
+    relations = [_relation(weighed.model.schema, asked) for asked in compared]
+    blocks = related_blocks(weighed.model, weighed.evidence, relations, int(n), seed_of(random_state), n_jobs)
+    return _told(blocks, weighed.model, compared)
+
+
+def _told(blocks: Iterator[np.ndarray], model: Model, compared: tuple[Comparison, ...]) -> Iterator[np.ndarray]:
+    """The same; an error in words where the comparisons are too rare, a warning where a background alone has them."""
+    try:
+        for i, rows in enumerate(blocks):
+            if i == 0 and len(rows):
+                _warn_unsupported(model, rows[:_JUDGED], compared)
+            yield rows
+    except Rejected as error:
+        said = ", ".join(map(str, compared))
+        raise ValueError(
+            f"where {said!r}: {error}, so that it is too rare to be drawn; ask compare for its probability, "
+            "or give evidence that makes it less rare"
+        ) from None
+
+
+def _warn_unsupported(model: Model, rows: np.ndarray, compared: tuple[Comparison, ...]) -> None:
+    """Warn if p(background | comparisons), its mean over rows in which they hold, is large."""
+    if background_share(model, build(model.schema, rows)).mean() > SUPPORT:
+        said = ", ".join(map(str, compared))
+        problem = f"rows in which {said!r} holds are unlike anything learned: most of those drawn are a background's"
+        warn(UnsupportedEvidenceWarning(problem, "see compare for its probability"))
+
+
+def _relation(schema: Schema, asked: Comparison) -> Relation | Levels:
+    """What a comparison says of columns by number."""
+    of = asked.left - asked.right
+    columns = [schema[name] for _, name in of.terms]
+    if any(column.is_categorical for column in columns):
+        if not (asked.left.is_column and asked.right.is_column):
+            raise _not_numbers(columns, f"of {asked}")
+        a, b = asked.left.terms[0][1], asked.right.terms[0][1]
+        if not all(column.is_categorical for column in columns):
+            raise _not_numbers(columns, f"of {asked}")
+        return Levels(schema.index(a), schema.index(b), asked.op)
+    _, origin = _times(schema, of)
+    names, c = _numbers(schema, of)
+    return Relation(tuple(names), tuple(c.tolist()), asked.op, -of.constant - origin)
+
+
+def _variance(weighed: WeighedEvidence, of: Sum) -> np.ndarray:
+    columns, c = _numbers(weighed.model.schema, of)
+    covariance = mean_and_covariance(weighed.model, weighed.evidence, columns)[1]
+    return np.maximum(np.einsum("i,nij,j->n", c, covariance, c), 0.0)
+
+
+def _numbers(schema: Schema, of: Sum) -> tuple[list[int], np.ndarray]:
+    return [schema.index(name) for _, name in of.terms], np.array([c for c, _ in of.terms])
+
+
+def _times(schema: Schema, of: Sum) -> tuple[bool, float]:
+    """Whether a sum is a difference of dates, and what their origins add to it, in seconds.
+
+    Raises
+    ------
+    ValueError
+        If a column has neither numbers nor booleans, or dates are not taken from dates.
+    """
+    columns = [schema[name] for _, name in of.terms]
+    for column in columns:
+        if column.is_categorical and column.kind != "boolean":
+            raise _not_numbers([column], "in a sum")
+    times = [column.kind == "datetime" for column in columns]
+    if any(times) and (not all(times) or abs(sum(c for c, _ in of.terms)) > 0.0):
+        raise ValueError(
+            f"{of}: dates are taken from dates, such as arrival - departure (in seconds); not added, nor to numbers"
+        )
+    origin = sum(c * float(column.origin) for (c, _), column in zip(of.terms, columns, strict=True) if any(times))
+    return any(times), float(origin)
+
+
+def _not_numbers(columns: list[Column], where: str) -> ValueError:
+    column = next(column for column in columns if column.is_categorical)
+    return ValueError(
+        f"column {column.name!r} is {column.kind}: {where} columns are numbers or dates, "
+        f"or two columns of levels compared as they are, such as P(a = `b`); {column.name!r} has levels"
+    )
+
+
+def _given(weighed: WeighedEvidence, is_time: bool, numbers: np.ndarray) -> Any:
+    if not is_time:
+        return weighed.give(numbers)
+    spread = answers.spread(Column("", "datetime", "datetime64[us]", step=1.0), numbers)
+    return spread[0] if weighed.one else spread

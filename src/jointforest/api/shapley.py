@@ -1,0 +1,364 @@
+"""Shapley values of predictions: what `ExpectedPredictor.shap` and `shapley` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data.evidence import Evidence
+from ..data.frames import decode, encode, read
+from ..data.schema import Schema
+from ..data.values import warn_unseen
+from ..inference.rows import sample
+from ..inference.shapley.coalition_values import by_function
+from ..inference.shapley.coalition_values import interventional as interventional_value
+from ..inference.shapley.dependent import dependent_groups
+from ..inference.shapley.game import (
+    EXACT_PLAYERS,
+    MOST_COALITIONS,
+    Asked,
+    Players,
+    Solved,
+    Value,
+    least_coalitions,
+    make_players,
+    shapley_values,
+)
+from ..models.model import Model
+from ..runtime.parameters import check_number
+from ..runtime.random_state import seed_of
+from ..runtime.warnings import UnsupportedEvidenceWarning, warn
+from .joint import Joint
+
+# ---- Shapley values of rows, as numbers, as a frame, as what shap's plots take.
+
+
+@dataclass(frozen=True, repr=False)
+class ShapleyValues:
+    """Shapley values of n rows with p players (columns, or groups of columns); made by `ExpectedPredictor.shap`.
+
+    Attributes
+    ----------
+    values : float64 array (n, p), or (n, p, K) of K outputs
+        NaN in rows of probability 0. Those of a row sum to its answer less ``base_values``.
+    base_values : float, or float64 array (K,)
+        The answer if nothing is known.
+    standard_error : float64 array like ``values``
+        Of each value, from coalitions and rows that were drawn; 0 where nothing was.
+    base_standard_error : float, or float64 array (K,)
+    feature_names : tuple of p str
+    output_names : tuple of K str
+        Empty of one output that has no name.
+    data : object array (n, p)
+        The cells as the joint knows them, None where missing; of groups text such as ``"age = 40, sex = Male"``.
+    numbers : float64 array (n, p)
+        The same as numbers and codes of levels; NaN where missing, and of groups.
+    library : {"pandas", "polars", "pyarrow", "numpy"}
+        What `to_frame` answers in.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> penguins = jf.datasets.load_penguins().dropna()
+    >>> X, y = penguins[["bill_length_mm", "flipper_length_mm"]], penguins["body_mass_g"]
+    >>> model = RandomForestRegressor(10, random_state=0).fit(X, y)
+    >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+    >>> found = jf.ExpectedPredictor(model, joint).shap(X.head(3))
+    >>> found
+    ShapleyValues(3 rows, 2 players: bill_length_mm, flipper_length_mm)
+    >>> found.to_frame().columns.tolist()
+    ['row', 'feature', 'data', 'value', 'standard_error']
+    """
+
+    values: np.ndarray
+    base_values: Any
+    standard_error: np.ndarray
+    base_standard_error: Any
+    feature_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    data: np.ndarray
+    numbers: np.ndarray
+    library: str
+
+    def __repr__(self) -> str:
+        n, p = self.values.shape[:2]
+        shown = ", ".join(self.feature_names[:6]) + (", ..." if p > 6 else "")
+        outputs = f", {self.values.shape[2]} outputs" if self.values.ndim == 3 else ""
+        return f"ShapleyValues({n} rows, {p} players{outputs}: {shown})"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def to_frame(self) -> Any:
+        """One line a row and player, and output if there are several.
+
+        Returns
+        -------
+        frame with the columns row (number), feature, output (if there are several), data (text, None where missing),
+            value and standard_error; of tables that came as numpy a numpy array of objects
+        """
+        n, p = self.values.shape[:2]
+        outputs = self.output_names if self.values.ndim == 3 else ("",)
+        K = len(outputs)
+        text = [None if cell is None else str(cell) for cell in np.repeat(self.data.ravel(), K).tolist()]
+        columns: dict[str, Any] = {
+            "row": np.repeat(np.arange(n), p * K),
+            "feature": np.tile(np.repeat(np.array(self.feature_names, dtype=object), K), n).tolist(),
+            "output": list(outputs) * (n * p),
+            "data": text,
+            "value": self.values.ravel(),
+            "standard_error": self.standard_error.ravel(),
+        }
+        if self.values.ndim == 2:
+            del columns["output"]
+        if self.library == "numpy":
+            return np.array(list(zip(*columns.values(), strict=True)), dtype=object).reshape(-1, len(columns))
+        import narwhals as nw
+
+        kinds = {name: nw.Int64 if name == "row" else nw.Float64 if name in ("value", "standard_error") else nw.String
+                 for name in columns}  # fmt: skip
+        backend: Any = self.library
+        return nw.from_dict(columns, schema=nw.Schema(kinds), backend=backend).to_native()
+
+    def to_shap(self) -> Any:
+        """The values as ``shap.Explanation``, for the plots of the library shap (extra ``shap``).
+
+        Returns
+        -------
+        shap.Explanation
+            ``data`` are ``numbers``, which colour the plots, ``display_data`` is ``data``, ``error_std`` the standard
+            errors. Of several outputs pick one before plotting: ``found.to_shap()[:, :, 0]``.
+
+        Raises
+        ------
+        ImportError
+            If shap is not installed.
+        """
+        try:
+            import shap
+        except ImportError:
+            raise ImportError("to_shap needs the library shap: pip install 'jointforest[shap]'") from None
+        return shap.Explanation(
+            values=self.values,
+            base_values=np.broadcast_to(self.base_values, (len(self), *self.values.shape[2:])).copy(),
+            data=self.numbers,
+            display_data=self.data,
+            feature_names=list(self.feature_names),
+            output_names=list(self.output_names) if self.values.ndim == 3 else None,
+            error_std=self.standard_error,
+        )
+
+
+BASE_DRAWS = 16
+"""How many times as many draws the answer to nothing known takes: all rows share it."""
+
+
+def find_players(
+    model: Model, columns: list[int], groups: Any, n_coalitions: Any, seed: int, n_jobs: int | None
+) -> Players:
+    """The players, checked against the number of coalitions."""
+    if isinstance(groups, str) and groups == "auto":
+        schema = model.schema
+        groups = [[schema.names[j] for j in g] for g in dependent_groups(model, columns, EXACT_PLAYERS, seed, n_jobs)]
+    players = make_players(model.schema, columns, groups)
+    if n_coalitions is not None:
+        least = min(2 ** len(players.names), least_coalitions(len(players.names)))
+        text = f"None, or a whole number from {least} to {MOST_COALITIONS:,}, for {len(players.names)} players"
+        check_number("n_coalitions", n_coalitions, least, MOST_COALITIONS, whole=True, text=text)
+    return players
+
+
+def background_cells(model: Model, background: Any, seed: int, n_jobs: int | None) -> np.ndarray:
+    """Background rows of the joint's columns (R, d): so many draws, or a frame whose missing cells are drawn."""
+    schema = model.schema
+    if isinstance(background, int | np.integer) and not isinstance(background, bool):
+        check_number("background", background, 2, whole=True, text="a frame, or a whole number of at least 2")
+        return sample(model, nothing_known(schema), int(background), seed, False, n_jobs)
+    values, unseen = encode(schema, background)
+    warn_unseen(schema, background, unseen)
+    if len(values) < 2:
+        raise ValueError(f"background: expected at least 2 rows, got {len(values)}")
+    return sample(model, Evidence.of_values(values), 1, seed, False, n_jobs)
+
+
+def nothing_known(schema: Schema) -> Evidence:
+    """One row of which nothing is known."""
+    return Evidence.of_values(np.full((1, len(schema.columns)), np.nan))
+
+
+def to_result(
+    solved: Solved, players: Players, schema: Schema, values: np.ndarray, outputs: tuple[str, ...], several: bool
+) -> ShapleyValues:
+    """What users get; ``values`` (n, d) are the rows, ``several`` whether there is an axis of outputs."""
+    lost = int(np.isnan(solved.phi).any(axis=(1, 2)).sum())
+    if lost:
+        warn(f"{lost} of {len(values)} rows have coalitions of probability 0: no values", UnsupportedEvidenceWarning)
+    pick: Any = slice(None) if several else 0
+    numbers = np.full((len(values), len(players.names)), np.nan)
+    data = np.empty(numbers.shape, dtype=object)
+    for k, columns in enumerate(players.columns):
+        shown = [[schema.columns[j].from_number(float(x)) for x in values[:, j]] for j in columns]
+        if len(columns) == 1:
+            numbers[:, k], data[:, k] = values[:, columns[0]], shown[0]
+        else:
+            names = [schema.names[j] for j in columns]
+            for i, cells in enumerate(zip(*shown, strict=True)):
+                known = [f"{name} = {cell}" for name, cell in zip(names, cells, strict=True) if cell is not None]
+                data[i, k] = ", ".join(known) or None
+    return ShapleyValues(
+        values=solved.phi[:, :, pick],
+        base_values=solved.base[pick] if several else float(solved.base[0]),
+        standard_error=np.sqrt(solved.variance[:, :, pick]),
+        base_standard_error=np.sqrt(solved.base_variance[pick]) if several else float(np.sqrt(solved.base_variance[0])),
+        feature_names=players.names,
+        output_names=outputs,
+        data=data,
+        numbers=numbers,
+        library=schema.frame,
+    )
+
+
+def shapley(
+    predict: Callable[[Any], Any],
+    joint: Any,
+    X: Any,
+    *,
+    groups: Any = None,
+    interventional: bool = False,
+    background: Any = 100,
+    n_coalitions: int | None = None,
+    n_draws: int = 128,
+    random_state: Any = 0,
+    n_jobs: int | None = -1,
+) -> ShapleyValues:
+    """Shapley values of any function of a row, given the joint distribution of its columns.
+
+    The value of a coalition S of columns is the mean prediction given what they are, E[f(X) | X_S = x_S], as the mean
+    over rows drawn from the joint given x_S; ``interventional=True``: with x_S put into rows of a background.
+
+    Parameters
+    ----------
+    predict : callable
+        From a frame of complete rows, with the columns of X in their order and the joint's types, to an array (n,) or
+        (n, K): ``model.predict``, ``model.predict_proba``, a pipeline, a network.
+    joint : Joint
+        Of the columns of X, and any others.
+    X : frame of n rows
+        Cells may be missing: then they are in no coalition. An array has all of the joint's columns.
+    groups : None, "auto", list of lists of column names, or dict of name to column names
+        Players that are several columns; other columns are players of their own. "auto": clusters of dependent columns,
+        at most 12 players, so that all coalitions are asked.
+    interventional : bool
+        Marginal values: what is not in S is drawn as if x_S said nothing of it.
+    background : int or frame
+        Of interventional values: how many rows to draw from the joint, or these rows.
+    n_coalitions : int, optional
+        Most coalitions of a row. Default: all up to 12 players, else 512, drawn.
+    n_draws : int
+        Rows drawn for each coalition.
+    random_state : None, int, Generator or RandomState
+    n_jobs : int or None
+        Threads for draws; answers do not depend on it.
+
+    Returns
+    -------
+    ShapleyValues
+        With standard errors: of the rows drawn, and of the coalitions where these are.
+
+    Raises
+    ------
+    TypeError
+        If joint is no Joint, or predict cannot be called.
+    ValueError
+        Unknown columns, groups that overlap, too few coalitions, predictions that are not n finite numbers.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins().dropna()
+    >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
+    >>> found = jf.shapley(lambda X: 2.0 * X["bill_length_mm"], joint, penguins[["bill_length_mm", "island"]].head(2))
+    >>> found.feature_names
+    ('bill_length_mm', 'island')
+    """
+    if not isinstance(joint, Joint):
+        hint = "; give its joint_" if hasattr(joint, "joint_") else ""
+        raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
+    if not callable(predict):
+        raise TypeError(f"predict: expected a function such as model.predict, got {type(predict).__name__}")
+    check_number("n_draws", n_draws, 2, whole=True, text="a whole number of at least 2")
+    schema, seed = joint.schema, seed_of(random_state)
+    values, unseen = encode(schema, X)
+    warn_unseen(schema, X, unseen)
+    columns = columns_of(schema, X)
+    players = find_players(joint.model, columns, groups, n_coalitions, seed, n_jobs)
+    function = on_frames(predict, schema, columns)
+    needed = np.zeros(len(schema.names), bool)
+    needed[columns] = True
+    if interventional:
+        cells = background_cells(joint.model, background, seed, n_jobs)
+        everything = np.arange(len(schema.names))
+        no, there = np.zeros(values.shape, bool), (cells, np.zeros(cells.shape, bool))
+        value = interventional_value(values, no, everything, there, lambda X, other: function(X))
+        base = nothing(value, len(schema.names))
+    else:
+        value = by_function(function, joint.model, values, needed, n_draws, seed, n_jobs)
+        many = by_function(function, joint.model, values, needed, BASE_DRAWS * n_draws, seed, n_jobs)
+        base = nothing(many, len(schema.names))
+    solved = shapley_values(value, base, players.of_columns(len(schema.names)), ~np.isnan(values), n_coalitions, seed)
+    K = len(solved.base)
+    return to_result(solved, players, schema, values, tuple(map(str, range(K))) if K > 1 else (), K > 1)
+
+
+def nothing(value: Value, d: int) -> Asked:
+    """The value of the coalition that knows nothing, q = 1."""
+    return value(np.zeros(1, dtype=np.int64), np.zeros((1, d), bool))
+
+
+def columns_of(schema: Schema, X: Any) -> list[int]:
+    """Numbers of the joint's columns that a frame has, in its order."""
+    reader = read(X)
+    if reader.frame == "numpy":
+        return list(range(len(schema.names)))
+    return [schema.index(name) for name in reader.names if name in schema.names]
+
+
+def on_frames(predict: Callable[[Any], Any], schema: Schema, columns: list[int]) -> Callable[[np.ndarray], np.ndarray]:
+    """A function of frames as one of the joint's rows (n, d) to (n, K); rows of all NaN have the answer NaN."""
+    labels = [schema.columns[j].label for j in columns]
+    places = [int(schema.places[j]) for j in columns]
+    width = 1
+
+    def function(rows: np.ndarray) -> np.ndarray:
+        nonlocal width
+        possible = ~np.isnan(rows).all(axis=1)
+        if not possible.any():
+            return np.full((len(rows), width), np.nan)
+        frame = decode(schema, rows[possible])
+        if schema.frame == "numpy":
+            given = frame[:, places]
+        else:
+            given = frame[labels] if schema.frame == "pandas" else frame.select(labels)
+        answer = _checked(predict(given), int(possible.sum()))
+        width = answer.shape[1]
+        out = np.full((len(rows), width), np.nan)
+        out[possible] = answer
+        return out
+
+    return function
+
+
+def _checked(answer: Any, n: int) -> np.ndarray:
+    """What the function gave for n rows, as (n, K)."""
+    answer = np.asarray(answer)
+    if answer.ndim not in (1, 2) or len(answer) != n or answer.dtype.kind not in "fiub":
+        got = f"{answer.dtype} of shape {answer.shape}"
+        raise ValueError(f"predict: expected {n} numbers, or {n} rows of numbers, got {got}")
+    answer = answer.astype(np.float64).reshape(n, -1)
+    if not np.isfinite(answer).all():
+        raise ValueError("predict: answers must be finite numbers, got NaN or infinity")
+    return answer

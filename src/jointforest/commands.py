@@ -1,0 +1,221 @@
+"""The joint that the command ``fit`` learns: of a table in memory, or of tables in batches."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from .data.csv_files import CsvForm
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .api.joint import Joint
+
+
+# ---- Tables of the command line: how they are read, and answers written, large ones batch by batch.
+
+
+class Input(NamedTuple):
+    """How tables are read: their format, if it is said, and how CSV is written."""
+
+    form: str | None
+    csv: CsvForm
+
+
+def say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def load(path: str) -> Joint:
+    from .api.exchange import load
+
+    return load(path)
+
+
+def read(path: str, source: Input, joint: Joint | None = None, text: Iterable[str] = ()) -> pa.Table:
+    """A table; columns that the model knows as text are read as text."""
+    from .data.table_files import read_table
+
+    return read_table(path, source.form, source.csv, text_columns(joint) if joint else text)
+
+
+def text_columns(joint: Joint) -> list[str]:
+    """Columns whose levels are text."""
+    return [c.name for c in joint.schema.columns if c.levels and all(isinstance(level, str) for level in c.levels)]
+
+
+def write(joint: Joint, frame: Any, path: str, form: str | None) -> None:
+    from .data.table_files import to_arrow, write_table
+
+    write_table(to_arrow(frame, joint.schema.names), path, form)
+
+
+def is_large(table: str, output: str, form: str | None) -> bool:
+    """Whether a table is answered batch by batch: a folder, or a Parquet file of many rows answered into a file."""
+    from .data import batches, large_files
+
+    if os.path.isdir(table):
+        return True
+    return (
+        output != "-" and large_files.is_parquet_file(table, form) and large_files.count_rows([table]) > batches.BATCH
+    )
+
+
+def write_answers(
+    joint: Joint,
+    table: str,
+    output: str,
+    source: Input,
+    answer: Callable[[pa.Table, int], pa.Table],
+    at_once: int | None = None,
+) -> None:
+    """Write the answer for a table, or those for the batches of a large one, numbered from 0, one below the other.
+
+    With ``at_once`` all batches but the last have so many rows, whatever files these lie in.
+    """
+    if not is_large(table, output, source.form):
+        write(joint, answer(read(table, source, joint), 0), output, source.form)
+        return
+    from .data import batches, large_files
+    from .runtime.progress import bar
+
+    files, told = batches.files_of(table), _Told()
+
+    def answers() -> Generator[pa.Table]:
+        told.start()
+        with bar(large_files.count_rows(files), "rows") as step:
+            parts = large_files.read_batches(files)
+            for number, (file, part) in enumerate(parts if at_once is None else large_files.in_blocks(parts, at_once)):
+                try:
+                    with told:
+                        found = answer(part, number)
+                except ValueError as error:
+                    raise ValueError(f"{file}: {error}") from None
+                yield found
+                step(part.num_rows)
+        told.sum_up()
+
+    large_files.write_batches(answers, output, source.form)
+
+
+class _Told:
+    """Shows the first warning of each kind, and says at the end how many batches had more of them."""
+
+    def __init__(self) -> None:
+        self.shown: set[type[Warning]] = set()
+
+    def start(self) -> None:
+        """Begin at the first batch, perhaps again."""
+        self.batches: dict[type[Warning], int] = {}
+
+    def __enter__(self) -> None:
+        self._caught = warnings.catch_warnings(record=True)
+        self._found = self._caught.__enter__()
+        warnings.simplefilter("always", UserWarning)
+
+    def __exit__(self, *error: Any) -> None:
+        self._caught.__exit__(*error)
+        for kind in dict.fromkeys(one.category for one in self._found or ()):
+            if kind not in self.shown:
+                self.shown.add(kind)
+                warnings.warn(next(one.message for one in self._found or () if one.category is kind), stacklevel=2)
+            self.batches[kind] = self.batches.get(kind, 0) + 1
+
+    def sum_up(self) -> None:
+        for n in self.batches.values():
+            if n > 1:
+                say(f"warning: the same of {n - 1} later batch{'es' if n > 2 else ''} of rows")
+
+
+MOST_IN_MEMORY = 5_000_000
+"""Rows of one Parquet file that are learned at once; more are learned in batches."""
+
+
+def is_past_memory(tables: tuple[str, ...], source: Input, budget: str | None) -> bool:
+    """Whether tables are learned in batches though nobody asked for it."""
+    from .data import large_files
+
+    if len(tables) > 1 or os.path.isdir(tables[0]):
+        return True
+    if budget or not large_files.is_parquet_file(tables[0], source.form):
+        return False
+    return large_files.count_rows(tables) > MOST_IN_MEMORY
+
+
+def joint_of_batches(
+    tables: tuple[str, ...],
+    target: str | None,
+    learner: str,
+    settings: dict[str, Any],
+    source: Input,
+    text: list[str],
+) -> tuple[Joint, int]:
+    """Joint of tables that are read in batches, by the learner named if there is no target; their number of rows."""
+    from .data import batches, large_files
+
+    if "-" in tables:
+        raise click.UsageError("standard input is read once: learning in batches needs files")
+    files = [file for table in tables for file in batches.files_of(table)]
+    large_files.count_rows(file for file in files if large_files.is_parquet_file(file, source.form))  # are they whole?
+    n = 0
+
+    def parts() -> Generator[pa.Table]:
+        nonlocal n
+        n = 0
+        for _, part in large_files.read_batches(files, source.form, source.csv, text):
+            n += part.num_rows
+            yield part
+
+    if target:
+        return _for_target(next(parts()), target, settings).fit_batches(parts, target).joint_, n
+    return _learner(learner, settings).fit_batches(parts).joint_, n
+
+
+def _learner(name: str, settings: dict[str, Any]) -> Any:
+    """A learner by its name."""
+    shown = sys.stderr.isatty()
+    if name == "adversarial":
+        from .learners.adversarial.adversarial_forest import AdversarialForest
+
+        return AdversarialForest(verbose=int(shown), **settings)
+    from .learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+
+    return HiddenTreeForest(verbose=shown, **settings)
+
+
+def joint_of_frame(frame: Any, learner: str | None, budget: str | float, settings: dict[str, Any]) -> Joint:
+    """Joint of a frame by a learner named, or chosen."""
+    if learner:
+        return _learner(learner, settings).fit(frame).joint_
+    from .api.fit import fit as choose
+
+    return choose(frame, budget=budget, verbose=sys.stderr.isatty(), **settings)
+
+
+def joint_for_target(frame: Any, target: str, settings: dict[str, Any]) -> Any:
+    """Joint of a generative forest."""
+    import narwhals as nw
+
+    kinds = {name: kind for name, kind in (settings["kinds"] or {}).items() if name != target}
+    learner = _for_target(frame, target, settings).set_params(kinds=kinds or None)
+    return learner.fit(frame.drop_columns([target]), nw.from_native(frame, eager_only=True)[target]).joint_
+
+
+def _for_target(frame: Any, target: str, settings: dict[str, Any]) -> Any:
+    """A generative forest, unfitted: a classifier, or a regressor if the target is a number in these rows."""
+    from .data.infer_schema import infer_schema
+    from .learners.generative.classifier import GenerativeForestClassifier
+    from .learners.generative.regressor import GenerativeForestRegressor
+
+    if target not in frame.column_names:
+        raise ValueError(f"--target: there is no column {target!r}; there are {', '.join(frame.column_names)}")
+    kinds = settings["kinds"] or {}
+    own = {target: kinds[target]} if target in kinds else None
+    is_class = infer_schema(frame.select([target]), own).columns[0].is_categorical
+    return (GenerativeForestClassifier if is_class else GenerativeForestRegressor)(**settings)

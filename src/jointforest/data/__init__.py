@@ -1,0 +1,1 @@
+"""Tables: reading them, schema and column kinds, evidence and conditions, data sets."""

@@ -1,0 +1,1 @@
+"""Data frames of each library, taken apart and built again."""

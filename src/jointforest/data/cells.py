@@ -1,0 +1,252 @@
+"""Columns of any frame as plain arrays: what backends make of a frame, and what inference and encoding read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from . import times
+from .schema import CATEGORICAL_KINDS, Column, Frame
+
+
+@dataclass(frozen=True)
+class ColumnCells:
+    """The cells of one column.
+
+    Attributes
+    ----------
+    sort : str
+        ``number``, ``integer`` or ``boolean`` (numbers 0 and 1), ``datetime``, ``levels``, or ``empty`` (all missing).
+    dtype : str
+        How the frame stores the column.
+    values : float64 array (n,), or int64 if ``datetime``
+        Numbers, NaN where missing; ticks since 1970-01-01 if ``datetime``; unused for levels.
+    missing : bool array (n,)
+    codes : integer array (n,), None unless ``levels``
+        Place in ``labels``; -1 where missing.
+    labels : list
+        Distinct values; each label may or may not be in use.
+    declared : bool
+        Whether the frame's type lists the labels in an order of its own.
+    ordered : bool
+        Whether the frame's type says that this order has a meaning.
+    per_second : float
+        Ticks in a second, if ``datetime``.
+    """
+
+    sort: str
+    dtype: str
+    values: np.ndarray
+    missing: np.ndarray
+    codes: np.ndarray | None = None
+    labels: Sequence[Any] = ()
+    declared: bool = False
+    ordered: bool = False
+    per_second: float = 1.0
+
+
+@dataclass(frozen=True)
+class FrameReader:
+    """A frame of n rows, read column by column.
+
+    Attributes
+    ----------
+    frame : {"pandas", "polars", "pyarrow", "numpy"}
+        The library it came from.
+    names : list of str
+    n : int
+    cells : function
+        Reads the column of a name.
+    number_names : set of str
+        Those of the names that are whole numbers in the frame.
+    """
+
+    frame: Frame
+    names: list[str]
+    n: int
+    cells: Callable[[str], ColumnCells]
+    number_names: Set[str] = frozenset()
+
+
+def numbers(sort: str, dtype: str, values: np.ndarray) -> ColumnCells:
+    """Cells of a column of numbers (float64 array, NaN where missing)."""
+    return ColumnCells(sort, dtype, values, np.isnan(values))
+
+
+def empty(dtype: str, n: int) -> ColumnCells:
+    """Cells of a column in which nothing is known."""
+    return ColumnCells("empty", dtype, np.full(n, np.nan), np.ones(n, dtype=bool))
+
+
+def absent(value: Any) -> bool:
+    """Whether a Python object stands for a missing cell: None, NaN, NaT or NA."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def coded(
+    dtype: str, codes: np.ndarray, labels: Sequence[Any], declared: bool = False, ordered: bool = False
+) -> ColumnCells:
+    """Cells of a column of labels; a label that is None or NaN counts as missing."""
+    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    gone = [k for k, label in enumerate(labels) if absent(label)]
+    if gone:
+        kept = np.ones(len(labels) + 1, dtype=bool)
+        kept[gone] = kept[-1] = False
+        codes = np.where(kept, np.cumsum(kept) - 1, -1)[codes]
+        labels = [label for k, label in enumerate(labels) if kept[k]]
+    missing = codes < 0
+    if missing.all() and not declared:
+        return empty(dtype, len(codes))
+    return ColumnCells("levels", dtype, np.empty(0), missing, codes, labels, declared, ordered)
+
+
+def ticks(dtype: str, values: np.ndarray, missing: np.ndarray, per_second: float) -> ColumnCells:
+    """Cells of a column of moments: int64 ticks since 1970-01-01 (UTC if there is a time zone)."""
+    return ColumnCells("datetime", dtype, values, missing, per_second=per_second)
+
+
+def taken(cells: ColumnCells, rows: np.ndarray) -> ColumnCells:
+    """Some rows (numbers, (m,)) of a column."""
+    codes = None if cells.codes is None else cells.codes[rows]
+    values = cells.values if cells.codes is not None else cells.values[rows]
+    return replace(cells, values=values, missing=cells.missing[rows], codes=codes)
+
+
+def _gaps(like: ColumnCells, missing: np.ndarray) -> ColumnCells:
+    """Missing cells of the sort of another column."""
+    n = len(missing)
+    values = np.full(n, 0 if like.sort == "datetime" else np.nan, like.values.dtype)
+    values = values if like.codes is None else np.empty(0)
+    return replace(like, values=values, missing=missing, codes=None if like.codes is None else np.full(n, -1))
+
+
+def joined(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
+    """The cells of a column in two parts of a table, those of a first.
+
+    Raises
+    ------
+    ValueError
+        If they are of sorts that no column holds together.
+    """
+    a, b = (_gaps(b, a.missing) if a.missing.all() else a), (_gaps(a, b.missing) if b.missing.all() else b)
+    missing = np.concatenate([a.missing, b.missing])
+    if a.sort != b.sort and not {a.sort, b.sort} <= {"number", "integer"}:
+        raise ValueError(f"column {name!r}: cells of sort {a.sort} in one part of the table, {b.sort} in another")
+    if a.codes is not None and b.codes is not None:
+        place = {label: k for k, label in enumerate(a.labels)}
+        of_b = np.array([place.setdefault(label, len(place)) for label in b.labels] + [-1])
+        return replace(a, missing=missing, codes=np.concatenate([a.codes, of_b[b.codes]]), labels=list(place))
+    if a.sort == "datetime":
+        per_second = max(a.per_second, b.per_second)
+        ticks = [part.values * round(per_second / part.per_second) for part in (a, b)]
+        return replace(a, values=np.concatenate(ticks), missing=missing, per_second=per_second)
+    return replace(a if a.sort == "number" else b, values=np.concatenate([a.values, b.values]), missing=missing)
+
+
+_HINTS = {
+    "timedelta": "durations are taken as numbers: series.dt.total_seconds()",
+    "period": "periods are taken as dates: series.dt.to_timestamp()",
+    "interval": "intervals are taken as categories: pandas.cut makes them, and so does astype('category')",
+    "time": "times of day are taken as numbers, such as hours since midnight",
+    "datetime": "use pandas.to_datetime(series), with utc=True if time zones differ",
+    "complex": "make two columns of it: its real and its imaginary part",
+}
+
+
+def hint_for(kind: str, otherwise: str) -> str:
+    """What to do with values of a type that no column can have, by its name in small letters."""
+    return _HINTS.get(kind, otherwise)
+
+
+def unsupported(name: str, what: str, hint: str) -> TypeError:
+    """Error for a column that cannot be read."""
+    return TypeError(f"column {name!r}: {what} is not supported; {hint}")
+
+
+def check_names(names: Sequence[Any], hint: str) -> list[str]:
+    """The names as a list; an error if one is not text or is there twice."""
+    seen: set[str] = set()
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(f"column names must be text, got {name!r} of type {type(name).__name__}; {hint}")
+        if name in seen:
+            raise ValueError(f"two columns have the name {name!r}; rename one of them")
+        seen.add(name)
+    return list(names)
+
+
+# ---- The written dtypes that a column of each kind of frame can have.
+
+_NUMBER = r"(u?int(8|16|32|64)|float(16|32|64)|bool)"
+_MOMENT = r"(s|ms|us|ns)(, (tz=)?[A-Za-z0-9_+\-/:]+)?"
+_ARROW_TEXT = r"(string|large_string|string_view)"
+_ARROW_NUMBER = r"(u?int(8|16|32|64)|halffloat|float|double|bool|decimal(32|64|128|256)\(\d{1,2}, -?\d{1,2}\))"
+_ARROW = (
+    rf"({_ARROW_TEXT}|{_ARROW_NUMBER}|date32\[day\]|date64\[ms\]|timestamp\[{_MOMENT}\]"
+    rf"|dictionary<values=({_ARROW_TEXT}|{_ARROW_NUMBER}), indices=u?int(8|16|32|64), ordered=[01]>)"
+)
+_OBJECT = r"object\[(str|bool|int|float|decimal|date)(\|nan)?\]"
+_NULLABLE = r"(U?Int(8|16|32|64)|Float(32|64)|boolean)"
+_PANDAS_TEXT = r"(str|string):(python|pyarrow)"
+
+_KNOWN = {
+    "pandas": rf"{_NUMBER}|{_NULLABLE}|{_PANDAS_TEXT}|{_OBJECT}|datetime64\[{_MOMENT}\]|{_ARROW}\[pyarrow\]"
+    rf"|category\[(str|string|object|{_NUMBER}|{_NULLABLE}|{_ARROW}\[pyarrow\])(, ordered)?\]",
+    "pyarrow": _ARROW,
+    "polars": r"String|Categorical|Enum|Boolean|U?Int(8|16|32|64|128)|Float(16|32|64)|Decimal\(\d{1,2}, \d{1,2}\)"
+    rf"|date|datetime\[{_MOMENT}\]",
+    "numpy": rf"{_NUMBER}|<U|StringDType\([^)]*\)|{_OBJECT}|datetime64\[(D|s|ms|us|ns)\]",
+}
+_EMPTY = {"pandas": ("null[pyarrow]",), "pyarrow": ("null",), "polars": ("Null",), "numpy": ()}
+"""Types of columns without any known cell."""
+_IS_TEXT = re.compile(rf"{_PANDAS_TEXT}|object\[str.*|({_ARROW_TEXT}|dictionary<values={_ARROW_TEXT}.*)(\[pyarrow\])?")
+_IS_CATEGORY = re.compile(r"(category\[|dictionary<).*")
+_IS_MOMENT = re.compile(r"(datetime64|datetime|timestamp|date32|date64)\[.*|date|object\[date.*")
+
+
+def of_numbers(dtype: str) -> str:
+    """The dtype of a column of numbers that came as categories of this dtype; other dtypes as they are.
+
+    Examples
+    --------
+    >>> of_numbers("category[int64, ordered]"), of_numbers("float64")
+    ('int64', 'float64')
+    """
+    dictionary = re.fullmatch(r"dictionary<values=(.+), indices=\w+, ordered=[01]>((?:\[pyarrow\])?)", dtype)
+    if dictionary:
+        return dictionary.group(1) + dictionary.group(2)
+    category = re.fullmatch(r"category\[(.+?)(, ordered)?\]", dtype)
+    if category:
+        return "float64" if category.group(1) == "object" else category.group(1)
+    return dtype
+
+
+def check(frame: str, column: Column) -> None:
+    """Check that a frame can hold such a column.
+
+    Raises
+    ------
+    ValueError
+        If the dtype is unknown, or does not go with the kind of the column.
+    """
+    dtype = column.dtype
+    if column.n_observed == 0 and dtype in _EMPTY[frame]:
+        return
+    if not re.fullmatch(_KNOWN[frame], dtype):
+        raise ValueError(f"unknown type {dtype!r:.80} of a {frame} column")
+    is_text = (
+        _IS_TEXT.fullmatch(dtype) or dtype in ("String", "Categorical", "Enum", "<U") or dtype.startswith("String")
+    )
+    if (is_text or _IS_CATEGORY.fullmatch(dtype)) and column.kind not in CATEGORICAL_KINDS:
+        raise ValueError(f"a {column.kind} column cannot have the type {dtype!r}")
+    if is_text and not all(isinstance(level, str) for level in column.levels):
+        raise ValueError(f"levels that are not text cannot have the type {dtype!r}")
+    if (_IS_MOMENT.fullmatch(dtype) is not None) != (column.kind == "datetime"):
+        raise ValueError(f"a {column.kind} column cannot have the type {dtype!r}")
+    name = times.zone_of(dtype)
+    if column.kind == "datetime" and name is not None:
+        times.zone(name)

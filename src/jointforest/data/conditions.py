@@ -1,0 +1,458 @@
+"""What a user can say of one column of a row: a value, an interval, a set, and their combinations.
+
+How likely each value is, is said by `soft_conditions`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+# ---- Soft evidence: how likely each value of a column is by an observation that does not settle it.
+
+
+@dataclass(frozen=True)
+class Likely:
+    """How likely an observation is under each level, value or interval; made by `likely`.
+
+    Attributes
+    ----------
+    likelihoods : tuple of (condition, float)
+        Levels, values, intervals or sets of them, and their likelihoods.
+    others : float
+        Likelihood of everything else.
+    """
+
+    likelihoods: tuple[tuple[Any, float], ...]
+    others: float = 0.0
+
+    def __repr__(self) -> str:
+        others = f", others={self.others:g}" if self.others else ""
+        return f"likely({dict(self.likelihoods)!r}{others})"
+
+
+@dataclass(frozen=True)
+class About:
+    """A noisy measurement of a number; made by `about`.
+
+    Attributes
+    ----------
+    value : value of the column
+        What was measured; a one-dimensional array has one entry a row.
+    sd : float or timedelta
+        Standard deviation of the measurement's error; an array has one entry a row.
+    """
+
+    value: Any
+    sd: Any
+
+    def __repr__(self) -> str:
+        return f"about({self.value!r}, sd={self.sd!r})"
+
+
+Soft = Likely | About
+
+
+def likely(likelihoods: Mapping[Any, float], others: float = 0.0) -> Likely:
+    """Soft evidence: how likely what was observed is under each level, value or interval of a column.
+
+    It goes where conditions go: ``joint.given(sex=jf.likely({"Male": .8, "Female": .2}))``. Only ratios count:
+    likelihoods are divided by the greatest, so a ``log_probability`` is that of evidence as sure as at its best value.
+
+    Parameters
+    ----------
+    likelihoods : dict
+        Likelihoods, not negative and not all 0, by level, value, `between`, or tuple of them (each of which has it).
+        Values of columns with a density must be their atoms; intervals must not overlap.
+    others : float, default 0
+        Likelihood of everything that is not named; by default it is ruled out.
+
+    Returns
+    -------
+    Likely
+
+    Raises
+    ------
+    ValueError
+        If there are no likelihoods, all are 0, or one is negative, NaN or infinite.
+    TypeError
+        If it is no dict, or one is no number.
+
+    Notes
+    -----
+    J. Pearl, "Probabilistic Reasoning in Intelligent Systems" (1988), section 2.2.2: virtual evidence. p(evidence) is
+    E[l(x)], as if a child of the column had been seen that has this likelihood.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+    >>> before = joint.given().proba("sex")
+    >>> after = joint.given(sex=jf.likely({"MALE": 0.8, "FEMALE": 0.2})).proba("sex")
+    >>> round((after["MALE"] / after["FEMALE"]) / (before["MALE"] / before["FEMALE"]), 6)
+    4.0
+    """
+    if not isinstance(likelihoods, Mapping):
+        raise TypeError(f"likely: expected a dict of likelihoods such as {{'a': 0.7, 'b': 0.3}}, got {likelihoods!r}")
+    checked = tuple((key, _likelihood(key, x)) for key, x in likelihoods.items())
+    rest = _likelihood("others", others)
+    if not checked:
+        raise ValueError("likely: expected a likelihood for at least one level, value or interval, got none")
+    if not any(x > 0.0 for _, x in checked) and not rest > 0.0:
+        raise ValueError(f"likely: all likelihoods in {dict(likelihoods)!r} are 0, so nothing is possible")
+    return Likely(checked, rest)
+
+
+def about(value: Any, sd: Any) -> About:
+    """Soft evidence: a noisy measurement, the value give or take a normal error of standard deviation ``sd``.
+
+    It goes where conditions go: ``joint.given(age=jf.about(40, sd=2))``. The likelihood of x is that of a normal around
+    the value, divided by the greatest, so a ``log_probability`` is that of evidence as sure as at its best value. Cells
+    of a grid count by their centres, atoms exactly, and a density by steps of sd/10; more than 8 sd off is ruled out.
+
+    Parameters
+    ----------
+    value : value of a numeric or date-time column
+        A one-dimensional numpy array has one measurement a row (NaN: none).
+    sd : float, or timedelta for dates
+        Above 0; for date-time columns a number is in seconds. An array has one entry a row.
+
+    Returns
+    -------
+    About
+
+    Raises
+    ------
+    ValueError
+        If sd is not above 0, or infinite.
+    TypeError
+        If sd is neither a number nor a timedelta, or one of them is a list.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+    >>> vague, better = (joint.given(body_mass_g=jf.about(4300, sd=sd)) for sd in (200, 20))
+    >>> bool(better.std("body_mass_g") < vague.std("body_mass_g") < joint.given().std("body_mass_g"))
+    True
+    """
+    for given in (value, sd):
+        refuse_list("about", given)
+    for each in sd if getattr(sd, "ndim", 0) == 1 else [sd]:
+        width(each)
+    return About(value, sd)
+
+
+def refuse_list(function: str, value: Any) -> None:
+    """Raise TypeError for a list or tuple where a value, or an array of one entry a row, is meant."""
+    if isinstance(value, list | tuple):
+        raise TypeError(f"{function}: expected a value, or a numpy array with one entry a row, got {value!r}")
+
+
+def is_span(sd: Any) -> bool:
+    """Whether a standard deviation is a span of time."""
+    return hasattr(sd, "total_seconds") or isinstance(sd, np.timedelta64)
+
+
+def width(sd: Any) -> float:
+    """A standard deviation as a number, in seconds if it is a span of time.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `about`.
+    """
+    if hasattr(sd, "total_seconds"):
+        number = float(sd.total_seconds())
+    elif isinstance(sd, np.timedelta64):
+        number = float(sd / np.timedelta64(1, "ns")) / 1e9
+    elif isinstance(sd, int | float | np.number) and not isinstance(sd, bool):
+        number = float(sd)
+    else:
+        raise TypeError(f"about: expected sd to be a number or a timedelta, got {sd!r}")
+    if not 0.0 < number < math.inf:
+        raise ValueError(f"about: expected a finite sd above 0, got {sd!r}; if the value is certain, give it as it is")
+    return number
+
+
+def _likelihood(key: Any, x: Any) -> float:
+    if isinstance(x, bool) or not isinstance(x, int | float | np.number):
+        raise TypeError(f"likely: expected a number as the likelihood of {key!r}, got {x!r}")
+    if not 0.0 <= x < math.inf:
+        raise ValueError(f"likely: the likelihood of {key!r} is {x!r}; expected a finite number of 0 or more")
+    return float(x)
+
+
+Closed = Literal["both", "left", "right", "neither"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Values from ``lo`` to ``hi``.
+
+    Attributes
+    ----------
+    lo, hi : value of the column, optional
+        None: no bound. Dates may be text (``'2024-03-01'``). One-dimensional numpy arrays have one entry a row.
+    closed : {"both", "left", "right", "neither"}
+        Which ends belong to it.
+    """
+
+    lo: Any = None
+    hi: Any = None
+    closed: Closed = "both"
+
+    def __post_init__(self) -> None:
+        if self.closed not in ("both", "left", "right", "neither"):
+            raise ValueError(f"closed: expected 'both', 'left', 'right' or 'neither', got {self.closed!r}")
+
+
+@dataclass(frozen=True, init=False)
+class AnyOf:
+    """At least one of the conditions: ``AnyOf("red", "green")``, ``AnyOf(between(0, 1), between(5, 6))``."""
+
+    conditions: tuple[Any, ...]
+
+    def __init__(self, *conditions: Any) -> None:
+        object.__setattr__(self, "conditions", _parts(conditions))
+
+
+@dataclass(frozen=True, init=False)
+class AllOf:
+    """All of the conditions: ``AllOf(between(0, 10), Not(5))``."""
+
+    conditions: tuple[Any, ...]
+
+    def __init__(self, *conditions: Any) -> None:
+        object.__setattr__(self, "conditions", _parts(conditions))
+
+
+@dataclass(frozen=True)
+class Not:
+    """Everything but what the condition says; the cell is not missing for it."""
+
+    condition: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "condition", _hashable(self.condition))
+
+
+@dataclass(frozen=True)
+class PerRow:
+    """One condition for each row of evidence: ``PerRow([between(0, 5), None, AnyOf(1, 2)])``; None says nothing."""
+
+    conditions: Sequence[Any]
+
+
+def between(lo: Any = None, hi: Any = None, closed: Closed = "both") -> Interval:
+    """Condition that a value lies from ``lo`` to ``hi``.
+
+    Parameters
+    ----------
+    lo, hi : value of the column, optional
+        None: no bound. Dates may be text (``'2024-03-01'``); numpy arrays have one entry a row (NaN: no bound).
+    closed : {"both", "left", "right", "neither"}, default "both"
+        Which ends belong to it.
+
+    Returns
+    -------
+    Interval
+
+    Raises
+    ------
+    TypeError
+        If an end is a list.
+
+    Examples
+    --------
+    >>> between(40, 60)
+    Interval(lo=40, hi=60, closed='both')
+    """
+    for end in (lo, hi):
+        refuse_list("between", end)
+    return Interval(lo, hi, closed)
+
+
+def normal(condition: Any) -> Any:
+    """The condition with lists, tuples and sets written as `AnyOf`, and NaN as None.
+
+    Raises
+    ------
+    TypeError
+        If it is an array, which could mean several things.
+    """
+    if isinstance(condition, list | tuple | set | frozenset):
+        return AnyOf(*condition) if len(condition) != 1 else AnyOf(tuple(condition))
+    if isinstance(condition, np.ndarray) and condition.ndim == 0:
+        condition = condition.item()
+    if _is_array(condition):
+        raise TypeError(
+            f"got an array of {len(condition)} entries as a condition; write PerRow(array) for one value a row, "
+            "or a list for any of several values"
+        )
+    is_missing = condition is None or (isinstance(condition, float | np.floating) and condition != condition)
+    return None if is_missing or type(condition).__name__ in ("NAType", "NaTType") else condition
+
+
+_MADE = PerRow | Interval | About | AnyOf | AllOf | Not
+
+
+def n_rows(condition: Any) -> int | None:
+    """Number of rows that a condition speaks of one by one; None if it says the same of every row.
+
+    Raises
+    ------
+    ValueError
+        If its parts have different numbers of rows.
+    """
+    if isinstance(condition, PerRow):
+        return len(condition.conditions)
+    if isinstance(condition, Interval):
+        found = {len(end) for end in (condition.lo, condition.hi) if _is_array(end)}
+    elif isinstance(condition, About):
+        found = {len(part) for part in (condition.value, condition.sd) if _is_array(part)}
+    elif isinstance(condition, AnyOf | AllOf):
+        made = [part for part in condition.conditions if isinstance(part, _MADE)]  # most are plain values
+        found = {n for part in made if (n := n_rows(part)) is not None}
+    elif isinstance(condition, Not):
+        return n_rows(condition.condition)
+    else:
+        return None
+    if len(found) > 1:
+        raise ValueError(f"the parts of a condition have different numbers of rows: {sorted(found)}")
+    return found.pop() if found else None
+
+
+def of_row(condition: Any, i: int) -> Any:
+    """What a condition says of row i."""
+    if isinstance(condition, PerRow):
+        entries: Any = condition.conditions
+        return entries.iloc[i] if hasattr(entries, "iloc") else entries[i]
+    if isinstance(condition, Interval):
+        return Interval(_entry(condition.lo, i), _entry(condition.hi, i), condition.closed)
+    if isinstance(condition, About):
+        value = _entry(condition.value, i)
+        return None if value is None else About(value, _entry(condition.sd, i))
+    if isinstance(condition, AnyOf):
+        return AnyOf(*(of_row(part, i) for part in condition.conditions))
+    if isinstance(condition, AllOf):
+        return AllOf(*(of_row(part, i) for part in condition.conditions))
+    return Not(of_row(condition.condition, i)) if isinstance(condition, Not) else condition
+
+
+def factors(condition: Any) -> list[Any]:
+    """The condition as conditions that all hold, each of them soft evidence or free of it.
+
+    Examples
+    --------
+    >>> from jointforest.data.conditions import about
+    >>> factors(AllOf(between(20, 60), about(40, sd=2)))
+    [Interval(lo=20, hi=60, closed='both'), about(40, sd=2)]
+    """
+    if not isinstance(condition, AllOf) or not has_soft(condition):
+        return [condition]
+    return [factor for part in condition.conditions for factor in factors(part)]
+
+
+def has_soft(condition: Any) -> bool:
+    """Whether soft evidence is, or is a part of, a condition."""
+    if isinstance(condition, AnyOf | AllOf | PerRow):
+        return any(map(has_soft, condition.conditions))
+    return has_soft(condition.condition) if isinstance(condition, Not) else isinstance(condition, Soft)
+
+
+def check_hard(conditions: Mapping[str, Any]) -> None:
+    """An event either happens or not: a ValueError if there is soft evidence among its conditions by column."""
+    for name, condition in conditions.items():
+        if has_soft(condition):
+            raise ValueError(
+                f"column {name!r}: an event either happens or not, so {condition!r} cannot be one; "
+                "soft evidence goes into given(...)"
+            )
+
+
+def _parts(conditions: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The parts, given one by one or as one list of them."""
+    if len(conditions) == 1 and isinstance(conditions[0], list | tuple | set | frozenset):
+        conditions = tuple(conditions[0])
+    return tuple(_hashable(part) for part in conditions)
+
+
+def _hashable(part: Any) -> Any:
+    return AnyOf(tuple(part)) if isinstance(part, list | tuple | set | frozenset) else part
+
+
+def _is_array(value: Any) -> bool:
+    return getattr(value, "ndim", 0) == 1 or type(value).__name__ == "Series"
+
+
+def _entry(end: Any, i: int) -> Any:
+    if not _is_array(end):
+        return end
+    value = end.iloc[i] if hasattr(end, "iloc") else end[i]
+    return normal(value)
+
+
+# ---- That a cell is missing, or is not, as something that can be said of a row.
+
+
+@dataclass(frozen=True)
+class Missing:
+    """The cell is missing; ``Not(Missing())``: it is not. What learning saw of missing cells answers.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+    >>> joint.given(sex=jf.Missing()).probability("species = Chinstrap") < 0.1
+    True
+    """
+
+
+def without_missing(conditions: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bool]]:
+    """Conditions by column without what they say of missing cells, and that: True where a column's cell is missing.
+
+    Raises
+    ------
+    ValueError
+        If it is joined to other conditions but by "and", or contradicts itself.
+    """
+    rest: dict[str, Any] = {}
+    missing: dict[str, bool] = {}
+    for name, condition in conditions.items():
+        parts = condition.conditions if isinstance(condition, AllOf) else (condition,)
+        said = {said for part in parts if (said := _says(part)) is not None}
+        others = [part for part in parts if _says(part) is None]
+        if any(map(_speaks, others)):
+            raise ValueError(
+                f"column {name!r}: that a cell is missing stands alone, or is joined to other conditions by 'and'; "
+                "ask for the parts: P(A or B) = P(A) + P(B) - P(A, B)"
+            )
+        if len(said) > 1:
+            raise ValueError(f"column {name!r}: its cell cannot be both missing and known; drop one of the conditions")
+        if not said:
+            rest[name] = condition
+            continue
+        missing[name] = said.pop()
+        if others:
+            rest[name] = AllOf(*others) if len(others) > 1 else others[0]
+    return rest, missing
+
+
+def _says(condition: Any) -> bool | None:
+    """Whether the cell is missing; None if the condition is another one."""
+    if isinstance(condition, Not):
+        inner = _says(condition.condition)
+        return None if inner is None else not inner
+    return True if isinstance(condition, Missing) else None
+
+
+def _speaks(condition: Any) -> bool:
+    """Whether a part of a condition is about missing cells."""
+    if isinstance(condition, AnyOf | AllOf | PerRow):
+        return any(map(_speaks, condition.conditions))
+    return _speaks(condition.condition) if isinstance(condition, Not) else isinstance(condition, Missing)

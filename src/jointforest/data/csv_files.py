@@ -1,0 +1,258 @@
+"""CSV files: in which form they are, what is read from them, and what looks wrong in them."""
+
+from __future__ import annotations
+
+import codecs
+import csv as lines
+import io
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from ..runtime.warnings import warn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+NA = ("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None", "?")
+"""What stands for a missing cell in CSV files."""
+
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_SHOWN = {"\t": "tab"}
+_DECIMAL_COMMA = re.compile(r"[+-]?\d{1,15},\d+")
+_MOST = 1000
+"""Distinct texts of a column that are looked at."""
+
+
+class CsvForm(NamedTuple):
+    """How a CSV file is written.
+
+    Attributes
+    ----------
+    na : tuple of str
+        Spellings of missing cells.
+    separator : str
+        One character.
+    encoding : str
+    decimal : str
+        ``.`` or ``,``.
+    """
+
+    na: tuple[str, ...] = NA
+    separator: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+
+
+def check_form(form: CsvForm) -> None:
+    """Raise ValueError if no CSV file can have this form."""
+    if len(form.separator) != 1 or form.separator in '"\r\n':
+        raise ValueError(f"--sep: expected one character, or tab, got {form.separator!r}")
+    if form.decimal == form.separator:
+        raise ValueError(f"--decimal {form.decimal} needs another separator of cells: say --sep ';', or tab")
+    try:
+        codecs.lookup(form.encoding)
+    except LookupError:
+        raise ValueError(f"--encoding: {form.encoding!r} is not known; such as utf-8, utf-16, latin-1") from None
+
+
+def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), doubt: bool = True) -> pa.Table:
+    """A table from an Arrow file, which is read from its start.
+
+    Parameters
+    ----------
+    source : pyarrow.NativeFile
+    name : str
+        What messages call it.
+    form : CsvForm
+    text : iterable of str
+        Columns to be read as text, even if they look like numbers.
+    doubt : bool
+        Whether to warn.
+
+    Raises
+    ------
+    ValueError
+        If it is no such table; the message names the file.
+
+    Warns
+    -----
+    UserWarning
+        If its header looks like data, or texts look like numbers with decimal commas.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    check_form(form)
+    source.seek(0)
+    head = source.read(4096)
+    _check_encoding(head, name, form)
+    source.seek(0)
+    first = codecs.getincrementaldecoder(form.encoding)("replace").decode(head)
+    options = csv.ConvertOptions(
+        null_values=list(form.na),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null="" in form.na,
+        column_types=dict.fromkeys(text, pa.string()),
+        decimal_point=form.decimal,
+    )
+    try:
+        table = csv.read_csv(
+            source,
+            read_options=csv.ReadOptions(encoding=form.encoding),
+            parse_options=csv.ParseOptions(newlines_in_values=True, delimiter=form.separator),
+            convert_options=options,
+        )
+    except (pa.ArrowException, UnicodeError) as error:
+        hint = _separator_hint(first, form)
+        raise ValueError(f"{name} is not a csv table: {error}{f'; {hint}' if hint else ''}") from None
+    _check_separator(table, name, form)
+    for field in table.schema:
+        if pa.types.is_binary(field.type):
+            raise ValueError(
+                f"{name}: column {field.name!r} holds bytes that are not UTF-8; say --encoding, such as latin-1"
+            )
+    if doubt:
+        _doubt_header(table, name)
+        _doubt_texts(table, name, set(text))
+    return table
+
+
+def write_csv_texts(table: pa.Table, file: BinaryIO, separator: str) -> None:
+    """Write a table of texts as they are, in quotes only where they need them; what is missing is empty."""
+    out = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    writer = lines.writer(out, delimiter=separator, lineterminator="\n")
+    writer.writerow(table.column_names)
+    for batch in table.to_batches(max_chunksize=10_000):
+        writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    out.detach()
+
+
+def keep_texts(filled: pa.Table, known: pa.Table, form: CsvForm) -> pa.Table:
+    """A table of texts: known cells as they were written, the others as the filled table has them.
+
+    Parameters
+    ----------
+    filled : pyarrow.Table
+        n rows, no cell missing that ``known`` has.
+    known : pyarrow.Table
+        n rows of texts, null where missing; columns are found by name.
+    form : CsvForm
+        Of the file that ``known`` came from; filled numbers get its decimal sign.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = {}
+    for name in filled.column_names:
+        cells = filled[name]
+        kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+        texts = cells.cast(kind).cast(pa.string())
+        if form.decimal != "." and (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+            texts = pc.replace_substring(texts, ".", form.decimal)
+        if name in known.column_names:
+            if pa.types.is_boolean(kind):
+                texts = _spelled_alike(cells, texts, known[name])
+            texts = pc.coalesce(known[name], texts)
+        columns[name] = texts
+    return pa.table(columns)
+
+
+def _spelled_alike(cells: pa.ChunkedArray, texts: pa.ChunkedArray, known: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts of booleans, spelled as in the first known cell of each."""
+    import pyarrow.compute as pc
+
+    for value in (True, False):
+        same = pc.equal(cells, value)
+        spelled = known.filter(pc.fill_null(same, False)).drop_null()
+        if len(spelled):
+            texts = pc.if_else(same, spelled[0], texts)
+    return texts
+
+
+def _check_encoding(head: bytes, name: str, form: CsvForm) -> None:
+    """A ValueError if the first bytes are those of UTF-16 and the form says otherwise."""
+    wide = form.encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32", "utf16", "utf32"))
+    if not wide and (head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head):
+        raise ValueError(f"{name}: its text looks like UTF-16, expected {form.encoding}; say --encoding utf-16")
+
+
+def _separator_hint(first: str, form: CsvForm) -> str:
+    """What to say if the header has more of another separator than of the one asked for."""
+    header = first.partition("\n")[0]
+    for separator, said in _SEPARATORS.items():
+        if separator != form.separator and header.count(separator) > header.count(form.separator):
+            return f"if its cells are separated by {said}, say --sep '{_SHOWN.get(separator, separator)}'"
+    return ""
+
+
+def _check_separator(table: pa.Table, name: str, form: CsvForm) -> None:
+    """A ValueError if the one column of a CSV table looks like several, in its name and its first row."""
+    if table.num_columns != 1:
+        return
+    header = table.column_names[0]
+    first = str(table.column(0)[0].as_py()) if table.num_rows else header
+    for separator, said in _SEPARATORS.items():
+        if separator != form.separator and separator in header and first.count(separator) == header.count(separator):
+            raise ValueError(
+                f"{name}: its one column {header!r} looks like several, separated by {said}; "
+                f"say --sep '{_SHOWN.get(separator, separator)}'"
+            )
+
+
+def _doubt_header(table: pa.Table, name: str) -> None:
+    """Warn if most names of columns look like values of theirs."""
+    import pyarrow as pa
+
+    odd = []
+    for field in table.schema:
+        if pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
+            alike = _is_number(field.name)
+        else:
+            alike = pa.types.is_string(field.type) and field.name in _some_texts(table[field.name])
+        odd += [field.name] if alike else []
+    if 2 * len(odd) > table.num_columns and not _is_count(odd):
+        shown = ", ".join(map(repr, odd[:3]))
+        warn(
+            f"{name}: the first line, with {shown}, looks like cells, but was taken for the names of the columns; "
+            "if it holds none, put one line of names above it",
+            UserWarning,
+        )
+
+
+def _doubt_texts(table: pa.Table, name: str, text: set[str]) -> None:
+    """Warn of columns whose texts look like numbers with decimal commas."""
+    import pyarrow as pa
+
+    for field in table.schema:
+        if field.name in text or not pa.types.is_string(field.type):
+            continue
+        found = _some_texts(table[field.name])
+        if found and all(_DECIMAL_COMMA.fullmatch(item) for item in found):
+            warn(
+                f"{name}: column {field.name!r} holds texts such as {min(found)!r}; if these are numbers with decimal "
+                "commas, say --decimal ,",
+                UserWarning,
+            )
+
+
+def _some_texts(column: pa.ChunkedArray) -> set[str]:
+    """Distinct texts among the first cells of a column that are not missing."""
+    return set(column.slice(0, _MOST).drop_null().to_pylist())
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_count(names: list[str]) -> bool:
+    """Whether names are whole numbers one after the other, such as years: good names for columns."""
+    if not all(re.fullmatch(r"-?[0-9]{1,9}", name) for name in names):
+        return False
+    numbers = [int(name) for name in names]
+    return len(numbers) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers)))

@@ -1,0 +1,467 @@
+"""A column's scale, learned from its values."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..schema import Column
+from .counts import ABSENT, Tally, count_places, mirrored
+from .discretizer import Scale, decay_of_mean, log_part
+
+# ---- At most K ordered bins of a numeric column: heavy places alone, the others cut at equal mass.
+
+FEW_ROWS = 10
+"""Rows below which a place has no bin of its own: they may have met there by chance."""
+
+
+class Bins(NamedTuple):
+    """Bins of m places.
+
+    Attributes
+    ----------
+    of_place : int32 array (m,)
+        Bin of each place, ascending from 0.
+    is_heavy : bool array (m,)
+        Whether the place is alone in its bin.
+    edge : float64 array (m - 1,)
+        Where place i ends and place i + 1 begins, in places; the space between heavy places belongs to the lower one.
+    """
+
+    of_place: np.ndarray
+    is_heavy: np.ndarray
+    edge: np.ndarray
+
+
+def cut(tally: Tally, n_codes: int, fine_ends: float = 0.0) -> Bins:
+    """At most ``n_codes`` bins.
+
+    On a grid and for atoms a place that holds 1/K of the weight and 10 rows is alone in its bin (where there are no
+    more than K places, 10 rows are enough). The rest is cut between places at equal weight, or at a mean of that and of
+    equal steps of arcsin(root(share)), which counts ``fine_ends`` (0 to 1): then the outermost bins are narrower.
+    """
+    heavy = (tally.is_atom | (tally.half > 0)) & (tally.rows >= FEW_ROWS)
+    if len(tally.place) > n_codes:
+        heavy &= tally.weight >= tally.weight.sum() / n_codes
+    heavy = _affordable(tally.weight, heavy, n_codes)
+    bins = _number(tally.weight, heavy, n_codes, fine_ends)
+    return Bins(bins, heavy, _edges(tally, heavy))
+
+
+def _affordable(weight: np.ndarray, heavy: np.ndarray, n_codes: int) -> np.ndarray:
+    """The heaviest of the heavy places, as many as leave a bin for every stretch of light places between them."""
+    ranked = np.flatnonzero(heavy)
+    ranked = ranked[np.argsort(-weight[ranked], kind="stable")]
+    for n in range(min(len(ranked), n_codes), 0, -1):
+        heavy = np.zeros(len(weight), dtype=bool)
+        heavy[ranked[:n]] = True
+        if n + _starts(heavy).sum() <= n_codes:
+            return heavy
+    return np.zeros(len(weight), dtype=bool)
+
+
+def _starts(heavy: np.ndarray) -> np.ndarray:
+    """Whether a stretch of light places begins at a place."""
+    return ~heavy & np.concatenate([[True], heavy[:-1]])
+
+
+def _number(weight: np.ndarray, heavy: np.ndarray, n_codes: int, fine_ends: float) -> np.ndarray:
+    """Bin of each place: stretches of light places share the bins left by heavy ones in proportion to their weight."""
+    starts = _starts(heavy)
+    light = ~heavy
+    begins_bin = heavy.copy()
+    if light.any():
+        stretch = np.cumsum(starts) - 1
+        n_stretches = int(starts.sum())
+        total = np.bincount(stretch[light], weight[light], n_stretches)
+        spare = n_codes - int(heavy.sum()) - n_stretches
+        wanted = spare * total / total.sum()
+        n_bins = np.floor(wanted)
+        most = np.argsort(n_bins - wanted, kind="stable")[: spare - int(n_bins.sum())]
+        n_bins[most] += 1
+        n_bins += 1
+        cumulative = np.cumsum(np.where(light, weight, 0.0))
+        before = np.concatenate([[0.0], np.cumsum(total)])[:-1]
+        middle = cumulative[light] - 0.5 * weight[light] - before[stretch[light]]
+        own = stretch[light]
+        share = np.clip(middle / total[own], 0.0, 1.0)
+        if fine_ends > 0.0:
+            share = (1.0 - fine_ends) * share + fine_ends * np.arcsin(np.sqrt(share)) / (0.5 * np.pi)
+        part = np.floor(share * n_bins[own])
+        begins_bin[light] = starts[light] | (np.diff(part, prepend=-1.0) != 0)
+    return (np.cumsum(begins_bin) - 1).astype(np.int32)
+
+
+def _edges(tally: Tally, heavy: np.ndarray) -> np.ndarray:
+    """Edges between neighbouring places: tight around heavy ones, half-way between light ones."""
+    low, high = tally.place[:-1], tally.place[1:]
+    edge = np.where(heavy[:-1], low + tally.half, halfway(low, high, tally.half))
+    return np.asarray(np.where(heavy[1:], high - tally.half, edge))
+
+
+def halfway(low: np.ndarray, high: np.ndarray, half: float) -> np.ndarray:
+    """Points low <= e < high half-way between places, on a grid between two cells."""
+    if half > 0:
+        return np.asarray(np.floor(0.5 * (low + high)) + half)
+    with np.errstate(over="ignore"):
+        gap = high - low
+    middle = np.where(np.isinf(gap), 0.5 * low + 0.5 * high, low + 0.5 * gap)
+    return np.asarray(np.where(middle >= high, low, middle))
+
+
+# ---- Open tails beyond the ends of what was observed: how much lies there, and how far it reaches.
+
+EXPECTED = 5.0
+"""Rows expected beyond an end, of which there are none, before it counts as hard."""
+HARD_ROWS = 1e-6
+"""Rows beyond a hard end."""
+MOST = 0.2 * float(np.finfo(float).max)
+
+
+def upper_tail(tally: Tally, start: float, bin_rows: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What lies beyond the greatest place: t = 1 or 2 segments from ``start`` to inf; ends (t + 1,), rates, rows (t,).
+
+    A column of negative numbers whose tail would reach beyond 0 has next to nothing there. ``bin_rows`` are the rows of
+    the outermost bin.
+    """
+    rows, rate = _rows(tally, bin_rows), 1.0 / _scale(tally)
+    zero = tally.zero + tally.half  # 0 itself may be reached
+    with np.errstate(over="ignore", invalid="ignore"):
+        reaches = tally.place[-1] < tally.zero and start < zero and rows * np.exp(-rate * (zero - start)) > HARD_ROWS
+    if reaches:
+        return np.array([start, zero, np.inf]), np.array([rate, rate]), np.array([rows, HARD_ROWS])
+    return np.array([start, np.inf]), np.array([rate]), np.array([rows])
+
+
+def is_hard(tally: Tally) -> bool:
+    """Whether the column ends hard at its greatest place: at an atom, or where rows should lie beyond and do not.
+
+    Should lie: as many as in the last place, less by the factor by which that has fewer than the one before.
+    """
+    last = float(tally.rows[-1])
+    before = float(tally.rows[-2]) if len(tally.rows) > 1 else 0.0
+    return bool(tally.is_atom[-1]) or last * last > EXPECTED * max(last, before)
+
+
+def _rows(tally: Tally, bin_rows: float) -> float:
+    """Rows that the tail counts for in its bin.
+
+    The chance that one row more lies beyond the greatest of n is 1 / (n + 1); at most as much as the bin itself.
+    """
+    if is_hard(tally):
+        return HARD_ROWS
+    share = min(0.5, tally.n / (tally.n + 1) / bin_rows)
+    return bin_rows * share / (1 - share)
+
+
+def _scale(tally: Tally) -> float:
+    """Mean distance, in places, of what lies beyond the end: the mean excess of the outermost sqrt(n) rows.
+
+    Where they do not differ: the column's spread over sqrt(n), else one unit.
+    """
+    place, weight = tally.place, tally.weight
+    beyond = np.cumsum(weight[::-1])[::-1]
+    first = max(int(np.searchsorted(-beyond, -np.sqrt(weight.sum()), side="right")) - 1, 0)
+    # quarters, because the distance of two floats may be too large for one
+    excess = 0.25 * place[first:] - 0.25 * place[max(first - 1, 0)]
+    mean = 4 * min(float(excess @ (weight[first:] / weight[first:].sum())), MOST)
+    spread = 4 * min(float(0.25 * place[-1] - 0.25 * place[0]) / float(np.sqrt(weight.sum())), MOST)
+    least = 1.0 if tally.half > 0 else 1e-300
+    return max(mean if mean > least else spread if spread > least else 1.0, least)
+
+
+# ---- Runs of places within bins: what a piece of density covers.
+
+RUN = 64
+"""Places in a run."""
+
+
+class Runs(NamedTuple):
+    """R runs of m places.
+
+    Attributes
+    ----------
+    begins : int array (R,)
+        The first place of each run.
+    of_place : int array (m,)
+        Run of each place.
+    lo, hi : float64 array (R,)
+        What the run covers; together all from the first place to the last but points. A heavy place, alone in its
+        run, leaves what lies between it and the next heavy one, and that may be nothing (lo >= hi).
+    """
+
+    begins: np.ndarray
+    of_place: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+
+def runs_of(tally: Tally, bins: Bins) -> Runs:
+    """Each bin cut into runs of about RUN places, and as many places each as can be."""
+    m = len(tally.place)
+    first, last = _ends(tally)
+    edge = np.concatenate([[first], bins.edge, [last]])
+    new_bin = np.concatenate([[True], np.diff(bins.of_place) != 0])
+    start = np.flatnonzero(new_bin)
+    size = np.diff(np.append(start, m))
+    n_runs = np.maximum(np.rint(size / RUN), 1)
+    rank = np.arange(m) - np.repeat(start, size)
+    run = np.floor(rank * np.repeat(n_runs / size, size) + 1e-9)
+    is_first = new_bin | np.concatenate([[True], np.diff(run) != 0])
+    begins = np.flatnonzero(is_first)
+    lo, hi = edge[begins], np.append(edge[begins[1:]], last)
+    lo = np.where(bins.is_heavy[begins], tally.place[begins] + tally.half, lo)
+    return Runs(begins, np.cumsum(is_first) - 1, lo, hi)
+
+
+def _ends(tally: Tally) -> tuple[float, float]:
+    """Where the pieces begin and end; a single value without mass gets an interval around it."""
+    first, last = float(tally.place[0]) - tally.half, float(tally.place[-1]) + tally.half
+    if tally.half > 0:
+        return first, last
+    if len(tally.place) == 1 and not tally.is_atom[0]:
+        reach = max(0.5, float(np.spacing(abs(first))) * 2.0**20)
+        return first - reach, last + reach
+    return first if tally.is_atom[0] else float(np.nextafter(first, -np.inf)), last
+
+
+# ---- How many of the rows at a place are a mass of its own, and how many belong to the density around it.
+
+MAX_POINTS = 8192
+"""Cells of a grid that have a mass of their own inside bins."""
+DISCOUNTS = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 34.0)
+"""Rows taken off each value that are tried beside the Good-Turing discount."""
+FACTORS = (1.0, 0.75, 0.5, 0.25, 0.0)
+"""Shares of what is left that are tried."""
+LEAST = 0.01
+
+
+def point_rows(tally: Tally, bins: Bins, runs: Runs) -> np.ndarray:
+    """Rows at each place that are a point of their own, (m,); the others are spread over the place's run.
+
+    Without a grid atoms are points and nothing else is. On a grid a value of c rows keeps c - D of them if it is heavy,
+    with D = n1 / (n1 + 2 n2), and factor (c - D) of them, c >= 2, if it is not. Heaps want a small D and a factor
+    of 1, chance ties of a smooth column the contrary: the two are those under which every row is most likely
+    given the others.
+    """
+    if tally.half == 0:
+        return np.where(tally.is_atom, tally.weight, 0.0)
+    once, twice = float((tally.rows == 1).sum()), float((tally.rows == 2).sum())
+    turing = once / (once + 2 * twice) if once else 0.0
+    heavy = tally.weight * (1 - turing / np.maximum(tally.rows, 2.0))
+    light = ~bins.is_heavy
+    kept = np.zeros(len(tally.rows))
+    kept[light] = _most_likely(tally.rows[light], runs.of_place[light], runs.hi - runs.lo, turing)
+    if np.count_nonzero(kept) > MAX_POINTS:
+        kept[np.argsort(-kept, kind="stable")[MAX_POINTS:]] = 0.0
+    return np.where(bins.is_heavy, heavy, kept * tally.weight / tally.rows)
+
+
+def _most_likely(rows: np.ndarray, run: np.ndarray, cells: np.ndarray, turing: float) -> np.ndarray:
+    """Rows that stay at places of runs, by the discount and factor under which rows left out one by one are likeliest.
+
+    rows, run (m,): rows of the places, and their runs; cells (R,): cells of the runs.
+    """
+    in_run = np.bincount(run, rows, len(cells))[run]
+    n_cells = np.maximum(cells, 1.0)[run]
+    best, found = -np.inf, np.zeros(len(rows))
+    for discount in (turing, *DISCOUNTS):
+        point = _left(rows, discount)
+        fewer = _left(rows - 1, discount)
+        points = np.bincount(run, point, len(cells))[run]
+        for factor in FACTORS:
+            spread = in_run - 1 - factor * (points - point + fewer)
+            share = factor * fewer + np.maximum(spread, LEAST) / n_cells
+            fit = float(rows @ np.log(share / np.maximum(in_run - 1, LEAST)))
+            if fit > best:
+                best, found = fit, factor * point
+    return found
+
+
+def _left(rows: np.ndarray, discount: float) -> np.ndarray:
+    """Rows left at places that several rows share, after the discount."""
+    return np.where(rows >= 2, np.maximum(rows - discount, 0.0), 0.0)
+
+
+# ---- The segments of a numeric column: pieces over runs of places, points among them, tails beyond. Lengths in places.
+
+GAP_ROWS = 0.01
+"""Least rows that an interval without any row counts for."""
+STEEPEST = 30.0
+"""Most decay of a piece from end to end, in nats: a heap at its end does not make numbers beside it impossible."""
+SKEW = 3.0
+"""Standard deviations by which the mean of a piece's rows differs from its middle before it is not uniform."""
+
+
+class Segments(NamedTuple):
+    """Segments in places, with their weight in rows."""
+
+    lo: np.ndarray
+    hi: np.ndarray
+    rate: np.ndarray
+    code: np.ndarray
+    rows: np.ndarray
+
+    def ordered(self) -> Segments:
+        """Ascending."""
+        order = np.lexsort((self.hi, self.lo))
+        return Segments(*(field[order] for field in self))
+
+
+def segments_of(tally: Tally, bins: Bins) -> Segments:
+    """All segments of a column, from -inf to inf."""
+    runs = runs_of(tally, bins)
+    return _with_tails(tally, bins, _inside(tally, bins, runs, point_rows(tally, bins, runs)))
+
+
+def _inside(tally: Tally, bins: Bins, runs: Runs, point: np.ndarray) -> Segments:
+    """Segments between the outermost places: points, and pieces that fill what is between them."""
+    pieces = _pieces(tally, bins, runs, tally.weight - point)
+    at = np.flatnonzero(point > 0)
+    place = tally.place[at]
+    if tally.half > 0:
+        return _split_cells(pieces, place, bins.of_place[at], point[at])
+    edges = np.union1d(np.union1d(pieces.lo, pieces.hi), place)
+    if len(edges) > 1 and np.isinf(_width(edges[0], edges[-1])):
+        edges = np.union1d(edges, [0.0])
+    flat = np.zeros(len(at))
+    points = Segments(place, place, flat, bins.of_place[at], point[at])
+    whole = _shared_out(pieces, edges)
+    return Segments(*(np.concatenate(both) for both in zip(whole, points, strict=True))).ordered()
+
+
+def _pieces(tally: Tally, bins: Bins, runs: Runs, spread: np.ndarray) -> Segments:
+    """A piece for every run, with the rows that are spread over it."""
+    begins, lo, hi = runs.begins, runs.lo, runs.hi
+    rows = np.maximum(np.add.reduceat(spread, begins), GAP_ROWS)
+    rate = np.where(bins.is_heavy[begins], 0.0, _slopes(tally.place, spread, runs))
+    keep = lo < hi
+    return Segments(lo[keep], hi[keep], rate[keep], bins.of_place[begins][keep], rows[keep])
+
+
+def _slopes(place: np.ndarray, spread: np.ndarray, runs: Runs) -> np.ndarray:
+    """Rates of pieces whose rows are clearly nearer to one end: the rate that gives the piece the mean of its rows."""
+    rows = np.add.reduceat(spread, runs.begins)
+    width = _width(runs.lo, runs.hi)
+    usable = (rows > 0) & (width > 1e-290) & np.isfinite(width)
+    with np.errstate(all="ignore"):
+        fraction = np.where(usable[runs.of_place], (place - runs.lo[runs.of_place]) / width[runs.of_place], 0.5)
+        mean = np.add.reduceat(np.clip(fraction, 0.0, 1.0) * spread, runs.begins) / rows
+        skewed = np.flatnonzero(usable & (np.abs(mean - 0.5) * np.sqrt(12 * rows) > SKEW))
+    rate = np.zeros(len(rows))
+    rate[skewed] = np.clip(decay_of_mean(mean[skewed]), -STEEPEST, STEEPEST) / width[skewed]
+    return rate
+
+
+def _width(lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.asarray(hi - lo)
+
+
+def _shared_out(pieces: Segments, edges: np.ndarray) -> Segments:
+    """Pieces cut at the edges, each part with its share of the rows."""
+    lo, hi = edges[:-1], edges[1:]
+    of = np.searchsorted(pieces.lo, lo, side="right") - 1
+    inside = (of >= 0) & (hi <= pieces.hi[of]) if len(pieces.lo) else np.zeros(len(lo), dtype=bool)
+    lo, hi, of = lo[inside], hi[inside], of[inside]
+    part = np.exp(log_part(pieces.lo[of], pieces.hi[of], pieces.rate[of], lo, hi))
+    return Segments(lo, hi, pieces.rate[of], pieces.code[of], pieces.rows[of] * np.maximum(part, 1e-300))
+
+
+def _split_cells(pieces: Segments, cell: np.ndarray, code: np.ndarray, rows: np.ndarray) -> Segments:
+    """Pieces on a grid cut around cells with rows of their own; a cell's segment has both masses."""
+    around = np.union1d(cell - 0.5, cell + 0.5)
+    parts = _shared_out(pieces, np.union1d(np.union1d(pieces.lo, pieces.hi), around))
+    alone = ~np.isin(cell - 0.5, parts.lo)
+    added = np.zeros(len(parts.lo))
+    added[np.searchsorted(parts.lo, cell[~alone] - 0.5)] = rows[~alone]
+    n = int(alone.sum())
+    cells = Segments(cell[alone] - 0.5, cell[alone] + 0.5, np.zeros(n), code[alone], rows[alone])
+    parts = parts._replace(rows=parts.rows + added)
+    return Segments(*(np.concatenate(both) for both in zip(parts, cells, strict=True))).ordered()
+
+
+def _with_tails(tally: Tally, bins: Bins, inner: Segments) -> Segments:
+    """The segments, with open tails before and after them."""
+    n_codes = int(bins.of_place[-1]) + 1
+    bin_rows = np.bincount(inner.code, inner.rows, n_codes)
+    ends, rate, rows = upper_tail(tally, float(inner.hi[-1]), float(bin_rows[-1]))
+    above = Segments(ends[:-1], ends[1:], rate, np.full(len(rate), n_codes - 1), rows)
+    ends, rate, rows = upper_tail(mirrored(tally), -float(inner.lo[0]), float(bin_rows[0]))
+    below = Segments(-ends[:0:-1], -ends[-2::-1], -rate[::-1], np.zeros(len(rate), dtype=np.int32), rows[::-1])
+    return Segments(*(np.concatenate(all_three) for all_three in zip(below, inner, above, strict=True)))
+
+
+MAX_LEVEL_CODES = 1024
+"""Levels of a categorical column beyond this number share codes."""
+
+
+def learn_scale(
+    column: Column, values: np.ndarray, weight: np.ndarray | None, n_codes: int, fine_ends: float = 0.0
+) -> Scale:
+    """The scale of a column.
+
+    Numbers get at most ``n_codes`` ordered bins: a place (cell of a grid, or atom) that holds 1/K of the weight (and
+    10 rows) is alone in its bin, the others are cut at equal weight. Inside a bin lie
+
+    - points: atoms, and cells of a grid that several rows share, with some rows taken off each (`points.point_rows`);
+    - pieces over runs of about 64 distinct values, with the rows taken off and those of all other values: uniform, or
+      exponential with the mean of the rows where these are clearly nearer to one end, but falling by e^30 at most;
+    - in the outermost bins, open exponential tails with about one row.
+
+    Levels of categorical columns are codes, but of more than 1,024 the rarest share codes.
+
+    Parameters
+    ----------
+    column : Column
+    values : float64 array (n,)
+        As `frames.encode` gives them: numbers or level codes, NaN where missing.
+    weight : float64 array (n,) or None
+        Weights of the rows, at least 0; None: all 1.
+    n_codes : int
+        Most bins of a numeric column.
+    fine_ends : float
+        0: bins are cut at equal weight; up to 1: the outermost ones are narrower, the others wider.
+
+    Returns
+    -------
+    Scale
+        No number, and no level of the column, has density 0.
+
+    Examples
+    --------
+    >>> age = Column("age", "integer", "int64", step=1.0)
+    >>> scale = learn_scale(age, np.repeat([30.0, 31.0, 40.0], [50, 49, 1]), None, 8)
+    >>> scale.n_codes, scale.lo.tolist()
+    (3, [-inf, 29.5, 30.5, 31.5, 40.5])
+    """
+    if column.is_categorical:
+        return _of_levels(len(column.levels), values, weight)
+    tally = count_places(column, values, weight)
+    bins = cut(tally, n_codes, fine_ends)
+    segments = segments_of(tally, bins)
+    lo, hi, rate = segments.lo, segments.hi, segments.rate
+    if column.step > 0:
+        lo, hi = column.center + lo * column.step, column.center + hi * column.step
+        rate = rate / column.step
+    n = int(bins.of_place[-1]) + 1
+    rows = np.bincount(segments.code, segments.rows, n)
+    log_mass = np.log(segments.rows) - np.log(rows)[segments.code]
+    return Scale(n, column.step, column.center, lo, hi, rate, segments.code.astype(np.int32), log_mass)
+
+
+def _of_levels(n_levels: int, values: np.ndarray, weight: np.ndarray | None) -> Scale:
+    """Levels as codes; of more than MAX_LEVEL_CODES the rarest share the upper half of the codes, dealt out in turn."""
+    used = ~np.isnan(values)
+    rows = np.bincount(values[used].astype(np.intp), None if weight is None else weight[used], n_levels) + ABSENT
+    code = np.arange(n_levels)
+    if n_levels > MAX_LEVEL_CODES:
+        own = MAX_LEVEL_CODES // 2
+        rank = np.empty(n_levels, dtype=np.intp)
+        rank[np.argsort(-rows, kind="stable")] = np.arange(n_levels)
+        code = np.where(rank < own, rank, own + (rank - own) % (MAX_LEVEL_CODES - own))
+    n_codes = min(n_levels, MAX_LEVEL_CODES)
+    log_mass = np.log(rows) - np.log(np.bincount(code, rows, n_codes))[code]
+    place, flat = np.arange(float(n_levels)), np.zeros(n_levels)
+    return Scale(n_codes, 0.0, 0.0, place, place.copy(), flat, code.astype(np.int32), log_mass)

@@ -1,0 +1,419 @@
+"""Frames to arrays and back, by a schema: columns by name, in any order, from any library."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from .cells import ColumnCells, FrameReader, absent
+from .schema import Column, Schema, near
+from .times import seconds, unit_of, zone_of
+
+# ---- Which library a frame is of: frames taken apart and built again by its backend, imported only then.
+
+
+def read(frame: Any) -> FrameReader:
+    """Take apart a pandas, polars or pyarrow table, a 2-D numpy array, or any eager frame that narwhals knows.
+
+    Raises
+    ------
+    TypeError
+        If it is no such frame, or a column has a type that is not supported.
+    ValueError
+        If two columns have the same name, or a name is not text.
+    """
+    if isinstance(frame, np.ndarray):
+        from .backends import numpy as _numpy
+
+        return _numpy.read(frame)
+    if nw.dependencies.is_pandas_dataframe(frame):
+        from .backends import pandas as _pandas
+
+        return _pandas.read(frame)
+    if nw.dependencies.is_polars_dataframe(frame):
+        from .backends import polars as _polars
+
+        return _polars.read(frame)
+    if not nw.dependencies.is_pyarrow_table(frame):
+        frame = _through_narwhals(frame)
+    from .backends import arrow as _arrow
+
+    return _arrow.read(frame)
+
+
+def build(schema: Schema, X: np.ndarray) -> Any:
+    """Frame of the library that the schema came from, of numbers and codes (n, d), best with contiguous columns."""
+    if schema.frame == "pandas":
+        from .backends import pandas as _pandas
+
+        return _pandas.build(schema, X)
+    if schema.frame == "polars":
+        from .backends import polars as _polars
+
+        return _polars.build(schema, X)
+    if schema.frame == "pyarrow":
+        from .backends import arrow as _arrow
+
+        return _arrow.build(schema, X)
+    from .backends import numpy as _numpy
+
+    return _numpy.build(schema, X)
+
+
+def _through_narwhals(frame: Any) -> Any:
+    what = type(frame).__module__.partition(".")[0] + "." + type(frame).__name__
+    if nw.dependencies.is_polars_lazyframe(frame):
+        raise TypeError("got a polars LazyFrame; call .collect() first")
+    try:
+        return nw.from_native(frame, eager_only=True).to_arrow()
+    except TypeError:
+        hint = "a dict or list of rows can be wrapped by pandas.DataFrame(...)"
+        if isinstance(frame, str | os.PathLike):
+            hint = "read the file first, such as by pandas.read_csv; fit_batches takes files"
+        elif nw.dependencies.is_into_series(frame):
+            hint = "a series becomes a table of one column by .to_frame(), of one row by .to_frame().T"
+        raise TypeError(
+            f"expected a pandas, polars or pyarrow table or a 2-D numpy array, got {what}; {hint}"
+        ) from None
+
+
+def encode(schema: Schema, frame: Any, ignored: Collection[str] | None = ()) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers and level codes of a frame.
+
+    Columns are matched by name (numpy arrays: by position), absent ones count as missing, those of which nothing was
+    known at learning are left aside, and the frame may be of another library than the schema's. A label that is no
+    level of its column is NaN in ``X`` and marked in ``unseen``.
+
+    Parameters
+    ----------
+    schema : Schema
+    frame : pandas, polars or pyarrow table, or 2-D numpy array
+        n rows.
+    ignored : names of columns
+        That are left aside, though the schema does not have them; None: all that it does not have.
+
+    Returns
+    -------
+    X : float64 array (n, d), C-contiguous
+        NaN where missing or unseen.
+    unseen : bool array (n, d)
+
+    Raises
+    ------
+    ValueError
+        Columns that the schema does not have, two columns of one name, infinite numbers, text in a column of numbers
+        and the like; the message names column and value.
+    TypeError
+        A column of a type that is not supported.
+
+    Examples
+    --------
+    >>> from jointforest.data.infer_schema import infer_schema
+    >>> schema = infer_schema(np.array([["a", 1], ["b", 2]], dtype=object))
+    >>> encode(schema, np.array([["b", 1], ["c", None]], dtype=object))[0]
+    array([[ 1.,  1.],
+           [nan, nan]])
+    """
+    return encode_cells(schema, read(frame), ignored)
+
+
+def encode_cells(
+    schema: Schema, reader: FrameReader, ignored: Collection[str] | None = ()
+) -> tuple[np.ndarray, np.ndarray]:
+    """`encode` of a frame that is read already."""
+    X = np.full((reader.n, len(schema.columns)), np.nan)
+    unseen = np.zeros(X.shape, dtype=bool)
+    for j, name in _matched(schema, reader, ignored):
+        column = schema.columns[j]
+        cells = reader.cells(name)
+        if cells.sort == "empty" or cells.missing.all():
+            continue
+        if column.is_categorical:
+            X[:, j], unseen[:, j] = _codes(column, cells)
+        elif column.kind == "datetime":
+            X[:, j] = _seconds(column, cells)
+        else:
+            X[:, j] = _numbers(column, cells)
+    return X, unseen
+
+
+def decode(schema: Schema, X: np.ndarray) -> Any:
+    """Frame of the kind the schema came from, with its dtypes, levels, decimals, dates and time zones.
+
+    Grid columns are moved to the nearest cell centre. As in the library itself, missing cells turn an ``int64`` pandas
+    or numpy column into ``float64`` and a ``bool`` one into objects; all other types have a missing cell of their own.
+    Numbers outside a type's range are clipped to it, dates to the years 1 to 9999 (1678 to 2261 in nanoseconds).
+
+    Parameters
+    ----------
+    schema : Schema
+    X : float64 array (n, d)
+        As `encode` gives it.
+
+    Returns
+    -------
+    pandas, polars or pyarrow table, or 2-D numpy array
+    """
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2 or X.shape[1] != len(schema.columns):
+        raise ValueError(f"expected an array of shape (n, {len(schema.columns)}), got {X.shape}")
+    if schema.unknown:
+        known, X = X, np.full((len(X), len(schema.whole.columns)), np.nan)
+        X[:, schema.places] = known
+    return build(schema.whole, _columnwise(X))
+
+
+def _columnwise(X: np.ndarray) -> np.ndarray:
+    """A copy with contiguous columns, turned block by block, which the processor's cache likes."""
+    out = np.empty(X.shape, order="F")
+    for start in range(0, len(X), 4096):
+        out[start : start + 4096] = X[start : start + 4096]
+    return out
+
+
+def _matched(schema: Schema, reader: FrameReader, ignored: Collection[str] | None) -> list[tuple[int, str]]:
+    """Pairs of a column's number and its name in the frame."""
+    if reader.frame == "numpy":
+        if len(reader.names) != len(schema.whole.columns):
+            raise ValueError(
+                f"the array has {len(reader.names)} columns, the model {len(schema.whole.columns)}; "
+                "the columns of an array are matched by position: use NaN for what is not known"
+            )
+        return [(j, reader.names[place]) for j, place in enumerate(schema.places)]
+    known = {column.name for column in schema.whole.columns}
+    extra = [name for name in reader.names if name not in known and name not in (ignored or ())]
+    if extra and ignored is not None:
+        shown = ", ".join(f"{name!r} ({near(name, schema.names)})" for name in extra[:3])
+        more = f" and {len(extra) - 3} more" if len(extra) > 3 else ""
+        raise ValueError(f"columns that the model does not have: {shown}{more}; rename or drop them")
+    given = set(reader.names)
+    return [(j, name) for j, name in enumerate(schema.names) if name in given]
+
+
+def _codes(column: Column, cells: ColumnCells) -> tuple[np.ndarray, np.ndarray]:
+    if cells.codes is None:
+        if cells.sort == "datetime":
+            raise ValueError(f"column {column.name!r}: expected one of its levels, got dates")
+        labels, codes = np.unique(cells.values, return_inverse=True)
+        used: list[Any] = labels.tolist()
+        if np.isnan(used[-1]):
+            codes[cells.missing], used = -1, used[:-1]
+    else:
+        codes, used = cells.codes, list(cells.labels)
+    _same_sort(column, used, codes)
+    place = np.array([column.codes.get(label, np.nan) for label in used] + [np.nan])
+    X = place[codes]
+    return X, np.isnan(X) & ~cells.missing
+
+
+def _same_sort(column: Column, labels: list[Any], codes: np.ndarray) -> None:
+    """Numbers in a column of text levels, or the other way round, are a mistake rather than a level never seen."""
+    is_text = any(isinstance(level, str) for level in column.levels)
+    is_number = any(not isinstance(level, str) for level in column.levels)
+    for code, label in enumerate(labels):
+        if not (is_text if isinstance(label, str) else is_number) and np.any(codes == code):
+            raise ValueError(
+                f"column {column.name!r}: expected one of its levels such as {column.levels[0]!r}, "
+                f"got {label!r} ({'text' if isinstance(label, str) else 'a number'})"
+            )
+        if column.kind == "boolean" and label not in column.codes and np.any(codes == code):
+            raise ValueError(f"column {column.name!r}: expected True or False, got {label!r}")
+
+
+def _numbers(column: Column, cells: ColumnCells) -> np.ndarray:
+    values = cells.values
+    if cells.sort == "datetime":
+        raise ValueError(f"column {column.name!r} ({column.kind}): expected numbers, got dates")
+    if cells.codes is not None:
+        for code, label in enumerate(cells.labels):
+            if isinstance(label, str) and np.any(cells.codes == code):
+                raise ValueError(
+                    f"column {column.name!r} ({column.kind}): expected numbers, got the text {label!r}; "
+                    "turn the column into numbers, with NaN for what is not known"
+                )
+        numbers = [np.nan if isinstance(label, str) else float(label) for label in cells.labels]
+        values = np.array([*numbers, np.nan])[cells.codes]
+    infinite = int(np.count_nonzero(np.isinf(values)))
+    if infinite:
+        raise ValueError(
+            f"column {column.name!r}: {infinite} infinite value{'s' if infinite > 1 else ''}; "
+            "expected finite numbers, NaN for what is not known"
+        )
+    return values
+
+
+def _no_moment(labels: Sequence[Any]) -> Any:
+    """The first of the labels that is no date or time, else the first."""
+    for label in labels:
+        try:
+            seconds(label, 0.0, "UTC")
+        except (ValueError, TypeError, OverflowError):
+            return label
+    return labels[0]
+
+
+def _seconds(column: Column, cells: ColumnCells) -> np.ndarray:
+    if cells.sort != "datetime":
+        got = repr(_no_moment(cells.labels)) if cells.codes is not None else "numbers"
+        raise ValueError(f"column {column.name!r}: expected dates or times, got {got}; parse the column as dates first")
+    if (zone_of(cells.dtype) is None) != (zone_of(column.dtype) is None):
+        has, lacks = ("model", "frame") if zone_of(column.dtype) else ("frame", "model")
+        raise ValueError(
+            f"column {column.name!r}: the {has}'s times have a time zone, the {lacks}'s have none; "
+            "localize them, or take the zone away"
+        )
+    ticks = np.where(cells.missing, 0, cells.values.astype(np.int64, copy=False))
+    if cells.per_second < 1:
+        return np.where(cells.missing, np.nan, ticks / cells.per_second - column.origin)
+    whole = ticks // int(cells.per_second)
+    # whole seconds are subtracted as integers, so that nothing of the fraction is lost
+    fraction = (ticks - whole * int(cells.per_second)) / cells.per_second
+    return np.where(cells.missing, np.nan, (whole - int(column.origin)) + fraction)
+
+
+# ---- Rows of a frame: those that are picked by number, and how much rows count.
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Some rows (numbers, (m,)) of a frame or array."""
+    return X[rows] if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True)[rows].to_native()
+
+
+def row_weights(given: Any, n: int) -> np.ndarray:
+    """Weights of n rows, float64, with a mean of 1 over the rows that have any.
+
+    Raises
+    ------
+    ValueError
+        If there is not one a row, one is negative or not finite, or all are 0.
+    """
+    weight = np.asarray(given, dtype=np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight: expected one weight a row, shape ({n},), got {weight.shape}")
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
+    if len(wrong):
+        raise ValueError(f"sample_weight: expected finite numbers >= 0, got {weight[wrong[0]]} in row {wrong[0]}")
+    if not weight.any():
+        raise ValueError("sample_weight: every weight is zero; give some rows more")
+    weight = weight / weight.max()
+    return np.asarray(weight * (np.count_nonzero(weight) / weight.sum()))
+
+
+# ---- An imputed table in which every known cell is what it was.
+
+
+def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: np.ndarray) -> Any:
+    """Frame of the kind at learning, from imputed numbers and codes, with the known cells of the frame given.
+
+    Cells that the schema's types cannot hold (a level never seen, a number off the grid) come back too: their column
+    then has a wider type, such as float instead of int, or text instead of a category. So do cells that float64 cannot
+    hold (whole numbers beyond 2**53, decimals, nanoseconds), from a frame of the library and type at learning.
+
+    Parameters
+    ----------
+    schema : Schema
+    frame : frame, of any kind
+        n rows; some cells missing.
+    X : float64 array (n, d)
+    unseen : bool array (n, d)
+        As `frames.encode` gives them for the frame.
+    filled : float64 array (n, d)
+        X with its missing cells filled in.
+    """
+    out = decode(schema, filled)
+    changed = (~np.isnan(X) & (encode(schema, out)[0] != X)) | unseen
+    columns = np.flatnonzero(changed.any(axis=0)).tolist()
+    if isinstance(out, np.ndarray):
+        for j in columns:
+            known = out[:, schema.places[j]].tolist()
+            cells = _restored(schema.columns[j], _cells(frame, schema, j), X[:, j], changed[:, j], known)
+            out = _with_cells(out, int(schema.places[j]), cells)
+        for place, _ in schema.unknown if isinstance(frame, np.ndarray) else ():
+            out = _with_cells(out, place, frame[:, place].tolist())
+        if isinstance(frame, np.ndarray) and frame.dtype == out.dtype:
+            for j in _past_floats(schema, X):
+                known, place = ~np.isnan(X[:, j]), schema.places[j]
+                out[known, place] = frame[known, place]
+        return out
+    labels = [column.label for column in schema.whole.columns]
+    if nw.dependencies.is_pandas_dataframe(out):  # narwhals has text for names
+        out.columns = list(schema.whole.names)
+    if nw.dependencies.is_pandas_dataframe(frame):
+        frame = frame.rename(columns=str)
+    wide = nw.from_native(out, eager_only=True)
+    wide, same = _as_given(wide, frame, [schema.names[j] for j in _past_floats(schema, X)])
+    for j in columns:
+        column = schema.columns[j]
+        if column.name in same:
+            continue
+        cells = _restored(column, _cells(frame, schema, j), X[:, j], changed[:, j], wide[column.name].to_list())
+        wide = wide.with_columns(nw.new_series(column.name, cells, backend=wide.implementation))
+    for name, cells in _unasked(schema, frame).items():
+        wide = wide.with_columns(nw.new_series(name, cells, backend=wide.implementation))
+    out = wide.to_native()
+    if nw.dependencies.is_pandas_dataframe(out):
+        out.columns = labels
+        if nw.dependencies.is_pandas_dataframe(frame):
+            out.index = frame.index
+    return out
+
+
+def _past_floats(schema: Schema, X: np.ndarray) -> list[int]:
+    """Columns with known cells that float64 may not hold."""
+    finer = [
+        "decimal" in column.dtype.lower() or (column.kind == "datetime" and unit_of(column.dtype) == "ns")
+        for column in schema.columns
+    ]
+    whole = np.array([not column.is_categorical and column.kind != "datetime" for column in schema.columns])
+    large = (np.abs(X) >= 2.0**53).any(axis=0) & whole
+    return np.flatnonzero((np.array(finer) & ~np.isnan(X).all(axis=0)) | large).tolist()
+
+
+def _as_given(wide: nw.DataFrame, frame: Any, names: list[str]) -> tuple[nw.DataFrame, list[str]]:
+    """The table with the known cells of some columns as the frame has them, and those that it has in the same type."""
+    given = nw.maybe_reset_index(nw.from_native(frame, eager_only=True)) if names else wide
+    if given.implementation is not wide.implementation:
+        return wide, []
+    same = [name for name in names if name in given.columns and given[name].dtype == wide[name].dtype]
+    for name in same:
+        kept = given[name].zip_with(~given[name].is_null(), wide[name])
+        if wide.implementation.is_pandas():  # a type with a sign for missing cells, and one without
+            kept = nw.from_native(kept.to_native().astype(wide[name].to_native().dtype), series_only=True)
+        wide = wide.with_columns(kept.alias(name))
+    return wide, same
+
+
+def _cells(frame: Any, schema: Schema, j: int) -> list[Any]:
+    """Cells of the column of a frame that is column j of the schema."""
+    if isinstance(frame, np.ndarray):
+        return list(frame[:, schema.places[j]].tolist())
+    return list(nw.from_native(frame, eager_only=True)[schema.names[j]].to_list())
+
+
+def _unasked(schema: Schema, frame: Any) -> dict[str, list[Any]]:
+    """Columns with known cells of which nothing was known at learning."""
+    if isinstance(frame, np.ndarray):
+        return {}
+    given = nw.from_native(frame, eager_only=True)
+    found = {column.name: given[column.name].to_list() for _, column in schema.unknown if column.name in given.columns}
+    return {name: cells for name, cells in found.items() if not all(map(absent, cells))}
+
+
+def _restored(column: Column, known: list[Any], x: np.ndarray, changed: np.ndarray, cells: list[Any]) -> list[Any]:
+    """The column's cells, those that changed as they were: known cells, or for numbers x."""
+    if not column.is_categorical and column.kind != "datetime":
+        numbers = [np.nan if cell is None else float(cell) for cell in cells]
+        return list(np.where(changed, x, numbers).tolist())
+    return [known[i] if changed[i] else cell for i, cell in enumerate(cells)]
+
+
+def _with_cells(out: np.ndarray, j: int, cells: list[Any]) -> np.ndarray:
+    """The array with another column j, its type widened if need be."""
+    is_text = any(isinstance(cell, str) for cell in cells)
+    wide = out.astype(object if is_text or out.dtype.kind == "O" else np.result_type(out, np.asarray(cells)))
+    wide[:, j] = cells
+    return wide

@@ -1,0 +1,373 @@
+"""The kinds of a table's columns, inferred once at learning from a look at it; every one can be overridden."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..runtime.warnings import warn
+from .cells import of_numbers
+from .frames import read
+from .observe_table import (
+    MAX_CELLS,
+    Labels,
+    Look,
+    Moments,
+    Numbers,
+    Seen,
+    counted_numbers,
+    find_atoms,
+    grid_step,
+    is_step,
+    is_tied,
+    look,
+    precision,
+    sizes,
+    time_step,
+)
+from .restore import snapped
+from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema, is_number_name, near
+from .tally import Wanted, count
+from .times import zone, zone_of
+
+
+class NoRows(ValueError):
+    """A table without rows."""
+
+
+def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
+    """Schema of a frame: the kind, grid, atoms and levels of each column.
+
+    Parameters
+    ----------
+    frame : pandas, polars or pyarrow table, or 2-D numpy array
+        Missing cells (None, NaN, NA, NaT, null) are welcome.
+    kinds : dict of column name to kind, optional
+        Overrides. ``continuous`` is a plain density (no grid, no atoms); ``integer`` and ``rounded`` check the values;
+        ``categorical`` and ``ordered`` make levels of the distinct values of a column of numbers.
+
+    Returns
+    -------
+    Schema
+
+    Raises
+    ------
+    ValueError
+        No rows or columns, two columns of one name, no known cell at all, infinite numbers, an unknown column or kind
+        in ``kinds``, values that do not fit the kind asked for, more than 10,000 levels.
+    TypeError
+        A column of a type that is not supported.
+
+    Warns
+    -----
+    UserWarning
+        Columns without any known cell; a column of text that differs in nearly every row; integers too large to be
+        told apart as float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [column.kind for column in infer_schema(np.array([[1.0, 0.12345678], [2.0, 0.87654321]])).columns]
+    ['integer', 'continuous']
+    """
+    reader = read(frame)
+    seen = look(reader)
+    kinds = check_kinds(seen.names, kinds)
+    wanted = to_count(seen, kinds)
+    return schema_of(seen, count(reader, wanted), kinds)
+
+
+def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[str, str]:
+    """The kinds that a user gave, by the names of a table's columns."""
+    if kinds is not None and not isinstance(kinds, Mapping):
+        raise TypeError(f"kinds: expected a dict such as {{'age': 'continuous'}}, got {kinds!r}")
+    kinds = {str(name) if is_number_name(name) else name: kind for name, kind in (kinds or {}).items()}
+    if not names:
+        raise ValueError("the table has no columns")
+    for name, kind in kinds.items():
+        if name not in names:
+            raise ValueError(f"kinds: there is no column {name!r}; {near(name, names)}")
+        if kind not in KINDS:
+            raise ValueError(f"kinds: column {name!r}: {kind!r} is no kind of column; one of {', '.join(KINDS)}")
+    return kinds
+
+
+def to_count(seen: Look, kinds: Mapping[str, str]) -> dict[str, Wanted]:
+    """Values whose exact counts decide what may be atoms, in columns of too many values to have counted all."""
+    found = {}
+    for name, column in zip(seen.names, seen.columns, strict=True):
+        wanted = _to_count(name, column, kinds.get(name))
+        if wanted is not None:
+            found[name] = wanted
+    return found
+
+
+def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str, str]) -> Schema:
+    """The schema of a table that was looked at, with the counts of what was `to_count`."""
+    if seen.n == 0:
+        raise NoRows("the table has no rows; at least one is needed")
+    columns, unknown = [], []
+    for place, (name, column) in enumerate(zip(seen.names, seen.columns, strict=True)):
+        has_number_name = name in seen.number_names
+        if column.n_known == 0:
+            unknown.append((place, replace(_unknown(name, column), has_number_name=has_number_name)))
+        else:
+            made = _column(name, column, kinds.get(name), counted.get(name))
+            columns.append(replace(made, has_number_name=has_number_name))
+    _tell_unknown([column.name for _, column in unknown], len(columns))
+    return Schema(tuple(columns), seen.frame, tuple(unknown))
+
+
+def _unknown(name: str, seen: Seen) -> Column:
+    """A column without any known cell, of a kind that its type can have."""
+    if seen.sort == "datetime":
+        return Column(name, "datetime", seen.dtype, step=1.0)
+    if isinstance(seen.what, Labels) or seen.sort == "empty":
+        column = Column(name, "categorical", seen.dtype)
+        labels = _labels(column, seen.what)[:MAX_LEVELS] if isinstance(seen.what, Labels) else ()
+        return replace(column, levels=labels or ("",))
+    return Column(name, "continuous", seen.dtype)
+
+
+def _tell_unknown(names: list[str], n_known: int) -> None:
+    """Warn of columns without any known cell; an error if there is no other."""
+    shown = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    which = f"column{'s' if len(names) > 1 else ''} {shown}: all cells are missing"
+    if names and not n_known:
+        raise ValueError(f"{which}, and there is no other column; nothing can be learned")
+    if names:
+        warn(
+            f"{which}, so that nothing is known of {'them' if len(names) > 1 else 'it'}; drop what is of no use",
+            UserWarning,
+        )
+
+
+def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None) -> Column:
+    column = Column(name, kind or "", seen.dtype, n_observed=seen.n_known)
+    if isinstance(seen.what, Moments):
+        return _datetime(column, seen.what)
+    if kind in CATEGORICAL_KINDS or (kind is None and seen.sort in ("levels", "boolean")):
+        return _categorical(column, seen)
+    numbers = _as_numbers(column, seen)
+    return _numeric(column, seen.sort, numbers, counted)
+
+
+def _datetime(column: Column, seen: Moments) -> Column:
+    if column.kind not in ("", "datetime"):
+        raise ValueError(
+            f"column {column.name!r}: dates and times are of kind 'datetime', not {column.kind!r}; "
+            "turn them into numbers or text first for another kind"
+        )
+    zone_name = zone_of(column.dtype)
+    if zone_name is not None:
+        try:
+            zone(zone_name)
+        except ValueError as error:
+            raise ValueError(
+                f"column {column.name!r}: {error}; convert it, such as with .dt.tz_convert('UTC')"
+            ) from None
+    first, per_second = seen.first, seen.per_second
+    whole = max(round(per_second), 1)
+    # the number 0 is the first moment, down to a whole second so that it is exact
+    origin = first // whole * whole if per_second >= 1 else first
+
+    def divided(distance: int) -> np.ndarray:
+        return seen.divides & [is_step(distance, size) for size in sizes(per_second)]
+
+    # distances of a single moment are measured from 1970
+    step = time_step(divided(first if first == seen.last else 0), per_second)
+    if first != origin:
+        step = min(step, time_step(divided(first - origin), per_second))
+    return replace(
+        column,
+        kind="datetime",
+        step=step,
+        origin=float(round(origin / per_second)),
+        minimum=float((first - origin) / per_second),
+        maximum=float((seen.last - origin) / per_second),
+    )
+
+
+def _categorical(column: Column, seen: Seen) -> Column:
+    kind = column.kind or ("boolean" if seen.sort == "boolean" else "categorical")
+    levels: tuple[Level, ...]
+    if isinstance(seen.what, Labels):
+        kind = "ordered" if seen.what.ordered and not column.kind else kind
+        levels = _labels(column, seen.what)
+        if kind == "boolean":
+            if not all(isinstance(level, bool) for level in levels):
+                raise ValueError(
+                    f"column {column.name!r}: a boolean column holds True and False, got {levels[0]!r}; "
+                    "leave it categorical, or turn it into booleans"
+                )
+            levels = (False, True)
+        elif len(levels) == 2 and set(map(type, levels)) == {bool} and not column.kind:
+            kind, levels = "boolean", (False, True)
+        n_levels = len(levels)
+    else:
+        numbers = _finite(column, _as_numbers(column, seen))
+        distinct, n_levels = numbers.values.counted()[0], numbers.values.tally.n_distinct
+        if kind == "boolean":
+            wrong = distinct[(distinct != 0) & (distinct != 1)]
+            if len(wrong):
+                raise ValueError(f"column {column.name!r}: a boolean column holds 0 and 1 only, got {wrong[0]:g}")
+            levels = (False, True)
+            n_levels = 2
+        elif seen.sort == "boolean":
+            levels = tuple(bool(value) for value in distinct)
+        else:
+            levels = tuple(_whole(value) for value in distinct.tolist())
+    if n_levels > MAX_LEVELS:
+        raise ValueError(
+            f"column {column.name!r}: {n_levels} levels, at most {MAX_LEVELS} are supported; "
+            "drop the column if it names the rows, or join its rare levels"
+        )
+    if seen.sort == "levels" and column.n_observed > 100 and len(levels) > 0.9 * column.n_observed:
+        warn(
+            f"column {column.name!r}: {len(levels)} different texts in {column.n_observed} rows; "
+            "a column that names the rows tells nothing of others: consider dropping it",
+            UserWarning,
+        )
+    return replace(column, kind=kind, levels=levels)
+
+
+def _labels(column: Column, seen: Labels) -> tuple[Level, ...]:
+    """Levels of a column of labels: in the declared order, else sorted."""
+    for label in seen.labels:
+        if not isinstance(label, str | bool | int | float) or (isinstance(label, float) and math.isinf(label)):
+            hint = (
+                "take the category away, such as with astype('datetime64[us]')"
+                if isinstance(label, dt.date)
+                else "use astype(str)"
+            )
+            raise TypeError(
+                f"column {column.name!r}: levels must be text, booleans or finite numbers, "
+                f"got {label!r} of type {type(label).__name__}; {hint}"
+            )
+    if len(set(seen.labels)) != len(seen.labels):
+        twice = next(label for k, label in enumerate(seen.labels) if label in seen.labels[:k])
+        raise ValueError(f"column {column.name!r}: two of its levels equal {twice!r}; turn them into text, each once")
+    return tuple(seen.labels) if seen.declared else tuple(sorted(seen.labels))
+
+
+def _as_numbers(column: Column, seen: Seen) -> Numbers:
+    """A column's numbers; those of its labels where it holds labels."""
+    if isinstance(seen.what, Numbers):
+        return seen.what
+    labels = seen.what if isinstance(seen.what, Labels) else Labels((), np.empty(0, np.int64), False, False)
+    wrong = [label for label in labels.labels if isinstance(label, str)]
+    if wrong or column.kind == "datetime":
+        hint = "turn the text into dates first" if column.kind == "datetime" else "turn the text into numbers first"
+        shown = (wrong or list(labels.labels))[0]
+        raise ValueError(f"column {column.name!r}: got {shown!r} in a column to be {column.kind}; {hint}")
+    used = labels.counts > 0
+    values, place = np.unique(np.array([float(label) for label in labels.labels])[used], return_inverse=True)
+    counts = np.zeros(len(values), np.int64)
+    np.add.at(counts, place, labels.counts[used])
+    return counted_numbers(values, counts, of_numbers(column.dtype))
+
+
+def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | None) -> Column:
+    if column.kind == "datetime":
+        raise ValueError(f"column {column.name!r}: got numbers in a column to be datetime; turn them into dates first")
+    seen = _finite(column, seen)
+    column = replace(column, dtype=of_numbers(column.dtype), minimum=seen.low, maximum=seen.high)
+    if column.kind == "continuous":
+        return column
+    (values, counts), tally = seen.values.counted(), seen.values.tally
+    step = 0.0 if column.kind == "mixed" else _step(column, sort, seen)
+    if not tally.is_whole:
+        wanted = _candidates(seen, step)
+        values, counts = wanted.values, np.zeros(len(wanted.values)) if counted is None else counted
+    n_distinct = tally.n_distinct
+    if step > 0:
+        # values of 32 bits, or the outcomes of sums, are near their cell's centre only: count cells
+        cells, place = np.unique(np.rint(values / step), return_inverse=True)
+        values, counts = snapped(replace(column, step=step), cells * step), np.bincount(place, counts)
+        n_distinct = len(values) if tally.is_whole else n_distinct
+    atoms = find_atoms(values, counts, step, tally.n, n_distinct)
+    if step > 0:
+        kind = column.kind or ("integer" if step == 1.0 else "rounded")
+    elif column.kind == "mixed" and not atoms:
+        raise ValueError(
+            f"column {column.name!r}: no value is common enough to have a mass of its own (5 % of the cells, or 0.2 % "
+            "and 20 of them); use the kind 'continuous'"
+        )
+    else:
+        kind = "mixed" if atoms else "continuous"
+    return replace(column, kind=kind, step=step, atoms=atoms)
+
+
+def _to_count(name: str, seen: Seen, kind: str | None) -> Wanted | None:
+    """Values of one column to count, None if all are counted or nobody asks."""
+    if not isinstance(seen.what, Numbers) or seen.what.values.tally.is_whole or seen.what.n_infinite:
+        return None
+    if kind == "continuous" or kind in CATEGORICAL_KINDS or kind == "datetime":
+        return None
+    column = Column(name, kind or "", seen.dtype)
+    step = 0.0 if kind == "mixed" else _step(column, seen.sort, seen.what, is_quiet=True)
+    return _candidates(seen.what, step)
+
+
+def _candidates(seen: Numbers, step: float) -> Wanted:
+    """Values that may be atoms: none that is one is left out."""
+    values = seen.values.frequent(0.002 if step == 0 else 0.005)
+    if step > 0:
+        cells = np.rint(values / step)
+        cells = np.unique((cells[:, None] + np.arange(-2, 3)).ravel())
+        ends = np.rint(np.array([seen.low, seen.high]) / step)
+        cells = cells[(cells >= ends[0]) & (cells <= ends[1])]
+        values = np.union1d(cells, ends) * step
+    else:
+        values = np.union1d(values, [seen.low, seen.high])
+    return Wanted(values, step)
+
+
+def _step(column: Column, sort: str, seen: Numbers, is_quiet: bool = False) -> float:
+    """Width of the grid's cells; 0 for no grid."""
+    eps, tally = precision(column.dtype), seen.values.tally
+    largest = max(abs(seen.low), abs(seen.high))
+    if sort == "integer" and largest > MAX_CELLS and column.kind == "":
+        if not is_quiet:
+            warn(
+                f"column {column.name!r}: integers beyond 2**51 (such as {largest:.0f}) are kept as floating-point "
+                "numbers, to about 16 digits; drop the column if it names the rows",
+                UserWarning,
+            )
+        return 0.0
+    step = grid_step(seen.grids, tally.n_distinct, largest, eps)
+    if column.kind == "integer":
+        if step != 1.0:
+            distinct = seen.values.counted()[0]
+            wrong = distinct[(distinct != np.rint(distinct)) | (np.abs(distinct) > MAX_CELLS)]
+            shown = f"{wrong[0]!r}" if len(wrong) else f"{largest!r}"
+            raise ValueError(f"column {column.name!r}: an integer column holds whole numbers below 2**51, got {shown}")
+        return 1.0
+    if column.kind == "rounded":
+        if step == 0.0:
+            raise ValueError(
+                f"column {column.name!r}: its values are not on a grid of up to 9 decimals, so it cannot be rounded; "
+                "use the kind 'continuous'"
+            )
+        return step
+    return step if step == 1.0 or is_tied(tally.n, tally.n_distinct) else 0.0
+
+
+def _finite(column: Column, seen: Numbers) -> Numbers:
+    """The numbers; an error if some are infinite."""
+    infinite = seen.n_infinite
+    if infinite:
+        raise ValueError(
+            f"column {column.name!r}: {infinite} infinite value{'s' if infinite > 1 else ''}; "
+            "expected finite numbers, make them missing (NaN) or large and finite"
+        )
+    return seen
+
+
+def _whole(value: float) -> int | float:
+    return int(value) if value == round(value) and abs(value) < 2**53 else value

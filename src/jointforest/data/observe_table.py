@@ -1,0 +1,434 @@
+"""What was seen of a table's columns: one batch looked at, and the looks at two parts of a table as one.
+
+Merging does not depend on the order of the parts, so that a table has one schema however it is cut.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .cells import ColumnCells, FrameReader
+from .schema import MAX_ATOMS, Frame
+from .tally import Values, merge_values, values_of
+from .times import TIME_STEPS, zone_of
+
+# ---- Whether a column of numbers lies on a grid, and which of its values have a mass of their own.
+
+MAX_CELLS = 2.0**51
+"""Largest cell number on a grid: beyond it half a cell is no longer exact in float64."""
+MAX_DECIMALS = 9
+FEW = 20
+
+
+class OnGrids(NamedTuple):
+    """Which decimal grids some numbers lie on.
+
+    Attributes
+    ----------
+    power : bool array (10,)
+        Whether all are multiples of 10^-k, as closely as they are stored.
+    multiple : bool array (10, 4)
+        Whether all are multiples of 125, 25, 5 or 2 times that.
+    """
+
+    power: np.ndarray
+    multiple: np.ndarray
+
+
+_MULTIPLES = (125, 25, 5, 2)
+_FEW_VALUES = 1000  # the first ones mostly tell that there is no grid
+
+
+def on_grids(distinct: np.ndarray, eps: float) -> OnGrids:
+    """`OnGrids` of finite values, float64 (k,), stored with the relative precision ``eps``."""
+    power = np.array([_is_on(distinct, k, eps) for k in range(MAX_DECIMALS + 1)])
+    multiple = np.zeros((MAX_DECIMALS + 1, len(_MULTIPLES)), bool)
+    if power.any():
+        first = int(power.argmax())
+        largest = float(np.abs(distinct).max(initial=0.0)) * 10.0**first
+        divisor = int(np.gcd.reduce(np.rint(distinct * 10.0**first).astype(np.int64))) if largest < 2.0**62 else 1
+        for k in range(first, MAX_DECIMALS + 1):
+            multiple[k] = [divisor * 10 ** (k - first) % m == 0 for m in _MULTIPLES]
+    return OnGrids(power, multiple)
+
+
+def _is_on(distinct: np.ndarray, k: int, eps: float) -> bool:
+    """Whether all values are multiples of 10^-k, as closely as they are stored."""
+    for some in (distinct[:_FEW_VALUES], distinct):
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = some * 10.0**k
+            if not np.all(np.abs(scaled - np.rint(scaled)) <= np.minimum(4 * eps * np.abs(scaled), 0.03)):
+                return False
+    return True
+
+
+def grid_step(grids: OnGrids, n_distinct: int, largest: float, eps: float) -> float:
+    """Coarsest step such that all values are multiples of it: 10^-k (k <= 9), or 2, 5, 25 or 125 times that; 0 if none.
+
+    A multiple other than 1 is taken only if so many distinct values would share it by chance in less than one of
+    a thousand columns. Whole numbers have step 1.
+
+    Parameters
+    ----------
+    grids : OnGrids
+    n_distinct : int
+        Number of distinct values.
+    largest : float
+        The largest of them without its sign.
+    eps : float
+        Relative precision of the values as they were stored.
+
+    Examples
+    --------
+    >>> values = np.array([0.1, 0.25, 1.37])
+    >>> grid_step(on_grids(values, 2.3e-16), 3, 1.37, 2.3e-16)
+    0.01
+    """
+    for k in range(MAX_DECIMALS + 1):
+        if largest * 10.0**k > min(2.0**45, 0.01 / eps) and not (k == 0 and largest <= MAX_CELLS):
+            return 0.0
+        if grids.power[k]:
+            for m, is_on in zip(_MULTIPLES, grids.multiple[k], strict=True) if k > 0 else ():
+                if n_distinct * math.log(m) > math.log(1000.0) and is_on and m < 10**k:
+                    return m / 10.0**k
+            return 1.0 / 10.0**k
+    return 0.0
+
+
+def is_tied(n: int, n_distinct: int) -> bool:
+    """Whether values repeat clearly: at least a twentieth of the n observed cells (and 2) repeat an earlier one.
+
+    Without ties a grid is finer than what the rows can tell, and a density says the same with less work.
+    """
+    return n - n_distinct >= max(2.0, 0.05 * n)
+
+
+def find_atoms(values: np.ndarray, counts: np.ndarray, step: float, n: int, n_distinct: int) -> tuple[float, ...]:
+    """Values that hold much of the column, clearly more than a smooth density would give them.
+
+    The rule: at least 5 % of the observed cells and at least 5 of them. Without a grid, where a density would never
+    repeat a value, 0.2 % and at least 20 of them are enough. On a grid with more than 20 distinct values a heap is
+    enough: 0.5 % of the cells, at least 5, over twice the mean of the 4 nearest cells (2 on either side within
+    the column's span, cells without rows count 0), and above that mean by more than four standard deviations of
+    chance. A bell of narrow cells is smooth; 40 hours, or a capital gain of 7,298, is a heap. A column with a single
+    value that occurs at least twice has it as its atom. Of more than 64 the most common are taken.
+
+    Parameters
+    ----------
+    values, counts : array (k,)
+        Distinct values, ascending, the column's smallest and largest among them, and how often each occurs: all, or
+        those that may be atoms, on a grid with the values of the cells around them.
+    step : float
+        Width of the grid's cells, 0 if there is no grid.
+    n, n_distinct : int
+        Observed cells, and their distinct values.
+    """
+    if n_distinct == 1:
+        return (float(values[0]),) if n >= 2 else ()
+    common = counts >= max(5.0, 0.05 * n)
+    if step == 0:
+        common |= counts >= max(20.0, 0.002 * n)
+    elif n_distinct > FEW:
+        cells = np.rint((values - values[0]) / step)
+        around, near = np.zeros(len(cells)), np.zeros(len(cells))
+        for shift in (-2, -1, 1, 2):
+            near += (cells + shift >= cells[0]) & (cells + shift <= cells[-1])
+            at = np.minimum(np.searchsorted(cells, cells + shift), len(cells) - 1)
+            around += np.where(cells[at] == cells + shift, counts[at], 0)
+        common = counts >= max(5.0, 0.005 * n)
+        expected = around / near
+        common &= counts > np.maximum(2 * expected, expected + 4 * np.sqrt(expected))
+    most = np.flatnonzero(common)
+    most = most[np.argsort(-counts[most], kind="stable")[:MAX_ATOMS]]
+    return tuple(values[np.sort(most)].tolist())
+
+
+def alike(ticks: np.ndarray, per_second: float) -> np.ndarray:
+    """Which of day, hour, minute, second and ms divide all of some distances in time: bool (5,)."""
+    return np.array([is_step(ticks, size) for size in sizes(per_second)])
+
+
+def sizes(per_second: float) -> list[int]:
+    """Ticks in a day, hour, minute, second and ms; what is below one tick divides all."""
+    return [round(seconds * per_second) for seconds in TIME_STEPS[:-1]]
+
+
+def is_step(ticks: np.ndarray | int, size: int) -> bool:
+    """Whether so many ticks divide all of some distances."""
+    return size <= 1 or bool(np.all(ticks % size == 0))
+
+
+def time_step(divides: np.ndarray, per_second: float) -> float:
+    """Coarsest of day, hour, minute, second, ms and us (in seconds) that divides all distances, by `alike` of them.
+
+    Times finer than a microsecond count as the nearest one.
+    """
+    for seconds, is_common in zip(TIME_STEPS[:-1], divides, strict=True):
+        if is_common:
+            return max(seconds, 1 / per_second)
+    return TIME_STEPS[-1]
+
+
+MOST_LABELS = 1_000_000
+"""Labels of a column that are remembered; many more than a column may have."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What was seen of a column's known numbers.
+
+    Attributes
+    ----------
+    values : Values
+        The finite ones.
+    low, high : float
+        Smallest and largest of them; infinite if there is none.
+    grids : OnGrids
+    n_infinite : int
+    """
+
+    values: Values
+    low: float
+    high: float
+    grids: OnGrids
+    n_infinite: int
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What was seen of a column's known moments, in ticks since 1970-01-01.
+
+    Attributes
+    ----------
+    per_second : float
+        Ticks in a second.
+    first, last : int
+    divides : bool array (5,)
+        `grids.alike` of the distances from the first one.
+    """
+
+    per_second: float
+    first: int
+    last: int
+    divides: np.ndarray
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What was seen of a column's labels.
+
+    Attributes
+    ----------
+    labels : tuple
+        Those of the column's type, in its order, or those that were seen.
+    counts : int64 array (k,)
+        How often each was seen.
+    declared, ordered : bool
+        As in `ColumnCells`.
+    """
+
+    labels: tuple[Any, ...]
+    counts: np.ndarray
+    declared: bool
+    ordered: bool
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen of one column.
+
+    Attributes
+    ----------
+    sort, dtype : str
+        As in `ColumnCells`.
+    n_known : int
+        Cells that are not missing.
+    what : Numbers, Moments or Labels
+        Of a column without any known cell: None, or the labels that its type lists.
+    """
+
+    sort: str
+    dtype: str
+    n_known: int
+    what: Numbers | Moments | Labels | None
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen of a table.
+
+    Attributes
+    ----------
+    frame : {"pandas", "polars", "pyarrow", "numpy"}
+        The library that the batches came in.
+    names : tuple of str
+    number_names : frozenset of str
+        Those of the names that are whole numbers in the frame.
+    n : int
+        Rows.
+    columns : tuple of Seen
+    """
+
+    frame: Frame
+    names: tuple[str, ...]
+    number_names: frozenset[str]
+    n: int
+    columns: tuple[Seen, ...]
+
+
+def look(reader: FrameReader) -> Look:
+    """Look at a table, or a batch of its rows.
+
+    Raises
+    ------
+    TypeError
+        If a column has a type that is not supported.
+    """
+    columns = tuple(look_at(reader.cells(name)) for name in reader.names)
+    return Look(reader.frame, tuple(reader.names), frozenset(reader.number_names), reader.n, columns)
+
+
+def look_at(cells: ColumnCells) -> Seen:
+    """Look at some cells of a column."""
+    known = ~cells.missing
+    n_known = int(np.count_nonzero(known))
+    if cells.codes is not None:
+        counts = np.bincount(cells.codes[known], minlength=len(cells.labels))
+        labels = Labels(tuple(cells.labels), counts.astype(np.int64), cells.declared, cells.ordered)
+        return Seen(cells.sort, cells.dtype, n_known, labels)
+    if n_known == 0:
+        return Seen(cells.sort, cells.dtype, 0, None)
+    values = cells.values[known]
+    if cells.sort == "datetime":
+        first, last = int(values.min()), int(values.max())
+        moments = Moments(cells.per_second, first, last, alike(values - first, cells.per_second))
+        return Seen(cells.sort, cells.dtype, n_known, moments)
+    return Seen(cells.sort, cells.dtype, n_known, numbers_seen(values, cells.dtype))
+
+
+def numbers_seen(values: np.ndarray, dtype: str) -> Numbers:
+    """Look at known numbers, float64 (n,), that were stored in this dtype."""
+    return counted_numbers(*np.unique(values, return_counts=True), dtype)
+
+
+def counted_numbers(distinct: np.ndarray, counts: np.ndarray, dtype: str) -> Numbers:
+    """Look at distinct numbers, float64 (k,), ascending, that occur so often each, int64 (k,)."""
+    is_finite = np.isfinite(distinct)
+    n_infinite = int(counts[~is_finite].sum())
+    distinct, counts = distinct[is_finite], counts[is_finite].astype(np.int64)
+    ends = (float(distinct[0]), float(distinct[-1])) if len(distinct) else (np.inf, -np.inf)
+    return Numbers(values_of(distinct, counts), *ends, on_grids(distinct, precision(dtype)), n_infinite)
+
+
+def precision(dtype: str) -> float:
+    """Relative precision of the numbers that a dtype stores."""
+    return 1.2e-7 if "loat32" in dtype or dtype in ("float", "float[pyarrow]") else 2.3e-16
+
+
+def merge_looks(a: Look, b: Look) -> Look:
+    """The looks at two parts of a table as one.
+
+    Raises
+    ------
+    ValueError
+        If they have other columns, or cells of a column are of sorts that no column can hold together.
+    """
+    if set(a.names) != set(b.names):
+        lost, more = sorted(set(a.names) - set(b.names)), sorted(set(b.names) - set(a.names))
+        said = [f"{how} {', '.join(map(repr, some[:3]))}" for how, some in (("lacks", lost), ("has", more)) if some]
+        raise ValueError(f"a part of the table {' and '.join(said)}, unlike another part; every part needs all columns")
+    if a.frame != b.frame:
+        raise ValueError(f"a part of the table is of {b.frame}, another of {a.frame}; give parts of one library")
+    of_b = dict(zip(b.names, b.columns, strict=True))
+    columns = tuple(_merged(name, seen, of_b[name]) for name, seen in zip(a.names, a.columns, strict=True))
+    return Look(a.frame, a.names, a.number_names | b.number_names, a.n + b.n, columns)
+
+
+def _merged(name: str, a: Seen, b: Seen) -> Seen:
+    """Two looks at one column as one."""
+    if a.sort != b.sort and (a.what is None or b.what is None):  # nothing is known of a part, whatever its type
+        return b if a.what is None else a
+    is_number = {a.sort, b.sort} <= {"number", "integer"}
+    if a.sort != b.sort and not is_number:
+        raise ValueError(
+            f"column {name!r}: {_in_words(a)} in one part of the table, {_in_words(b)} in another; "
+            "write all parts with one type, or give the column's type when reading them"
+        )
+    if a.what is None or b.what is None:
+        what = b.what if a.what is None else a.what
+    elif isinstance(a.what, Numbers):
+        what = _merge_numbers(a.what, b.what)
+    elif isinstance(a.what, Moments):
+        what = _merge_moments(a.what, b.what)
+    else:
+        what = _merge_labels(name, a.what, b.what)
+    sort = a.sort if a.sort == b.sort else "number"
+    return Seen(sort, _wider(name, a, b), a.n_known + b.n_known, what)
+
+
+def _merge_numbers(a: Numbers, b: Any) -> Numbers:
+    grids = OnGrids(a.grids.power & b.grids.power, a.grids.multiple & b.grids.multiple)
+    ends = min(a.low, b.low), max(a.high, b.high)
+    return Numbers(merge_values(a.values, b.values), *ends, grids, a.n_infinite + b.n_infinite)
+
+
+def _merge_moments(a: Moments, b: Any) -> Moments:
+    """In the finer unit of the two."""
+    per_second = max(a.per_second, b.per_second)
+    a, b = (_in_ticks(part, per_second) for part in (a, b))
+    apart = np.array([is_step(a.first - b.first, size) for size in sizes(per_second)])
+    return Moments(per_second, min(a.first, b.first), max(a.last, b.last), a.divides & b.divides & apart)
+
+
+def _in_ticks(moments: Moments, per_second: float) -> Moments:
+    """The same in other, finer ticks."""
+    times = round(per_second / moments.per_second)
+    return replace(moments, per_second=per_second, first=moments.first * times, last=moments.last * times)
+
+
+def _merge_labels(name: str, a: Labels, b: Any) -> Labels:
+    """An order that both parts' types declare stays; labels of types that list others are sorted later."""
+    if a.labels == b.labels:
+        return Labels(a.labels, a.counts + b.counts, a.declared and b.declared, a.ordered and b.ordered)
+    if a.ordered and b.ordered:
+        raise ValueError(
+            f"column {name!r}: an ordered category with other levels, or another order of them, in a part of the "
+            "table; give all parts one type"
+        )
+    counts = dict(zip(a.labels, a.counts.tolist(), strict=True))
+    for label, count in zip(b.labels, b.counts.tolist(), strict=True):
+        counts[label] = counts.get(label, 0) + count
+    if len(counts) > MOST_LABELS:
+        raise ValueError(
+            f"column {name!r}: more than {MOST_LABELS} levels; drop the column if it names the rows, "
+            "or join rare levels"
+        )
+    return Labels(tuple(counts), np.fromiter(counts.values(), np.int64, len(counts)), False, False)
+
+
+def _wider(name: str, a: Seen, b: Seen) -> str:
+    """The dtype that holds the cells of both parts."""
+    if a.dtype == b.dtype:
+        return a.dtype
+    if isinstance(a.what, Moments) and isinstance(b.what, Moments):
+        if zone_of(a.dtype) != zone_of(b.dtype):
+            raise ValueError(
+                f"column {name!r}: times of type {a.dtype} in one part, {b.dtype} in another; use one zone"
+            )
+        return max((a.what.per_second, a.dtype), (b.what.per_second, b.dtype))[1]
+    return max((a, b), key=lambda part: (part.sort == "number", _bits(part.dtype), part.dtype)).dtype
+
+
+def _bits(dtype: str) -> int:
+    """How wide a type of numbers is."""
+    found = re.search(r"\d+", dtype)
+    return int(found.group()) if found else 64 if "double" in dtype else 32
+
+
+def _in_words(seen: Seen) -> str:
+    return {"levels": "text", "datetime": "dates", "boolean": "booleans"}.get(seen.sort, "numbers")

@@ -1,0 +1,117 @@
+"""A sample of a table's rows that does not depend on their order, or on how the table is cut.
+
+Rows are chosen by their content: those of the smallest keys (`keys.row_keys`), and how often each of them occurs in the
+table is counted. Rows that occur often could not be left to chance like that: one that is chosen would stand for many,
+and so they are found (`Tally.frequent`), counted in a second pass, and always in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from .cells import ColumnCells, FrameReader, joined, taken
+from .tally import Size, Tally, merge_tallies, row_keys, tally_of
+
+Cells = Mapping[str, ColumnCells]
+
+
+class RowSample(NamedTuple):
+    """Some rows, each once.
+
+    Attributes
+    ----------
+    tally : Tally
+        Their keys, and how often each occurs in the table.
+    cells : dict of column name to ColumnCells
+        Their cells, in the order of the keys.
+    """
+
+    tally: Tally
+    cells: Cells
+
+
+class CommonRows(NamedTuple):
+    """Rows that may be common, counted exactly; of rows that were not met yet there are no cells.
+
+    Attributes
+    ----------
+    keys : uint64 array (k,), ascending
+    counts : int64 array (k,)
+    cells : dict of column name to ColumnCells
+        Of the rows that occur, in the order of the keys.
+    """
+
+    keys: np.ndarray
+    counts: np.ndarray
+    cells: Cells
+
+
+def size_of(n_rows: int) -> Size:
+    """Keys kept for a sample of so many rows."""
+    return Size(most=n_rows, n_common=2 * n_rows)
+
+
+def sample_rows(reader: FrameReader, seed: int, size: Size) -> RowSample:
+    """The sample of one table, or batch."""
+    cells = {name: reader.cells(name) for name in reader.names}
+    keys = row_keys(cells.items(), reader.n, seed)
+    tally = tally_of(keys, np.ones(len(keys), np.int64), size)
+    return RowSample(tally, _first(cells, keys, tally.keys))
+
+
+def merge_samples(a: RowSample, b: RowSample, size: Size) -> RowSample:
+    """The samples of two parts of a table as one."""
+    tally = merge_tallies(a.tally, b.tally, size)
+    cells = {name: joined(name, of_a, b.cells[name]) for name, of_a in a.cells.items()}
+    return RowSample(tally, _first(cells, np.concatenate([a.tally.keys, b.tally.keys]), tally.keys))
+
+
+def common_keys(sample: RowSample, size: Size) -> np.ndarray:
+    """Keys of rows to be counted in a second pass, uint64 (k,), ascending: none where hardly a row is repeated."""
+    return sample.tally.frequent(4.0 / size.n_common)
+
+
+def count_common(reader: FrameReader, keys: np.ndarray, seed: int) -> CommonRows:
+    """The common rows of these keys in one table, or batch."""
+    cells = {name: reader.cells(name) for name in reader.names}
+    if not len(keys):
+        return CommonRows(keys, np.empty(0, np.int64), _first(cells, keys, keys))
+    found = row_keys(cells.items(), reader.n, seed)
+    place = np.minimum(np.searchsorted(keys, found), len(keys) - 1)
+    counts = np.bincount(place[keys[place] == found], minlength=len(keys)).astype(np.int64)
+    return CommonRows(keys, counts, _first(cells, found, keys[counts > 0]))
+
+
+def merge_common(a: CommonRows, b: CommonRows) -> CommonRows:
+    """The common rows of two parts of a table as one."""
+    counts = a.counts + b.counts
+    cells = {name: joined(name, of_a, b.cells[name]) for name, of_a in a.cells.items()}
+    keys = np.concatenate([a.keys[a.counts > 0], b.keys[b.counts > 0]])
+    return CommonRows(a.keys, counts, _first(cells, keys, a.keys[counts > 0]))
+
+
+def weighed_rows(sample: RowSample, common: CommonRows | None) -> tuple[Cells, np.ndarray]:
+    """Rows that stand for the table, each once, by their keys, and how many rows each stands for, float64 (k,)."""
+    weight = sample.tally.counts.astype(np.float64)
+    if sample.tally.is_whole or common is None:
+        return sample.cells, weight * (sample.tally.n / weight.sum())
+    is_often = common.counts > 0
+    rest = ~np.isin(sample.tally.keys, common.keys)
+    weight = weight[rest] * ((sample.tally.n - common.counts.sum()) / max(weight[rest].sum(), 1.0))
+    keys = np.concatenate([sample.tally.keys[rest], common.keys[is_often]])
+    order = np.argsort(keys)
+    kept = np.flatnonzero(rest)
+    cells = {name: taken(joined(name, taken(of, kept), common.cells[name]), order) for name, of in sample.cells.items()}
+    return cells, np.concatenate([weight, common.counts[is_often]])[order]
+
+
+def _first(cells: Cells, keys: np.ndarray, wanted: np.ndarray) -> Cells:
+    """Cells of the first rows with the wanted keys, ascending; all of them are among ``keys`` (n,)."""
+    rows = np.empty(0, np.int64)
+    if len(wanted):
+        order = np.argsort(keys, kind="stable")
+        rows = order[np.searchsorted(keys[order], wanted)]
+    return {name: taken(column, rows) for name, column in cells.items()}

@@ -1,0 +1,369 @@
+"""What is known of a table's columns: names, kinds, grids, atoms, levels. Remembered, never guessed again."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from ..runtime.records import record
+from . import times
+
+# ---- What the kernels know about columns: plain arrays, one entry a column, slot, atom or level.
+
+
+@record
+class Columns(NamedTuple):
+    """Column layout for the kernels.
+
+    A table has d columns. Each is numeric or categorical and has a *slot*: its place among the columns of its
+    own sort. There are p numeric and c categorical slots, p + c = d.
+
+    Attributes
+    ----------
+    is_categorical : uint8 array (d,)
+        1 where the column is categorical (also ordered and boolean ones), else 0.
+    slot : int32 array (d,)
+        Place of the column among the numeric, or among the categorical, columns.
+    step : float64 array (p,)
+        Width of a grid cell of a numeric slot; 0 where the slot has no grid (a density).
+    origin : float64 array (p,)
+        Centre of one cell: cells are ``origin + k*step -+ step/2``.
+    atom_start : int32 array (p + 1,)
+        ``atom_value[atom_start[s]:atom_start[s + 1]]`` are the atoms of numeric slot s, ascending, at most 64.
+    atom_value : float64 array (A,)
+        Values that have a mass of their own.
+    level_start : int32 array (c + 1,)
+        Levels of categorical slot s are ``level_start[s]:level_start[s + 1]`` of any per-level table.
+    """
+
+    is_categorical: np.ndarray
+    slot: np.ndarray
+    step: np.ndarray
+    origin: np.ndarray
+    atom_start: np.ndarray
+    atom_value: np.ndarray
+    level_start: np.ndarray
+
+
+Level = str | bool | int | float
+Frame = Literal["pandas", "polars", "pyarrow", "numpy"]
+
+FRAMES: tuple[str, ...] = get_args(Frame)
+NUMERIC_KINDS = ("continuous", "mixed", "integer", "rounded", "datetime")
+CATEGORICAL_KINDS = ("boolean", "categorical", "ordered")
+KINDS = NUMERIC_KINDS + CATEGORICAL_KINDS
+GRID_KINDS = ("integer", "rounded", "datetime")
+MAX_ATOMS = 64
+MAX_LEVELS = 10_000
+
+_LONGEST = 80  # characters of a value in an error
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        One of `KINDS`.
+    dtype : str
+        How the column is stored in the frame it came from; what `frames.decode` gives back.
+    step : float
+        Width of a grid cell; 0 where there is no grid.
+    origin : float
+        Centre of one grid cell. Of a date-time column: the seconds since 1970-01-01 that are the number 0 (UTC if the
+        column has a time zone), so that its cells are ``k * step``.
+    atoms : tuple of float
+        Values with a mass of their own, ascending; at most 64; cell centres if there is a grid.
+    levels : tuple of str, bool, int or float
+        Levels of a categorical column; the code of a level is its place.
+    minimum, maximum : float
+        Range of the observed numbers; NaN in a categorical column.
+    n_observed : int
+        Number of cells seen at learning that were not missing.
+    has_number_name : bool
+        Whether the column's name in its frame is a whole number, whose text is ``name`` (pandas alone has such names).
+
+    Examples
+    --------
+    >>> island = Column("island", "categorical", "str", levels=("Biscoe", "Dream"), n_observed=10)
+    >>> island.to_number("Dream"), island.from_number(0.0)
+    (1.0, 'Biscoe')
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    step: float = 0.0
+    origin: float = 0.0
+    atoms: tuple[float, ...] = ()
+    levels: tuple[Level, ...] = ()
+    minimum: float = math.nan
+    maximum: float = math.nan
+    n_observed: int = 0
+    has_number_name: bool = False
+
+    @property
+    def label(self) -> str | int:
+        """The column's name in its frame."""
+        return int(self.name) if self.has_number_name else self.name
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether cells are level codes (kinds boolean, categorical and ordered)."""
+        return self.kind in CATEGORICAL_KINDS
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether values can be compared: all columns but unordered categorical ones."""
+        return self.kind != "categorical"
+
+    @property
+    def log_unseen(self) -> float:
+        """What a level never seen adds to a row's log-probability: -log(n_observed + 1)."""
+        return -math.log(self.n_observed + 1.0)
+
+    @property
+    def center(self) -> float:
+        """Centre of one grid cell in the numbers that kernels see (0 for date-times, else `origin`)."""
+        return 0.0 if self.kind == "datetime" else self.origin
+
+    @cached_property
+    def codes(self) -> dict[Level, int]:
+        """Code of each level."""
+        return {level: code for code, level in enumerate(self.levels)}
+
+    def to_number(self, value: Any) -> float:
+        """Number (or level code) that stands for a value given by a user.
+
+        Raises
+        ------
+        ValueError
+            If the value is not a known level, not a number, not finite, or not a date.
+        """
+        if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
+            value = value.item()
+        if self.is_categorical:
+            code = self.codes.get(value) if isinstance(value, str | bool | int | float) else None
+            if code is None:
+                hint, said = near(value, self.levels), shortened(value)
+                raise ValueError(f"column {self.name!r}: {said} is not one of its {len(self.levels)} levels; {hint}")
+            return float(code)
+        if self.kind == "datetime":
+            try:
+                return times.seconds(value, self.origin, times.zone_of(self.dtype))
+            except times.ClockError as error:
+                raise ValueError(f"column {self.name!r}: {error}") from None
+            except (ValueError, TypeError, OverflowError) as error:
+                raise ValueError(
+                    f"column {self.name!r}: expected a date or time such as '2024-03-01 12:30', got {value!r} ({error})"
+                ) from None
+        try:
+            if isinstance(value, str | bool | bytes):
+                raise TypeError
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"column {self.name!r} ({self.kind}): expected a number, got {shortened(value)}") from None
+        if not math.isfinite(number):
+            raise ValueError(f"column {self.name!r}: expected a finite number, got {number}; None means nothing known")
+        return number
+
+    def from_number(self, number: float) -> Any:
+        """Python value (level, int, float, date or datetime) of a number or code; None for NaN."""
+        if math.isnan(number):
+            return None
+        if self.is_categorical:
+            return self.levels[int(number)]
+        if self.kind == "datetime":
+            return times.moment(round(number / self.step) * self.step, self.origin, self.dtype)
+        if self.step == 0.0:
+            return number
+        cells = (number - self.origin) / self.step
+        if abs(cells) > 2.0**52:  # finer than float64
+            return int(number) if self.kind == "integer" else number
+        number = round(cells) * self.step + self.origin
+        return round(number) if self.kind == "integer" else round(number, self.decimals)
+
+    @property
+    def decimals(self) -> int:
+        """Number of decimals that every cell centre of the grid can be written with."""
+        for k in range(16):
+            if all(abs(v * 10**k - round(v * 10**k)) < 1e-6 for v in (self.step, self.origin)):
+                return k
+        return 16
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, in order, and the kind of frame they came in.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+    frame : {"pandas", "polars", "pyarrow", "numpy"}
+    unknown : tuple of (int, Column)
+        Columns of which no cell was known at learning, and their places among all columns of the frame, ascending. A
+        model knows nothing of them: their cells say nothing in evidence, and are missing in draws.
+    """
+
+    columns: tuple[Column, ...]
+    frame: Frame
+    unknown: tuple[tuple[int, Column], ...] = ()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def whole(self) -> Schema:
+        """All columns of the frame, those of which nothing is known among them."""
+        columns = list(self.columns)
+        for place, column in self.unknown:
+            columns.insert(place, column)
+        return Schema(tuple(columns), self.frame)
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """Place of each of `columns` among all columns of the frame, int64 (d,)."""
+        lost = [place for place, _ in self.unknown]
+        return np.delete(np.arange(len(self.columns) + len(lost)), lost)
+
+    def without(self, j: int) -> Schema:
+        """All columns but column j."""
+        unknown = tuple((place - int(place > self.places[j]), column) for place, column in self.unknown)
+        return Schema(self.columns[:j] + self.columns[j + 1 :], self.frame, unknown)
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self.names)}
+
+    def index(self, name: str | int) -> int:
+        """Number of the column with this name, or with this text for a name.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column; the message lists similar names.
+        """
+        j = self._number.get(name) if isinstance(name, str) else None
+        if j is None and is_number_name(name):
+            j = self._number.get(str(name))
+            j = j if j is not None and self.columns[j].has_number_name else None
+        if j is None and any(name in (column.name, column.label) for _, column in self.unknown):
+            raise ValueError(f"column {name!r}: all its cells were missing at learning, so that nothing is known of it")
+        if j is None:
+            raise ValueError(f"no column {name!r} in the model; {near(name, self.names)}")
+        return j
+
+    def __getitem__(self, name: str | int) -> Column:
+        return self.columns[self.index(name)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain dicts, lists, strings and finite numbers: for JSON; `check_schema.schema_from_dict` reads it."""
+
+        def plain(c: Column) -> dict[str, Any]:
+            return {
+                "name": c.name,
+                "kind": c.kind,
+                "dtype": c.dtype,
+                "step": c.step,
+                "origin": c.origin,
+                "atoms": list(c.atoms),
+                "levels": list(c.levels),
+                "minimum": None if math.isnan(c.minimum) else c.minimum,
+                "maximum": None if math.isnan(c.maximum) else c.maximum,
+                "n_observed": c.n_observed,
+                **({"has_number_name": True} if c.has_number_name else {}),
+            }
+
+        unknown = [{"place": place} | plain(column) for place, column in self.unknown]
+        columns = [plain(column) for column in self.columns]
+        return {"frame": self.frame, "columns": columns} | ({"unknown": unknown} if unknown else {})
+
+
+def kernel_columns(schema: Schema) -> Columns:
+    """Column layout for the kernels.
+
+    Examples
+    --------
+    >>> layout = kernel_columns(Schema((Column("a", "integer", "int64", step=1.0, atoms=(0.0,)),), "pandas"))
+    >>> layout.atom_start.tolist(), layout.step.tolist()
+    ([0, 1], [1.0])
+    """
+    is_categorical = np.array([c.is_categorical for c in schema.columns], dtype=np.uint8)
+    slot = np.where(is_categorical == 1, np.cumsum(is_categorical), np.cumsum(1 - is_categorical)) - 1
+    numeric = [c for c in schema.columns if not c.is_categorical]
+    categorical = [c for c in schema.columns if c.is_categorical]
+    return Columns(
+        is_categorical=is_categorical,
+        slot=slot.astype(np.int32),
+        step=np.array([c.step for c in numeric], dtype=np.float64),
+        origin=np.array([c.center for c in numeric], dtype=np.float64),
+        atom_start=np.cumsum([0] + [len(c.atoms) for c in numeric]).astype(np.int32),
+        atom_value=np.array([value for c in numeric for value in c.atoms], dtype=np.float64),
+        level_start=np.cumsum([0] + [len(c.levels) for c in categorical]).astype(np.int32),
+    )
+
+
+def is_number_name(name: Any) -> bool:
+    """Whether a column's name is a whole number."""
+    return isinstance(name, Integral) and not isinstance(name, bool)
+
+
+def shortened(value: Any) -> str:
+    """A value as errors show it: what is long is cut."""
+    text = repr(value[: _LONGEST + 1] if isinstance(value, str) else value)
+    length = f" ({len(value)} characters)" if isinstance(value, str) else ""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}...{length}"
+
+
+def near(value: Any, known: Iterable[Any], n: int = 3) -> str:
+    """Hint of an error message: the known names most like a value, or the first ones."""
+    known, value = list(known), str(value)[:_LONGEST]
+    text = {str(item): item for item in reversed(known)}
+    folded = {key.lower(): item for key, item in text.items()}
+    matches = difflib.get_close_matches(value, text, n, 0.6)
+    close = [text[match] for match in matches]
+    close = close or [folded[match] for match in difflib.get_close_matches(value.lower(), folded, n, 0.6)]
+    if close:
+        return "did you mean " + " or ".join(map(shortened, close)) + "?"
+    shown = ", ".join(map(shortened, known[:8]))
+    return f"known: {shown}" + (f", ... ({len(known)} in all)" if len(known) > 8 else "")
+
+
+# ---- Places of numbers on a column's grid, counted in cells.
+
+
+def place(column: Column, number: float) -> float:
+    """Place of a number on the column's grid, in cells; whole (up to rounding errors) at cell centres."""
+    if column.is_categorical or column.step == 0.0:
+        return number
+    cells = (number - column.center) / column.step
+    if math.isinf(cells):
+        return cells
+    near = float(round(cells))
+    return near if abs(cells - near) <= 1e-6 + 4e-16 * abs(cells) else cells
+
+
+def center(column: Column, number: float) -> float:
+    """Place of the cell of a number (the number itself where there is no grid); between two cells, the lower one."""
+    at = place(column, number)
+    return float(math.ceil(at - 0.5)) if column.step > 0.0 and math.isfinite(at) else at
+
+
+def centers(column: Column, numbers: np.ndarray) -> np.ndarray:
+    """`center` of finite numbers (n,) of a column with a grid."""
+    cells = (numbers - column.center) / column.step
+    near = np.rint(cells)
+    at = np.where(np.abs(cells - near) <= 1e-6 + 4e-16 * np.abs(cells), near, cells)
+    return np.asarray(np.ceil(at - 0.5))

@@ -1,0 +1,173 @@
+"""A schema from untrusted plain data: every field checked, because kernels do not check bounds."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Set
+from typing import Any, cast
+
+from . import cells
+from .schema import FRAMES, GRID_KINDS, KINDS, MAX_ATOMS, MAX_LEVELS, Column, Frame, Schema
+from .times import TIME_STEPS
+
+_FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
+_OPTIONAL = {"has_number_name"}
+MAX_UNKNOWN = 100_000
+
+
+def schema_from_dict(data: Any) -> Schema:
+    """Schema from the output of `Schema.to_dict`.
+
+    Raises
+    ------
+    ValueError
+        Naming the field that is not as it must be.
+    """
+    _keys(data, {"frame", "columns"}, "schema", {"unknown"})
+    if not isinstance(data["frame"], str) or data["frame"] not in FRAMES:
+        raise ValueError(f"schema.frame: expected one of {', '.join(FRAMES)}, got {data['frame']!r:.80}")
+    if not isinstance(data["columns"], list) or not data["columns"]:
+        raise ValueError("schema.columns: expected a non-empty list")
+    frame = cast(Frame, data["frame"])
+    columns = tuple(_column(entry, f"schema.columns[{j}]", frame) for j, entry in enumerate(data["columns"]))
+    schema = Schema(columns, frame, _unknown(data.get("unknown", []), frame, len(columns)))
+    names = schema.whole.names
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"schema.columns: the name {twice!r} is there twice")
+    return schema
+
+
+def _unknown(entries: Any, frame: Frame, d: int) -> tuple[tuple[int, Column], ...]:
+    """Columns of which nothing is known, and their places among d others."""
+    found: list[tuple[int, Column]] = []
+    for k, entry in enumerate(_list(entries, "schema.unknown", MAX_UNKNOWN)):
+        at = f"schema.unknown[{k}]"
+        _keys(entry, {*_FIELDS, "place"}, at, _OPTIONAL)
+        place, lowest = entry["place"], found[-1][0] + 1 if found else 0
+        if type(place) is not int or not lowest <= place <= d + k:
+            raise ValueError(f"{at}.place: expected an integer from {lowest} to {d + k}, got {place!r:.80}")
+        column = _column({key: value for key, value in entry.items() if key != "place"}, at, frame)
+        if column.n_observed:
+            raise ValueError(f"{at}.n_observed: expected 0, got {column.n_observed}")
+        found.append((place, column))
+    return tuple(found)
+
+
+def _column(entry: Any, at: str, frame: Frame) -> Column:
+    _keys(entry, _FIELDS, at, _OPTIONAL)
+    name = _text(entry["name"], f"{at}.name", 0, 10_000)
+    kind = _text(entry["kind"], f"{at}.kind", 1, 20)
+    if kind not in KINDS:
+        raise ValueError(f"{at}.kind: expected one of {', '.join(KINDS)}, got {kind!r}")
+    dtype = _text(entry["dtype"], f"{at}.dtype", 1, 500)
+    n_observed = entry["n_observed"]
+    if type(n_observed) is not int or not 0 <= n_observed < 2**53:
+        raise ValueError(f"{at}.n_observed: expected an integer >= 0, got {n_observed!r:.80}")
+    step = _number(entry["step"], f"{at}.step")
+    origin = _number(entry["origin"], f"{at}.origin")
+    atoms = tuple(_number(v, f"{at}.atoms") for v in _list(entry["atoms"], f"{at}.atoms", MAX_ATOMS))
+    levels = tuple(_level(v, f"{at}.levels") for v in _list(entry["levels"], f"{at}.levels", MAX_LEVELS))
+    minimum = _number(entry["minimum"], f"{at}.minimum", none=True)
+    maximum = _number(entry["maximum"], f"{at}.maximum", none=True)
+    has_number_name = entry.get("has_number_name", False)
+    if type(has_number_name) is not bool or (has_number_name and not re.fullmatch(r"0|-?[1-9][0-9]{0,18}", name)):
+        raise ValueError(f"{at}.has_number_name: {name!r:.80} is no whole number")
+    numbers = (step, origin, atoms, levels, minimum, maximum)
+    column = Column(name, kind, dtype, *numbers, n_observed, has_number_name)
+    _levels_and_range(column, at)
+    _grid_and_atoms(column, at)
+    try:
+        cells.check(frame, column)
+    except ValueError as error:
+        raise ValueError(f"{at}.dtype: {error}") from None
+    if has_number_name and frame != "pandas":
+        raise ValueError(f"{at}.has_number_name: expected false in a {frame} table")
+    return column
+
+
+def _levels_and_range(column: Column, at: str) -> None:
+    if column.is_categorical:
+        if not column.levels:
+            raise ValueError(f"{at}.levels: a {column.kind} column needs levels")
+        if len(set(column.levels)) != len(column.levels):
+            raise ValueError(f"{at}.levels: a level is there twice")
+        if column.kind == "boolean" and [type(v) for v in column.levels] != [bool, bool]:
+            raise ValueError(f"{at}.levels: a boolean column has the levels false and true")
+        if column.kind == "boolean" and column.levels != (False, True):
+            raise ValueError(f"{at}.levels: a boolean column has the levels false and true, in this order")
+        if not (math.isnan(column.minimum) and math.isnan(column.maximum)):
+            raise ValueError(f"{at}.minimum: expected null in a {column.kind} column")
+        return
+    if column.levels:
+        raise ValueError(f"{at}.levels: expected none in a {column.kind} column")
+    if math.isnan(column.minimum) != math.isnan(column.maximum) or column.minimum > column.maximum:
+        raise ValueError(f"{at}.minimum: expected minimum <= maximum")
+
+
+def _grid_and_atoms(column: Column, at: str) -> None:
+    if (column.step > 0) != (column.kind in GRID_KINDS) or column.step < 0:
+        raise ValueError(f"{at}.step: {column.step!r} does not fit a {column.kind} column")
+    if column.kind == "integer" and (column.step != 1.0 or column.origin != round(column.origin)):
+        raise ValueError(f"{at}.step: an integer column has step 1 and a whole origin")
+    if column.step > 0 and not 1e-9 <= column.step <= 1e9:
+        raise ValueError(f"{at}.step: expected a width from 1e-9 to 1e9, got {column.step!r}")
+    if column.kind == "datetime" and column.step not in TIME_STEPS:
+        raise ValueError(f"{at}.step: expected the seconds of a day, hour, minute, second, ms or us")
+    if column.kind == "rounded" and abs(column.origin) > 2**52 * column.step:
+        raise ValueError(f"{at}.origin: the grid is too fine for {column.origin!r}")
+    if column.kind == "datetime" and (column.origin != round(column.origin) or abs(column.origin) > 1e12):
+        raise ValueError(f"{at}.origin: expected whole seconds since 1970-01-01")
+    if column.step == 0.0 and column.origin != 0.0:
+        raise ValueError(f"{at}.origin: expected 0 in a {column.kind} column")
+    if (column.kind == "mixed") != bool(column.atoms) and column.kind not in ("integer", "rounded"):
+        raise ValueError(f"{at}.atoms: {len(column.atoms)} atoms do not fit a {column.kind} column")
+    if any(low >= high for low, high in zip(column.atoms, column.atoms[1:], strict=False)):
+        raise ValueError(f"{at}.atoms: expected ascending values")
+    for number in (*column.atoms, column.minimum, column.maximum) if column.step > 0 else ():
+        cells = (number - column.center) / column.step
+        if abs(cells) > 2**52:
+            raise ValueError(f"{at}.step: the grid is too fine for {number!r}")
+    cells_of = [round((atom - column.center) / column.step) for atom in column.atoms] if column.step > 0 else []
+    for atom, cell in zip(column.atoms, cells_of, strict=False):
+        if abs(column.center + cell * column.step - atom) > 1e-6 * column.step + 4e-16 * abs(atom):
+            raise ValueError(f"{at}.atoms: {atom!r} is not the centre of a grid cell")
+    if len(set(cells_of)) != len(cells_of):
+        raise ValueError(f"{at}.atoms: two atoms in one grid cell")
+
+
+def _keys(entry: Any, expected: set[str], at: str, optional: Set[str] = frozenset()) -> None:
+    if not isinstance(entry, dict):
+        raise ValueError(f"{at}: expected an object, got {type(entry).__name__}")
+    if set(entry) - optional != expected:
+        wrong = sorted(str(key) for key in set(entry) - optional ^ expected)
+        raise ValueError(f"{at}: fields missing or unknown: {', '.join(wrong)[:200]}")
+
+
+def _text(value: Any, at: str, shortest: int, longest: int) -> str:
+    if not isinstance(value, str) or not shortest <= len(value) <= longest:
+        raise ValueError(f"{at}: expected text of {shortest} to {longest} characters, got {value!r:.80}")
+    return value
+
+
+def _number(value: Any, at: str, none: bool = False) -> float:
+    if none and value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{at}: expected a number, got {value!r:.80}")
+    if abs(value) > 1.7976931348623157e308 or value != value:
+        raise ValueError(f"{at}: expected a finite number, got {value!r:.80}")
+    return float(value)
+
+
+def _level(value: Any, at: str) -> str | bool | int | float:
+    if not isinstance(value, str | bool | int | float) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError(f"{at}: expected text, a boolean or a finite number, got {value!r:.80}")
+    return value
+
+
+def _list(value: Any, at: str, longest: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) > longest:
+        raise ValueError(f"{at}: expected a list of at most {longest} entries")
+    return value

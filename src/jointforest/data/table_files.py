@@ -1,0 +1,239 @@
+"""Tables in CSV and Parquet files and pipes, for the command line."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from .csv_files import CsvForm, read_csv, write_csv_texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+PLAIN = CsvForm()
+
+
+def read_table(path: str, form: str | None = None, csv: CsvForm = PLAIN, text: Iterable[str] = ()) -> pa.Table:
+    """Read a table.
+
+    Parameters
+    ----------
+    path : str
+        ``-`` is standard input.
+    form : {"csv", "parquet"}, optional
+        Default: by the file's ending; CSV for standard input.
+    csv : CsvForm
+        How a CSV file is written.
+    text : iterable of str
+        Columns to be read as text from CSV, even if they look like numbers.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it is no such table; the message names the file.
+    """
+    return read_with_texts(path, form, csv, text, texts=False)[0]
+
+
+def read_with_texts(
+    path: str, form: str | None, csv: CsvForm, text: Iterable[str], texts: bool = True
+) -> tuple[pa.Table, pa.Table | None]:
+    """`read_table`, and of CSV (if ``texts``) the same cells as they are written, null where missing."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    form = format_of(path, form)
+    name = "standard input" if path == "-" else path
+    source = _source(path)
+    if form == "csv":
+        table = read_csv(source, name, csv, text)
+        return table, read_csv(source, name, csv, table.column_names, doubt=False) if texts else None
+    try:
+        return parquet.read_table(source), None
+    except pa.ArrowException as error:
+        raise ValueError(f"{name} is not a parquet table: {error}") from None
+
+
+def write_table(table: pa.Table, path: str, form: str | None = None) -> None:
+    """Write a table; a file appears whole or not at all, and replaces what was there.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    path : str
+        ``-`` is standard output.
+    form : {"csv", "parquet"}, optional
+        Default: by the file's ending; CSV for standard output.
+    """
+    form = format_of(path, form)
+    write_whole(path, lambda file: _write(table, file, form))
+
+
+def write_texts(table: pa.Table, path: str, separator: str) -> None:
+    """Write a table of texts as CSV, each text as it is; a file appears whole or not at all."""
+    write_whole(path, lambda file: write_csv_texts(table, file, separator))
+
+
+def write_whole(path: str, write: Callable[[BinaryIO], None]) -> None:
+    """Write standard output, or a file beside the one at the path that then takes its place."""
+    if path == "-":
+        write(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(beside, "xb") as file:
+            write(file)
+        os.replace(beside, target)
+    except OSError as error:
+        error.filename = path  # what the user named, not the file beside it
+        raise
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def check_writable(path: str) -> None:
+    """Raise OSError if a file at this path could not be written: to be known before long work, not after it."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(target.parent))
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target.parent))
+
+
+def format_of(path: str, form: str | None) -> str:
+    """``csv`` or ``parquet``: as said, or by the file's ending."""
+    if form is not None:
+        return form
+    ending = Path(path).suffix.lower()
+    if path == "-" or ending == ".csv":
+        return "csv"
+    if ending in (".parquet", ".pq"):
+        return "parquet"
+    raise ValueError(f"{path}: expected a name that ends in .csv or .parquet, or say --format")
+
+
+def to_arrow(frame: Any, names: Iterable[str]) -> pa.Table:
+    """Arrow table of a frame of any kind; a numpy array's columns get the names."""
+    import numpy as np
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, np.ndarray):
+        return pa.table({name: pa.array(frame[:, j].tolist()) for j, name in enumerate(names)})
+    import narwhals as nw
+
+    return nw.from_native(frame, eager_only=True).to_arrow()
+
+
+def _source(path: str) -> Any:
+    """What Arrow can read: a mapped file, or the bytes of a pipe, which cannot be mapped."""
+    import pyarrow as pa
+
+    if path == "-":
+        return pa.BufferReader(sys.stdin.buffer.read())
+    with open(path, "rb") as file:
+        if not Path(path).is_file():
+            return pa.BufferReader(file.read())
+    return pa.memory_map(path)
+
+
+def _write(table: pa.Table, file: BinaryIO, form: str) -> None:
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    if form == "parquet":
+        parquet.write_table(table, file)
+        return
+    for j, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            plain = table.column(j).cast(field.type.value_type)
+            table = table.set_column(j, field.name, plain)
+    csv.write_csv(table, file)
+
+
+# ---- Whether files can be put together to one table.
+
+
+def check_schema(first: pa.Schema, schema: pa.Schema, first_file: str, file: str) -> None:
+    """A ValueError if a file has other columns than the first one, or a column whose type is of another sort."""
+    for name in first.names:
+        if name not in schema.names:
+            raise ValueError(f"{file}: there is no column {name!r}, which {first_file} has")
+    for name in schema.names:
+        if name not in first.names:
+            raise ValueError(f"{file}: column {name!r} is not in {first_file}; all files need the same columns")
+        expected, found = first.field(name).type, schema.field(name).type
+        if len({_sort(expected), _sort(found)} - {"empty"}) > 1:
+            raise ValueError(f"{file}: column {name!r} is of type {found}, in {first_file} it is {expected}")
+
+
+def _sort(kind: pa.DataType) -> str:
+    """What a column of this type holds, so far as columns of several types can be put together."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return _sort(kind.value_type)
+    if pa.types.is_null(kind):
+        return "empty"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "number"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "text"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "date"
+    return str(kind)
+
+
+# ---- Answers and columns as lines of text, and as plain data for JSON.
+
+
+def about_column(column: dict[str, Any]) -> str:
+    """One line on a column's values, from what `Joint.info` says of it."""
+    if "levels" in column:
+        levels = [str(level) for level in column["levels"]]
+        return f"{len(levels)} levels: {', '.join(levels[:6])}{', ...' if len(levels) > 6 else ''}"
+    step = f", step {column['step']:g}" if column["step"] else ""
+    atoms = ", ".join(f"{atom:g}" for atom in column["atoms"][:6]) + (", ..." if len(column["atoms"]) > 6 else "")
+    return f"{shown(column['minimum'])} to {shown(column['maximum'])}{step}{f', atoms {atoms}' if atoms else ''}"
+
+
+def shown(value: Any) -> str:
+    """A number with six digits, anything else as it writes itself."""
+    if _is_duration(value):
+        value = value.item()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _is_duration(value: Any) -> bool:
+    """Whether it is a numpy.timedelta64, which writes itself as so many microseconds."""
+    return type(value).__name__ == "timedelta64"
+
+
+def plain(value: Any) -> Any:
+    """Ready for JSON: text keys, dates as text, durations in seconds, None for what is not a finite number."""
+    if _is_duration(value):
+        value = value.astype("timedelta64[us]").astype(float).item() / 1e6
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else json.dumps(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)

@@ -1,0 +1,1 @@
+"""Estimators built on a joint: imputation, outlier detection, augmentation."""

@@ -1,0 +1,316 @@
+"""Draws of missing cells that keep slopes: each column regressed on what joints say of it and on all other cells."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..api.joint import Joint
+from ..data.build_evidence import build
+from ..data.frames import encode
+from ..data.schema import Column, Schema
+from ..inference.column import level_probability, mean_variance
+
+SWEEPS = 5
+"""Times that each column is drawn."""
+_DONORS = 5
+_FEWEST = 10  # rows that a regression takes
+_MOST = 64  # regressors: those most correlated with the column
+_RIDGE = 10.0 ** np.arange(-2.0, 3.5, 0.5)
+_TIES = 1e-6  # of the spread of predictions: which of equal donors are near is chance
+
+
+class Coding(NamedTuple):
+    """How cells become regressors.
+
+    Attributes
+    ----------
+    center, spread : float64 array (d,)
+        Of known numbers; 0 and 1 of levels.
+    is_level : bool array (d,)
+    levels : tuple of d int arrays
+        Codes that have an indicator; none of a number.
+    first : int array (d + 1,)
+        Column j has the regressors ``first[j]:first[j + 1]``.
+    """
+
+    center: np.ndarray
+    spread: np.ndarray
+    is_level: np.ndarray
+    levels: tuple[np.ndarray, ...]
+    first: np.ndarray
+
+
+class Line(NamedTuple):
+    """One column's regression, and who gives cells.
+
+    Attributes
+    ----------
+    chosen : int array (q,)
+        Regressors.
+    slopes : float64 array (K, q + K)
+        Of these, and of what the joints say.
+    constant : float64 array (K,)
+    donors : cKDTree
+        Predictions of rows whose cell is known, (r, K).
+    cells, weight : float64 array (r,)
+        Their cells, and how often each counts.
+    """
+
+    chosen: np.ndarray
+    slopes: np.ndarray
+    constant: np.ndarray
+    donors: cKDTree
+    cells: np.ndarray
+    weight: np.ndarray
+
+
+Chain = dict[int, Line]
+"""Regressions by column; a column of which too little is known has none, and keeps what the joint drew."""
+
+
+def coding_of(schema: Schema, cells: np.ndarray) -> Coding:
+    """From the cells (n, d) that are known; levels of fewer than ten rows have no indicator, nor has the commonest."""
+    d = len(schema.columns)
+    center, spread, levels = np.zeros(d), np.ones(d), []
+    for j, column in enumerate(schema.columns):
+        known = cells[~np.isnan(cells[:, j]), j]
+        kept = np.zeros(0, dtype=np.int64)
+        if column.is_categorical:
+            count = np.bincount(known.astype(np.int64), minlength=len(column.levels))
+            kept = np.flatnonzero((count >= _FEWEST) & (np.arange(len(count)) != count.argmax()))
+        elif len(known):
+            center[j], spread[j] = known.mean(), known.std() or 1.0
+        levels.append(kept)
+    is_level = np.array([column.is_categorical for column in schema.columns])
+    width = np.where(is_level, [len(kept) for kept in levels], 1)
+    return Coding(center, spread, is_level, tuple(levels), np.concatenate([[0], np.cumsum(width)]))
+
+
+def said(coding: Coding, means: dict[int, np.ndarray], counted: np.ndarray) -> dict[int, np.ndarray]:
+    """What joints say of columns on average, standardised, (n, K) each: the joints that count of each row, bool (m, n).
+
+    NaN where none does.
+    """
+    found = {}
+    for j, each in means.items():
+        use = counted[:, :, None] & ~np.isnan(each)
+        n_use = use.sum(axis=0)
+        mean = np.where(use, each, 0.0).sum(axis=0) / np.where(n_use, n_use, np.nan)
+        if coding.is_level[j]:
+            mean = mean[:, coding.levels[j]]
+        found[j] = (mean - coding.center[j]) / coding.spread[j]
+    return found
+
+
+def learn_chain(
+    coding: Coding,
+    cells: np.ndarray,
+    start: np.ndarray,
+    honest: dict[int, np.ndarray],
+    weight: np.ndarray,
+    rng: np.random.Generator,
+) -> Chain:
+    """Sweep over the columns of a table: regress each on the others as they are now, draw its missing cells anew.
+
+    Parameters
+    ----------
+    coding : Coding
+    cells, start : float64 array (n, d)
+        As they are known, and filled by a draw of a joint.
+    honest : dict of int to float64 array (n, K)
+        What joints say that did not learn from the row, of all columns; see `said`.
+    weight : float64 array (n,)
+        How often each row counts, such as in a bootstrap, by which regressions vary as they are not known.
+    rng : Generator
+
+    Returns
+    -------
+    Chain
+        The regressions of the last sweep.
+
+    Notes
+    -----
+    S. van Buuren, K. Groothuis-Oudshoorn, "mice" (2011); donors: R. J. A. Little, "Missing-data adjustments in large
+    surveys" (1988), predictive mean matching.
+    """
+    hidden = np.isnan(cells)
+    now = _without_holes(start, cells)
+    regressors = _regressors(coding, now)
+    chain: Chain = {}
+    for sweep in range(SWEEPS):
+        for j in range(cells.shape[1]):
+            if hidden[:, j].any() or sweep == SWEEPS - 1:
+                line = _regress(coding, regressors, cells[:, j], honest[j], weight, j, rng)
+                if line is not None:
+                    chain[j] = line
+                    _draw(coding, line, now, regressors, honest[j], hidden[:, j], j, rng)
+    return chain
+
+
+def follow(
+    coding: Coding,
+    chain: Chain,
+    cells: np.ndarray,
+    unseen: np.ndarray,
+    start: np.ndarray,
+    says: dict[int, np.ndarray],
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """The missing cells of a table drawn by a chain, sweep by sweep: float64 (n, d).
+
+    Parameters
+    ----------
+    coding, chain
+    cells, start : float64 array (n, d)
+    unseen : bool array (n, d)
+        Cells that are known to be what was never seen.
+    says : dict of int to float64 array (n, K)
+        Of the columns that miss cells.
+    rng : Generator
+    """
+    hidden = np.isnan(cells) & ~unseen
+    now = np.where(hidden, start, cells)
+    if not hidden.any():
+        return now
+    regressors = _regressors(coding, now)
+    for _ in range(SWEEPS):
+        for j in np.flatnonzero(hidden.any(axis=0)).tolist():
+            if j in chain:
+                _draw(coding, chain[j], now, regressors, says[j], hidden[:, j], j, rng)
+    return now
+
+
+def _without_holes(start: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Cells that a joint could not fill are those of the first row that has one."""
+    now = start.copy()
+    for j in np.flatnonzero(np.isnan(now).any(axis=0)):
+        known = cells[~np.isnan(cells[:, j]), j]
+        now[np.isnan(now[:, j]), j] = known[0] if len(known) else np.nan
+    return now
+
+
+def _block(coding: Coding, x: np.ndarray, j: int) -> np.ndarray:
+    """Regressors (n, .) of the cells of column j."""
+    if coding.is_level[j]:
+        return (x[:, None] == coding.levels[j]).astype(np.float64)
+    return np.nan_to_num((x[:, None] - coding.center[j]) / coding.spread[j])
+
+
+def _regressors(coding: Coding, now: np.ndarray) -> np.ndarray:
+    """All columns' regressors, (n, p)."""
+    return np.hstack([_block(coding, now[:, j], j) for j in range(now.shape[1])])
+
+
+def _regress(
+    coding: Coding,
+    regressors: np.ndarray,
+    x: np.ndarray,
+    honest: np.ndarray,
+    weight: np.ndarray,
+    j: int,
+    rng: np.random.Generator,
+) -> Line | None:
+    """Ridge regression of column j, its penalty by leave-one-out errors, of rows that know it and a joint left out."""
+    from sklearn.linear_model import RidgeCV
+
+    use = np.flatnonzero(~np.isnan(x) & (weight > 0.0) & ~np.isnan(honest).any(axis=1))
+    if len(use) < _FEWEST or honest.shape[1] == 0:
+        return None
+    y, own = _block(coding, x[use], j), weight[use]
+    others = np.delete(np.arange(regressors.shape[1]), np.arange(coding.first[j], coding.first[j + 1]))
+    Z = regressors[np.ix_(use, others)]
+    if len(others) > _MOST:
+        apart = Z - Z.mean(axis=0)
+        size = np.sqrt((apart**2).sum(axis=0))
+        alike = np.abs(apart.T @ (y - y.mean(axis=0))).max(axis=1) / np.where(size > 0.0, size, np.inf)
+        best = np.sort(np.argsort(-alike, kind="stable")[:_MOST])
+        others, Z = others[best], Z[:, best]
+    D = np.hstack([Z, honest[use]])
+    model = RidgeCV(_RIDGE).fit(D, y, sample_weight=own)
+    slopes, constant = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    predicted = D @ slopes.T + constant
+    return Line(others, slopes, constant, cKDTree(_jittered(predicted, rng)), x[use], own)
+
+
+def _draw(
+    coding: Coding,
+    line: Line,
+    now: np.ndarray,
+    regressors: np.ndarray,
+    says: np.ndarray,
+    hidden: np.ndarray,
+    j: int,
+    rng: np.random.Generator,
+) -> None:
+    """Missing cells of column j, each that of one of the five donors whose predictions are nearest."""
+    rows = np.flatnonzero(hidden)
+    if not len(rows):
+        return
+    D = np.hstack([regressors[np.ix_(rows, line.chosen)], np.nan_to_num(says[rows])])
+    predicted = _jittered(D @ line.slopes.T + line.constant, rng)
+    near = line.donors.query(predicted, k=min(_DONORS, len(line.cells)))[1].reshape(len(rows), -1)
+    share = np.cumsum(line.weight[near], axis=1)
+    pick = (rng.random(len(rows))[:, None] * share[:, -1:] >= share).sum(axis=1)
+    now[rows, j] = line.cells[near[np.arange(len(rows)), np.minimum(pick, near.shape[1] - 1)]]
+    regressors[rows, coding.first[j] : coding.first[j + 1]] = _block(coding, now[rows, j], j)
+
+
+def _jittered(predicted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Predictions (n, K) a little apart, so that of many equal ones none is always the nearest."""
+    return predicted + _TIES * rng.standard_normal(predicted.shape)
+
+
+# ---- Posterior means and level probabilities of each cell given the row's other known cells, by several joints.
+
+
+def cell_means(
+    joints: list[Joint], schema: Schema, frame: Any, asked: np.ndarray, n_jobs: int | None
+) -> dict[int, np.ndarray]:
+    """Answers of m joints about columns of a frame, whose own cells are not looked at.
+
+    Parameters
+    ----------
+    joints : list of m Joint
+        Of the same columns; levels, and columns, that one of them does not have are taken up.
+    schema : Schema
+        Whose columns and levels count.
+    frame : frame of n rows
+    asked : int array
+        Numbers of columns.
+    n_jobs : int or None
+
+    Returns
+    -------
+    dict of int to float64 array (m, n, K)
+        Of a number its mean (K = 1), of levels the probability of each. NaN where a joint says nothing.
+    """
+    found: dict[int, list[np.ndarray]] = {int(j): [] for j in asked}
+    for joint in joints:
+        own = joint.schema
+        values, unseen = encode(own, frame, schema.whole.names)
+        evidence = build(own, values, unseen)
+        for j, answers in found.items():
+            column = schema.columns[j]
+            answer = np.full((len(values), len(column.levels) or 1), np.nan)
+            k = own.index(column.name) if column.name in own.names else -1
+            if k >= 0 and own.columns[k].is_categorical == column.is_categorical:
+                answer = _one(joint, own.columns[k], column, evidence.without(k), k, n_jobs)
+            answers.append(answer)
+    return {j: np.stack(answers) for j, answers in found.items()}
+
+
+def _one(joint: Joint, own: Column, column: Column, evidence: Any, k: int, n_jobs: int | None) -> np.ndarray:
+    """One joint's answer about its column k, in the numbers and levels of ``column``."""
+    if not column.is_categorical:
+        since = own.origin - column.origin if column.kind == "datetime" else 0.0
+        return np.asarray(mean_variance(joint.model, evidence, k, n_jobs)[0])[:, None] + since
+    share = level_probability(joint.model, evidence, k, n_jobs)
+    answer = np.zeros((len(share), len(column.levels)))
+    for code, level in enumerate(own.levels):
+        if level in column.codes:
+            answer[:, column.codes[level]] = share[:, code]
+    answer[np.isnan(share).any(axis=1)] = np.nan
+    return answer

@@ -1,0 +1,375 @@
+"""Missing cells filled by a joint, as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import narwhals as nw
+import numpy as np
+from sklearn import get_config
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin, clone, is_classifier, is_regressor
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from ..api.joint import Joint
+from ..data.build_evidence import build
+from ..data.frames import decode, encode, fill, read, row_weights, take_rows
+from ..data.schema import Schema
+from ..inference.rows import sample
+from ..learners.base import Learner, check_learner, draw_rows, joint_of
+from ..learners.generative.targets import as_table
+from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+from ..runtime.parameters import FLAG, Allowed, Number, check_number
+from ..runtime.random_state import seed_of
+from .chained import cell_means, coding_of, follow, learn_chain, said
+
+# ---- The chains of an imputer's proper draws: one for each joint of a bootstrap, and tables drawn by them.
+
+_ROWS = 5_000  # that chains learn from, at most
+_CHAIN = 1  # the stream of random numbers of learning them
+
+
+class Chains:
+    """Learned when made: from n rows, and how often the bootstrap of each of m joints drew them, float64 (m, n).
+
+    ``times`` (n,) are the rows' own weights. What a joint says of a row counts where its bootstrap left the row out.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        joints: list[Joint],
+        X: Any,
+        counts: np.ndarray,
+        times: np.ndarray,
+        seed: int,
+        n_jobs: int | None,
+    ) -> None:
+        self.schema, self.joints = schema, joints
+        if len(times) > _ROWS:
+            rows = np.sort(np.random.default_rng([seed, len(counts), _CHAIN]).permutation(len(times))[:_ROWS])
+            X, counts, times = take_rows(X, rows), counts[:, rows], times[rows]
+        cells = self._cells(X)[0]
+        self.coding = coding_of(schema, cells)
+        means = cell_means(joints, schema, X, np.arange(cells.shape[1]), n_jobs)
+        honest = said(self.coding, means, counts == 0.0)
+        self.chains = []
+        for k, joint in enumerate(joints):
+            rng = np.random.default_rng([seed, k, _CHAIN])
+            start = self._cells(_drawn(joint, X, int(rng.integers(2**62)), n_jobs))[0]
+            self.chains.append(learn_chain(self.coding, cells, start, honest, counts[k] * times, rng))
+
+    def draw(self, X: Any, starts: list[Any], rng: np.random.Generator, n_jobs: int | None) -> list[Any]:
+        """Tables like X with missing cells drawn: the k-th begins with the k-th of ``starts``, a draw of joint k."""
+        cells, unseen = self._cells(X)
+        asked = np.flatnonzero((np.isnan(cells) & ~unseen).any(axis=0))
+        means = cell_means(self.joints, self.schema, X, asked, n_jobs)
+        says = said(self.coding, means, np.ones((len(self.joints), len(cells)), dtype=bool))
+        tables = []
+        for start, chain in zip(starts, self.chains, strict=False):
+            now = follow(self.coding, chain, cells, unseen, self._cells(start)[0], says, rng)
+            tables.append(fill(self.schema, X, cells, unseen, now))
+        return tables
+
+    def _cells(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers and codes (n, d), and which cells are levels never seen."""
+        return encode(self.schema, X, self.schema.whole.names)
+
+
+def _drawn(joint: Joint, X: Any, seed: int, n_jobs: int | None) -> Any:
+    """X as a joint fills it by a draw; who asks for tables is warned of rows without support, not who learns."""
+    evidence = build(joint.schema, *encode(joint.schema, X, joint.schema.whole.names))
+    return decode(joint.schema, sample(joint.model, evidence, 1, seed, False, n_jobs))
+
+
+INDICATOR = "missingindicator_"
+"""What the names of indicator columns begin with, as in scikit-learn."""
+
+
+class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
+    """Fill missing cells by what a joint says of them given the row's known cells; known cells stay what they are.
+
+    ``transform`` gives one table, as pipelines want it, ``impute`` several, for multiple imputation (Rubin 1987).
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        An unfitted learner whose ``fit(X)`` ends in ``joint_``. Default: a `HiddenTreeForest`.
+    method : {"mean", "sample"}
+        What ``transform`` fills in: means of numbers (on a grid the nearest cell) and the most probable levels, or one
+        joint draw a row.
+    m : int
+        Tables that ``impute`` draws.
+    proper : bool
+        Whether tables are drawn for what is estimated from them. Each starts with a draw of a joint of its own, learned
+        from a bootstrap of the rows, so that draws differ by what is not known of the joint, too. Then each column is
+        drawn by a regression on what the joints say and on all other cells, which keeps slopes; joints of few rows
+        flatten them. ``fit`` learns ``m`` joints more.
+    add_indicator : bool
+        Whether tables get a column of booleans (in arrays 0 and 1) for each column with missing cells at learning.
+    n_jobs : int or None
+        Threads of imputing, and of the default estimator (-1: all cores). The result does not depend on it.
+    random_state : int, RandomState or None
+        Of draws, of bootstraps, and of the default estimator; a given estimator has its own.
+
+    Attributes
+    ----------
+    joint_ : Joint
+        Learned from all rows.
+    joints_ : list of Joint
+        Those that draws come from: ``m`` of them if ``proper``, else ``joint_`` alone.
+    estimator_ : estimator
+        The fitted learner of ``joint_``.
+    indicated_ : tuple of int
+        Columns that have an indicator.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if fitted on a frame.
+
+    Notes
+    -----
+    A transformer has no target to look at. If what you estimate afterwards relates a column to others, that column must
+    be in the table that is imputed: see ``docs/how-to/impute-and-augment.md``.
+
+    References
+    ----------
+    D. B. Rubin, *Multiple Imputation for Nonresponse in Surveys*, Wiley 1987, chapters 3 and 4.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins()
+    >>> imputer = jf.JointImputer(jf.HiddenTreeForest(n_states=8, random_state=0), random_state=0).fit(penguins)
+    >>> int(penguins.isna().sum().sum()), int(imputer.transform(penguins).isna().sum().sum())
+    (19, 0)
+    >>> [len(table) for table in imputer.impute(penguins, m=2)]
+    [344, 344]
+    """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "method": ("mean", "sample"),
+        "m": (Number(1, whole=True),),
+        "proper": FLAG,
+        "add_indicator": FLAG,
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: str = "mean",
+        m: int = 5,
+        proper: bool = False,
+        add_indicator: bool = False,
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.m = m
+        self.proper = proper
+        self.add_indicator = add_indicator
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> JointImputer:
+        """Learn the joint, or with ``proper`` one more for each draw.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+        y : ignored
+        sample_weight : array-like (n,), optional
+            Weights of the rows in learning, not negative. A row of weight 0 is left out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, the estimator needs a target, the table cannot be used, or it has a
+            column of the name of an indicator.
+        TypeError
+            If the estimator is no learner of whole tables.
+        """
+        self._check()
+        learner = self._learner()
+        X = as_table(X)
+        validate_data(self, X, skip_check_array=True)
+        reader = read(X)
+        weight = None if sample_weight is None else row_weights(sample_weight, reader.n)
+        self.indicated_ = tuple(np.flatnonzero(_missing(X).any(axis=0)).tolist())
+        _check_indicators(reader.names, self.indicated_ if self.add_indicator else ())
+        self._seed = self._draw_seed()
+        self.estimator_ = _learned(learner, X, weight)
+        self.joint_: Joint = joint_of(self.estimator_)
+        self.joints_ = [self.joint_]
+        if self.proper:
+            times = np.ones(reader.n) if weight is None else weight
+            counts = np.stack([draw_rows(reader.n, reader.n, True, self._seed, k) for k in range(self.m)])
+            self.joints_ = [_learned(learner, X, count * times).joint_ for count in counts]
+            self._chains = Chains(self.joint_.schema, self.joints_, X, counts, times, self._seed, self.n_jobs)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The table without missing cells, a frame of the library and types at learning; the same at each call.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Columns of frames are found by name; those that are not there are filled, too.
+
+        Returns
+        -------
+        frame or array of n rows
+            As ``impute``'s first with ``method="sample"``.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there are columns that were not there at learning, or cells of another kind.
+        """
+        if self.method == "sample":
+            return self._contained(self.impute(X, m=1)[0])
+        X = self._read(X)
+        return self._contained(self._indicate(X, self.joint_.impute(X, n_jobs=self.n_jobs)))
+
+    def impute(self, X: Any, m: int | None = None, random_state: Any = None) -> list[Any]:
+        """Several tables, each with one joint draw for the missing cells of a row: multiple imputation.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+        m : int, optional
+            Number of tables; default: the estimator's. With ``proper`` not more than that.
+        random_state : None, int, Generator or RandomState
+            None: the imputer's own, so that the same table is filled in the same way again.
+
+        Returns
+        -------
+        list of m frames or arrays, as ``transform`` gives them
+
+        Raises
+        ------
+        ValueError
+            If m is not positive, or larger than the number of joints of proper draws.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> one = jf.HiddenTreeForest(n_states=8, random_state=0)
+        >>> imputer = jf.JointImputer(one, m=2, proper=True, random_state=0).fit(penguins)
+        >>> first, second = imputer.impute(penguins)
+        >>> first.equals(second), first.dtypes.equals(penguins.dtypes)
+        (False, True)
+        """
+        X = self._read(X)
+        m = self.m if m is None else m
+        check_number("m", m, 1, whole=True)
+        if self.proper and m > len(self.joints_):
+            raise ValueError(
+                f"m={m}: proper draws come from a joint each, and fit learned {len(self.joints_)}; set m before fit"
+            )
+        rng = np.random.default_rng(self._seed if random_state is None else seed_of(random_state))
+        joints = self.joints_[:m] if self.proper else [self.joint_] * m
+        tables = [joint.impute(X, "sample", None, rng, self.n_jobs) for joint in joints]
+        if self.proper:
+            tables = self._chains.draw(X, tables, rng, self.n_jobs)
+        return [self._indicate(X, table) for table in tables]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of ``transform``: those of the table, then those of indicators.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names to be used where the imputer was fitted on an array.
+
+        Returns
+        -------
+        array of str objects
+        """
+        check_is_fitted(self, "joint_")
+        names = super().get_feature_names_out(input_features)
+        more = [f"{INDICATOR}{names[j]}" for j in (self.indicated_ if self.add_indicator else ())]
+        return np.concatenate([names, np.array(more, dtype=object)])
+
+    def _learner(self) -> Any:
+        """The learner, unfitted."""
+        if self.estimator is None:
+            return HiddenTreeForest(n_jobs=self.n_jobs, random_state=self._draw_seed())
+        check_learner(self.estimator)
+        if is_classifier(self.estimator) or is_regressor(self.estimator):
+            raise ValueError(
+                f"estimator: {type(self.estimator).__name__} needs a target; give a learner of whole tables, such as "
+                "HiddenTreeForest, and the target as one of the columns if it is to be used"
+            )
+        return clone(self.estimator)
+
+    def _read(self, X: Any) -> Any:
+        """Rows to be filled: a frame, or an array with as many columns as at learning."""
+        check_is_fitted(self, "joint_")
+        X = as_table(X)
+        if isinstance(X, np.ndarray):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return X
+
+    def _contained(self, filled: Any) -> Any:
+        """The table, in pandas if ``set_output`` wants that: scikit-learn would lose the types of other frames."""
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+        is_frame = not isinstance(filled, np.ndarray)
+        return nw.from_native(filled, eager_only=True).to_pandas() if asked == "pandas" and is_frame else filled
+
+    def _indicate(self, X: Any, filled: Any) -> Any:
+        """The filled table with indicators of what was missing in X, if they are wanted."""
+        if not (self.add_indicator and self.indicated_):
+            return filled
+        names = [column.name for column in self.joint_.schema.whole.columns]
+        wanted = [names[j] for j in self.indicated_]
+        given = read(X)
+        flags = {
+            name: given.cells(name).missing if name in given.names else np.ones(given.n, dtype=bool) for name in wanted
+        }
+        if isinstance(filled, np.ndarray):
+            return np.column_stack([filled, np.column_stack(list(flags.values())).astype(filled.dtype)])
+        if nw.dependencies.is_pandas_dataframe(filled):
+            return filled.assign(**{INDICATOR + name: flag for name, flag in flags.items()})
+        wide = nw.from_native(filled, eager_only=True)
+        new = (nw.new_series(INDICATOR + name, flag.tolist(), nw.Boolean(), backend=wide.implementation)
+               for name, flag in flags.items())  # fmt: skip
+        return wide.with_columns(*new).to_native()
+
+
+def _missing(X: Any) -> np.ndarray:
+    """Which cells are missing, bool (n, d)."""
+    reader = read(X)
+    return np.column_stack(
+        [np.zeros((reader.n, 0), dtype=bool), *(reader.cells(name).missing for name in reader.names)]
+    )
+
+
+def _check_indicators(names: list[str], indicated: tuple[int, ...]) -> None:
+    """Refuse a table that has a column of the name of an indicator."""
+    for j in indicated:
+        if (name := INDICATOR + names[j]) in names:
+            raise ValueError(
+                f"add_indicator: the indicator of column {names[j]!r} would be {name!r}, which the table has already; "
+                "rename that column, or leave it out"
+            )
+
+
+def _learned(learner: Any, X: Any, weight: np.ndarray | None) -> Any:
+    """A clone of the learner, fitted: with weights (n,), where it takes any, else on rows drawn as often as they say.
+
+    Weights keep a row and its copies together where a learner holds rows out.
+    """
+    one = clone(learner)
+    if weight is None:
+        return one.fit(X)
+    if has_fit_parameter(one, "sample_weight"):
+        return one.fit(X, sample_weight=weight)
+    if (weight != np.rint(weight)).any():
+        raise ValueError(f"{type(one).__name__}.fit takes no sample_weight")
+    return one.fit(take_rows(X, np.repeat(np.arange(len(weight)), weight.astype(int))))

@@ -1,0 +1,439 @@
+"""Outliers: rows that the joint distribution gives a low density, or a low probability of rows like them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import OutlierMixin, clone, is_classifier, is_regressor
+from sklearn.model_selection import KFold
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..api.joint import Joint
+from ..data.build_evidence import neighbourhood
+from ..data.evidence import Evidence
+from ..data.frames import decode, encode, row_weights, take_rows
+from ..data.infer_schema import infer_schema
+from ..data.schema import Schema
+from ..inference.column import mean_variance
+from ..inference.posterior import log_density
+from ..inference.rows import attribution
+from ..learners.adversarial.adversarial_forest import AdversarialForest
+from ..learners.base import Learner
+from ..learners.batches.passes import fold_of
+from ..learners.batches.sample import MOST_ROWS, take_weighed
+from ..learners.generative.targets import feature_schema, read_features
+from ..models.model import Model
+from ..runtime.parameters import Allowed, Number
+from ..runtime.warnings import LostPairsWarning
+
+FENCE = 1.5
+"""contamination="auto": so many interquartile ranges below the lower quartile (Tukey 1977)."""
+_USUAL_ROWS = 20_000  # of a table in batches, whose scores say what is usual
+FOLDS = 5
+"""Folds for learners without out-of-bag densities."""
+REACH = 1.0
+"""Standard deviations by which rows like a row may differ from it, for joints but the detector's own."""
+
+
+class ForestOutlierDetector(OutlierMixin, Learner):
+    """Detect outliers by a joint: how dense it is at a row, or how probable rows like it are; cells may be missing.
+
+    The joint distribution of the table is learned; a row is an outlier if its density is lower than that of most
+    training rows, each of these scored by trees that were grown without it (Correia, Peharz, de Campos, "Joints in
+    Random Forests", NeurIPS 2020, section 5, use log p(x) of a generative forest).
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        An unfitted learner whose ``fit`` ends in ``joint_``. Default: `histogram_forest`, an `AdversarialForest` of one
+        round with uniform leaves. Any learner will do, a `HiddenTreeForest` too. A classifier or regressor is given
+        ``y``, which is then summed out.
+    contamination : "auto" or float in (0, 0.5]
+        Share of the training rows below the threshold ``offset_``. "auto": the threshold is Tukey's lower fence of
+        their scores, 1.5 interquartile ranges below the lower quartile.
+    reach : "auto" or float
+        0: a row's score is its log-density log p(x). Above 0: the log-probability of rows whose numbers are within so
+        many of their column's standard deviations of the row's, and whose levels are the row's own. "auto": 0 for the
+        default estimator, whose leaves are wide; 1 for others, which are as narrow as heaps of equal values: a heap's
+        mass says nothing beside a density in the units of its column.
+    n_jobs : int or None
+        Threads of scoring, and of the default forest (-1: all cores). The result does not depend on it.
+    random_state : int, RandomState or None
+        Of the default forest, and of folds; a given estimator has its own.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted learner; none after `from_joint`.
+    joint_ : Joint
+    training_scores_ : float64 array (n,)
+        Score of each training row by a model learned without it: out-of-bag where the learner offers ``oob_score`` and
+        ``reach`` is 0 (a row that every tree drew has its plain density), else by 5-fold cross-validation.
+    offset_ : float
+        Scores below it are outliers.
+    feature_names_in_ : ndarray of str
+        Only after frames.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins()
+    >>> detector = jf.ForestOutlierDetector(random_state=0).fit(penguins)
+    >>> odd = penguins.iloc[[0]].assign(body_mass_g=9000)
+    >>> int(detector.predict(odd)[0]), float(detector.percentile(odd)[0])
+    (-1, 0.0)
+    >>> penguins.columns[detector.attribution(odd)[0].argmin()]
+    'body_mass_g'
+    """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "contamination": ("auto", Number(0, 0.5, without="low")),
+        "reach": ("auto", Number(0)),
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        contamination: float | str = "auto",
+        reach: float | str = "auto",
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.contamination = contamination
+        self.reach = reach
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the joint distribution, and where the scores of training rows end.
+
+        Parameters
+        ----------
+        X : frame or array of n rows
+        y : array (n,), optional
+            Target of an ``estimator`` that needs one; else ignored.
+        sample_weight : array-like (n,), optional
+            Weights of the rows in learning, not negative. A row of weight 0 is left out; the threshold takes the others
+            alike.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, or the table cannot be used (each message names the column).
+        """
+        self._check()
+        return self._learn(X, y, sample_weight)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """`fit`, parameters checked."""
+        X = _read(X)
+        if sample_weight is not None:
+            weight = row_weights(sample_weight, len(X))
+            some = np.flatnonzero(weight)
+            X, y, sample_weight = take_rows(X, some), None if y is None else np.asarray(y)[some], weight[some]
+        learner = (
+            histogram_forest(X, self.n_jobs, self.random_state) if self.estimator is None else clone(self.estimator)
+        )
+        has_oob = "oob_score" in learner.get_params() and self._reach() == 0.0
+        if has_oob:
+            learner.set_params(oob_score=True)
+        with warnings.catch_warnings():
+            if self.estimator is None:  # whose boxes are cut at random
+                warnings.simplefilter("ignore", LostPairsWarning)
+            self.estimator_ = _fitted(learner, X, y, sample_weight)
+        self._take(self.estimator_.joint_, self.estimator_.n_features_in_)
+        if has_oob:
+            oob = self.estimator_.oob_log_density_
+            self._fence(np.where(np.isnan(oob), self.score_samples(X), oob))
+        else:
+            scale = self._reach(), self.n_jobs
+            self._fence(_held_out_scores(learner, X, y, sample_weight, scale, self.random_state))
+        return self
+
+    def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
+        """Learn from a table larger than memory; see ``docs/how-to/large-tables.md``.
+
+        Of a table that fits into the learner's sample it learns as `fit` does. Else ``training_scores_`` are those of
+        20,000 rows of the table, by the joint itself, of which each is a very small part.
+
+        Parameters
+        ----------
+        source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
+            As `AdversarialForest.fit_batches` takes it.
+        sample_weight : str, optional
+            The column that holds the weights of the rows in learning; it is no part of the joint. The threshold takes
+            rows alike.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, the estimator has no ``fit_batches``, or the table cannot be used (each
+            message names the column).
+
+        Examples
+        --------
+        >>> from jointforest import ForestOutlierDetector, datasets
+        >>> penguins = datasets.load_penguins()
+        >>> detector = ForestOutlierDetector(random_state=0).fit_batches(lambda: [penguins[:200], penguins[200:]])
+        >>> int(detector.predict(penguins.iloc[[0]].assign(body_mass_g=9000))[0])
+        -1
+        """
+        self._check()
+        other = self.estimator
+        if other is not None and (is_classifier(other) or is_regressor(other) or not hasattr(other, "fit_batches")):
+            raise ValueError(f"{type(other).__name__} does not learn whole tables in batches; give another, or use fit")
+        seed = self._draw_seed()
+        most = getattr(other, "max_samples", None)
+        most = most if isinstance(most, int) else MOST_ROWS
+        _, sample, weight, _ = take_weighed(fold_of(source, self.n_jobs), None, most, seed, sample_weight)
+        if sample.is_whole:
+            return self._learn(decode(sample.schema, sample.X), None, weight)
+        default = _histogram_forest(sample.schema, self.n_jobs, self.random_state)
+        learner = default if self.estimator is None else clone(self.estimator)
+        with warnings.catch_warnings():
+            if self.estimator is None:
+                warnings.simplefilter("ignore", LostPairsWarning)
+            self.estimator_ = learner.fit_batches(source, sample_weight)
+        self._take(self.estimator_.joint_, self.estimator_.n_features_in_)
+        usual = np.random.default_rng(seed).permutation(len(sample.X))[:_USUAL_ROWS]
+        self._fence(self.score_samples(decode(sample.schema, sample.X[usual])))
+        return self
+
+    @classmethod
+    def from_joint(
+        cls,
+        joint: Any,
+        X: Any,
+        *,
+        contamination: float | str = "auto",
+        reach: float = REACH,
+        n_jobs: int | None = -1,
+    ) -> ForestOutlierDetector:
+        """A detector by a joint that is there already, of whatever kind.
+
+        Parameters
+        ----------
+        joint : Joint
+        X : frame or array of n rows
+            What is usual: rows of all columns of the joint, best not those that it was learned from, whose density is
+            a little too high.
+        contamination : "auto" or float in (0, 0.5]
+            Share of X below the threshold.
+        reach : float
+            In standard deviations, by which rows like a row may differ from it; 0 scores by the log-density.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        ForestOutlierDetector
+            Fitted; ``training_scores_`` are those of X. It has no ``estimator_``.
+
+        Raises
+        ------
+        TypeError
+            If it is no joint.
+        ValueError
+            If there is no row, or X has other columns.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins[::2]).joint_
+        >>> detector = jf.ForestOutlierDetector.from_joint(joint, penguins[1::2])
+        >>> int(detector.predict(penguins.iloc[[0]].assign(body_mass_g=9000))[0])
+        -1
+        """
+        if not isinstance(joint, Joint):
+            hint = "; give its joint_" if hasattr(joint, "joint_") else ""
+            raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
+        detector = cls(contamination=contamination, reach=reach, n_jobs=n_jobs)
+        detector._check()
+        detector._take(joint, len(joint.columns))
+        detector._fence(detector.score_samples(X))
+        return detector
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Score of each row, see ``reach``, float64 (n,); missing cells are marginalised. Higher is more normal."""
+        evidence = self._evidence(self._read(X))
+        return log_density(self.joint_.model, evidence, self.n_jobs)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of `score_samples`."""
+        return float(np.mean(self.score_samples(X)))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """``score_samples(X) - offset_``, float64 (n,); negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """-1 for outliers, 1 for other rows, int64 (n,). Use `fit_predict` for the training rows themselves."""
+        return _labels(self.decision_function(X))
+
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and label the training rows by ``training_scores_``, int64 (n,)."""
+        self.fit(X, y)
+        return _labels(self.training_scores_ - self.offset_)
+
+    def percentile(self, X: Any) -> np.ndarray:
+        """Percentage (0 to 100) of the training rows whose own score is lower, float64 (n,)."""
+        scores = self.score_samples(X)
+        below = np.searchsorted(self._ascending, scores)
+        return 100.0 * below / len(self._ascending)
+
+    def attribution(self, X: Any) -> np.ndarray:
+        """Which cells make a row unlikely: log p(x_j | the other known cells), float64 (n, d), NaN where missing.
+
+        Cells are read as `score_samples` does. With ``reach`` 0 compare a cell with the same column's cells in other
+        rows: numbers with a density are measured in their units. A level never seen at learning has its penalty.
+        """
+        X = self._read(X)
+        cells = attribution(self.joint_.model, self._evidence(X), self.n_jobs)[:, : self.n_features_in_]
+        _, unseen = encode(self._features, X)
+        return np.where(unseen, [column.log_unseen for column in self._features.columns], cells)
+
+    def _take(self, joint: Joint, n_features: int) -> None:
+        """Keep a joint, whose first columns are the features."""
+        self.joint_ = joint
+        self._widths = _widths_of(joint.model, self._reach(), self.n_jobs)
+        self._features = feature_schema(joint.schema, n_features)
+        self.n_features_in_ = n_features
+        if self._features.frame != "numpy":
+            self.feature_names_in_ = np.array(self._features.names, dtype=object)
+
+    def _reach(self) -> float:
+        """Standard deviations; 0: density."""
+        if not isinstance(self.reach, str):
+            return float(self.reach)
+        return 0.0 if self.estimator is None else REACH
+
+    def _evidence(self, X: Any) -> Evidence:
+        """What is scored of the rows of X."""
+        return _near(self.joint_.schema, read_features(self.joint_.schema, self.n_features_in_, X), self._widths)
+
+    def _fence(self, scores: np.ndarray) -> None:
+        """Keep the scores (n,) of rows that are usual, and where they end."""
+        if not len(scores):
+            raise ValueError("X has no row: expected the rows whose scores say what is usual")
+        self.training_scores_, self._ascending = scores, np.sort(scores)
+        self.offset_ = _offset(scores, self.contamination)
+
+    def _read(self, X: Any) -> Any:
+        """Rows to be scored: a frame, or an array with as many columns as at learning."""
+        check_is_fitted(self, "joint_")
+        X = _read(X)
+        if isinstance(X, np.ndarray):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return X
+
+
+def histogram_forest(X: Any, n_jobs: int | None = -1, random_state: Any = None) -> AdversarialForest:
+    """The detector's default learner, unfitted: many random histograms of the table, averaged.
+
+    Uniform leaves, so that a few rows close together make no spike; splits of columns picked at random, so that trees
+    differ (both as in an isolation forest); one round; outermost boxes that reach one standard deviation beyond the
+    data. All numbers are densities: heaps and roundings say how a number was written, not how usual the row is, and a
+    heap's mass is not comparable with the density beside it.
+
+    Parameters
+    ----------
+    X : frame of n rows
+    n_jobs : int or None
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    AdversarialForest
+    """
+    return _histogram_forest(infer_schema(X), n_jobs, random_state)
+
+
+def _histogram_forest(schema: Schema, n_jobs: int | None, random_state: Any) -> AdversarialForest:
+    """`histogram_forest` of a table with this schema."""
+    kinds = {c.name: "continuous" for c in schema.columns if c.kind in ("integer", "rounded", "mixed")}
+    return AdversarialForest(
+        n_estimators=100,
+        max_features=1,
+        max_iters=0,
+        leaf="uniform",
+        bounds="global",
+        min_spread=1.0,
+        kinds=kinds,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+
+
+def _read(X: Any) -> Any:
+    """A frame as it is; anything else as scikit-learn reads arrays, with its errors."""
+    if nw.dependencies.is_into_dataframe(X):
+        return X
+    return check_array(X, dtype=None, ensure_all_finite="allow-nan")
+
+
+def _widths_of(model: Model, reach: float, n_jobs: int | None) -> np.ndarray | None:
+    """So many standard deviations of each column, by the model, (d,); None where reach is 0. Of levels it says 0."""
+    if reach == 0.0:
+        return None
+    nothing = Evidence.of_values(np.full((1, len(model.schema.columns)), np.nan))
+    variance = [
+        0.0 if column.is_categorical else mean_variance(model, nothing, j, n_jobs)[1][0]
+        for j, column in enumerate(model.schema.columns)
+    ]
+    return reach * np.sqrt(variance)
+
+
+def _near(schema: Schema, known: Evidence, widths: np.ndarray | None) -> Evidence:
+    """That numbers are as near as widths say to those known; None: the numbers themselves."""
+    return known if widths is None else neighbourhood(schema, known, widths)
+
+
+def _fitted(learner: Any, X: Any, y: Any, weight: Any) -> Any:
+    """The learner, fitted; with the target if it has one, and with weights if there are any."""
+    target = (y,) if is_classifier(learner) or is_regressor(learner) else ()
+    return learner.fit(X, *target) if weight is None else learner.fit(X, *target, sample_weight=weight)
+
+
+def _held_out_scores(
+    learner: Any, X: Any, y: Any, weight: Any, scale: tuple[float, int | None], random_state: Any
+) -> np.ndarray:
+    """Score of each row by a clone learned on the other folds; ``scale`` is the reach, and threads."""
+    n = len(X)
+    scores = np.empty(n)
+    folds = KFold(min(FOLDS, n), shuffle=True, random_state=check_random_state(random_state))
+    for learn, rest in folds.split(np.empty(n)):
+        some_y, some_weight = (None if of is None else np.asarray(of)[learn] for of in (y, weight))
+        one = _fitted(clone(learner), take_rows(X, learn), some_y, some_weight)
+        model, rows = one.joint_.model, take_rows(X, rest)
+        known = read_features(model.schema, one.n_features_in_, rows)
+        scores[rest] = log_density(model, _near(model.schema, known, _widths_of(model, *scale)), scale[1])
+    return scores
+
+
+def _offset(scores: np.ndarray, contamination: float | str) -> float:
+    """Threshold of the scores."""
+    if contamination != "auto":
+        return float(np.percentile(scores, 100.0 * float(contamination)))
+    low, high = np.percentile(scores, [25, 75])
+    return float(low - FENCE * (high - low))
+
+
+def _labels(decision: np.ndarray) -> np.ndarray:
+    """-1 where the decision is negative, else 1."""
+    return np.where(decision < 0, -1, 1)

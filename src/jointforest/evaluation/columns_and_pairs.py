@@ -1,0 +1,280 @@
+"""Rows of a frame as the measures of fidelity read them: numbers, and codes in which missing is a level of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data.frames import encode, read
+from ..data.restore import snapped
+from ..data.schema import Column, Schema, near
+
+
+class Cells(NamedTuple):
+    """The cells of n rows.
+
+    Attributes
+    ----------
+    names : tuple of d str
+    n_levels : int64 array (d,)
+        0 in a column of numbers or dates; else one more than the greatest code.
+    X : float64 array (n, d)
+        Numbers, NaN where missing, on a column's grid without rounding (0.1 + 0.2 is 0.3); codes of levels, never
+        NaN: after the levels of the schema come one for all levels that it does not have, and one for missing cells.
+    """
+
+    names: tuple[str, ...]
+    n_levels: np.ndarray
+    X: np.ndarray
+
+    def take(self, rows: np.ndarray) -> Cells:
+        """The rows of these numbers, in this order."""
+        return self._replace(X=self.X[rows])
+
+    def is_numeric(self, j: int) -> bool:
+        """Whether column j holds numbers or dates."""
+        return not self.n_levels[j]
+
+
+def cells_of(schema: Schema, X: np.ndarray, unseen: np.ndarray) -> Cells:
+    """Cells of encoded rows: X (n, d) and unseen (n, d) as `data.frames.encode` gives them."""
+    counts = np.array([len(column.levels) + 2 if column.is_categorical else 0 for column in schema.columns])
+    coded = np.where(unseen, counts - 2.0, np.where(np.isnan(X), counts - 1.0, X))
+    numbers = np.column_stack([_on_grid(column, X[:, j]) for j, column in enumerate(schema.columns)])
+    return Cells(schema.names, counts, np.where(counts > 0, coded, numbers))
+
+
+def _on_grid(column: Column, x: np.ndarray) -> np.ndarray:
+    """Numbers (n,), those on the column's grid but for rounding as rows drawn have them."""
+    near_x = snapped(column, x)
+    return np.where(np.abs(x - near_x) <= 1e-6 * column.step + 4e-16 * np.abs(x), near_x, x)
+
+
+def read_rows(schema: Schema, frame: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """A frame with all of the schema's columns, encoded: X (n, d) and unseen (n, d).
+
+    Raises
+    ------
+    ValueError
+        If it has other columns, or no rows; ``what`` names it in the message.
+    """
+    reader = read(frame)
+    if reader.frame != "numpy":
+        absent = [name for name in schema.names if name not in reader.names]
+        if absent:
+            hint = near(absent[0], reader.names)
+            raise ValueError(f"{what}: there is no column {absent[0]!r}; {hint}; all columns are compared")
+    if reader.n == 0:
+        raise ValueError(f"{what}: the table has no rows; at least one is needed")
+    return encode(schema, frame)
+
+
+def read_cells(schema: Schema, frame: Any, what: str) -> Cells:
+    """Cells of a frame with all of the schema's columns; errors as of `read_rows`."""
+    return cells_of(schema, *read_rows(schema, frame, what))
+
+
+def some(n: int, most: int, random: np.random.Generator) -> np.ndarray:
+    """Numbers of at most ``most`` of n rows, drawn without replacement, ascending; all of them if there are no more."""
+    return np.arange(n) if n <= most else np.sort(random.choice(n, most, replace=False))
+
+
+# ---- Column by column: Kolmogorov distances of numbers, total variation of levels.
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """How far apart two tables are in each column.
+
+    Attributes
+    ----------
+    distance : dict of column to float
+        Between 0 and 1. Numbers and dates: the Kolmogorov distance of their known cells. Levels: the total variation
+        distance, missing being a level. The largest first. A column of numbers that the table does not know is left
+        out.
+    missing : dict of column to float
+        Difference of the shares of missing cells in columns of numbers and dates, rows less table; only where there
+        are missing cells.
+    """
+
+    distance: dict[str, float]
+    missing: dict[str, float]
+
+    @property
+    def shape(self) -> float:
+        """Mean of 1 - distance (KSComplement and TVComplement of sdmetrics' quality report); NaN of no column."""
+        return float(1.0 - np.mean(list(self.distance.values()))) if self.distance else math.nan
+
+
+def marginals(real: Cells, rows: Cells) -> Marginals:
+    """Distances of the columns of two tables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> real = Cells(("a",), np.array([0]), np.array([[1.0], [2.0], [3.0], [4.0]]))
+    >>> marginals(real, real.take(np.array([0, 1]))).distance
+    {'a': 0.5}
+    """
+    distance, missing = {}, {}
+    for j, name in enumerate(real.names):
+        a, b = real.X[:, j], rows.X[:, j]
+        if real.is_numeric(j):
+            gap = float(np.isnan(b).mean() - np.isnan(a).mean())
+            if np.isnan(a).any() or np.isnan(b).any():
+                missing[name] = gap
+            found = kolmogorov(a[~np.isnan(a)], b[~np.isnan(b)])
+        else:
+            found = total_variation(a, b, int(real.n_levels[j]))
+        if not math.isnan(found):
+            distance[name] = found
+    return Marginals(dict(sorted(distance.items(), key=lambda item: -item[1])), missing)
+
+
+def kolmogorov(a: np.ndarray, b: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Largest difference of two empirical CDFs, numbers (n,) and (m,); NaN if a is empty, 1 if b alone is.
+
+    ``weight`` (n,) are those of a; None: all alike.
+    """
+    if not len(a) or (weight is not None and not weight.sum() > 0.0):
+        return math.nan
+    if not len(b):
+        return 1.0
+    order = np.argsort(a)
+    a, b = a[order], np.sort(b)
+    mass = np.arange(len(a) + 1.0) if weight is None else np.concatenate([[0.0], np.cumsum(weight[order])])
+    at = np.concatenate([a, b])
+    below = mass[np.searchsorted(a, at, "right")] / mass[-1] - np.searchsorted(b, at, "right") / len(b)
+    return float(np.abs(below).max())
+
+
+def total_variation(a: np.ndarray, b: np.ndarray, n_levels: int) -> float:
+    """Half the sum of differences of level shares, of codes (n,) and (m,)."""
+    share = [np.bincount(codes.astype(np.int64), minlength=n_levels) / len(codes) for codes in (a, b)]
+    return float(0.5 * np.abs(share[0] - share[1]).sum())
+
+
+# ---- Pair by pair: is the association of two columns the same in two tables?
+
+MOST_PAIRS = 1000
+"""Pairs looked at; of more than that so many are drawn."""
+N_BINS = 10
+"""Bins of a column of numbers beside one of levels."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """How alike two tables are in each pair of columns.
+
+    Attributes
+    ----------
+    similarity : dict of (column, column) to float
+        Between 0 and 1, the smallest first. Two columns of numbers: 1 - \\|difference of their Pearson
+        correlations\\| / 2, on rows that have both. Else 1 - total variation distance of the two contingency tables,
+        numbers cut in ten bins of equal shares of the table, missing being a level. A pair of numbers of which one
+        never changes in the table is left out.
+    correlation : dict of (column, column) to (float, float)
+        Correlation of each pair of numbers, in the table and in the rows.
+    n_pairs : int
+        Number of pairs of columns; if more than 1,000, so many of them were drawn.
+    """
+
+    similarity: dict[tuple[str, str], float]
+    correlation: dict[tuple[str, str], tuple[float, float]]
+    n_pairs: int
+
+    @property
+    def trend(self) -> float:
+        """Mean similarity (the pair trends of sdmetrics' quality report, but for the bins); NaN of no pair."""
+        return float(np.mean(list(self.similarity.values()))) if self.similarity else math.nan
+
+
+def quantile_edges(x: np.ndarray) -> np.ndarray:
+    """Inner edges of at most ten bins of numbers (n,), each of about the same share; bins are (edge, next edge]."""
+    return np.unique(np.quantile(x, np.arange(1, N_BINS) / N_BINS, method="inverted_cdf"))
+
+
+def width_edges(x: np.ndarray) -> np.ndarray:
+    """Inner edges of ten bins of numbers (n,), all of the same width: those of sdmetrics."""
+    return np.asarray(np.linspace(x.min(), x.max(), N_BINS + 1)[1:-1])
+
+
+def pairs(
+    real: Cells,
+    rows: Cells,
+    random: np.random.Generator,
+    edges: Callable[[np.ndarray], np.ndarray] = quantile_edges,
+    most: int = MOST_PAIRS,
+) -> Pairs:
+    """Similarity of pairs of columns, at most ``most`` of them drawn by ``random``; ``edges`` cuts numbers in bins."""
+    d = len(real.names)
+    first, second = np.triu_indices(d, 1)
+    n_pairs = len(first)
+    if n_pairs > most:
+        drawn = np.sort(random.choice(n_pairs, most, replace=False))
+        first, second = first[drawn], second[drawn]
+    a_codes, b_codes, n_codes = _binned(real, rows, edges)
+    similarity, correlation = {}, {}
+    for i, j in zip(first.tolist(), second.tolist(), strict=True):
+        names = real.names[i], real.names[j]
+        if real.is_numeric(i) and real.is_numeric(j):
+            both = pearson(real.X[:, i], real.X[:, j]), pearson(rows.X[:, i], rows.X[:, j])
+            if math.isnan(both[0]):
+                continue
+            correlation[names] = both[0], 0.0 if math.isnan(both[1]) else both[1]
+            similarity[names] = 1.0 - abs(correlation[names][0] - correlation[names][1]) / 2.0
+        else:
+            a, b = (codes[:, i] * n_codes[j] + codes[:, j] for codes in (a_codes, b_codes))
+            similarity[names] = 1.0 - _table_distance(a, b, n_codes[i] * n_codes[j])
+    return Pairs(dict(sorted(similarity.items(), key=lambda item: item[1])), correlation, n_pairs)
+
+
+def pearson(x: np.ndarray, y: np.ndarray) -> float:
+    """Correlation of numbers (n,) on the rows that have both; NaN if one of them never changes there."""
+    known = ~(np.isnan(x) | np.isnan(y))
+    u, v = _standardised(x[known]), _standardised(y[known])
+    return float(np.clip(u @ v, -1.0, 1.0)) if u.any() and v.any() else math.nan
+
+
+def _standardised(x: np.ndarray) -> np.ndarray:
+    """Numbers (n,) with mean 0 and length 1; zeros if there is one value only. Huge numbers do not overflow."""
+    if not len(x) or x.min() == x.max():
+        return np.zeros(len(x))
+    x = np.ldexp(x, -np.frexp(np.abs(x).max())[1])  # by a power of two, so that nothing is rounded
+    x = x - x.mean()
+    x = x / np.abs(x).max()
+    return np.asarray(x / np.sqrt(x @ x))
+
+
+def _binned(
+    real: Cells, rows: Cells, edges: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Codes (n, d) and (m, d) of both tables, int64, numbers by their bin, and the number of codes of each column."""
+    codes = [np.empty(table.X.shape, dtype=np.int64) for table in (real, rows)]
+    n_codes = []
+    for j in range(len(real.names)):
+        if not real.is_numeric(j):
+            n_codes.append(int(real.n_levels[j]))
+            for table, out in zip((real, rows), codes, strict=True):
+                out[:, j] = table.X[:, j]
+            continue
+        known = real.X[~np.isnan(real.X[:, j]), j]
+        cuts = edges(known) if len(known) else known
+        n_codes.append(len(cuts) + 2)  # the bins, and missing
+        for table, out in zip((real, rows), codes, strict=True):
+            x = table.X[:, j]
+            out[:, j] = np.where(np.isnan(x), len(cuts) + 1, np.searchsorted(cuts, x, "left"))
+    return codes[0], codes[1], n_codes
+
+
+def _table_distance(a: np.ndarray, b: np.ndarray, n_cells: int) -> float:
+    """Total variation distance of codes (n,) and (m,), each below ``n_cells``."""
+    if n_cells > 4 * (len(a) + len(b)):  # more cells than rows: only those that occur
+        used = np.unique(np.concatenate([a, b]), return_inverse=True)[1]
+        a, b, n_cells = used[: len(a)], used[len(a) :], int(used.max()) + 1
+    share = [np.bincount(codes, minlength=n_cells) / len(codes) for codes in (a, b)]
+    return float(0.5 * np.abs(share[0] - share[1]).sum())

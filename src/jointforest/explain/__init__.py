@@ -1,1 +1,0 @@
-"""Answers explained: leaves and regions as rules, with what they say of the columns."""

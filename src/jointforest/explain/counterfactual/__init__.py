@@ -1,1 +1,0 @@
-"""Counterfactuals: few, near, plausible changes of a row after which another outcome is predicted."""

@@ -1,0 +1,1 @@
+"""The explorer: a page that shows a joint."""

@@ -1,0 +1,257 @@
+"""What a page asks of a joint first of all, as plain dicts of JSON: the table, and all columns given evidence."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..data import times
+from ..data.conditions import Missing, Not
+from ..data.schema import Column
+from ..inference.column import histogram, mean_variance, quantile
+from ..models.box_forest.part import ForestPart
+from ..models.hidden_tree.condition import missing_shares as of_hidden_trees
+from ..models.hidden_tree.part import HiddenPart
+from ..models.part import Part
+from ..runtime.numeric_kernels import mix_rows
+from ..runtime.threads import map_ordered
+from .known import Known
+from .state import place_of, python_call, shell_command, write_evidence, written_condition
+from .subject import Bins, Subject, all_shown, to_shown
+
+# ---- One column given evidence: masses of bins or levels, mean and interval, how much it moved.
+
+TAILS = np.array([0.05, 0.95])
+"""Ends of the interval, as probabilities."""
+_Three = tuple[float | None, float | None, float | None]
+
+
+def column_answer(subject: Subject, known: Known, j: int, is_exact: bool) -> dict[str, Any]:
+    """What a page shows of column j; all of it JSON."""
+    column, bins, before = subject.columns[j], subject.bins[j], subject.masses[j]
+    fine = before if not known.conditions else np.maximum(histogram(known.weighed, j, bins.cuts, 1)[0], 0.0)
+    mass = bins.together(fine)
+    if column.is_categorical:
+        numbers = _of_levels(column, mass)
+    else:
+        numbers = _exact(known, j, column) if is_exact else _of_bins(subject, known, j, fine)
+    return {
+        "mass": _rounded(mass),
+        "atoms": _rounded(fine[bins.cell]) if len(bins.cell) else [],
+        **dict(zip(("mean", "low", "high"), numbers, strict=True)),
+        "moved": _bits(mass, bins.together(before)) if known.conditions else 0.0,
+    }
+
+
+def _rounded(mass: np.ndarray) -> list[float]:
+    """Masses short enough to send, without digits that nobody sees."""
+    return [float(f"{x:.9g}") for x in mass.tolist()]
+
+
+def _of_levels(column: Column, mass: np.ndarray) -> _Three:
+    """P(True) of a boolean column, the interval's ends of an ordered one as places."""
+    if column.kind == "boolean":
+        return (float(mass[column.codes[True]]) if True in column.codes else 0.0), None, None
+    if not column.is_ordered:
+        return None, None, None
+    low, high = np.minimum(np.searchsorted(np.cumsum(mass), TAILS - 1e-12), len(mass) - 1).tolist()
+    return None, low, high
+
+
+def _exact(known: Known, j: int, column: Column) -> _Three:
+    """Mean, and the ends of the interval with equal tails that holds 90 %: the joint's own."""
+    w = known.weighed
+    mean = float(mean_variance(w.model, w.evidence, j, known=w.known)[0][0])
+    low, high = quantile(w.model, w.evidence, j, TAILS, known=w.known)[0].tolist()
+    return to_shown(column, mean), to_shown(column, low), to_shown(column, high)
+
+
+def _of_bins(subject: Subject, known: Known, j: int, fine: np.ndarray) -> _Three:
+    """The same from masses of cuts (C,): where in a cut, is as it is without evidence."""
+    column, bins = subject.columns[j], subject.bins[j]
+    mean = float(fine @ subject.centers[j])
+    low, high = np.interp(TAILS, np.concatenate([[0.0], np.cumsum(fine)]), bins.cuts).tolist()
+    if column.step > 0.0:
+        low, high = (
+            column.center + np.ceil((x - column.center) / column.step - 0.5 - 1e-6) * column.step for x in (low, high)
+        )
+    shown = [to_shown(column, x) for x in (mean, low, high)]
+    condition = known.conditions.get(column.name)
+    said = {} if condition is None else written_condition(column, condition)
+    least, most = said.get("low"), said.get("high")
+    shown = [x if x is None or least is None else max(x, least) for x in shown]
+    mean_, low_, high_ = (x if x is None or most is None else min(x, most) for x in shown)
+    return mean_, low_, high_
+
+
+def _bits(mass: np.ndarray, before: np.ndarray) -> float:
+    """Kullback-Leibler divergence from what was known before, in bits."""
+    some = mass > 0.0
+    ratio = mass[some] / np.maximum(before[some], 1e-300)
+    return max(float(mass[some] @ np.log2(ratio)), 0.0)
+
+
+# ---- How probable it is, given evidence, that a cell is missing.
+
+
+def missing_shares(subject: Subject, known: Known) -> list[float | None]:
+    """P(the cell is missing | evidence) of each column; None where it never is, or the evidence is of the column."""
+    found: list[float | None] = [None] * len(subject.columns)
+    asked = []
+    for j, column in enumerate(subject.columns):
+        said = known.conditions.get(column.name)
+        if isinstance(said, Missing):
+            found[j] = 1.0
+        elif said == Not(Missing()):
+            found[j] = 0.0
+        elif said is None and column.name in subject.can_miss:
+            asked.append(j)
+    if asked:
+        share = np.exp(known.log_parts - np.logaddexp.reduce(known.log_parts))
+        some = np.flatnonzero(share > 0.0).tolist()
+        weighed = known.weighed.known or ()
+        each = sum(share[k] * _of_part(known.model.parts[k], known, weighed[k], asked) for k in some)
+        for j, x in zip(asked, np.asarray(each).tolist(), strict=True):
+            found[j] = min(x, 1.0)
+    return found
+
+
+def _of_part(part: Part, known: Known, weighed: Any, columns: list[int]) -> np.ndarray:
+    """The same of one part that has weighed the evidence, of some columns, (len(columns),)."""
+    if isinstance(part, HiddenPart):
+        return of_hidden_trees(part.hidden, weighed, columns)
+    if isinstance(part, ForestPart):
+        rates = part.forest.leaves.missing_rate
+        found = np.zeros(rates.shape[1])
+        mix_rows(rates, *weighed.mixture(None), found)
+        return found[columns]
+    before = float(part.log_density(known.evidence)[0])
+    return np.array([_by_condition(part, known, j, before) for j in columns])
+
+
+def _by_condition(part: Part, known: Known, j: int, before: float) -> float:
+    """P(cell j is missing | evidence) by how well the evidence fits the part where it is."""
+    given, log_missing = part.given_missing(j, True)
+    if given is None:
+        return 0.0
+    return math.exp(float(given.log_density(known.evidence)[0]) + log_missing - before)
+
+
+_PREPARING = threading.Lock()
+
+
+class Overtaken(Exception):
+    """Nobody waits for the answer any more."""
+
+
+def _always() -> bool:
+    return True
+
+
+def table(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns, and how their histograms are cut; ``body`` says nothing."""
+    can_miss = subject.can_miss
+    return {
+        "title": subject.title,
+        "version": subject.version,
+        "said": size(subject.joint),
+        "rows": None if subject.rows is None else len(subject.rows),
+        "columns": [
+            _about(column, bins) | {"can_miss": column.name in can_miss}
+            for column, bins in zip(subject.columns, subject.bins, strict=True)
+        ],
+    }
+
+
+def posterior(subject: Subject, body: Mapping[str, Any], is_wanted: Callable[[], bool] = _always) -> dict[str, Any]:
+    """Every column given ``evidence``, or those whose places ``columns`` lists; their own numbers if ``exact``.
+
+    Raises
+    ------
+    Overtaken
+        If ``is_wanted`` says no, which is asked before each column.
+    ImpossibleEvidence
+        If the evidence has probability 0.
+    ValueError
+        Of evidence or columns that there are not.
+    """
+    known = Known(subject, body.get("evidence"))
+    wanted, is_exact = _places(body.get("columns"), len(subject.columns)), body.get("exact") is True
+    columns = columns_given(subject, known, wanted, is_exact, is_wanted)
+    return {
+        "id": body.get("id"),
+        "version": subject.version,
+        "evidence": write_evidence(subject.joint.schema, known.conditions),
+        "sentence": known.sentence,
+        "python": python_call(known.conditions),
+        "shell": shell_command(subject.title, known.conditions, subject.columns[wanted[0] if wanted else 0]),
+        "probability": None if known.is_density else min(math.exp(known.log_probability), 1.0),
+        "log_probability": known.log_probability,
+        "supported": known.is_supported,
+        "columns": columns,
+    }
+
+
+def columns_given(
+    subject: Subject, known: Known, wanted: list[int], is_exact: bool, is_wanted: Callable[[], bool] = _always
+) -> list[dict[str, Any]]:
+    """The answers of the wanted columns, worked out side by side; the evidence is weighed once."""
+    if not known.conditions and not is_exact and subject.kept:
+        return [subject.kept[j] for j in wanted]
+
+    def work(j: int) -> dict[str, Any]:
+        if not is_wanted():
+            raise Overtaken
+        return column_answer(subject, known, j, is_exact)
+
+    missing = missing_shares(subject, known)
+    found = map_ordered(work, [(j,) for j in wanted])
+    return [answer | {"missing": missing[j]} for j, answer in zip(wanted, found, strict=True)]
+
+
+def prepare(subject: Subject) -> None:
+    """Work out what every question needs, so that the first of a page finds it; once, whoever asks meanwhile."""
+    with _PREPARING:
+        if not subject.kept:
+            table(subject, {})
+            found = columns_given(subject, Known(subject, None), list(range(len(subject.columns))), False)
+            subject.kept.update(enumerate(found))
+
+
+def _about(column: Column, bins: Bins) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "name": column.name,
+        "kind": column.kind,
+        "levels": None,
+        "labels": None,
+        "edges": None,
+        "step": None,
+        "atoms": [],
+        "zone": None,
+    }
+    if column.is_categorical:
+        return about | {"levels": list(column.levels), "labels": [str(level) for level in column.levels]}
+    step = column.step * 1e3 if column.kind == "datetime" else column.step
+    zone = times.zone_of(column.dtype) if column.kind == "datetime" else None
+    shown = {"edges": all_shown(column, bins.edges), "atoms": all_shown(column, bins.atoms)}
+    return about | shown | {"step": step or None, "zone": zone}
+
+
+def size(joint: Any) -> str:
+    """How large a joint is, in words."""
+    sizes = [(len(joint.columns), "column"), (joint.n_trees, "tree"), (joint.n_leaves, "leaf")]
+    plural = {"column": "columns", "tree": "trees", "leaf": "leaves"}
+    said = [f"{n:,} {what if n == 1 else plural[what]}" for n, what in sizes if n]
+    return ", ".join(said + ([f"up to {joint.n_states:,} hidden states a column"] if joint.n_states else []))
+
+
+def _places(said: Any, d: int) -> list[int]:
+    if said is None:
+        return list(range(d))
+    if not isinstance(said, list):
+        raise ValueError(f"columns: expected a list of places, got {type(said).__name__}")
+    return [place_of(j, d, "columns") for j in said]

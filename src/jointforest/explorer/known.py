@@ -1,0 +1,130 @@
+"""Evidence as it was asked: tidied, and weighed once for all columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..data.build_evidence import build
+from ..data.conditions import has_soft, without_missing
+from ..data.evidence import Evidence
+from ..inference.posterior import SUPPORT, WeighedEvidence
+from ..inference.reshape import given_missing
+from ..models.box_forest.part import ForestPart
+from ..models.hidden_tree.part import HiddenPart
+from ..models.model import Model
+from ..models.part import Part
+from .state import ImpossibleEvidence, read_evidence, sentence, tidied
+from .subject import Subject
+
+MODELS = 4
+"""Models given which cells are missing that are kept, with the tables they have made."""
+
+
+class Known:
+    """Evidence of one row.
+
+    Parameters
+    ----------
+    subject : Subject
+    said : list or dict or None
+        As `state.read_evidence` reads it.
+
+    Attributes
+    ----------
+    conditions : dict of column name to condition
+    sentence : str
+    model : Model
+        Given which cells are missing.
+    evidence : Evidence
+        The other conditions.
+    weighed : WeighedEvidence
+    is_density : bool
+        Whether p(evidence) is no probability: numbers without a grid have values, or there are likelihoods.
+
+    Raises
+    ------
+    ImpossibleEvidence
+        If it has probability 0.
+    ValueError
+        As `state.read_evidence`.
+    """
+
+    def __init__(self, subject: Subject, said: Any) -> None:
+        schema = subject.joint.schema
+        self.conditions = tidied(schema, read_evidence(schema, said))
+        self.sentence = sentence(self.conditions)
+        rest, missing = without_missing(self.conditions)
+        model, self._log_missing = _model_given(subject, missing)
+        if model is None:
+            raise ImpossibleEvidence(
+                f"the evidence has probability 0: {self.sentence}; at learning such cells were never, or always, "
+                "missing"
+            )
+        self.model = model
+        self.evidence = build(schema, conditions=rest)
+        self.weighed = (
+            WeighedEvidence(model, self.evidence, True, self.sentence) if self.conditions else subject.nothing
+        )
+        self.is_density = self._is_point() or any(map(has_soft, rest.values()))
+        if self.log_probability == -math.inf:
+            raise ImpossibleEvidence(
+                f"the evidence has probability 0: {self.sentence}; drop or widen one of its conditions"
+            )
+
+    @cached_property
+    def log_parts(self) -> np.ndarray:
+        """log pi_k + log p_k(evidence) of each part, without penalty, (K,)."""
+        parts, known = self.model.parts, self.weighed.known or ()
+        each = [_log_evidence(part, of_part, self.evidence) for part, of_part in zip(parts, known, strict=True)]
+        return np.array(each) + self.model.log_weight
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """log p(evidence) in the model."""
+        return float(np.logaddexp.reduce(self.log_parts) + self.evidence.log_penalty[0])
+
+    @cached_property
+    def log_probability(self) -> float:
+        """log p(evidence), all of it: a mass, but of values without a grid, and likelihoods."""
+        if not self.conditions:
+            return 0.0
+        values = zip(self.model.schema.columns, self.evidence.value[0].tolist(), strict=True)
+        cells = sum(math.log(column.step) for column, x in values if column.step > 0.0 and not math.isnan(x))
+        return self.log_evidence + self._log_missing + cells
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether leaves, and not the background alone, support the evidence."""
+        return bool(self.weighed.background_share[0] <= SUPPORT)
+
+    def _is_point(self) -> bool:
+        values = zip(self.model.schema.columns, self.evidence.value[0].tolist(), strict=True)
+        return any(c.step == 0.0 and not c.is_categorical and not math.isnan(x) and x not in c.atoms for c, x in values)
+
+
+def _log_evidence(part: Part, known: Any, evidence: Evidence) -> float:
+    """log p(evidence) in a part that has weighed it, without penalty."""
+    if isinstance(part, ForestPart):
+        return float(known.posterior(None).log_evidence[0])
+    if isinstance(part, HiddenPart):
+        return float(np.logaddexp.reduce(known.posterior.log_joint[0]))
+    return float(part.log_density(evidence)[0] - evidence.log_penalty[0])
+
+
+def _model_given(subject: Subject, missing: Mapping[str, bool]) -> tuple[Model | None, float]:
+    """The model given which cells are missing, and the log-probability of that; the last few are kept."""
+    if not missing:
+        return subject.joint.model, 0.0
+    kept, key = subject.said_missing, tuple(missing.items())
+    found = kept.get(key)
+    if found is None:
+        found = given_missing(subject.joint.model, missing)
+        while len(kept) >= MODELS:
+            kept.pop(next(iter(kept)), None)
+        kept[key] = found
+    return found

@@ -1,0 +1,167 @@
+/** One column: its name, what is said of it, what is known of it now. */
+import "./bars.js";
+import "./histogram.js";
+import { define, el, focusedNear, freshId, iconButton, mark, say } from "./dom.js";
+import { bits, percent, writer } from "./format.js";
+import * as icons from "./icons.js";
+import { describe, parse } from "./typed.js";
+
+/** Says `evidence` with `detail: {column, condition, live}`, `pin` and `hide` with `detail: {column}`. */
+export class Card extends HTMLElement {
+  /**
+   * @param {import("./state.js").Column} column
+   * @param {number} place - of the column in the table
+   */
+  setColumn(column, place) {
+    this.column = column;
+    this.place = place;
+    this.write = column.edges ? writer(column) : null;
+    this.dataset.name = column.name;
+    const id = freshId("card");
+    this.setAttribute("role", "group");
+    this.setAttribute("aria-labelledby", id);
+    this.moved = el("span", { class: "moved", title: "how far it moved from what was known without evidence" });
+    this.pin = iconButton(`pin ${column.name}`, icons.PIN, () => this.#tell("pin"), { "aria-pressed": "false" });
+    const hide = iconButton(`hide ${column.name}`, icons.HIDE, () => this.#tell("hide"));
+    const name = el("h2", { id, dir: "auto", title: column.name }, column.name);
+    this.append(el("header", {}, name, el("span", { class: "tools" }, this.pin, hide), this.moved));
+  }
+
+  /** Make what is inside, once it is about to be seen. */
+  #build() {
+    const { column } = this;
+    this.typed = el("input", {
+      class: "typed",
+      type: "text",
+      placeholder: "anything",
+      spellcheck: "false",
+      autocomplete: "off",
+      dir: "auto",
+      "aria-label": `what is known of ${column.name}`,
+      title: this.#hint(),
+      onkeydown: (event) => this.#typedKey(event),
+      oninput: () => {
+        this.isTyping = true; // pasted by the mouse, too
+      },
+      onchange: () => this.#typedChange(),
+    });
+    this.release = iconButton(`forget what is said of ${column.name}`, icons.CLOSE, () => this.#evidence(null), {
+      hidden: true,
+    });
+    this.picture = document.createElement(column.levels ? "jf-bars" : "jf-histogram");
+    this.picture.setColumn(column);
+    this.picture.addEventListener("choose", (event) => {
+      event.stopPropagation();
+      this.#evidence(event.detail.condition, event.detail.live);
+    });
+    this.summary = el("p", { class: "summary" });
+    this.absent = this.#absent();
+    this.append(
+      el("div", { class: "said" }, this.typed, this.release),
+      this.picture,
+      el("footer", {}, this.summary, column.can_miss ? this.absent : null),
+    );
+  }
+
+  #hint() {
+    if (this.column.levels) return "type a level, “A or B”, “not A”, “missing”";
+    return this.column.kind === "datetime"
+      ? "type “2024-03-01”, “>= 2024-03-01”, “2024-03-01 to 2024-04-01”"
+      : "type “40”, “20 to 60”, “>= 40”, “missing”";
+  }
+
+  #absent() {
+    this.absentValue = el("span", { class: "bar-value" });
+    return el(
+      "button",
+      {
+        type: "button",
+        class: "absent",
+        "aria-pressed": "false",
+        title: "the cell is missing",
+        onclick: () => this.#evidence(this.condition?.missing === true ? null : { missing: true }),
+      },
+      el("span", {}, "missing"),
+      this.absentValue,
+    );
+  }
+
+  // --------------------------------------------------------------------------------------------------------- drawing
+
+  /**
+   * Keep what is known, and draw it if it is seen.
+   * @param {{now: object, before: object, condition: object|null, live: boolean}} known
+   */
+  update(known) {
+    this.known = known;
+    this.condition = known.condition;
+    this.isStale = true;
+    this.classList.toggle("evident", Boolean(known.condition));
+    if (this.onScreen) this.draw();
+  }
+
+  /** Draw what is known. */
+  draw() {
+    if (!this.known || !this.isStale) return;
+    this.isStale = false;
+    if (!this.picture) this.#build();
+    const { now, before, condition, live } = this.known;
+    say(this.moved, now.moved >= 0.005 ? `${bits(now.moved)} bits` : "");
+    if (focusedNear(this) !== this.typed || !this.isTyping) this.#showCondition(condition);
+    this.picture.update({ ...now, prior: before.mass, priorAtoms: before.atoms, before, condition, live });
+    this.#summarise(now);
+    if (this.column.can_miss) {
+      const missing = now.missing ?? (condition ? 0 : null); // what is known of a cell says that it is there
+      say(this.absentValue, missing === null ? "" : percent(missing));
+      mark(this.absent, "aria-pressed", condition?.missing === true);
+    }
+  }
+
+  #showCondition(condition) {
+    const text = describe(condition, this.column, this.write?.value);
+    if (this.typed.value !== text) this.typed.value = text;
+    this.typed.removeAttribute("aria-invalid");
+    if (!condition && focusedNear(this) === this.release) this.typed.focus({ preventScroll: true });
+    this.release.hidden = !condition;
+  }
+
+  #summarise({ mean, low, high }) {
+    if (this.column.levels || low === null) return say(this.summary, "");
+    const { write } = this;
+    if (!this.numbers) {
+      this.numbers = [el("b"), el("span")];
+      this.summary.append(el("span", {}, "mean ", this.numbers[0]), el("span", {}, "90% in ", this.numbers[1]));
+    }
+    say(this.numbers[0], mean === null ? "–" : write.mean(mean));
+    return say(this.numbers[1], low === high ? write.value(low) : `${write.value(low)} to ${write.value(high)}`);
+  }
+
+  // ------------------------------------------------------------------------------------------------------- evidence
+
+  #typedKey(event) {
+    this.isTyping = !["Enter", "Escape", "Tab"].includes(event.key);
+    if (event.key === "Escape") this.#showCondition(this.condition);
+  }
+
+  #typedChange() {
+    this.isTyping = false;
+    if (this.typed.value === describe(this.condition, this.column, this.write?.value)) return;
+    this.#evidence(parse(this.typed.value, this.column), false, true);
+  }
+
+  /** What was typed was refused: it stays to be mended. */
+  refuse() {
+    this.typed?.setAttribute("aria-invalid", "true");
+    this.isTyping = true;
+  }
+
+  #evidence(condition, live = false, typed = false) {
+    this.#tell("evidence", { condition, live, typed });
+  }
+
+  #tell(name, detail = {}) {
+    this.dispatchEvent(new CustomEvent(name, { detail: { column: this.place, ...detail }, bubbles: true }));
+  }
+}
+
+define("jf-card", Card);

@@ -1,0 +1,491 @@
+/** The page: asks a joint what is known, and shows it on a card a column. */
+import "./card.js";
+import "./notice.js";
+import "./sentence.js";
+import "./toolbar.js";
+import { IN_ADDRESS } from "./address.js";
+import { Asker } from "./asker.js";
+import { el, mark } from "./dom.js";
+import { Gone, Refused } from "./errors.js";
+import { reorder } from "./motion.js";
+import { openPanel, PANELS } from "./panels.js";
+import { History, conditionOn, readHash, withCondition, writeHash } from "./state.js";
+
+/** With more columns, only the cards in sight are asked for while the mouse moves. */
+const MANY = 40;
+const REST = 160; // milliseconds without a change until exact numbers are asked for, and the address is written
+const PULSE = 5000; // milliseconds between looks at whether the joint is still there, and the same
+const AGAIN = 1000; // milliseconds until a server that is gone is asked again
+const LONG = 3000; // milliseconds until it is said why the first answer may take so long
+const STARTING =
+  "Getting ready. The first start of all takes longest: code is compiled, once; a joint of many columns takes a while, too.";
+
+/**
+ * Fill a node with the page.
+ * @param {HTMLElement} root
+ * @param {{ask: Function}} source - who answers for the joint; it may call `changed` and `slow`, which are set here
+ * @param {object} [address] - where the view is kept
+ */
+export function start(root, source, address = IN_ADDRESS) {
+  const explorer = new Explorer(root, source, address);
+  explorer.open();
+  return explorer;
+}
+
+export class Explorer {
+  constructor(root, source, address) {
+    this.root = root;
+    this.source = source;
+    this.address = address;
+    /** By these the server knows which questions of which page are overtaken. */
+    this.page = Math.random().toString(36).slice(2);
+    this.number = 0;
+    this.view = readHash(address.read());
+    this.history = new History();
+    this.asker = new Asker(
+      source,
+      (answer, note) => this.#answered(answer, note),
+      (error, note) => this.#failed(error, note),
+    );
+    /** What was asked for last, and what was answered last. */
+    this.evidence = this.view.given ? { text: this.view.given } : [];
+    this.good = [];
+    this.word = "";
+    this.#build(root);
+    this.#listen(root);
+  }
+
+  #build(root) {
+    this.title = el("h1", { dir: "auto" }, "…");
+    this.about = el("p", { class: "about", role: "status" }, "asking what the joint is");
+    this.sentence = document.createElement("jf-sentence");
+    this.notice = document.createElement("jf-notice");
+    this.toolbar = document.createElement("jf-toolbar");
+    this.toolbar.setPanels(PANELS);
+    this.grid = el("div", { class: "cards" });
+    this.none = el("p", { class: "none", hidden: true }, "No column is called so.");
+    this.aside = el("aside", { class: "panel", hidden: true });
+    this.body = el(
+      root.getRootNode() === document ? "main" : "div", // a page inside another one is not its main part
+      { class: "main" },
+      this.toolbar,
+      el("div", { class: "split" }, el("div", {}, this.grid, this.none), this.aside),
+    );
+    root.replaceChildren(
+      el("header", { class: "top" }, el("div", { class: "name" }, this.title, this.about), this.sentence, this.notice),
+      this.body,
+    );
+    this.watcher = new IntersectionObserver(
+      (entries) =>
+        entries.forEach(({ target, isIntersecting }) => {
+          target.onScreen = isIntersecting;
+          if (isIntersecting) target.draw();
+        }),
+      { rootMargin: "300px" },
+    );
+  }
+
+  #listen(root) {
+    const on = (name, act) => root.addEventListener(name, (event) => act(event.detail ?? {}, event));
+    on("evidence", (detail, { target }) => this.#said(detail, target));
+    on("sentence", ({ text }) => this.change({ text }, { from: this.sentence }));
+    on("condition", ({ conditions }) => this.#also(conditions));
+    on("evidence-all", ({ conditions }) => this.change(conditions));
+    on("revert", () => this.#revert());
+    on("undo", () => this.go(this.history.place - 1));
+    on("redo", () => this.go(this.history.place + 1));
+    on("step", ({ place }) => this.go(place));
+    on("clear", () => this.change([]));
+    on("find", ({ word }) => {
+      this.word = word;
+      this.#arrange();
+    });
+    on("sort", ({ sort }) => this.look({ sort }));
+    on("pin", ({ column }) => this.look({ pinned: toggled(this.view.pinned, this.columns[column].name) }));
+    on("hide", ({ column }) => this.look({ hidden: toggled(this.view.hidden, this.columns[column].name) }));
+    on("unhide", () => this.look({ hidden: [] }));
+    on("panel", ({ name }) => this.look({ panel: name }));
+    root.addEventListener("keydown", (event) => this.#key(event));
+    this.life = new AbortController();
+    this.address.follow(() => this.#navigated(), { signal: this.life.signal });
+    if ("changed" in this.source) this.source.changed = () => this.#pulse();
+    else this.pulse = setInterval(() => this.#pulse(), PULSE);
+    this.source.slow = (isSlow) => this.#slow(isSlow);
+  }
+
+  /** Ask no more: the page is taken away. */
+  close() {
+    this.life.abort();
+    this.watcher.disconnect();
+    clearInterval(this.pulse);
+    clearTimeout(this.retry);
+    clearTimeout(this.rest);
+    cancelAnimationFrame(this.frame);
+  }
+
+  #key(event) {
+    const isText = event.target.matches?.("input, textarea, select");
+    const letter = event.key.toLowerCase();
+    if ((event.ctrlKey || event.metaKey) && !isText && (letter === "z" || letter === "y")) {
+      event.preventDefault();
+      this.go(this.history.place + (letter === "y" || event.shiftKey ? 1 : -1));
+    } else if (event.key === "/" && !isText) {
+      event.preventDefault();
+      this.toolbar.find.focus();
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------------ the joint
+
+  /** Ask what the joint is, and make its cards. */
+  async open() {
+    const timer = setTimeout(() => this.notice.show("start", STARTING), LONG);
+    try {
+      const table = await this.source.ask("table", {});
+      const prior = await this.source.ask("posterior", { evidence: [], exact: false, columns: null });
+      this.#gotTable(table, prior);
+    } catch (error) {
+      this.#failed(error, {});
+    } finally {
+      clearTimeout(timer);
+      this.notice.clear("start");
+    }
+  }
+
+  #gotTable(table, prior) {
+    const isNew = this.table && this.table.version !== table.version;
+    this.#back();
+    this.table = table;
+    this.columns = data.schema;
+    this.prior = prior;
+    this.answer = prior;
+    this.good = [];
+    this.sentence.setCan((what) => this.can(what));
+    this.toolbar.showPanels(PANELS.filter(({ name }) => name === "history" || this.can(name)));
+    if (!this.can("text")) this.#forgetWords();
+    this.title.textContent = table.title;
+    this.about.textContent = table.said;
+    this.address.entitle(`${table.title} · jointforest`);
+    this.watcher.disconnect();
+    this.cards = this.columns.map((column, place) => {
+      const card = document.createElement("jf-card");
+      card.setColumn(column, place);
+      this.watcher.observe(card);
+      return card;
+    });
+    this.grid.replaceChildren(...this.cards);
+    this.view.pinned = this.view.pinned.filter((name) => this.#has(name));
+    this.view.hidden = this.view.hidden.filter((name) => this.#has(name));
+    if (isNew)
+      this.notice.show("news", "The joint was replaced. This is the new one.", [
+        "fine",
+        () => this.notice.clear("news"),
+      ]);
+    this.#draw(prior, { live: false });
+    if (!isNew && !this.view.given && !this.history.now) this.#remember(prior);
+    this.#look();
+    if (!Array.isArray(this.evidence) || this.evidence.length)
+      this.change(this.evidence, { from: this.sentence, quiet: true });
+    else this.#exact();
+  }
+
+  /** Whether the source can answer; one that does not say can answer everything. */
+  can(what) {
+    return this.table?.can?.includes(what) ?? true;
+  }
+
+  /** The source does not read sentences: what the address says is not asked. */
+  #forgetWords() {
+    this.view.given = "";
+    if (!Array.isArray(this.evidence)) this.evidence = [];
+  }
+
+  #has(name) {
+    return this.columns.some((column) => column.name === name);
+  }
+
+  /** Another joint has taken the place of the one shown: start with it, keeping what was said. */
+  #replaced() {
+    this.history.inWords();
+    const words = this.history.now?.sentence ?? this.view.given;
+    this.evidence = words ? { text: words } : [];
+    this.open();
+  }
+
+  /** See now and then whether the joint is there, and the same. */
+  async #pulse() {
+    if (document.visibilityState !== "visible" || this.asker.busy || this.isGone || !this.table) return;
+    try {
+      const { version } = await this.source.ask("posterior", { evidence: [], exact: false, columns: [] });
+      if (version !== this.table.version) this.#replaced();
+    } catch (error) {
+      if (error instanceof Gone) this.#failed(error, {});
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------------- evidence
+
+  /** One card says something of its column. */
+  #said({ column, condition, live, typed }, card) {
+    const base = Array.isArray(this.evidence) ? this.evidence : this.good;
+    this.change(withCondition(base, column, condition), { live, from: typed ? card : null });
+  }
+
+  /** Conditions on some columns, in the place of those before. */
+  #also(conditions) {
+    const base = Array.isArray(this.evidence) ? this.evidence : this.good;
+    this.change(conditions.reduce((sum, condition) => withCondition(sum, condition.column, condition), base));
+  }
+
+  /**
+   * Other evidence: ask, and show what comes back.
+   * @param {import("./state.js").Evidence} evidence
+   * @param {{live?: boolean, from?: object|null, step?: number}} note - from: who is told if it is refused
+   */
+  change(evidence, note = {}) {
+    this.evidence = evidence;
+    clearTimeout(this.rest);
+    const columns = note.live && this.columns.length > MANY ? this.#inSight() : null;
+    const began = performance.now();
+    this.#state("asking");
+    this.asker.ask(
+      "posterior",
+      { evidence, exact: false, columns, ...this.#numbered() },
+      { live: false, ...note, columns, evidence, began },
+    );
+  }
+
+  #numbered() {
+    this.number += 1;
+    return { page: this.page, id: this.number };
+  }
+
+  #inSight() {
+    return this.cards
+      .filter((card) => card.onScreen && !card.hidden)
+      .map((card) => card.place)
+      .sort((a, b) => a - b);
+  }
+
+  #answered(answer, note) {
+    this.#back();
+    if (answer.overtaken) return undefined;
+    if (answer.version !== this.table.version) return this.#replaced();
+    if (!note.live) this.notice.clear("trouble");
+    const columns = this.answer ? [...this.answer.columns] : [];
+    (note.columns ?? this.columns.keys()).forEach((place, k) => {
+      columns[place] = answer.columns[k];
+    });
+    this.answer = { ...answer, columns };
+    if (note.exact && !answer.evidence.length) this.prior = answer;
+    if (!note.live) this.#settled(answer, note);
+    if (!this.frame)
+      this.frame = requestAnimationFrame(() => {
+        this.frame = 0;
+        this.#draw(this.answer, this.note);
+      });
+    this.note = note;
+    return undefined;
+  }
+
+  /** What was asked for is what is known now. */
+  #settled(answer, note) {
+    if (note.exact) return;
+    if (note.from === this.sentence || !note.from) this.sentence.isEdited = false;
+    this.good = answer.evidence;
+    this.evidence = answer.evidence;
+    if (note.step === undefined) this.#remember(answer);
+    else this.history.go(note.step);
+    this.sentence.setHistory(this.history);
+    this.rest = setTimeout(() => {
+      this.#exact();
+      this.#writeAddress(); // not before: browsers take milliseconds for it
+    }, REST);
+  }
+
+  /** Ask for exact numbers of what is known now. */
+  #exact() {
+    this.asker.ask(
+      "posterior",
+      { evidence: this.good, exact: true, columns: null, ...this.#numbered() },
+      { exact: true, began: performance.now() },
+    );
+    if (this.view.panel) this.panel?.update();
+  }
+
+  #remember(answer) {
+    const { evidence, sentence, probability, log_probability: log } = answer;
+    this.history.push({ evidence, sentence, probability, log });
+    this.sentence.setHistory(this.history);
+  }
+
+  /** Go to another step of the history. */
+  go(step) {
+    const { now } = this.history;
+    const there = this.history.steps[step];
+    if (!there || there === now) return;
+    this.sentence.isEdited = false;
+    this.change(there.evidence, { step });
+  }
+
+  #revert() {
+    this.notice.clear("trouble");
+    this.sentence.revert();
+  }
+
+  // -------------------------------------------------------------------------------------------------------- trouble
+
+  #failed(error, note) {
+    if (!(error instanceof Refused)) return this.#gone(error);
+    this.#back();
+    if (!this.table) return this.notice.show("trouble", error.message);
+    if (note.live) return this.notice.show("trouble", kindly(error));
+    this.#state("refused");
+    if (!this.history.now) this.#remember(this.prior);
+    this.#look();
+    this.evidence = this.good;
+    note.from?.refuse();
+    if (note.from === this.sentence && note.quiet) this.sentence.write(note.evidence.text ?? "");
+    if (!note.from) this.#draw(this.answer, { live: false });
+    return this.notice.show("trouble", kindly(error), ["back to what was known", () => this.#backToGood()]);
+  }
+
+  #backToGood() {
+    this.notice.clear("trouble");
+    this.sentence.isEdited = false;
+    this.change(this.good, { step: this.history.place });
+  }
+
+  #gone(error) {
+    if (!(error instanceof Gone)) console.error(error);
+    this.isGone = true;
+    this.body.classList.add("gone");
+    this.#state("gone");
+    this.notice.show(
+      "gone",
+      "Nobody answers: the explorer was stopped, or this address is no longer valid. " +
+        "Nothing is lost; this page goes on by itself once it is back.",
+    );
+    clearTimeout(this.retry);
+    this.retry = setTimeout(() => this.#tryAgain(), AGAIN);
+  }
+
+  /** An answer takes long: who is asked does something else, or was stopped. */
+  #slow(isSlow) {
+    if (!isSlow) return this.notice.clear("slow");
+    return this.notice.show("slow", "No answer yet: Python is busy, or was stopped. This page goes on once it answers.");
+  }
+
+  async #tryAgain() {
+    try {
+      const table = this.table;
+      const fresh = await this.source.ask("table", {});
+      if (!table) await this.open();
+      else if (fresh.version !== table.version) this.#replaced();
+      else {
+        this.#back();
+        this.change(this.evidence);
+      }
+    } catch (error) {
+      this.#gone(error);
+    }
+  }
+
+  /** Somebody answers. */
+  #back() {
+    if (!this.isGone) return;
+    this.isGone = false;
+    clearTimeout(this.retry);
+    this.body.classList.remove("gone");
+    this.notice.clear("gone");
+  }
+
+  // -------------------------------------------------------------------------------------------------------- looking
+
+  #draw(answer, note) {
+    const live = Boolean(note.live);
+    const evidence = Array.isArray(answer.evidence) ? answer.evidence : [];
+    this.cards.forEach((card, place) => {
+      const now = answer.columns[place];
+      const condition = conditionOn(evidence, place);
+      card.update({ now, before: this.prior.columns[place], condition, live });
+    });
+    this.sentence.update(answer, { live });
+    if (!live) this.#look();
+    this.#state(this.asker.busy ? "asking" : note.exact ? "exact" : "known");
+    if (note.began !== undefined)
+      performance.measure("known", { start: note.began, detail: { exact: Boolean(note.exact), live } });
+  }
+
+  /** How fresh what is shown is: "asking", "known", "exact", "refused" or "gone". */
+  #state(state) {
+    this.root.dataset.state = state;
+  }
+
+  /** Look in another way. */
+  look(change) {
+    Object.assign(this.view, change);
+    this.#look();
+    this.#writeAddress();
+  }
+
+  #look() {
+    this.toolbar.update(this.view);
+    this.#arrange();
+    const isOther = (this.panel?.dataset.panel ?? null) !== this.view.panel;
+    if (isOther && this.history.now) this.#openPanel();
+  }
+
+  #openPanel() {
+    if (!PANELS.some(({ name }) => name === this.view.panel)) this.view.panel = null;
+    this.panel = this.view.panel ? openPanel(this.view.panel, this) : null;
+    this.aside.hidden = !this.panel;
+    this.aside.parentElement.classList.toggle("open", Boolean(this.panel));
+    this.aside.replaceChildren(...(this.panel ? [this.panel] : []));
+    this.panel?.update();
+  }
+
+  /** Show the cards that are wanted, in the order that is wanted. */
+  #arrange() {
+    const word = this.word.trim().toLowerCase();
+    const { pinned, hidden, sort } = this.view;
+    for (const card of this.cards ?? []) {
+      const { name } = card.column;
+      const isPinned = pinned.includes(name);
+      const isHidden = hidden.includes(name) || !name.toLowerCase().includes(word);
+      if (card.hidden !== isHidden) card.hidden = isHidden;
+      mark(card.pin, "aria-pressed", isPinned);
+      card.classList.toggle("pinned", isPinned);
+    }
+    const rank = (card) => (pinned.includes(card.column.name) ? 1 : 0);
+    const moved = (card) => (sort === "moved" ? (this.answer.columns[card.place]?.moved ?? 0) : 0);
+    const order = [...(this.cards ?? [])].sort((a, b) => rank(b) - rank(a) || moved(b) - moved(a) || a.place - b.place);
+    reorder(this.grid, order);
+    this.none.hidden = order.some((card) => !card.hidden);
+  }
+
+  #writeAddress() {
+    this.view.given = this.can("text") ? (this.answer?.sentence ?? "") : "";
+    const hash = writeHash(this.view);
+    this.address.write(hash);
+  }
+
+  /** The address was changed by hand, or a link was followed. */
+  #navigated() {
+    const view = readHash(this.address.read());
+    const isOther = view.given !== this.view.given;
+    this.view = view;
+    this.#look();
+    if (isOther) this.change(view.given ? { text: view.given } : [], { from: this.sentence, quiet: true });
+  }
+}
+
+/** A refusal in kind words. */
+function kindly(error) {
+  return error.impossible ? `No row can be like this. ${error.message}` : error.message;
+}
+
+/** A list with a name put in, or taken out. */
+function toggled(names, name) {
+  return names.includes(name) ? names.filter((other) => other !== name) : [...names, name];
+}

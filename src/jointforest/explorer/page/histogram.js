@@ -1,0 +1,348 @@
+/** A histogram of numbers or dates with two handles: what is known now before what was known without evidence. */
+import { define, el, mark, svg } from "./dom.js";
+import { percent, writer } from "./format.js";
+import { glide } from "./motion.js";
+import { axis, snap, snapStep, ticks } from "./scale.js";
+import { interval } from "./state.js";
+
+/** An atom taller than so many of the tallest bar is cut off. */
+const TALLER = 1.6;
+/** An atom of a smaller share without evidence is part of its bar. */
+const APART = 0.05;
+const CLICK = 4; // pixels
+
+/** Says `choose`, with a condition or null in `detail.condition`, and `detail.live` while it is dragged. */
+export class Histogram extends HTMLElement {
+  /** @param {import("./state.js").Column} column */
+  setColumn(column) {
+    this.column = column;
+    this.axis = axis(column.edges);
+    this.step = snapStep(column);
+    this.write = writer(column);
+    this.atoms = null;
+    this.ends = [null, null];
+    this.#build();
+    this.glide = glide((values) => this.#paint(values));
+  }
+
+  #build() {
+    this.ghost = svg("path", { class: "ghost" });
+    this.bars = svg("path", { class: "fill" });
+    this.needles = svg("path", { class: "needle" });
+    this.picture = svg(
+      "svg",
+      { class: "plot", viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
+      this.ghost,
+      this.bars,
+      this.needles,
+    );
+    this.window = el("div", { class: "window", hidden: true });
+    this.handles = [this.#handle(0), this.#handle(1)];
+    this.area = el("div", { class: "area" }, this.picture, this.window, ...this.handles);
+    this.area.addEventListener("pointerdown", (event) => this.#press(event));
+    const marks = ticks(this.column).map((x) => this.#tick(x));
+    this.nowLine = el("div", { class: "span now" }, el("i"));
+    this.wasLine = el("div", { class: "span was" }, el("i"));
+    this.append(
+      this.area,
+      el("div", { class: "axis", "aria-hidden": "true" }, ...marks),
+      el("div", { class: "spans", "aria-hidden": "true" }, this.wasLine, this.nowLine),
+    );
+  }
+
+  #tick(x) {
+    const share = this.axis.position(x);
+    const mark = el(
+      "span",
+      { class: share < 0.08 ? "tick first" : share > 0.92 ? "tick last" : "tick" },
+      this.write.tick(x),
+    );
+    mark.style.left = `${100 * share}%`;
+    return mark;
+  }
+
+  #handle(which) {
+    return el("div", {
+      role: "slider",
+      class: "handle",
+      tabindex: 0,
+      "data-which": which,
+      "aria-orientation": "horizontal",
+      "aria-label": `${which ? "highest" : "lowest"} ${this.column.name}`,
+      "aria-valuemin": this.axis.low,
+      "aria-valuemax": this.axis.high,
+      onkeydown: (event) => this.#key(event, which),
+    });
+  }
+
+  // --------------------------------------------------------------------------------------------------------- drawing
+
+  /**
+   * @param {{mass: number[], atoms: number[], prior: number[], priorAtoms: number[], condition: object|null,
+   *   mean: number|null, low: number|null, high: number|null, before: object, live: boolean}} known
+   */
+  update(known) {
+    this.known = known;
+    this.atoms ??= this.#chooseAtoms(known.priorAtoms ?? []);
+    const { low = null, high = null } = known.condition ?? {};
+    this.ends = [low, high];
+    this.classList.toggle("live", known.live);
+    this.#place();
+    this.#line(this.nowLine, known);
+    this.#line(this.wasLine, known.before);
+    const now = this.#heights(known.mass, known.atoms ?? []);
+    const was = this.#heights(known.prior, known.priorAtoms ?? []);
+    this.glide([...now.bars, ...now.atoms, ...was.bars], known.live);
+  }
+
+  /** The atoms that are shown apart from their bars: those that hold much, in bars that hold more than them. */
+  #chooseAtoms(shares) {
+    const { edges, step } = this.column;
+    const atoms = (this.column.atoms ?? [])
+      .map((x, place) => {
+        const bin = this.axis.bin(x - (step ?? 0) * 1e-6 - Math.abs(x) * 1e-12);
+        return {
+          place,
+          x,
+          bin,
+          width: edges[bin + 1] - edges[bin],
+          label: el("span", { class: "atom", hidden: true }),
+        };
+      })
+      .filter(({ place, width }) => shares[place] >= APART && !(width < 1.5 * step));
+    this.window.after(...atoms.map(({ label }) => label));
+    return atoms;
+  }
+
+  /** Heights of bars without their atoms, and of atoms, in the same unit. */
+  #heights(mass, shares) {
+    const rest = Float64Array.from(mass);
+    for (const { place, bin } of this.atoms) rest[bin] = Math.max(0, rest[bin] - shares[place]);
+    return {
+      bars: rest.map((share, k) => this.axis.height(share, k)),
+      atoms: this.atoms.map(({ place }) => shares[place]),
+    };
+  }
+
+  #paint(values) {
+    const n = this.column.edges.length - 1;
+    const many = this.atoms.length;
+    const now = values.subarray(0, n);
+    const atoms = values.subarray(n, n + many);
+    const was = values.subarray(n + many);
+    const tallest = Math.max(maximum(now), maximum(was), 1e-12);
+    const top = Math.max(tallest, Math.min(maximum(atoms), TALLER * tallest));
+    const x = this.column.edges.map((edge) => 100 * this.axis.position(edge));
+    mark(this.ghost, "d", outline(x, was, top));
+    mark(this.bars, "d", steps(x, now, top));
+    this.#drawAtoms(
+      Array.from(atoms, (share) => Math.min(1, share / top)),
+      atoms,
+    );
+  }
+
+  /** Atoms as needles, with their shares where there is room for the text. */
+  #drawAtoms(heights, shares) {
+    const at = this.atoms.map(({ x }) => 100 * this.axis.position(x));
+    mark(
+      this.needles,
+      "d",
+      at.map((x, a) => (shares[a] > 0.0005 ? `M${x} 100V${(100 - 100 * heights[a]).toFixed(2)}` : "")).join(""),
+    );
+    const taken = [];
+    for (const a of [...at.keys()].sort((b, c) => shares[c] - shares[b])) {
+      const { label } = this.atoms[a];
+      label.hidden = shares[a] < 0.01 || taken.some((x) => Math.abs(x - at[a]) < 28);
+      if (label.hidden) continue;
+      taken.push(at[a]);
+      label.textContent = percent(shares[a]);
+      label.style.left = `${at[a]}%`;
+      label.style.top = `${100 - 100 * heights[a]}%`;
+      label.classList.toggle("left", at[a] > 70);
+    }
+  }
+
+  #line(line, { mean, low, high }) {
+    line.hidden = low === null || low === undefined;
+    if (line.hidden) return;
+    const [from, to] = [low, high].map((x) => this.axis.position(x));
+    line.style.left = `${100 * from}%`;
+    line.style.width = `${100 * (to - from)}%`;
+    const dot = line.firstChild;
+    dot.hidden = mean === null;
+    const share = to > from ? (this.axis.position(mean) - from) / (to - from) : 0.5;
+    dot.style.left = `${100 * share}%`;
+  }
+
+  /** Put the handles and the window where the ends are. */
+  #place() {
+    const isSet = this.ends.some((end) => end !== null);
+    const at = [
+      this.ends[0] === null ? 0 : this.axis.position(this.#edgeOf(0)),
+      this.ends[1] === null ? 1 : this.axis.position(this.#edgeOf(1)),
+    ];
+    this.window.hidden = !isSet;
+    this.window.style.left = `${100 * at[0]}%`;
+    this.window.style.width = `${100 * Math.max(0, at[1] - at[0])}%`;
+    this.handles.forEach((handle, which) => {
+      const end = this.ends[which];
+      handle.style.left = `${100 * at[which]}%`;
+      handle.classList.toggle("open", end === null);
+      mark(handle, "aria-valuenow", end ?? (which ? this.axis.high : this.axis.low));
+      mark(handle, "aria-valuetext", end === null ? (which ? "no upper end" : "no lower end") : this.write.value(end));
+    });
+  }
+
+  /** Where an end is drawn: on a grid at the edge of its cell. */
+  #edgeOf(which) {
+    const half = 0.5 * (this.column.step ?? 0);
+    return which ? this.ends[1] + half : this.ends[0] - half;
+  }
+
+  // -------------------------------------------------------------------------------------------------------- gestures
+
+  /** The value on the snapping grid that a pointer is at. */
+  #at(event) {
+    const box = this.area.getBoundingClientRect();
+    return snap(this.axis.value((event.clientX - box.left) / box.width), this.step);
+  }
+
+  /** An end as evidence has it: none at or beyond the end of the axis. */
+  #end(x, which) {
+    const reach = 0.5 * (this.column.step ?? 0);
+    if (which === 0) return x - reach <= this.axis.low ? null : x;
+    return x + reach >= this.axis.high ? null : x;
+  }
+
+  #press(event) {
+    if (event.button !== 0) return;
+    const which = event.target.closest(".handle")?.dataset.which;
+    const inside = event.target === this.window;
+    const start = { x: this.#at(event), px: event.clientX, ends: [...this.ends] };
+    const move =
+      which !== undefined
+        ? (x) => this.#moveEnd(Number(which), x, start)
+        : inside
+          ? (x) => this.#slide(x - start.x, start)
+          : (x) => [Math.min(x, start.x), Math.max(x, start.x)];
+    if (which !== undefined) this.handles[which].focus({ preventScroll: true });
+    this.#follow(event, start, move);
+    event.preventDefault();
+  }
+
+  /** Follow a pointer until it is let go; a press without a move is a click. */
+  #follow(event, start, move) {
+    let moved = false;
+    const done = new AbortController();
+    const options = { signal: done.signal };
+    this.area.setPointerCapture(event.pointerId);
+    this.area.addEventListener(
+      "pointermove",
+      (next) => {
+        moved ||= Math.abs(next.clientX - start.px) >= CLICK;
+        if (moved) this.#say(...move(this.#at(next)), true);
+      },
+      options,
+    );
+    this.area.addEventListener(
+      "pointerup",
+      (last) => {
+        done.abort();
+        if (moved) this.#say(...move(this.#at(last)), false);
+        else if (!event.target.closest(".handle")) this.#click(start);
+      },
+      options,
+    );
+    const back = () => {
+      done.abort();
+      this.#say(...start.ends, false);
+    };
+    this.area.addEventListener("pointercancel", back, options);
+    addEventListener(
+      "keydown",
+      (key) => {
+        if (key.key === "Escape" && moved) back();
+      },
+      options,
+    );
+  }
+
+  #moveEnd(which, x, start) {
+    const other = start.ends[1 - which];
+    if (other === null) return which ? [null, x] : [x, null];
+    return x <= other ? [x, other] : [other, x];
+  }
+
+  #slide(by, start) {
+    const ends = start.ends.map((end) => (end === null ? null : snap(end + by, this.step)));
+    return ends;
+  }
+
+  /** A click takes the bin below it; where an interval is set it releases that. */
+  #click(start) {
+    if (this.ends.some((end) => end !== null)) return this.#say(null, null, false);
+    const k = this.axis.bin(start.x);
+    const half = 0.5 * (this.column.step ?? 0);
+    return this.#say(this.column.edges[k] + half, this.column.edges[k + 1] - half, false);
+  }
+
+  #key(event, which) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const many = event.shiftKey ? 10 : 1;
+    const by = { ArrowRight: many, ArrowUp: many, ArrowLeft: -many, ArrowDown: -many, PageUp: 10, PageDown: -10 }[
+      event.key
+    ];
+    if (event.key === "Escape" || event.key === "Delete") this.#say(null, null, false);
+    else if (event.key === "Home" || event.key === "End") {
+      const end = event.key === "Home" ? this.axis.low : this.axis.high;
+      this.#setEnd(which, end);
+    } else if (by !== undefined) {
+      const from = this.ends[which] ?? (which ? this.axis.high : this.axis.low);
+      this.#setEnd(which, snap(from + by * this.step, this.step));
+    } else return;
+    event.preventDefault();
+  }
+
+  /** Move one end, never past the other. */
+  #setEnd(which, x) {
+    const [low, high] = this.ends;
+    if (which === 0) this.#say(Math.min(x, high ?? this.axis.high), high, false);
+    else this.#say(low, Math.max(x, low ?? this.axis.low), false);
+  }
+
+  #say(low, high, live) {
+    const ends = [low === null ? null : this.#end(low, 0), high === null ? null : this.#end(high, 1)];
+    this.ends = ends;
+    this.#place();
+    this.dispatchEvent(new CustomEvent("choose", { detail: { condition: interval(...ends), live }, bubbles: true }));
+  }
+}
+
+/** The greatest of numbers, 0 of none. */
+function maximum(values) {
+  let most = 0;
+  for (const value of values) if (value > most) most = value;
+  return most;
+}
+
+/** Bars with a little room between them. */
+function steps(x, heights, top) {
+  let path = "";
+  for (let k = 0; k < heights.length; k += 1) {
+    const height = (100 * heights[k]) / top;
+    if (height < 0.05) continue;
+    const room = Math.min(0.35, 0.14 * (x[k + 1] - x[k]));
+    path += `M${(x[k] + room).toFixed(2)} 100V${(100 - height).toFixed(2)}H${(x[k + 1] - room).toFixed(2)}V100Z`;
+  }
+  return path;
+}
+
+/** One outline of all bars. */
+function outline(x, heights, top) {
+  let path = `M${x[0]} 100`;
+  for (let k = 0; k < heights.length; k += 1)
+    path += `V${(100 - (100 * heights[k]) / top).toFixed(2)}H${x[k + 1].toFixed(2)}`;
+  return `${path}V100Z`;
+}
+
+define("jf-histogram", Histogram);

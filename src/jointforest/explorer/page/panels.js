@@ -1,0 +1,49 @@
+/** The panels there are, and how one is opened. */
+import { el, iconButton } from "./dom.js";
+import { CLOSE } from "./icons.js";
+import { HistoryPanel } from "./history_panel.js";
+import { ModePanel } from "./mode_panel.js";
+import { PairPanel } from "./pair_panel.js";
+import { RowPanel } from "./row_panel.js";
+import { RowsPanel } from "./rows_panel.js";
+import { WhyPanel } from "./why_panel.js";
+
+const KINDS = {
+  rows: RowsPanel,
+  mode: ModePanel,
+  why: WhyPanel,
+  pair: PairPanel,
+  row: RowPanel,
+  history: HistoryPanel,
+};
+const TITLES = {
+  rows: "Rows like this",
+  mode: "Most probable",
+  why: "Why",
+  pair: "Two columns",
+  row: "One row",
+  history: "History",
+};
+
+/** Names and titles, in the order of their buttons. */
+export const PANELS = Object.entries(TITLES).map(([name, title]) => ({ name, title }));
+
+/**
+ * A section with one panel in it, and `update()`, to be called when what is known has changed.
+ * @param {string} name
+ * @param {import("./explorer.js").Explorer} explorer
+ */
+export function openPanel(name, explorer) {
+  if (!Object.hasOwn(KINDS, name)) return null;
+  const close = iconButton(`close ${TITLES[name]}`, CLOSE, () => explorer.look({ panel: null }));
+  const body = el("div", { class: "panel-body" });
+  const section = el(
+    "section",
+    { "data-panel": name, "aria-label": TITLES[name] },
+    el("header", {}, el("h2", {}, TITLES[name]), close),
+    body,
+  );
+  const panel = new KINDS[name](explorer, body);
+  section.update = () => panel.update();
+  return section;
+}

@@ -1,0 +1,173 @@
+/** One row of a table, its unlikely cells marked; a file is read here and stays here. */
+import { newest } from "./asker.js";
+import { readCsv } from "./csv.js";
+import { breakable, el, focusedNear, say } from "./dom.js";
+import { count, oneIn } from "./format.js";
+import { fill } from "./fill.js";
+import { predictionOf } from "./prediction.js";
+
+const MISSING = new Set(["", "NA", "NaN", "nan", "null", "None"]);
+const ODD = -Math.log(0.02); // a cell that so few are further out than is marked
+const SAID = -Math.log(0.2); // of others it is not said how unlikely they are
+
+export class RowPanel {
+  constructor(explorer, body) {
+    this.explorer = explorer;
+    this.ask = newest(explorer.source);
+    /** Rows of a file; without one those of the table beside the joint, if the server has it. */
+    explorer.row ??= { rows: null, count: explorer.table.rows ?? 0, at: 0, cells: null, without: [] };
+    this.file = el("input", { type: "file", accept: ".csv,text/csv,text/plain", onchange: () => this.#read() });
+    this.number = el("span", { role: "status" });
+    this.walk = el(
+      "span",
+      { class: "with" },
+      el("button", { type: "button", onclick: () => this.#go(-1) }, "before"),
+      this.number,
+      el("button", { type: "button", onclick: () => this.#go(1) }, "next"),
+    );
+    this.answer = el("div");
+    body.append(
+      el(
+        "p",
+        { class: "lead" },
+        "Unlikely cells are marked, with what was expected in their place. Write in the cells, untick what is not " +
+          "to be known, or choose a CSV file: it is read in this page, and only the row that you look at is asked about.",
+      ),
+      el(
+        "p",
+        { class: "row-of-buttons" },
+        el("label", { class: "file" }, el("span", {}, "table"), this.file),
+        this.walk,
+        el("button", { type: "button", onclick: () => this.#draw() }, "take a drawn row"),
+      ),
+      this.answer,
+    );
+  }
+
+  update() {
+    const { count: n, at, cells } = this.explorer.row;
+    this.walk.hidden = !n;
+    say(this.number, n ? `row ${count(at + 1)} of ${count(n)}` : "");
+    if (!n && !cells) return this.#draw();
+    return this.#look(cells ? { cells } : { row: at });
+  }
+
+  /** Ask about the row at hand. */
+  #look(body) {
+    const { row, columns } = this.explorer;
+    row.without = row.without.filter((name) => columns.some((column) => column.name === name));
+    this.asked = body;
+    return fill(this.answer, this.ask("row", { ...body, without: row.without }), (answer) => this.#show(answer));
+  }
+
+  #show({ log_density: log, cells, prediction }) {
+    const focused = focusedNear(this.answer)?.dataset.known;
+    if (focused !== undefined) queueMicrotask(() => this.#focus(focused));
+    this.shown = Object.fromEntries(cells.map(({ name, text }) => [name, text]));
+    const head = ["column", "value", "this far out"].map((text) => el("th", { scope: "col" }, text));
+    const table = el(
+      "table",
+      { class: "one-row" },
+      el("thead", {}, el("tr", {}, ...head)),
+      el("tbody", {}, ...cells.map((cell) => this.#line(cell))),
+    );
+    return [
+      ...(prediction ? [predictionOf(prediction)] : []),
+      el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "the row" }, table),
+      el("p", { class: "note" }, `log-density ${log === null ? "−∞" : log.toFixed(2).replace("-", "−")}`),
+    ];
+  }
+
+  /** The box of a column again, after what it was in has been made anew. */
+  #focus(name) {
+    [...this.answer.querySelectorAll("[data-known]")].find((box) => box.dataset.known === name)?.focus();
+  }
+
+  #line({ name, text, unlikely, expected, known }) {
+    const isOdd = unlikely !== null && unlikely > ODD;
+    const isOut = text !== null && !known;
+    const box = el("input", {
+      type: "checkbox",
+      checked: known,
+      disabled: text === null,
+      "data-known": name,
+      "aria-label": `${name} is known`,
+      title: known ? "take this cell out" : "let this cell be known",
+      onchange: () => this.#know(name, box.checked),
+    });
+    const field = el("input", {
+      type: "text",
+      dir: "auto",
+      value: text ?? "",
+      placeholder: "missing",
+      spellcheck: "false",
+      "aria-label": name,
+      onchange: () => this.#edit(name, field.value),
+    });
+    const isExpectedSaid = expected !== null && (isOdd || isOut || text === null);
+    const bar = el("span", { class: "weight", "aria-hidden": "true" }, el("i"));
+    bar.firstChild.style.width = `${Math.min(100, (100 * (unlikely ?? 0)) / (2 * ODD))}%`;
+    const far = unlikely !== null && unlikely > SAID ? oneIn(Math.exp(-unlikely), -unlikely).replace("row in", "in") : "";
+    return el(
+      "tr",
+      { class: [isOdd ? "odd" : "", isOut ? "taken" : ""].join(" ").trim() || null },
+      el("th", { scope: "row", title: name }, el("span", { class: "tick-box" }, box, el("span", { dir: "auto" }, ...breakable(name)))),
+      el("td", {}, field, isExpectedSaid ? el("small", { dir: "auto" }, `expected ${expected}`) : null),
+      el("td", {}, bar, el("small", {}, far)),
+    );
+  }
+
+  /** Let a cell be known, or take it out: all that is said of the others is without it then. */
+  #know(name, isKnown) {
+    const { row } = this.explorer;
+    row.without = row.without.filter((other) => other !== name);
+    if (!isKnown) row.without.push(name);
+    this.#look(this.asked);
+  }
+
+  #edit(name, text) {
+    this.explorer.row.cells = { ...this.shown, [name]: cell(text) };
+    this.#look({ cells: this.explorer.row.cells });
+  }
+
+  /** A row that the joint draws given what is known. */
+  async #draw() {
+    this.seed = (this.seed ?? 0) + 1;
+    const { good, row } = this.explorer;
+    await fill(this.answer, this.ask("rows", { evidence: good, n: 1, seed: this.seed }), ({ columns, rows }) => {
+      row.cells = Object.fromEntries(columns.map((name, k) => [name, rows[0][k]]));
+      return [...this.answer.childNodes];
+    });
+    if (row.cells) await this.#look({ cells: row.cells });
+  }
+
+  async #read() {
+    const [file] = this.file.files;
+    if (!file) return;
+    const [names = [], ...rows] = readCsv(await file.text());
+    const known = new Set(this.explorer.columns.map(({ name }) => name));
+    if (!rows.length || !names.some((name) => known.has(name))) {
+      const text = "This file has no row with a column of the joint: its first line is to name the columns.";
+      this.answer.replaceChildren(el("p", { class: "trouble" }, text));
+      return;
+    }
+    const some = names.flatMap((name, k) => (known.has(name) ? [[name, k]] : []));
+    const { row } = this.explorer;
+    row.rows = rows.map((cells) => Object.fromEntries(some.map(([name, k]) => [name, cell(cells[k] ?? "")])));
+    row.count = rows.length;
+    row.at = -1;
+    this.#go(1);
+  }
+
+  #go(by) {
+    const { row } = this.explorer;
+    row.at = (row.at + by + row.count) % row.count;
+    row.cells = row.rows?.[row.at] ?? null;
+    this.update();
+  }
+}
+
+/** The text of a cell; null if it is missing. */
+function cell(text) {
+  return MISSING.has(text.trim()) ? null : text;
+}

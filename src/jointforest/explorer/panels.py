@@ -1,0 +1,328 @@
+"""What a page asks on demand: rows drawn, the most probable row, why, and a pair of columns; plain dicts of JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..data.build_evidence import build
+from ..data.evidence import Evidence
+from ..data.frames import encode
+from ..data.schema import Column
+from ..data.table_files import plain
+from ..inference.column import cdf, level_probability, mean_variance
+from ..inference.explanation.explain import explain
+from ..inference.modes import model_modes
+from ..inference.posterior import log_density
+from ..inference.rows import sample
+from ..models.hidden_tree.part import HiddenPart
+from ..models.model import Model
+from ..query_language.parser import parse_conditions
+from ..query_language.render import column_text, condition_text
+from .known import Known
+from .state import place_of
+from .subject import Subject, all_shown, cell_text
+
+MOST_ROWS, MOST_CSV_ROWS = 1_000, 100_000
+"""Most rows drawn to look at, and to download."""
+BUDGET = 2_000
+"""Boxes that the search for the most probable row may cut."""
+ENTRIES = 500_000
+"""With more numbers between hidden states than this, it may cut fewer boxes: the panel is to answer in two seconds."""
+LISTED = 8
+"""Leaves, or states, that an explanation lists."""
+MOST_BINS = 60
+DIGITS = 6
+"""Digits of numbers without a grid where they are looked at."""
+
+
+def rows(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """``n`` rows drawn given evidence, as texts, null where a cell is missing; the same ``seed``, the same rows."""
+    X = _drawn(subject, body, MOST_ROWS)
+    return {"columns": [c.name for c in subject.columns], "rows": _transposed(_texts(subject.columns, X, DIGITS))}
+
+
+def csv_text(subject: Subject, body: Mapping[str, Any]) -> str:
+    """The same as a CSV file, with all digits."""
+    X = _drawn(subject, body, MOST_CSV_ROWS)
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([c.name for c in subject.columns])
+    writer.writerows(
+        [["" if cell is None else cell for cell in row] for row in _transposed(_texts(subject.columns, X))]
+    )
+    return file.getvalue()
+
+
+def mode(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The most probable row that agrees with the evidence, and a bound on how much more probable another may be."""
+    known = Known(subject, body.get("evidence"))
+    found = model_modes(known.model, known.evidence, 1, budget_of(known.model))
+    density, bound = float(found.log_density[0]), float(found.log_bound)
+    cells = [cell_text(column, x, DIGITS) for column, x in zip(subject.columns, found.X[0].tolist(), strict=True)]
+    return {
+        "row": dict(zip((c.name for c in subject.columns), cells, strict=True)),
+        "log_density": density,
+        "bound": bound,
+        "certified": bound - density <= 1e-9 * max(1.0, abs(density)),
+    }
+
+
+def budget_of(model: Model) -> int:
+    """Boxes that the search for a model's most probable row may cut, fewer the longer each takes."""
+    trees = [tree for part in model.parts if isinstance(part, HiddenPart) for tree in part.hidden.trees]
+    entries = sum(table.size for tree in trees for table in tree.transition)
+    return BUDGET if entries <= ENTRIES else BUDGET * ENTRIES // entries
+
+
+def compile_ahead(subject: Subject) -> None:
+    """Ask of forests, as briefly as can be, what buttons ask later, so that its kernels are compiled by then."""
+    known = Known(subject, None)
+    if not all(isinstance(part, HiddenPart) for part in known.model.parts):
+        model_modes(known.model, known.evidence, 1, 1)
+        explain(known.model, known.evidence, LISTED)
+
+
+def why(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The leaves, or hidden states, that carry the answers, the heaviest first."""
+    known = Known(subject, body.get("evidence"))
+    found = explain(known.model, known.evidence, LISTED)
+    items = [
+        {
+            "weight": float(rule["weight"]),
+            "rules": _each(rule["rule"]),
+            "kind": rule["kind"],
+            "says": plain(rule["says"]),
+        }
+        for rule in found.rules
+    ]
+    return {"text": found.text, "items": items}
+
+
+def pair(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The joint distribution of two columns given evidence, and what one tells of the other."""
+    known = Known(subject, body.get("evidence"))
+    said, bins = body.get("columns"), _whole(body, "bins", 20, 2, MOST_BINS)
+    if not isinstance(said, list) or len(said) != 2:
+        raise ValueError("columns: expected the places of two columns")
+    columns = [subject.columns[place_of(j, len(subject.columns), "columns")] for j in said]
+    given = subject.joint.given(known.conditions)
+    found = given.pair(columns[0].name, columns[1].name, bins)
+    return {
+        "a": _axis(columns[0], found.a),
+        "b": _axis(columns[1], found.b),
+        "mass": [[float(f"{x:.6g}") for x in row] for row in found.probability.tolist()],
+        "information": _information(found.probability),
+        "correlation": _correlation(given, columns),
+    }
+
+
+def _drawn(subject: Subject, body: Mapping[str, Any], most: int) -> np.ndarray:
+    known = Known(subject, body.get("evidence"))
+    n, seed = _whole(body, "n", 20, 0, most), _whole(body, "seed", 0, 0, 2**32 - 1)
+    return sample(known.model, known.evidence, n, seed, missing=True)
+
+
+def _whole(body: Mapping[str, Any], name: str, usual: int, least: int, most: int) -> int:
+    """A whole number that a question brings.
+
+    Raises
+    ------
+    ValueError
+        If it is none of least to most.
+    """
+    said = body.get(name)
+    if said is None:
+        return usual
+    if not isinstance(said, int) or isinstance(said, bool) or not least <= said <= most:
+        raise ValueError(f"{name}: expected a whole number of {least:,} to {most:,}, got {str(said)[:40]}")
+    return said
+
+
+def _texts(columns: Sequence[Column], X: np.ndarray, digits: int | None = None) -> list[list[str | None]]:
+    """Texts of the cells, a list a column; each different number is written once."""
+    found = []
+    for j, column in enumerate(columns):
+        different, place = np.unique(X[:, j], return_inverse=True)
+        texts = [cell_text(column, x, digits) for x in different.tolist()]
+        found.append([texts[k] for k in place.ravel().tolist()])
+    return found
+
+
+def _transposed(by_column: list[list[str | None]]) -> list[list[str | None]]:
+    return [list(row) for row in zip(*by_column, strict=True)]
+
+
+def _each(rule: str) -> list[str]:
+    """A rule's conditions one by one."""
+    return [condition_text(column_text(name), said) for name, said in parse_conditions(rule)] if rule else []
+
+
+def _axis(column: Column, cuts: Any) -> dict[str, Any]:
+    """Labels of levels; of numbers the ends of the bins, of which the outermost stand for all beyond."""
+    if column.is_categorical:
+        return {"labels": [str(level) for level in column.levels], "edges": None}
+    at = _numbers(column, cuts)
+    if not len(at):
+        low, high = column.minimum, column.maximum
+        edges = np.array([low, high if high > low else low + 1.0])
+    else:
+        width = float(at[1] - at[0]) if len(at) > 1 else max(column.step, abs(float(at[0])) * 0.1, 1e-9)
+        edges = np.concatenate([[at[0] - width], at, [at[-1] + width]])
+    return {"labels": None, "edges": all_shown(column, edges)}
+
+
+def _numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
+    """The column's numbers of cuts between bins; moments of columns with a time zone are in UTC."""
+    if column.kind != "datetime":
+        return np.asarray(cuts, np.float64)
+    return cuts.astype("datetime64[us]").astype(np.int64) / 1e6 - column.origin
+
+
+def _information(mass: np.ndarray) -> float:
+    """Mutual information of the bins, in bits."""
+    independent = np.outer(mass.sum(axis=1), mass.sum(axis=0))
+    some = mass > 0.0
+    return max(float(mass[some] @ np.log2(mass[some] / independent[some])), 0.0)
+
+
+def _correlation(given: Any, columns: list[Column]) -> float | None:
+    """Correlation of two columns of numbers; None of others, and where one is known."""
+    if any(c.is_categorical and c.kind != "boolean" for c in columns):
+        return None
+    try:
+        found = float(given.corr(columns[0].name, columns[1].name))
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+# ---- One row of a table: how probable it is, which cells are unlikely given the others, what a model predicts of it.
+
+_TINY = 1e-300
+
+
+def row(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """A row's log-density; of each cell what was to be expected given the others, and how unlikely it is.
+
+    The row is ``cells``, texts by column, or the number ``row`` of the table beside the joint. Cells of the columns
+    that ``without`` names are there, but not known: what is said of all others, and the density, are without them.
+    ``unlikely`` is, in nats, -log of the probability of a cell that is at least as far out: of a level as improbable,
+    of a number as far in its tail. ``prediction`` is of `Predictor.ask`, where there is a trained model.
+    """
+    x = _cells(subject, body["cells"]) if "cells" in body else _of_table(subject, body.get("row"))
+    is_told = ~np.isnan(x) & ~_without(subject, body.get("without"))
+    model, known = subject.joint.model, build(subject.joint.schema, np.where(is_told, x, np.nan)[None])
+    whole = _weighed(model, known)
+    cells = []
+    for j, column in enumerate(subject.columns):
+        others = known.without(j) if is_told[j] else known
+        weighed = whole if others is known else _weighed(model, others)
+        about = {"name": column.name, "known": bool(is_told[j])}
+        cells.append(_cell(subject, others, weighed, j, float(x[j])) | about)
+    density = float(log_density(model, known)[0])
+    predictor = subject.predictor
+    return {
+        "log_density": density if math.isfinite(density) else None,
+        "cells": cells,
+        "prediction": None if predictor is None else predictor.ask(x, is_told),
+    }
+
+
+def _without(subject: Subject, said: Any) -> np.ndarray:
+    """The columns that are named, bool (d,)."""
+    if said is not None and not (isinstance(said, list) and all(isinstance(name, str) for name in said)):
+        raise ValueError(f"without: expected a list of columns' names, got {str(said)[:40]}")
+    named = np.zeros(len(subject.columns), dtype=bool)
+    for name in said or ():
+        named[subject.joint.schema.index(name)] = True
+    return named
+
+
+def _cells(subject: Subject, said: Any) -> np.ndarray:
+    """Numbers and codes (d,) of texts by column name, NaN of those that are not said."""
+    if not isinstance(said, Mapping):
+        raise ValueError(f"cells: expected an object of texts by column name, got {type(said).__name__}")
+    x = np.full(len(subject.columns), np.nan)
+    for name, text in said.items():
+        j = subject.joint.schema.index(name)
+        if text is not None and text != "":
+            x[j] = _number(subject.columns[j], text)
+    return x
+
+
+def _number(column: Column, text: Any) -> float:
+    """A cell's number or code from its text.
+
+    Raises
+    ------
+    ValueError
+        If the column cannot have it.
+    """
+    if isinstance(text, str) and column.is_categorical:
+        labels = {str(level).lower() if isinstance(level, bool) else str(level): level for level in column.levels}
+        return column.to_number(labels.get(text, text))
+    if isinstance(text, str) and column.kind != "datetime":
+        try:
+            return column.to_number(float(text))
+        except ValueError as error:
+            if "column" in str(error):
+                raise
+            raise ValueError(f"column {column.name!r} ({column.kind}): expected a number, got {text!r:.40}") from None
+    return column.to_number(text)
+
+
+def _of_table(subject: Subject, number: Any) -> np.ndarray:
+    """Numbers and codes (d,) of a row of the table beside the joint."""
+    if subject.rows is None:
+        raise ValueError("no table was loaded beside the joint: give cells, or start with --table")
+    i = place_of(number, len(subject.rows), "row")
+    X, _ = encode(subject.joint.schema, _slice(subject.rows, i))
+    return np.asarray(X[0])
+
+
+def _slice(frame: Any, i: int) -> Any:
+    """Row i as a frame of its kind."""
+    if hasattr(frame, "iloc"):
+        return frame.iloc[i : i + 1]
+    return frame[i : i + 1]
+
+
+def _weighed(model: Model, evidence: Evidence) -> tuple[Any, ...]:
+    return tuple(part.weigh(evidence) for part in model.parts)
+
+
+def _cell(subject: Subject, others: Evidence, weighed: tuple[Any, ...], j: int, x: float) -> dict[str, Any]:
+    """What a cell is, what it was expected to be given the others, weighed, and how unlikely it is."""
+    model, column = subject.joint.model, subject.columns[j]
+    if column.is_categorical:
+        share = level_probability(model, others, j, known=weighed)[0]
+        expected = float(share.argmax())
+        tail = math.nan if math.isnan(x) else float(share[share <= share[int(x)] * (1.0 + 1e-9)].sum())
+    else:
+        mean, _ = mean_variance(model, others, j, known=weighed)
+        expected = float(mean[0])
+        tail = math.nan if math.isnan(x) else _tail(cdf(model, others, j, _sides(column, x), known=weighed)[0])
+    unlikely = abs(math.log(min(max(tail, _TINY), 1.0))) if tail == tail else None
+    return {
+        "text": cell_text(column, x, DIGITS),
+        "unlikely": unlikely,
+        "expected": None if math.isnan(expected) else cell_text(column, expected, DIGITS),
+    }
+
+
+def _sides(column: Column, x: float) -> np.ndarray:
+    """Two points: what is up to the first is up to x, what is above the second is x or more."""
+    if column.step > 0.0:
+        return np.array([x, x - column.step])
+    return np.array([x, np.nextafter(x, -np.inf)])
+
+
+def _tail(below: np.ndarray) -> float:
+    """Probability of a number as far out as this, on either side."""
+    return 2.0 * min(float(below[0]), 1.0 - float(below[1]))

@@ -1,0 +1,302 @@
+"""The joint that a page shows, with what is worked out of it once: bins, atoms, and what is known without evidence."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data import times
+from ..data import values as answers
+from ..data.build_evidence import build
+from ..data.frames import read
+from ..data.schema import Column
+from ..inference.column import bin_edges, histogram, quantile
+from ..inference.posterior import WeighedEvidence
+from ..inference.reshape import given_missing
+from ..inference.rows import sample
+from ..integrations.ensembles.table import Ensemble
+from ..models.file import contents
+from ..models.model import Model
+from .prediction import Predictor
+
+BINS = 40
+"""Most bins of a column of numbers."""
+ATOMS = 8
+"""Most atoms that a histogram shows apart."""
+DRAWS = 20_000
+"""Draws by which the middle of a bin is found."""
+MOST_CELLS = 500_000
+"""Most cells of these draws."""
+FEW = 10
+"""Fewer draws tell nothing of it."""
+_ENDS = np.array([0.001, 0.999])
+
+
+class Bins(NamedTuple):
+    """How a column is cut.
+
+    Attributes
+    ----------
+    edges : float64 array (B + 1,)
+        Ends of the bins shown; nothing of a column of levels.
+    cuts : float64 array (C + 1,)
+        ``edges``, and the ends of the cells of atoms that are shown apart.
+    first : int array (B,)
+        Number of the first cut of each bin: bin b is made of the cuts from ``first[b]`` to the next bin's.
+    atoms : float64 array (A,)
+        The atoms shown apart.
+    cell : int array (A,)
+        Each atom's place among the cuts.
+    """
+
+    edges: np.ndarray
+    cuts: np.ndarray
+    first: np.ndarray
+    atoms: np.ndarray
+    cell: np.ndarray
+
+    def together(self, fine: np.ndarray) -> np.ndarray:
+        """Masses of the bins from those of the cuts; of a column of levels they are the same."""
+        return np.add.reduceat(fine, self.first) if len(self.first) else fine
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a page shows.
+
+    Attributes
+    ----------
+    joint : Joint
+    title : str
+        Name of its file.
+    rows : frame, optional
+        A table to look at beside the joint.
+    trained : Ensemble, optional
+        A trained model whose expected predictions are asked for.
+    """
+
+    joint: Any
+    title: str = "joint"
+    rows: Any = None
+    trained: Ensemble | None = None
+
+    @cached_property
+    def version(self) -> str:
+        """Fingerprint of the joint, the same wherever it is loaded."""
+        about, arrays = contents(self.joint.model)
+        digest = hashlib.blake2b(repr(sorted(about.items())).encode(), digest_size=8)
+        for name in sorted(arrays):
+            digest.update(name.encode())
+            digest.update(np.ascontiguousarray(arrays[name]).data)
+        return digest.hexdigest()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.joint.schema.columns
+
+    @cached_property
+    def predictor(self) -> Predictor | None:
+        """The trained model asked under the joint; None without one."""
+        return None if self.trained is None else Predictor(self.trained, self.joint.model)
+
+    @cached_property
+    def nothing(self) -> WeighedEvidence:
+        """No evidence, weighed."""
+        return WeighedEvidence(self.joint.model, build(self.joint.schema), one=True)
+
+    @cached_property
+    def bins(self) -> tuple[Bins, ...]:
+        """How each column is cut, the same whatever the evidence."""
+        return tuple(_bins(self.nothing, j, column) for j, column in enumerate(self.columns))
+
+    @cached_property
+    def masses(self) -> tuple[np.ndarray, ...]:
+        """Mass of each column's cuts, or levels, without evidence."""
+        return tuple(histogram(self.nothing, j, bins.cuts)[0] for j, bins in enumerate(self.bins))
+
+    @cached_property
+    def centers(self) -> tuple[np.ndarray, ...]:
+        """Mean within each cut of a column of numbers, without evidence; nothing of a column of levels."""
+        n = max(min(DRAWS, MOST_CELLS // len(self.columns)), 1)
+        X = sample(self.joint.model, self.nothing.evidence, n, 0)
+        return tuple(_centers(X[:, j], bins.cuts) for j, bins in enumerate(self.bins))
+
+    @cached_property
+    def can_miss(self) -> frozenset[str]:
+        """Columns where learning saw cells missing."""
+        model = self.joint.model
+        return frozenset(c.name for c in self.columns if given_missing(model, {c.name: True})[0] is not None)
+
+    @cached_property
+    def kept(self) -> dict[int, dict[str, Any]]:
+        """The answers of columns without evidence, once they are known."""
+        return {}
+
+    @cached_property
+    def said_missing(self) -> dict[tuple[tuple[str, bool], ...], tuple[Model | None, float]]:
+        """Models given which cells are missing or not, as asked last, with the log-probability of that."""
+        return {}
+
+
+def _bins(nothing: WeighedEvidence, j: int, column: Column) -> Bins:
+    none = np.empty(0)
+    if column.is_categorical:
+        return Bins(none, none, none.astype(int), none, none.astype(int))
+    try:
+        edges = bin_edges(column, BINS)
+    except ValueError:  # learning saw no range of it
+        low, high = quantile(nothing.model, nothing.evidence, j, _ENDS)[0].tolist()
+        edges = bin_edges(column, np.unique(np.linspace(low, high if high > low else low + 1.0, BINS + 1)))
+    atoms = _heaviest(nothing, j, column)
+    cuts = _cuts(column, edges, atoms)
+    first = np.searchsorted(cuts, edges[:-1] - 0.25 * column.step)
+    first[0] = 0
+    return Bins(edges, cuts, first, atoms, np.searchsorted(cuts, atoms) - 1)
+
+
+def _cuts(column: Column, edges: np.ndarray, atoms: np.ndarray) -> np.ndarray:
+    """Edges, and the ends of the atoms' cells, ascending; the first and the last have all of these inside."""
+    inner = np.unique(np.concatenate([edges[1:-1], *_cell(column, atoms)]))
+    if column.step > 0.0:  # edges of one cell, written by two roundings, are one
+        inner = inner[np.diff(inner, prepend=-np.inf) > 0.25 * column.step]
+    low, high = edges[0], edges[-1]
+    if len(inner):
+        low = min(low, inner[0] - 0.5 * column.step if column.step > 0.0 else np.nextafter(inner[0], -np.inf))
+        high = max(high, inner[-1] + 0.5 * column.step if column.step > 0.0 else np.nextafter(inner[-1], np.inf))
+    return np.concatenate([[low], inner, [high]])
+
+
+def _centers(drawn: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    """Mean of the draws in each cut, (C,), its middle where there are few; what lies beyond counts with the ends."""
+    if not len(cuts):
+        return cuts
+    place = np.clip(np.searchsorted(cuts, drawn) - 1, 0, len(cuts) - 2)
+    n, total = np.bincount(place, minlength=len(cuts) - 1), np.bincount(place, drawn, len(cuts) - 1)
+    return np.where(n < FEW, 0.5 * (cuts[:-1] + cuts[1:]), total / np.maximum(n, 1))
+
+
+def _cell(column: Column, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends (lo, hi] of what holds each atom and, but for a grid's cell, next to nothing else."""
+    if column.step > 0.0:
+        return atoms - 0.5 * column.step, atoms + 0.5 * column.step
+    return np.nextafter(atoms, -np.inf), atoms
+
+
+def _heaviest(nothing: WeighedEvidence, j: int, column: Column) -> np.ndarray:
+    """The atoms that hold most without evidence, ascending, at most `ATOMS`."""
+    atoms = np.array(column.atoms)
+    if not len(atoms):
+        return atoms
+    below, above = _cell(column, atoms)
+    cuts = np.unique(np.concatenate([below, above]))
+    if len(cuts) < 2:
+        return atoms
+    masses = histogram(nothing, j, np.concatenate([[-np.inf], cuts, [np.inf]]))[0]
+    mass = masses[np.searchsorted(cuts, atoms)]
+    keep = np.sort(np.argsort(-mass, kind="stable")[:ATOMS])
+    return atoms[keep]
+
+
+def subject_of(joint: Any, title: str, rows: Any, trained: Ensemble | None) -> Subject:
+    """What a page shows.
+
+    Raises
+    ------
+    ValueError
+        If the joint lacks columns of the trained model.
+    TypeError
+        If the rows are no frame.
+    """
+    if rows is not None:  # so that it is said now, not on the page
+        read(rows)
+    subject = Subject(joint, title, rows, trained)
+    _ = subject.predictor  # so that it is said now if they do not fit
+    return subject
+
+
+# ---- A column's numbers as the page has them: dates in milliseconds since 1970, everything else as it is.
+
+_ULPS = 8 * 2.0**-52
+
+
+def to_shown(column: Column, number: float) -> float | None:
+    """A number of the column as the page has it; None for NaN and infinity."""
+    shown = (number + column.origin) * 1e3 if column.kind == "datetime" else number
+    return float(shown) if math.isfinite(shown) else None
+
+
+def all_shown(column: Column, numbers: np.ndarray) -> list[float | None]:
+    """`to_shown` of an array."""
+    return [to_shown(column, x) for x in numbers.tolist()]
+
+
+def from_shown(column: Column, shown: float) -> float:
+    """A number of the column from what the page says.
+
+    Raises
+    ------
+    ValueError
+        If it is not finite, or a date beyond the years 1 to 9999.
+    """
+    try:
+        number = float(shown)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"column {column.name!r}: expected a finite number, got {str(shown)[:40]}")
+    if column.kind != "datetime":
+        return number
+    if not times.RANGE[0] <= number / 1e3 <= times.RANGE[1]:
+        raise ValueError(
+            f"column {column.name!r}: expected a date of the years 1 to 9999, got {number:g} ms since 1970"
+        )
+    return number / 1e3 - column.origin
+
+
+def rounding(column: Column, number: float) -> float:
+    """How far a number may be from what was meant, by its way through `to_shown` and `from_shown`."""
+    return _ULPS * (abs(number) + (abs(column.origin) if column.kind == "datetime" else 0.0))
+
+
+def written(column: Column, number: float) -> Any:
+    """A number of the column as people write it in conditions: 40, 1.5, '2024-03-01 12:30'."""
+    if column.kind == "datetime":
+        return _date_text(column, number)
+    value = column.from_number(number) if column.step > 0.0 else number
+    if abs(value - number) > 1e-9 * max(1.0, abs(number)):  # not the centre of a cell
+        value = number
+    return int(value) if value == round(value) and abs(value) < 1e15 else value
+
+
+def _date_text(column: Column, number: float) -> str:
+    """The shortest text that the column reads as this moment."""
+    moment = answers.scalar(column, number)
+    if not hasattr(moment, "isoformat"):
+        return str(moment)
+    if not hasattr(moment, "hour"):
+        return str(moment.isoformat())
+    local = moment.replace(tzinfo=None, fold=0)
+    for text in (local.date().isoformat(), local.isoformat(" ", "minutes"), local.isoformat(" ")):
+        try:
+            if abs(column.to_number(text) - number) < 1e-6:
+                return str(text)
+        except ValueError:
+            continue
+    return str(moment.isoformat(" "))
+
+
+def cell_text(column: Column, number: float, digits: int | None = None) -> str | None:
+    """A cell as text, as CSV has it; None where missing. ``digits`` are those of numbers that have no grid."""
+    if math.isnan(number):
+        return None
+    if column.kind == "datetime":
+        return _date_text(column, number)
+    if column.step == 0.0 and not column.is_categorical:
+        return repr(number) if digits is None else f"{number:.{digits}g}"
+    value = column.from_number(number)
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,1 +1,0 @@
-"""One column given evidence, by a forest: levels, moments, CDF, quantiles."""

@@ -1,1 +1,0 @@
-"""How well evidence fits each leaf of a forest; log-density."""

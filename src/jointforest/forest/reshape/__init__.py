@@ -1,1 +1,0 @@
-"""Forests made of forests: conditioned, of fewer columns, merged."""

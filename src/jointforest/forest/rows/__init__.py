@@ -1,1 +1,0 @@
-"""Whole rows given evidence, by a forest: draws, imputation."""

@@ -1,1 +1,0 @@
-"""Hidden trees: columns joined in a tree, a hidden state for each, tables between states and to codes."""

@@ -1,1 +1,0 @@
-"""Chow-Liu trees on codes in the leaves of a forest, as hidden trees whose states are codes."""

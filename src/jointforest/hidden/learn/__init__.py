@@ -1,1 +1,0 @@
-"""Hidden trees learned from codes: structure, start from clusters, stepwise EM."""

@@ -1,0 +1,368 @@
+"""The probability that a sum of columns stands in a relation to a number. The mathematics is in
+docs/reference/query-language.md."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.build_evidence import side_of, with_values, within
+from ..data.conditions import AnyOf
+from ..data.evidence import Evidence
+from ..data.meaning import NOWHERE, Region, meaning_of
+from ..data.schema import Column, Schema
+from ..models.model import Model, of_part
+from ..runtime.threads import chunks
+from .column import level_probability, quantile
+from .information.projection import Estimate, averaged, exact
+from .posterior import log_density, shares
+from .rows import BLOCK, sample, seed_of_block
+
+RELATIONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_TAIL = 1e-8
+_MOST_CELLS = 4096
+_NEAR = 1e-9
+
+
+class Relation(NamedTuple):
+    """sum_i coefficient[i] * column[i] op bound; date-times count in seconds since their column's origin.
+
+    Attributes
+    ----------
+    column : tuple of int
+        Numbers of two or more columns, each once.
+    coefficient : tuple of float
+        None 0.
+    op : str
+        One of `RELATIONS`.
+    bound : float
+    """
+
+    column: tuple[int, ...]
+    coefficient: tuple[float, ...]
+    op: str
+    bound: float
+
+
+def probability_of_relation(
+    model: Model, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None = -1
+) -> Estimate:
+    """P(relation | one row of evidence) of numeric columns.
+
+    Of two columns one of which is known, or has a grid of at most 4,096 cells that hold all but 2e-8, exact: a sum over
+    its cells; and whether two columns are equal one of which has no grid: a sum over its atoms. Of two others, for each
+    part, a mean over ``n`` draws of the first, in n / 2 strata, of the exact probability given its value. Of three and
+    more over ``n`` drawn rows.
+    """
+    if relation.op == "!=":
+        equal = probability_of_relation(model, evidence, relation._replace(op="="), n, seed, n_jobs)
+        return equal._replace(value=1.0 - equal.value)
+    if len(relation.column) > 2:
+        return _by_rows(model, evidence, relation, n, seed, n_jobs)
+    for first in (0, 1):
+        found = _by_cells(model, evidence, relation, first, n_jobs)
+        if found is not None:
+            return found
+    smooth = [first for first in (0, 1) if model.schema.columns[relation.column[first]].step == 0.0]
+    if relation.op == "=" and smooth:
+        return _of_atoms(model, evidence, relation, smooth[0], n_jobs)
+    share = shares(model, evidence, n_jobs)[0] if len(model.parts) > 1 else np.ones(1)
+    each = [
+        _by_strata(of_part(part), evidence, relation, n, seed + k, n_jobs) if share[k] > 0.0 else (0.0, 0.0)
+        for k, part in enumerate(model.parts)
+    ]
+    value, error = np.array(each).T
+    return Estimate(float(share @ value), float(np.sqrt((share * error) @ (share * error))), "sampling")
+
+
+def _by_strata(
+    model: Model, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None
+) -> tuple[float, float]:
+    """The mean over pairs of draws of the first column, a pair a stratum, and its standard error."""
+    rng = np.random.default_rng(seed)
+    strata = max(n // 2, 2)
+    level = (np.arange(strata)[:, None] + rng.random((strata, 2))) / strata
+    level = np.clip(level, 2.0**-52, 1.0 - 2.0**-52)
+    x = quantile(model, evidence, relation.column[0], np.sort(level.ravel()), n_jobs)[0]
+    weight, inside = _given_first(model, evidence, relation, 0, x, n_jobs)
+    pairs = np.where(weight > 0.0, inside, 0.0).reshape(strata, 2)
+    error = np.sqrt(((pairs[:, 0] - pairs[:, 1]) ** 2).sum() / 4.0) / strata
+    return float(pairs.mean()), float(error)
+
+
+def probability_of_levels(model: Model, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None = -1) -> float:
+    """P(column a op column b | one row of evidence), exact, of columns of levels: equal if they are written the same.
+
+    Raises
+    ------
+    ValueError
+        If order is asked of columns that are not ordered by the same levels.
+    """
+    _, weight, inside, _ = _first_levels(model, evidence, a, b, op, n_jobs)
+    return float(np.clip(weight @ inside, 0.0, 1.0))
+
+
+def _first_levels(
+    model: Model, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Levels of column a that one row of evidence admits (q,), their probabilities, P(relation | level), and which
+    levels of column b stand in the relation to each, bool (q, K)."""
+    first, second = model.schema.columns[a], model.schema.columns[b]
+    if op not in ("=", "!="):
+        _check_order(first, second, op)
+    known = evidence.value[0, a]
+    codes = np.arange(len(first.levels), dtype=np.float64) if np.isnan(known) else np.array([known])
+    rows = evidence if not np.isnan(known) else with_values(model.schema, evidence, a, codes)
+    log_p = log_density(model, rows, n_jobs)
+    some = np.flatnonzero(log_p > -np.inf)
+    weight = np.exp(log_p[some] - np.logaddexp.reduce(log_p[some]))
+    holds = _holds(first, second, op)[codes[some].astype(np.int64)]
+    inside = (level_probability(model, rows.take(some), b, n_jobs) * holds).sum(axis=1)
+    return codes[some], weight, inside, holds
+
+
+def _holds(first: Column, second: Column, op: str) -> np.ndarray:
+    """Which pairs of levels of two columns stand in a relation, bool (levels of one, levels of the other)."""
+    compare = RELATIONS[op]
+    if op in ("=", "!="):
+        return np.array([[bool(compare(x, y)) for y in second.levels] for x in first.levels])
+    return np.array([[bool(compare(x, y)) for y in range(len(second.levels))] for x in range(len(first.levels))])
+
+
+def _check_order(first: Column, second: Column, op: str) -> None:
+    same = first.levels == second.levels
+    if not (same and {first.kind, second.kind} <= {"ordered", "boolean"}):
+        raise ValueError(
+            f"{first.name!r} {op} {second.name!r}: order is defined between ordered columns of the same levels; these "
+            f"are {first.kind} and {second.kind}; ask whether they are equal (=, !=)"
+        )
+
+
+def _by_cells(model: Model, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None) -> Estimate | None:
+    """The sum over the cells of one column; None if it has no grid, or too many cells."""
+    x = _cells(model, evidence, relation.column[first], n_jobs)
+    if x is None:
+        return None
+    weight, inside = _given_first(model, evidence, relation, first, x, n_jobs)
+    if not np.isnan(evidence.value[0, relation.column[first]]):
+        return exact(float(np.clip(inside[0], 0.0, 1.0)))
+    weight *= model.schema.columns[relation.column[first]].step
+    rest = max(1.0 - weight.sum(), 0.0)  # beyond the ends: at most 2e-8, half of which is counted
+    return exact(float(np.clip(weight @ inside + 0.5 * rest, 0.0, 1.0)))
+
+
+def _cells(model: Model, evidence: Evidence, j: int, n_jobs: int | None) -> np.ndarray | None:
+    """Values of a column that hold all but 2e-8, (q,): the known one, or cells; None without grid, or of too many."""
+    column, known = model.schema.columns[j], evidence.value[0, j]
+    if not np.isnan(known):
+        return np.array([known])
+    if column.step == 0.0:
+        return None
+    ends = quantile(model, evidence, j, np.array([_TAIL, 1.0 - _TAIL]), n_jobs)[0]
+    low, high = np.rint((ends - column.center) / column.step).tolist()
+    if not high - low < _MOST_CELLS:
+        return None
+    return np.asarray(column.center + np.arange(low, high + 1.0) * column.step)
+
+
+def _sides(schema: Schema, relation: Relation, first: int, x: np.ndarray) -> list[Region]:
+    """Where the other of two columns has to be if the first has the values x (q,)."""
+    a, b = relation.coefficient[first], relation.coefficient[1 - first]
+    op = relation.op if b > 0.0 else _TURNED[relation.op]
+    column = schema.columns[relation.column[1 - first]]
+    return [side_of(column, op, bound) for bound in ((relation.bound - a * x) / b).tolist()]
+
+
+def _given_first(
+    model: Model, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior density of one column at values x (q,), and P(relation | it has the value), each (q,)."""
+    j, k = relation.column[first], relation.column[1 - first]
+    is_known = not np.isnan(evidence.value[0, j])
+    rows = evidence if is_known else with_values(model.schema, evidence, j, x)
+    sides = _sides(model.schema, relation, first, x)
+    log_rows = log_density(model, rows, n_jobs)
+    log_both = log_density(model, within(model.schema, rows, k, sides), n_jobs)
+    whole = log_density(model, evidence, n_jobs)[0]
+    with np.errstate(invalid="ignore"):
+        inside = np.where(log_rows > -np.inf, np.exp(np.minimum(log_both - log_rows, 0.0)), 0.0)
+        return np.exp(log_rows - whole), inside
+
+
+def _of_atoms(model: Model, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None) -> Estimate:
+    """P(a sum of a column without grid and another is a number): it may be at the column's atoms alone."""
+    atoms = np.array(model.schema.columns[relation.column[first]].atoms)
+    if not len(atoms):
+        return exact(0.0)
+    weight, inside = _given_first(model, evidence, relation, first, atoms, n_jobs)
+    return exact(float(np.clip(weight @ inside, 0.0, 1.0)))
+
+
+def _by_rows(model: Model, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None) -> Estimate:
+    return averaged(_satisfied(relation, sample(model, evidence, n, seed, False, n_jobs)).astype(np.float64))
+
+
+def _satisfied(relation: Relation, X: np.ndarray) -> np.ndarray:
+    """Which rows X (n, d) stand in the relation, bool (n,)."""
+    total = X[:, list(relation.column)] @ np.array(relation.coefficient)
+    near = np.abs(total - relation.bound) <= _NEAR * np.maximum(np.abs(relation.bound), 1.0)
+    total = np.where(near, relation.bound, total)  # sums of grids round
+    return np.asarray(RELATIONS[relation.op](total, relation.bound))
+
+
+# ---- Draws of rows in which columns stand in a relation. The mathematics is in docs/reference/query-language.md,
+# "Draws".
+
+LEAST_SHARE, FIRST = 1e-3, 65_536
+"""Draws that are rejected are given up where fewer are accepted, of so many at least."""
+AT_ONCE = 4_096
+"""Draws at a time, where some are rejected."""
+
+
+class Levels(NamedTuple):
+    """Column ``a`` of levels stands in a relation to column ``b``."""
+
+    a: int
+    b: int
+    op: str
+
+
+class Rejected(ValueError):
+    """Too few draws stand in the relation."""
+
+
+def related_blocks(
+    model: Model, evidence: Evidence, relations: Sequence[Relation | Levels], n: int, seed: int, n_jobs: int | None = -1
+) -> Iterator[np.ndarray]:
+    """n draws as `sample_related` makes them, `sampling.BLOCK` at a time, each block with a seed of its own: (k, d)."""
+    for block, (first, stop) in enumerate(chunks(n, BLOCK)):
+        yield sample_related(model, evidence, relations, stop - first, seed_of_block(seed, block), n_jobs)
+
+
+def sample_related(
+    model: Model, evidence: Evidence, relations: Sequence[Relation | Levels], n: int, seed: int, n_jobs: int | None = -1
+) -> np.ndarray:
+    """n draws given one row of evidence and relations between columns, (n, d).
+
+    Of one relation of two columns, without rejection if they have levels, or one is known or has a grid of at most
+    4,096 cells: a value of the first by p(value) p(relation | value), then the rest of the row, given the value and
+    where the second has to be. Of two columns without such a grid values of the first are drawn, and kept with the
+    probability of the relation given the value. Else whole rows are drawn, and those kept that fit. All of it is exact.
+
+    Raises
+    ------
+    Rejected
+        If the relations have probability 0, or fewer than one draw in a thousand is kept.
+    """
+    if n == 0:
+        return sample(model, evidence, 0, seed, n_jobs=n_jobs)
+    rng, one = np.random.default_rng(seed), relations[0]
+    if len(relations) == 1 and isinstance(one, Levels):
+        return _of_levels(model, evidence, one, n, rng, n_jobs)
+    if len(relations) == 1 and isinstance(one, Relation) and len(one.column) == 2:
+        return _of_two(model, evidence, one, n, rng, n_jobs)
+
+    def rows(m: int, new: int) -> np.ndarray:
+        X = sample(model, evidence, m, new, n_jobs=n_jobs)
+        return X[np.all([_fits(model, relation, X) for relation in relations], axis=0)]
+
+    return _accepted(rows, n, rng)
+
+
+def _of_two(
+    model: Model, evidence: Evidence, relation: Relation, n: int, rng: np.random.Generator, n_jobs: int | None
+) -> np.ndarray:
+    """Draws of one relation between two columns of numbers."""
+    for first in (0, 1):
+        x = _cells(model, evidence, relation.column[first], n_jobs)
+        if x is not None:
+            weight, inside = _given_first(model, evidence, relation, first, x, n_jobs)
+            mass = weight * inside
+            if not mass.sum() > 0.0:
+                raise Rejected("it has probability 0")
+            return _rest(model, evidence, relation, first, rng.choice(x, n, p=mass / mass.sum()), rng, n_jobs)
+
+    def firsts(m: int, new: int) -> np.ndarray:
+        x = sample(model, evidence, m, new, n_jobs=n_jobs)[:, relation.column[0]]
+        inside = _given_first(model, evidence, relation, 0, x, n_jobs)[1]
+        return x[np.random.default_rng([new, 1]).random(m) < inside]  # draws themselves may start from `new`
+
+    return _rest(model, evidence, relation, 0, _accepted(firsts, n, rng), rng, n_jobs)
+
+
+def _rest(
+    model: Model, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, rng: np.random.Generator,
+    n_jobs: int | None,
+) -> np.ndarray:  # fmt: skip
+    """A row for each value x (n,) of the first column, the second where it has to be, (n, d)."""
+    values, place = np.unique(x, return_inverse=True)
+    sides = _sides(model.schema, relation, first, values)
+    return _completed(
+        model, evidence, relation.column[first], relation.column[1 - first], values, sides, place, rng, n_jobs
+    )
+
+
+def _completed(
+    model: Model, evidence: Evidence, a: int, b: int, values: np.ndarray, regions: list[Region], place: np.ndarray,
+    rng: np.random.Generator, n_jobs: int | None,
+) -> np.ndarray:  # fmt: skip
+    """A row for each place (n,): column a has ``values[place]`` and column b lies in ``regions[place]``, (n, d)."""
+    is_known = not np.isnan(evidence.value[0, a])
+    rows = evidence.repeat(len(values)) if is_known else with_values(model.schema, evidence, a, values)
+    rows = within(model.schema, rows, b, regions)
+    return sample(model, rows.take(place), 1, int(rng.integers(2**62)), n_jobs=n_jobs)
+
+
+def _of_levels(
+    model: Model, evidence: Evidence, relation: Levels, n: int, rng: np.random.Generator, n_jobs: int | None
+) -> np.ndarray:
+    """Draws of a relation between two columns of levels."""
+    codes, weight, inside, holds = _first_levels(model, evidence, *relation, n_jobs)
+    mass = weight * inside
+    if not mass.sum() > 0.0:
+        raise Rejected("it has probability 0")
+    regions = [_set_of(model, relation.b, np.flatnonzero(one)) for one in holds]
+    place = rng.choice(len(codes), n, p=mass / mass.sum())
+    return _completed(model, evidence, relation.a, relation.b, codes, regions, place, rng, n_jobs)
+
+
+def _set_of(model: Model, j: int, codes: np.ndarray) -> Region:
+    """The region of some levels of a column."""
+    column = model.schema.columns[j]
+    meaning = meaning_of(column, AnyOf(*(column.levels[k] for k in codes.tolist()))) if len(codes) else NOWHERE
+    assert isinstance(meaning, Region)
+    return meaning
+
+
+def _fits(model: Model, relation: Relation | Levels, X: np.ndarray) -> np.ndarray:
+    """Which rows (n, d) stand in a relation, bool (n,)."""
+    if isinstance(relation, Relation):
+        return _satisfied(relation, X)
+    first, second = model.schema.columns[relation.a], model.schema.columns[relation.b]
+    if relation.op not in ("=", "!="):
+        _check_order(first, second, relation.op)
+    codes = X[:, [relation.a, relation.b]].astype(np.int64)
+    return np.asarray(_holds(first, second, relation.op)[codes[:, 0], codes[:, 1]])
+
+
+def _accepted(draw: Callable[[int, int], np.ndarray], n: int, rng: np.random.Generator) -> np.ndarray:
+    """n of what ``draw(m, seed)`` keeps of m draws, block by block."""
+    kept: list[np.ndarray] = []
+    tried = found = 0
+    while found < n:
+        kept.append(draw(AT_ONCE, int(rng.integers(2**62))))
+        tried, found = tried + AT_ONCE, found + len(kept[-1])
+        if tried >= FIRST and found < LEAST_SHARE * tried:
+            raise Rejected(f"{found} of {tried:,} draws were kept")
+    return np.concatenate(kept)[:n] if kept else draw(0, 0)

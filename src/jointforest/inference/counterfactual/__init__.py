@@ -1,0 +1,1 @@
+"""Counterfactuals: plausible rows with another outcome."""

@@ -1,0 +1,348 @@
+"""What would have to be different: the driver."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+
+from ...data.evidence import Evidence
+from ...data.frames import decode, encode
+from ...data.schema import Schema
+from ...models.model import Model
+from ...runtime.parameters import check_number
+from ...runtime.random_state import seed_of
+from ..posterior import log_density
+from .outcome import ColumnOutcome, ModelOutcome, Outcome
+from .problem import (
+    BEST,
+    Columns,
+    Problem,
+    drawn_pool,
+    every_row,
+    every_value,
+    floor_of,
+    gower,
+    rows_for,
+    unlike,
+    within,
+)
+from .result import Counterfactuals
+
+# ---- From many rows that will do a few near ones that differ from each other.
+
+STEPS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+"""Places on the way from a row's number to another that are tried, the nearest first."""
+LOST = 1.0
+"""Nats of log-density that a row may lose when its numbers come nearer."""
+
+
+def choose(p: Problem, X: np.ndarray, n: int) -> np.ndarray:
+    """At most n of the rows X (m, d), fewest changes first, then nearest, then most probable.
+
+    Needless changes are taken back, and numbers brought nearer. First one row for each set of columns that holds no
+    other, then others that are not alike.
+    """
+    if not len(X):
+        return X
+    X = X[_ranked(p, X)]
+    X = X[unlike(p, X)]
+    mask = p.changed(X)
+    of_set = {tuple(np.flatnonzero(one)): 0 for one in mask}
+    some = []
+    for i, one in enumerate(mask):  # the best of each set
+        key = tuple(np.flatnonzero(one))
+        of_set[key] += 1
+        if of_set[key] <= n:
+            some.append(i)
+    X = _simpler(p, X[some[: 10 * n]])
+    X = np.vstack([_nearer(p, X), X])  # what comes near may be alike; then those as they were drawn make the number up
+    X = X[_ranked(p, X)]
+    X = X[unlike(p, X)]
+    sets = [frozenset(np.flatnonzero(one).tolist()) for one in p.changed(X)]
+    first: list[int] = []
+    for i, one in enumerate(sets):
+        if not any(sets[k] <= one for k in first):
+            first.append(i)
+    rest = [i for i in range(len(X)) if i not in set(first) and sets[i] in {sets[k] for k in first}]
+    chosen = X[[*first, *rest][:n]]
+    return chosen[_ranked(p, chosen)]
+
+
+def _ranked(p: Problem, X: np.ndarray) -> np.ndarray:
+    """Order of rows (m, d): by changes, distance, log-density; (m,)."""
+    return np.lexsort([-p.log_density(X), gower(p.columns, X, p.row).round(12), p.changed(X).sum(axis=1)])
+
+
+def _simpler(p: Problem, X: np.ndarray) -> np.ndarray:
+    """Rows with each change taken back that is not needed."""
+    X = X.copy()
+    for j in p.free:
+        trial = X.copy()
+        trial[:, j] = p.row[j]
+        mine = np.flatnonzero(p.changed(X)[:, j] & p.changed(trial).any(axis=1))
+        if len(mine):
+            fits = mine[p.plausible(trial[mine])[0] & p.outcome.judge(trial[mine]).valid]
+            X[fits] = trial[fits]
+    return X
+
+
+def _nearer(p: Problem, X: np.ndarray) -> np.ndarray:
+    """Rows whose numbers are as near to the row's as one of `STEPS` on the way, at about the same density."""
+    X, least = X.copy(), np.maximum(p.log_density(X) - LOST, p.log_floor)
+    for j in p.free:
+        mine = np.flatnonzero(X[:, j] != p.row[j])
+        if p.columns[j].is_categorical or not len(mine):
+            continue
+        trial = np.repeat(X[mine], len(STEPS), axis=0)
+        way = p.row[j] + np.tile(STEPS, len(mine)) * (trial[:, j] - p.row[j])
+        trial[:, j] = within((p.columns[j],), way[:, None])[:, 0]
+        fits = (trial[:, j] != p.row[j]) & (p.log_density(trial) >= np.repeat(least[mine], len(STEPS)))
+        fits[fits] = p.outcome.judge(trial[fits]).valid if fits.any() else False
+        for i, one in enumerate(fits.reshape(len(mine), len(STEPS))):
+            if one.any():
+                X[mine[i], j] = trial[i * len(STEPS) + int(one.argmax()), j]
+    return X
+
+
+# ---- Search over sets of columns to change, small sets first.
+
+MOST_SETS = 96
+"""Sets of one size that are tried, the most promising first, where not all rows can be."""
+MOST_ROWS = 20_000
+"""Rows of one size that are all tried."""
+MORE = 1
+"""How many changes more than the least rows may have."""
+
+
+class Found(NamedTuple):
+    """Plausible rows with the wanted outcome.
+
+    Attributes
+    ----------
+    X : float64 array (n, d)
+    is_fewest : bool
+        Whether all rows with fewer changes than the first were tried, so that none of these will do.
+    """
+
+    X: np.ndarray
+    is_fewest: bool
+
+
+def search(p: Problem, n: int, seed: int) -> Found:
+    """Rows with few changes: sets of columns of size 1, 2, ... until n sets without a needless column are found.
+
+    A set that holds a smaller one that did is not tried. Where the rows of a size are too many to try them all, the
+    sets are ranked by how near their best subset came to the wanted outcome.
+    """
+    values = {j: every_value(p.columns[j], float(p.row[j])) for j in p.free}
+    free = tuple(j for j in p.free if (found := values[j]) is None or len(found))  # not constant ones
+    score: dict[Columns, float] = {}
+    minimal: list[frozenset[int]] = []
+    best: dict[int, list[float]] = {}
+    hits: list[np.ndarray] = []
+    complete = is_fewest = True
+    for size in range(1, len(free) + 1):
+        if len(minimal) >= n or (minimal and size > min(map(len, minimal)) + MORE and _number(p, hits) >= n):
+            break
+        sets, all_sets = _sets(free, size, minimal, score)
+        if not sets:
+            break
+        rows = every_row(p, sets, values, MOST_ROWS) if all_sets else []
+        if rows:
+            X, owner = np.vstack(rows), np.repeat(np.arange(len(sets)), [len(one) for one in rows])
+        else:
+            sets = _most_promising(sets, score)
+            X, owner = rows_for(p, sets, values, best, seed + size)
+        valid, plausible, nearness = _tried(p, X)
+        for i in np.unique(owner[plausible]).tolist():
+            score[sets[i]] = float(nearness[plausible & (owner == i)].max())
+        if size == 1:
+            best = {
+                columns[0]: _best(X[owner == i, columns[0]], nearness[owner == i]) for i, columns in enumerate(sets)
+            }
+        hits.append(X[valid])
+        if valid.any() and not minimal:
+            is_fewest = complete or bool((p.changed(X[valid]).sum(axis=1) == 1).any())
+        minimal = _minimal([*minimal, *(frozenset(np.flatnonzero(one).tolist()) for one in p.changed(X[valid]))])
+        complete = complete and bool(rows)
+    return Found(np.vstack(hits) if hits else np.empty((0, len(p.row))), is_fewest and bool(minimal))
+
+
+def _number(p: Problem, hits: list[np.ndarray]) -> int:
+    """How many of the rows found are unlike each other."""
+    return len(unlike(p, np.vstack(hits)))
+
+
+def _tried(p: Problem, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which rows (n, d) will do, which are plausible and changed, and how near each is to the outcome, each (n,)."""
+    valid, score = np.zeros(len(X), bool), np.full(len(X), -np.inf)
+    cells = ~p.changed(X) | (within(p.columns, X) == X)  # draws of tails beyond the range, cells that lack a draw
+    X_once, place = np.unique(X, axis=0, return_inverse=True)
+    ok = p.plausible(X_once)[0][place.ravel()] & cells.all(axis=1) & p.changed(X).any(axis=1)
+    some = np.flatnonzero(ok)
+    if len(some):
+        judged = p.outcome.judge(X[some])
+        valid[some], score[some] = judged.valid, judged.score
+    return valid, ok, score
+
+
+def _sets(
+    free: tuple[int, ...], size: int, minimal: list[frozenset[int]], score: dict[Columns, float]
+) -> tuple[list[Columns], bool]:
+    """Sets of a size that hold none of the minimal ones, and whether these are all; else those above sets tried."""
+    few = size == 1 or math.comb(len(free), size) <= MOST_ROWS
+    found: Iterable[Columns] = itertools.combinations(free, size) if few else ()
+    if not few:
+        found = {tuple(sorted({*s, j})) for s in score if len(s) == size - 1 for j in free if j not in s}
+    return sorted(s for s in found if not any(m <= set(s) for m in minimal)), few
+
+
+def _most_promising(sets: list[Columns], score: dict[Columns, float]) -> list[Columns]:
+    """At most `MOST_SETS` of them: by the best of the subsets tried that lack one column, then by the other's own."""
+
+    def promise(columns: Columns) -> tuple[float, float]:
+        subsets = [(score.get(tuple(k for k in columns if k != j), -np.inf), j) for j in columns]
+        top, j = max(subsets)
+        return top, score.get((j,), -np.inf)
+
+    return sets if len(sets) <= MOST_SETS else sorted(sets, key=promise, reverse=True)[:MOST_SETS]
+
+
+def _best(values: np.ndarray, nearness: np.ndarray) -> list[float]:
+    """The values (k,) of a column that come nearest to the wanted outcome alone."""
+    order = np.argsort(-nearness, kind="stable")
+    order = order[nearness[order] > -np.inf]
+    return list(dict.fromkeys(values[order].tolist()))[:BEST]
+
+
+def _minimal(sets: Iterable[frozenset[int]]) -> list[frozenset[int]]:
+    """Those that hold no other."""
+    out: list[frozenset[int]] = []
+    for one in sorted(set(sets), key=lambda s: (len(s), sorted(s))):
+        if one and not any(other <= one for other in out):
+            out.append(one)
+    return out
+
+
+def counterfactual(
+    model: Model,
+    row: Any,
+    model_or_target: Any,
+    wanted: Any,
+    fixed: Sequence[str],
+    n: int,
+    unlikely: float,
+    random_state: Any,
+    n_jobs: int | None,
+) -> Counterfactuals:
+    """See `Joint.counterfactual`."""
+    check_number("n", n, 1, whole=True, text="a positive integer")
+    check_number("unlikely", unlikely, 0, 100, without="high", text="a percentage, at least 0 and less than 100")
+    schema, seed = model.schema, seed_of(random_state)
+    x = _row(schema, row)
+    outcome: Outcome
+    if isinstance(model_or_target, str | int):
+        outcome = ColumnOutcome(model, model_or_target, wanted, n_jobs)
+        x[outcome.target] = np.nan
+    else:
+        outcome = ModelOutcome(schema, model_or_target, wanted)
+    is_fixed = _fixed(schema, fixed, outcome)
+    known = ~np.isnan(x)
+    free = known & ~is_fixed
+    if not (free & outcome.looks_at).any():
+        raise ValueError(
+            f"no cell may change: {int(known.sum())} of {len(x)} cells of the row are known, and these are fixed or of "
+            "columns that the outcome does not depend on; fix fewer"
+        )
+    if bool(outcome.judge(x[None]).valid[0]):
+        raise ValueError(f"the outcome of the row is as wanted already: {outcome.text}; ask for another one")
+    _check_possible(model, outcome, x, is_fixed & known)
+    pool = drawn_pool(model, outcome, x, is_fixed & known, seed, n_jobs)
+    log_floor = floor_of(model, x, pool, float(unlikely), n_jobs)
+    problem = Problem(model, outcome, x, tuple(np.flatnonzero(free).tolist()), pool, log_floor, n_jobs)
+    found = search(problem, int(n), seed)
+    return _result(problem, choose(problem, found.X, int(n)), found.is_fewest)
+
+
+def _row(schema: Schema, row: Any) -> np.ndarray:
+    """Numbers and codes of one row (d,): a frame of one row, a dict of cells by column, or a pandas Series."""
+    if nw.dependencies.is_pandas_series(row):
+        row = row.to_dict()
+    if isinstance(row, Mapping):
+        out = np.full(len(schema.columns), np.nan)
+        for name, cell in row.items():
+            j = schema.index(name)
+            missing = cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType")
+            out[j] = np.nan if missing else schema.columns[j].to_number(cell)
+        return out
+    X, unseen = encode(schema, row)
+    if len(X) != 1:
+        raise ValueError(f"row: expected one row, got {len(X)}; pick one: frame[i : i + 1]")
+    if unseen.any():
+        names = [schema.names[j] for j in np.flatnonzero(unseen[0])]
+        raise ValueError(
+            f"row: column {names[0]!r} has a level never seen at learning; leave the cell out, or name another"
+        )
+    return X[0]
+
+
+def _fixed(schema: Schema, fixed: Sequence[str], outcome: Outcome) -> np.ndarray:
+    """Which columns are fixed, bool (d,)."""
+    if isinstance(fixed, str):
+        raise TypeError(f"fixed: expected a list of columns, got the text {fixed!r}; write [{fixed!r}]")
+    out = np.zeros(len(schema.columns), bool)
+    for name in fixed:
+        out[schema.index(name)] = True
+    if outcome.target is not None and out[outcome.target]:
+        raise ValueError(
+            f"fixed: column {schema.names[outcome.target]!r} is the target, whose outcome shall be another"
+        )
+    return out
+
+
+def _check_possible(model: Model, outcome: Outcome, x: np.ndarray, fixed: np.ndarray) -> None:
+    """A ValueError if the row's fixed cells, with the wanted outcome, have probability 0."""
+    evidence = Evidence.of_values(np.where(fixed, x, np.nan)[None])
+    if np.isneginf(log_density(model, outcome.given(evidence))[0]):
+        names = ", ".join(repr(model.schema.names[j]) for j in np.flatnonzero(fixed))
+        raise ValueError(
+            f"the wanted outcome has probability 0 given the fixed cells ({names}): {outcome.text}; fix fewer"
+        )
+
+
+def _result(p: Problem, X: np.ndarray, is_fewest: bool) -> Counterfactuals:
+    """Rows with all that is said of them."""
+    m, mask, schema = len(X), p.changed(X), p.model.schema
+    cells = schema.columns
+    changed = tuple(
+        {
+            cells[j].label: (cells[j].from_number(p.row[j]), cells[j].from_number(X[i, j]))
+            for j in np.flatnonzero(mask[i])
+        }
+        for i in range(m)
+    )
+    score = p.outcome.judge(X).score if m else np.empty(0)
+    fewest = int(mask[0].sum()) if m else 0
+    return Counterfactuals(
+        rows=decode(schema, np.ascontiguousarray(p.outcome.filled(X) if m else X)),
+        changed=changed,
+        distance=gower(cells, X, p.row),
+        log_density=p.log_density(X) if m else np.empty(0),
+        outcome=p.outcome.shown(X) if m else np.empty(0, dtype=object),
+        validity=score if p.outcome.has_probability else np.ones(m),
+        log_floor=p.log_floor,
+        is_fewest=is_fewest and m > 0,
+        text=_text(p.outcome.text, m, fewest, is_fewest),
+    )
+
+
+def _text(wanted: str, m: int, fewest: int, is_fewest: bool) -> str:
+    if not m:
+        return f"wanted: {wanted}. No plausible row was found; fix fewer columns, or admit unlikely rows: unlikely=0"
+    rows = f"{m} row{'' if m == 1 else 's'}, {fewest} change{'' if fewest == 1 else 's'} or more"
+    return f"wanted: {wanted}. {rows}" + ("; fewer will not do" if is_fewest and fewest > 1 else "")

@@ -1,0 +1,1 @@
+"""Expected predictions of a trained tree ensemble."""

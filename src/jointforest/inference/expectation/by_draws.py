@@ -1,0 +1,199 @@
+"""Expected answers of an ensemble under a joint of any parts: by cells of one missing column, else by draws."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...integrations.ensembles.adopt import cell_edges
+from ...integrations.ensembles.evaluate import apply_link, raw
+from ...models.model import Model
+from ...runtime.parameters import check
+from ..column import cdf, level_probability
+from ..rows import sample
+from .expectation import Rows, distinct, knows_splits, take
+from .match import Features, filled, split_features
+
+METHODS = ("auto", "exact", "sample")
+_DRAWN = 100_000
+"""Completions at once."""
+_CELLS = 4096
+"""Most cells that a missing column is summed over."""
+
+
+class Answers(NamedTuple):
+    """Expected answers for n rows, and how well they are known.
+
+    Attributes
+    ----------
+    answer, answer_error : float64 array (n, K)
+        E[link(F)], and its standard error: 0 where it is exact.
+    mean, mean_error : float64 array (n, K)
+        E[F] of the sums F before the link, and its standard error.
+    variance : float64 array (n, K)
+        Var[F]
+    """
+
+    answer: np.ndarray
+    answer_error: np.ndarray
+    mean: np.ndarray
+    mean_error: np.ndarray
+    variance: np.ndarray
+
+
+def expected_by_draws(
+    features: Features, model: Model, rows: Rows, method: str, m: int, seed: int, n_jobs: int | None = -1
+) -> Answers:
+    """Expectations over the completions of each row, each as probable as the joint says given the known cells.
+
+    Rows that know all features that are split have the ensemble's own answers. Rows that lack one of them are exact:
+    its splits cut the column into cells, whose probabilities the joint knows. Others are means over ``m`` draws.
+
+    Parameters
+    ----------
+    features : Features
+    model : Model
+        Of any parts.
+    rows : Rows
+        n rows.
+    method : {"auto", "exact", "sample"}
+        "sample": draws wherever anything is missing. "exact": no draws.
+    m : int
+        Draws for each row, at least 2.
+    seed : int
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    Answers
+        NaN where the joint gives the known cells probability 0.
+
+    Raises
+    ------
+    ValueError
+        An unknown method; "exact" where a row lacks two split features or more.
+    """
+    check("method", method, METHODS)
+    out = _plain(features, rows, n_jobs)
+    part = np.flatnonzero(~knows_splits(features, rows))
+    if not len(part):
+        return out
+    few, place = distinct(take(rows, part))
+    lacks = _lacking(features, few)
+    alone = _alone(features, lacks) if method != "sample" else np.full(len(lacks), -1)
+    many = np.flatnonzero(alone < 0)
+    if method == "exact" and len(many):
+        first = int(part[np.flatnonzero(np.isin(np.arange(len(few.X))[place], many))[0]])
+        raise ValueError(
+            f"row {first} lacks several of the columns that the {features.ensemble.library} splits: for a joint that "
+            "is not one forest only one is summed exactly; use method='auto'"
+        )
+    found = Answers(*np.empty((5, len(few.X), out.mean.shape[1])))
+    for f in np.unique(alone[alone >= 0]).tolist():
+        mine = np.flatnonzero(alone == f)
+        _put(found, mine, _by_cells(features, model, take(few, mine), f, n_jobs))
+    size = max(1, _DRAWN // m)
+    for first in range(0, len(many), size):
+        mine = many[first : first + size]
+        own_seed = int(np.random.default_rng([seed, first]).integers(2**62))
+        _put(found, mine, _drawn(features, model, take(few, mine), m, own_seed, n_jobs))
+    _put(out, part, Answers(*(answers[place] for answers in found)))
+    return out
+
+
+def _put(out: Answers, at: np.ndarray, found: Answers) -> None:
+    for answers, new in zip(out, found, strict=True):
+        answers[at] = new
+
+
+def _plain(features: Features, rows: Rows, n_jobs: int | None) -> Answers:
+    """The ensemble's own answers."""
+    total = raw(features.ensemble, rows.X, rows.other, n_jobs)
+    nothing = np.zeros((3, *total.shape))
+    return Answers(apply_link(features.ensemble.link, total).copy(), nothing[0], total, nothing[1], nothing[2])
+
+
+def _lacking(features: Features, rows: Rows) -> np.ndarray:
+    """Which of the features that are split each row lacks, bool (n, n_features)."""
+    split = np.zeros(rows.X.shape[1], bool)
+    split[split_features(features)] = True
+    return np.isnan(rows.X) & ~rows.other & split
+
+
+def _alone(features: Features, lacks: np.ndarray) -> np.ndarray:
+    """The only feature that a row lacks, if its cells are few enough to be summed; -1 otherwise, (n,)."""
+    few = np.array([len(_cells(features, f)[1]) <= _CELLS for f in range(lacks.shape[1])])
+    feature = lacks.argmax(axis=1)
+    return np.where((lacks.sum(axis=1) == 1) & few[feature], feature, -1)
+
+
+def _cells(features: Features, f: int) -> tuple[np.ndarray, np.ndarray]:
+    """Edges (c - 1,) between the cells into which splits cut feature f's column, and a value in each cell (c,).
+
+    Of a column of levels there are no edges, and each level is a cell.
+    """
+    ensemble, columns = features.ensemble, features.columns
+    j = int(features.column[f])
+    slot = columns.slot[j]
+    if columns.is_categorical[j]:
+        return np.empty(0), np.arange(columns.level_start[slot + 1] - columns.level_start[slot], dtype=np.float64)
+    step, threshold = float(columns.step[slot]), np.unique(ensemble.threshold[ensemble.feature == f])
+    edges = cell_edges(threshold, step, float(columns.origin[slot])) if step > 0.0 else threshold
+    some = np.isfinite(edges)
+    edges, first = np.unique(edges[some], return_index=True)
+    if not len(edges):
+        return edges, np.zeros(1)
+    # a threshold's own value goes left, as does the cell below its edge; the last cell is beyond all thresholds
+    value = threshold[some]
+    return edges, np.append(value[first], np.nextafter(value[-1], np.inf))
+
+
+def _by_cells(features: Features, model: Model, rows: Rows, f: int, n_jobs: int | None) -> Answers:
+    """Exact answers for rows that lack feature f alone."""
+    j = int(features.column[f])
+    edges, value = _cells(features, f)
+    if features.columns.is_categorical[j]:
+        mass = level_probability(model, rows.evidence, j, n_jobs)
+    else:
+        below = np.hstack([np.zeros((len(rows.X), 1)), cdf(model, rows.evidence, j, edges, n_jobs)])
+        mass = np.diff(below, axis=1, append=1.0)
+    out = Answers(*np.empty((5, len(rows.X), len(features.ensemble.base))))
+    size = max(1, _DRAWN // len(value))
+    for first in range(0, len(mass), size):
+        here = slice(first, first + size)
+        cells = np.full((len(mass[here]), len(value), rows.evidence.value.shape[1]), np.nan)
+        cells[:, :, j] = value
+        total = _totals(features, take(rows, np.arange(len(mass))[here]), cells, n_jobs)
+        _put(out, np.arange(len(mass))[here], _moments(features, total, mass[here][:, :, None], exact=True))
+    return out
+
+
+def _drawn(features: Features, model: Model, rows: Rows, m: int, seed: int, n_jobs: int | None) -> Answers:
+    """Means over m draws for each row, and their standard errors."""
+    n, d = rows.evidence.value.shape
+    completed = sample(model, rows.evidence, m, seed, False, n_jobs).reshape(n, m, d)
+    total = _totals(features, rows, completed, n_jobs)
+    total[np.isnan(completed).all(axis=2)] = np.nan
+    return _moments(features, total, np.full((n, m, 1), 1.0 / m), exact=False)
+
+
+def _totals(features: Features, rows: Rows, cells: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """F of each row with its missing cells from each of c rows, ``cells`` (n, c, d): (n, c, K)."""
+    n, c, d = cells.shape
+    X, other = filled(features, np.repeat(rows.X, c, axis=0), np.repeat(rows.other, c, axis=0), cells.reshape(-1, d))
+    return raw(features.ensemble, X, other, n_jobs).reshape(n, c, -1)
+
+
+def _moments(features: Features, total: np.ndarray, weight: np.ndarray, exact: bool) -> Answers:
+    """Answers from F (n, c, K) and weights (n, c, 1) that sum to 1 for each row."""
+    answer = apply_link(features.ensemble.link, total.reshape(-1, total.shape[2])).reshape(total.shape)
+    mean, expected = (weight * total).sum(axis=1), (weight * answer).sum(axis=1)
+    variance = (weight * (total - mean[:, None]) ** 2).sum(axis=1)
+    if exact:
+        nothing = np.where(np.isnan(mean), np.nan, 0.0)
+        return Answers(expected, nothing, mean, nothing, variance)
+    spread = (weight * (answer - expected[:, None]) ** 2).sum(axis=1)
+    m = total.shape[1]
+    return Answers(expected, np.sqrt(spread / (m - 1)), mean, np.sqrt(variance / (m - 1)), variance * (m / (m - 1)))

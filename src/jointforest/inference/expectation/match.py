@@ -1,0 +1,268 @@
+"""A trained ensemble matched with a joint: its features found among the columns, its nodes' regions written down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.schema import Column, Columns, Schema, kernel_columns, near
+from ...integrations.ensembles.evaluate import by_position, level_codes
+from ...integrations.ensembles.levels import HashedLevels
+from ...integrations.ensembles.table import Ensemble
+from ...models.box_forest.forest import Forest
+from ...models.box_forest.leaves.table import Leaves
+from ...runtime.records import record
+from .components import Components, RegionMasses, dependent_size, joint_components, level_masses
+from .split_regions import SplitRegions, Splits, split_regions
+
+# ---- The features of a trained ensemble found among the columns of a joint.
+
+
+class Features(NamedTuple):
+    """An ensemble, and what its features are among the columns of a joint.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+    column : int32 array (n_features,)
+        The joint's column of each feature.
+    level_value : float64 array (S,)
+        What each level of the joint is to the model: a code, or a number; NaN if the model does not know the level (or
+        has no such column).
+    columns : Columns
+        Of the joint.
+    """
+
+    ensemble: Ensemble
+    column: np.ndarray
+    level_value: np.ndarray
+    columns: Columns
+
+
+def match_features(ensemble: Ensemble, schema: Schema) -> Features:
+    """Match an ensemble's features with the columns of a joint, by name.
+
+    Raises
+    ------
+    ValueError
+        A feature without a column; numbers where the other has levels, levels of which the model knows none, dates.
+    """
+    column, columns = _columns(ensemble, schema), kernel_columns(schema)
+    level_value = np.full(int(columns.level_start[-1]), np.nan)
+    for f, j in enumerate(column.tolist()):
+        values = _level_values(ensemble, f, schema.columns[j])
+        first = columns.level_start[columns.slot[j]] if len(values) else 0
+        level_value[first : first + len(values)] = values
+    return Features(ensemble, column, level_value, columns)
+
+
+def split_features(features: Features) -> np.ndarray:
+    """Numbers of the features that the ensemble splits, ascending."""
+    feature = features.ensemble.feature
+    return np.unique(feature[feature >= 0])
+
+
+def filled(features: Features, X: np.ndarray, other: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """X and other with the missing cells from rows of the joint, ``drawn`` (n, d); both are changed in place."""
+    columns = features.columns
+    for f, j in enumerate(features.column.tolist()):
+        lacks = np.flatnonzero(np.isnan(X[:, f]) & ~other[:, f])
+        cells = drawn[lacks, j]
+        if columns.is_categorical[j]:
+            first = columns.level_start[columns.slot[j]]
+            known = ~np.isnan(cells)
+            value = features.level_value[first + np.where(known, cells, 0).astype(np.int64)]
+            other[lacks, f] = known & np.isnan(value)
+            cells = np.where(known, value, np.nan)
+        X[lacks, f] = cells
+    return X, other
+
+
+def _columns(ensemble: Ensemble, schema: Schema) -> np.ndarray:
+    """The joint's column of each feature."""
+    names, d = schema.names, len(schema.names)
+    if by_position(ensemble) and not set(ensemble.names) <= set(names):
+        if len(ensemble.names) > d:
+            raise ValueError(
+                f"the {ensemble.library} has {len(ensemble.names)} features without names, the joint only {d} columns; "
+                "fit the model on a frame with the joint's names"
+            )
+        return np.arange(len(ensemble.names), dtype=np.int32)
+    absent = [name for name in ensemble.names if name not in names]
+    if absent:
+        shown = ", ".join(f"{name!r} ({near(name, names)})" for name in absent[:3])
+        more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
+        raise ValueError(
+            f"the {ensemble.library} takes columns that the joint does not have: {shown}{more}; "
+            "fit the joint on a table with the model's columns"
+        )
+    return np.array([schema.index(name) for name in ensemble.names], dtype=np.int32)
+
+
+def _level_values(ensemble: Ensemble, f: int, column: Column) -> np.ndarray:
+    """What each level of a column is to feature f; empty of a column of numbers."""
+    levels = ensemble.categories[f]
+    what = f"column {column.name!r}: the {ensemble.library} takes "
+    if column.kind == "datetime":
+        raise ValueError(f"{what}{'numbers' if levels is None else 'levels'}, the joint has dates; make them numbers")
+    if not column.is_categorical:
+        if levels is None:
+            return np.empty(0)
+        hint = f"fit the joint with kinds={{{column.name!r}: 'categorical'}}"
+        raise ValueError(f"{what}levels{_such_as(levels)}, in the joint it is {column.kind}; {hint}")
+    if levels is None:
+        text = [level for level in column.levels if isinstance(level, str)]
+        if text:
+            raise ValueError(
+                f"{what}numbers, the joint has levels such as {text[0]!r}; fit both on the same column, either as "
+                "numbers or as categories that the model knows itself"
+            )
+        return np.array([float(level) for level in column.levels])
+    code = level_codes(levels, column.levels, column.name)
+    # a model that lists only the levels that it splits by may know others all the same
+    if len(levels) and not isinstance(levels, HashedLevels) and len(code) and (code < 0).all():
+        raise ValueError(
+            f"{what}levels such as {levels[0]!r}, and knows none of the joint's, such as {column.levels[0]!r}"
+        )
+    return np.where(code < 0, np.nan, code)
+
+
+def _such_as(levels: tuple) -> str:
+    """An example for a message, if there is one that a user knows."""
+    return f" such as {levels[0]!r}" if len(levels) and not isinstance(levels, HashedLevels) else ""
+
+
+@record
+class MatchedArrays(NamedTuple):
+    """What kernels know before any row: fields of `MatchedEnsemble`, and of its model.
+
+    Attributes
+    ----------
+    columns, leaves, regions, components, splits, masses
+    middle, half : float64 arrays (N, K)
+    half_most : float64 array (N,)
+        The largest half of a node's outputs.
+    depth, dependent_size : int
+    """
+
+    columns: Columns
+    leaves: Leaves
+    regions: SplitRegions
+    components: Components
+    splits: Splits
+    masses: RegionMasses
+    middle: np.ndarray
+    half: np.ndarray
+    half_most: np.ndarray
+    depth: int
+    dependent_size: int
+
+
+@dataclass(frozen=True)
+class MatchedEnsemble:
+    """An ensemble and what it takes to compute its expectations under a joint.
+
+    Attributes
+    ----------
+    features : Features
+    splits : Splits
+    regions : SplitRegions
+    components : Components
+    middle, half : float64 arrays (N, K)
+        Middle, and half the width, of the range of the values below each node.
+    depth : int
+        Most splits on the way to a leaf.
+    dependent_size : int
+        Most nodes of a component whose columns depend on each other.
+    masses : RegionMasses
+        Without a table, see `expectation.with_table`.
+    model : Forest
+    """
+
+    features: Features
+    splits: Splits
+    regions: SplitRegions
+    components: Components
+    middle: np.ndarray
+    half: np.ndarray
+    depth: int
+    dependent_size: int
+    masses: RegionMasses
+    model: Forest
+
+    @property
+    def ensemble(self) -> Ensemble:
+        return self.features.ensemble
+
+    def arrays(self) -> MatchedArrays:
+        """What kernels read."""
+        return MatchedArrays(
+            self.model.columns, self.model.leaves, self.regions, self.components, self.splits, self.masses,
+            self.middle, self.half, self.half.max(axis=1), self.depth, self.dependent_size,
+        )  # fmt: skip
+
+
+def match_ensemble(ensemble: Ensemble, model: Forest) -> MatchedEnsemble:
+    """Match an ensemble's features with the columns of a joint, by name, and find its nodes' regions.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    model : Forest
+        It may have more columns. Features without names are the first columns.
+
+    Returns
+    -------
+    MatchedEnsemble
+
+    Raises
+    ------
+    ValueError
+        A feature without a column; numbers where the other has levels, levels of which the model knows none, dates.
+    """
+    features = match_features(ensemble, model.schema)
+    column, level_value = features.column, features.level_value
+    splits, regions = split_regions(ensemble, model.columns, column, level_value)
+    components = joint_components(model)
+    no_place = np.full(len(regions.column), -1, dtype=np.int32)
+    middle, half = _ranges(ensemble)
+    return MatchedEnsemble(
+        features=features,
+        splits=splits,
+        regions=regions,
+        components=components,
+        middle=middle,
+        half=half,
+        depth=int(_depths(ensemble).max()),
+        dependent_size=dependent_size(model, components),
+        masses=RegionMasses(level_masses(model, components), np.empty((0, 0)), no_place),
+        model=model,
+    )
+
+
+def _ranges(ensemble: Ensemble) -> tuple[np.ndarray, np.ndarray]:
+    """Middle and half width of the range of values below each node, (N, K)."""
+    low = np.full((len(ensemble.feature), ensemble.value.shape[1]), np.inf)
+    is_leaf = ensemble.leaf >= 0
+    low[is_leaf] = ensemble.value[ensemble.leaf[is_leaf]]
+    high = np.where(is_leaf[:, None], low, -np.inf)
+    depth = _depths(ensemble)
+    for level in range(int(depth.max()), 0, -1):
+        nodes = np.flatnonzero((depth == level - 1) & ~is_leaf)
+        left, right = ensemble.left[nodes], ensemble.right[nodes]
+        low[nodes], high[nodes] = np.minimum(low[left], low[right]), np.maximum(high[left], high[right])
+    return (low + high) / 2, (high - low) / 2
+
+
+def _depths(ensemble: Ensemble) -> np.ndarray:
+    depth = np.zeros(len(ensemble.feature), dtype=np.int64)
+    level = ensemble.root.astype(np.int64)
+    number = 0
+    while len(level):
+        depth[level] = number
+        inner = level[ensemble.leaf[level] < 0]
+        level = np.concatenate([ensemble.left[inner], ensemble.right[inner]])
+        number += 1
+    return depth

@@ -1,0 +1,1 @@
+"""Explanations: leaves, trees and regions as rules and text."""

@@ -1,0 +1,282 @@
+"""The leaves and hidden states that carry an answer, as rules with their weights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ...data.build_evidence import build
+from ...data.discretization import base_density
+from ...data.discretization.discretizer import Scale
+from ...data.evidence import Evidence
+from ...data.schema import Column, Schema
+from ...models.box_forest.forest import Forest
+from ...models.box_forest.posterior import posterior
+from ...models.hidden_tree.column import States, codes_in_states, told_states
+from ...models.hidden_tree.evidence import CodeEvidence, code_evidence
+from ...models.hidden_tree.hidden_trees import HiddenTrees
+from ...models.hidden_tree.part import HiddenPart
+from ...models.hidden_tree.posterior import tree_log_density
+from ...models.model import Model
+from ...query_language.tokens import tokenize
+from ...runtime.parameters import check_number
+from ..posterior import log_joint
+from .box_trees import BoxTrees, of_part
+from .leaf_groups import LEVEL, column_summary, leaf_kind, leaf_summaries, summary_text
+from .rules import box_conditions, levels_condition, rule_text, side_condition
+
+# ---- What every explanation is: rules as plain data, and as a table to print.
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Rules with what belongs to them; made by `Posterior.explain` and `Joint.reverse`, which say what is in it.
+
+    Attributes
+    ----------
+    rules : list of dict
+        Plain data, the most important rule first.
+    text : str
+        The rules as a table; ``print(explanation)`` shows it.
+    """
+
+    rules: list[dict[str, Any]]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return text_html(self.text)
+
+
+def text_html(text: str) -> str:
+    """Lines of text for notebooks, none broken: what is too wide is scrolled."""
+    return f'<pre style="white-space:pre;overflow-x:auto;line-height:1.4;font-size:12px">{escape(text)}</pre>'
+
+
+# ---- Hidden states as rules: what sets a state apart, in the query language, and what it says given the evidence.
+
+COLUMNS = 3
+"""Most columns in a rule."""
+APART = 0.1
+"""Least divergence, in nats, of a column that a rule names."""
+TAILS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+
+
+def state_rules(hidden: HiddenTrees, evidence: Evidence, k: int) -> tuple[list[dict[str, Any]], int]:
+    """The k states of greatest weight given one row of evidence, with weights that sum to 1 over all; and their number.
+
+    A state's rule names the columns whose distribution in the state is farthest (KL) from the whole table's, at most
+    three: the interval of equal tails, or the fewest levels, that hold 90 % of the column in the state.
+    """
+    told = told_states(hidden, evidence)
+    total = float(np.logaddexp.reduce([of.log_joint for of in told]))
+    weight = np.concatenate([np.exp(of.log_joint - total) * of.posterior for of in told])
+    tree_of = np.repeat(np.arange(len(told)), [len(of.posterior) for of in told])
+    state_of = np.concatenate([np.arange(len(of.posterior)) for of in told])
+    most = np.argsort(-weight, kind="stable")[:k]
+    most = most[weight[most] > 0.0]
+    found: dict[int, dict[str, Any]] = {}
+    for t in np.unique(tree_of[most]).tolist():
+        mine = most[tree_of[most] == t]
+        for i, says, rule in zip(mine.tolist(), *_told(hidden, evidence, t, told[t], state_of[mine]), strict=True):
+            found[i] = {
+                "rule": rule,
+                "weight": float(weight[i]),
+                "log_weight": math.log(weight[i]) + total,
+                "tree": t,
+                "column": hidden.schema.names[int(hidden.trees[t].column[told[t].node])],
+                "state": int(state_of[i]),
+                "kind": "state",
+                "says": says,
+            }
+    return [found[i] for i in most.tolist()], int((weight > 0.0).sum())
+
+
+def _told(
+    hidden: HiddenTrees, evidence: Evidence, t: int, told: States, states: np.ndarray
+) -> tuple[list[dict[str, dict[str, Any]]], list[str]]:
+    """What states of a tree's node say given the evidence, and their rules."""
+    tree, nothing, known = hidden.trees[t], code_evidence(hidden, build(hidden.schema)), code_evidence(hidden, evidence)
+    given, alone = codes_in_states(tree, known, told.node, states), codes_in_states(tree, nothing, told.node, states)
+    everything = np.arange(len(told.prior))
+    marginal = {j: told.prior @ p for j, p in codes_in_states(tree, nothing, told.node, everything).items()}
+    says: list[dict[str, dict[str, Any]]] = [{} for _ in states]
+    for j, column in enumerate(hidden.schema.columns):
+        if math.isnan(evidence.value[0, j]):
+            for i, summary in enumerate(_summaries(column, _scale(hidden.scales[j], known[j]), given[j])):
+                says[i][column.name] = summary
+    rules = []
+    for i in range(len(states)):
+        apart = {j: _divergence(p[i], marginal[j]) for j, p in alone.items()}
+        named = sorted(sorted(apart, key=lambda j: -apart[j])[:COLUMNS])
+        conditions = {
+            hidden.schema.names[j]: _condition(hidden.schema.columns[j], hidden.scales[j], alone[j][i])
+            for j in named
+            if apart[j] >= APART
+        }
+        rules.append(rule_text({name: said for name, said in conditions.items() if said is not None}))
+    return says, rules
+
+
+def _scale(scale: Scale, known: CodeEvidence) -> Scale:
+    """The column's scale within the evidence's region, if it has one."""
+    region = int(known.code[0]) - scale.n_codes - 1
+    return known.regions[region] if region >= 0 else scale
+
+
+def _summaries(column: Column, scale: Scale, p: np.ndarray) -> list[dict[str, Any]]:
+    """What n states say of a column whose codes have these probabilities (n, K)."""
+    if column.is_categorical:
+        return [column_summary(column, share) for share in base_density.levels(scale, p, len(column.levels))]
+    mean, ends = p @ scale.moments[1], base_density.quantiles(scale, p, TAILS)
+    return [column_summary(column, np.array([center, *tails])) for center, tails in zip(mean, ends, strict=True)]
+
+
+def _condition(column: Column, scale: Scale, p: np.ndarray) -> Any:
+    """The interval of equal tails, or the fewest levels, that hold 90 % of a column; None if that is everything."""
+    if column.is_categorical:
+        share = base_density.levels(scale, p[None], len(column.levels))[0]
+        order = np.argsort(-share, kind="stable")
+        allowed = np.zeros(len(share), bool)
+        allowed[order[: int(np.searchsorted(np.cumsum(share[order]), LEVEL * share.sum())) + 1]] = True
+        return levels_condition(column, allowed)
+    lo, hi = base_density.quantiles(scale, p[None], TAILS)[0].tolist()
+    below = lo - 0.5 * column.step if column.step > 0.0 else float(np.nextafter(lo, -np.inf))
+    return side_condition(column, below, hi + 0.5 * column.step)
+
+
+def _divergence(p: np.ndarray, q: np.ndarray) -> float:
+    some = p > 0.0
+    return float(p[some] @ np.log(p[some] / np.maximum(q[some], np.finfo(float).tiny)))
+
+
+# ---- Rules as tables show them: long lists of values cut short.
+
+_MOST = 8
+
+
+def shown_rule(text: str, most: int = _MOST) -> str:
+    """A text of conditions, in which of longer lists the first ``most`` values stand, and how many others there are.
+
+    Examples
+    --------
+    >>> shown_rule("age > 3 and s in {'a', 'b', 'c', 'd'}", 2)
+    "age > 3 and s in {'a', 'b', ... 2 others}"
+    """
+    pieces, start, kept, count = [], 0, -1, 0
+    for token in tokenize(text):
+        if token.sort == "symbol" and token.value == "{":
+            count, kept = 1, -1
+        elif token.sort == "symbol" and token.value == "," and count:
+            kept = token.start if count == most else kept
+            count += 1
+        elif token.sort == "symbol" and token.value == "}" and count:
+            if count > most + 1:
+                pieces.append(f"{text[start:kept]}, ... {count - most:,} others")
+                start = token.start
+            count = 0
+    return "".join([*pieces, text[start:]])
+
+
+def explain(model: Model, evidence: Evidence, k: int, n_jobs: int | None = -1) -> Explanation:
+    """The k leaves or states with the largest weight given one row of evidence: see `Posterior.explain`.
+
+    Raises
+    ------
+    ValueError
+        If k is not a positive integer, or the evidence has probability 0, or a part is neither a forest nor hidden
+        trees.
+    """
+    check_number("k", k, 1, whole=True, text="a positive integer")
+    each = log_joint(model, evidence, n_jobs)[0] if len(model.parts) > 1 else np.zeros(1)
+    share = np.exp(each - np.logaddexp.reduce(each)) if np.isfinite(each).any() else each
+    found, met = [], {"leaves": 0, "states": 0}
+    for number, part in enumerate(model.parts):
+        if not share[number] > 0.0:
+            continue
+        if (trees := of_part(part)) is not None:
+            rules, n = _leaf_rules(trees, evidence, k, n_jobs)
+            met["leaves"] += n
+        elif isinstance(part, HiddenPart) and part.log_density(evidence)[0] > -math.inf:
+            rules, n = state_rules(part.hidden, evidence, k)
+            met["states"] += n
+        elif isinstance(part, HiddenPart):
+            rules = []
+        else:
+            raise ValueError(f"an explanation needs forests and hidden trees; this joint has the part: {part.kind}")
+        for rule in rules:
+            rule["weight"] *= float(share[number])
+            rule["log_weight"] += float(model.log_weight[number])
+            if len(model.parts) > 1:
+                rule["part"] = number
+        found += rules
+    if not found:
+        raise ValueError("the evidence has probability 0: no leaf carries an answer; drop or widen a condition")
+    found = sorted(found, key=lambda rule: -rule["weight"])[:k]
+    return Explanation(found, _text(model.schema, found, met))
+
+
+def _met_leaves(trees: BoxTrees, evidence: Evidence, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Leaves that one row of evidence meets, and log p(leaf, evidence) of each."""
+    if isinstance(trees.within, Forest):
+        post = posterior(trees.within, evidence, n_jobs)
+        return post.leaf, post.log_weight
+    assert trees.within.grown is not None
+    log_weight = tree_log_density(trees.within, evidence, n_jobs)[0]
+    met = log_weight > -math.inf
+    return trees.within.grown.leaf[met], log_weight[met]
+
+
+def _leaf_rules(trees: BoxTrees, evidence: Evidence, k: int, n_jobs: int | None) -> tuple[list[dict[str, Any]], int]:
+    """The k leaves of a part with the largest weight, none if the evidence is impossible; and how many it meets."""
+    leaf, log_weight = _met_leaves(trees, evidence, n_jobs)
+    n, log_evidence = len(leaf), float(np.logaddexp.reduce(log_weight, initial=-math.inf))
+    if log_evidence == -math.inf:
+        return [], 0
+    most = np.argsort(-log_weight, kind="stable")[:k]
+    leaf, log_weight = leaf[most], log_weight[most]
+    found = [
+        {
+            "rule": rule_text(box_conditions(trees.schema, trees.columns, *(side[number] for side in trees.boxes))),
+            "weight": math.exp(log - log_evidence),
+            "log_weight": log,
+            "leaf": number,
+            "tree": int(trees.tree[number]),
+            "kind": leaf_kind(trees, number),
+            "says": says,
+        }
+        for number, log, says in zip(
+            leaf.tolist(), log_weight.tolist(), leaf_summaries(trees, evidence, leaf), strict=True
+        )
+    ]
+    return found, n
+
+
+def _text(schema: Schema, found: list[dict[str, Any]], met: dict[str, int]) -> str:
+    """The rules as a table."""
+    share = sum(rule["weight"] for rule in found)
+    what = " and ".join(f"{n} {name}" for name, n in met.items() if n)
+    lines = [f"{len(found)} of the {what} that meet the evidence carry {100 * share:.1f} % of the answer"]
+    lines.append("   weight   log  rule")
+    for rule in found:
+        shown = shown_rule(rule["rule"]) or ("(background)" if rule["kind"] == "background" else "(all rows)")
+        lines.append(f"{100 * rule['weight']:7.2f} % {rule['log_weight']:7.2f}  {shown}{_place(rule)}")
+        lines.append(" " * 19 + summary_text(schema, rule["says"]))
+    return "\n".join(lines)
+
+
+def _place(rule: dict[str, Any]) -> str:
+    """Where a rule comes from."""
+    if rule["kind"] == "background":
+        return ""
+    if rule["kind"] == "state":
+        return f"  [hidden tree {rule['tree']}, state {rule['state']} of {rule['column']}]"
+    return f"  [tree {rule['tree']}, {rule['kind']} {rule['leaf']}]"

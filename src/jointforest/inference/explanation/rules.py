@@ -1,0 +1,119 @@
+"""Boxes as conditions, and as rules: text of the query language that reads back as the same box."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...data.conditions import AnyOf, Interval, Not
+from ...data.schema import Column, Columns, Schema, place
+from ...query_language.render import column_text, condition_text
+
+
+def box_conditions(
+    schema: Schema, columns: Columns, lo: np.ndarray, hi: np.ndarray, allowed: np.ndarray
+) -> dict[str, Any]:
+    """Conditions, by column, of one box; columns that it leaves open have none.
+
+    Parameters
+    ----------
+    schema : Schema
+    columns : Columns
+    lo, hi : float64 arrays (p,)
+        Sides ``(lo, hi]`` of the numeric slots.
+    allowed : bool array (S,)
+        Levels that the box admits.
+    """
+    found: dict[str, Any] = {}
+    for j, column in enumerate(schema.columns):
+        slot = columns.slot[j]
+        if column.is_categorical:
+            at, end = columns.level_start[slot], columns.level_start[slot + 1]
+            condition = levels_condition(column, allowed[at:end])
+        else:
+            condition = side_condition(column, float(lo[slot]), float(hi[slot]))
+        if condition is not None:
+            found[column.name] = condition
+    return found
+
+
+def rule_text(conditions: Mapping[str, Any]) -> str:
+    """Conditions joined by ``and``; '' if there are none.
+
+    Examples
+    --------
+    >>> rule_text({"age": Interval(41.5, None, "neither"), "sex": "Female"})
+    "age > 41.5 and sex = 'Female'"
+    """
+    return " and ".join(condition_text(column_text(name), condition) for name, condition in conditions.items())
+
+
+def side_condition(column: Column, lo: float, hi: float) -> Any:
+    """Condition that a number is in ``(lo, hi]``, None if every number is; on a grid by its cells' centres.
+
+    Examples
+    --------
+    >>> side_condition(Column("age", "integer", "int64", step=1.0), 41.5, math.inf)
+    Interval(lo=42, hi=None, closed='left')
+    """
+    if lo == -math.inf and hi == math.inf:
+        return None
+    first: Any = None if lo == -math.inf else lo
+    last: Any = None if hi == math.inf else hi
+    if column.step == 0.0:
+        return Interval(first, last, "neither" if last is None else "right")
+    if first is not None:
+        first = grid_value(column, column.center + (math.floor(place(column, lo)) + 1) * column.step)
+    if last is not None:
+        last = grid_value(column, column.center + math.floor(place(column, hi)) * column.step)
+    if first is not None and first == last:
+        return first
+    return Interval(first, last, "left" if last is None else "right" if first is None else "both")
+
+
+def grid_value(column: Column, number: float) -> Any:
+    """Value of the nearest cell of a grid; midnights of a column of whole days are dates."""
+    value = column.from_number(number)
+    is_midnight = isinstance(value, dt.datetime) and value.tzinfo is None and value.time() == dt.time()
+    return value.date() if is_midnight and column.step % 86400.0 == 0.0 else value
+
+
+def levels_condition(column: Column, allowed: np.ndarray) -> Any:
+    """Condition that a level is one of those allowed (bool (K,)), None if all are, in its shorter form.
+
+    Examples
+    --------
+    >>> levels_condition(Column("x", "categorical", "str", levels=("a", "b", "c")), np.array([True, False, True]))
+    Not(condition='b')
+    """
+    codes = np.flatnonzero(allowed)
+    if len(codes) == len(allowed):
+        return None
+    if column.kind == "ordered" and 1 < len(codes) == codes[-1] - codes[0] + 1:
+        low, high = column.levels[codes[0]], column.levels[codes[-1]]
+        if codes[0] == 0:
+            return Interval(None, high, "right")
+        return Interval(low, None, "left") if codes[-1] == len(allowed) - 1 else Interval(low, high)
+    others = np.flatnonzero(~allowed)
+    return _any_of(column, codes) if 0 < len(codes) <= len(others) else Not(_any_of(column, others))
+
+
+def split_conditions(column: Column, left: np.ndarray, right: np.ndarray) -> tuple[Any, Any]:
+    """Conditions, as short as may be, that tell the levels with the codes ``left`` from those with ``right``."""
+    if column.kind == "ordered" and (left.max() < right.min() or right.max() < left.min()):
+        below = Interval(None, column.levels[min(left.max(), right.max())], "right")
+        above = Interval(below.hi, None, "neither")
+        return (below, above) if left.max() < right.min() else (above, below)
+    if len(left) == len(right) == 1:
+        return column.levels[left[0]], column.levels[right[0]]
+    inside = _any_of(column, left if len(left) <= len(right) else right)
+    return (inside, Not(inside)) if len(left) <= len(right) else (Not(inside), inside)
+
+
+def _any_of(column: Column, codes: np.ndarray) -> Any:
+    levels = [column.levels[code] for code in codes]
+    return levels[0] if len(levels) == 1 else AnyOf(*levels)

@@ -1,0 +1,1 @@
+"""Entropy, mutual information, divergences and distances."""

@@ -1,0 +1,325 @@
+"""Divergences and distances of two models over columns that both have. The mathematics is in
+docs/how-to/measure-information.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.build_evidence import build
+from ...models.box_forest.leaves.table import STUDENT
+from ...models.box_forest.structure import leaf_boxes
+from ...runtime.threads import chunks, map_ordered
+from ..column import cdf, level_probability, quantile
+from .entropy import column_of_leaves, is_partition, mixes_columns, tree_entropy
+from .entropy_kernels import column_log_densities
+from .integral import breaks, cell_range, ends, integral
+from .projection import Columns, Estimate, View, averaged, exact
+
+# ---- Cross entropy of two single trees in closed form over pairs of leaves, one column at a time.
+
+_NODE, _WEIGHT = np.polynomial.legendre.leggauss(10)
+_SPANS = np.array([-8, -4, -2, -1, 0, 1, 2, 4, 8])
+_TOLERANCE = 1e-8
+_WORK = 5e7
+"""Most points times parameter rows to visit for a column."""
+
+
+def cross_entropy(p: View, q: View, of: Columns) -> float | None:
+    """-E_p log q, where both are one tree whose leaves are apart in the columns; None otherwise, or if it is costly.
+
+    With M the mass of a column of p's leaf l in the box of q's leaf m, and C the mean there of log of q's density,
+
+        E_p log q = sum_l w_l sum_m (prod_j M_lmj log v_m + sum_j C_lmj prod_{i != j} M_lmi).
+    """
+    for v in (p, q):
+        columns = [v.number[k] for k in of]
+        if not is_partition(v.forest, columns) or mixes_columns(v.forest, columns):
+            return None
+    log_w, log_v = p.forest.leaves.log_weight, q.forest.leaves.log_weight
+    if len(of) * len(log_w) * len(log_v) > _WORK / 10:
+        return None
+    mass, mean = np.empty((2, len(of), len(log_w), len(log_v)))
+    for i, k in enumerate(of):
+        found = _column(p, q, k)
+        if found is None:
+            return None
+        mass[i], mean[i] = found
+    w = np.exp(log_w)[:, None]
+    total = _dot(w * mass.prod(axis=0), np.broadcast_to(log_v, mass.shape[1:]))
+    for i in range(len(of)):
+        total += _dot(w * np.delete(mass, i, axis=0).prod(axis=0), mean[i])
+    return -total
+
+
+def _dot(weight: np.ndarray, value: np.ndarray) -> float:
+    """Sum of weight times value, where the weight is not 0."""
+    some = weight > 0
+    return float(np.sum(weight[some] * value[some]))
+
+
+def _column(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """M and C of a column for all pairs of leaves; None if that is costly or not precise."""
+    found = _points(p, q, k)
+    if found is None:
+        return None
+    x, weight = found
+    share, log_q = np.exp(_log_densities(p, k, x)) * weight, _log_densities(q, k, x)
+    if np.exp(p.forest.leaves.log_weight) @ np.abs(share.sum(axis=1) - 1) > _TOLERANCE:
+        return None
+    inside = _in_boxes(q, k, x)
+    never = (inside & (log_q == -np.inf)).astype(np.float64)
+    mean = share @ np.where(inside & (log_q > -np.inf), log_q, 0.0).T
+    return share @ inside.T.astype(np.float64), np.where(share @ never.T > 0, -np.inf, mean)
+
+
+def _points(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Points of a column and their measure: levels, cells, atoms, and Gauss rules between the breaks of both models."""
+    column, rows = p.columns[k], len(p.forest.leaves.tree) + len(q.forest.leaves.tree)
+    if column.is_categorical:
+        return np.arange(len(column.levels), dtype=np.float64), np.ones(len(column.levels))
+    if column.step > 0.0:
+        first, last = cell_range((p, q), k)
+        n = last - first + 1
+        if n * rows > _WORK:
+            return None
+        return column.center + np.arange(first, last + 1) * column.step, np.full(n, column.step)
+    known = breaks((p, q), k)
+    trees = q.forest.trees
+    points = [known, trees.threshold[trees.feature == q.number[k]]]
+    for v in (p, q):
+        s, leaves = v.forest.columns.slot[v.number[k]], v.forest.leaves
+        if (leaves.family[:, s] == STUDENT).any():
+            return None
+        points.append((leaves.a[:, s, None] + leaves.b[:, s, None] * _SPANS).ravel())
+    edges = np.unique(np.concatenate(points))
+    edges = edges[(edges >= known[0]) & (edges <= known[-1])]
+    if len(_NODE) * len(edges) * rows > _WORK:
+        return None
+    half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    atoms = np.unique(np.concatenate([v.columns[k].atoms for v in (p, q)]))
+    x, weight = (middle[:, None] + np.outer(half, _NODE)).ravel(), np.outer(half, _WEIGHT).ravel()
+    return np.concatenate([x, atoms]), np.concatenate([weight, np.ones(len(atoms))])
+
+
+def _log_densities(v: View, k: int, x: np.ndarray) -> np.ndarray:
+    """Log density of the column in every leaf at points in the reference's numbers, (L, q)."""
+    j = v.number[k]
+    found = column_log_densities(v.forest.columns, v.forest.leaves, j, *column_of_leaves(v.forest, j), _own(v, k, x))
+    return np.where(np.isin(x, v.foreign[k]), -np.inf, found)
+
+
+def _in_boxes(v: View, k: int, x: np.ndarray) -> np.ndarray:
+    """Whether points lie in the boxes of the leaves, bool (L, q)."""
+    lo, hi, allowed = leaf_boxes(v.forest.trees, v.forest.columns)
+    s, own = v.forest.columns.slot[v.number[k]], _own(v, k, x)
+    if v.columns[k].is_categorical:
+        at = v.forest.columns.level_start[s] + own.astype(np.int64)
+        return np.asarray(allowed[:, at])
+    return np.asarray((lo[:, s, None] < own) & (own <= hi[:, s, None]))
+
+
+def _own(v: View, k: int, x: np.ndarray) -> np.ndarray:
+    """Points in the model's own numbers."""
+    code = v.code[k]
+    return x + v.shift[k] if code is None else code[x.astype(np.int64)].astype(np.float64)
+
+
+def kl_divergence(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+    """Divergence of Kullback and Leibler, E_p log(p / q), in nats; infinite where q gives rows of p probability 0.
+
+    If it is not exact, ``n`` rows are drawn from p.
+    """
+    found = tree_divergence(p, q, of)
+    if found is None:
+        found = integral((p, q), of, _kl, n_jobs)
+    if found is not None:
+        return exact(max(found, 0.0))
+    X = p.draw(n, seed, n_jobs)
+    return averaged(p.log_density(X, of, n_jobs) - q.log_density(X, of, n_jobs))
+
+
+def tree_divergence(p: View, q: View, of: Columns) -> float | None:
+    """KL(p || q) of two single trees, -H(p) - E_p log q; None where one of them is none, or it takes too much work."""
+    if not (p.model.is_forest and q.model.is_forest):
+        return None
+    own = tree_entropy(p.forest, [p.number[k] for k in of])
+    cross = cross_entropy(p, q, of) if own is not None else None
+    return cross - own if own is not None and cross is not None else None
+
+
+def jensen_shannon(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+    """Divergence of Jensen and Shannon, the mean of KL(p || m) and KL(q || m) with m = (p + q) / 2: 0 to log 2 nats."""
+    most = np.log(2.0)
+    return _of_shares(p, q, of, lambda s: most + _x_log_x(s) + _x_log_x(1.0 - s), most, n, seed, n_jobs)
+
+
+def total_variation(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+    """Total variation, the largest difference of the probabilities of an event: 0 to 1."""
+    return _of_shares(p, q, of, lambda s: np.abs(2.0 * s - 1.0), 1.0, n, seed, n_jobs)
+
+
+def hellinger(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+    """Hellinger distance, the root of 1 - int sqrt(p q): 0 to 1."""
+    # 1 - 2 sqrt(s (1 - s)) without cancellation
+    found = _of_shares(p, q, of, lambda s: (np.sqrt(s) - np.sqrt(1.0 - s)) ** 2, 1.0, n, seed, n_jobs)
+    root = np.sqrt(found.value)
+    error = found.standard_error / (2.0 * root) if root > 0 else found.standard_error
+    return Estimate(float(root), float(error), found.method)
+
+
+MEASURES: dict[str, Callable[..., Estimate]] = {
+    "kl": kl_divergence,
+    "jensen-shannon": jensen_shannon,
+    "total-variation": total_variation,
+    "hellinger": hellinger,
+}
+
+
+def _of_shares(
+    p: View,
+    q: View,
+    of: Columns,
+    function: Callable[[np.ndarray], np.ndarray],
+    most: float,
+    n: int,
+    seed: int,
+    n_jobs: int | None,
+) -> Estimate:
+    """E_m f(s) over m = (p + q) / 2, s = p / (p + q): f is in 0..most, so the variance is finite, whatever p and q."""
+
+    def summed(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
+        return 0.5 * (np.exp(log_p) + np.exp(log_q)) * function(_share(log_p, log_q))
+
+    found = integral((p, q), of, summed, n_jobs)
+    if found is not None:
+        return exact(min(max(found, 0.0), most))
+    seeds = np.random.default_rng(seed).integers(2**63, size=2)  # two models' draws must not share their streams
+    draws = [v.draw((n + 1) // 2, int(s), n_jobs) for v, s in zip((p, q), seeds, strict=True)]
+    return averaged(*(function(_share(p.log_density(X, of, n_jobs), q.log_density(X, of, n_jobs))) for X in draws))
+
+
+def _share(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
+    """p / (p + q); one half where both are 0."""
+    top = np.maximum(log_p, log_q)
+    top = np.where(top > -np.inf, top, 0.0)
+    a, b = np.exp(log_p - top), np.exp(log_q - top)
+    return np.where(a + b > 0, a / np.maximum(a + b, 1e-300), 0.5)
+
+
+def _x_log_x(x: np.ndarray) -> np.ndarray:
+    return x * np.log(np.where(x > 0, x, 1.0))
+
+
+def _kl(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
+    some = log_p > -np.inf
+    return np.exp(log_p) * np.where(some, np.where(some, log_p, 0.0) - np.where(some, log_q, 0.0), 0.0)
+
+
+# ---- How far apart two models are in each column: CDFs of numbers, probabilities of levels.
+
+SUP, AREA = 1e-3, 1e-3
+"""Largest errors: of the sup-distance, and of the area between CDFs as a share of the column's spread."""
+_POINTS = 64
+
+
+class ColumnDistance(NamedTuple):
+    """How far apart two distributions of a column are.
+
+    Attributes
+    ----------
+    distance : float
+        0 to 1. Of numbers the largest distance of the CDFs (Kolmogorov), at most 1e-3 too small and mostly far
+        closer; of levels the total variation.
+    wasserstein : float or None
+        Area between the CDFs of numbers, which is how far mass has to move on average, in the column's units
+        (date-times: seconds), to a thousandth of the column's spread; None of levels.
+    """
+
+    distance: float
+    wasserstein: float | None
+
+
+def column_distance(p: View, q: View, k: int, n_jobs: int | None = -1) -> ColumnDistance:
+    """Distance of the distributions of column k of two views."""
+    if not p.columns[k].is_categorical:
+        return _of_numbers(p, q, k, n_jobs)
+    mine, theirs = (level_probability(v.model, build(v.model.schema), v.number[k], n_jobs)[0] for v in (p, q))
+    code = q.code[k]
+    assert code is not None
+    return ColumnDistance(0.5 * float(np.abs(mine - theirs[code]).sum()), None)
+
+
+def _of_numbers(p: View, q: View, k: int, n_jobs: int | None) -> ColumnDistance:
+    """Both distances by bounds: between two points F - G lies between its ends' F_0 - G_1 and F_1 - G_0.
+
+    Intervals are halved until these bounds are tight. On a grid both are constant from one centre to the next.
+    """
+    both = (p, q)
+    column, step = p.columns[k], p.columns[k].step
+    x, spread = _start(both, k), _spread(both, k)
+    F = _cdfs(both, k, x, n_jobs)
+    while True:  # ends when nothing is open: no interval is halved below a float, or a cell
+        gap, width, rise = np.abs(F[0] - F[1]), np.diff(x), np.diff(F, axis=1)
+        middle = x[:-1] + 0.5 * width
+        if step > 0.0:
+            middle = column.center + np.floor((middle - column.center) / step + 0.25) * step
+        is_open = (middle > x[:-1] + 0.5 * step) & (middle < x[1:])
+        sup, wide = gap.max(), AREA * max(spread, _deviation(width, F))
+        highest = np.maximum(F[0, 1:] - F[1, :-1], F[1, 1:] - F[0, :-1])
+        error = np.where(is_open, 0.5 * width * rise.sum(axis=0), 0.0)
+        coarse = error > wide / len(x) if error.sum() > wide else np.zeros(len(error), bool)
+        split = is_open & (coarse | (highest > sup + SUP))
+        if not split.any():
+            break
+        new = middle[split]
+        at = np.searchsorted(x, new)
+        x, F = np.insert(x, at, new), np.insert(F, at, _cdfs(both, k, new, n_jobs), axis=1)
+    mean = np.where(is_open, 0.5 * (gap[:-1] + gap[1:]), gap[:-1])
+    return ColumnDistance(float(sup), float(width @ mean))
+
+
+def _deviation(width: np.ndarray, F: np.ndarray) -> float:
+    """Mean distance from the median, of the model where it is larger, from below: no heavy tail is beyond reach."""
+    least = np.where(F[:, 1:] <= 0.5, F[:, :-1], np.where(F[:, :-1] >= 0.5, 1.0 - F[:, 1:], 0.0))
+    return float((least @ width).max())
+
+
+def _cdfs(both: tuple[View, View], k: int, x: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """The two CDFs at points, (2, q)."""
+
+    def work(v: View, first: int, stop: int) -> np.ndarray:
+        return cdf(v.model, build(v.model.schema), v.number[k], x[first:stop] + v.shift[k], 1)[0]
+
+    parts = list(map_ordered(work, [(v, *part) for v in both for part in chunks(len(x), _POINTS)], n_jobs))
+    return np.concatenate(parts).reshape(2, -1)
+
+
+def _start(both: tuple[View, View], k: int) -> np.ndarray:
+    """First points: the ends and some quantiles of both; atoms, and what is just below them."""
+    column = both[0].columns[k]
+    if column.step > 0.0:
+        first, last = cell_range(both, k)
+        at = np.unique(np.linspace(first - 1, last + 1, min(last - first + 3, 33)).round())
+        return np.asarray(column.center + at * column.step)
+    atoms = np.unique(np.concatenate([v.columns[k].atoms for v in both]))
+    points = [ends(v, k) for v in both] + [_quantiles(v, k) for v in both]
+    low, high = min(x.min() for x in points), max(x.max() for x in points)
+    atoms = atoms[(atoms >= low) & (atoms <= high)]
+    return np.unique(np.concatenate([*points, atoms, np.nextafter(atoms, -np.inf), [np.nextafter(low, -np.inf)]]))
+
+
+def _quantiles(v: View, k: int) -> np.ndarray:
+    tail = 10.0 ** -np.arange(2, 10)  # in wide tails few points would do badly
+    q = np.concatenate([np.arange(1, 32) / 32, tail, 1.0 - tail, [0.05, 0.95]])
+    return quantile(v.model, build(v.model.schema), v.number[k], q, 1)[0] - v.shift[k]
+
+
+def _spread(both: tuple[View, View], k: int) -> float:
+    """How far apart the 5 % quantiles on either side are, over both; the whole range if that is nothing."""
+    points = np.concatenate([_quantiles(v, k)[-2:] for v in both])
+    if np.ptp(points) == 0.0:
+        points = np.concatenate([ends(v, k) for v in both])
+    return float(np.ptp(points))

@@ -1,0 +1,218 @@
+"""Entropies and mutual information of columns of one model. The mathematics is in
+docs/how-to/measure-information.md."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...data.build_evidence import build
+from ...data.discretization.base_density import code_entropy
+from ...data.discretization.discretizer import codes_of
+from ...data.evidence import Evidence
+from ...models.box_forest.forest import Forest
+from ...models.box_forest.leaves.circuits import leaf_of_rows
+from ...models.box_forest.leaves.table import FACTORS, SUM
+from ...models.box_forest.posterior import LeafPosterior, by_chunks, chunk_posterior
+from ...models.hidden_tree.condition import joint_codes
+from ...models.hidden_tree.hidden_trees import HiddenTrees
+from ...models.hidden_tree.part import HiddenPart
+from ...models.model import Model
+from .entropy_kernels import column_entropies, leaf_divergence
+from .integral import integral
+from .projection import Columns, Estimate, View, averaged, exact
+
+# ---- Leaves as products over some columns, and trees whose leaves are apart in them: then there are closed forms.
+
+
+def is_partition(model: Forest, columns: list[int]) -> bool:
+    """Whether the leaves are apart in these columns for sure: one tree, no background, no split on another column."""
+    feature = model.trees.feature
+    return len(model.trees.root) == 1 and set(feature[feature >= 0].tolist()) <= set(columns)
+
+
+def mixes_columns(model: Forest, columns: list[int]) -> bool:
+    """Whether a sum of a circuit mixes distributions of several of these columns, so that its leaf is no product."""
+    leaves = model.leaves
+    is_sum = np.flatnonzero(leaves.node_kind == SUM)
+    described = np.zeros((len(leaves.node_kind) + 1, len(columns)), np.int64)
+    described[1:][leaves.node_kind == FACTORS] = leaves.scope[:, columns]
+    described = np.cumsum(described, axis=0)
+    inside = described[leaves.node_end[is_sum]] > described[is_sum]
+    return bool((inside.sum(axis=1) > 1).any())
+
+
+def column_of_leaves(model: Forest, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Column j of every leaf as a mixture of parameter rows.
+
+    Returns
+    -------
+    start : int64 array (L + 1,)
+        Leaf l mixes the entries ``start[l]:start[l + 1]``; none if its weight is 0.
+    row : int32 array (M,)
+    share : float64 array (M,)
+        Sums to 1 over a leaf's entries.
+    """
+    leaves = model.leaves
+    parts = chunk_posterior(model, build(model.schema), 0, 1, j)
+    some = parts.log_weight > -np.inf
+    row, log_weight = parts.leaf[some], parts.log_weight[some]
+    leaf = leaf_of_rows(leaves.node_start, leaves.node_row)[row]
+    order = np.argsort(leaf, kind="stable")
+    start = np.searchsorted(leaf[order], np.arange(len(leaves.log_weight) + 1))
+    return start.astype(np.int64), row[order], np.exp(log_weight - leaves.log_weight[leaf])[order]
+
+
+# ---- Entropies under hidden trees: of the codes, and of what lies inside each code.
+
+
+def hidden_of(model: Model) -> HiddenTrees | None:
+    """The hidden trees of a model that has no other part."""
+    part = model.parts[0]
+    return part.hidden if len(model.parts) == 1 and isinstance(part, HiddenPart) else None
+
+
+def hidden_entropy(v: View, hidden: HiddenTrees, of: Columns) -> float | None:
+    """Entropy of a few columns, exact: H(codes) + sum_j sum_c p(code_j = c) H(x_j | c); None if they are too many."""
+    p = joint_codes(hidden, [v.number[k] for k in of])
+    if p is None:
+        return None
+    some = p[p > 0.0]
+    total = -float(some @ np.log(some))
+    for axis, k in enumerate(of):
+        marginal = p.sum(axis=tuple(a for a in range(p.ndim) if a != axis))
+        total += float(marginal @ code_entropy(hidden.scales[v.number[k]]))
+    return total
+
+
+def inside_codes(v: View, hidden: HiddenTrees, of: Columns, X: np.ndarray) -> tuple[float, np.ndarray]:
+    """Entropy that lies inside the columns' codes, exact, and its log density for rows X (n, k) of the view, (n,)."""
+    total, log_inside = 0.0, np.zeros(len(X))
+    for k in of:
+        scale = hidden.scales[v.number[k]]
+        marginal = joint_codes(hidden, [v.number[k]])
+        assert marginal is not None
+        total += float(marginal @ code_entropy(scale))
+        log_inside += codes_of(scale, X[:, k])[1]
+    return total, log_inside
+
+
+def entropy(v: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+    """Entropy of some columns against the measure of `Joint.log_density`: -E log p.
+
+    Parameters
+    ----------
+    v : View
+    of : tuple of int
+    n : int
+        Rows to draw if it is not exact.
+    seed : int
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+    """
+    found = exact_entropy(v, of, n_jobs)
+    if found is not None:
+        return exact(found)
+    X = v.draw(n, seed, n_jobs)
+    hidden = hidden_of(v.model)
+    if hidden is not None:
+        inside, log_inside = inside_codes(v, hidden, of, X)
+        codes = averaged(log_inside - v.log_density(X, of, n_jobs))
+        return codes._replace(value=codes.value + inside)
+    of_leaves = leaf_entropies(v.forest, [v.number[k] for k in of]) if v.model.is_forest else None
+    if of_leaves is None:
+        return averaged(-v.log_density(X, of, n_jobs))
+    divergence = averaged(_leaf_divergence(v.forest, v.evidence(X, of), n_jobs))
+    return divergence._replace(value=divergence.value + float(np.exp(v.forest.leaves.log_weight) @ of_leaves))
+
+
+def _leaf_divergence(model: Forest, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
+    """Divergence of the posterior of the leaves from their weights, (n,): what rows tell of their leaf, at least 0."""
+
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        return leaf_divergence(model.leaves, post)
+
+    return by_chunks(model, evidence, read, n_jobs)
+
+
+def conditional_entropy(v: View, of: Columns, given: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
+    """Entropy of some columns given others, H(of, given) - H(given); ``n`` rows are drawn if it is not exact."""
+    return _signed(v, [(1.0, of + given), (-1.0, given)], n, seed, n_jobs)
+
+
+def mutual_information(
+    v: View, a: Columns, b: Columns, given: Columns, n: int, seed: int, n_jobs: int | None = -1
+) -> Estimate:
+    """Mutual information of columns a and b given others: H(a, c) + H(b, c) - H(a, b, c) - H(c).
+
+    a, b and ``given`` have no column in common; ``n`` rows are drawn if it is not exact.
+    """
+    terms = [(1.0, a + given), (1.0, b + given), (-1.0, a + b + given), (-1.0, given)]
+    found = _signed(v, terms, n, seed, n_jobs)
+    return exact(max(found.value, 0.0)) if found.method == "exact" else found
+
+
+def _signed(v: View, terms: list[tuple[float, Columns]], n: int, seed: int, n_jobs: int | None) -> Estimate:
+    """A sum of entropies with signs: exact if all are, else all from the same draws, so that much noise cancels."""
+    terms = [(sign, of) for sign, of in terms if of]
+    total = 0.0
+    for sign, of in sorted(terms, key=lambda term: -len(term[1])):  # the largest is the least likely to be exact
+        found = exact_entropy(v, of, n_jobs)
+        if found is None:
+            break
+        total += sign * found
+    else:
+        return exact(total)
+    X = v.draw(n, seed, n_jobs)
+    return averaged(np.sum([-sign * v.log_density(X, of, n_jobs) for sign, of in terms], axis=0))
+
+
+def exact_entropy(v: View, of: Columns, n_jobs: int | None = -1) -> float | None:
+    """Entropy of some columns in closed form (one tree, hidden trees), or else by quadrature; None if neither can."""
+    hidden = hidden_of(v.model)
+    if hidden is not None:
+        found = hidden_entropy(v, hidden, of)
+    else:
+        found = tree_entropy(v.forest, [v.number[k] for k in of]) if v.model.is_forest else None
+    return found if found is not None else integral((v,), of, minus_p_log_p, n_jobs)
+
+
+def tree_entropy(model: Forest, columns: list[int]) -> float | None:
+    """Entropy of some columns of one tree, sum_l w_l (H_l - log w_l).
+
+    None if leaves may overlap in these columns (`is_partition`), or the leaves' own entropies are not known.
+    """
+    of_leaves = leaf_entropies(model, columns) if is_partition(model, columns) else None
+    if of_leaves is None:
+        return None
+    log_weight = model.leaves.log_weight
+    some = log_weight[log_weight > -np.inf]
+    return float(np.exp(log_weight) @ of_leaves - np.exp(some) @ some)
+
+
+def leaf_entropies(model: Forest, columns: list[int]) -> np.ndarray | None:
+    """Entropy (L,) of some columns in each leaf, the sum of the columns' own.
+
+    None if a leaf is no product over these columns, or mixes densities of one that overlap.
+    """
+    if mixes_columns(model, columns):
+        return None
+    total = np.zeros(len(model.leaves.log_weight))
+    for j in columns:
+        total += _leaf_column_entropies(model, j)
+    return None if np.isnan(total).any() else total
+
+
+def _leaf_column_entropies(model: Forest, j: int) -> np.ndarray:
+    """Entropy (L,) of column j in each leaf; NaN where densities that overlap are mixed."""
+    start, row, share = column_of_leaves(model, j)
+    order = np.arange(len(row))
+    if not model.columns.is_categorical[j]:  # by lower ends of supports, so that overlaps are between neighbours
+        order = np.lexsort(
+            (model.leaves.lo[row, model.columns.slot[j]], np.repeat(np.arange(len(start) - 1), np.diff(start)))
+        )
+    return column_entropies(model.columns, model.leaves, j, start, row, share, order)
+
+
+def minus_p_log_p(log_p: np.ndarray) -> np.ndarray:
+    """-p log p, 0 where p is 0."""
+    return -np.exp(log_p) * np.where(log_p > -np.inf, log_p, 0.0)

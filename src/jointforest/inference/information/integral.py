@@ -1,0 +1,217 @@
+"""Sums and integrals over a few columns of what models say of them: levels, cells, atoms, and one column of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.build_evidence import build
+from ...models.box_forest.part import ForestPart
+from ...models.hidden_tree.part import HiddenPart
+from ...models.model import Model
+from ..column import cdf, quantile
+from .projection import Columns, View
+
+# the rule of Gauss and Kronrod with 15 points, and the 7 points of Gauss inside (Piessens et al., QUADPACK, 1983)
+_HALF_NODE = [
+    0.991455371120812639206854697526329, 0.949107912342758524526189684047851, 0.864864423359769072789712788640926,
+    0.741531185599394439863864773280788, 0.586087235467691130294144691258330, 0.405845151377397166906606412076961,
+    0.207784955007898467600689403773245,
+]  # fmt: skip
+_HALF_KRONROD = [
+    0.022935322010529224963732008058970, 0.063092092629978553290700663189204, 0.104790010322250183839876322541518,
+    0.140653259715525918745189590510238, 0.169004726639267902826583426598550, 0.190350578064785409913256402421014,
+    0.204432940075298892414161999234649,
+]  # fmt: skip
+_HALF_GAUSS = [
+    0.0, 0.129484966168869693270611432679082, 0.0, 0.279705391489276667901467771423780,
+    0.0, 0.381830050505118944950369775488975, 0.0,
+]  # fmt: skip
+_NODE = np.array([-x for x in _HALF_NODE] + [0.0] + _HALF_NODE[::-1])
+_KRONROD = np.array([*_HALF_KRONROD, 0.209482141084727828012999174891714, *_HALF_KRONROD[::-1]])
+_GAUSS = np.array([*_HALF_GAUSS, 0.417959183673469387755102040816327, *_HALF_GAUSS[::-1]])
+
+BEYOND = 1e-10
+"""Mass of each model on either side that numbers are not followed beyond."""
+_TOLERANCE = 1e-9
+"""Largest error of an interval, as the two rules and the known masses tell it; most are far below."""
+WORK = 5e7
+"""Most points times leaves to visit: a second or two."""
+_ROWS = 100_000
+"""Rows at once."""
+_TABLE_ENTRIES = 400
+"""Entries of a hidden tree's transitions that take as long as a leaf."""
+
+Function = Callable[..., np.ndarray]
+"""Of the log-densities (n,) of every view: what is summed, (n,)."""
+
+
+class _Combinations(NamedTuple):
+    """All rows (m, k) of values of the columns that are summed, and the measure (m,) of each; other columns stay 0."""
+
+    rows: np.ndarray
+    weight: np.ndarray
+
+
+def integral(views: tuple[View, ...], of: Columns, function: Function, n_jobs: int | None = -1) -> float | None:
+    """Integral of a function of densities over some columns, to about 1e-6; None where that takes too much work.
+
+    As in `Joint.log_density` levels and atoms count 1, cells of a grid their width, numbers their length.
+
+    Parameters
+    ----------
+    views : tuple of View
+        The models, all in the same numbers.
+    of : tuple of int
+        Numbers of the views' columns; at most one may be without grid.
+    function : callable
+        See `Function`; it must be 0 where every density is 0.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    float or None
+        May be infinite.
+    """
+    columns = views[0].columns
+    free = [k for k in of if not columns[k].is_categorical and columns[k].step == 0.0]
+    budget = WORK / sum(_work(v.model) for v in views)
+    combinations = _combinations(views, tuple(k for k in of if k not in free), len(columns), budget)
+    if len(free) > 1 or combinations is None:
+        return None
+
+    def at(X: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The function, and each density, of rows."""
+        logs = [v.log_density(X, of, n_jobs) for v in views]
+        return function(*logs), [np.exp(x) for x in logs]
+
+    if not free:
+        parts = [slice(i, i + _ROWS) for i in range(0, len(combinations.rows), _ROWS)]
+        return float(sum(np.dot(combinations.weight[part], at(combinations.rows[part])[0]) for part in parts))
+    k, n, weight = free[0], len(combinations.rows), combinations.weight
+
+    def on_line(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The function, (q,), and the densities, (views, q), at points of the free column, summed over the others."""
+        rows = np.tile(combinations.rows, (len(x), 1))
+        rows[:, k] = np.repeat(x, n)
+        found, densities = at(rows)
+        return found.reshape(-1, n) @ weight, np.array([p.reshape(-1, n) @ weight for p in densities])
+
+    return _line(views, k, on_line, budget / n, max(_ROWS // (15 * n), 1), n_jobs)
+
+
+def _combinations(views: tuple[View, ...], of: Columns, width: int, budget: float) -> _Combinations | None:
+    """All combinations of levels and cells of these columns; None if they are more than ``budget``."""
+    axes, weight, size = [], 1.0, 1
+    for k in of:
+        column = views[0].columns[k]
+        if column.is_categorical:
+            first, last = 0, len(column.levels) - 1
+        else:
+            first, last = cell_range(views, k)
+            weight *= column.step
+        size *= last - first + 1
+        if size > budget:
+            return None
+        at = np.arange(first, last + 1, dtype=np.float64)
+        axes.append(at if column.is_categorical else column.center + at * column.step)
+    rows = np.zeros((size, width))
+    for k, grid in zip(of, np.meshgrid(*axes, indexing="ij"), strict=True):
+        rows[:, k] = grid.ravel()
+    return _Combinations(rows, np.full(size, weight))
+
+
+def cell_range(views: tuple[View, ...], k: int) -> tuple[int, int]:
+    """Numbers of the first and the last cell of a grid that any of the models needs."""
+    column, all_ends = views[0].columns[k], np.array([ends(v, k) for v in views])
+    first, last = ((x - column.center) / column.step for x in (all_ends.min(), all_ends.max()))
+    return round(float(first)), round(float(last))
+
+
+def ends(v: View, k: int) -> np.ndarray:
+    """The quantiles that all but `BEYOND` on either side lies between, in the reference's numbers."""
+    q = np.array([BEYOND, 1.0 - BEYOND])
+    return quantile(v.model, build(v.model.schema), v.number[k], q, 1)[0] - v.shift[k]
+
+
+def breaks(views: tuple[View, ...], k: int) -> np.ndarray:
+    """Points of a column between which densities are smooth: ends of supports, atoms; and some quantiles."""
+    both = np.array([ends(v, k) for v in views])
+    found = [both.ravel()]
+    for v in views:
+        found += [*_part_breaks(v.model, v.number[k]), np.array(v.columns[k].atoms)]
+        found.append(quantile(v.model, build(v.model.schema), v.number[k], np.arange(1, 16) / 16, 1)[0])
+    points = np.unique(np.concatenate(found))
+    return points[(points >= both.min()) & (points <= both.max())]
+
+
+def _part_breaks(model: Model, j: int) -> list[np.ndarray]:
+    """Points between which the densities of a model's parts are smooth."""
+    found = []
+    for part in model.parts:
+        if isinstance(part, ForestPart):
+            slot = part.forest.columns.slot[j]
+            found += [part.forest.leaves.lo[:, slot], part.forest.leaves.hi[:, slot]]
+        elif isinstance(part, HiddenPart):
+            found += [part.hidden.scales[j].lo, part.hidden.scales[j].hi]
+    return found
+
+
+def _work(model: Model) -> float:
+    """What a density costs, in leaves of a forest that are visited."""
+    total = 0.0
+    for part in model.parts:
+        if isinstance(part, ForestPart):
+            total += len(part.forest.leaves.tree)
+        elif isinstance(part, HiddenPart):
+            total += sum(table.size for tree in part.hidden.trees for table in tree.transition) / _TABLE_ENTRIES
+    return max(total, 1.0)
+
+
+def _line(
+    views: tuple[View, ...], k: int, on_line: Callable, budget: float, at_once: int, n_jobs: int | None
+) -> float | None:
+    """The integral along the free column: its atoms, and intervals between the breaks, halved until they are exact."""
+    atoms = np.unique(np.concatenate([v.columns[k].atoms for v in views]))
+    total = float(on_line(atoms)[0].sum()) if len(atoms) else 0.0
+    points = breaks(views, k)
+    lo, hi = points[:-1], points[1:]
+    while len(lo):
+        budget -= len(_NODE) * len(lo)
+        if budget < 0:
+            return None
+        parts = [slice(i, i + at_once) for i in range(0, len(lo), at_once)]
+        found = [_kronrod(lo[part], hi[part], on_line) for part in parts]
+        value, error = (np.concatenate([f[i] for f in found]) for i in (0, 1))
+        if np.isinf(total + value.sum()):
+            return np.inf
+        # a narrow peak between the points of both rules shows in the mass of its interval
+        mass = np.concatenate([f[2] for f in found], axis=1)
+        error = error + sum(np.abs(m - _mass(v, k, lo, hi, n_jobs)) for v, m in zip(views, mass, strict=True))
+        middle = 0.5 * (lo + hi)
+        done = (error <= _TOLERANCE) | (middle <= lo) | (middle >= hi)
+        total += float(value[done].sum())
+        lo, middle, hi = lo[~done], middle[~done], hi[~done]
+        lo, hi = np.concatenate([lo, middle]), np.concatenate([middle, hi])
+    return total
+
+
+def _kronrod(lo: np.ndarray, hi: np.ndarray, on_line: Callable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Integrals (m,) over intervals, the distance (m,) from Gauss's rule, and the masses (views, m)."""
+    half = 0.5 * (hi - lo)
+    found, densities = on_line((0.5 * (lo + hi)[:, None] + half[:, None] * _NODE).ravel())
+    found = found.reshape(len(lo), -1)
+    value = half * (found @ _KRONROD)
+    with np.errstate(invalid="ignore"):  # infinite values are answered before their errors are read
+        error = np.abs(value - half * (found @ _GAUSS))
+    return value, error, half * (densities.reshape(len(densities), len(lo), -1) @ _KRONROD)
+
+
+def _mass(v: View, k: int, lo: np.ndarray, hi: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """P(lo < column < hi) of a view's column without grid, (m,)."""
+    inside = np.concatenate([lo, np.nextafter(hi, -np.inf)])
+    below = cdf(v.model, build(v.model.schema), v.number[k], inside, n_jobs)[0]
+    return np.asarray(below[len(lo) :] - below[: len(lo)])

@@ -1,0 +1,1 @@
+"""Leaf values of a trained ensemble refitted by expected loss."""

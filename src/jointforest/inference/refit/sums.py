@@ -1,0 +1,296 @@
+"""What refitting an ensemble's leaf values takes of the rows: sums over rows of probabilities of leaves and pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...integrations.ensembles.evaluate import leaves
+from ...models.box_forest.posterior import chunk_posterior, row_chunks
+from ...runtime.records import record
+from ...runtime.threads import map_ordered
+from ..expectation.cell_kernels import complete_rows
+from ..expectation.component_kernels import STRIDE
+from ..expectation.expectation import Rows, distinct, knows_splits, leaf_probability, take
+from ..expectation.match import MatchedArrays, MatchedEnsemble, filled
+from ..expectation.scratch import cell_scratch, row_scratch
+from .refit_kernels import cell_leaves, pair_leaves, pair_rows
+
+_ROWS = 32
+_AT_ONCE = 4096
+_MOST_PARTS = 16
+_PART_BYTES = 2**28
+
+
+class Sample(NamedTuple):
+    """Weighted rows with targets; rows that are alike are one.
+
+    Attributes
+    ----------
+    leaf : int32 array (n, T)
+        Leaves of the rows that know all features that are split.
+    leaf_weight : float64 array (n,)
+    leaf_target : float64 array (n, K)
+        Weight times target, summed.
+    part : Rows
+        The other m rows.
+    part_weight : float64 array (m,)
+    part_target : float64 array (m, K)
+    """
+
+    leaf: np.ndarray
+    leaf_weight: np.ndarray
+    leaf_target: np.ndarray
+    part: Rows
+    part_weight: np.ndarray
+    part_target: np.ndarray
+
+
+@record
+class PairSums(NamedTuple):
+    """What pairs of leaves are added to, see `pair_kernels.pair_rows`.
+
+    Attributes
+    ----------
+    tree, stop : int
+    value, matrix, product : float64 arrays
+    """
+
+    tree: int
+    stop: int
+    value: np.ndarray
+    matrix: np.ndarray
+    product: np.ndarray
+
+
+@record
+class PairScratch(NamedTuple):
+    """Scratch for the pairs of leaves of one row.
+
+    Attributes
+    ----------
+    narrow : float64 array (M, STRIDE)
+        Masses of the split regions within the first leaf.
+    mass, narrow_mass : float64 arrays (q, M + d)
+        Masses of the split regions at each node of a circuit, all and within the first leaf. After the split regions
+        each column has a place for the mass of its region in the first leaf.
+    box, both_box : int32 arrays (d, 2), column : int32 array (d,), both_column : int32 array (2 d,)
+        The box of the first leaf, and of both: its columns, and the split regions between which they lie.
+    """
+
+    narrow: np.ndarray
+    mass: np.ndarray
+    narrow_mass: np.ndarray
+    box: np.ndarray
+    both_box: np.ndarray
+    column: np.ndarray
+    both_column: np.ndarray
+
+
+def pair_scratch(arrays: MatchedArrays) -> PairScratch:
+    """Scratch for the pairs of one thread."""
+    n_regions, d, size = len(arrays.regions.column), len(arrays.columns.slot), arrays.dependent_size
+    box, both_box = np.empty((2, d, 2), dtype=np.int32)
+    column, both_column = np.empty(d, dtype=np.int32), np.empty(2 * d, dtype=np.int32)
+    mass, narrow_mass = np.empty((2, size, n_regions + d))
+    return PairScratch(np.empty((n_regions, STRIDE)), mass, narrow_mass, box, both_box, column, both_column)
+
+
+def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarray, n_jobs: int | None = -1) -> Sample:
+    """n rows with targets (n, K) and weights (n,)."""
+    counts = weight > 0
+    complete = knows_splits(matched.features, rows) & counts
+    whole, some = np.flatnonzero(complete), np.flatnonzero(~complete & counts)
+    leaf = leaves(matched.ensemble, rows.X[whole], rows.other[whole], n_jobs)
+    part, place = take(rows, some), np.arange(len(some))
+    if len(some):
+        part, same = distinct(part)
+        place = place[same] if isinstance(same, slice) else same
+    total = weight[:, None] * y
+    return Sample(
+        leaf,
+        weight[whole],
+        total[whole],
+        part,
+        np.bincount(place, weight[some], len(part.X)),
+        np.column_stack([np.bincount(place, column, len(part.X)) for column in total[some].T]),
+    )
+
+
+def leaf_sums(matched: MatchedEnsemble, sample: Sample, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over rows of weight times P(in the leaf | known cells), (L,), and of this times the target, (L, K).
+
+    Raises
+    ------
+    ValueError
+        If the joint gives a row's known cells probability 0.
+    """
+    n_leaves, n_outputs = matched.ensemble.value.shape
+    mass, target = np.zeros(n_leaves), np.zeros((n_leaves, n_outputs))
+    for leaf in sample.leaf.T:
+        mass += np.bincount(leaf, sample.leaf_weight, n_leaves)
+        for k in range(n_outputs):
+            target[:, k] += np.bincount(leaf, sample.leaf_target[:, k], n_leaves)
+    for first in range(0, len(sample.part_weight), _AT_ONCE):
+        here = np.arange(first, min(first + _AT_ONCE, len(sample.part_weight)))
+        found = leaf_probability(matched, take(sample.part, here), n_jobs)
+        size = np.diff(found.start)
+        if not size.all():
+            raise ValueError(
+                f"{int((size == 0).sum())} of the rows with missing cells have probability 0 under the joint, so that "
+                "nothing is known of their completions: leave them out, or fit the joint with a background"
+            )
+        mass += np.bincount(found.leaf, found.probability * np.repeat(sample.part_weight[here], size), n_leaves)
+        for k in range(n_outputs):
+            share = found.probability * np.repeat(sample.part_target[here, k], size)
+            target[:, k] += np.bincount(found.leaf, share, n_leaves)
+    return mass, target
+
+
+def pair_matrix(matched: MatchedEnsemble, sample: Sample, n_jobs: int | None = -1) -> np.ndarray:
+    """Sums over rows of weight times P(in leaf a and in leaf b | known cells), (L, L)."""
+    n_leaves, n_outputs = matched.ensemble.value.shape
+    nothing = np.empty((0, n_outputs))
+
+    def add(first: int, stop: int, rows: list[tuple[int, int]]) -> np.ndarray:
+        out = np.zeros((n_leaves, n_leaves))
+        pair_leaves(sample.leaf, sample.leaf_weight, first, stop, out)
+        _add_rows(matched, sample, rows, PairSums(-1, 0, nothing, out, nothing))
+        return out
+
+    out = _sum_parts(matched, sample, n_leaves**2, add, n_jobs)
+    out += out.T - np.diag(np.diagonal(out))
+    return out
+
+
+def pair_product(
+    matched: MatchedEnsemble, sample: Sample, value: np.ndarray, tree: int = -1, stop: int = 0, n_jobs: int | None = -1
+) -> np.ndarray:
+    """`pair_matrix` times value (L, K), without the matrix; (L, K).
+
+    If ``tree`` is given, only for its leaves, and without its own values and those of the trees from ``stop`` on.
+    """
+    ensemble = matched.ensemble
+    nothing = np.empty((0, 0))
+
+    def add(first: int, end: int, rows: list[tuple[int, int]]) -> np.ndarray:
+        out = np.zeros(value.shape)
+        leaf = sample.leaf[first:end]
+        trees = range(len(ensemble.root)) if tree < 0 else [s for s in range(stop) if s != tree]
+        total = np.zeros((len(leaf), value.shape[1]))
+        for s in trees:
+            total += value[leaf[:, s]]
+        total *= sample.leaf_weight[first:end, None]
+        for s in trees if tree < 0 else [tree]:
+            for k in range(value.shape[1]):
+                out[:, k] += np.bincount(leaf[:, s], total[:, k], len(value))
+        _add_rows(matched, sample, rows, PairSums(tree, stop, value, nothing, out))
+        return out
+
+    return _sum_parts(matched, sample, value.size, add, n_jobs)
+
+
+def _add_rows(matched: MatchedEnsemble, sample: Sample, rows: list[tuple[int, int]], sums: PairSums) -> None:
+    """Add the pairs of leaves of these chunks of the rows with missing cells."""
+    part = sample.part
+    # every leaf counts, also beside one of its value
+    arrays = matched.arrays()._replace(half_most=np.ones(len(matched.half)))
+    scratch, pairs = row_scratch(arrays), pair_scratch(arrays)
+    for first, end in rows:
+        post = chunk_posterior(matched.model, part.evidence, first, end)
+        pair_rows(arrays, part, first, post, sample.part_weight, sums, scratch, pairs)
+
+
+def _sum_parts(
+    matched: MatchedEnsemble, sample: Sample, size: int, add: Callable[..., np.ndarray], n_jobs: int | None
+) -> np.ndarray:
+    """Sum of what some parts of the rows have: parts that do not depend on the number of threads, few if large."""
+    n = max(1, min(_MOST_PARTS, _PART_BYTES // (8 * size)))
+    chunks = row_chunks(matched.model, sample.part.evidence, _ROWS) if len(sample.part_weight) else []
+    whole = np.linspace(0, len(sample.leaf), n + 1).astype(int)
+    some = np.linspace(0, len(chunks), n + 1).astype(int)
+    parts = [(int(whole[i]), int(whole[i + 1]), chunks[some[i] : some[i + 1]]) for i in range(n)]
+    total: np.ndarray | None = None
+    for part in map_ordered(add, parts, n_jobs):
+        total = part if total is None else total + part
+    assert total is not None
+    return total
+
+
+# ---- Rows as weighted complete ones: all that they may be where these are few, else a stratified sample.
+
+_DRAWN = 100_000
+
+
+class Completions(NamedTuple):
+    """N weighted complete rows.
+
+    Attributes
+    ----------
+    leaf : int32 array (N, T)
+    weight : float64 array (N,)
+    target : float64 array (N, K)
+        Weight times target.
+    """
+
+    leaf: np.ndarray
+    weight: np.ndarray
+    target: np.ndarray
+
+
+def complete(matched: MatchedEnsemble, sample: Sample, m: int, seed: int, n_jobs: int | None = -1) -> Completions:
+    """Rows of a sample completed: those of at most ``m`` combinations of cells to all of these, the others to m draws.
+
+    Raises
+    ------
+    ValueError
+        If the joint gives a row's known cells probability 0.
+    """
+    part = sample.part
+    arrays = matched.arrays()
+
+    def work(first: int, stop: int) -> tuple[np.ndarray, ...]:
+        post = chunk_posterior(matched.model, part.evidence, first, stop)
+        count, probability, leaf = cell_leaves(
+            arrays, part, first, post, m, row_scratch(arrays), cell_scratch(arrays, m)
+        )
+        row = np.repeat(np.arange(first, stop), np.maximum(count, 0))
+        if not (count < 0).any():
+            return count, row, probability, leaf
+        many = np.flatnonzero(count < 0)
+        drawn = _draw(matched, sample, first + many, m, seed)
+        return (
+            count,
+            np.concatenate([row, np.repeat(first + many, m)]),
+            np.concatenate([probability, np.full(len(drawn), 1.0 / m)]),
+            np.concatenate([leaf, drawn]),
+        )
+
+    size = max(1, min(256, _DRAWN // m))
+    cut = row_chunks(matched.model, part.evidence, size) if len(sample.part_weight) else []
+    parts: list[Any] = list(map_ordered(work, cut, n_jobs))
+    lost = sum(int((count == 0).sum()) for count, *_ in parts)
+    if lost:
+        raise ValueError(
+            f"{lost} of the rows with missing cells have probability 0 under the joint, so that nothing is known of "
+            "their completions: leave them out, or fit the joint with a background"
+        )
+    row = np.concatenate([np.empty(0, dtype=np.int64), *(p[1] for p in parts)])
+    share = np.concatenate([np.empty(0), *(p[2] for p in parts)])
+    return Completions(
+        np.concatenate([sample.leaf, *(p[3] for p in parts)]),
+        np.concatenate([sample.leaf_weight, sample.part_weight[row] * share]),
+        np.concatenate([sample.leaf_target, sample.part_target[row] * share[:, None]]),
+    )
+
+
+def _draw(matched: MatchedEnsemble, sample: Sample, row: np.ndarray, m: int, seed: int) -> np.ndarray:
+    """Leaves of m completions of each of some rows, (m * rows, T)."""
+    model, some = matched.model, take(sample.part, row)
+    drawn = np.empty((m * len(row), some.evidence.value.shape[1]))
+    post = chunk_posterior(model, some.evidence, 0, len(row))
+    complete_rows(model.columns, model.leaves, some.evidence, post, m, seed, int(row[0]), drawn)
+    X, other = filled(matched.features, np.repeat(some.X, m, axis=0), np.repeat(some.other, m, axis=0), drawn)
+    return leaves(matched.ensemble, X, other, 1)

@@ -1,0 +1,323 @@
+"""The value of a coalition as the ensemble's expected answer given the coalition's cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ...data.evidence import Evidence
+from ...integrations.ensembles.evaluate import apply_link, raw, routing
+from ...integrations.ensembles.table import Ensemble
+from ...models.model import Model
+from ...runtime.threads import chunks, map_ordered
+from ..expectation.expectation import Rows, knows_splits, take
+from ..expectation.match import MatchedEnsemble
+from ..expectation.predictions import completed
+from ..rows import sample
+from .game import Asked, Solved, Value
+from .leaf_kernels import Facing, interventional_rows
+
+# ---- Coalitions that know the same cells of the same values are answered once, whichever rows they are of.
+
+
+def distinct(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct rows of (q, w) 64-bit words: the number of the first of each, ascending, and which each row is (q,)."""
+    rows = np.ascontiguousarray(words).view(np.dtype((np.void, words.shape[1] * 8))).ravel()
+    _, first, place = np.unique(rows, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # as they came: coalitions of one row stay together
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[place.ravel()]
+
+
+Expect = Callable[[Rows, int], tuple[np.ndarray, np.ndarray]]
+"""``expect(rows, seed)``: expected answers of rows with missing cells, and their standard errors, each (n, K)."""
+
+
+def known_cells(rows: Rows, column: np.ndarray) -> np.ndarray:
+    """Which of the joint's columns each row knows, bool (n, d); ``column`` (n_features,) is that of each feature."""
+    known = ~np.isnan(rows.evidence.value)
+    for f, j in enumerate(column.tolist()):  # a level that only the model knows
+        known[:, j] |= ~np.isnan(rows.X[:, f]) | rows.other[:, f]
+    return known
+
+
+def conditional(rows: Rows, column: np.ndarray, expect: Expect, seed: int) -> Value:
+    """v(S) = E[f(X) | X_S = x_S] under the joint, for coalitions of rows.
+
+    Parameters
+    ----------
+    rows : Rows
+    column : int32 array (n_features,)
+        The joint's column of each feature.
+    expect : Expect
+    seed : int
+    """
+    calls = np.random.SeedSequence(seed)
+
+    def value(row: np.ndarray, known: np.ndarray) -> Asked:
+        hidden = hide(rows, column, row, known)
+        key = np.hstack([hidden.evidence.value, hidden.X, hidden.other])
+        first, place = distinct(key)
+        few = Rows(hidden.evidence.take(first), hidden.X[first], hidden.other[first])
+        mean, error = expect(few, int(calls.spawn(1)[0].generate_state(1, np.uint64)[0] >> 2))
+        return Asked(mean[place], error[place] ** 2)
+
+    return value
+
+
+def hide(rows: Rows, column: np.ndarray, row: np.ndarray, known: np.ndarray) -> Rows:
+    """Rows of these numbers (q,) with nothing but these cells known, bool (q, d)."""
+    seen = known[:, column]
+    return Rows(
+        Evidence.of_values(np.where(known, rows.evidence.value[row], np.nan)),
+        np.where(seen, rows.X[row], np.nan),
+        rows.other[row] & seen,
+    )
+
+
+# ---- The value of a coalition as the mean answer with the coalition's cells put into rows of a background.
+
+_CELLS = 4_000_000
+"""Most cells of the rows that are made at once."""
+
+Background = tuple[np.ndarray, np.ndarray]
+"""R complete rows: float64 and bool array (R, f)."""
+
+Answer = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""``answer(X, other)``: the model's answers (n, K) to complete rows (n, f)."""
+
+
+def interventional(
+    X: np.ndarray, other: np.ndarray, column: np.ndarray, background: Background, answer: Answer
+) -> Value:
+    """v(S) = mean over background rows b of f(x_S, b_rest).
+
+    Parameters
+    ----------
+    X, other : float64 and bool array (n, f)
+        Rows as the model sees them.
+    column : int array (f,)
+        The joint's column of each of these.
+    background : Background
+        R rows, as X and other; complete.
+    answer : Answer
+    """
+    X_there, other_there = background
+    R, f = X_there.shape
+
+    def value(row: np.ndarray, known: np.ndarray) -> Asked:
+        each, size = [], max(1, _CELLS // (R * max(f, 1)))
+        for first in range(0, len(row), size):
+            here = slice(first, first + size)
+            seen = known[here][:, None, column]
+            cells = np.where(seen, X[row[here]][:, None], X_there)
+            unknown = np.where(seen, other[row[here]][:, None], other_there)
+            each.append(answer(cells.reshape(-1, f), unknown.reshape(-1, f)).reshape(len(cells), R, -1))
+        replicates = np.concatenate(each)
+        mean = replicates.mean(axis=1)
+        return Asked(mean, np.zeros_like(mean), replicates)
+
+    return value
+
+
+# ---- The value of a coalition as the mean of any function over rows drawn given the coalition's cells.
+
+_DRAWN_ROWS = 200_000
+"""Most rows that the function gets at once."""
+
+Function = Callable[[np.ndarray], np.ndarray]
+"""Answers (n, K) to complete rows of the joint (n, d); of all NaN rows NaN."""
+
+
+def by_function(
+    function: Function, model: Model, X: np.ndarray, needed: np.ndarray, m: int, seed: int, n_jobs: int | None
+) -> Value:
+    """v(S) = E[f(X) | X_S = x_S] as the mean of f over m draws given the coalition's cells.
+
+    Coalitions that know all that f needs have its own answer.
+
+    Parameters
+    ----------
+    function : Function
+    model : Model
+    X : float64 array (n, d)
+        Rows as the joint sees them.
+    needed : bool array (d,)
+        Columns that the function reads.
+    m : int
+        At least 2.
+    seed : int
+    n_jobs : int or None
+    """
+    calls = np.random.SeedSequence(seed)
+
+    def value(row: np.ndarray, known: np.ndarray) -> Asked:
+        first, place = distinct(np.where(known, X[row], np.nan))
+        cells = np.where(known[first], X[row[first]], np.nan)
+        whole = known[first][:, needed].all(axis=1)
+        parts, size = [], max(1, _DRAWN_ROWS // m)
+        out: np.ndarray | None = None
+        for chosen, draws in ((np.flatnonzero(whole), 1), (np.flatnonzero(~whole), m)):
+            for start in range(0, len(chosen), size if draws > 1 else _DRAWN_ROWS):
+                mine = chosen[start : start + (size if draws > 1 else _DRAWN_ROWS)]
+                rows = cells[mine]
+                if draws > 1:
+                    own = int(calls.spawn(1)[0].generate_state(1, np.uint64)[0] >> 2)
+                    rows = sample(model, Evidence.of_values(rows), draws, own, False, n_jobs)
+                parts.append((mine, _moments(function(rows), len(mine), draws)))
+        for mine, found in parts:
+            out = np.empty((2, len(first), found.shape[2])) if out is None else out
+            out[:, mine] = found
+        assert out is not None
+        return Asked(out[0][place], out[1][place])
+
+    return value
+
+
+def _moments(answer: np.ndarray, n: int, m: int) -> np.ndarray:
+    """Means and their variances (2, n, K) of the answers (n * m, K) to m draws for each of n rows."""
+    each = answer.reshape(n, m, -1)
+    mean = each.mean(axis=1)
+    return np.stack([mean, each.var(axis=1, ddof=1) / m if m > 1 else np.zeros_like(mean)])
+
+
+# ---- Expected answers of an ensemble under one forest as means over completions: many coalitions in little time.
+
+_DRAWN = 200_000
+"""Completions at once."""
+
+
+def by_completions(
+    matched: MatchedEnsemble, rows: Rows, m: int, seed: int, link: str, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means over m stratified completions of each row and their standard errors, each (n, K).
+
+    Rows that know all that is split have the ensemble's own answers. The errors are those of neighbouring strata
+    taken together two by two.
+
+    Parameters
+    ----------
+    matched : MatchedEnsemble
+    rows : Rows
+    m : int
+        At least 2; odd ones are made even.
+    seed : int
+    link : str
+        What becomes of the sums before the mean is taken, as `Ensemble.link`.
+    n_jobs : int or None
+
+    Notes
+    -----
+    Errors: W. G. Cochran, "Sampling Techniques" (1977), section 5A.12 (collapsed strata): rather
+    too large than too small.
+    """
+    m += m % 2
+    mean, error = np.zeros((2, len(rows.X), len(matched.ensemble.base)))
+    complete = knows_splits(matched.features, rows)
+    whole = np.flatnonzero(complete)
+    mean[whole] = apply_link(link, raw(matched.ensemble, rows.X[whole], rows.other[whole], n_jobs))
+    part, size = np.flatnonzero(~complete), max(1, _DRAWN // m)
+    for block, first in enumerate(range(0, len(part), size)):
+        mine = part[first : first + size]
+        own = int(np.random.SeedSequence([seed, block]).generate_state(1, np.uint64)[0] >> 2)
+        total = completed(matched, take(rows, mine), m, own, n_jobs)
+        answer = apply_link(link, total.reshape(-1, total.shape[2])).reshape(total.shape)
+        mean[mine] = answer.mean(axis=1)
+        error[mine] = np.sqrt(((answer[:, 0::2] - answer[:, 1::2]) ** 2).sum(axis=1)) / m
+    return mean, error
+
+
+# ---- Interventional Shapley values of sums over trees: over all coalitions at once, leaf by leaf.
+
+_BACKGROUND_ROWS = 8
+
+
+def by_leaves(
+    ensemble: Ensemble,
+    X: np.ndarray,
+    other: np.ndarray,
+    known: np.ndarray,
+    player: np.ndarray,
+    p: int,
+    background: Background,
+    n_jobs: int | None = -1,
+) -> Solved:
+    """Values of v(S) = mean over background rows b of F(x_S, b_rest), all coalitions, any number of players.
+
+    Linear in leaves: a leaf that needs the players A to be of the row and C of the background gives its value times
+    (a - 1)! c! / (a + c)! to each of A, and takes its value times (c - 1)! a! / (a + c)! from each of C.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        Its sums before the link.
+    X, other : float64 and bool array (n, f), C-contiguous
+    known : bool array (n, f)
+        Cells that coalitions may have.
+    player : int32 array (f,)
+        Player of each feature, -1 for none.
+    p : int
+    background : Background
+        R rows.
+    n_jobs : int or None
+
+    Returns
+    -------
+    Solved
+        Variances are those over the background rows.
+
+    Notes
+    -----
+    S. Lundberg and others, "From local explanations to global understanding with explainable AI for trees" (2020),
+    Algorithm 3.
+    """
+    there, other_there = background
+    R, K = len(there), len(ensemble.base)
+    share = np.zeros((p + 1, p + 1))
+    for a in range(1, p + 1):
+        for c in range(p + 1 - a):
+            share[a, c] = 1.0 / (a * math.comb(a + c, a))
+    phi, square = np.zeros((2, len(X), p, K))
+    back = np.ascontiguousarray(there), np.ascontiguousarray(other_there)
+    arrays, facing = routing(ensemble), Facing(X, other, np.ascontiguousarray(known), *back, player.astype(np.int32))
+
+    def work(start: int, stop: int) -> None:
+        interventional_rows(arrays, facing, share, start, stop, phi, square)
+
+    list(map_ordered(work, chunks(len(X), _BACKGROUND_ROWS), n_jobs))
+    phi /= R
+    variance = np.maximum(square / R - phi**2, 0.0) / (R - 1)
+    total = raw(ensemble, *back, n_jobs)
+    return Solved(phi, variance, total.mean(axis=0), total.var(axis=0, ddof=1) / R)
+
+
+# ---- Losses of answers, and of answers that are known with an error.
+
+_LEAST = 1e-12
+"""Least probability that a logarithm is taken of."""
+
+
+def loss_of(loss: str, answer: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Loss (q,) of answers (q, K), where the truth y (q,) is numbers for "squared", numbers of classes for "log"."""
+    if loss == "squared":
+        return ((answer[:, 0] - y) ** 2).astype(np.float64)
+    return -np.log(np.maximum(_of_class(answer, y), _LEAST))
+
+
+def loss_with_error(loss: str, answer: np.ndarray, variance: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """`loss_of` answers with errors of this variance (q, K), less what these add to it on average (second order)."""
+    plain = loss_of(loss, answer, y)
+    if loss == "squared":
+        return plain - variance[:, 0]
+    p, v = _of_class(answer, y), _of_class(variance, y, complement=False)
+    return plain - 0.5 * v / np.maximum(p, _LEAST) ** 2
+
+
+def _of_class(answer: np.ndarray, y: np.ndarray, complement: bool = True) -> np.ndarray:
+    """The entry of each row's class; one column is that of the second of two classes."""
+    if answer.shape[1] == 1:
+        return np.where(y == 1, answer[:, 0], 1.0 - answer[:, 0]) if complement else answer[:, 0]
+    return answer[np.arange(len(y)), y]

@@ -1,0 +1,105 @@
+"""Two uncertainties of a prediction: is it fragile, and is its row unlike the rows that were learned from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.evidence import Evidence
+from ..models.box_forest.robustness import robustness
+from ..models.model import Model
+from .column import level_probability
+from .posterior import log_density
+
+READINGS = ("ordinary", "ambiguous", "unfamiliar", "both")
+
+
+class Uncertainty(NamedTuple):
+    """What is to be thought of n predictions; ``pandas.DataFrame(u._asdict())`` is a table of them.
+
+    Attributes
+    ----------
+    predicted : array (n,)
+        Predicted classes.
+    probability : float64 array (n,)
+        Of the predicted class.
+    epsilon : float64 array (n,)
+        Robustness: see `models.box_forest.robustness`.
+    log_density : float64 array (n,)
+        Of the row's known cells, by the mixture of all trees.
+    percentile : float64 array (n,)
+        Share of the reference rows, 0..100, that are less likely, the same cells of them known.
+    reading : array of str (n,)
+        "ordinary"; "ambiguous": a likely row, a fragile prediction; "unfamiliar": an unlikely row; "both".
+    """
+
+    predicted: np.ndarray
+    probability: np.ndarray
+    epsilon: np.ndarray
+    log_density: np.ndarray
+    percentile: np.ndarray
+    reading: np.ndarray
+
+
+def uncertainty(
+    model: Model,
+    evidence: Evidence,
+    reference: Evidence,
+    j: int,
+    *,
+    beta: float = 1.0,
+    c: float = 1.0,
+    shift: str = "leaf",
+    fragile: float = 0.1,
+    unlikely: float = 5.0,
+    n_jobs: int | None = -1,
+) -> Uncertainty:
+    """Predictions of categorical column j with both of their uncertainties.
+
+    A fragile prediction of a likely row is uncertain by nature (aleatory: classes overlap there); that of an unlikely
+    row, robust or not, is one about which the data say little (epistemic).
+
+    Parameters
+    ----------
+    model : Model
+    evidence, reference : Evidence
+        n rows of values, and those to compare their densities with: the rows of learning, or some of them.
+    j, beta, c, shift, n_jobs
+        See `models.box_forest.robustness`.
+    fragile : float
+        Predictions with an epsilon below this are fragile.
+    unlikely : float
+        Rows with a percentile below this are unlikely.
+
+    Returns
+    -------
+    Uncertainty
+        ``predicted`` are level codes.
+    """
+    evidence, reference = evidence.without(j), reference.without(j)
+    epsilon, predicted = robustness(
+        model.forest_for("robustness"), evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs
+    )
+    probability = level_probability(model, evidence, j, n_jobs, beta)[np.arange(len(predicted)), predicted]
+    density = log_density(model, evidence, n_jobs)
+    percentile = _percentile(model, evidence, reference, density, n_jobs)
+    kind = 2 * (percentile < unlikely) + ~(epsilon >= fragile)
+    return Uncertainty(predicted, probability, epsilon, density, percentile, np.array(READINGS)[kind])
+
+
+def _percentile(
+    model: Model, evidence: Evidence, reference: Evidence, density: np.ndarray, n_jobs: int | None
+) -> np.ndarray:
+    """Share of the reference rows with a lower density of the same cells, in percent; once for each pattern of cells.
+
+    Densities of different cells have different units and cannot be compared.
+    """
+    patterns, place = np.unique(np.isnan(evidence.value), axis=0, return_inverse=True)
+    out = np.empty(len(density))
+    for k, pattern in enumerate(patterns):
+        rows = np.flatnonzero(place.ravel() == k)
+        masked = reference._replace(value=np.where(pattern, np.nan, reference.value))
+        others = np.sort(log_density(model, masked, n_jobs))
+        out[rows] = 100.0 * np.searchsorted(others, density[rows]) / len(others)
+    return out

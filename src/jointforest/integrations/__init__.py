@@ -1,0 +1,1 @@
+"""Other libraries: tree ensembles, Arrow, FORDE, SPFlow, MLflow, Dask."""

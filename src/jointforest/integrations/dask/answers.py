@@ -1,0 +1,224 @@
+"""Joints asked about Dask frames, partition by partition; a joint goes to each worker once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dask.dataframe as dd
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from dask.delayed import delayed
+
+from ...api.joint import Joint
+from ...data.frames import decode
+from ...inference.rows import BLOCK, sample_block
+from ...runtime.parameters import check_number
+from ...runtime.random_state import seed_of
+from ...runtime.threads import chunks
+
+
+def log_density(joint: Joint, frame: dd.DataFrame) -> dd.Series:
+    """Log-density of each row, float64, with the frame's index and divisions: see `Joint.log_density`.
+
+    Parameters
+    ----------
+    joint : Joint
+    frame : dask.dataframe.DataFrame
+
+    Returns
+    -------
+    dask.dataframe.Series
+        Named ``log_density``.
+
+    Raises
+    ------
+    TypeError
+        If it is no Dask frame.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import jointforest as jf
+    >>> from jointforest.integrations.dask import log_density
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
+    >>> found = log_density(joint, dd.from_pandas(penguins, npartitions=3))
+    >>> found.npartitions, found.dtype, bool((found.compute() == joint.log_density(penguins)).all())
+    (3, dtype('float64'), True)
+    """
+    return series(_log_density, joint, frame, "log_density")
+
+
+def predict(joint: Joint, frame: dd.DataFrame, target: str) -> dd.Series:
+    """Most probable level, or mean of a number or date, of a column in each row: see `Joint.predict`.
+
+    Parameters
+    ----------
+    joint : Joint
+    frame : dask.dataframe.DataFrame
+    target : str
+
+    Returns
+    -------
+    dask.dataframe.Series
+        Named like the target, with the frame's index and divisions.
+
+    Raises
+    ------
+    TypeError
+        If it is no Dask frame.
+    ValueError
+        If there is no such column.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import jointforest as jf
+    >>> from jointforest.integrations.dask import predict
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
+    >>> predict(joint, dd.from_pandas(penguins[["body_mass_g"]], npartitions=2), "island").compute().iloc[-1]
+    'Biscoe'
+    """
+    return series(_predict, joint, frame, target, target)
+
+
+def predict_proba(joint: Joint, frame: dd.DataFrame, target: str) -> dd.DataFrame:
+    """Probabilities of the levels of a column in each row: see `Joint.predict_proba`.
+
+    Parameters, errors: as of `predict`.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+        float64, a column a level, with the frame's index and divisions.
+    """
+    return by_partition(_predict_proba, joint, frame, target)
+
+
+def impute(joint: Joint, frame: dd.DataFrame, method: str = "mean", random_state: Any = None) -> dd.DataFrame:
+    """Fill the missing cells; every known one stays what it is: see `Joint.impute`.
+
+    Parameters
+    ----------
+    joint : Joint
+    frame : dask.dataframe.DataFrame
+    method : {"mean", "sample"}
+        Means of numbers and the most probable levels, or one joint draw a row. Draws depend on how the frame is cut.
+    random_state : None, int, Generator or RandomState
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+        With the types of learning, the frame's index and divisions.
+
+    Raises
+    ------
+    TypeError
+        If it is no Dask frame.
+    ValueError
+        If there is no such method.
+    """
+    if method not in ("mean", "sample"):
+        raise ValueError(f"method must be 'mean' or 'sample', got {method!r}")
+    return by_partition(_impute, joint, frame, method, seed_of(random_state))
+
+
+def sample(joint: Joint, n: int, random_state: Any = None, missing: bool = False) -> dd.DataFrame:
+    """Draw n rows, the same as `Joint.sample` draws for the same ``random_state``; 262,144 a partition.
+
+    Parameters
+    ----------
+    joint : Joint
+    n : int
+    random_state : None, int, Generator or RandomState
+    missing : bool
+        Also draw which cells are missing, as often as at learning.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+
+    Raises
+    ------
+    ValueError
+        If n is no number of rows.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> from jointforest.integrations.dask import sample
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
+    >>> len(sample(joint, 1000, random_state=0))
+    1000
+    """
+    check_number("n", n, 0, whole=True, text="a non-negative integer")
+    seed, whole = seed_of(random_state), delayed(joint, pure=False, traverse=False)
+    blocks = chunks(n, BLOCK) or [(0, 0)]
+    parts = [delayed(_sample, pure=False)(whole, first, stop, seed, missing) for first, stop in blocks]
+    ends = (*(first for first, _ in blocks), max(n - 1, 0))
+    return dd.from_delayed(parts, meta=_sample(joint, 0, 0, seed, missing), divisions=ends, verify_meta=False)
+
+
+def by_partition(function: Callable[..., Any], model: Any, frame: Any, *args: Any) -> Any:
+    """``function(partition, model, *args, number of the partition)`` of all partitions, lazily.
+
+    Raises
+    ------
+    TypeError
+        If it is no Dask frame.
+    """
+    if not isinstance(frame, dd.DataFrame):
+        raise TypeError(f"expected a Dask DataFrame, got {type(frame).__name__}; ask the joint itself about others")
+    meta = _answer(frame._meta, model, function, args, None)
+    whole = delayed(model, pure=False, traverse=False)
+    return frame.map_partitions(_answer, whole, function, args, meta=meta, enforce_metadata=False)
+
+
+def series(function: Callable[..., Any], model: Any, frame: Any, name: str, *args: Any) -> dd.Series:
+    """A series of what ``function(partition, model, *args)`` gives, an array with an entry a row, lazily."""
+    return by_partition(_named, model, frame, function, name, args)
+
+
+def _answer(part: pd.DataFrame, model: Any, function: Callable[..., Any], args: Any, partition_info: Any = None) -> Any:
+    """What the function finds of a partition, with its index."""
+    found = function(part, model, *args, 0 if partition_info is None else partition_info["number"])
+    found.index = part.index
+    return found
+
+
+def _named(part: pd.DataFrame, model: Any, function: Callable[..., Any], name: str, args: Any, _: int) -> pd.Series:
+    found = function(part, model, *args)
+    return pd.Series(found, name=name, dtype=found.dtype)  # of text, too, which pandas would look for
+
+
+def _log_density(part: pd.DataFrame, joint: Joint) -> np.ndarray:
+    return joint.log_density(part, None)
+
+
+def _predict(part: pd.DataFrame, joint: Joint, target: str) -> np.ndarray:
+    return joint.predict(part, target, None)
+
+
+def _predict_proba(part: pd.DataFrame, joint: Joint, target: str, _: int) -> pd.DataFrame:
+    return pd.DataFrame(joint.predict_proba(part, target, None), columns=list(joint.levels(target)))
+
+
+def _impute(part: pd.DataFrame, joint: Joint, method: str, seed: int, number: int) -> pd.DataFrame:
+    return _as_pandas(joint.impute(part, method, None, np.random.default_rng([seed, number]), None))
+
+
+def _sample(joint: Joint, first: int, stop: int, seed: int, missing: bool) -> pd.DataFrame:
+    evidence = joint.given().weighed.evidence
+    rows = sample_block(joint.model, evidence, stop - first, seed, first // BLOCK, missing, None)
+    frame = _as_pandas(decode(joint.schema, rows))
+    frame.index = pd.RangeIndex(first, stop)
+    return frame
+
+
+def _as_pandas(frame: Any) -> pd.DataFrame:
+    """A frame of the library that the joint was learned from, for Dask."""
+    return pd.DataFrame(frame) if isinstance(frame, np.ndarray) else nw.from_native(frame, eager_only=True).to_pandas()

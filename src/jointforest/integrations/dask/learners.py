@@ -1,0 +1,245 @@
+"""The learners, fitted to Dask frames: passes over the rows are made by the workers, the rest by this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ClassVar, Self
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from ...estimators import outliers
+from ...learners.adversarial import adversarial_forest
+from ...learners.generative import classifier, regressor
+from ...learners.hidden_tree import hidden_tree_forest
+from ...learners.joint_tree import joint_tree
+from .answers import by_partition, series
+from .rows import DaskRows, table_of
+
+
+def with_client(init: Callable[..., None]) -> Callable[..., None]:
+    """A learner's constructor with one keyword more, ``client``, which is no parameter for scikit-learn to copy."""
+
+    @wraps(init)
+    def __init__(self: Any, *args: Any, client: Any = None, **parameters: Any) -> None:
+        init(self, *args, **parameters)
+        self.client = client
+
+    return __init__
+
+
+class DaskEstimator:
+    """What learners of Dask frames have beside those of the package.
+
+    Attributes
+    ----------
+    client : distributed.Client or None
+        Where the work is done; None: by the current client, else, where there is none, by the schedulers within this
+        process. Copies of a learner (`clone`, pickles) have none.
+    """
+
+    client: Any = None
+    fit_batches: Any
+    _local: ClassVar[type]
+
+    def to_local(self) -> Any:
+        """The same learner without a client, as the package has it; fitted if this one is."""
+        local: Any = object.__new__(self._local)
+        local.__dict__.update({name: value for name, value in vars(self).items() if name != "client"})
+        return local
+
+    def score_samples(self, X: Any) -> Any:
+        """Log-density of each row; of a Dask frame a lazy series."""
+        return self._ask("score_samples", X)
+
+    def _ask(self, method: str, X: Any) -> Any:
+        """What a method of the local learner says; of a Dask frame as a series."""
+        if not isinstance(X, dd.DataFrame):
+            return getattr(super(), method)(X)
+        check_is_fitted(self, "joint_")
+        return series(_said, self._alone(), X, method, method)
+
+    def _alone(self) -> Any:
+        """The local learner in one thread: other partitions have the others."""
+        return self.to_local().set_params(n_jobs=None)
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "client"}
+
+
+class DaskLearner(DaskEstimator):
+    """What learners of whole Dask frames have."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: str | None = None) -> Self:
+        """Learn from a Dask frame, as ``fit_batches`` learns from the same rows: one joint, however they are cut.
+
+        Parameters
+        ----------
+        X : dask.dataframe.DataFrame
+            Its partitions are computed anew for each of one to four passes; ``X.persist()`` keeps them.
+        y : ignored
+        sample_weight : str, optional
+            The column of X that holds the weights of the rows; it is no part of the joint.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If it is no Dask frame.
+        ValueError
+            If a parameter is out of its range or needs all rows at once, the table cannot be used (each message names
+            the column), or the frame has other rows when it is computed again.
+        """
+        _check_weight(sample_weight)
+        return self.fit_batches(DaskRows(table_of(X), client_of(self.client)), sample_weight)
+
+
+class DaskPredictor(DaskEstimator):
+    """What learners of Dask frames with a target have."""
+
+    def fit(self, X: Any, y: Any, sample_weight: str | None = None) -> Self:
+        """Grow a forest for the target on a Dask frame, as ``fit_batches`` does on the same rows.
+
+        Parameters
+        ----------
+        X : dask.dataframe.DataFrame
+            Its partitions are computed anew for each of one to four passes; ``X.persist()`` keeps them.
+        y : str or dask.dataframe.Series
+            The column of X that is the target, or the target beside X, with the same partitions and a name.
+        sample_weight : str, optional
+            The column of X that holds the weights of the rows; it is no part of the joint.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If it is no Dask frame, or no target.
+        ValueError
+            As `fit_batches` raises it; if X and y are cut in different ways.
+        """
+        _check_weight(sample_weight)
+        is_name = isinstance(y, str)
+        target = y if is_name else getattr(y, "name", None)
+        if not is_name and isinstance(y, dd.Series) and not isinstance(target, str):
+            raise ValueError(f"y: the series needs a name of text, that of the target's column, got {target!r}")
+        if not is_name and target in getattr(X, "columns", ()):
+            raise ValueError(f"y: X has a column {target!r}, too; give its name as y, or drop it from X")
+        rows = DaskRows(table_of(X, None if is_name else y), client_of(self.client))
+        return self.fit_batches(rows, target, sample_weight)
+
+    def predict(self, X: Any) -> Any:
+        """Prediction of each row; of a Dask frame a lazy series."""
+        return self._ask("predict", X)
+
+
+class AdversarialForest(DaskLearner, adversarial_forest.AdversarialForest):
+    """`jointforest.AdversarialForest` of Dask frames; with ``client``.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import jointforest as jf
+    >>> from jointforest.integrations.dask import AdversarialForest
+    >>> table = dd.from_pandas(jf.datasets.load_penguins(), npartitions=3)
+    >>> AdversarialForest(3, leaf="normal", random_state=0).fit(table).joint_
+    Joint(7 columns: species, island, bill_length_mm, bill_depth_mm, ...; 3 trees, ... leaves)
+    """
+
+    _local = adversarial_forest.AdversarialForest
+    __init__ = with_client(adversarial_forest.AdversarialForest.__init__)
+
+
+class JointTree(DaskLearner, joint_tree.JointTree):
+    """`jointforest.JointTree` of Dask frames; with ``client``."""
+
+    _local = joint_tree.JointTree
+    __init__ = with_client(joint_tree.JointTree.__init__)
+
+
+class HiddenTreeForest(DaskLearner, hidden_tree_forest.HiddenTreeForest):
+    """`jointforest.HiddenTreeForest` of Dask frames; with ``client``."""
+
+    _local = hidden_tree_forest.HiddenTreeForest
+    __init__ = with_client(hidden_tree_forest.HiddenTreeForest.__init__)
+
+
+class ForestOutlierDetector(DaskLearner, outliers.ForestOutlierDetector):
+    """`jointforest.ForestOutlierDetector` of Dask frames; with ``client``."""
+
+    _local = outliers.ForestOutlierDetector
+    __init__ = with_client(outliers.ForestOutlierDetector.__init__)
+
+    def predict(self, X: Any) -> Any:
+        """-1 for outliers, 1 for other rows; of a Dask frame a lazy series."""
+        return self._ask("predict", X)
+
+    def decision_function(self, X: Any) -> Any:
+        """``score_samples(X) - offset_``; of a Dask frame a lazy series."""
+        return self._ask("decision_function", X)
+
+
+class GenerativeForestRegressor(DaskPredictor, regressor.GenerativeForestRegressor):
+    """`jointforest.GenerativeForestRegressor` of Dask frames; with ``client``."""
+
+    _local = regressor.GenerativeForestRegressor
+    __init__ = with_client(regressor.GenerativeForestRegressor.__init__)
+
+
+class GenerativeForestClassifier(DaskPredictor, classifier.GenerativeForestClassifier):
+    """`jointforest.GenerativeForestClassifier` of Dask frames; with ``client``.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import jointforest as jf
+    >>> from jointforest.integrations.dask import GenerativeForestClassifier
+    >>> table = dd.from_pandas(jf.datasets.load_penguins(), npartitions=3)
+    >>> clf = GenerativeForestClassifier(10, random_state=0).fit(table, "species")
+    >>> clf.predict(table[["island", "body_mass_g"]]).compute().iloc[-1]
+    'Gentoo'
+    """
+
+    _local = classifier.GenerativeForestClassifier
+    __init__ = with_client(classifier.GenerativeForestClassifier.__init__)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities of each row; of a Dask frame a lazy frame, a column a class."""
+        if not isinstance(X, dd.DataFrame):
+            return super().predict_proba(X)
+        check_is_fitted(self, "joint_")
+        return by_partition(_shares, self._alone(), X)
+
+
+def client_of(client: Any) -> Any:
+    """The client given, or the current one; None if there is none."""
+    if client is not None:
+        return client
+    try:
+        from distributed import default_client
+
+        return default_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _check_weight(sample_weight: Any) -> None:
+    if sample_weight is not None and not isinstance(sample_weight, str):
+        raise ValueError(f"sample_weight: expected the name of a column of X, got {type(sample_weight).__name__}")
+
+
+def _said(part: pd.DataFrame, learner: Any, method: str) -> np.ndarray:
+    return np.asarray(getattr(learner, method)(part))
+
+
+def _shares(part: pd.DataFrame, learner: Any, _: int) -> pd.DataFrame:
+    return pd.DataFrame(learner.predict_proba(part), columns=list(learner.classes_))

@@ -1,0 +1,1 @@
+"""Trained tree ensembles of other libraries."""

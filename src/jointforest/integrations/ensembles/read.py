@@ -1,0 +1,187 @@
+"""Any supported model as an ensemble; a library is imported by whoever made the model, never here."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .table import Ensemble
+
+_ADAPTERS = {
+    "sklearn.tree": ("sklearn_trees", ("DecisionTreeClassifier", "DecisionTreeRegressor")),
+    "sklearn.ensemble._forest": (
+        "sklearn_trees",
+        ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
+    ),
+    "sklearn.ensemble._gb": ("sklearn_boosting", ("GradientBoostingClassifier", "GradientBoostingRegressor")),
+    "sklearn.ensemble._hist_gradient_boosting": (
+        "hist_boosting",
+        ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
+    ),
+    "xgboost": ("xgboost", ("Booster", "XGBModel")),
+    "lightgbm": ("lightgbm", ("Booster", "LGBMModel")),
+    "catboost": ("catboost", ("CatBoost",)),
+    "sklearn.pipeline": ("pipeline", ("Pipeline",)),
+    "sklearn.compose._target": ("transformed_target", ("TransformedTargetRegressor",)),
+}
+_SUPPORTED = (
+    "DecisionTree*, ExtraTree*, RandomForest*, ExtraTrees*, GradientBoosting* or HistGradientBoosting* of "
+    "scikit-learn, a Booster or XGB* of xgboost, a Booster or LGBM* of lightgbm, a CatBoost* of catboost, "
+    "or a Pipeline that ends in one"
+)
+
+
+def read_ensemble(model: Any) -> Ensemble:
+    """What a trained model of another library computes, as a node table with values.
+
+    Routing is exact: rows reach the leaves that the library sends them to, rows with missing cells and levels never
+    seen included.
+
+    Parameters
+    ----------
+    model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost; or an Ensemble, which is returned as it is
+        Or a scikit-learn Pipeline of steps that change columns one by one, and such a model (see `pipeline.read`).
+
+    Returns
+    -------
+    Ensemble
+
+    Raises
+    ------
+    TypeError
+        If it is no model of a supported type.
+    ValueError
+        If the model is not fitted, or computes something that a node table cannot say: linear leaves, vectors in
+        leaves, several targets, target-encoded splits, an objective that is not supported, a step of a pipeline that is
+        not known to change columns one by one.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> ensemble = read_ensemble(DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"]))
+    >>> ensemble.classes, ensemble.value.tolist()
+    (('no', 'yes'), [[1.0, 0.0], [0.0, 1.0]])
+    """
+    if isinstance(model, Ensemble):
+        return model
+    if isinstance(model, type):
+        raise TypeError(f"got the class {model.__name__} itself; give a fitted model")
+    for base in type(model).__mro__:
+        for module, (adapter, names) in _ADAPTERS.items():
+            if base.__name__ in names and f"{base.__module__}.".startswith(module + "."):
+                return import_module("." + adapter, __package__).read(model)
+    raise TypeError(f"{type(model).__name__} is not supported: expected a fitted {_SUPPORTED}{_hint(model)}")
+
+
+def _hint(model: Any) -> str:
+    if hasattr(model, "best_estimator_"):
+        return "; give its best_estimator_"
+    return ""
+
+
+# ---- Trained models read from the files that their libraries write; never from pickles.
+
+KINDS = "XGBoost's .json and .ubj, LightGBM's .txt, CatBoost's .cbm and .json"
+
+
+def read_model_file(path: str | Path) -> Any:
+    """A model as the library that wrote the file reads it.
+
+    Parameters
+    ----------
+    path : path
+        XGBoost: ``.json``, ``.ubj``; LightGBM: ``.txt``; CatBoost: ``.cbm``, ``.json``. A file names no labels of
+        classes where its library does not write them: then classes are 0, 1, ....
+
+    Returns
+    -------
+    model
+        As `read_ensemble` takes it.
+
+    Raises
+    ------
+    ValueError
+        If it is of another kind (a pickle can run any program when it is read), or its library cannot read it.
+    ImportError
+        Without that library.
+    OSError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> try:
+    ...     read_model_file("model.pkl")
+    ... except ValueError as error:
+    ...     print(str(error)[:61])
+    model.pkl: a pickle can run any program when it is read; give
+    """
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending in (".pkl", ".pickle", ".joblib", ".dill", ".skops", ".cloudpickle"):
+        why = "is not read" if ending == ".skops" else "can run any program when it is read"
+        raise ValueError(f"{path}: a {'skops file' if ending == '.skops' else 'pickle'} {why}; give {KINDS}")
+    with path.open("rb") as file:
+        head = file.read(16)
+    library = _library(ending, head, path)
+    if library is None:
+        raise ValueError(f"{path}: no model file that is known here; expected {KINDS}")
+    try:
+        return _READERS[library](str(path))
+    except ModuleNotFoundError as error:
+        raise ImportError(f"{path} is a model of {library}, which is not installed: pip install {library}") from error
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # each library has errors of its own
+        said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise ValueError(f"{path}: {library} cannot read it: {said[:200]}") from None
+
+
+def _library(ending: str, head: bytes, path: Path) -> str | None:
+    """The library that writes such files."""
+    if ending == ".ubj":
+        return "xgboost"
+    if ending == ".txt":
+        return "lightgbm" if head.startswith(b"tree") else None
+    if ending == ".cbm":
+        return "catboost"
+    if ending != ".json":
+        return None
+    try:
+        said = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: no JSON: {str(error)[:100]}") from None
+    if isinstance(said, dict) and "learner" in said:
+        return "xgboost"
+    return "catboost" if isinstance(said, dict) and "model_info" in said else None
+
+
+def _xgboost(path: str) -> Any:
+    import xgboost
+
+    booster = xgboost.Booster(model_file=path)
+    said = json.loads(booster.attr("scikit_learn") or "{}").get("_estimator_type")
+    kinds = {"classifier": xgboost.XGBClassifier, "regressor": xgboost.XGBRegressor, "ranker": xgboost.XGBRanker}
+    if said not in kinds:
+        return booster
+    model = kinds[said]()  # which knows where early stopping has left off
+    model.load_model(path)
+    return model
+
+
+def _lightgbm(path: str) -> Any:
+    import lightgbm
+
+    return lightgbm.Booster(model_file=path)
+
+
+def _catboost(path: str) -> Any:
+    import catboost
+
+    model = catboost.CatBoost()
+    model.load_model(path, format=Path(path).suffix.lower().removeprefix("."))
+    return model
+
+
+_READERS = {"xgboost": _xgboost, "lightgbm": _lightgbm, "catboost": _catboost}

@@ -1,0 +1,208 @@
+"""The node table of a trained ensemble: what it computes, one array per field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Ensemble(NamedTuple):
+    """What a trained ensemble of trees computes, whichever library trained it.
+
+    T trees with N nodes and L leaves in all answer K outputs: output k of a row is the link of
+    ``base[k] + sum over trees of value[leaf of the row, k]``.
+
+    A number x goes left at a numeric node if ``x <= threshold``, as float64 numbers: thresholds are exact, whatever
+    type and comparison the library routes by. A level goes left at a categorical node if its bit is set in the node's
+    words of ``left_levels``. A missing value goes left if ``missing_left``, a level that the model does not know if
+    ``other_left``.
+
+    Attributes
+    ----------
+    feature : int32 array (N,)
+        Feature of the split, in the model's own numbering; -1 at leaves.
+    threshold : float64 array (N,)
+        Threshold of numeric splits, never NaN; 0 elsewhere.
+    levels_at : int32 array (N,)
+        First word of the node's set in ``left_levels``; -1 unless the split is categorical. The set has
+        ``(n_levels + 63) // 64`` words; level k is bit ``k % 64`` of word ``k // 64``.
+    left_levels : uint64 array (W,)
+        Sets of levels that go left; a level's number is its place in ``categories[feature]``.
+    missing_left : bool array (N,)
+        Whether the library sends a missing value left (its default direction).
+    other_left : bool array (N,)
+        Whether the library sends a level left that it never saw; False at numeric splits.
+    left, right : int32 array (N,)
+        Children, always greater than the parent; -1 at leaves.
+    leaf : int32 array (N,)
+        Leaf number of leaves, each of 0..L-1 once; -1 at inner nodes. Leaves of one tree are contiguous.
+    root : int32 array (T,)
+        Root of each tree.
+    value : float64 array (L, K)
+        What each leaf adds: learning rates, weights of trees and the 1/T of averages are folded in.
+    base : float64 array (K,)
+        What is there before any tree.
+    link : str
+        ``"identity"`` (a number, or probabilities of the K classes), ``"logistic"`` (K = 1: probability of the second
+        of two classes), ``"softmax"`` (K classes), or ``"exp"`` (a positive number).
+    names : tuple of str
+        Names of the features; "0", "1", ... if the model has none, then features go by position.
+    categories : tuple
+        For each feature None if it is a number, else the tuple of its levels, labels as in the user's table, in the
+        order of the codes.
+    classes : tuple or None
+        Labels of a classifier in the order of outputs; of a logistic one (negative, positive). None if it predicts a
+        number.
+    library : str
+        Library and class of the model, for messages: ``"xgboost XGBClassifier"``.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    levels_at: np.ndarray
+    left_levels: np.ndarray
+    missing_left: np.ndarray
+    other_left: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    leaf: np.ndarray
+    root: np.ndarray
+    value: np.ndarray
+    base: np.ndarray
+    link: str
+    names: tuple[str, ...]
+    categories: tuple[tuple[Any, ...] | None, ...]
+    classes: tuple[Any, ...] | None
+    library: str
+
+
+# ---- Trees as adapters read them, joined to one node table: reachable nodes alone, children after their parents.
+
+
+class Tree(NamedTuple):
+    """One binary tree, in the numbering of the library; its root is node 0.
+
+    Attributes
+    ----------
+    feature : int array (N,)
+        Not read at leaves.
+    threshold : float64 array (N,)
+        Exact for float64 numbers; read at numeric splits alone.
+    left, right : int array (N,)
+        Children; negative at leaves.
+    missing_left : bool array (N,)
+    other_left : bool array (N,)
+        Read at categorical splits alone.
+    left_levels : dict of int to bool array (n_levels,)
+        For each node with a categorical split the levels that go left.
+    value : float64 array (N, K)
+        Read at leaves alone.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    missing_left: np.ndarray
+    other_left: np.ndarray
+    left_levels: dict[int, np.ndarray]
+    value: np.ndarray
+
+
+def join(
+    trees: Sequence[Tree],
+    *,
+    base: np.ndarray,
+    link: str,
+    names: Sequence[str] | None,
+    categories: Sequence[tuple[Any, ...] | None],
+    classes: tuple[Any, ...] | None,
+    library: str,
+) -> Ensemble:
+    """The ensemble of these trees; ``names`` None: features go by position.
+
+    Raises
+    ------
+    ValueError
+        If there is no tree.
+    """
+    if not trees:
+        raise ValueError(f"{library}: the model has no trees")
+    orders = [_breadth_first(tree) for tree in trees]
+    starts = np.cumsum([0] + [len(order) for order in orders])
+    n = int(starts[-1])
+    feature = np.full(n, -1, dtype=np.int32)
+    threshold = np.zeros(n)
+    levels_at = np.full(n, -1, dtype=np.int32)
+    missing_left, other_left = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    left, right = np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32)
+    words: list[np.ndarray] = []
+    n_words = 0
+    for tree, order, start, stop in zip(trees, orders, starts[:-1], starts[1:], strict=True):
+        place = np.full(len(tree.left), -1)
+        place[order] = np.arange(start, stop)
+        is_inner = tree.left[order] >= 0
+        nodes, at = order[is_inner], np.arange(start, stop)[is_inner]
+        feature[at] = tree.feature[nodes]
+        threshold[at] = tree.threshold[nodes]
+        missing_left[at] = tree.missing_left[nodes]
+        left[at], right[at] = place[tree.left[nodes]], place[tree.right[nodes]]
+        for node, goes_left in tree.left_levels.items():
+            if place[node] >= 0:
+                levels_at[place[node]] = n_words
+                other_left[place[node]] = tree.other_left[node]
+                threshold[place[node]] = 0.0
+                words.append(words_of(goes_left))
+                n_words += len(words[-1])
+    is_leaf = feature < 0
+    return Ensemble(
+        feature=feature,
+        threshold=threshold,
+        levels_at=levels_at,
+        left_levels=np.concatenate([*words, np.empty(0, dtype=np.uint64)]),
+        missing_left=missing_left,
+        other_left=other_left,
+        left=left,
+        right=right,
+        leaf=np.where(is_leaf, np.cumsum(is_leaf) - 1, -1).astype(np.int32),
+        root=starts[:-1].astype(np.int32),
+        value=np.concatenate([tree.value[o[tree.left[o] < 0]] for tree, o in zip(trees, orders, strict=True)]).astype(
+            np.float64
+        ),
+        base=np.asarray(base, dtype=np.float64),
+        link=link,
+        names=tuple(names) if names is not None else tuple(str(j) for j in range(len(categories))),
+        categories=tuple(categories),
+        classes=classes,
+        library=library,
+    )
+
+
+def _breadth_first(tree: Tree) -> np.ndarray:
+    """Numbers of the nodes below the root, level by level."""
+    level = np.zeros(1, dtype=np.int64)
+    found = []
+    while len(level):
+        found.append(level)
+        inner = level[tree.left[level] >= 0]
+        level = np.column_stack([tree.left[inner], tree.right[inner]]).ravel().astype(np.int64)
+    return np.concatenate(found)
+
+
+def words_of(goes_left: np.ndarray) -> np.ndarray:
+    """A set of levels, bool (n_levels,), as bits of 64-bit words."""
+    bits = np.zeros(-(-max(len(goes_left), 1) // 64) * 64, dtype=np.uint8)
+    bits[: len(goes_left)] = goes_left
+    return np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def labels_of(classes: np.ndarray) -> tuple[Any, ...]:
+    """A classifier's labels as plain Python values."""
+    return tuple(np.asarray(classes).tolist())
+
+
+def library_of(model: Any) -> str:
+    """Library and class of a model, for messages."""
+    return f"{type(model).__module__.partition('.')[0]} {type(model).__name__}"

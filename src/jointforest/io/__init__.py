@@ -1,1 +1,0 @@
-"""Tables in files and pipes, answers as text, and data sets that come with the package."""

@@ -1,1 +1,0 @@
-"""Estimators that end in a joint."""

@@ -1,1 +1,0 @@
-"""How `jf.fit` chooses: budgets, candidates, rows held out, what each candidate gives them, mixtures."""

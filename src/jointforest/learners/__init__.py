@@ -1,0 +1,1 @@
+"""Learners of joint distributions, one folder for each algorithm."""

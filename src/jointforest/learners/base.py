@@ -1,0 +1,326 @@
+"""What the learners share: declared parameters, the table they read, and the joint they end in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..api.joint import Joint
+from ..data.frames import encode, read, row_weights, take_rows
+from ..data.infer_schema import infer_schema
+from ..data.schema import Columns, Schema, kernel_columns
+from ..models.model import Model, of_forest
+from ..runtime.parameters import Allowed, Number, check_parameters
+from ..runtime.threads import n_threads
+from .batches.fill import Sizes, Structure, fill, leaf_sizes
+from .batches.passes import fold_of
+from .batches.sample import Sampled, take_weighed
+from .growing.ranks import snap
+from .learnable import check_cells
+from .lost_dependence import LostPair, lost_pairs, warn_lost_pairs
+
+FOREST: dict[str, Allowed] = {
+    "n_estimators": (Number(1, whole=True),),
+    "max_features": (
+        "sqrt",
+        "log2",
+        None,
+        Number(1, whole=True, text="a whole number >= 1"),
+        Number(0, 1, without="low", text="a share in (0, 1]"),
+    ),
+    "max_depth": (Number(1, whole=True), None),
+    "max_leaf_nodes": (Number(2, whole=True), None),
+    "epsilon": (Number(0, 0.5),),
+}
+"""Values of the parameters that all forests have."""
+LEAVES: dict[str, Allowed] = {
+    "bounds": ("auto", "no", "local", "global"),
+    "smoothing": (Number(0),),
+    "prior": ("marginal", "uniform"),
+    "spread_rows": (Number(0),),
+    "min_spread": (Number(1e-9),),
+    "quantile_epsilon": (Number(1e-6, 1),),
+}
+"""Values of the parameters of leaf densities."""
+
+
+class Learner(BaseEstimator):
+    """A learner whose ``fit`` ends in ``joint_``; cells may be missing, columns may hold numbers or levels.
+
+    The parameters of a learner are those of its ``__init__``, where scikit-learn looks for them.
+    """
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {}
+    """Values that its parameters may have, of those that are not free."""
+
+    n_jobs: int | None
+    random_state: Any
+    joint_: Joint
+
+    def _check(self) -> None:
+        """Refuse parameters out of range, and those that do not go together."""
+        check_parameters(self._allowed, vars(self))
+        n_threads(self.n_jobs)
+
+    def _name_columns(self, schema: Schema) -> None:
+        """Say what was seen in fit, as scikit-learn does."""
+        self.feature_names_in_ = np.array(schema.names, dtype=object)
+        self.n_features_in_ = len(schema.names)
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def sample(self, n: int = 1, random_state: Any = None, missing: bool = False) -> Any:
+        """Draw n rows of ``joint_``: see `Joint.sample`."""
+        check_is_fitted(self, "joint_")
+        return self.joint_.sample(n, random_state, missing, self.n_jobs)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def check_learner(estimator: Any) -> None:
+    """Refuse what is no unfitted learner of whole tables, by the name of the parameter ``estimator``."""
+    what = f"the class {estimator.__name__}" if isinstance(estimator, type) else type(estimator).__name__
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+        raise TypeError(f"estimator: expected a learner of whole tables such as HiddenTreeForest(), got {what}")
+
+
+def joint_of(fitted: Any) -> Joint:
+    """The joint of a fitted learner, by the name of the parameter ``estimator``."""
+    joint = getattr(fitted, "joint_", None)
+    if not isinstance(joint, Joint):
+        raise TypeError(
+            f"estimator: {type(fitted).__name__} has no joint_ after fit; give a learner of whole tables such as "
+            "HiddenTreeForest()"
+        )
+    return joint
+
+
+class TableScores:
+    """How probable rows are: what learners of whole tables have for scikit-learn's ``score``."""
+
+    n_jobs: int | None
+    joint_: Joint
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-density of each row, float64 (n,); missing cells are marginalised."""
+        check_is_fitted(self, "joint_")
+        return self.joint_.log_density(X, self.n_jobs)
+
+    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
+        """Mean log-density of rows, best of some that were not learned from: what ``cross_val_score`` compares.
+
+        Parameters
+        ----------
+        X : frame of n rows
+        y : ignored
+        sample_weight : array-like (n,), optional
+            Weights of the rows, not negative.
+        """
+        found = self.score_samples(X)
+        return float(
+            np.average(found, weights=None if sample_weight is None else row_weights(sample_weight, len(found)))
+        )
+
+
+class Rows(NamedTuple):
+    """A table of n rows to learn from.
+
+    Attributes
+    ----------
+    schema : Schema
+    columns : Columns
+    X : float64 array (n, d)
+        Cells and level codes, grid columns snapped; NaN where missing.
+    """
+
+    schema: Schema
+    columns: Columns
+    X: np.ndarray
+
+
+def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
+    """A frame as learners take it.
+
+    Raises
+    ------
+    ValueError
+        If the table cannot be used (each message names the column).
+    """
+    schema = infer_schema(frame, kinds)
+    columns = kernel_columns(schema)
+    rows = Rows(schema, columns, snap(columns, encode(schema, frame)[0]))
+    check_cells(schema.names, rows.X)
+    return rows
+
+
+class TableLearner(TableScores, Learner):
+    """A learner to which all columns are alike: there is no target."""
+
+    kinds: dict[str, str] | None
+    leaf: str
+    epsilon: float
+
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+        """Learn from a frame (pandas, polars, pyarrow) or a 2-d array; cells may be missing.
+
+        Parameters
+        ----------
+        X : frame of n rows
+        y : ignored
+        sample_weight : array-like (n,), optional
+            Weights of the rows, not negative: how much a row counts in the trees and in the leaves; their size does not
+            matter. A row of weight 0 is left out. Kinds of columns and the background take the others as they are.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, or the table cannot be used (each message names the column).
+
+        Warns
+        -----
+        LostPairsWarning
+            If columns that depend on each other strongly in the table do so less in ``joint_``; it names them.
+        """
+        self._check()
+        X, weight = weighed_rows(X, sample_weight)
+        rows = read_table(X, self.kinds)
+        rows = rows._replace(X=np.asfortranarray(rows.X))  # read by columns; leaves are filled without another copy
+        self._name_columns(rows.schema)
+        model, lost = self._learn_and_compare(rows, weight, self._draw_seed())
+        self.joint_ = Joint(model)
+        warn_lost_pairs(lost, model.is_forest)
+        return self
+
+    def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
+        """Learn from a table larger than memory, in one to four passes over batches of its rows.
+
+        A sample of the rows, ``max_samples`` at most, makes schema and trees; all rows fill the leaves. Of a table that
+        is no larger it learns what ``fit`` learns of the same rows in the order of their keys. What is learned does not
+        depend on how the table is cut into batches, or on the order of its rows. See ``docs/how-to/large-tables.md``.
+
+        Parameters
+        ----------
+        source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
+            Parquet or CSV files, or folders of Parquet files. A callable gives an iterable of frames (pandas, polars,
+            pyarrow tables or record batches), the same rows at each call. Or an engine that makes the passes: an object
+            with a method ``fold``, see ``docs/how-to/clusters.md``.
+        sample_weight : str, optional
+            The column that holds the weights of the rows, as `fit` takes them; it is no part of the joint.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range or needs all rows at once, the table cannot be used (each message names
+            the column), or the source gives other rows when it is asked again.
+        FileNotFoundError
+            If there is no such file.
+
+        Warns
+        -----
+        LostPairsWarning
+            If columns that depend on each other strongly in the sample do so less in ``joint_``; it names them.
+
+        Examples
+        --------
+        >>> from jointforest import AdversarialForest, datasets
+        >>> penguins = datasets.load_penguins()
+        >>> forest = AdversarialForest(5, leaf="normal", random_state=0)
+        >>> forest.fit_batches(lambda: (penguins[k : k + 100] for k in range(0, 344, 100))).joint_
+        Joint(7 columns: species, island, bill_length_mm, bill_depth_mm, ...; 5 trees, ... leaves)
+        """
+        self._check()
+        fold, n_rows = fold_of(source, self.n_jobs), self._sampled_rows()
+        seed = self._draw_seed()
+        sampled = take_weighed(fold, self.kinds, n_rows, seed, sample_weight)
+        sample, weight = sampled.sample, sampled.weight
+        rows = Rows(sample.schema, kernel_columns(sample.schema), np.asfortranarray(sample.X))
+        check_cells(rows.schema.names, rows.X)
+        self._name_columns(rows.schema)
+        if sample.is_whole:
+            model, lost = self._learn_and_compare(rows, weight, seed)
+        else:
+            model = self._learn_batches(sampled, rows, seed)
+            lost = lost_pairs(model, rows.X, weight, self.n_jobs)
+        self.joint_ = Joint(model)
+        warn_lost_pairs(lost, model.is_forest)
+        return self
+
+    def _sampled_rows(self) -> int:
+        """Most rows of a table in batches that make the trees; an error if the learner needs all rows at once."""
+        raise NotImplementedError
+
+    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Model:
+        """The model of a table in batches that has more rows than these, its sample, by passes over it."""
+        fold, sample, weight, weights = sampled
+        sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights)
+        structure = self._structure(rows, sample.n, weight, seed, sizes)._replace(weights=weights)
+        return of_forest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
+
+    def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
+        """The trees of some rows of a table of n, not all, and how their leaves are to be filled; weights as below."""
+        raise NotImplementedError
+
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
+        """The model of the rows; weights (n,) have a mean of 1, None: all alike."""
+        raise NotImplementedError
+
+    def _learn_and_compare(self, rows: Rows, weight: np.ndarray | None, seed: int) -> tuple[Model, list[LostPair]]:
+        """The model of the rows, and the strong pairs of columns that it does not keep."""
+        model = self._learn(rows, weight, seed)
+        return model, lost_pairs(model, rows.X, weight, self.n_jobs)
+
+
+def weighed_rows(X: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None]:
+    """The rows that have a weight, and their weights with a mean of 1; None if all are alike."""
+    if sample_weight is None:
+        return X, None
+    weight = row_weights(sample_weight, read(X).n)
+    X, weight = take_rows(X, np.flatnonzero(weight)), weight[weight > 0.0]
+    return X, None if np.ptp(weight) == 0.0 else weight
+
+
+# ---- Some rows of a table: those of a bootstrap, and those of a trial.
+
+
+def draw_rows(n: int, n_draws: int, bootstrap: bool, seed: int, number: int) -> np.ndarray:
+    """Weight (float64, n) of each row in tree ``number``: how often it was drawn; 0 is out of bag."""
+    rng = np.random.default_rng([seed, number])
+    if bootstrap:
+        return np.bincount(rng.integers(0, n, n_draws), minlength=n).astype(np.float64)
+    weight = np.zeros(n)
+    weight[rng.permutation(n)[:n_draws]] = 1.0
+    return weight
+
+
+def trial_rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of n to learn from and rows to judge by on trial, at most 20,000 and 2,000: int arrays, drawn at random.
+
+    Examples
+    --------
+    >>> kept, held = trial_rows(100, 0)
+    >>> len(kept), len(held), len(set(kept) & set(held))
+    (75, 25, 0)
+    """
+    order = np.random.default_rng([seed, 6]).permutation(n)[:22_000]
+    n_held = min(len(order) // 4, 2_000)
+    return np.sort(order[n_held:]), np.sort(order[:n_held])

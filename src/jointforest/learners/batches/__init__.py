@@ -1,0 +1,1 @@
+"""Learning from tables larger than memory, in batches of rows."""

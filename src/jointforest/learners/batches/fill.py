@@ -1,0 +1,259 @@
+"""The last pass over a table in batches: rows are counted in the leaves of trees that a sample of them made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...data.schema import Columns, Schema
+from ...data.tally import row_keys
+from ...integrations.ensembles.adopt import with_weights
+from ...models.box_forest.forest import Forest
+from ...models.box_forest.structure import Trees, tree_boxes
+from ...models.box_forest.structure_kernels import route_by_key
+from ...runtime.threads import map_ordered
+from ..leaf_fitting.assign_rows import Arrival, first_leaves, rows_in_leaves
+from ..leaf_fitting.densities import FittedTree, as_forest, columns_of, fit_leaves, quantile_leaves
+from ..leaf_fitting.fit import Settings, Table, codes_of, marginals
+from ..leaf_fitting.quantile import (
+    LeafValues,
+    Marks,
+    marks_of,
+    no_counts,
+    quantile_circuits,
+    values_of_marks,
+    values_of_rows,
+)
+from ..leaf_fitting.running import Running, add_rows, add_sums, leaf_sums_of, no_rows, one_leaf
+from .passes import Fold, Pass
+from .sample import Weights, cells_of, check_number
+
+# ---- Assigns the rows of a batch to the leaves of trees that were grown on a sample, and counts them.
+
+Sizes = Callable[[Trees], np.ndarray]
+"""Rows of a whole table that end in each leaf of trees, int64 (L,)."""
+
+
+class Route(NamedTuple):
+    """Trees, and all that rows need to be sent down.
+
+    Attributes
+    ----------
+    schema : Schema
+    columns : Columns
+    trees : Trees
+    seed : int
+        Of the keys of rows.
+    weights : Weights or None
+        None: rows count alike.
+    """
+
+    schema: Schema
+    columns: Columns
+    trees: Trees
+    seed: int
+    weights: Weights | None
+
+
+class Routed(NamedTuple):
+    """Rows of a batch, float64 and int32 (d, n) as in `prepare.Table`, and where they end.
+
+    ``times``, int64 (n,), is how many rows each counts as; ``leaf_of(t)`` gives the leaves in tree t, int32 (n,),
+    numbered within the tree.
+    """
+
+    values: np.ndarray
+    codes: np.ndarray
+    times: np.ndarray
+    leaf_of: Callable[[int], np.ndarray]
+
+
+def routed(route: Route, batch: Any) -> Routed:
+    """The rows of a batch, a frame, and where they end."""
+    weights = route.weights
+    reader, X = cells_of(route.schema, batch, weights.name if weights else None)
+    values, first = np.ascontiguousarray(X.T), first_leaves(route.trees)
+    keys = np.zeros(len(X), np.uint64)
+    if np.isnan(X).any():
+        keys = row_keys(((name, reader.cells(name)) for name in reader.names), reader.n, route.seed)
+
+    def leaf_of(t: int) -> np.ndarray:
+        out = np.empty(len(X), np.int32)
+        route_by_key(route.trees, values, keys, t, int(first[t]), out)
+        return out
+
+    times = weights.counts(reader) if weights else np.ones(len(X), np.int64)
+    return Routed(values, codes_of(route.columns, values), times, leaf_of)
+
+
+def leaf_sizes(
+    fold: Fold, n: int, schema: Schema, columns: Columns, seed: int, weights: Weights | None, trees: Trees
+) -> np.ndarray:
+    """Rows of a table of n that end in each leaf, int64 (L,), whatever their weights, by a pass over it.
+
+    Raises
+    ------
+    ValueError
+        If the batches have other rows than they had before.
+    """
+    route = Route(schema, columns, trees, seed, weights)
+    first = first_leaves(trees)
+    sizes: np.ndarray = fold(
+        Pass(partial(np.zeros, first[-1], np.int64), partial(_count, route), np.add, "rows seen"), n
+    )
+    check_number(n, int(sizes[: first[1]].sum()))
+    return sizes
+
+
+def _count(route: Route, sizes: np.ndarray, batch: Any, n_jobs: int | None) -> np.ndarray:
+    """Count the rows of a batch."""
+    first, rows = first_leaves(route.trees), routed(route, batch)
+
+    def one(t: int) -> np.ndarray:
+        return np.bincount(rows.leaf_of(t), minlength=int(first[t + 1] - first[t]))
+
+    return sizes + np.concatenate(list(map_ordered(one, [(t,) for t in range(len(first) - 1)], n_jobs)))
+
+
+class Structure(NamedTuple):
+    """Trees that were grown on a sample of rows, and how their leaves are to be filled.
+
+    Attributes
+    ----------
+    schema : Schema
+    columns : Columns
+    cells : Table
+        The sample.
+    arrival : Arrival
+        The trees, and where the sample ends in them.
+    settings : Settings
+    quantile : bool array (p,) or None
+        Numeric slots with quantile leaves: see `densities.learn_densities`.
+    seed : int
+        Of the keys of rows.
+    target : Settings or None
+        How leaves are filled with the last column, where it is the target of the trees.
+    weights : Weights or None
+        Of the rows; None: they count alike.
+    """
+
+    schema: Schema
+    columns: Columns
+    cells: Table
+    arrival: Arrival
+    settings: Settings
+    quantile: np.ndarray | None
+    seed: int
+    target: Settings | None = None
+    weights: Weights | None = None
+
+
+class Filling(NamedTuple):
+    """What a batch of rows needs to be counted in leaves: a structure without its rows.
+
+    Attributes
+    ----------
+    route : Route
+    centre, spread : float64 arrays (p,)
+        Scale of the sums: see `prepare.Table`.
+    marks : list of dicts of slot to Marks
+        Of each tree: where rows of quantile leaves are counted.
+    """
+
+    route: Route
+    centre: np.ndarray
+    spread: np.ndarray
+    marks: list[dict[int, Marks]]
+
+
+def filling_of(structure: Structure, n_jobs: int | None) -> Filling:
+    """What batches need of a structure."""
+    arrival, table = structure.arrival, structure.cells
+    first = first_leaves(arrival.trees)
+    slots, n_trees = columns_of(structure.columns, _modelled(structure)), len(first) - 1
+    placed = [rows_in_leaves(arrival, first, t) for t in range(n_trees if slots else 0)]
+
+    def one(t: int, j: int) -> Marks:
+        return marks_of(values_of_rows(table.values[j], table.codes[j], *placed[t], arrival.weight[t]))
+
+    found = map_ordered(one, [(t, j) for t in range(n_trees) for _, j in slots], n_jobs)
+    marks = [{slot: next(found) for slot, _ in slots} for _ in range(n_trees)]
+    route = Route(structure.schema, structure.columns, arrival.trees, structure.seed, structure.weights)
+    return Filling(route, table.centre, table.spread, marks)
+
+
+def empty(filling: Filling) -> list[Running]:
+    """Sums of no rows, one for each tree."""
+    columns, trees = filling.route.columns, filling.route.trees
+    sizes = np.diff(first_leaves(trees)).tolist()
+    blank = [{slot: no_counts(marks) for slot, marks in of.items()} for of in filling.marks]
+    return [no_rows(columns, n, filling.centre, filling.spread, marks) for n, marks in zip(sizes, blank, strict=True)]
+
+
+def add_batch(filling: Filling, sums: list[Running], batch: Any, n_jobs: int | None) -> list[Running]:
+    """Add the rows of a batch to the sums."""
+    rows = routed(filling.route, batch)
+
+    def one(t: int) -> None:
+        add_rows(sums[t], filling.route.columns, rows.values, rows.codes, rows.leaf_of(t), rows.times)
+
+    list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs))
+    return sums
+
+
+def merge(sums: list[Running], other: list[Running]) -> list[Running]:
+    """Add the sums over other rows to the sums."""
+    for mine, its in zip(sums, other, strict=True):
+        add_sums(mine, its)
+    return sums
+
+
+def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: int | None) -> Forest:
+    """The forest whose leaf densities are those of all rows that were added."""
+    columns = structure.columns
+    # what is counted in parts of the largest weight, in rows: weights have a mean of 1
+    unit = 1.0 if structure.weights is None else int(sums[0].rows) / float(sums[0].size.sum())
+    whole = marginals(columns, leaf_sums_of(columns, one_leaf(columns, sums[0]), unit))
+    table = whole._replace(values=structure.cells.values, codes=structure.cells.codes)
+    inside = n_jobs if len(sums) == 1 else 1  # threads over columns, or over trees
+    trees = with_weights(structure.arrival.trees, np.concatenate([of.size * unit for of in sums]))
+
+    def one(t: int) -> FittedTree:
+        box, of_leaves = tree_boxes(trees, columns, t), leaf_sums_of(columns, sums[t], unit)
+        leaves = fit_leaves(columns, table, of_leaves, box, structure.settings, structure.target)
+        if not sums[t].marks:
+            return leaves, None
+
+        def of_slot(slot: int, marks: Marks) -> LeafValues:
+            return values_of_marks(marks, of_leaves, slot, float(columns.step[slot]), unit)
+
+        of = list(map_ordered(of_slot, list(sums[t].marks.items()), inside))
+        values = dict(zip(sums[t].marks, of, strict=True))
+        epsilon = structure.settings.quantile_epsilon
+        return leaves, quantile_circuits(columns, table, values, leaves, *box[:2], epsilon, inside)
+
+    fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs, "leaves"))
+    return as_forest(structure.schema, columns, table, trees, fitted, epsilon)
+
+
+def _modelled(structure: Structure) -> np.ndarray:
+    """Numeric slots with quantile leaves, bool (p,)."""
+    has_target = structure.target is not None
+    return quantile_leaves(structure.columns, structure.settings, structure.quantile, has_target)
+
+
+def fill(fold: Fold, n: int, structure: Structure, epsilon: float, n_jobs: int | None) -> Forest:
+    """The forest of a table of n rows, by a pass over it.
+
+    Raises
+    ------
+    ValueError
+        If the batches have other rows than they had before.
+    """
+    filling = filling_of(structure, n_jobs)
+    sums = fold(Pass(partial(empty, filling), partial(add_batch, filling), merge, "rows counted"), n)
+    check_number(n, int(sums[0].rows))
+    return finish(structure, sums, epsilon, n_jobs)

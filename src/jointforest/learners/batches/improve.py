@@ -1,0 +1,70 @@
+"""The last pass of hidden trees over a table in batches: a step of expectation maximisation over all rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...data.discretization.discretizer import code_table
+from ...models.hidden_tree.hidden_trees import HiddenTrees
+from ...runtime.threads import one_blas_thread, workers
+from ..hidden_tree.em import Totals, add_rows, add_totals, improved, no_rows, scaled
+from ..hidden_tree.smoothing import Smoothing
+from .passes import Fold, Pass
+from .sample import Weights, cells_of, check_number
+
+
+class Expected(NamedTuple):
+    """Expected counts over so many rows."""
+
+    totals: Totals
+    n: int
+
+
+def empty(hidden: HiddenTrees) -> Expected:
+    """Expected counts over no rows."""
+    return Expected(no_rows(hidden), 0)
+
+
+def add_batch(
+    hidden: HiddenTrees,
+    member: np.ndarray,
+    weights: Weights | None,
+    found: Expected,
+    batch: Any,
+    n_jobs: int | None,
+) -> Expected:
+    """Add the rows of a batch; trees of one of the members, int64 (T,), share each row out."""
+    reader, X = cells_of(hidden.schema, batch, weights.name if weights else None)
+    codes = code_table(hidden.scales, X, n_jobs)
+    with one_blas_thread(), workers(n_jobs) as run:
+        add_rows(found.totals, hidden, member, codes, run, weights.shares(reader) if weights else None)
+    return Expected(found.totals, found.n + len(X))
+
+
+def merge(found: Expected, other: Expected) -> Expected:
+    """Add the counts over other rows."""
+    add_totals(found.totals, other.totals)
+    return Expected(found.totals, found.n + other.n)
+
+
+def improve(
+    fold: Fold, n: int, first: HiddenTrees, n_members: int, smoothing: Smoothing, weights: Weights | None = None
+) -> HiddenTrees:
+    """The trees with the tables of all rows of a table of n; they are those of ``n_members``, one after the other.
+
+    Raises
+    ------
+    ValueError
+        If the batches have other rows than they had before.
+    """
+    # every member's trees weigh one in all
+    before = np.concatenate([[0.0], np.cumsum(np.exp(first.log_weight))[:-1]])
+    member = np.minimum(np.floor(before * n_members + 1e-9), n_members - 1).astype(np.int64)
+    found = fold(Pass(partial(empty, first), partial(add_batch, first, member, weights), merge, "rows counted"), n)
+    check_number(n, found.n)
+    is_ordered = np.array([not column.is_categorical for column in first.schema.columns])
+    totals = found.totals if weights is None else scaled(found.totals, n * n_members / found.totals.mass.sum())
+    return improved(first, member, totals, is_ordered, smoothing)

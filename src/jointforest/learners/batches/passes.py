@@ -1,0 +1,77 @@
+"""Passes over the rows of a table: sums of batches, made one after the other, or by an engine on many machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import narwhals as nw
+
+from ...data.batches import batches_of, known_rows
+from ...runtime.progress import bar
+
+
+class Pass(NamedTuple):
+    """What is done to all rows of a table once: a sum over its batches, in any order. It can be sent to other machines.
+
+    Attributes
+    ----------
+    start : callable () -> sums
+        Sums of no rows.
+    add : callable (sums, batch, n_jobs) -> sums
+        With the rows of a batch, a frame, on so many threads; it may change the sums that it is given.
+    merge : callable (sums, other) -> sums
+        With the sums of other rows; it may change the first.
+    what : str
+        What is done, for progress bars.
+    """
+
+    start: Callable[[], Any]
+    add: Callable[[Any, Any, int | None], Any]
+    merge: Callable[[Any, Any], Any]
+    what: str
+
+    def over(self, batches: Iterable[Any], n_jobs: int | None = None) -> Any:
+        """The sums of some batches."""
+        found = self.start()
+        for batch in batches:
+            found = self.add(found, batch, n_jobs)
+        return found
+
+    def together(self, parts: Iterable[Any]) -> Any:
+        """Sums of parts of a table as one; the parts' own stay as they are."""
+        found = self.start()
+        for part in parts:
+            found = self.merge(found, part)
+        return found
+
+
+Fold = Callable[[Pass, int | None], Any]
+"""Makes a pass over all rows of a table, of which it may have so many: gives their sums."""
+
+
+def fold_of(source: Any, n_jobs: int | None) -> Fold:
+    """How passes over a source are made: by its own method ``fold``, or here, one batch after the other.
+
+    Parameters
+    ----------
+    source : as `data.batches.batches_of` takes it, or an object with a method ``fold``
+    n_jobs : int or None
+        Threads, where passes are made here.
+    """
+    # of its class: a frame may have a column of that name; frames of polars have a method that folds columns
+    if callable(getattr(type(source), "fold", None)) and not nw.dependencies.is_into_dataframe(source):
+        return source.fold
+    batches, total = batches_of(source), known_rows(source)
+
+    def fold(one: Pass, n: int | None = None) -> Any:
+        with bar(n or total or 0, one.what) as step:
+
+            def told() -> Iterable[Any]:
+                for batch in batches():
+                    yield batch
+                    step(len(batch))
+
+            return one.over(told(), n_jobs)
+
+    return fold

@@ -1,0 +1,322 @@
+"""First passes over a table in batches: its schema, and rows that stand for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...data.cells import FrameReader
+from ...data.frames import encode_cells, read, row_weights, take_rows
+from ...data.infer_schema import NoRows, check_kinds, schema_of, to_count
+from ...data.observe_table import Look, look, merge_looks
+from ...data.sample_rows import (
+    CommonRows,
+    RowSample,
+    common_keys,
+    count_common,
+    merge_common,
+    merge_samples,
+    sample_rows,
+    size_of,
+    weighed_rows,
+)
+from ...data.schema import Schema, kernel_columns, near
+from ...data.tally import Wanted, add_counts, count
+from ..growing.ranks import snap
+from .passes import Fold, Pass
+
+MOST_ROWS = 200_000
+"""Rows of the sample where the learner has no say in it."""
+
+
+class Seen(NamedTuple):
+    """What one pass over some batches sees: mergeable, by `merge_seen`, in any order."""
+
+    look: Look
+    rows: RowSample
+
+
+class Counted(NamedTuple):
+    """What a second pass counts: mergeable, by `merge_counted`, in any order."""
+
+    values: dict[str, np.ndarray]
+    rows: CommonRows
+
+
+class Sample(NamedTuple):
+    """Rows that stand for a table.
+
+    Attributes
+    ----------
+    schema : Schema
+    n : int
+        Rows of the table.
+    X : float64 array (m, d)
+        Cells and level codes of some rows, by their keys, each as often as the table has it, or in proportion.
+    """
+
+    schema: Schema
+    n: int
+    X: np.ndarray
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all rows of the table."""
+        return self.n == len(self.X)
+
+
+def held(reader: FrameReader) -> FrameReader:
+    """The same, each column read once and kept."""
+    cells = {name: reader.cells(name) for name in reader.names}
+    return replace(reader, cells=cells.__getitem__)
+
+
+def see(batch: Any, seed: int, n_rows: int) -> Seen:
+    """Look at one batch, and sample at most so many of its rows."""
+    reader = held(read(batch))
+    return Seen(look(reader), sample_rows(reader, seed, size_of(n_rows)))
+
+
+def merge_seen(a: Seen, b: Seen, n_rows: int) -> Seen:
+    """What was seen of two parts of a table as one."""
+    return Seen(merge_looks(a.look, b.look), merge_samples(a.rows, b.rows, size_of(n_rows)))
+
+
+def count_again(batch: Any, wanted: Mapping[str, Wanted], keys: np.ndarray, seed: int) -> Counted:
+    """Count in one batch what the first pass left open: values that may be atoms, rows that may be common."""
+    reader = held(read(batch))
+    return Counted(count(reader, wanted), count_common(reader, keys, seed))
+
+
+def merge_counted(a: Counted, b: Counted) -> Counted:
+    """What was counted in two parts of a table as one."""
+    return Counted(add_counts(a.values, b.values), merge_common(a.rows, b.rows))
+
+
+def take_sample(
+    fold: Fold, kinds: Mapping[str, str] | None, n_rows: int, seed: int, target: tuple[str, str] | None = None
+) -> Sample:
+    """The schema of a table, and at most so many rows of it, in one or two passes; a ``target`` has a name and a kind.
+
+    Raises
+    ------
+    ValueError
+        If there is no row, or the table cannot be used (each message names the column).
+    """
+    look_at, merge = partial(see, seed=seed, n_rows=n_rows), partial(merge_seen, n_rows=n_rows)
+    seen = fold(_pass(look_at, merge), None)
+    if seen is None:
+        raise ValueError("the source gave no batch of rows; at least one row is needed")
+    kinds = check_kinds(seen.look.names, kinds)
+    if target is not None:
+        name, kind = target
+        if name not in seen.look.names:
+            raise ValueError(f"target: there is no column {name!r}; {near(name, seen.look.names)}")
+        kinds = {name: kind} | kinds
+    wanted, keys = to_count(seen.look, kinds), common_keys(seen.rows, size_of(n_rows))
+    counted = None
+    if wanted or len(keys):
+        again = partial(count_again, wanted=wanted, keys=keys, seed=seed)
+        counted = fold(_pass(again, merge_counted), seen.look.n)
+    return sample_of(seen, counted, kinds, n_rows, seed)
+
+
+def _pass(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any]) -> Pass:
+    """A pass that looks at each batch, and merges what it finds; None if there is no batch."""
+    return Pass(_nothing, partial(_add, look_at, merge), partial(_merge, merge), "rows seen")
+
+
+def _nothing() -> None:
+    return None
+
+
+def _add(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], found: Any, batch: Any, _: int | None) -> Any:
+    return _merge(merge, found, look_at(batch))
+
+
+def _merge(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    return b if a is None else a if b is None else merge(a, b)
+
+
+def sample_of(seen: Seen, counted: Counted | None, kinds: Mapping[str, str], n_rows: int, seed: int) -> Sample:
+    """The sample of a table, from what was seen of all of it and counted."""
+    schema = schema_of(seen.look, {} if counted is None else counted.values, kinds)
+    cells, weight = weighed_rows(seen.rows, None if counted is None else counted.rows)
+    reader = FrameReader(schema.frame, list(seen.look.names), len(weight), cells.__getitem__)
+    X = snap(kernel_columns(schema), encode_cells(schema, reader)[0])
+    n = seen.look.n
+    if n <= n_rows:
+        return Sample(schema, n, np.repeat(X, np.rint(weight).astype(np.int64), axis=0))
+    at = (np.arange(n_rows) + np.random.default_rng([seed, 5]).random()) * (weight.sum() / n_rows)
+    drawn = np.minimum(np.searchsorted(np.cumsum(weight), at, side="right"), len(weight) - 1)
+    return Sample(schema, n, X[drawn])
+
+
+# ---- Weights of the rows of a table in batches: a column that says how much each row counts.
+
+_BITS = 52
+
+
+class Weights(NamedTuple):
+    """The column of weights.
+
+    Attributes
+    ----------
+    name : str
+    largest : float
+        Largest weight in the table.
+    bits : int
+        The largest weight counts as 2^bits rows, so that what is counted stays whole numbers whose sum fits 62 bits:
+        merged in any order, they are the same.
+    """
+
+    name: str
+    largest: float
+    bits: int
+
+    def shares(self, reader: FrameReader) -> np.ndarray:
+        """Weights of rows over the largest one, float64 (n,)."""
+        return np.asarray(reader.cells(self.name).values / self.largest)
+
+    def counts(self, reader: FrameReader) -> np.ndarray:
+        """How many rows each row counts as, int64 (n,), at least 1."""
+        return np.maximum(np.rint(np.ldexp(self.shares(reader), self.bits)), 1.0).astype(np.int64)
+
+
+class Sampled(NamedTuple):
+    """Rows that stand for a table, and how later passes over it are made.
+
+    Attributes
+    ----------
+    fold : Fold
+        Over the rows that have a weight.
+    sample : Sample
+        Without the column of weights.
+    weight : float64 array (m,) or None
+        Weights of the sample's rows, of mean 1; None: all alike.
+    weights : Weights or None
+        Of all rows; None: all alike.
+    """
+
+    fold: Fold
+    sample: Sample
+    weight: np.ndarray | None
+    weights: Weights | None
+
+
+def take_weighed(
+    fold: Fold,
+    kinds: Mapping[str, str] | None,
+    n_rows: int,
+    seed: int,
+    name: Any,
+    target: tuple[str, str] | None = None,
+) -> Sampled:
+    """`take_sample` of a table whose column ``name`` holds the weights of its rows; None: they are alike.
+
+    Raises
+    ------
+    ValueError
+        As `take_sample`; if there is no such column, or it holds what is no weight (the message names it).
+    TypeError
+        If this is no name.
+    """
+    if name is None:
+        return Sampled(fold, take_sample(fold, kinds, n_rows, seed, target), None, None)
+    if not isinstance(name, str):
+        what = type(name).__name__
+        raise TypeError(f"sample_weight: in batches weights stand in a column, expected its name, got {what}")
+    if target is not None and target[0] == name:
+        raise ValueError(f"sample_weight: {name!r} is the target; name another column")
+    fold = _with_weight(fold, name)
+    try:
+        sample = take_sample(fold, {**(kinds or {}), name: "continuous"}, n_rows, seed, target)
+    except NoRows:
+        raise ValueError(f"sample_weight: column {name!r}: every weight is zero; give some rows more") from None
+    schema = sample.schema
+    j = schema.index(name)
+    if len(schema.columns) < 2:
+        raise ValueError(f"sample_weight: there is no other column than {name!r}")
+    weight = row_weights(sample.X[:, j], len(sample.X))
+    weights = Weights(name, schema.columns[j].maximum, min(_BITS, 62 - sample.n.bit_length()))
+    sample = Sample(schema.without(j), sample.n, np.delete(sample.X, j, axis=1))
+    return Sampled(fold, sample, weight if np.ptp(weight) > 0.0 else None, weights)
+
+
+def _with_weight(fold: Fold, name: str) -> Fold:
+    """Passes over the rows whose weight is not 0."""
+
+    def some(one: Pass, n: int | None = None) -> Any:
+        return fold(one._replace(add=partial(_add_some, one.add, name)), n)
+
+    return some
+
+
+def _add_some(add: Callable[[Any, Any, int | None], Any], name: str, sums: Any, batch: Any, n_jobs: int | None) -> Any:
+    """Add the rows of a batch that have a weight."""
+    weight = _weights_in(read(batch), name)
+    return add(sums, batch if weight.all() else take_rows(batch, np.flatnonzero(weight)), n_jobs)
+
+
+def _weights_in(reader: FrameReader, name: str) -> np.ndarray:
+    """The weights of a batch's rows, float64 (n,).
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or it holds anything but finite numbers >= 0.
+    """
+    if name not in reader.names:
+        raise ValueError(f"sample_weight: there is no column {name!r}; {near(name, reader.names)}")
+    cells = reader.cells(name)
+    if cells.missing.any():
+        lost = int(np.count_nonzero(cells.missing))
+        raise ValueError(f"sample_weight: column {name!r}: {lost} missing cells; give every row a weight, 0 for none")
+    if reader.n and cells.sort not in ("number", "integer"):
+        raise ValueError(f"sample_weight: column {name!r}: expected numbers, got cells of type {cells.dtype}")
+    weight = np.asarray(cells.values, np.float64) if reader.n else np.empty(0)
+    wrong = weight[~(np.isfinite(weight) & (weight >= 0.0))]
+    if len(wrong):
+        raise ValueError(f"sample_weight: column {name!r}: expected finite numbers >= 0, got {wrong[0]:g}")
+    return weight
+
+
+# ---- Rows of a batch, once the schema of the table is known.
+
+
+class BatchRows(NamedTuple):
+    """Rows of a batch: as they were read, and their cells, float64 (n, d), grid columns snapped."""
+
+    reader: FrameReader
+    X: np.ndarray
+
+
+def cells_of(schema: Schema, batch: Any, ignored: str | None = None) -> BatchRows:
+    """The rows of a batch, which may have one column more.
+
+    Raises
+    ------
+    ValueError
+        If it has levels that the table did not have when it was looked at.
+    """
+    reader = held(read(batch))
+    X, unseen = encode_cells(schema, reader, () if ignored is None else (ignored,))
+    if unseen.any():
+        name = schema.names[int(np.argmax(unseen.any(axis=0)))]
+        raise ValueError(
+            f"column {name!r} has a level that it did not have when the table was looked at; "
+            "the source must give the same rows at each call"
+        )
+    return BatchRows(reader, snap(kernel_columns(schema), X))
+
+
+def check_number(n: int, found: int) -> None:
+    """Raise ValueError if a source gave other rows than before."""
+    if found != n:
+        raise ValueError(
+            f"the source gave {n} rows at first and {found} later; it must give the same rows at each call"
+        )

@@ -1,0 +1,1 @@
+"""Forests with Chow-Liu trees in their leaves."""

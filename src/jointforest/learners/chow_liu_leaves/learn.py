@@ -1,0 +1,299 @@
+"""A forest with Chow-Liu trees on codes in its leaves, learned as a mixture of hidden trees whose states are codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...models.hidden_tree.tables import HiddenTree
+from ...runtime.threads import map_ordered, one_blas_thread
+from ..hidden_tree.structure import coarse, mutual_information, spanning_tree
+
+# ---- Tables of Chow-Liu trees on codes: pairs of columns in the whole table, and in a leaf, where rows are few.
+
+MARGINAL_ROWS = 2.0
+"""Rows of the table's marginal added to the codes of each leaf."""
+PAIR_ROWS = 30.0
+"""Rows added to the codes of a child given each code of its parent in a leaf: the table's pairs, tilted."""
+_TABLE_ROWS = (0.3, 3.0, 30.0, 200.0, 1_000.0)  # rows of the neighbours' pairs added to each code of the parent
+_FLOOR = 0.1  # rows of the child's marginal added to them
+_PAIR_WIDTH = 0.2  # neighbours in the table's pairs, in normal scores of the column
+_LEAF_WIDTH = 0.1  # and in the marginals of leaves
+_ROUNDS = 4  # turns of tilting; a further one changes little
+
+
+class Edges(NamedTuple):
+    """A tree over d columns, with the whole table's tables.
+
+    Attributes
+    ----------
+    order : int32 array (d,)
+        Column of each node, parents before children.
+    parent : int32 array (d,)
+        Node of the parent; -1 of the root.
+    is_ordered : list of d bool
+        Whether each node's codes have an order.
+    marginal : list of d arrays (K_k,)
+        Shares of each node's codes, above 0.
+    pair : list of d arrays (K_parent, K_k)
+        Joint shares of the parent's codes and the node's, above 0; of the root (1, K).
+    blank : list of d float
+        Shares of missing cells.
+    """
+
+    order: np.ndarray
+    parent: np.ndarray
+    is_ordered: list[bool]
+    marginal: list[np.ndarray]
+    pair: list[np.ndarray]
+    blank: list[float]
+
+
+def table_edges(
+    codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray, order: np.ndarray, parent: np.ndarray
+) -> Edges:
+    """The tables of a tree over the columns, from rows of codes (n, d), of which code ``n_codes[j]`` is missing."""
+    columns, above = order.tolist(), parent.tolist()
+    ordered = is_ordered[order].tolist()
+    marginal, pair = [], []
+    for j in columns:
+        count = np.bincount(codes[:, j], minlength=n_codes[j] + 1)[: n_codes[j]] + 0.0
+        count[count == 0.0] = 0.5
+        marginal.append(count / count.sum())
+    for k, j in enumerate(columns):
+        if above[k] < 0:
+            pair.append(marginal[k][None])
+            continue
+        up = above[k]
+        of = [_pair_counts(codes[half::2, columns[up]], codes[half::2, j], len(marginal[up]), len(marginal[k]))
+              for half in (0, 1)]  # fmt: skip
+        moves = neighbours(marginal[up], _PAIR_WIDTH) if ordered[up] else np.eye(len(marginal[up]))
+        near = neighbours(marginal[k], _PAIR_WIDTH) if ordered[k] else np.eye(len(marginal[k]))
+        both = [(count, moves.T @ count @ near + _FLOOR * marginal[k]) for count in (*of, of[0] + of[1])]
+        gain = [sum(float((of[1 - i] * np.log(_given(*both[i], rows))).sum()) for i in (0, 1)) for rows in _TABLE_ROWS]
+        pair.append(marginal[up][:, None] * _given(*both[2], _TABLE_ROWS[int(np.argmax(gain))]))
+    blank = [float((codes[:, j] == n_codes[j]).mean()) for j in columns]
+    return Edges(order, parent, ordered, marginal, pair, blank)
+
+
+def _given(count: np.ndarray, smooth: np.ndarray, rows: float) -> np.ndarray:
+    """p(code of the child | code of the parent): counts, and some rows of smoothed ones, (K, H)."""
+    given = count + rows * smooth / smooth.sum(axis=1, keepdims=True)
+    return np.asarray(given / given.sum(axis=1, keepdims=True))
+
+
+def neighbours(marginal: np.ndarray, width: float) -> np.ndarray:
+    """Where the rows of each ordered code go when they are smoothed, (K, K): rows sum to 1.
+
+    A normal kernel on the column's normal scores: a common value is far from its neighbours, and so are the few rows of
+    a tail, which lie far apart.
+    """
+    from scipy.special import ndtri
+
+    at = ndtri(np.clip((np.cumsum(marginal) - 0.5 * marginal) / marginal.sum(), 1e-12, 1.0 - 1e-12))
+    kernel = np.exp(-0.5 * ((at[:, None] - at) / width) ** 2) * marginal
+    return np.asarray(kernel / kernel.sum(axis=1, keepdims=True))
+
+
+def _pair_counts(a: np.ndarray, b: np.ndarray, K: int, H: int) -> np.ndarray:
+    """Number of the rows with each two codes, (K, H); codes K and H are missing."""
+    return np.bincount(a * (H + 1) + b, minlength=(K + 1) * (H + 1)).reshape(K + 1, H + 1)[:K, :H].astype(np.float64)
+
+
+def leaf_pair_counts(
+    a: np.ndarray, b: np.ndarray, leaf: np.ndarray, n_leaves: int, K: int, H: int, weight: np.ndarray
+) -> np.ndarray:
+    """Weight of the rows with each two codes in each leaf, (L, K + 1, H + 1); codes K and H are blank."""
+    count = np.bincount((leaf * (K + 1) + a) * (H + 1) + b, weight, n_leaves * (K + 1) * (H + 1))
+    return count.reshape(n_leaves, K + 1, H + 1)
+
+
+def leaf_marginals(count: np.ndarray, allowed: np.ndarray, marginal: np.ndarray, is_ordered: bool) -> np.ndarray:
+    """Shares of a column's codes in each leaf, (L, K): counts, smoothed, and some rows of the table's, in the box."""
+    if is_ordered:
+        count = count @ neighbours(marginal, _LEAF_WIDTH)
+    prior = allowed * marginal
+    share = count * allowed + MARGINAL_ROWS * prior / prior.sum(axis=1, keepdims=True)
+    return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+
+def tilt(pair: np.ndarray, above: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Factors (L, H) of the columns of ``pair`` (K, H), which with some factors of its rows give it leaves' marginals.
+
+    Iterative proportional fitting: of all tables with the marginals ``above`` (L, K) and ``own`` (L, H) this one is the
+    nearest to ``pair`` in Kullback-Leibler divergence; zeros of the marginals are zeros of the table.
+    """
+    factor = own
+    for _ in range(_ROUNDS):
+        rows = np.divide(above, factor @ pair.T, out=np.zeros_like(above), where=above > 0.0)
+        factor = np.divide(own, rows @ pair, out=np.zeros_like(own), where=own > 0.0)
+    return factor
+
+
+_LEAVES = 64  # leaves whose tables are counted at once
+_BLANK_ROWS = 1.0  # rows of the column's own share of missing cells
+
+
+class Boxes(NamedTuple):
+    """The leaves of a forest of T trees.
+
+    Attributes
+    ----------
+    allowed : list of d bool arrays (L, K_j)
+        Codes of each column inside each leaf's box.
+    first : int64 array (T + 1,)
+        Leaves of tree t are ``first[t]..first[t + 1] - 1``.
+    share : float64 array (L,)
+        Share of each leaf in its tree.
+    """
+
+    allowed: list[np.ndarray]
+    first: np.ndarray
+    share: np.ndarray
+
+
+Counted = Callable[[int, int, int], list[np.ndarray]]
+"""Weight of the rows with each two codes in leaves a..b - 1 of tree t: for each node, with the codes of its parent,
+(b - a, K_parent + 1, K + 1), of the root (b - a, 1, K + 1); the last code is blank."""
+
+
+def chow_liu_tree(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The tree of greatest mutual information in codes (n, d), code ``n_codes[j]`` where missing.
+
+    Returns
+    -------
+    order, parent : int32 arrays (d,)
+        See `structure.spanning_tree`.
+    """
+    return spanning_tree(mutual_information(*coarse(codes, n_codes, is_ordered)))
+
+
+def edges_of(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> Edges:
+    """The `chow_liu_tree` of a table of codes (n, d), and its tables."""
+    return table_edges(codes, n_codes, is_ordered, *chow_liu_tree(codes, n_codes, is_ordered))
+
+
+def counted_rows(edges: Edges, codes: np.ndarray, leaf_of: np.ndarray, weight: np.ndarray) -> Counted:
+    """Counts of rows of codes (n, d) that end in leaves ``leaf_of``, int32 (T, n), -1 for none, and count ``weight``,
+    (T, n), there."""
+    columns, sizes = edges.order.tolist(), [len(marginal) for marginal in edges.marginal]
+
+    def counted(t: int, a: int, b: int) -> list[np.ndarray]:
+        rows = np.flatnonzero((weight[t] > 0) & (leaf_of[t] >= a) & (leaf_of[t] < b))
+        leaf, own, found = leaf_of[t, rows] - a, weight[t, rows], []
+        for j, K, up in zip(columns, sizes, edges.parent.tolist(), strict=True):
+            above, H = (codes[rows, columns[up]], sizes[up]) if up >= 0 else (np.zeros_like(rows), 0)
+            found.append(leaf_pair_counts(above, codes[rows, j], leaf, b - a, H, K, own))
+        return found
+
+    return counted
+
+
+def learn_leaves(
+    edges: Edges, boxes: Boxes, counted: Counted, epsilon: float, n_jobs: int | None
+) -> tuple[tuple[HiddenTree, ...], np.ndarray]:
+    """One hidden tree a leaf, and one of the whole table as background; and the logarithms of their weights.
+
+    Parameters
+    ----------
+    edges : Edges
+        The Chow-Liu tree of the table, which is that of all leaves.
+    boxes : Boxes
+    counted : Counted
+    epsilon : float
+        Weight of the background; 0 leaves it out.
+    """
+    T = len(boxes.first) - 1
+    pieces = [(t, a, min(a + _LEAVES, int(boxes.first[t + 1]))) for t in range(T)
+              for a in range(int(boxes.first[t]), int(boxes.first[t + 1]), _LEAVES)]  # fmt: skip
+    emissions = _Emissions(edges)
+
+    def work(t: int, a: int, b: int) -> list[HiddenTree]:
+        return _piece(edges, counted(t, a, b), [inside[a:b] for inside in boxes.allowed], emissions)
+
+    with one_blas_thread():
+        trees = [tree for piece in map_ordered(work, pieces, n_jobs) for tree in piece]
+    weight = (1.0 - epsilon) * boxes.share / T
+    keep = np.flatnonzero(weight > 0.0)
+    trees, weight = [trees[i] for i in keep], weight[keep]
+    if epsilon > 0.0:
+        trees.append(_whole(edges, emissions))
+        weight = np.append(weight, epsilon)
+    return tuple(trees), np.log(weight / weight.sum())
+
+
+class _Emissions:
+    """Tables of ones that pick codes, one for all leaves that have the same codes of a node."""
+
+    def __init__(self, edges: Edges) -> None:
+        self._edges = edges
+        self._made: dict[tuple[int, bytes], np.ndarray] = {}
+
+    def pick(self, k: int, codes: np.ndarray) -> np.ndarray:
+        """(H, K): state h is code ``codes[h]`` of node k."""
+        key = (k, codes.tobytes())
+        if key not in self._made:
+            table = np.zeros((len(codes), len(self._edges.marginal[k])), np.float32)
+            table[np.arange(len(codes)), codes] = 1.0
+            self._made.setdefault(key, table)
+        return self._made[key]
+
+
+def _whole(edges: Edges, emissions: _Emissions) -> HiddenTree:
+    """The Chow-Liu tree of the whole table."""
+    transition = [(pair / pair.sum(axis=1, keepdims=True)).astype(np.float32) for pair in edges.pair]
+    sizes = [len(marginal) for marginal in edges.marginal]
+    return HiddenTree(
+        edges.order,
+        edges.parent,
+        tuple(transition),
+        tuple(emissions.pick(k, np.arange(K)) for k, K in enumerate(sizes)),
+        tuple(np.full(K, blank, np.float32) for K, blank in zip(sizes, edges.blank, strict=True)),
+    )
+
+
+def _piece(
+    edges: Edges, counts: list[np.ndarray], allowed: list[np.ndarray], emissions: _Emissions
+) -> list[HiddenTree]:
+    """The trees of some leaves, from the counts of their rows by node, and the codes of each column in their boxes."""
+    columns, parent = edges.order.tolist(), edges.parent.tolist()
+    rows = counts[0].sum(axis=(1, 2))
+    leaves, nodes = range(len(rows)), range(len(columns))
+    states, share, transition, emission, blanks = [], [], [], [], []
+    for k, j in enumerate(columns):
+        count, blank = counts[k].sum(axis=1)[:, :-1], edges.blank[k]
+        share.append(leaf_marginals(count, allowed[j], edges.marginal[k], edges.is_ordered[k]))
+        states.append([np.flatnonzero(inside) for inside in allowed[j]])
+        emission.append([emissions.pick(k, found) for found in states[k]])
+        lost = np.clip((rows - count.sum(axis=1) + _BLANK_ROWS * blank) / (rows + _BLANK_ROWS), 0.0, 1.0)
+        blanks.append([np.full(len(states[k][i]), lost[i], np.float32) for i in leaves])
+        if parent[k] < 0:
+            transition.append([share[k][i : i + 1, states[k][i]].astype(np.float32) for i in leaves])
+            continue
+        up, pairs = states[parent[k]], counts[k][:, :-1, :-1]
+        factor = tilt(edges.pair[k], share[parent[k]], share[k])
+        transition.append([_conditional(pairs[i], edges.pair[k], factor[i], up[i], states[k][i]) for i in leaves])
+    return [
+        HiddenTree(
+            edges.order,
+            edges.parent,
+            tuple(transition[k][i] for k in nodes),
+            tuple(emission[k][i] for k in nodes),
+            tuple(blanks[k][i] for k in nodes),
+        )
+        for i in leaves
+    ]
+
+
+def _conditional(
+    count: np.ndarray, pair: np.ndarray, factor: np.ndarray, above: np.ndarray, own: np.ndarray
+) -> np.ndarray:
+    """p(code of the child | code of the parent) in a leaf, over the codes inside its box, (len(above), len(own))."""
+    inside = np.ix_(above, own)
+    prior = pair[inside] * factor[own]
+    total = prior.sum(axis=1, keepdims=True)
+    prior = np.where(total > 0.0, prior / np.where(total > 0.0, total, 1.0), 1.0 / len(own))
+    table = count[inside] + PAIR_ROWS * prior
+    return (table / table.sum(axis=1, keepdims=True)).astype(np.float32)

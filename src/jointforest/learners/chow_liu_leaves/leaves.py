@@ -1,0 +1,138 @@
+"""Forests on codes, with Chow-Liu trees in their leaves: what the learners with ``leaf="chow_liu"`` share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.discretization.discretizer import Scale, code_table
+from ...data.discretization.learn import learn_scale
+from ...data.schema import Column, Columns, Schema, kernel_columns
+from ...integrations.ensembles.adopt import with_weights
+from ...models.box_forest.structure import Trees, add_stump, leaf_boxes
+from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, value_trees
+from ...models.hidden_tree.part import HiddenPart
+from ..base import Rows
+from ..batches.fill import Route
+from ..batches.pair_counts import Pairs, count_pairs
+from ..batches.sample import Sampled
+from ..leaf_fitting.assign_rows import Arrival, first_leaves
+from .learn import Boxes, Counted, Edges, counted_rows, edges_of, learn_leaves
+
+N_BINS = 64
+"""Most codes of a numeric column."""
+_FINE_ENDS = 1.0  # of codes: in heavy tails lies most of a correlation
+LEAF_NODES = 120
+"""Leaves of a tree of an adversarial forest, unless the user says otherwise."""
+
+
+class CodedRows(NamedTuple):
+    """A table to learn from, and the same table as codes, on which the trees are grown.
+
+    Attributes
+    ----------
+    schema : Schema
+        Of the table.
+    scales : tuple of d Scale
+    codes : int32 array (n, d)
+        The number of codes where missing.
+    rows : Rows
+        The codes as a table: of numbers a column of whole numbers, so that splits lie between codes.
+    """
+
+    schema: Schema
+    scales: tuple[Scale, ...]
+    codes: np.ndarray
+    rows: Rows
+
+
+def coded(rows: Rows, weight: np.ndarray | None = None) -> CodedRows:
+    """The rows on each column's own scale; their weights (n,) count in it."""
+    scales = tuple(learn_scale(c, rows.X[:, j], weight, N_BINS, _FINE_ENDS) for j, c in enumerate(rows.schema.columns))
+    codes = code_table(scales, rows.X)
+    columns = tuple(_code_column(c, scale) for c, scale in zip(rows.schema.columns, scales, strict=True))
+    schema = Schema(columns, rows.schema.frame)
+    X = np.where(codes == [scale.n_codes for scale in scales], np.nan, codes)
+    return CodedRows(rows.schema, scales, codes, Rows(schema, kernel_columns(schema), X))
+
+
+def _code_column(column: Column, scale: Scale) -> Column:
+    """The column of a column's codes."""
+    if not column.is_categorical:
+        return replace(column, kind="integer", dtype="int64", step=1.0, origin=0.0, atoms=())
+    if scale.n_codes == len(column.levels):
+        return column
+    return replace(column, kind="categorical", dtype="int64", levels=tuple(range(scale.n_codes)))  # levels that share
+
+
+def chow_liu_part(table: CodedRows, arrival: Arrival, epsilon: float, n_jobs: int | None) -> HiddenPart:
+    """The distribution of a forest that was grown on codes: a Chow-Liu tree in each leaf, and one as background."""
+    edges = _edges(table)
+    counted = counted_rows(edges, table.codes, arrival.leaf_of, arrival.weight)
+    return _part(table, arrival.trees, edges, counted, epsilon, n_jobs)
+
+
+def trees_of_values(table: CodedRows, trees: Trees) -> Trees:
+    """Trees that were grown on codes, as trees that split the table's own columns."""
+    return value_trees(trees, table.scales, kernel_columns(table.schema), table.rows.columns)
+
+
+def fill_chow_liu(
+    sampled: Sampled, table: CodedRows, trees: Trees, seed: int, epsilon: float, n_jobs: int | None
+) -> HiddenPart:
+    """`chow_liu_part` of a table in batches, by a pass over it; the trees, codes and links are those of a sample.
+
+    Raises
+    ------
+    ValueError
+        If the batches have other rows than they had before.
+    """
+    edges, n = _edges(table), sampled.sample.n
+    route = Route(table.schema, kernel_columns(table.schema), trees_of_values(table, trees), seed, sampled.weights)
+    counts = count_pairs(sampled.fold, n, Pairs(route, table.scales, edges.order, edges.parent))
+    size = counts[0].sum(axis=(1, 2))
+    unit = n / float(size[: first_leaves(trees)[1]].sum())  # weights have a mean of 1
+
+    def counted(t: int, a: int, b: int) -> list[np.ndarray]:
+        return [of[a:b] * unit for of in counts]
+
+    return _part(table, with_weights(trees, size * unit), edges, counted, epsilon, n_jobs)
+
+
+def _edges(table: CodedRows) -> Edges:
+    """The Chow-Liu tree of the rows."""
+    n_codes = np.array([scale.n_codes for scale in table.scales])
+    return edges_of(table.codes, n_codes, np.array([not column.is_categorical for column in table.schema.columns]))
+
+
+def _part(
+    table: CodedRows, trees: Trees, edges: Edges, counted: Counted, epsilon: float, n_jobs: int | None
+) -> HiddenPart:
+    """The distribution of trees on codes, from what is counted in their leaves."""
+    n_codes = np.array([scale.n_codes for scale in table.scales])
+    share = np.empty(int(trees.leaf.max()) + 1)
+    share[trees.leaf[trees.leaf >= 0]] = trees.weight[trees.leaf >= 0]
+    allowed = _allowed(table.rows.columns, n_codes, *leaf_boxes(trees, table.rows.columns))
+    found, log_weight = learn_leaves(edges, Boxes(allowed, first_leaves(trees), share), counted, epsilon, n_jobs)
+    of_values, leaf = trees_of_values(table, trees), np.flatnonzero(share > 0.0)
+    if epsilon > 0.0:
+        of_values, leaf = add_stump(of_values), np.append(leaf, len(share))
+    grown = Grown(of_values, leaf.astype(np.int32), epsilon > 0.0)
+    return HiddenPart(HiddenTrees(table.schema, table.scales, found, log_weight, grown))
+
+
+def _allowed(
+    columns: Columns, n_codes: np.ndarray, lo: np.ndarray, hi: np.ndarray, allowed: np.ndarray
+) -> list[np.ndarray]:
+    """Codes of each column inside each leaf's box, d bool arrays (L, K_j)."""
+    found = []
+    for j, K in enumerate(n_codes.tolist()):
+        slot = columns.slot[j]
+        if columns.is_categorical[j]:
+            found.append(allowed[:, columns.level_start[slot] : columns.level_start[slot + 1]])
+        else:
+            code = np.arange(K)
+            found.append((lo[:, slot, None] < code) & (code <= hi[:, slot, None]))
+    return found

@@ -1,0 +1,1 @@
+"""Generative forests (Correia et al. 2020)."""

@@ -1,0 +1,297 @@
+"""A table of features and one more column, the target: schema and numbers of both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from sklearn.utils.validation import check_array, column_or_1d
+
+from ...data.build_evidence import build
+from ...data.cells import absent
+from ...data.evidence import Evidence
+from ...data.frames import encode, read, take_rows
+from ...data.infer_schema import infer_schema
+from ...data.schema import Column, Columns, Schema, kernel_columns
+from ...data.values import warn_unseen
+from ..base import Rows
+from ..batches.sample import Sample
+from ..chow_liu_leaves.leaves import CodedRows, coded
+from ..growing.ranks import snap
+from ..leaf_fitting.fit import Table, prepare
+from ..learnable import check_cells
+
+
+class Training(NamedTuple):
+    """Features and target, encoded.
+
+    Attributes
+    ----------
+    schema : Schema
+        The features' columns, then the target's.
+    columns : Columns
+    X : float64 array (n, d + 1)
+        Cells and level codes, grid columns snapped; the target is the last column. NaN where missing.
+    table : Table
+        The cells, ready for leaf densities.
+    label_dtype : numpy dtype
+        Of the target's entries as they came.
+    coded : CodedRows or None
+        The whole table as codes, where X has the features' codes: see `coded.coded_training`.
+    """
+
+    schema: Schema
+    columns: Columns
+    X: np.ndarray
+    table: Table
+    label_dtype: np.dtype
+    coded: CodedRows | None = None
+
+
+def read_training(
+    X: Any, y: Any, kind: str, kinds: dict[str, str] | None = None, rows: np.ndarray | None = None
+) -> Training:
+    """Schema and numbers of a frame X (n, d) and a target y (n,) of this kind ("categorical" or "continuous").
+
+    The target is named as y is, or "y"; it may not have the name of a feature. ``rows``: those to be read, default all.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, y has missing cells or does not fit its kind, or a column cannot be used.
+    """
+    kinds = dict(kinds or {})
+    name, cells, n = target_name(y), target_cells(y), read(X).n
+    if len(cells) != n:
+        raise ValueError(f"X has {n} rows and y has {len(cells)} entries; expected as many of both")
+    if rows is not None:
+        X, cells = take_rows(X, rows), cells[rows]
+    while name in read(X).names:
+        name += "_"
+    features = infer_schema(X, {k: v for k, v in kinds.items() if k != name})
+    if kind == "categorical":
+        _check_labels(cells)
+    frame = column_like(X, name, cells)
+    target = infer_schema(frame, {"x0" if isinstance(frame, np.ndarray) else name: kinds.get(name, kind)})
+    column = replace(target.columns[0], name=name)
+    _check_target(column, kind, cells)
+    both = np.column_stack([encode(features, X)[0], encode(target, frame)[0]])
+    schema = replace(features, columns=(*features.columns, column))
+    check_cells(schema.names, both)
+    columns = kernel_columns(schema)
+    X = snap(columns, both)
+    return Training(schema, columns, X, prepare(columns, X), cells.dtype)
+
+
+def sampled_training(sample: Sample, target: str, kind: str) -> Training:
+    """Rows that stand for a table, whose column ``target``, of this kind, becomes the last one.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, it has missing cells, or it is of another kind.
+    """
+    schema = sample.schema
+    if schema.frame == "numpy":
+        raise ValueError("arrays have no names of columns; give frames")
+    j = schema.index(target)
+    column = schema.columns[j]
+    if column.n_observed < sample.n:
+        lost = sample.n - column.n_observed
+        raise ValueError(f"column {target!r}: {lost} missing cells in the target; leave these rows out")
+    if column.is_categorical != (kind == "categorical") or column.kind == "datetime":
+        wanted = "labels of classes" if kind == "categorical" else "numbers"
+        raise ValueError(f"column {target!r}: a target of kind {column.kind!r}, expected {wanted}")
+    if len(schema.columns) < 2:
+        raise ValueError(f"there is no other column than the target {target!r}")
+    others = schema.without(j)
+    schema = replace(others, columns=(*others.columns, column))
+    X = np.column_stack([np.delete(sample.X, j, axis=1), sample.X[:, j]])
+    check_cells(schema.names, X)
+    columns = kernel_columns(schema)
+    return Training(schema, columns, X, prepare(columns, X), np.array(column.levels).dtype)
+
+
+def as_table(X: Any) -> Any:
+    """A frame as it is; lists, arrays and frames whose columns have no text for names as a 2-D array.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is sparse, complex, or not 2-D; as scikit-learn says it.
+    """
+    if isinstance(X, np.ma.MaskedArray) or nw.dependencies.is_polars_lazyframe(X):
+        return X  # `data.frames.read` refuses them, with a hint
+    if nw.dependencies.is_into_dataframe(X):
+        nameless = nw.dependencies.is_pandas_dataframe(X) and not any(isinstance(name, str) for name in X.columns)
+        if not nameless or not X.shape[1]:
+            return X
+    elif not hasattr(X, "dtype") and not hasattr(X, "__array__"):
+        # numbers beside text would become text
+        as_text = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0).dtype.kind == "U"
+        return check_array(X, dtype=object if as_text else None, ensure_all_finite=False, ensure_min_samples=0)
+    return check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+
+
+def _check_labels(cells: np.ndarray) -> None:
+    """Refuse numbers that are no labels of classes."""
+    if cells.dtype.kind == "f" and (wrong := cells[np.isfinite(cells) & (cells != np.rint(cells))]).size:
+        raise ValueError(
+            f"Unknown label type: continuous. y holds numbers such as {wrong[0]:g}, expected labels of classes; use "
+            "GenerativeForestRegressor for numbers, or turn y into text or whole numbers"
+        )
+
+
+def _check_target(column: Column, kind: str, cells: np.ndarray) -> None:
+    """Refuse a target column that is not of this kind, or whose labels float64 numbers cannot tell apart."""
+    if column.is_categorical != (kind == "categorical"):
+        wanted = "labels of classes" if kind == "categorical" else "numbers"
+        raise ValueError(
+            f"column {column.name!r}: a target of kind {column.kind!r}, expected {wanted}; "
+            "give y as such, and leave the target out of kinds"
+        )
+    if column.is_categorical and len(column.levels) != len(np.unique(cells)):
+        raise ValueError(
+            f"column {column.name!r}: {len(np.unique(cells))} labels make {len(column.levels)} levels; "
+            "turn y into text (whole numbers above 2**53 cannot be told apart), and leave the target out of kinds"
+        )
+
+
+def column_like(X: Any, name: str, cells: np.ndarray) -> Any:
+    """A frame of this one column, of the library of X."""
+    if isinstance(X, np.ndarray):
+        return cells[:, None]
+    backend = nw.from_native(X, eager_only=True).implementation
+    return nw.new_series(name, cells.tolist(), backend=backend).to_frame().to_native()
+
+
+def target_name(y: Any) -> str:
+    """Name of a pandas, polars or pyarrow series; "y" if it has none."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else "y"
+
+
+def target_cells(y: Any) -> np.ndarray:
+    """Entries of a target as an array (n,): numbers, booleans, or objects that are text.
+
+    Raises
+    ------
+    ValueError
+        If it is not one column, an entry is missing, or one is no number, boolean or text.
+
+    Warns
+    -----
+    DataConversionWarning
+        If it is a 2-D array of one column.
+    """
+    if not isinstance(y, np.ndarray) and nw.dependencies.is_into_series(y):
+        cells = np.asarray(y)
+        if cells.dtype.kind not in "biufUM":
+            cells = np.array(nw.from_native(y, series_only=True).to_list(), dtype=object)
+    else:
+        cells = np.asarray(y)
+    if cells.ndim == 2:
+        cells = column_or_1d(cells, warn=True)
+    if cells.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {cells.shape} instead")
+    missing = [absent(cell) for cell in cells] if cells.dtype == object else cells != cells
+    if np.any(missing):
+        raise ValueError(
+            f"Input y contains NaN: {int(np.sum(missing))} of {len(cells)} targets are missing; leave those rows out"
+        )
+    if cells.dtype == object:
+        odd = [cell for cell in cells if not isinstance(cell, str)]
+        if len(odd) == len(cells):
+            cells = np.array(cells.tolist())
+    else:
+        odd = cells.tolist()
+    if cells.ndim != 1 or (cells.dtype.kind not in "biufU" and odd):
+        raise ValueError(
+            f"y: expected text, or numbers, or booleans, got {odd[0]!r} of type {type(odd[0]).__name__}"
+            f"{' among text' if len(odd) < len(cells) else ''}; turn all of y into numbers, or all into text"
+        )
+    return cells
+
+
+def check_weights(sample_weight: Any, n: int) -> np.ndarray:
+    """Row weights as float64 (n,), 1 each by default.
+
+    Raises
+    ------
+    ValueError
+        If there is not one a row, one is negative or not finite, or all are 0.
+    """
+    if sample_weight is None:
+        return np.ones(n)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight: expected {n} numbers, one weight a row; {error}") from None
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight: expected shape ({n},), one weight a row, got {weight.shape}")
+    wrong = np.flatnonzero(~(weight >= 0) | np.isinf(weight))
+    if len(wrong):
+        raise ValueError(
+            f"sample_weight: expected finite weights of at least 0, got {weight[wrong[0]]} in row {wrong[0]}"
+        )
+    if not weight.any():
+        raise ValueError("sample_weight: all weights are zero; at least one row must count")
+    return weight
+
+
+# ---- Features on the scales of their columns, for trees whose leaves are Chow-Liu trees on codes.
+
+
+def coded_training(training: Training, weight: np.ndarray) -> Training:
+    """The features as codes, between which trees split; the target, which is not split, as it is."""
+    even = weight if np.ptp(weight) > 0.0 else None
+    table = coded(Rows(training.schema, training.columns, training.X), even)
+    schema = training.schema
+    own = (*table.rows.schema.columns[:-1], schema.columns[-1])
+    schema = Schema(own, schema.frame)
+    columns = kernel_columns(schema)
+    X = np.column_stack([table.rows.X[:, :-1], training.X[:, -1]])
+    return Training(schema, columns, X, prepare(columns, X), training.label_dtype, table)
+
+
+# ---- Evidence of features alone: the first columns of a joint, whose target comes after them and is not known.
+
+
+def feature_schema(schema: Schema, d: int) -> Schema:
+    """The first d columns."""
+    return replace(schema, columns=schema.columns[:d])
+
+
+def read_features(schema: Schema, d: int, X: Any) -> Evidence:
+    """Evidence of the rows of a frame or array X of the first d columns; warns of levels never seen at learning."""
+    features = feature_schema(schema, d)
+    cells, unseen = encode(features, X)
+    warn_unseen(features, X, unseen)
+    return know_features(schema, cells, unseen)
+
+
+def read_others(schema: Schema, target: int, X: Any, extra: str = "refuse") -> Evidence:
+    """`read_features` of all columns but one, of which nothing is known, whether X has it or not.
+
+    Columns that the joint does not have are refused, or with ``extra="ignore"`` left aside.
+    """
+    cells, unseen = read_cells(schema, target, X, extra)
+    return build(schema, np.insert(cells, target, np.nan, axis=1), np.insert(unseen, target, False, axis=1))
+
+
+def read_cells(schema: Schema, target: int, X: Any, extra: str = "refuse") -> tuple[np.ndarray, np.ndarray]:
+    """Numbers and codes of all columns but one (n, d - 1), and which levels were never seen, as `read_others` reads."""
+    others = schema.without(target)
+    cells, unseen = encode(others, X, None if extra == "ignore" else (schema.names[target],))
+    warn_unseen(others, X, unseen)
+    return cells, unseen
+
+
+def know_features(schema: Schema, cells: np.ndarray, unseen: np.ndarray | None = None) -> Evidence:
+    """Evidence of encoded features (n, d); ``unseen`` (bool (n, d)) are cells with a level never seen at learning."""
+    others = ((0, 0), (0, len(schema.columns) - cells.shape[1]))
+    return build(
+        schema, np.pad(cells, others, constant_values=np.nan), None if unseen is None else np.pad(unseen, others)
+    )

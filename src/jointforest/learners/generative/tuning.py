@@ -1,0 +1,270 @@
+"""What a generative forest chooses out of bag: sizes of leaves, pseudo-rows, and how it combines its trees."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...data.build_evidence import build
+from ...data.evidence import Evidence
+from ...models.box_forest.column import tree_answers
+from ...models.box_forest.forest import Forest
+from ...models.box_forest.structure import tree_boxes
+from ...runtime.threads import chunks, map_ordered
+from ..leaf_fitting.assign_rows import Arrival, first_leaves, first_trees, rows_in_leaves
+from ..leaf_fitting.densities import TARGET, join, learn_densities
+from ..leaf_fitting.fit import LeafSums, Settings, background, fit_tree, leaf_sums
+from ..leaf_fitting.quantile_columns import bent_slots, fits, not_worse
+from ..out_of_bag import oob_log_density
+from .spread_kernels import log_density_by_slot
+from .supervised import GrowSettings, grow_forest
+from .targets import Training
+
+BETAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+"""Candidates for the dial between the average of trees (0) and the mixture (1)."""
+LEAF_SIZES = (1, 4, 12)
+"""Candidates for the fewest rows in a leaf."""
+SMOOTHINGS = 0.3, 2.0
+"""Candidates for the pseudo-rows of levels."""
+SIGMAS = 1.0
+"""Standard errors of the difference that count as chance between these."""
+PILOT_TREES = 20
+"""Trees that judge leaf sizes and pseudo-rows."""
+BETA_ROWS = 1000
+"""Training rows that judge the dial."""
+BETA_MISSING = 0.3
+"""Share of their cells that is hidden."""
+EPSILON = 1e-3
+"""Weight of the background of the forests that are tried."""
+_AT_ONCE = 2**22  # answers of trees, rows x trees x classes
+
+
+def choose_leaf_size(
+    training: Training, weight: np.ndarray, grow: GrowSettings, settings: Settings, seed: int
+) -> GrowSettings:
+    """The settings with the ``min_samples_leaf`` whose out-of-bag loss is smallest.
+
+    The loss is that of `choose_beta`, with a few trees of each size; the smallest size if no row is out of bag.
+    """
+    if not grow.bootstrap:
+        return grow
+    losses = []
+    for size in LEAF_SIZES:
+        few = grow._replace(n_estimators=min(PILOT_TREES, grow.n_estimators), min_samples_leaf=size)
+        arrival = grow_forest(training, weight, few, seed)
+        model = learn_densities(
+            training.schema, training.columns, training.table, arrival, settings, EPSILON, grow.n_jobs, TARGET
+        )
+        loss = choose_beta(model, training, arrival, seed, grow.n_jobs)[1]
+        losses.append(loss.mean() if len(loss) else np.nan)
+    best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
+    return grow._replace(min_samples_leaf=LEAF_SIZES[best])
+
+
+def choose_smoothing(
+    training: Training, arrival: Arrival, settings: Settings, seed: int, n_jobs: int | None
+) -> Settings:
+    """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best.
+
+    The loss is that of `choose_beta`, with a few trees. The later candidates smooth more: one takes the place of an
+    earlier one only where it is better by more than `SIGMAS` standard errors. The first candidate where no row is out
+    of bag, or no feature has levels or atoms.
+    """
+    few = first_trees(arrival, PILOT_TREES)
+    features = training.schema.columns[:-1]
+    candidates = [settings._replace(smoothing=rows) for rows in SMOOTHINGS]
+    if not any(column.levels or column.atoms for column in features) or (few.weight > 0).all():
+        return candidates[0]
+    best, least = candidates[0], np.empty(0)
+    for candidate in candidates:
+        model = learn_densities(
+            training.schema, training.columns, training.table, few, candidate, EPSILON, n_jobs, TARGET
+        )
+        loss = choose_beta(model, training, few, seed, n_jobs)[1]
+        if len(least) == 0 or (least - loss).mean() > SIGMAS * (least - loss).std() / np.sqrt(len(loss)):
+            best, least = candidate, loss
+    return best
+
+
+def choose_beta(
+    model: Forest, training: Training, arrival: Arrival, seed: int, n_jobs: int | None
+) -> tuple[float, np.ndarray]:
+    """The dial that predicts out-of-bag rows best when some of their cells are hidden, and the loss of each row (n,).
+
+    Trees answer only for rows they were not grown on. (0, no losses) if there is no such row.
+    """
+    d = training.X.shape[1] - 1
+    rng = judges_of(seed)
+    rows = judging_rows(arrival, rng)
+    if not len(rows):
+        return 0.0, np.empty(0)
+    cells = training.X[rows]
+    truth = cells[:, -1].copy()
+    cells[:, :d][rng.random((len(rows), d)) < BETA_MISSING] = np.nan
+    cells[:, -1] = np.nan
+    left_out = (arrival.weight[:, rows] == 0).T
+    few = max(1, _AT_ONCE // (left_out.shape[1] * max(1, len(training.schema.columns[d].levels))))
+    losses = np.hstack([
+        _losses(model, build(training.schema, cells[some]), truth[some], left_out[some], n_jobs)
+        for some in (slice(*ends) for ends in chunks(len(rows), few))
+    ])  # fmt: skip
+    best = int(np.argmin([loss.mean() for loss in losses]))
+    return BETAS[best], losses[best]
+
+
+def _losses(
+    model: Forest, evidence: Evidence, truth: np.ndarray, left_out: np.ndarray, n_jobs: int | None
+) -> np.ndarray:
+    """Of each of `BETAS`, of each row (n,) by the trees that left it out, bool (n, T)."""
+    log_tree, answer = tree_answers(model, evidence, len(model.schema.columns) - 1, n_jobs)
+    log_tree = np.where(left_out, np.maximum(log_tree, -1e300), -np.inf)
+    return np.stack([_loss(_average(log_tree, answer, beta), truth) for beta in BETAS])
+
+
+def judges_of(seed: int) -> np.random.Generator:
+    """What draws the rows that judge, and which of their cells are hidden."""
+    return np.random.default_rng([seed, 1, 0])
+
+
+def judging_rows(arrival: Arrival, rng: np.random.Generator) -> np.ndarray:
+    """Training rows, rising, that some tree was grown without: `BETA_ROWS` of them at most."""
+    judges = np.flatnonzero((arrival.weight == 0).any(axis=0))
+    return np.sort(rng.permutation(judges)[:BETA_ROWS])
+
+
+def _loss(answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Of rows (n,): squared error of means (n, 1); of class probabilities (n, K) wrong or not + half Brier's score.
+
+    The share of wrong classes is what counts, but its steps are coarse; Brier's score settles what is nearly equal.
+    """
+    if answer.shape[1] == 1:
+        return np.asarray((answer[:, 0] - truth) ** 2)
+    wanted = np.eye(answer.shape[1])[truth.astype(int)]
+    return np.asarray((answer.argmax(axis=1) != truth) + 0.5 * ((answer - wanted) ** 2).sum(axis=1))
+
+
+def _average(log_tree: np.ndarray, answer: np.ndarray, beta: float) -> np.ndarray:
+    """Answers (n, K) of trees that count p_t^beta; those of -inf do not count."""
+    met = log_tree > -np.inf
+    power = np.where(met, beta * np.where(met, log_tree, 0.0), -np.inf)
+    weight = np.exp(power - power.max(axis=1, keepdims=True))
+    return np.einsum("nt,ntk->nk", weight / weight.sum(axis=1, keepdims=True), answer)
+
+
+# ---- How wide the leaves of a generative forest are at least, as out-of-bag rows have it.
+
+SPREADS = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8)
+"""Candidates for the smallest spread in a leaf, in units of the column's."""
+SPREAD_TREES = 8
+"""Trees whose out-of-bag rows judge the spreads."""
+TARGET_SPREADS = (0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45)
+"""Candidates for the smallest spread of a number as target."""
+TARGET_ROWS = 2000
+"""Training rows that judge it."""
+
+
+def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_jobs: int | None) -> np.ndarray:
+    """The smallest spread (p,) of each numeric slot that makes out-of-bag cells most probable in their leaves.
+
+    Given its leaf a row's cells are independent, so the columns can be judged one by one. A cell's probability is
+    averaged with its marginal: a row that lands in a leaf far from it is for the other trees to explain, and says
+    little of how wide leaves should be. 0.1 where no row is out of bag.
+    """
+    columns, table = training.columns, training.table
+    n_trees = min(SPREAD_TREES, len(arrival.trees.root))
+    first = first_leaves(arrival.trees)
+    numeric = np.flatnonzero(columns.is_categorical == 0).astype(np.int64)
+    marginal = join(columns, [background(columns, table)])
+
+    def judge(t: int) -> list[np.ndarray]:
+        box = tree_boxes(arrival.trees, columns, t)
+        drawn = arrival.weight[t]
+        leaf = (arrival.leaf_of[t] - first[t]).astype(np.int32)
+        sums = _sums(training, arrival, first, t, numeric.tolist())
+        out_of_bag = np.flatnonzero(drawn == 0)
+
+        def score(spread: float) -> np.ndarray:
+            fitted = fit_tree(columns, table, sums, *box, settings._replace(min_spread=spread), numeric.tolist())
+            leaves = join(columns, [fitted])
+            return log_density_by_slot(columns, leaves, marginal, table.values, table.codes, leaf, out_of_bag, numeric)
+
+        return [score(spread) for spread in SPREADS]
+
+    scores = np.array(list(map_ordered(judge, [(t,) for t in range(n_trees)], n_jobs))).sum(axis=0)
+    best = np.array(SPREADS)[scores.argmax(axis=0)]
+    return np.where((scores == 0).all(axis=0), 0.1, best)
+
+
+def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | None) -> float:
+    """The smallest spread of the target in a leaf, in units of its own, that makes out-of-bag targets most probable.
+
+    Unlike features, which are judged leaf by leaf, the target is judged under the average of the trees' leaves: their
+    means differ, which is most of the predictive spread. 0.1 where no row is out of bag.
+    """
+    columns, table = training.columns, training.table
+    slot, last = columns.slot[-1], len(columns.slot) - 1
+    first = first_leaves(arrival.trees)
+    rows = np.flatnonzero((arrival.weight == 0).any(axis=0))
+    if not len(rows):
+        return 0.1
+    rows = rows[:: -(-len(rows) // TARGET_ROWS)]  # from all over the table, which may be sorted
+
+    def one(t: int) -> np.ndarray:
+        box = tree_boxes(arrival.trees, columns, t)
+        sums = _sums(training, arrival, first, t, [last])
+        fitted = fit_tree(columns, table, sums, *box, TARGET._replace(min_spread=SPREADS[0]), [last])
+        leaf = arrival.leaf_of[t, rows] - first[t]
+        return np.stack([fitted.a[leaf, slot], fitted.b[leaf, slot]])
+
+    mean, spread = np.stack(list(map_ordered(one, [(t,) for t in range(len(arrival.trees.root))], n_jobs)), axis=1)
+    y, unit = training.X[rows, -1], table.spread[slot]
+    out_of_bag = arrival.weight[:, rows] == 0
+    scores = []
+    for smallest in TARGET_SPREADS:
+        b = np.maximum(spread / unit, smallest)
+        log_density = np.where(out_of_bag, -0.5 * ((y - mean) / unit / b) ** 2 - np.log(b), -np.inf)
+        scores.append((np.logaddexp.reduce(log_density, axis=0) - np.log(out_of_bag.sum(axis=0))).mean())
+    return TARGET_SPREADS[int(np.argmax(scores))]
+
+
+def _sums(training: Training, arrival: Arrival, first: np.ndarray, t: int, only: list[int]) -> LeafSums:
+    """Sums of the rows in the leaves of tree t, of some columns."""
+    table, rows = training.table, rows_in_leaves(arrival, first, t)
+    return leaf_sums(training.columns, (table.values, table.codes), table.spread, *rows, arrival.weight[t], only)
+
+
+# ---- Which features of a generative forest get quantile leaves: those that normals bend, where out-of-bag rows agree.
+
+
+def quantile_slots(
+    training: Training, arrival: Arrival, settings: Settings, target: Settings, seed: int, n_jobs: int | None
+) -> np.ndarray:
+    """Numeric slots of features that normal leaves bend and that had better have quantile leaves: bool (p,).
+
+    All that are bent, or none: where out-of-bag rows are less probable then, or their targets predicted worse, by more
+    than a standard error; where no row is out of bag; where tables would be larger than `MOST_BYTES`.
+    """
+    columns = training.columns
+    none = np.zeros(len(columns.step), bool)
+    few = first_trees(arrival, PILOT_TREES)
+    rows = judging_rows(few, judges_of(seed))
+    if not len(rows) or not (columns.is_categorical[:-1] == 0).any():
+        return none
+
+    def learned(part: Arrival, slots: np.ndarray) -> Forest:
+        table = training.table
+        return learn_densities(training.schema, columns, table, part, settings, EPSILON, n_jobs, target, quantile=slots)
+
+    normal = learned(few, none)
+    bent = bent_slots(normal, training.X, few.weight.sum(axis=0), n_jobs)
+    if not columns.is_categorical[-1]:
+        bent[columns.slot[-1]] = False
+    if not bent.any():
+        return none
+    one = learned(first_trees(arrival, 1), bent)
+    if not fits(columns, len(one.leaves.tree), len(arrival.trees.root)):
+        return none
+    quantile = learned(few, bent)
+    evidence, drawn = build(training.schema, training.X[rows]), few.weight[:, rows] > 0
+    before, after = (oob_log_density(forest, evidence, drawn, n_jobs) for forest in (normal, quantile))
+    losses = [choose_beta(forest, training, few, seed, n_jobs)[1] for forest in (normal, quantile)]
+    return bent if not_worse(after - before) and not_worse(losses[0] - losses[1]) else none

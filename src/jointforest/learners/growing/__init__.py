@@ -1,0 +1,1 @@
+"""Growing a decision tree on ranks, shared by the learners of forests."""

@@ -1,0 +1,417 @@
+"""Kernels: grow one tree on ranks, whatever the learner; what differs is the criterion (`criterion_kernels`)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
+
+from ...runtime.compile import entry, kernel
+from ...runtime.numeric_kernels import stable_sort
+from ...runtime.random_kernels import below
+from .criterion_kernels import (
+    VARIANCE,
+    add,
+    allowed,
+    class_growth,
+    cut_groups,
+    present_groups,
+    purity,
+    total_of_known,
+    weight_and_power,
+)
+from .growth_records import N_EXAMINED, N_NODES, N_QUEUED, N_WORDS
+from .route_kernels import partition
+
+# ---- Kernels: the best set of levels of a categorical column in a node.
+
+
+@kernel
+def best_levels(criterion, codes, n_levels, ordered, rows, scratch, limits):
+    """Best set of levels of a categorical column over a node's ``rows``, which ``scratch`` describes.
+
+    With two classes the levels are ordered by their share of class 1, with VARIANCE by their mean, which is exact
+    (Fisher 1958; Breiman et al. 1984, Theorem 4.5); with more classes, by the share of each in turn. Ordered levels
+    keep their order. Levels that no row of the node has go to the heavier side. ``scratch.trial`` receives the set.
+
+    Returns
+    -------
+    gain : float
+        In units of `purity`; 0 if no split is allowed, minus infinity if the column has one level in the node, or none.
+    """
+    table, total = scratch.table, scratch.total
+    n_statistics = total.shape[0]
+    for k in range(n_levels):
+        for c in range(n_statistics):
+            table[k, c] = 0.0
+    known = 0
+    for k in range(rows.shape[0]):
+        code = codes[rows[k]]
+        scratch.code[k] = code
+        if code >= 0:
+            known += 1
+            add(criterion, table[code], scratch.target[k], scratch.weight[k])
+    total_of_known(criterion, known, rows.shape[0], scratch)
+    present = present_groups(criterion, n_levels, scratch)
+    if present < 2:
+        return -np.inf
+    best = -np.inf
+    by_one = ordered or n_statistics == 2
+    for by in range(n_statistics - 1 if by_one else 0, n_statistics):
+        if not ordered:
+            _sort_levels(criterion, scratch, present, by)
+        score, cut = cut_groups(criterion, scratch, present, limits)
+        if score > best:
+            best = score
+            _levels_left(criterion, n_levels, ordered, present, cut, scratch)
+    if best == -np.inf:
+        return 0.0
+    weight, power = weight_and_power(criterion, total)
+    return best - purity(criterion, weight, power)
+
+
+@kernel
+def _levels_left(criterion, n_levels, ordered, present, cut, scratch):
+    """The set of levels of a cut after ``scratch.order[:cut]``."""
+    order, trial, left, right = scratch.order, scratch.trial, scratch.left, scratch.right
+    if ordered:
+        for k in range(n_levels):
+            trial[k] = 1 if k <= order[cut - 1] else 0
+        return
+    for c in range(left.shape[0]):
+        left[c] = 0.0
+        right[c] = 0.0
+    for k in range(present):
+        for c in range(left.shape[0]):
+            if k < cut:
+                left[c] += scratch.table[order[k], c]
+            else:
+                right[c] += scratch.table[order[k], c]
+    heavier_left = weight_and_power(criterion, left)[0] >= weight_and_power(criterion, right)[0]
+    for k in range(n_levels):
+        trial[k] = 1 if heavier_left else 0
+    for k in range(present):
+        trial[order[k]] = 1 if k < cut else 0
+
+
+@kernel
+def _sort_levels(criterion, scratch, present, by):
+    """Sort ``scratch.order[:present]`` by the share of class ``by``, or by the mean; equals keep their order."""
+    table, order, share = scratch.table, scratch.order, scratch.share
+    for k in range(present):
+        weight, _ = weight_and_power(criterion, table[order[k]])
+        share[k] = table[order[k], by] / weight
+    stable_sort(share, order, present, scratch.spare_share, scratch.spare_order)
+
+
+# ---- Kernels: the best cut of a numeric column in a node, on ranks.
+
+_ONE = np.uint64(1)
+
+
+@kernel
+def best_threshold(criterion, codes, rows, scratch, limits):
+    """Best cut of a numeric column over a node's ``rows``, which ``scratch`` describes.
+
+    ``codes`` (n,) are the column's ranks. Rows whose value is missing do not count.
+
+    Returns
+    -------
+    gain : float
+        In units of `purity`; 0 if no cut is allowed, minus infinity if the column has one value in the node, or none.
+    below, above : int
+        Largest rank that goes left and smallest that goes right, both of rows in the node; -1 without a cut.
+    """
+    m = rows.shape[0]
+    lowest = np.int64(2147483647)
+    highest = np.int64(-1)
+    known = 0
+    for k in range(m):
+        code = codes[rows[k]]
+        scratch.code[k] = code
+        if code >= 0:
+            known += 1
+            lowest = min(lowest, np.int64(code))
+            highest = max(highest, np.int64(code))
+    if highest <= lowest:
+        return -np.inf, np.int64(-1), np.int64(-1)
+    total_of_known(criterion, known, m, scratch)
+    weight, power = weight_and_power(criterion, scratch.total)
+    if (highest - lowest + 1) * scratch.total.shape[0] <= known:  # few values
+        best, below, above = _cut_of_counts(criterion, m, lowest, highest, scratch, limits)
+    else:
+        best, below, above = _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits)
+    if below < 0:
+        return 0.0, below, above
+    return best - purity(criterion, weight, power), below, above
+
+
+@kernel
+def _cut_of_counts(criterion, m, lowest, highest, scratch, limits):
+    """Best cut by statistics of each rank from ``lowest`` to ``highest``: (score, below, above)."""
+    table, order = scratch.table, scratch.order
+    n_statistics = table.shape[1]
+    for k in range(highest - lowest + 1):
+        for c in range(n_statistics):
+            table[k, c] = 0.0
+    for k in range(m):
+        if scratch.code[k] >= 0:
+            add(criterion, table[scratch.code[k] - lowest], scratch.target[k], scratch.weight[k])
+    present = present_groups(criterion, highest - lowest + 1, scratch)
+    best, cut = cut_groups(criterion, scratch, present, limits)
+    if cut == 0:
+        return best, np.int64(-1), np.int64(-1)
+    return best, order[cut - 1] + lowest, order[cut] + lowest
+
+
+@kernel
+def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits):
+    """Best cut by going through the rows by rank: (score, below, above).
+
+    Rows are not sorted: each is put on the list of its rank, and the ranks in use are bits of a set, read in order.
+    """
+    first, after, words, groups = scratch.first, scratch.after, scratch.words, scratch.groups
+    left, total = scratch.left, scratch.total
+    for k in range(m):
+        code = np.int64(scratch.code[k])
+        if code >= 0:
+            after[k] = first[code]
+            first[code] = k
+            words[code >> 6] |= _ONE << np.uint64(code & 63)
+            groups[code >> 12] |= _ONE << np.uint64((code >> 6) & 63)
+    for k in range(left.shape[0]):
+        left[k] = 0.0
+    weight_left = 0.0
+    power_left = 0.0
+    power_right = power
+    best = -np.inf
+    below = above = last = np.int64(-1)
+    for g in range(lowest >> 12, (highest >> 12) + 1):
+        group = groups[g]
+        groups[g] = np.uint64(0)
+        while group != 0:
+            at = (g << 6) | _lowest_bit(group)
+            group &= group - _ONE
+            word = words[at]
+            words[at] = np.uint64(0)
+            while word != 0:
+                code = (at << 6) | _lowest_bit(word)
+                word &= word - _ONE
+                if last >= 0 and allowed(left, total, weight_left, weight, limits):
+                    score = purity(criterion, weight_left, power_left)
+                    score += purity(criterion, weight - weight_left, power_right)
+                    if score > best:
+                        best, below, above = score, last, code
+                last = code
+                row = np.int64(first[code])
+                first[code] = -1
+                while row >= 0:
+                    w = scratch.weight[row]
+                    weight_left += w
+                    if criterion == VARIANCE:
+                        power_left += w * scratch.target[row]
+                        power_right = power - power_left
+                    else:
+                        c = np.int64(scratch.target[row])
+                        here = left[c]
+                        there = total[c] - here
+                        left[c] = here + w
+                        power_left += class_growth(criterion, here, w)
+                        power_right -= class_growth(criterion, there - w, w)
+                    row = np.int64(after[row])
+    return best, below, above
+
+
+@kernel
+def _lowest_bit(word):
+    """Number of the lowest bit of a uint64 that is set."""
+    return np.int64(trailing_zeros(word))  # type: ignore[call-arg]  # not typed as what it becomes in a kernel
+
+
+_PURE = 1e-14
+"""Nodes are pure up to this variance, the whole table's being 1, or this share of rows outside the largest class."""
+
+
+@entry
+def grow_tree(table, rules, growing, scratch):
+    """Grow a tree, best split first if the number of leaves is limited, else depth first.
+
+    Parameters
+    ----------
+    table : GrowthRows
+    rules : Rules
+    growing : GrowingTree
+        Has words for the sets of two splits, at least.
+    scratch : Scratch
+
+    Returns
+    -------
+    bool
+        Whether the tree is whole; else ``growing`` is full: call again with the same tree and more room.
+    """
+    counts, tree = growing.counts, growing.tree
+    most_words = (scratch.trial.shape[0] + 63) // 64
+    while True:
+        while counts[N_EXAMINED] < counts[N_NODES]:
+            examine(counts[N_EXAMINED], table, rules, growing, scratch)
+            counts[N_EXAMINED] += 1
+        n_leaves = (counts[N_NODES] + 1) // 2
+        if counts[N_QUEUED] == 0 or n_leaves == rules.max_leaf_nodes:
+            break
+        if counts[N_NODES] + 2 > tree.feature.shape[0] or counts[N_WORDS] + 2 * most_words > tree.level_words.shape[0]:
+            return False
+        split(pop(growing), table, growing, scratch)
+    for node in range(counts[N_NODES]):  # queued but never split
+        if tree.left[node] < 0:
+            tree.feature[node] = -1
+            tree.below_rank[node] = -1
+            tree.levels_at[node] = -1
+    return True
+
+
+@kernel
+def examine(node, table, rules, growing, scratch):
+    """Find the best split of a node, and queue the node if there is one."""
+    criterion, tree = rules.criterion, growing.tree
+    rows = scratch.rows[growing.start[node] : growing.stop[node]]
+    size, spread = describe(criterion, table.target, table.weight, rows, scratch)
+    if size < rules.min_weight or spread <= _PURE * size or 0 <= rules.max_depth <= growing.depth[node]:
+        return
+    least = rules.min_gain * (spread if criterion == VARIANCE else size)
+    gain, feature, below_rank, above_rank = best_split(table, rules, rows, least, scratch)
+    if feature < 0:
+        return
+    tree.feature[node] = feature
+    if table.is_categorical[feature]:
+        first, n_levels = growing.counts[N_WORDS], np.int64(table.n_codes[feature])
+        tree.levels_at[node] = first
+        for k in range(n_levels):
+            if scratch.chosen[k] == 1:
+                tree.level_words[first + (k >> 6)] |= np.uint64(1) << np.uint64(k & 63)
+        growing.counts[N_WORDS] += (n_levels + 63) >> 6
+    else:
+        tree.below_rank[node] = below_rank
+        growing.above_rank[node] = above_rank
+    push(growing, gain if rules.max_leaf_nodes > 0 else float(node), node)
+
+
+@kernel
+def best_split(table, rules, rows, least_gain, scratch):
+    """The split of a node that gains most, of some columns drawn at random: (gain, column, below, above).
+
+    The column is -1 if none gains more than ``least_gain``. A categorical split's levels are ``scratch.chosen``; a
+    numeric split is between the ranks ``below`` and ``above``.
+    """
+    criterion, limits, tried = rules.criterion, rules.limits, scratch.tried
+    best, feature, below_rank, above_rank = least_gain, np.int64(-1), np.int64(-1), np.int64(-1)
+    informative = False
+    for k in range(tried.shape[0]):
+        pick = k + below(scratch.state, tried.shape[0] - k)
+        j = tried[pick]
+        tried[pick] = tried[k]
+        tried[k] = j
+        if table.is_categorical[j]:
+            n_levels = np.int64(table.n_codes[j])
+            gain = best_levels(criterion, table.codes[j], n_levels, table.is_ordered[j], rows, scratch, limits)
+            if gain > best:
+                best, feature = gain, j
+                for level in range(n_levels):
+                    scratch.chosen[level] = scratch.trial[level]
+        else:
+            gain, low, high = best_threshold(criterion, table.codes[j], rows, scratch, limits)
+            if gain > best:
+                best, feature, below_rank, above_rank = gain, j, low, high
+        informative = informative or gain > -np.inf
+        if k + 1 >= rules.max_features and (informative or not rules.keep_looking):
+            break
+    return best, feature, below_rank, above_rank
+
+
+@kernel
+def split(parent, table, growing, scratch):
+    """Divide the rows of a node between two new nodes."""
+    tree, counts = growing.tree, growing.counts
+    start, stop = growing.start[parent], growing.stop[parent]
+    codes, rows = table.codes[tree.feature[parent]], scratch.rows[start:stop]
+    middle = start + partition(tree, parent, codes, rows, scratch.spare, table.weight, 0.0, 0.0, scratch.state)
+    left = counts[N_NODES]
+    right = left + 1
+    tree.left[parent] = left
+    tree.right[parent] = right
+    growing.start[left], growing.stop[left] = start, middle
+    growing.start[right], growing.stop[right] = middle, stop
+    growing.depth[left] = growing.depth[parent] + 1
+    growing.depth[right] = growing.depth[parent] + 1
+    counts[N_NODES] += 2
+
+
+@kernel
+def describe(criterion, target, weight, rows, scratch):
+    """Put the rows of a node into ``scratch``, numbers less their mean; its weight and how far it is from pure.
+
+    For classes that is the weight of all but the largest, for VARIANCE the sum of squares around the mean.
+    """
+    own_target, own_weight, node = scratch.target, scratch.weight, scratch.node
+    m = rows.shape[0]
+    for k in range(m):
+        own_target[k] = target[rows[k]]
+        own_weight[k] = weight[rows[k]]
+    for c in range(node.shape[0]):
+        node[c] = 0.0
+    for k in range(m):
+        add(criterion, node, own_target[k], own_weight[k])
+    size, power = weight_and_power(criterion, node)
+    if criterion != VARIANCE:
+        largest = 0.0
+        for c in range(node.shape[0]):
+            largest = max(largest, node[c])
+        return size, size - largest
+    mean = power / size  # sums of squares around it lose no digits
+    squares = 0.0
+    node[1] = 0.0
+    for k in range(m):
+        own_target[k] -= mean
+        node[1] += own_weight[k] * own_target[k]
+        squares += own_weight[k] * own_target[k] * own_target[k]
+    return size, squares
+
+
+@kernel
+def push(growing, new_priority, new_node):
+    """Queue a node."""
+    priority, queue = growing.priority, growing.queue
+    k = growing.counts[N_QUEUED]
+    growing.counts[N_QUEUED] += 1
+    while k > 0:
+        parent = (k - 1) >> 1
+        if priority[parent] >= new_priority:
+            break
+        priority[k] = priority[parent]
+        queue[k] = queue[parent]
+        k = parent
+    priority[k] = new_priority
+    queue[k] = new_node
+
+
+@kernel
+def pop(growing):
+    """Take the node of the largest priority out of the queue."""
+    priority, queue = growing.priority, growing.queue
+    top = queue[0]
+    growing.counts[N_QUEUED] -= 1
+    size = growing.counts[N_QUEUED]
+    last_priority, last_node = priority[size], queue[size]
+    k = 0
+    while True:
+        child = 2 * k + 1
+        if child >= size:
+            break
+        if child + 1 < size and priority[child + 1] > priority[child]:
+            child += 1
+        if priority[child] <= last_priority:
+            break
+        priority[k] = priority[child]
+        queue[k] = queue[child]
+        k = child
+    priority[k] = last_priority
+    queue[k] = last_node
+    return top

@@ -1,0 +1,1 @@
+"""Hidden tree forests."""

@@ -1,0 +1,182 @@
+"""What held-out rows like best: trials on some of the rows, with as many rows a state as there will be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .improve_structure import pair_to_join
+from .learn import FEWEST, LearnSettings
+from .leaves import ROWS_A_STATE, Learned, learn_trees
+from .smoothing import is_smooth
+from .structure import CodeTable, coarse, code_columns, mutual_information
+
+_WORK = 3e11  # multiply-adds of all trials together, about
+_SHARE = 0.5  # of the work of learning itself, at most
+_ROWS = 4_000  # rows that trials see in any case
+_TESTED = 400  # held-out rows that a small table's trials look at, over several splits
+_SPLITS = 4
+_ROWS_EACH = 8  # of a state, in tables too small to choose by
+_STATES = (4, 8, 16, 32, 64, 128, 256)
+_OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "start": [{"start": "shared"}, {"start": "local"}],
+    "near": [{"near": rows} for rows in (0.0, 3.0, 10.0)],
+    "normal": [{"normal": rows} for rows in (5.0, 30.0, 100.0)],
+    "transition": [{"transition": rows} for rows in (0.05, 0.3)],
+}
+_N_TRIALS = 8
+_PASSES, _BATCHES = 3, 4  # of trials, at most and at least
+_STATES_OF_STARTS = 16
+LEAVES = 8
+"""Leaves of the decision tree that is tried beside none."""
+_SHORT = 2  # passes over all rows, of trials of leaves and of pairs
+_QUICK_PASSES, _QUICK_STATES = 3, 128
+
+
+def choose_settings(
+    table: CodeTable,
+    settings: LearnSettings | None = None,
+    free: Iterable[str] = ("start", "normal", "transition"),
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> LearnSettings:
+    """Settings with those parts replaced that are free, by what held-out rows like best, one part after another.
+
+    Trials learn from so many of the rows that their work is bounded, and with as many rows a state as ``settings``
+    have, so that the same seed makes the same choice on any machine. Held-out likelihood prefers fewer states than
+    rows that cannot be told from real ones need: leave "n_states" out of ``free`` where those are wanted.
+
+    Parameters
+    ----------
+    table : CodeTable
+    settings : LearnSettings, optional
+        What is not free, and the most states.
+    free : iterable of {"n_states", "n_leaves", "joined", "start", "near", "normal", "transition"}
+        What is chosen; smoothing by ``near`` and ``normal`` matters to ordered columns with codes that are no heaps.
+    seed : int
+    n_jobs : int, optional
+
+    Returns
+    -------
+    LearnSettings
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = CodeTable(np.repeat([[0, 0], [1, 1]], 100, axis=0), np.array([2, 2]), np.array([False, False]))
+    >>> choose_settings(table, free=("start",)).start in ("shared", "local")
+    True
+    """
+    best = settings or LearnSettings()
+    first = None
+    if "n_leaves" in free:
+        n_leaves, first = _n_leaves(table, best, seed, n_jobs)
+        best = best._replace(n_leaves=n_leaves)
+    if "joined" in free and best.n_leaves == 1 and not _is_quick(best):
+        short = _short(best)
+        first = first or learn_trees(table, short, seed, n_jobs)
+        best = best._replace(joined=pair_to_join(table, short, first, seed, n_jobs))
+    rows = _some(table, best, seed)
+    free = set(free) - {"n_leaves", "joined"}
+    if not free:
+        return best
+    if len(rows) < FEWEST:  # none would be held out
+        few = max(len(rows) // _ROWS_EACH, 1)
+        return best._replace(n_states=min(best.n_states, few)) if "n_states" in free else best
+    some, part = table.take(rows), len(rows) / len(table.codes)
+    information = mutual_information(*coarse(*some[:3]), some.weight)
+    n_splits = int(np.clip(np.ceil(_TESTED / (0.1 * len(rows))), 1, _SPLITS))
+
+    def liked(trial: LearnSettings) -> float:
+        n_states = max(round(trial.n_states * part), 1)
+        smaller = trial._replace(n_states=n_states, perturb=0.0, passes=min(trial.passes, _PASSES), batches=_BATCHES)
+        found = [learn_trees(some, smaller, seed + i, n_jobs, None, information).held_out for i in range(n_splits)]
+        return float(np.mean(found))
+
+    top = None
+    if "n_states" in free:
+        if "start" in free:
+            few = min(best.n_states, _STATES_OF_STARTS)
+            starts = [best._replace(start=option["start"]) for option in _OPTIONS["start"]]
+            best = max(starts, key=lambda trial: liked(trial._replace(n_states=few)))
+            free.discard("start")
+        best, top = _climb(best, len(rows), liked)
+    if not any(is_smooth(column, best.smoothing) for column in code_columns(some)):
+        free -= {"near", "normal"}
+    for name, options in _OPTIONS.items():
+        if name in free:
+            top = liked(best) if top is None else top
+            for option in options:
+                trial = _with(best, option)
+                now = top if trial == best else liked(trial)
+                if now > top:
+                    best, top = trial, now
+    return best
+
+
+def _short(settings: LearnSettings) -> LearnSettings:
+    """Few passes with half of the states."""
+    return settings._replace(
+        passes=min(settings.passes, _SHORT), n_leaves=1, n_states=max(settings.n_states // 2, 1), full=0
+    )
+
+
+def _is_quick(settings: LearnSettings) -> bool:
+    """Whether learning is over so soon that trials must be, too."""
+    return settings.passes <= _QUICK_PASSES and settings.n_states <= _QUICK_STATES
+
+
+def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int | None) -> tuple[int, Learned | None]:
+    """One leaf, or eight: what held-out rows like better after few passes with few states, eight with half as many.
+
+    All rows learn: some of them would not show what only a leaf's own states can hold, such as the weather of a day.
+    One where eight would have fewer states, for want of rows. Where learning is soon over, trials are of one pass with
+    half as many states again, in which one tree makes as many steps as each of the eight, and only tables of numbers,
+    which start locally, are tried. Also what one leaf learned.
+    """
+    if len(table.codes) < LEAVES * settings.n_states * ROWS_A_STATE:
+        return 1, None
+    quick = _short(settings)
+    if _is_quick(settings):
+        if settings.start == "shared":
+            return 1, None
+        quick = quick._replace(passes=1, n_states=max(settings.n_states // 4, 1), batch=len(table.codes))
+    one, more = (
+        quick._replace(n_leaves=leaves, n_states=max(quick.n_states // less, 1))
+        for leaves, less in ((1, 1), (LEAVES, 2))
+    )
+    first, other = (learn_trees(table, trial, seed, n_jobs) for trial in (one, more))
+    return (LEAVES if other.held_out > first.held_out else 1), first
+
+
+def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:
+    if "start" in option:
+        return settings._replace(**option)
+    return settings._replace(smoothing=settings.smoothing._replace(**option))
+
+
+def _climb(settings: LearnSettings, n: int, liked: Callable[[LearnSettings], float]) -> tuple[LearnSettings, float]:
+    """More and more states for n rows, until two steps bring nothing or there are too few rows a state."""
+    best, top, worse = settings, -np.inf, 0
+    for n_states in [*(h for h in _STATES if h < settings.n_states), settings.n_states]:
+        if n_states > _STATES[0] and n_states * ROWS_A_STATE > n:
+            break
+        trial = settings._replace(n_states=n_states)
+        now = liked(trial)
+        if now > top:
+            best, top, worse = trial, now, 0
+        else:
+            worse += 1
+            if worse == 2:
+                break
+    return best, top
+
+
+def _some(table: CodeTable, settings: LearnSettings, seed: int) -> np.ndarray:
+    """Rows of the trials: work falls with the cube of their share, since states fall with it, too."""
+    rows = table.weighed_rows()
+    whole = 3.0 * len(rows) * len(table.n_codes) * settings.n_states**2 * max(settings.passes, 1) * _N_TRIALS
+    most = max(int(len(rows) * min(_SHARE / _N_TRIALS, _WORK / whole) ** (1 / 3)), _ROWS)
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:most])

@@ -1,0 +1,313 @@
+"""Hidden tree forests: a mixture of hidden Chow-Liu trees on each column's own scale."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ...api.joint import Joint
+from ...data.discretization.discretizer import code_table
+from ...data.discretization.learn import learn_scale
+from ...data.schema import Schema
+from ...models.hidden_tree.hidden_trees import HiddenTrees
+from ...models.hidden_tree.part import HiddenPart
+from ...models.hidden_tree.tables import HiddenTree
+from ...models.model import of_part
+from ...runtime.parameters import Allowed, Number
+from ...runtime.progress import write_line
+from ..base import Learner, TableScores, read_table, weighed_rows
+from ..batches.improve import improve
+from ..batches.passes import fold_of
+from ..batches.sample import take_weighed
+from ..learnable import check_cells
+from .choose import LEAVES, choose_settings
+from .learn import LearnSettings, Progress
+from .leaves import ROWS_A_STATE, learn_trees
+from .smoothing import HEAP, Smoothing
+from .structure import CodeTable
+
+MOST_ROWS = 500_000
+"""Rows of the sample that a table in batches is learned from: as codes they are small."""
+STATES = 256
+"""States a column where there are many rows."""
+MORE_STATES = 384
+"""States a column where there are many rows, but too few for eight leaves of `STATES` to be tried."""
+MANY_ROWS = 5_000
+"""Rows from which on states and smoothing are given; of fewer rows, held-out rows choose them, too."""
+BINS = 128
+"""Codes of a number where there are many rows."""
+_FEWEST_BINS = 16
+_FINE_ENDS = 0.5  # of the bins of small tables, which are wide: what dependence is at the ends shows
+_HEAP_BINS = 2.0  # in small tables a code is a heap beyond so many bins' shares
+_NEAR, _WIDER = 3.0, 4.0  # in small tables, `Smoothing.near` and `Smoothing.wider`
+_PASSES = 2, 8
+_VISITS = 500_000  # rows that passes meet, all together, where the bounds allow it
+_FULL = 2, 4  # passes over all rows at once, where there are many: of one tree, and of trees in leaves
+_PERTURB = 0.2  # spread of the log of mutual information, so that members differ
+
+
+class HiddenTreeForest(TableScores, Learner):
+    """Learn the joint distribution of a table with hidden trees.
+
+    Columns are joined in a tree by mutual information (Chow, Liu 1968), each has a hidden state, tables lead from
+    state to state and from a state to the codes of the column's own scale: a hidden Chow-Liu tree (Liu, Van den
+    Broeck, "Tractable Regularization of Probabilistic Circuits", NeurIPS 2021), here for tables of any columns. The
+    states start as clusters of rows, and stepwise expectation maximisation improves them.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Number of hidden trees, a mixture. More of them buy held-out likelihood.
+    n_states : "auto" or int
+        States a column. More of them buy rows that cannot be told from real ones, fewer are smoother and faster.
+        "auto": 256; 384 in tables of 5,000 to 8,191 rows, too few for leaves (below); what held-out rows like best of
+        up to 256 in tables of fewer.
+    n_bins : "auto" or int
+        Most codes of a numeric column. "auto": 128; in tables of fewer than 5,000 rows the root of their number, at
+        least 16.
+    max_leaf_nodes : "auto" or int
+        Leaves of a decision tree that cuts the table first, each leaf with a hidden tree of its own. "auto": 1, which
+        is none, or 8 where held-out rows like that better; 1 in tables of fewer than 5,000 rows, or 32 a state.
+    start : "auto", "shared" or "local"
+        First states: clusters of rows over all columns, or for each column others, of what depends on it. "auto":
+        "local" where half of the columns or more are numbers, else "shared"; in tables of fewer than 5,000 rows what
+        held-out rows like better.
+    max_iter : "auto" or int
+        Most passes over the rows; they end when held-out rows (a tenth) gain no more. "auto": 8, fewer of more than
+        71,000 rows, at least 2.
+    smoothing : "auto" or float
+        Rows added to each state's codes of a number, in the shape of the state's own normal. "auto": 30, and in tables
+        of fewer than 5,000 rows what held-out rows like best.
+    kinds : dict or None
+        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
+    n_jobs : int or None
+        Threads (-1: all cores). The result does not depend on it.
+    random_state : int, RandomState or None
+    verbose : bool
+        Whether to tell each pass on standard error.
+
+    Attributes
+    ----------
+    joint_ : Joint
+        The model.
+    settings_ : LearnSettings
+        What was given or chosen: states, start, passes, smoothing.
+    feature_names_in_ : ndarray of str
+    n_features_in_ : int
+
+    Notes
+    -----
+    The maths, and what each ingredient is worth: ``docs/concepts/hidden-tree-forest.md``. Matrix products are
+    single-threaded and in
+    float32; another processor, or another BLAS, may round the last digits differently.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.HiddenTreeForest(n_states=16, random_state=0).fit(penguins).joint_
+    >>> joint.given(island="Torgersen").proba("species")["Adelie"] > 0.9
+    True
+    """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "n_estimators": (Number(1, whole=True),),
+        "n_states": ("auto", Number(1, 4_096, whole=True)),
+        "n_bins": ("auto", Number(2, 4_096, whole=True)),
+        "max_leaf_nodes": ("auto", Number(1, 10_000, whole=True)),
+        "start": ("auto", "shared", "local"),
+        "max_iter": ("auto", Number(0, whole=True)),
+        "smoothing": ("auto", Number(0)),
+    }
+
+    def __init__(
+        self,
+        n_estimators: int = 1,
+        *,
+        n_states: str | int = "auto",
+        n_bins: str | int = "auto",
+        max_leaf_nodes: str | int = "auto",
+        start: str = "auto",
+        max_iter: str | int = "auto",
+        smoothing: str | float = "auto",
+        kinds: dict[str, str] | None = None,
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.n_states = n_states
+        self.n_bins = n_bins
+        self.max_leaf_nodes = max_leaf_nodes
+        self.start = start
+        self.max_iter = max_iter
+        self.smoothing = smoothing
+        self.kinds = kinds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+        """Learn from a frame (pandas, polars, pyarrow) or a 2-d array; cells may be missing.
+
+        Parameters
+        ----------
+        X : frame of n rows
+        y : ignored
+        sample_weight : array-like (n,), optional
+            Weights of the rows, not negative; their size does not matter. A row of weight 0 is left out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, or the table or the weights cannot be used.
+        """
+        self._check()
+        X, weight = weighed_rows(X, sample_weight)
+        rows = read_table(X, self.kinds)
+        self._name_columns(rows.schema)
+        self.joint_ = Joint(of_part(HiddenPart(self._learn(rows.schema, rows.X, weight, self._draw_seed()))))
+        return self
+
+    def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
+        """Learn from a table larger than memory, in one to three passes over batches of its rows.
+
+        Structure and tables are learned from a sample of the rows, 500,000 at most; where the table has more, one step
+        of expectation maximisation over all rows then makes the tables, and the weights, those of the whole table. The
+        sample, and so the structure, does not depend on how the table is cut into batches or on the order of its rows;
+        the tables differ by rounding in float32. See ``docs/how-to/large-tables.md``.
+
+        Parameters
+        ----------
+        source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
+            As `AdversarialForest.fit_batches` takes it.
+        sample_weight : str, optional
+            The column that holds the weights of the rows, as `fit` takes them; it is no part of the joint.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, the table cannot be used (each message names the column), or the source
+            gives other rows when it is asked again.
+        FileNotFoundError
+            If there is no such file.
+
+        Examples
+        --------
+        >>> from jointforest import HiddenTreeForest, datasets
+        >>> penguins = datasets.load_penguins()
+        >>> forest = HiddenTreeForest(n_states=8, random_state=0)
+        >>> forest.fit_batches(lambda: (penguins[k : k + 100] for k in range(0, 344, 100))).joint_
+        Joint(7 columns: species, island, bill_length_mm, bill_depth_mm, ...; 1 hidden tree of 8 states)
+        """
+        self._check()
+        fold = fold_of(source, self.n_jobs)
+        seed = self._draw_seed()
+        fold, sample, weight, weights = take_weighed(fold, self.kinds, MOST_ROWS, seed, sample_weight)
+        check_cells(sample.schema.names, sample.X)
+        self._name_columns(sample.schema)
+        first = self._learn(sample.schema, sample.X, weight, seed)
+        if not sample.is_whole:
+            first = improve(fold, sample.n, first, self.n_estimators, self.settings_.smoothing, weights)
+        self.joint_ = Joint(of_part(HiddenPart(first)))
+        return self
+
+    def _learn(
+        self,
+        schema: Schema,
+        cells: np.ndarray,
+        weight: np.ndarray | None,
+        seed: int,
+        settings: LearnSettings | None = None,
+    ) -> HiddenTrees:
+        n_bins = self._most_bins(len(cells))
+        fine = _FINE_ENDS if len(cells) < MANY_ROWS else 0.0
+        scales = tuple(learn_scale(c, cells[:, j], weight, n_bins, fine) for j, c in enumerate(schema.columns))
+        codes = code_table(scales, cells, self.n_jobs)
+        n_codes = np.array([scale.n_codes for scale in scales])
+        is_ordered = np.array([not column.is_categorical for column in schema.columns])
+        table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight)
+        self.settings_ = settings or self._settings(table, seed)
+        seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
+        trees: list[HiddenTree] = []
+        share = []
+        for t, own in enumerate(seeds):
+            member = self.settings_._replace(perturb=_PERTURB if t else 0.0)
+            learned = learn_trees(table, member, own, self.n_jobs, self._progress(t))
+            trees += learned.trees
+            share.append(learned.share)
+        log_weight = np.log(np.concatenate(share) / len(share))
+        return HiddenTrees(schema, scales, tuple(trees), log_weight)
+
+    def _most_bins(self, n: int) -> int:
+        """Most codes of a number in a table of n rows."""
+        if not isinstance(self.n_bins, str):
+            return self.n_bins
+        return BINS if n >= MANY_ROWS else max(_FEWEST_BINS, round(n**0.5))
+
+    def _passes(self, n: int) -> int:
+        """Most passes over n rows."""
+        if not isinstance(self.max_iter, str):
+            return self.max_iter
+        return int(np.clip(np.ceil(_VISITS / max(n, 1)), *_PASSES))
+
+    def _settings(self, table: CodeTable, seed: int) -> LearnSettings:
+        """What is given, and what held-out rows like best of what is not."""
+        free = []
+        n = len(table.codes)
+        is_large = n >= MANY_ROWS
+        passes = self._passes(n)
+        settings = LearnSettings(n_states=STATES, passes=passes)
+        if is_large:
+            settings = settings._replace(n_states=STATES if n >= LEAVES * STATES * ROWS_A_STATE else MORE_STATES)
+            start = "local" if table.is_ordered.mean() >= 0.5 else "shared"
+            settings = settings._replace(start=start, refit=True)
+        else:
+            heap = max(HEAP, _HEAP_BINS / self._most_bins(n))
+            settings = settings._replace(smoothing=Smoothing(near=_NEAR, heap=heap, wider=_WIDER))
+        if not isinstance(self.n_states, str):
+            settings = settings._replace(n_states=self.n_states)
+        elif not is_large:
+            free.append("n_states")
+        if not isinstance(self.max_leaf_nodes, str):
+            settings = settings._replace(n_leaves=self.max_leaf_nodes)
+        elif is_large:
+            free += ["n_leaves", "joined"]
+        if self.start != "auto":
+            settings = settings._replace(start=self.start)
+        elif not is_large:
+            free.append("start")
+        if not isinstance(self.smoothing, str):
+            settings = settings._replace(smoothing=settings.smoothing._replace(normal=float(self.smoothing)))
+        elif not is_large:
+            free += ["near", "normal", "transition"]
+        if free and passes > 0:
+            settings = choose_settings(table, settings, free, seed, self.n_jobs)
+        if is_large:
+            settings = settings._replace(full=min(_FULL[settings.n_leaves > 1], max(passes // 2, 1)))
+        return settings
+
+    def _progress(self, tree: int) -> Progress | None:
+        """What tells each pass on standard error."""
+        if not self.verbose:
+            return None
+        start = time.monotonic()
+
+        def tell(now: int, most: int, held_out: float) -> None:
+            spent = time.monotonic() - start
+            write_line(
+                f"hidden tree {tree + 1} of {self.n_estimators}: pass {now} of {most}, {spent:.1f} s, "
+                f"held-out mean log-probability of codes {held_out:.4f}"
+            )
+
+        return tell

@@ -1,0 +1,81 @@
+"""A better tree of columns: the pair that a short fit has lost is joined where held-out rows like that.
+
+The tree of greatest mutual information looks at neighbours alone. What columns far apart say of each other goes through
+the states of all columns between them, and is lost where these hold something else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...models.hidden_tree.tables import HiddenTree
+from .learn import FEWEST, LearnSettings
+from .leaves import Learned, learn_trees
+from .structure import CodeTable, coarse, mutual_information, spanning_tree
+
+LOST = 0.05
+"""Fall of a pair's dependence, as a correlation of normal columns, from which on it may be joined."""
+_DRAWS = 20_000  # most rows that show what a tree has lost
+
+
+def pair_to_join(
+    table: CodeTable, trial: LearnSettings, first: Learned, seed: int, n_jobs: int | None
+) -> tuple[int, int] | None:
+    """The columns of `LearnSettings.joined`, often none.
+
+    The pair that a short fit has lost most is joined in the place of the weakest link between its columns where
+    held-out rows like another short fit better then. What is lost altogether counts more than as much of a stronger
+    dependence.
+
+    Parameters
+    ----------
+    table : CodeTable
+    trial : LearnSettings
+        Of short fits.
+    first : Learned
+        What the trial learns by the same seed: one tree.
+    seed : int
+    n_jobs : int or None
+
+    Returns
+    -------
+    tuple of two ints or None
+    """
+    rows, d = table.take(table.weighed_rows()), len(table.n_codes)
+    if d < 3 or len(rows.codes) < FEWEST:  # none would be held out
+        return None
+    classes, size = coarse(*rows[:3])
+    information = mutual_information(classes, size, rows.weight)
+    drawn = draw_codes(first.trees[0], min(len(rows.codes), _DRAWS), np.random.default_rng([seed, 2]))
+    for j, K in enumerate(table.n_codes.tolist()):
+        to_class = np.full(K + 1, -1, np.int16)
+        to_class[rows.codes[:, j]] = classes[:, j]
+        drawn[:, j] = to_class[drawn[:, j]]
+    wanted = _as_correlation(information)
+    fall = wanted - _as_correlation(mutual_information(drawn, size))
+    order, parent = spanning_tree(information)
+    fall[order[1:], order[parent[1:]]] = fall[order[parent[1:]], order[1:]] = 0.0
+    lost = np.tril(np.where(fall < LOST, 0.0, fall**2 / np.maximum(wanted, LOST)), -1)
+    a, b = (int(j) for j in np.unravel_index(np.argmax(lost), lost.shape))
+    if lost[a, b] == 0.0:
+        return None
+    found = learn_trees(table, trial._replace(joined=(b, a)), seed, n_jobs)
+    return (b, a) if found.held_out > first.held_out else None
+
+
+def draw_codes(tree: HiddenTree, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Codes of n rows drawn from a tree with a column at each node, (n, d); a missing cell has the code K."""
+    codes = np.empty((n, len(tree)), np.int64)
+    states: list[np.ndarray] = []
+    for k, j in enumerate(tree.column.tolist()):
+        above = states[tree.parent[k]] if k else np.zeros(n, np.int64)
+        states.append(tree.state_draws[k].draw(above, rng.random(n)))
+        codes[:, j] = tree.code_draws[k].draw(states[k], rng.random(n))
+        if tree.blank:
+            codes[rng.random(n) < tree.blank[k][states[k]], j] = tree.emission[k].shape[1]
+    return codes
+
+
+def _as_correlation(information: np.ndarray) -> np.ndarray:
+    """Correlation of two normal columns of this mutual information."""
+    return np.asarray(np.sqrt(-np.expm1(-2.0 * information)))

@@ -1,0 +1,237 @@
+"""A hidden tree learned from rows of codes: structure, start, EM until held-out rows gain no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...models.hidden_tree.tables import HiddenTree
+from ...runtime.progress import bar
+from ...runtime.threads import Run, one_blas_thread, workers
+from .em import improve, mean_log_probability
+from .smoothing import Counts, Smoothing, count_states, tree_of
+from .start import most_rows, start_states
+from .structure import CodeColumn, CodeTable, coarse, code_columns, join, mutual_information, spanning_tree
+
+Progress = Callable[[int, int, float], None]
+
+_HELD_OUT = 0.1  # share of the rows that tell when to stop
+FEWEST = 100
+"""Rows below which none is held out, and all passes are made."""
+_START_ROWS = 20_000  # most rows that first states are found from
+_ANNEALED = 0.5  # what is left of the rows added to transitions at first, after each pass
+_FEW_STATES = 128  # up to which batches are twice as long
+_FEWEST_IN_BATCH = 8  # rows
+_PATIENCE = 2  # passes in a row that may bring no gain
+
+
+class LearnSettings(NamedTuple):
+    """How hidden trees are learned.
+
+    Attributes
+    ----------
+    n_states : int
+        Most states of a node.
+    n_leaves : int
+        Leaves of the decision tree that cuts the rows first, each with a hidden tree of its own (`learn_trees`).
+    start : {"shared", "local"}
+        First states: clusters of rows over all columns, or others for each column over what depends on it.
+    passes : int
+        Most passes of EM over the rows; 0 leaves the start as it is.
+    batch : int
+        Rows of a batch, twice as many with 128 states or fewer, where much of the time does not depend on the rows;
+        fewer where a pass would have less than ``batches``, but 8 or more.
+    batches : int
+        Batches of a pass, at least.
+    first, last : float
+        Share that a batch has in the running counts, falling geometrically from the first batch to the last.
+    smoothing : Smoothing
+        Rows added to the counts.
+    anneal : float
+        Rows added to transitions at first (`Smoothing.extra`), which halve with each pass.
+    full : int
+        Passes over all rows at once after the best pass: counts of batches weigh some rows more than others, here all
+        count alike. Each brings rows nearer that cannot be told from real ones, and lessens held-out likelihood a bit.
+    refit : bool
+        Whether these passes see the rows held out, too, once they have told when to stop.
+    joined : tuple of two ints, optional
+        Columns that are joined whatever their mutual information (`structure.join`).
+    perturb : float
+        Mutual information is multiplied by exp(perturb x N(0, 1)), so that members of a mixture differ.
+    """
+
+    n_states: int = 128
+    n_leaves: int = 1
+    start: str = "shared"
+    passes: int = 8
+    batch: int = 256
+    batches: int = 24
+    first: float = 0.6
+    last: float = 0.02
+    smoothing: Smoothing = Smoothing()
+    anneal: float = 1.0
+    full: int = 2
+    refit: bool = False
+    joined: tuple[int, int] | None = None
+    perturb: float = 0.0
+
+
+def learn_tree(
+    table: CodeTable,
+    settings: LearnSettings | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> HiddenTree:
+    """Learn a hidden tree from rows of codes.
+
+    Of 100 rows or more a tenth is held out: passes end when it gains no more, and the best pass is kept.
+
+    Parameters
+    ----------
+    table : CodeTable
+    settings : LearnSettings, optional
+    seed : int
+        The same seed gives the same tree, whatever ``n_jobs``.
+    n_jobs : int, optional
+        Threads; None is 1, -1 all cores.
+    progress : callable, optional
+        Called after each pass with its number from 1, the most passes, and the mean log-probability of held-out rows
+        (NaN where none are held out).
+
+    Returns
+    -------
+    HiddenTree
+        Tables in float32.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = CodeTable(np.repeat([[0, 0], [1, 1]], 50, axis=0), np.array([2, 2]), np.array([False, False]))
+    >>> tree = learn_tree(table, LearnSettings(n_states=2))
+    >>> tree.n_states
+    array([2, 2])
+    """
+    return learn_and_test(table, settings or LearnSettings(), seed, n_jobs, progress)[0]
+
+
+def learn_and_test(
+    table: CodeTable,
+    settings: LearnSettings,
+    seed: int,
+    n_jobs: int | None,
+    progress: Progress | None = None,
+    information: np.ndarray | None = None,
+    allowed: list[np.ndarray] | None = None,
+) -> tuple[HiddenTree, float]:
+    """As `learn_tree`, with the mean log-probability of the rows held out (NaN where there are none).
+
+    ``information`` (d, d) is the columns' mutual information, where it is known; else it is measured. ``allowed`` are
+    the codes of each column that may have any probability, d bool arrays (K_j,).
+    """
+    rng = np.random.default_rng(seed)
+    rows, held = (table.take(some) for some in _split(table.weighed_rows(), rng))
+    with one_blas_thread(), workers(n_jobs) as run:
+        if information is None:
+            information = mutual_information(*coarse(*rows[:3]), rows.weight)
+        columns = code_columns(rows, allowed)
+        return _learn(rows, held, columns, information, settings, rng, run, progress)
+
+
+def _split(rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to learn from, and rows held out."""
+    if len(rows) < FEWEST:
+        return rows, rows[:0]
+    rows = rng.permutation(rows)
+    few = int(_HELD_OUT * len(rows))
+    return np.sort(rows[few:]), np.sort(rows[:few])
+
+
+def _learn(
+    rows: CodeTable,
+    held: CodeTable,
+    columns: tuple[CodeColumn, ...],
+    information: np.ndarray,
+    settings: LearnSettings,
+    rng: np.random.Generator,
+    run: Run,
+    progress: Progress | None,
+) -> tuple[HiddenTree, float]:
+    if settings.perturb > 0.0:
+        noise = np.exp(settings.perturb * rng.standard_normal(information.shape))
+        information = information * np.sqrt(noise * noise.T)
+    if settings.joined is not None:
+        information = join(information, *settings.joined)
+    order, parent = spanning_tree(information)
+    counts = _first_counts(rows, columns, information, order, parent, settings, rng, run)
+    tree = tree_of(counts, order, parent, columns, _smoothing(settings, 0))
+    if settings.passes < 1 or len(rows.codes) == 0:
+        return tree, mean_log_probability(tree, held.codes, held.weight, run) if len(held.codes) else np.nan
+    batch = settings.batch * (2 if settings.n_states <= _FEW_STATES else 1)
+    n_batches = _n_batches(len(rows.codes), batch, settings.batches)
+    shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
+    best, found, worse = tree, -np.inf, 0
+    with bar(settings.passes + settings.full, "passes") as step:
+        for i in range(settings.passes):
+            smoothing = _smoothing(settings, i + 1)
+            tree, counts = improve(tree, counts, rows.codes, rows.weight, columns, smoothing, shares[i], rng, run)
+            now = mean_log_probability(tree, held.codes, held.weight, run) if len(held.codes) else np.nan
+            step()
+            if progress is not None:
+                progress(i + 1, settings.passes, now)
+            if not now <= found:
+                best, found, worse = tree, now, 0
+            else:
+                worse += 1
+                if worse >= _PATIENCE:
+                    break
+        full = settings.smoothing
+        more = _together(rows, held) if settings.refit else rows
+        for _ in range(settings.full):
+            best, _ = improve(best, counts, more.codes, more.weight, columns, full, np.ones(1), rng, run)
+            step()
+    if settings.refit:
+        return best, found
+    return best, mean_log_probability(best, held.codes, held.weight, run) if len(held.codes) else np.nan
+
+
+def _n_batches(n: int, batch: int, fewest: int) -> int:
+    """Batches of a pass over n rows.
+
+    None has more rows than ``batch``: one row more is a piece of work of its own, a tenth of the time of all.
+    """
+    return max(min(n // _FEWEST_IN_BATCH, max(fewest, -(-n // batch))), 1)
+
+
+def _together(rows: CodeTable, held: CodeTable) -> CodeTable:
+    weight = None if rows.weight is None or held.weight is None else np.append(rows.weight, held.weight)
+    return rows._replace(codes=np.concatenate([rows.codes, held.codes]), weight=weight)
+
+
+def _smoothing(settings: LearnSettings, done: int) -> Smoothing:
+    """What is added once some passes are done; nothing extra in the last."""
+    extra = settings.anneal * _ANNEALED**done if done < settings.passes else 0.0
+    return settings.smoothing._replace(extra=extra)
+
+
+def _first_counts(
+    rows: CodeTable,
+    columns: tuple[CodeColumn, ...],
+    information: np.ndarray,
+    order: np.ndarray,
+    parent: np.ndarray,
+    settings: LearnSettings,
+    rng: np.random.Generator,
+    run: Run,
+) -> Counts:
+    """Counts of the start, from some of the rows and for the weight of all."""
+    n = len(rows.codes)
+    some = np.sort(rng.permutation(n)[: min(_START_ROWS, most_rows(columns))])
+    few, share = rows.take(some), n / max(len(some), 1)
+    if rows.weight is not None and few.weight is not None:
+        share = rows.weight.sum() / few.weight.sum()
+    states = start_states(few.codes, columns, information, settings.start, settings.n_states, rng, few.weight, run)
+    counts = count_states(states, few.codes, order, parent, few.n_codes, few.weight)
+    return Counts(*([np.float32(share) * table for table in tables] for tables in counts))

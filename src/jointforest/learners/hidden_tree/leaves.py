@@ -1,0 +1,213 @@
+"""Hidden trees in the leaves of a decision tree: each leaf's rows have one of their own, inside the leaf's box."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...models.hidden_tree.tables import HiddenTree
+from ...runtime.progress import bar
+from ...runtime.threads import map_ordered, of_finite, one_blas_thread
+from .learn import LearnSettings, Progress, learn_and_test
+from .start import features
+from .structure import CodeColumn, CodeTable, code_columns
+
+# ---- Rows of codes cut into the leaves of a decision tree, so that each leaf can have a hidden tree of its own.
+
+_ROWS = 20_000  # most rows that splits are found on
+_WIDTH = 64  # most numbers of a row that splits look at: wider ones are projected
+_FEWEST = 1 / 3  # of the rows of an average leaf, at least
+
+
+class Leaf(NamedTuple):
+    """A box of codes, and the rows in it.
+
+    Attributes
+    ----------
+    allowed : list of d bool arrays (K_j,)
+        Codes of each column inside the box.
+    rows : int64 array
+    """
+
+    allowed: list[np.ndarray]
+    rows: np.ndarray
+
+
+class _Split(NamedTuple):
+    gain: float
+    column: int
+    left: np.ndarray
+
+
+@of_finite
+def cut(
+    codes: np.ndarray,
+    columns: tuple[CodeColumn, ...],
+    n_leaves: int,
+    rng: np.random.Generator,
+    weight: np.ndarray | None = None,
+    perturb: float = 0.0,
+) -> list[Leaf]:
+    """At most ``n_leaves`` boxes of codes that hold all rows, each in one of them.
+
+    The split that comes next takes most off the variance inside the leaves, of what `features` sees of all columns
+    (each times exp(perturb x N(0, 1))). Rows that miss the split column take sides by draws, as often as other rows do.
+    """
+    seen = np.hstack([
+        table * np.float32(np.exp(perturb * noise))
+        for table, noise in zip(features(codes, columns), rng.standard_normal(len(columns)), strict=True)
+    ])  # fmt: skip
+    if seen.shape[1] > _WIDTH:
+        seen = seen @ (rng.standard_normal((seen.shape[1], _WIDTH)) / np.sqrt(_WIDTH)).astype(np.float32)
+    weight = np.ones(len(codes)) if weight is None else weight
+    is_seen = np.zeros(len(codes), bool)
+    is_seen[rng.permutation(len(codes))[:_ROWS]] = True
+    fewest = _FEWEST * weight[is_seen].sum() / n_leaves
+
+    def best(leaf: Leaf) -> _Split:
+        rows = leaf.rows[is_seen[leaf.rows]]
+        found = [_best_split(j, codes[rows, j], column, seen[rows], weight[rows], fewest) for j, column in
+                 enumerate(columns)]  # fmt: skip
+        return max(found, key=lambda split: split.gain)
+
+    leaves = [Leaf([np.ones(column.n_codes, bool) for column in columns], np.arange(len(codes)))]
+    splits = [best(leaves[0])]
+    while len(leaves) < n_leaves:
+        i = max(range(len(leaves)), key=lambda i: splits[i].gain)
+        if splits[i].gain <= 0.0:
+            break
+        leaf, split = leaves[i], splits[i]
+        halves = _halves(leaf, split, codes[leaf.rows, split.column], weight[leaf.rows], rng)
+        leaves[i : i + 1], splits[i : i + 1] = halves, [best(half) for half in halves]
+    return leaves
+
+
+def _halves(leaf: Leaf, split: _Split, code: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> list[Leaf]:
+    """A leaf cut in two; ``code`` and ``weight`` of its rows."""
+    known = code < len(split.left)
+    is_left = np.append(split.left, False)[code]
+    share = weight[known & is_left].sum() / weight[known].sum()
+    is_left[~known] = rng.random(np.count_nonzero(~known)) < share
+    return [
+        Leaf([inside & side if j == split.column else inside for j, inside in enumerate(leaf.allowed)], leaf.rows[to])
+        for side, to in ((split.left, is_left), (~split.left, ~is_left))
+    ]
+
+
+def _best_split(
+    j: int, code: np.ndarray, column: CodeColumn, seen: np.ndarray, weight: np.ndarray, fewest: float
+) -> _Split:
+    """The split of column j between codes in order; levels in the order of their means' first principal direction."""
+    from scipy.sparse import csc_array
+
+    K = column.n_codes
+    known = np.flatnonzero(code < K)
+    nothing = _Split(0.0, j, np.zeros(K, bool))
+    if len(known) == 0:
+        return nothing
+    hot = csc_array((weight[known], code[known], np.arange(len(known) + 1)), shape=(K, len(known)))
+    sums, mass = hot @ seen[known].astype(np.float64), hot.sum(axis=1)
+    order = np.arange(K) if column.is_ordered else _by_direction(sums, mass)
+    below, left = np.cumsum(sums[order], axis=0), np.cumsum(mass[order])
+    right = left[-1] - left
+    fits = (left >= fewest) & (right >= fewest)
+    if not fits.any():
+        return nothing
+    at = np.flatnonzero(fits)
+    gain = (below[at] ** 2).sum(axis=1) / left[at] + ((below[-1] - below[at]) ** 2).sum(axis=1) / right[at]
+    gain -= (below[-1] ** 2).sum() / left[-1]
+    top = int(np.argmax(gain))
+    inside = np.zeros(K, bool)
+    inside[order[: at[top] + 1]] = True
+    return _Split(float(gain[top]) if gain[top] > 1e-9 * left[-1] else 0.0, j, inside)
+
+
+def _by_direction(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Levels in the order of their means along the direction in which these differ most; unseen ones last, (K,)."""
+    some = mass > 0
+    mean = sums[some] / mass[some, None]
+    root = np.sqrt(mass[some])[:, None]
+    centred = mean - (mean * mass[some, None]).sum(axis=0) / mass[some].sum()
+    _, vectors = np.linalg.eigh((centred * root).T @ (centred * root))
+    place = np.full(len(mass), np.inf)
+    place[some] = centred @ vectors[:, -1]
+    return np.argsort(place, kind="stable")
+
+
+ROWS_A_STATE = 4
+"""Fewest rows for each state, of a leaf or of a table that has more states than the fewest."""
+
+
+class Learned(NamedTuple):
+    """Hidden trees, and how well rows held out like them.
+
+    Attributes
+    ----------
+    trees : tuple of L HiddenTree
+    share : float64 array (L,)
+        Of each leaf's rows.
+    held_out : float
+        Mean log-probability of rows held out; NaN where there are none.
+    """
+
+    trees: tuple[HiddenTree, ...]
+    share: np.ndarray
+    held_out: float
+
+
+def learn_trees(
+    table: CodeTable,
+    settings: LearnSettings,
+    seed: int,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    information: np.ndarray | None = None,
+) -> Learned:
+    """A hidden tree for each of ``settings.n_leaves`` leaves of a decision tree, or fewer; as `learn_tree` otherwise.
+
+    No row of a leaf has a code outside its box, and its hidden tree gives such codes no probability: a complete row
+    is looked up in one leaf. Leaves are learned side by side.
+    """
+    if settings.n_leaves < 2:
+        tree, held_out = learn_and_test(table, settings, seed, n_jobs, progress, information)
+        return Learned((tree,), np.ones(1), held_out)
+    leaves = _leaves(table, settings, seed)
+
+    def one(leaf: Leaf, own_seed: int) -> tuple[HiddenTree, float]:
+        few = settings._replace(n_states=max(min(settings.n_states, len(leaf.rows) // ROWS_A_STATE), 1))
+        return learn_and_test(table.take(leaf.rows), few, own_seed, 1, told.tell, None, leaf.allowed)
+
+    seeds = np.random.default_rng([seed, 1]).integers(2**31, size=len(leaves)).tolist()
+    passes = settings.passes * len(leaves)
+    with one_blas_thread(), bar(passes, "passes") as step:
+        told = _Told(progress, passes, step)
+        found = list(map_ordered(one, list(zip(leaves, seeds, strict=True)), n_jobs))
+    weight = np.ones(len(table.codes)) if table.weight is None else table.weight
+    mass = np.array([weight[leaf.rows].sum() for leaf in leaves])
+    share = mass / mass.sum()
+    held_out = float(share @ (np.log(share) + [value for _, value in found]))
+    return Learned(tuple(tree for tree, _ in found), share, held_out)
+
+
+def _leaves(table: CodeTable, settings: LearnSettings, seed: int) -> list[Leaf]:
+    """Boxes with rows of some weight; rows of none are in no leaf."""
+    rows = table.weighed_rows()
+    own = table.take(rows)
+    rng = np.random.default_rng(seed)
+    found = cut(own.codes, code_columns(own), settings.n_leaves, rng, own.weight, settings.perturb)
+    return [Leaf(leaf.allowed, rows[leaf.rows]) for leaf in found]
+
+
+class _Told:
+    """Passes of all leaves, counted as they end."""
+
+    def __init__(self, progress: Progress | None, most: int, step: Callable[[], None]) -> None:
+        self._progress, self._most, self._step, self._now = progress, most, step, 0
+
+    def tell(self, now: int, most: int, held_out: float) -> None:
+        self._now += 1
+        self._step()
+        if self._progress is not None:
+            self._progress(self._now, self._most, held_out)

@@ -1,0 +1,172 @@
+"""First states of the rows: clusters of rows over all columns, or for each column over what depends on it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...runtime.threads import Run, of_finite, one_by_one
+from .structure import CodeColumn
+
+_LEVELS = 24  # most indicators of one column
+_RARE = 0.002  # a level that fewer rows have gets no indicator
+_WIDTH = 2_048  # most indicators of all columns together
+_CELLS = 20_000_000  # most numbers that clustering sees: fewer rows of wide tables
+_FAINT = 0.02  # columns of less weight are left out
+_NEAREST = 16  # most columns of a local start
+_PASSES = 8  # of k-means
+_AT_ONCE = 8  # centres drawn together, where there are many
+_MANY = 64  # centres; each of fewer is drawn by its distance to all before it, or two may share a cluster
+
+
+def start_states(
+    codes: np.ndarray,
+    columns: tuple[CodeColumn, ...],
+    information: np.ndarray,
+    kind: str,
+    n_states: int,
+    rng: np.random.Generator,
+    weight: np.ndarray | None,
+    run: Run = one_by_one,
+) -> np.ndarray:
+    """State of each row in each column, (n, d): "shared", clusters over all columns; "local", others for each column.
+
+    For a local start a column i counts towards column j by what it tells of it: its features are multiplied by the root
+    of the correlation of two normals of such information, which is the root of 1 - exp(-2 information).
+    """
+    seen = features(codes, columns)
+    w = np.ones(len(codes)) if weight is None else weight
+    if kind == "shared":
+        state = clusters(np.hstack(seen), n_states, rng, w)
+        return np.repeat(state[:, None], len(seen), axis=1)
+
+    def one(j: int, own: np.random.Generator) -> np.ndarray:
+        closeness = (-np.expm1(-2.0 * information[j])) ** 0.25
+        closeness[j] = 1.0
+        near = np.argsort(-closeness, kind="stable")[:_NEAREST]
+        near = near[(closeness[near] > _FAINT) | (near == j)]
+        return clusters(np.hstack([seen[i] * np.float32(closeness[i]) for i in near]), n_states, own, w)
+
+    return np.column_stack(run(one, list(enumerate(rng.spawn(len(seen))))))
+
+
+def most_rows(columns: tuple[CodeColumn, ...]) -> int:
+    """Most rows that clustering should see, by the features of the columns."""
+    return int(max(_CELLS // max(sum(_n_features(column, _levels(len(columns))) for column in columns), 1), 1_000))
+
+
+@of_finite
+def clusters(X: np.ndarray, n_clusters: int, rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
+    """Number of each row's cluster of k-means (Lloyd 1982; centres drawn as by Arthur and Vassilvitskii 2007), (n,)."""
+    from scipy.sparse import csc_array
+
+    n = len(X)
+    if n_clusters < 2 or X.shape[1] == 0 or n < 2:
+        return np.zeros(n, dtype=np.int64)
+    centre = _first_centres(X, n_clusters, rng, weight)
+    for _ in range(_PASSES):
+        near = _nearest(X, centre)
+        rows = csc_array((weight.astype(np.float32), near, np.arange(n + 1)), shape=(len(centre), n))
+        size = np.bincount(near, weights=weight, minlength=len(centre)).astype(np.float32)[:, None]
+        centre = np.where(size > 0, (rows @ X) / np.where(size > 0, size, 1.0), centre).astype(np.float32)
+    return np.unique(_nearest(X, centre), return_inverse=True)[1]
+
+
+def _nearest(X: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    return np.argmin((centre**2).sum(axis=1) - 2.0 * (X @ centre.T), axis=1)
+
+
+def _first_centres(X: np.ndarray, n_clusters: int, rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
+    """Rows far from one another: drawn by their squared distance to those drawn before, a few of many at once."""
+    at_once = _AT_ONCE if n_clusters >= _MANY else 1
+    length = (X**2).sum(axis=1)
+    chosen = [int(np.searchsorted(np.cumsum(weight), rng.random() * weight.sum()))]
+    far = np.full(len(X), np.inf)
+    new = np.array(chosen)
+    while True:
+        distance = length[:, None] - 2.0 * (X @ X[new].T) + length[new]
+        far = np.minimum(far, distance.min(axis=1))
+        far = np.where(far < 1e-5 * (1.0 + length), 0.0, far)  # rounding must not tell equal rows apart
+        mass = np.cumsum(far * weight)
+        if len(chosen) >= n_clusters or mass[-1] <= 0.0:
+            return X[np.array(chosen)]
+        drawn = np.searchsorted(mass, rng.random(at_once) * mass[-1], side="right")
+        new = np.unique(np.minimum(drawn, len(X) - 1))[: n_clusters - len(chosen)]
+        chosen.extend(new.tolist())
+
+
+def features(codes: np.ndarray, columns: tuple[CodeColumn, ...]) -> list[np.ndarray]:
+    """What clustering sees of each column: normal scores, or an indicator a level, all of unit variance.
+
+    Missing cells are at the mean, and have an indicator of their own.
+
+    Returns
+    -------
+    list of d float32 arrays (n, f_j)
+    """
+    levels = _levels(len(columns))
+    return [_features(codes[:, j], column, levels) for j, column in enumerate(columns)]
+
+
+def _features(code: np.ndarray, column: CodeColumn, levels: int) -> np.ndarray:
+    K = column.n_codes
+    if column.is_ordered:
+        table = column.score[:, None]
+    else:
+        common = np.argsort(-column.marginal, kind="stable")[:levels]
+        common = common[column.marginal[common] >= _RARE]
+        if len(common) == 2 and K == 2:
+            common = common[:1]
+        table = np.zeros((K, len(common)))
+        table[common, np.arange(len(common))] = 1.0
+    mean = column.marginal @ table
+    spread = np.sqrt(column.marginal @ (table - mean) ** 2)
+    table = (table - mean) / np.where(spread > 0, spread, 1.0)
+    seen = np.vstack([table, np.zeros(table.shape[1])]).astype(np.float32)[code]
+    missing = code == K
+    share = missing.mean()
+    if not _RARE <= share < 1.0:
+        return seen
+    return np.column_stack([seen, ((missing - share) / np.sqrt(share * (1 - share))).astype(np.float32)])
+
+
+def _levels(n_columns: int) -> int:
+    return int(np.clip(_WIDTH // max(n_columns, 1), 1, _LEVELS))
+
+
+def _n_features(column: CodeColumn, levels: int) -> int:
+    return 1 if column.is_ordered else min(levels, column.n_codes)
+
+
+# ---- States of a column that are near one another: a state's normal over the states of a child.
+
+_LITTLE = 0.02  # of the variance of the child's states is added to each normal
+
+
+@of_finite
+def near_states(count: np.ndarray, emission: np.ndarray, column: CodeColumn) -> np.ndarray:
+    """Where each state's rows would go, were the child's column normal in it: shares of the child's states, (Hp, Hk).
+
+    A child's state lies where the mean of its rows' normal scores is. The states' own shares are multiplied by the
+    ratio of the state's normal over these places to that of all rows; each state has a row more, of all rows' variance.
+
+    Parameters
+    ----------
+    count : float array (Hp, Hk)
+        Rows by state and the child's state.
+    emission : float array (Hk, K)
+        Rows by the child's state and code.
+    column : CodeColumn
+        The child's, of ordered codes.
+    """
+    place = emission @ column.score / (emission.sum(axis=1) + 1e-3)
+    share = count.sum(axis=0, dtype=np.float64) + 1e-3
+    share /= share.sum()
+    middle = share @ place
+    spread = share @ (place - middle) ** 2 + 1e-6
+    rows = count.sum(axis=1, dtype=np.float64) + 1e-3
+    mean = count @ place / rows
+    variance = np.maximum(count @ place**2 / rows - mean**2, 0.0)
+    variance = (rows * variance + spread) / (rows + 1.0) + _LITTLE * spread
+    log = (place - middle) ** 2 / spread - (place - mean[:, None]) ** 2 / variance[:, None]
+    table = share * np.exp(0.5 * (log - log.max(axis=1, keepdims=True)))
+    return np.asarray(table / table.sum(axis=1, keepdims=True), dtype=count.dtype)

@@ -1,0 +1,240 @@
+"""Chow-Liu trees: the columns joined by the spanning tree of greatest mutual information."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+CLASSES = 16
+"""Most classes of a column when mutual information is measured."""
+_WIDTH = 4_096  # most classes of all columns together
+_MORE = 1e-3  # share by which a pair that is joined outweighs what it replaces
+
+
+def coarse(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Codes joined to a few classes a column; missing cells (code ``n_codes[j]``) are -1.
+
+    Ordered codes are joined to runs of about equal mass, others to the commonest and the rest.
+
+    Returns
+    -------
+    int16 array (n, d), int64 array (d,)
+        Classes, and how many there are of each column.
+    """
+    d = codes.shape[1]
+    most = int(np.clip(_WIDTH // max(d, 1), 2, CLASSES))
+    out = np.empty(codes.shape, dtype=np.int16)
+    size = np.empty(d, dtype=np.int64)
+    for j in range(d):
+        K = int(n_codes[j])
+        count = np.bincount(codes[:, j], minlength=K + 1)[:K].astype(np.float64)
+        if most >= K:
+            to = np.arange(K)
+        elif is_ordered[j]:
+            middle = (np.cumsum(count) - 0.5 * count) / max(count.sum(), 1.0)
+            to = np.minimum((middle * most).astype(np.int64), most - 1)
+        else:
+            to = np.full(K, most - 1)
+            to[np.argsort(-count, kind="stable")[: most - 1]] = np.arange(most - 1)
+        out[:, j] = np.append(to, -1)[codes[:, j]]
+        size[j] = to.max(initial=0) + 1
+    return out, size
+
+
+def mutual_information(classes: np.ndarray, size: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """Mutual information of each two columns in nats, (d, d), less what chance gives: (r - 1)(c - 1) / 2n.
+
+    Rows where either cell is missing are left out; nothing is below 0.
+    """
+    n, d = classes.shape
+    start = np.concatenate([[0], np.cumsum(size)])
+    total = np.zeros((start[-1], start[-1]))
+    for first in range(0, n, 8_192):
+        part = classes[first : first + 8_192]
+        hot = np.zeros((len(part), start[-1]), dtype=np.float32)
+        row, column = np.nonzero(part >= 0)
+        hot[row, start[column] + part[row, column]] = 1.0
+        heavy = hot if weight is None else hot * weight[first : first + 8_192, None].astype(np.float32)
+        total += hot.T @ heavy
+    return _information(total, start, d)
+
+
+def _information(total: np.ndarray, start: np.ndarray, d: int) -> np.ndarray:
+    """Mutual information from the counts of all pairs of classes, (C, C)."""
+    column = np.repeat(np.arange(d), np.diff(start))
+    member = np.zeros((len(column), d))
+    member[np.arange(len(column)), column] = 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.where(total > 0, total * np.log(total), 0.0)
+        by_row = total @ member  # counts of a class over the known cells of another column
+        log_row = np.where(by_row > 0, by_row * np.log(by_row), 0.0)
+        n_pair = member.T @ by_row
+        kinds = member.T @ (by_row > 0)
+        information = member.T @ log @ member - member.T @ log_row - (member.T @ log_row).T
+        information = information + np.where(n_pair > 0, n_pair * np.log(n_pair), 0.0)
+        information = (information - (kinds - 1) * (kinds.T - 1) / 2) / n_pair
+    information = np.where(n_pair > 0, np.maximum(information, 0.0), 0.0)
+    np.fill_diagonal(information, 0.0)
+    return 0.5 * (information + information.T)
+
+
+def spanning_tree(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Maximum spanning tree (Prim), rooted near its middle so that messages take short ways.
+
+    Returns
+    -------
+    order, parent : int32 arrays (d,)
+        Columns, parents before children; and the place in ``order`` of each one's parent, -1 of the root.
+    """
+    d = len(information)
+    best, link = information[0].copy(), np.zeros(d, dtype=np.int64)
+    best[0], edges = -np.inf, []
+    for _ in range(d - 1):
+        new = int(np.argmax(best))
+        edges.append((int(link[new]), new))
+        closer = (information[new] > best) & (best > -np.inf)
+        best[new] = -np.inf
+        closer[new] = False
+        best[closer], link[closer] = information[new][closer], new
+    near: list[list[int]] = [[] for _ in range(d)]
+    for a, b in edges:
+        near[a].append(b)
+        near[b].append(a)
+    root = _walk(near, _walk(near, 0)[0][-1])[0]
+    path = [root[-1]]
+    _, up = _walk(near, root[0])
+    while up[path[-1]] >= 0:
+        path.append(up[path[-1]])
+    order, above = _walk(near, path[len(path) // 2])
+    place = {column: k for k, column in enumerate(order)}
+    parent = [place[above[column]] if above[column] >= 0 else -1 for column in order]
+    return np.array(order, dtype=np.int32), np.array(parent, dtype=np.int32)
+
+
+def join(information: np.ndarray, a: int, b: int) -> np.ndarray:
+    """Information (d, d) by which the spanning tree joins columns a and b for the weakest link between them.
+
+    The pair has a little more than the link that gives way to it.
+    """
+    weakest = min(information[u, v] for u, v in path(*spanning_tree(information), a, b))
+    information = information.copy()
+    information[a, b] = information[b, a] = max(information[a, b], weakest * (1.0 + _MORE) + _MORE**3)
+    return information
+
+
+def path(order: np.ndarray, parent: np.ndarray, a: int, b: int) -> list[tuple[int, int]]:
+    """Links of a tree that lead from column a to column b, as pairs of columns."""
+    place = {column: k for k, column in enumerate(order.tolist())}
+    links, low, high = [], place[a], place[b]
+    while low != high:
+        if low < high:  # parents come before their children: the later one goes up
+            low, high = high, low
+        links.append((int(order[low]), int(order[parent[low]])))
+        low = int(parent[low])
+    return links
+
+
+def _walk(near: list[list[int]], root: int) -> tuple[list[int], list[int]]:
+    """Columns breadth first from a root, and the parent of each column (-1 of the root)."""
+    order, above = [root], [-1] * len(near)
+    for column in order:
+        for other in near[column]:
+            if other != above[column]:
+                above[other] = column
+                order.append(other)
+    return order, above
+
+
+# ---- Codes as learning sees them: how many a column has, how common they are, where they lie on a normal scale.
+
+_BESIDE = 2  # codes on either side that a heap stands out of
+
+
+class CodeTable(NamedTuple):
+    """Rows of codes.
+
+    Attributes
+    ----------
+    codes : int array (n, d)
+        Codes 0..n_codes[j] - 1; a missing cell has the code ``n_codes[j]``.
+    n_codes : int array (d,)
+    is_ordered : bool array (d,)
+        Whether a column's codes are ordered bins of numbers; other codes are levels.
+    weight : float array (n,) or None
+        Weights of the rows.
+    """
+
+    codes: np.ndarray
+    n_codes: np.ndarray
+    is_ordered: np.ndarray
+    weight: np.ndarray | None = None
+
+    def take(self, rows: np.ndarray) -> CodeTable:
+        """Some of the rows."""
+        return self._replace(codes=self.codes[rows], weight=None if self.weight is None else self.weight[rows])
+
+    def weighed_rows(self) -> np.ndarray:
+        """Which rows have any weight."""
+        return np.arange(len(self.codes)) if self.weight is None else np.flatnonzero(self.weight > 0)
+
+
+class CodeColumn(NamedTuple):
+    """One column of codes; a missing cell has the code K.
+
+    Attributes
+    ----------
+    marginal : float64 array (K,)
+        Share of each code; 0 of codes that cannot be.
+    edge : float64 array (K + 1,)
+        Ends of the codes' intervals in normal scores, from -inf to inf; empty where the codes have no order.
+    score : float64 array (K,)
+        Mean of a standard normal within each code's interval; empty where the codes have no order.
+    around : float64 array (K,)
+        Mean share of the two codes on either side, fewer at the ends; empty where the codes have no order.
+    """
+
+    marginal: np.ndarray
+    edge: np.ndarray
+    score: np.ndarray
+    around: np.ndarray
+
+    @property
+    def n_codes(self) -> int:
+        return len(self.marginal)
+
+    @property
+    def is_ordered(self) -> bool:
+        return len(self.edge) > 0
+
+
+def code_columns(table: CodeTable, allowed: list[np.ndarray] | None = None) -> tuple[CodeColumn, ...]:
+    """The columns of a table; codes never seen count half a row, but for those that are not allowed."""
+    columns = []
+    for j, K in enumerate(table.n_codes.tolist()):
+        count = np.bincount(table.codes[:, j], weights=table.weight, minlength=K + 1)[:K] + 0.0
+        columns.append(code_column(count, bool(table.is_ordered[j]), None if allowed is None else allowed[j]))
+    return tuple(columns)
+
+
+def code_column(count: np.ndarray, is_ordered: bool, allowed: np.ndarray | None) -> CodeColumn:
+    """The column whose codes occur so often each, (K,); see `code_columns`."""
+    from scipy.special import ndtri
+
+    count = np.where((count == 0.0) & (True if allowed is None else allowed), 0.5, count)
+    marginal = count / count.sum()
+    edge = score = around = np.empty(0)
+    if is_ordered:
+        inner = np.clip(np.cumsum(marginal)[:-1], 0.0, 1.0)
+        edge = np.concatenate([[-np.inf], ndtri(inner), [np.inf]])
+        density = np.exp(-0.5 * edge**2) / np.sqrt(2 * np.pi)
+        score = -np.diff(density) / np.where(marginal > 0, marginal, np.inf)
+        around = _around(marginal)
+    return CodeColumn(marginal, edge, score, around)
+
+
+def _around(share: np.ndarray) -> np.ndarray:
+    """Mean of the `_BESIDE` entries on either side of each, (K,); 0 where there is none."""
+    window = np.ones(2 * _BESIDE + 1)
+    total, n = (np.convolve(np.pad(x, _BESIDE), window, "valid") - x for x in (share, np.ones(len(share))))
+    return total / np.maximum(n, 1.0)

@@ -1,0 +1,1 @@
+"""Joint probability trees (Nyga et al. 2023)."""

@@ -1,0 +1,348 @@
+"""Joint probability trees: one tree split on all columns at once, and forests of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...data.build_evidence import build
+from ...data.schema import Schema
+from ...inference.posterior import log_density
+from ...models.model import Model, of_forest, of_part
+from ...runtime.parameters import FLAG, Allowed, Number
+from ...runtime.threads import map_ordered
+from ..base import FOREST, LEAVES, Rows, TableLearner, draw_rows, trial_rows
+from ..batches.fill import Sizes, Structure
+from ..batches.sample import MOST_ROWS, Sampled
+from ..chow_liu_leaves.conditional_ranks import Rests, rests
+from ..chow_liu_leaves.leaves import CodedRows, chow_liu_part, coded, fill_chow_liu
+from ..growing.criterion_kernels import ENTROPY, GINI
+from ..growing.rank_tree import RankTree
+from ..growing.ranks import rank
+from ..leaf_fitting.assign_rows import Arrival, arrive
+from ..leaf_fitting.densities import learn_densities
+from ..leaf_fitting.fit import Settings, prepare
+from ..learnable import count_features, count_rows, warn_leaf_size
+from ..lost_dependence import LostPair, lost_pairs
+from .grow import JointSettings, grow_joint, joint_rows, with_targets
+
+CRITERIA = {"entropy": ENTROPY, "gini": GINI}
+FEWEST = 20
+"""Rows that can judge trees on trial."""
+TRIAL_TREES = 5
+"""Most trees on trial."""
+INDEPENDENT, BY_COLUMNS, BY_RESTS = "independent", "by columns", "by rests"
+"""Ways to learn: leaves of independent columns; Chow-Liu leaves, splits judged by whole columns, or by what such leaves
+do not know."""
+CHOW_LIU_WAYS = (BY_COLUMNS, BY_RESTS)
+ALL_WAYS = (*CHOW_LIU_WAYS, INDEPENDENT)
+
+
+class JointTree(TableLearner):
+    """Learn the joint distribution of a table with a joint probability tree.
+
+    A tree whose splits are judged on all columns at once: each split lessens the impurity of the other columns,
+    variance for numbers and entropy for levels, as far as it goes, and in each leaf the columns are taken to be
+    independent (Nyga, Picklum, Schierenbeck, Beetz, "Joint Probability Trees", 2023, section 3). With
+    ``n_estimators`` > 1 it is a forest of such trees, each on a bootstrap of the rows, which the paper does not have.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Number of trees. One tree can be read; a forest describes the table better.
+    targets : sequence of str or None
+        Columns whose impurity the splits lessen; None: all (if ``features`` are given, all others). Every column is
+        part of the distribution in any case.
+    features : sequence of str or None
+        Columns that may split; None: all (if ``targets`` are given, all others).
+    splitters : dict or None
+        For a target, the columns that may split it: a split by any other column is not judged by it. Targets that are
+        not named may be split by every feature.
+    criterion : "entropy" or "gini"
+        Impurity of categorical targets.
+    min_samples_leaf : int or float
+        Fewest rows of a leaf, or their share of all rows (in 0 to 1, both excluded).
+    max_depth, max_leaf_nodes : int or None
+        Limits of each tree; the splits that improve most rows most are made first.
+    min_impurity_decrease : "auto" or float
+        Smallest improvement that is worth a split: the mean, over the targets other than the split column, of the
+        relative reduction of their impurity (paper, Eq. 19-20), 0 to 1. "auto": none but those that are hardly noise;
+        a table of independent columns gets one leaf, at least 19 times in 20.
+    max_features : "sqrt", "log2", None, int or float
+        Columns tried at each node (None: all; a float: that share).
+    bootstrap : bool
+        Whether each tree of a forest is grown on rows drawn with replacement. A single tree takes every row once.
+    leaf : "auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform" or "chow_liu"
+        Density in a leaf. "auto": "quantile", but "chow_liu" where the first tree has otherwise lost a strong pair of
+        columns, as `LostPairsWarning` has it, unless held-out rows like quantile leaves better.
+        "quantile": independent columns, of numbers a piecewise-linear CDF learned from the leaf's rows (paper, section
+        3). The others, a truncated normal or uniform density of numbers, and "chow_liu", columns that depend on each
+        other: `AdversarialForest` describes them; splits are then judged by what such leaves would not know, if
+        held-out rows like that better. See ``docs/concepts/joint-tree.md``.
+    quantile_epsilon : float
+        How closely the CDF of a quantile leaf follows that of its rows before it is given their mean and variance; of w
+        rows never closer than ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
+    epsilon : float
+        Weight of the background; 0 leaves it out, and rows far from all others may then have density 0.
+    kinds : dict or None
+        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
+    n_jobs : int or None
+        Threads (-1: all cores). The result does not depend on it.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    joint_ : Joint
+        The model.
+    feature_names_in_ : ndarray of str
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> tree = jf.JointTree(min_samples_leaf=0.05, random_state=0).fit(jf.datasets.load_penguins())
+    >>> gentoo = tree.joint_.given(species="Gentoo")
+    >>> round(gentoo.mean("flipper_length_mm") / 10), round(gentoo.proba("island")["Biscoe"], 1)
+    (22, 1.0)
+    """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        **FOREST,
+        "criterion": tuple(CRITERIA),
+        "min_impurity_decrease": ("auto", Number(0, 1)),
+        "bootstrap": FLAG,
+        "leaf": ("auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu"),
+        "quantile_epsilon": LEAVES["quantile_epsilon"],
+    }
+
+    def __init__(  # noqa: PLR0913
+        self,
+        n_estimators: int = 1,
+        *,
+        targets: Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
+        splitters: Mapping[str, Sequence[str]] | None = None,
+        criterion: str = "entropy",
+        min_samples_leaf: int | float = 0.01,
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: str | float = "auto",
+        max_features: str | int | float | None = None,
+        bootstrap: bool = True,
+        leaf: str = "auto",
+        quantile_epsilon: float = 0.01,
+        epsilon: float = 1e-3,
+        kinds: dict[str, str] | None = None,
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.targets = targets
+        self.features = features
+        self.splitters = splitters
+        self.criterion = criterion
+        self.min_samples_leaf = min_samples_leaf
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.leaf = leaf
+        self.quantile_epsilon = quantile_epsilon
+        self.epsilon = epsilon
+        self.kinds = kinds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        super()._check()
+        count_rows(self.min_samples_leaf, 1)
+
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
+        least = count_rows(self.min_samples_leaf, len(rows.X))
+        way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed, least) if self.leaf == "chow_liu" else INDEPENDENT
+        return self._made(way, rows, weight, seed, self.n_estimators, least)
+
+    def _learn_and_compare(self, rows: Rows, weight: np.ndarray | None, seed: int) -> tuple[Model, list[LostPair]]:
+        if self.leaf != "auto":
+            return super()._learn_and_compare(rows, weight, seed)
+        least = count_rows(self.min_samples_leaf, len(rows.X))
+        first = self._made(INDEPENDENT, rows, weight, seed, 1, least)
+        lost = lost_pairs(first, rows.X, weight, self.n_jobs)
+        way = self._preferred(ALL_WAYS, rows, weight, seed, least) if lost else INDEPENDENT
+        if way == INDEPENDENT and self.n_estimators == 1:
+            return first, lost
+        model = self._made(way, rows, weight, seed, self.n_estimators, least)
+        return model, lost_pairs(model, rows.X, weight, self.n_jobs)
+
+    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Model:
+        weight, least = sampled.weight, self._least_of_sample(rows, sampled.sample.n)
+        way = INDEPENDENT
+        if self.leaf == "chow_liu":
+            way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed, least)
+        elif self.leaf == "auto":
+            first = self._made(INDEPENDENT, rows, weight, seed, 1, least)
+            if lost_pairs(first, rows.X, weight, self.n_jobs):
+                way = self._preferred(ALL_WAYS, rows, weight, seed, least)
+        if way == INDEPENDENT:
+            return super()._learn_batches(sampled, rows, seed)
+        table, arrival = self._grow_on_codes(way, rows, weight, seed, self.n_estimators, least)
+        return of_part(fill_chow_liu(sampled, table, arrival.trees, seed, self.epsilon, self.n_jobs))
+
+    def _preferred(self, ways: Sequence[str], rows: Rows, weight: np.ndarray | None, seed: int, least: float) -> str:
+        """The way to learn with so many rows in a leaf that held-out rows prefer, on trial; the first where rows are
+        few."""
+        kept, held = trial_rows(len(rows.X), seed)
+        if len(held) < FEWEST:
+            return ways[0]
+        few, of_kept = min(self.n_estimators, TRIAL_TREES), None if weight is None else weight[kept]
+        least *= len(kept) / len(rows.X)
+        tested, of_held = build(rows.schema, rows.X[held]), None if weight is None else weight[held]
+        found = [
+            log_density(self._made(way, rows._replace(X=rows.X[kept]), of_kept, seed, few, least), tested, self.n_jobs)
+            for way in ways
+        ]
+        return ways[int(np.argmax([np.average(one, weights=of_held) for one in found]))]
+
+    def _made(self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float) -> Model:
+        """The first trees, with so many rows in a leaf."""
+        if way != INDEPENDENT:
+            table, arrival = self._grow_on_codes(way, rows, weight, seed, n_trees, least)
+            return of_part(chow_liu_part(table, arrival, self.epsilon, self.n_jobs))
+        arrival = self._grow(rows, weight, seed, n_trees, least)
+        cells, settings = prepare(rows.columns, rows.X), self._leaf_settings()
+        forest = learn_densities(rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs)
+        return of_forest(forest)
+
+    def _grow_on_codes(
+        self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
+    ) -> tuple[CodedRows, Arrival]:
+        """The first trees for Chow-Liu leaves, and the codes that they are grown on."""
+        table = coded(rows, weight)
+        more = rests(table, weight, seed) if way == BY_RESTS else None
+        return table, self._grow(table.rows, weight, seed, n_trees, least, more)
+
+    def _sampled_rows(self) -> int:
+        return MOST_ROWS
+
+    def _least_of_sample(self, rows: Rows, n: int) -> float:
+        """Fewest rows in a leaf, of a sample whose table of n fills it."""
+        return max(count_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
+
+    def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
+        arrival = self._grow(rows, weight, seed, self.n_estimators, self._least_of_sample(rows, n))
+        cells = prepare(rows.columns, rows.X)
+        return Structure(rows.schema, rows.columns, cells, arrival, self._leaf_settings(), None, seed)
+
+    def _leaf_settings(self) -> Settings:
+        """Densities of leaves of independent columns; of "auto" where nothing is lost."""
+        return Settings(leaf="quantile" if self.leaf == "auto" else self.leaf, quantile_epsilon=self.quantile_epsilon)
+
+    def _grow(
+        self,
+        rows: Rows,
+        of_rows: np.ndarray | None,
+        seed: int,
+        n_trees: int,
+        least: float,
+        more: Rests | None = None,
+    ) -> Arrival:
+        """The first trees of the forest, with so many rows in a leaf, and where the rows end in them.
+
+        ``more`` are targets in the place of the columns.
+        """
+        schema, columns, cells = rows
+        judges = judging(schema, self.targets, self.features, self.splitters)
+        n = len(cells)
+        warn_leaf_size(least, n)
+        settings = JointSettings(
+            criterion=CRITERIA[self.criterion],
+            min_weight=least,
+            max_depth=self.max_depth,
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_impurity_decrease=None if isinstance(self.min_impurity_decrease, str) else self.min_impurity_decrease,
+            max_features=count_features(self.max_features, max(int(judges.any(axis=1).sum()), 1)),
+        )
+        ranks = rank(columns, cells)
+        is_ordered = np.array([c.kind == "ordered" for c in schema.columns], dtype=np.uint8)
+        data = joint_rows(columns, is_ordered, ranks, cells)
+        if more is not None:
+            data = with_targets(data, more.values)
+            judges = np.concatenate([np.zeros_like(judges), more.judges & judges[:, more.column]], axis=1)
+        is_forest = self.n_estimators > 1
+
+        def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:
+            weight = draw_rows(n, n, True, seed, t) if is_forest and self.bootstrap else np.ones(n)
+            weight = weight if of_rows is None else weight * of_rows
+            tree, node = grow_joint(data, ranks, weight, judges, settings, seed, t, 1 if is_forest else self.n_jobs)
+            return tree, node, weight
+
+        grown = list(map_ordered(one, [(t,) for t in range(n_trees)], self.n_jobs, "trees"))
+        return arrive(columns, ranks, *zip(*grown, strict=True))
+
+
+def judging(
+    schema: Schema,
+    targets: Sequence[str] | None,
+    features: Sequence[str] | None,
+    splitters: Mapping[str, Sequence[str]] | None,
+) -> np.ndarray:
+    """Which split columns j are judged by which targets k: bool (d, d); no column judges itself.
+
+    Raises
+    ------
+    ValueError
+        If a name is no column, or stands twice; if ``splitters`` names what is no target or no feature; if no column
+        is left that may split another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from jointforest.data.infer_schema import infer_schema
+    >>> schema = infer_schema(np.array([[1.0, 2.0, 3.0]]))
+    >>> judging(schema, ["x2"], None, None).astype(int).tolist()
+    [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
+    """
+    d = len(schema.columns)
+    chosen = {"targets": _members(schema, "targets", targets), "features": _members(schema, "features", features)}
+    is_target, is_feature = chosen["targets"], chosen["features"]
+    if is_target is None:
+        is_target = np.ones(d, dtype=bool) if is_feature is None else ~is_feature
+    if is_feature is None:
+        is_feature = np.ones(d, dtype=bool) if targets is None else ~is_target
+    judges = is_feature[:, None] & is_target[None, :]
+    if splitters is not None and not isinstance(splitters, Mapping):
+        raise ValueError(f"splitters must be a dict of lists of columns by target, or None; got {splitters!r}")
+    for name, allowed in (splitters or {}).items():
+        if not is_target[schema.index(name)]:
+            raise ValueError(f"splitters: {name!r} is no target; name targets, and the columns that may split them")
+        members = _members(schema, f"splitters[{name!r}]", allowed)
+        if members is None:
+            raise ValueError(f"splitters[{name!r}] is None; list columns, or leave {name!r} out to allow every feature")
+        if (members & ~is_feature).any():
+            odd = schema.names[int(np.flatnonzero(members & ~is_feature)[0])]
+            raise ValueError(f"splitters[{name!r}]: column {odd!r} is not among the features")
+        judges[:, schema.index(name)] &= members
+    np.fill_diagonal(judges, False)
+    if d > 1 and not judges.any():
+        raise ValueError(
+            "targets, features and splitters leave no column that may split another; "
+            "let a column be a feature of a target other than itself, or leave them out"
+        )
+    return judges
+
+
+def _members(schema: Schema, what: str, names: Sequence[str] | None) -> np.ndarray | None:
+    """Which columns are named: bool (d,); None if None."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Collection) or not len(names):
+        raise ValueError(f"{what} must be a list of names of columns, at least one, or None; got {names!r}")
+    numbers = [schema.index(name) for name in names]
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"{what} names a column twice: {list(names)!r}")
+    members = np.zeros(len(schema.columns), dtype=bool)
+    members[numbers] = True
+    return members

@@ -1,0 +1,1 @@
+"""Fitting the distributions in the leaves of trees."""

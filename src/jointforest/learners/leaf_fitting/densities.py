@@ -1,0 +1,255 @@
+"""From trees and the rows in their leaves to a model: leaf densities, weights, background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...data.schema import Columns, Schema
+from ...models.box_forest.forest import Forest
+from ...models.box_forest.leaves.derived import make_leaves
+from ...models.box_forest.leaves.levels import apart, layout, side_by_side, stacked
+from ...models.box_forest.leaves.table import NORMAL, STUDENT, UNIFORM, Circuits, Leaves, ParameterTables
+from ...models.box_forest.structure import Trees, add_stump, tree_boxes
+from ...runtime.threads import map_ordered
+from .assign_rows import Arrival, first_leaves, rows_in_leaves
+from .fit import LeafSums, Settings, Table, TreeLeaves, background, fit_tree, leaf_sums
+from .learnspn import TreeCircuits
+from .quantile import quantile_circuits, values_of_rows
+
+# ---- The fitted leaves of all trees of a forest as one table.
+
+
+def join(
+    columns: Columns,
+    trees: list[TreeLeaves],
+    back: TreeLeaves | None = None,
+    epsilon: float = 0.0,
+    circuits: list[tuple[Circuits, TreeLeaves]] | None = None,
+) -> Leaves:
+    """Leaves of a forest of equally weighted trees, the background last with weight ``epsilon``.
+
+    Parameters
+    ----------
+    trees : list of TreeLeaves
+    back : TreeLeaves, optional
+        The background.
+    epsilon : float
+    circuits : list of (Circuits, TreeLeaves), optional
+        For each tree the circuits of its leaves, nodes and rows numbered within the tree, and their rows.
+    """
+    parts = trees if back is None else [*trees, back]
+    share = (1.0 - epsilon if back is not None else 1.0) / len(trees)
+    weights = [share * t.rows / t.rows.sum() for t in trees] + ([] if back is None else [np.array([epsilon])])
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(np.concatenate(weights))
+    groups = [] if circuits is None else [fitted for _, fitted in circuits]
+    number = [*range(len(parts)), *range(len(groups))]
+    all_parts = [*parts, *groups]
+    # normals have a scale, uniforms have none; the columns of a leaf need not be of one family
+    family = [np.where(p.b > 0, STUDENT if p is back else NORMAL, UNIFORM) for p in all_parts]
+    table = {
+        field: np.concatenate([getattr(p, field) for p in all_parts])
+        for field in ("a", "b", "lo", "hi", "atom_mass", "level_mass")
+    }
+    return make_leaves(
+        columns,
+        ParameterTables(
+            tree=np.concatenate([np.full(len(p.rows), t) for t, p in zip(number, all_parts, strict=True)]),
+            log_weight=log_weight,
+            family=np.concatenate(family),
+            **table,
+            missing_rate=np.concatenate([p.missing_rate for p in parts]),
+            wide=stacked([p.wide for p in all_parts]),
+        ),
+        circuits=None if circuits is None else _joined(circuits, len(log_weight), back is not None),
+    )
+
+
+def _joined(trees: list[tuple[Circuits, TreeLeaves]], n_leaves: int, has_background: bool) -> Circuits:
+    """Circuits of all trees, numbered through; the background has none."""
+    circuits = [c for c, _ in trees]
+    first = np.cumsum([0] + [len(c.node_kind) for c in circuits])
+    first_row = n_leaves + np.cumsum([0] + [len(fitted.rows) for _, fitted in trees])
+    start = [c.node_start[:-1] + at for c, at in zip(circuits, first[:-1], strict=True)]
+    last = np.full(2 if has_background else 1, first[-1])
+    rows = [np.where(c.node_row >= 0, c.node_row + at, -1) for c, at in zip(circuits, first_row[:-1], strict=True)]
+    return Circuits(
+        node_start=np.concatenate([*start, last]).astype(np.int32),
+        node_kind=np.concatenate([c.node_kind for c in circuits]),
+        node_end=np.concatenate([c.node_end + at for c, at in zip(circuits, first[:-1], strict=True)]).astype(np.int32),
+        node_log_weight=np.concatenate([c.node_log_weight for c in circuits]),
+        node_row=np.concatenate(rows).astype(np.int32),
+        scope=np.concatenate([c.scope for c in circuits]),
+    )
+
+
+TARGET = Settings(leaf="normal", bounds="no", smoothing=0.0, spread_rows=1e-6)
+"""Classes are not smoothed and means are the rows' own, so that on complete rows a tree's conditional is its own
+prediction (Correia et al. 2020, Theorem 1); leaves of a single row take the spread of the others."""
+
+Box = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Lower and upper sides, and levels allowed, of the leaves of a tree: see `models.box_forest.structure`."""
+FittedTree = tuple[TreeLeaves, tuple[Circuits, TreeLeaves] | None]
+"""Leaves of a tree, and, if they have any, their circuits with their rows."""
+
+LearnCircuits = Callable[[np.ndarray, np.ndarray, np.ndarray, int], TreeCircuits]
+"""Circuits of the leaves of a tree, from its rows by leaf (rows, start), their weights, and the tree's number."""
+
+
+def learn_densities(
+    schema: Schema,
+    columns: Columns,
+    table: Table,
+    arrival: Arrival,
+    settings: Settings,
+    epsilon: float,
+    n_jobs: int | None,
+    target: Settings | None = None,
+    circuits: LearnCircuits | None = None,
+    quantile: np.ndarray | None = None,
+) -> Forest:
+    """The forest whose leaf densities are estimated on the rows in the leaves of each tree.
+
+    Parameters
+    ----------
+    table : Table
+        The n rows.
+    arrival : Arrival
+        The trees, where the rows end in them, and how much they count there.
+    epsilon : float
+        Weight of the background; 0 leaves it out.
+    target : Settings, optional
+        Settings of the last column, where it is the target of the trees, such as `TARGET`.
+    circuits : callable, optional
+        Learns circuits for leaves, see `LearnCircuits`; default: every leaf is a product over the columns. Not for
+        quantile leaves (`learners.leaf_fitting.quantile`), which are circuits.
+    quantile : bool array (p,), optional
+        Numeric slots with quantile leaves, whatever the settings say of the others; default: all or none by them.
+    """
+    fitted = fit_trees(columns, table, arrival, settings, n_jobs, target, circuits, quantile)
+    return as_forest(schema, columns, table, arrival.trees, fitted, epsilon)
+
+
+def fit_trees(
+    columns: Columns,
+    table: Table,
+    arrival: Arrival,
+    settings: Settings,
+    n_jobs: int | None,
+    target: Settings | None = None,
+    circuits: LearnCircuits | None = None,
+    quantile: np.ndarray | None = None,
+) -> list[FittedTree]:
+    """The leaves of each tree, not yet a forest; parameters as of `learn_densities`."""
+    trees, weight = arrival.trees, arrival.weight
+    first = first_leaves(trees)
+    modelled = quantile_leaves(columns, settings, quantile, target is not None)
+
+    def fit(rows: np.ndarray, start: np.ndarray, weight: np.ndarray, box: Box) -> TreeLeaves:
+        sums = leaf_sums(columns, (table.values, table.codes), table.spread, rows, start, weight)
+        return fit_leaves(columns, table, sums, box, settings, target)
+
+    def one(t: int) -> FittedTree:
+        rows, start = rows_in_leaves(arrival, first, t)
+        box = tree_boxes(trees, columns, t)
+        leaves = fit(rows, start, weight[t], box)
+        if circuits is None or modelled.any():
+            return leaves, None
+        learned = circuits(rows, start, weight[t], t)
+        lo, hi, allowed = (x[learned.group_leaf] for x in box)
+        groups = fit(learned.group_rows, learned.group_start, weight[t], (lo, hi, allowed))
+        return leaves, (learned.circuits(), groups)
+
+    fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "leaves"))
+    if not modelled.any():
+        return fitted
+    return quantile_trees(columns, table, arrival, fitted, modelled, settings.quantile_epsilon, n_jobs)
+
+
+def quantile_trees(
+    columns: Columns,
+    table: Table,
+    arrival: Arrival,
+    fitted: Sequence[FittedTree],
+    slots: np.ndarray,
+    epsilon: float,
+    n_jobs: int | None,
+) -> list[FittedTree]:
+    """Trees fitted without circuits, with quantile leaves of some numeric slots, bool (p,); they stay as they are."""
+    trees, first = arrival.trees, first_leaves(arrival.trees)
+    inside = n_jobs if len(trees.root) == 1 else 1  # threads over columns, or over trees
+
+    def one(t: int) -> FittedTree:
+        rows, start = rows_in_leaves(arrival, first, t)
+        lo, hi, _ = tree_boxes(trees, columns, t)
+        plain = fitted[t][0]
+        leaves = plain._replace(**{name: getattr(plain, name).copy() for name in ("a", "b", "lo", "hi")})
+        values = {
+            slot: values_of_rows(table.values[j], table.codes[j], rows, start, arrival.weight[t])
+            for slot, j in columns_of(columns, slots)
+        }
+        return leaves, quantile_circuits(columns, table, values, leaves, lo, hi, epsilon, inside)
+
+    return list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "leaves"))
+
+
+def columns_of(columns: Columns, modelled: np.ndarray) -> list[tuple[int, int]]:
+    """Slots among the ``modelled`` ones, bool (p,), and the number of the column of each."""
+    numbers = np.flatnonzero(columns.is_categorical == 0)
+    return [(int(columns.slot[j]), int(j)) for j in numbers if modelled[columns.slot[j]]]
+
+
+def quantile_leaves(columns: Columns, settings: Settings, quantile: np.ndarray | None, has_target: bool) -> np.ndarray:
+    """Numeric slots with quantile leaves, bool (p,): those that are given, or all or none by the settings."""
+    modelled = np.full(len(columns.step), settings.leaf == "quantile") if quantile is None else quantile.copy()
+    if has_target and not columns.is_categorical[-1]:
+        modelled[columns.slot[-1]] = False  # it has its own distribution
+    return modelled
+
+
+def fit_leaves(
+    columns: Columns,
+    table: Table,
+    sums: LeafSums,
+    box: Box,
+    settings: Settings,
+    target: Settings | None,
+) -> TreeLeaves:
+    """Leaf densities of one tree by the settings, of the last column by those of the ``target``."""
+    leaves, last = fit_tree(columns, table, sums, *box, settings), len(columns.slot) - 1
+    if target is None:
+        return leaves
+    return _with_column(columns, leaves, fit_tree(columns, table, sums, *box, target, [last]), last)
+
+
+def as_forest(
+    schema: Schema, columns: Columns, table: Table, trees: Trees, fitted: Sequence[FittedTree], epsilon: float
+) -> Forest:
+    """The forest of fitted trees, with a background of weight ``epsilon``, 0 for none."""
+    back = background(columns, table) if epsilon > 0 else None
+    learned = [both for _, both in fitted if both is not None] or None
+    leaves = join(columns, [tree for tree, _ in fitted], back, epsilon, learned)
+    return Forest(schema, columns, trees if back is None else add_stump(trees), leaves, has_background=back is not None)
+
+
+def _with_column(columns: Columns, leaves: TreeLeaves, other: TreeLeaves, j: int) -> TreeLeaves:
+    """The leaves, with the distributions of column j from the other ones."""
+    slot = columns.slot[j]
+    leaves.missing_rate[:, j] = other.missing_rate[:, j]
+    if columns.is_categorical[j]:
+        where = layout(columns)
+        place = int(where.place[slot])
+        if place < 0:
+            t, n = -1 - place, len(leaves.rows)
+            wide = [apart(other.wide if k == t else leaves.wide, k) for k in range(len(where.slots))]
+            return leaves._replace(wide=side_by_side(where, wide, n))
+        at = slice(place, place + int(columns.level_start[slot + 1] - columns.level_start[slot]))
+        leaves.level_mass[:, at] = other.level_mass[:, at]
+        return leaves
+    for field in ("a", "b", "lo", "hi"):
+        getattr(leaves, field)[:, slot] = getattr(other, field)[:, slot]
+    at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+    leaves.atom_mass[:, at] = other.atom_mass[:, at]
+    return leaves

@@ -1,0 +1,523 @@
+"""Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage.
+
+Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf. The plain
+estimates of the paper are too sharp in small leaves; `Settings` says how much they borrow from the column as a
+whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.schema import Columns
+from ...models.box_forest.leaves.levels import Layout, WideLevels, layout, one_column, side_by_side
+from .statistics_kernels import (
+    atom_masses,
+    level_counts,
+    level_masses,
+    mass_beyond,
+    means_and_spreads,
+    numeric_statistics,
+    truncated_location,
+    truncated_mle,
+    wide_level_counts,
+    wide_level_masses,
+)
+
+# ---- What the rows of each leaf of a tree add up to: all that leaf densities of independent columns are made from.
+
+
+class Listed(NamedTuple):
+    """Levels of one column that occur in leaves, by leaf, then by level, and the weight of their rows; arrays (k,)."""
+
+    leaf: np.ndarray
+    level: np.ndarray
+    weight: np.ndarray
+
+
+class LeafSums(NamedTuple):
+    """Sums over the rows in each of the l leaves of a tree, each row by its weight.
+
+    Attributes
+    ----------
+    size : float64 array (l,)
+        Weight of the rows.
+    missing : float64 array (l, d)
+        Of those whose cell is missing.
+    atoms : float64 array (l, A)
+        Of those on each atom.
+    rest : float64 array (p, l, 5)
+        Of the other numbers of each numeric slot: weight, mean, sum of squared deviations over the slot's ``unit``
+        squared, smallest, largest.
+    unit : float64 array (p,)
+    levels : float64 array (l, S')
+        Weight of the rows with each level, of columns that are not wide, as in ``Leaves.level_mass``.
+    wide : tuple of Listed
+        Levels of the wide columns.
+    """
+
+    size: np.ndarray
+    missing: np.ndarray
+    atoms: np.ndarray
+    rest: np.ndarray
+    unit: np.ndarray
+    levels: np.ndarray
+    wide: tuple[Listed, ...]
+
+
+NONE = Listed(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+def leaf_sums(
+    columns: Columns,
+    cells: tuple[np.ndarray, np.ndarray],
+    unit: np.ndarray,
+    rows: np.ndarray,
+    start: np.ndarray,
+    weight: np.ndarray,
+    only: Sequence[int] | None = None,
+) -> LeafSums:
+    """Sums of rows at hand.
+
+    Parameters
+    ----------
+    cells : float64 and int32 arrays (d, n)
+        `prepare.Table`'s values and codes.
+    unit : float64 array (p,)
+        What deviations are measured in.
+    rows : int32 array (m,), start : int64 array (l + 1,)
+        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `statistics_kernels.rows_by_leaf`.
+    weight : float64 array (n,)
+        How much each row of the table counts; positive for ``rows``.
+    only : sequence of int, optional
+        Columns that are asked for.
+    """
+    values, codes = cells
+    n_leaves, d, p = len(start) - 1, len(columns.slot), len(columns.step)
+    where = layout(columns)
+    weight = np.ascontiguousarray(weight)  # the kernels are compiled for one layout
+    missing, atoms = np.zeros((n_leaves, d)), np.zeros((n_leaves, len(columns.atom_value)))
+    rest, levels = np.zeros((p, n_leaves, 5)), np.zeros((n_leaves, len(where.narrow)))
+    wide = [NONE] * len(where.slots)
+    for j in range(d) if only is None else only:
+        slot, absent = columns.slot[j], np.zeros(n_leaves)
+        if not columns.is_categorical[j]:
+            at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+            on = np.zeros((n_leaves, at.stop - at.start))
+            numeric_statistics(values[j], codes[j], rows, start, weight, unit[slot], on, rest[slot], absent)
+            atoms[:, at] = on
+        elif where.place[slot] < 0:
+            wide[-1 - where.place[slot]] = _listed(codes[j], rows, start, weight, size_of(columns, slot), absent)
+        else:
+            counts = np.zeros((n_leaves, size_of(columns, slot)))
+            level_counts(codes[j], rows, start, weight, counts, absent)
+            levels[:, narrow_at(columns, where, slot)] = counts
+        missing[:, j] = absent
+    size = np.bincount(np.repeat(np.arange(n_leaves), np.diff(start)), weight[rows], minlength=n_leaves)
+    return LeafSums(size, missing, atoms, rest, unit, levels, tuple(wide))
+
+
+def size_of(columns: Columns, slot: int) -> int:
+    """Number of levels of a categorical slot."""
+    return int(columns.level_start[slot + 1] - columns.level_start[slot])
+
+
+def narrow_at(columns: Columns, where: Layout, slot: int) -> slice:
+    """Place of a column's levels among those of the columns that are not wide."""
+    return slice(int(where.place[slot]), int(where.place[slot]) + size_of(columns, slot))
+
+
+def _listed(
+    codes: np.ndarray, rows: np.ndarray, start: np.ndarray, weight: np.ndarray, n_levels: int, missing: np.ndarray
+) -> Listed:
+    """Levels of one column of many levels; weights of missing cells (l,) are written."""
+    found = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.empty(len(rows))
+    n = wide_level_counts(codes, rows, start, weight, np.zeros(n_levels), found, missing)
+    return Listed(*(x[:n].copy() for x in found))
+
+
+# ---- A table prepared for learning leaf densities, and what is known of each of its columns as a whole.
+
+NARROWEST = 1e-140  # smallest standard deviation of a column: the variance of its leaves is a float64 number
+
+
+class Table(NamedTuple):
+    """The rows to learn from, prepared once for all trees.
+
+    Attributes
+    ----------
+    values : float64 array (d, n)
+        Cells, grid columns snapped to cell centres; NaN where missing.
+    codes : int32 array (d, n)
+        Level codes of categorical columns, number of the atom of numeric ones; -1 where missing or on no atom.
+    centre, spread, low, high : float64 arrays (p,)
+        Mean, standard deviation (never 0), smallest and largest of each numeric slot's values that are on no atom.
+    atom_share : float64 array (A,)
+        Share of the column's rows on each atom.
+    level_share : float64 array (S,)
+        Smoothed marginal of each level, positive.
+    missing : float64 array (d,)
+        Share of missing cells.
+    """
+
+    values: np.ndarray
+    codes: np.ndarray
+    centre: np.ndarray
+    spread: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    atom_share: np.ndarray
+    level_share: np.ndarray
+    missing: np.ndarray
+
+
+def prepare(columns: Columns, X: np.ndarray) -> Table:
+    """`Table` of X (n, d), whose grid columns are snapped (see `learners.growing.ranks.snap`)."""
+    values = np.ascontiguousarray(X.T)
+    codes = codes_of(columns, values)
+    own, atom_share = _no_scale(columns), np.zeros(int(columns.atom_start[-1]))
+    level_share = np.zeros(int(columns.level_start[-1]))
+    for j in range(len(values)):
+        known = ~np.isnan(values[j])
+        slot = columns.slot[j]
+        if columns.is_categorical[j]:
+            at = slice(columns.level_start[slot], columns.level_start[slot + 1])
+            level_share[at] = _level_share(np.bincount(codes[j, known], minlength=at.stop - at.start))
+            continue
+        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        on = codes[j, codes[j] >= 0]
+        atom_share[at] = np.bincount(on, minlength=at.stop - at.start) / max(known.sum(), 1)
+        rest = values[j, known & (codes[j] < 0)]
+        if len(rest) == 0:  # a column of atoms only: the rest is where they are
+            rest = values[j, known]
+        if len(rest) == 0:
+            continue
+        low, high = rest.min(), rest.max()
+        unit = max(high - low, np.finfo(float).tiny)
+        centre = low + unit * np.mean((rest - low) / unit)
+        own.put(columns, slot, centre, unit * np.std((rest - centre) / unit), low, high)
+    return Table(values, codes, *own, atom_share, level_share, np.isnan(values).mean(axis=1))
+
+
+def marginals(columns: Columns, sums: LeafSums) -> Table:
+    """`Table`, without its cells, of the rows that add up to the sums of a single leaf."""
+    own, share = _no_scale(columns), np.zeros(int(columns.atom_start[-1]))
+    n, level_share, where = float(sums.size[0]), np.zeros(int(columns.level_start[-1])), layout(columns)
+    for j, slot in enumerate(columns.slot.tolist()):
+        if columns.is_categorical[j]:
+            at = slice(columns.level_start[slot], columns.level_start[slot + 1])
+            if where.place[slot] >= 0:
+                count = sums.levels[0, narrow_at(columns, where, slot)]
+            else:
+                listed = sums.wide[-1 - where.place[slot]]
+                count = np.bincount(listed.level, listed.weight, at.stop - at.start)
+            level_share[at] = _level_share(count)
+            continue
+        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        atoms, (weight, mean, deviations, low, high) = sums.atoms[0, at], sums.rest[slot, 0]
+        share[at] = atoms / max(n - sums.missing[0, j], 1.0)
+        if weight > 0:
+            own.put(columns, slot, mean, sums.unit[slot] * np.sqrt(deviations / weight), low, high)
+        elif atoms.sum() > 0:
+            value = columns.atom_value[at]
+            mean = np.average(value, weights=atoms)
+            spread = np.sqrt(np.average((value - mean) ** 2, weights=atoms))
+            own.put(columns, slot, mean, spread, value[atoms > 0].min(), value[atoms > 0].max())
+    no_cells = np.empty((len(columns.slot), 0)), np.empty((len(columns.slot), 0), np.int32)
+    return Table(*no_cells, *own, share, level_share, sums.missing[0] / n)
+
+
+class _Scale(NamedTuple):
+    """`Table`'s centre, spread, low and high."""
+
+    centre: np.ndarray
+    spread: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def put(self, columns: Columns, slot: int, centre: float, spread: float, low: float, high: float) -> None:
+        """Set those of one slot; a spread of 0 becomes a small one."""
+        if not spread > 0:
+            spread = columns.step[slot] if columns.step[slot] > 0 else max(abs(centre) * 1e-3, 1e-3)
+        self.centre[slot], self.spread[slot] = centre, max(spread, NARROWEST)
+        self.low[slot], self.high[slot] = low, high
+
+
+def _no_scale(columns: Columns) -> _Scale:
+    p = len(columns.step)
+    return _Scale(np.zeros(p), np.ones(p), np.zeros(p), np.zeros(p))
+
+
+def _level_share(count: np.ndarray) -> np.ndarray:
+    """Smoothed marginal of a column's levels (K,), positive."""
+    return np.asarray((count + 1 / len(count)) / (count.sum() + 1))
+
+
+def codes_of(columns: Columns, values: np.ndarray) -> np.ndarray:
+    """`Table`'s codes of cells (d, n)."""
+    codes = np.full(values.shape, -1, dtype=np.int32)
+    for j, slot in enumerate(columns.slot.tolist()):
+        if columns.is_categorical[j]:
+            known = ~np.isnan(values[j])
+            codes[j, known] = values[j, known].astype(np.int32)
+            continue
+        atoms = columns.atom_value[columns.atom_start[slot] : columns.atom_start[slot + 1]]
+        for k, atom in enumerate(atoms):
+            codes[j, np.abs(values[j] - atom) <= columns.step[slot] / 4] = k  # equal, or in the same cell of a grid
+    return codes
+
+
+EDGE_ROWS = 5.0  # bounds="auto" cuts where the leaves put more than so many rows' mass beyond all data
+
+
+class Settings(NamedTuple):
+    """How leaf densities are estimated.
+
+    Attributes
+    ----------
+    leaf : "normal", "normal_moments", "normal_mle", "uniform" or "quantile"
+        Density of numbers that lie on no atom. "normal": a truncated normal with the leaf's mean, whose parent has the
+        leaf's standard deviation. "normal_moments": the parent has the leaf's mean too (the paper), so that truncation
+        moves the mean. "normal_mle": maximum likelihood. "quantile": a piecewise-linear CDF, see `quantile`; here it
+        is fitted like "uniform".
+    bounds : "auto", "no", "local" or "global"
+        Support of it: the leaf's box ("no"); the box with its open sides cut at the span of the whole column
+        ("global"); the span of the leaf's own values ("local"); the box, cut like "global" on a side where the leaves
+        would put more than a few rows' mass beyond all data ("auto"). Uniform leaves need finite bounds and read "no"
+        and "auto" as "global".
+    smoothing : float
+        Pseudo-rows added to a leaf's levels: in all with the prior "marginal", for each level with "uniform".
+    prior : "marginal" or "uniform"
+        How pseudo-rows are shared out: by the column's frequencies, or evenly (the paper's alpha).
+    spread_rows : float
+        Pseudo-rows with which a leaf's variance is shrunk to the pooled within-leaf variance of its column; 0 for none.
+    min_spread : float or float64 array (p,)
+        Smallest standard deviation of a leaf, in units of the column's; one for each numeric slot if an array.
+    quantile_epsilon : float
+        Largest distance of a piecewise-linear CDF from that of the leaf's rows.
+    """
+
+    leaf: str = "normal"
+    bounds: str = "auto"
+    smoothing: float = 0.2
+    prior: str = "marginal"
+    spread_rows: float = 2.0
+    min_spread: float | np.ndarray = 0.01
+    quantile_epsilon: float = 0.01
+
+
+LIKE_UNIFORM = ("uniform", "quantile")
+"""Leaves without a scale."""
+
+
+class TreeLeaves(NamedTuple):
+    """Fitted leaves of one tree: the parameters of `Leaves`, and the weight of the rows of each leaf."""
+
+    rows: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    atom_mass: np.ndarray
+    level_mass: np.ndarray
+    missing_rate: np.ndarray
+    wide: WideLevels
+
+
+def fit_tree(
+    columns: Columns,
+    table: Table,
+    sums: LeafSums,
+    box_lo: np.ndarray,
+    box_hi: np.ndarray,
+    allowed: np.ndarray,
+    settings: Settings,
+    only: Sequence[int] | None = None,
+) -> TreeLeaves:
+    """Leaf densities of one tree.
+
+    Parameters
+    ----------
+    table : Table
+        Of which the cells are not looked at.
+    sums : LeafSums
+        What the rows in each leaf add up to.
+    box_lo, box_hi : float64 arrays (l, p), allowed : bool array (l, S)
+        The boxes of the tree's leaves, from `models.box_forest.structure.leaf_boxes`.
+    only : sequence of int, optional
+        Columns to fit; what is returned of the others has no meaning.
+    """
+    n_leaves, p = box_lo.shape
+    d = len(columns.slot)
+    a, b = np.zeros((n_leaves, p)), np.ones((n_leaves, p))
+    lo, hi = box_lo.copy(), box_hi.copy()
+    atom_mass = np.zeros((n_leaves, len(columns.atom_value)))
+    where = layout(columns)
+    level_mass = np.zeros((n_leaves, len(where.narrow)))
+    wide: dict[int, WideLevels] = {}
+    for j in range(d) if only is None else only:
+        slot = columns.slot[j]
+        if columns.is_categorical[j]:
+            at = slice(columns.level_start[slot], columns.level_start[slot + 1])
+            n_levels = at.stop - at.start
+            is_uniform = settings.prior == "uniform"
+            prior = np.full(n_levels, 1 / n_levels) if is_uniform else table.level_share[at]
+            pseudo = float(settings.smoothing * (n_levels if is_uniform else 1))
+            how = pseudo, prior, np.ascontiguousarray(allowed[:, at])
+            place = int(where.place[slot])
+            if place < 0:
+                wide[-1 - place] = _wide_column(sums.wide[-1 - place], *how)
+            else:
+                mass, own = np.empty((n_leaves, n_levels)), narrow_at(columns, where, slot)
+                level_masses(np.ascontiguousarray(sums.levels[:, own]), *how, mass)
+                level_mass[:, own] = mass
+            continue
+        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        rest = sums.rest[slot]
+        if sums.unit[slot] != table.spread[slot]:
+            rest = rest * [1.0, 1.0, (sums.unit[slot] / table.spread[slot]) ** 2, 1.0, 1.0]
+        if at.stop > at.start:
+            value, share, atoms = columns.atom_value[at], table.atom_share[at], np.ascontiguousarray(sums.atoms[:, at])
+            box, mass = (np.ascontiguousarray(lo[:, slot]), np.ascontiguousarray(hi[:, slot])), np.empty(atoms.shape)
+            atom_masses(value, share, atoms, rest, *box, float(settings.smoothing), mass)
+            atom_mass[:, at] = mass
+        step = float(columns.step[slot])
+        lo[:, slot], hi[:, slot] = _support(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
+        if settings.leaf not in LIKE_UNIFORM:
+            a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
+        if settings.leaf not in LIKE_UNIFORM and settings.bounds == "auto":
+            below, above = _edges(rest, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
+            if below > -np.inf or above < np.inf:
+                lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
+                hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
+                a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
+    if settings.leaf in LIKE_UNIFORM:
+        a[:], b[:] = 0.0, 0.0
+    missing_rate = sums.missing / np.where(sums.size > 0, sums.size, 1.0)[:, None]
+    fitted = [wide.get(t) or _unfitted(columns, slot, n_leaves) for t, slot in enumerate(where.slots.tolist())]
+    levels = side_by_side(where, fitted, n_leaves)
+    return TreeLeaves(sums.size, a, b, lo, hi, atom_mass, level_mass, missing_rate, levels)
+
+
+def _wide_column(listed: Listed, pseudo: float, prior: np.ndarray, allowed: np.ndarray) -> WideLevels:
+    """Level masses of one column of many levels."""
+    scale, mass = np.empty(len(allowed)), np.empty(len(listed.weight))
+    wide_level_masses(*listed, pseudo, prior, allowed, scale, mass)
+    own = mass > 0.0
+    return one_column(scale, prior, allowed, listed.leaf[own], listed.level[own], mass[own])
+
+
+def _unfitted(columns: Columns, slot: int, n_leaves: int) -> WideLevels:
+    """What stands for a column of many levels that is not fitted."""
+    size = int(columns.level_start[slot + 1] - columns.level_start[slot])
+    none = np.empty(0, np.int64)
+    return one_column(np.ones(n_leaves), np.full(size, 1 / size), np.ones((1, size), bool), none, none, none * 1.0)
+
+
+def _support(
+    rest: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
+) -> tuple[np.ndarray, np.ndarray]:
+    """Support (lo, hi] of the rest inside the box, see `Settings.bounds`."""
+    if settings.bounds in ("no", "auto") and settings.leaf not in LIKE_UNIFORM:
+        return lo, hi
+    pad = (
+        step / 2
+        if step > 0
+        else _min_spread(settings, slot) * table.spread[slot] + 1e-9 * abs(table.high[slot] - table.low[slot])
+    )
+    low, high = _lower(table.low[slot], pad), _higher(table.high[slot], pad)
+    if settings.bounds == "local":
+        low = np.where(rest[:, 0] > 0, _lower(rest[:, 3], pad), low)
+        high = np.where(rest[:, 0] > 0, _higher(rest[:, 4], pad), high)
+        new_lo, new_hi = np.maximum(lo, low), np.minimum(hi, high)
+    else:
+        new_lo, new_hi = np.where(np.isinf(lo), low, lo), np.where(np.isinf(hi), high, hi)
+    # A box beyond the column's span keeps its finite side and gets a width of one pad.
+    empty = ~(new_lo < new_hi)
+    new_lo = np.where(empty, np.where(np.isinf(lo), _lower(hi, 2 * pad), lo), new_lo)
+    new_hi = np.where(empty, np.where(np.isinf(hi), _higher(lo, 2 * pad), hi), new_hi)
+    return new_lo, new_hi
+
+
+def _edges(
+    rest: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    step: float,
+    table: Table,
+    slot: int,
+) -> tuple[float, float]:
+    """Ends of the column's span at which the leaves are cut with bounds="auto"; infinite where they are not."""
+    weight = rest[:, 0] / max(rest[:, 0].sum(), 1.0)
+    pad = step / 2 if step > 0 else 1e-9 * abs(table.high[slot] - table.low[slot])
+    low, high = float(_lower(table.low[slot], pad)), float(_higher(table.high[slot], pad))
+    below, above = mass_beyond(weight, *(np.ascontiguousarray(x) for x in (a, b, lo, hi)), low, high)
+    most = EDGE_ROWS / max(rest[:, 0].sum(), 1.0)
+    return (low if below > most else -np.inf), (high if above > most else np.inf)
+
+
+def _lower(x: np.ndarray, pad: float) -> np.ndarray:
+    """x - pad, at least the next number below x."""
+    return np.minimum(x - pad, np.nextafter(x, -np.inf))
+
+
+def _higher(x: np.ndarray, pad: float) -> np.ndarray:
+    """x + pad, at least the next number above x."""
+    return np.maximum(x + pad, np.nextafter(x, np.inf))
+
+
+def _normal(
+    rest: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation (l,) of the untruncated parent of each leaf's rest."""
+    unit, centre = table.spread[slot], table.centre[slot]
+    floor = max(_min_spread(settings, slot) * unit, 0.3 * step)
+    pooled = rest[:, 2].sum() / max(np.maximum(rest[:, 0] - 1, 0).sum(), 1.0)
+    span = table.low[slot], table.high[slot]
+    lo, hi = np.ascontiguousarray(lo), np.ascontiguousarray(hi)
+    mean, spread = means_and_spreads(rest, lo, hi, unit, centre, *span, floor, pooled, float(settings.spread_rows))
+    if settings.leaf == "normal_moments":
+        return mean, spread
+    standard = (mean - centre) / unit, spread / unit, (lo - centre) / unit, (hi - centre) / unit  # no square overflows
+    if settings.leaf == "normal":
+        return centre + unit * truncated_location(*standard), spread
+    mean, spread = truncated_mle(*standard, floor / unit, 4.0)
+    return centre + unit * mean, unit * spread
+
+
+def _min_spread(settings: Settings, slot: int) -> float:
+    """Smallest standard deviation in a leaf of this slot, in units of the column's."""
+    smallest = settings.min_spread
+    return float(smallest[slot]) if isinstance(smallest, np.ndarray) else smallest
+
+
+def background(columns: Columns, table: Table) -> TreeLeaves:
+    """The single leaf of the background: Student t around each column's mean, smoothed marginals, no bounds."""
+    p, where, none = len(columns.step), layout(columns), np.empty(0, np.int64)
+    shares = [table.level_share[columns.level_start[s] : columns.level_start[s + 1]] for s in where.slots]
+    wide = [one_column(np.ones(1), of, np.ones((1, len(of)), bool), none, none, none * 1.0) for of in shares]
+    return TreeLeaves(
+        rows=np.array([table.values.shape[1]]),
+        a=table.centre[None].copy(),
+        b=table.spread[None].copy(),
+        lo=np.full((1, p), -np.inf),
+        hi=np.full((1, p), np.inf),
+        atom_mass=_background_atoms(columns, table)[None],
+        level_mass=table.level_share[None, where.narrow],
+        missing_rate=table.missing[None].copy(),
+        wide=side_by_side(where, wide, 1),
+    )
+
+
+def _background_atoms(columns: Columns, table: Table) -> np.ndarray:
+    """Atom shares (A,), with at least a thousandth of each column left to the rest."""
+    mass = table.atom_share.copy()
+    for slot in range(len(columns.step)):
+        at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
+        mass[at] *= min(1.0, 0.999 / max(mass[at].sum(), 1e-300))
+    return mass

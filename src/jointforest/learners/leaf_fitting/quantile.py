@@ -1,0 +1,408 @@
+"""Quantile leaves: piecewise-linear CDFs learned from data, as circuits of uniforms. See
+docs/concepts/quantile-leaves.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...data.schema import Columns
+from ...models.box_forest.leaves.levels import layout, take
+from ...models.box_forest.leaves.table import FACTORS, PRODUCT, SUM, Circuits
+from ...runtime.threads import map_ordered
+from .fit import LeafSums, Table, TreeLeaves
+from .quantile_kernels import Samples, cdf_knots, make_scratch
+from .running_kernels import MOST, count_at, numbers_at
+from .statistics_kernels import rows_by_leaf
+
+# ---- Numbers of one column in the leaves of a tree, as quantile leaves are learned from them.
+
+
+class LeafValues(NamedTuple):
+    """Numbers of one column that lie on no atom, in the l leaves of a tree.
+
+    Attributes
+    ----------
+    x : float64 array (m,)
+        Those of leaf k are ``x[start[k]:start[k + 1]]``, ascending.
+    weight : float64 array (m,)
+        How much each counts.
+    start : int64 array (l + 1,)
+    rows : float64 array (l,)
+        How many rows they stand for.
+    mean, var : float64 arrays (l,)
+        Moments of the rows' numbers; 0 in leaves without any.
+    """
+
+    x: np.ndarray
+    weight: np.ndarray
+    start: np.ndarray
+    rows: np.ndarray
+    mean: np.ndarray
+    var: np.ndarray
+
+
+def values_of_rows(
+    values: np.ndarray, atom: np.ndarray, rows: np.ndarray, start: np.ndarray, weight: np.ndarray
+) -> LeafValues:
+    """The cells ``values`` (n,) of one column that lie on no ``atom`` (n,; -1), leaf by leaf.
+
+    ``rows`` (m,) and ``start`` (l + 1,) are the rows by leaf, see `statistics_kernels.rows_by_leaf`; ``weight`` (n,) is
+    how much each row of the table counts.
+    """
+    n_leaves = len(start) - 1
+    leaf = np.repeat(np.arange(n_leaves, dtype=np.int32), np.diff(start))
+    known = (atom[rows] < 0) & ~np.isnan(values[rows])
+    rows, leaf = rows[known], leaf[known]
+    order = np.argsort(values[rows])
+    by_leaf, first = rows_by_leaf(leaf[order], n_leaves)
+    order = order[by_leaf]
+    x, w, leaf = values[rows[order]], weight[rows[order]], leaf[order]
+    total = np.bincount(leaf, w, n_leaves)
+    total = np.where(total > 0, total, 1.0)
+    mean = np.bincount(leaf, w * (x / total[leaf]), n_leaves)
+    with np.errstate(over="ignore"):  # of the largest floats
+        var = np.bincount(leaf, w * (x - mean[leaf]) ** 2, n_leaves) / total
+    return LeafValues(x, w, first, np.diff(first).astype(np.float64), mean, var)
+
+
+NOISE = 0.25
+"""A leaf of w rows is not followed closer than this over sqrt(w): its own CDF is not that close to the truth."""
+MARGIN = 0.5
+"""How far an open box reaches beyond the column's values, in standard deviations of the column."""
+EXTRA = 3.0
+"""Rows' worth of the pooled variance within leaves that the variance of a leaf may have in addition."""
+NARROWEST = 0.1
+"""Least width of a piece, in median gaps between neighbouring values of the column."""
+
+
+def piecewise_cdf(
+    x: np.ndarray, weight: np.ndarray, epsilon: float, resolution: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """A continuous piecewise-linear CDF near the empirical one, of few pieces, with its mean and variance.
+
+    A line within ``epsilon`` is changed as little as it takes to have the mean exactly and the variance within 5 %,
+    which can move it by about as much again.
+
+    Parameters
+    ----------
+    x : float64 array (n,)
+        Values in any order, finite, at least one.
+    weight : float64 array (n,)
+        How much each counts, positive.
+    epsilon : float
+        Largest distance of the line from the empirical CDF, more than 0. No continuous function is that close to a step
+        of more than ``2 * epsilon``: such a value is spread over ``resolution``.
+    resolution : float
+        Values closer than this are not told apart, and no piece is narrower than half of it.
+
+    Returns
+    -------
+    knot_x : float64 array (k,)
+        Ascending; half a resolution beyond the values at either end.
+    knot_p : float64 array (k,)
+        Not falling, from 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        If there are no values, or epsilon or resolution are not above 0.
+
+    References
+    ----------
+    D. Nyga, M. Picklum, T. Schierenbeck, M. Beetz, "Joint probability trees" (2023), section 3. The pieces: a greedy
+    pass, each as long as any that begins within reach (H. Imai and M. Iri, "An optimal algorithm for approximating a
+    piecewise linear function", Journal of Information Processing, 1986), with knots at the values.
+
+    Examples
+    --------
+    A hundred even values are one piece; when half of them move to the first value, a narrow piece has most of these:
+
+    >>> import numpy as np
+    >>> x = np.linspace(0, 1, 100)
+    >>> knot_x, knot_p = piecewise_cdf(x, np.ones(100), 0.05, 1e-3)
+    >>> knot_x.round(3).tolist(), knot_p.tolist()
+    ([-0.0, 1.0], [0.0, 1.0])
+    >>> x[:50] = 0
+    >>> knot_x, knot_p = piecewise_cdf(x, np.ones(100), 0.05, 1e-3)
+    >>> knot_x[:2].round(4).tolist(), bool(knot_p[1] >= 0.45)
+    ([-0.0005, 0.0005], True)
+    """
+    if not (epsilon > 0 and resolution > 0 and len(x)):
+        raise ValueError(f"expected values, epsilon > 0 and resolution > 0, got {len(x)}, {epsilon!r}, {resolution!r}")
+    order = np.argsort(x)
+    share = weight[order] / weight.sum()
+    extra = np.array([float(resolution) * float(resolution)])
+    x = x[order]
+    mean = share @ x
+    with np.errstate(over="ignore"):  # of the largest floats
+        var = share @ (x - mean) ** 2
+    one = (
+        np.full(1, float(len(x))), np.array([min(epsilon, 1.0)]), np.zeros(1), extra,
+        np.array([mean]), np.array([var]), np.full(1, -np.inf), np.full(1, np.inf),
+    )  # fmt: skip
+    _, knot_x, knot_p = _cdfs(Samples(x, share, np.array([0, len(x)]), *one, 0.0, 0.0, float(resolution)))
+    return knot_x, knot_p
+
+
+def _cdfs(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Knots of each leaf's CDF: (knot_start (l + 1,), knot_x, knot_p)."""
+    size = np.diff(samples.start)
+    knot_start = np.empty(len(samples.start), np.int64)
+    most = int(2 * size.sum() + 32 * len(size))
+    knot_x, knot_p = np.empty(most), np.empty(most)
+    cdf_knots(samples, *make_scratch(int(size.max(initial=0))), knot_start, knot_x, knot_p)
+    return knot_start, knot_x[: knot_start[-1]].copy(), knot_p[: knot_start[-1]].copy()
+
+
+def column_resolution(values: np.ndarray, spread: float) -> float:
+    """Least width of a piece of a column without grid: `NARROWEST` of the median gap between its values.
+
+    At least what floats of this size resolve well, and a millionth of ``spread``.
+    """
+    distinct = np.unique(values[~np.isnan(values)])
+    gap = float(np.median(np.diff(distinct))) if len(distinct) > 1 else 0.0
+    size = float(np.abs(distinct).max(initial=0.0))
+    return max(NARROWEST * gap, 1e-6 * spread, 1e-12 * size)
+
+
+def quantile_circuits(
+    columns: Columns,
+    table: Table,
+    values: Mapping[int, LeafValues],
+    leaves: TreeLeaves,
+    box_lo: np.ndarray,
+    box_hi: np.ndarray,
+    epsilon: float,
+    n_jobs: int | None = None,
+) -> tuple[Circuits, TreeLeaves]:
+    """Leaves of one tree as products over columns of mixtures of uniforms: of piecewise-linear CDFs.
+
+    Parameters
+    ----------
+    columns : Columns
+    table : learners.leaf_fitting.fit.Table
+        What is known of the columns.
+    values : dict of slot to LeafValues
+        Numbers of the columns that get a piecewise-linear CDF.
+    leaves : TreeLeaves
+        The fitted leaves, of which other columns, levels and masses of atoms are taken. Support and density of the
+        columns of ``values`` are written: one uniform over the box.
+    box_lo, box_hi : float64 arrays (l, p)
+        The boxes of the tree's leaves, from `models.box_forest.structure.leaf_boxes`.
+    epsilon : float
+        How closely a CDF follows that of the leaf's rows before it gets their moments; never closer than its noise.
+    n_jobs : int or None
+        Threads, over columns.
+
+    Returns
+    -------
+    circuits : Circuits
+        Nodes and rows numbered within the tree. A leaf of one piece per column has no nodes. The others are a PRODUCT
+        of the columns of one piece, together, and of a SUM over the pieces of each other column.
+    fitted : TreeLeaves
+        Their rows: row k of a leaf has piece k of every column.
+
+    References
+    ----------
+    D. Nyga and others, "Joint probability trees" (2023), section 3: a piecewise-linear CDF is a mixture of uniforms.
+    """
+    n_leaves, p = box_lo.shape
+    slots = np.array(sorted(values), np.int64)
+    n_pieces = np.ones((n_leaves, p), np.int64)
+
+    def of_slot(slot: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        j = int(np.flatnonzero((columns.slot == slot) & (columns.is_categorical == 0))[0])
+        lo, hi = _support(columns, table, slot, box_lo[:, slot], box_hi[:, slot])
+        leaves.a[:, slot], leaves.b[:, slot] = 0.0, 0.0
+        leaves.lo[:, slot], leaves.hi[:, slot] = lo, hi
+        width = column_resolution(table.values[j][table.codes[j] < 0], float(table.spread[slot]))
+        place = {"lo": lo, "hi": hi, "step": columns.step[slot], "origin": columns.origin[slot], "width": width}
+        return _cdfs(_samples(values[slot], epsilon, float(table.spread[slot]), **place))
+
+    knots = list(map_ordered(of_slot, [(slot,) for slot in slots.tolist()], n_jobs))
+    for slot, (start, _, _) in zip(slots.tolist(), knots, strict=True):
+        n_pieces[:, slot] = np.diff(start) - 1
+    n_rows = np.where((n_pieces > 1).any(axis=1), n_pieces.max(axis=1, initial=1), 0)
+    first_row = np.cumsum(n_rows) - n_rows
+    rows_of = np.repeat(np.arange(n_leaves), n_rows)
+    dense = {name: field[rows_of] for name, field in leaves._asdict().items() if name != "wide"}
+    fitted = TreeLeaves(**dense, wide=take(layout(columns), leaves.wide, rows_of))
+    for slot, (at, x, _) in zip(slots.tolist(), knots, strict=True):
+        leaf, piece = _pieces(at, n_rows > 0)
+        row = first_row[leaf] + piece
+        fitted.lo[row, slot], fitted.hi[row, slot] = x[at[leaf] + piece], x[at[leaf] + piece + 1]
+    return _circuits(columns, slots, knots, n_pieces, n_rows), fitted
+
+
+def _samples(values: LeafValues, epsilon: float, spread: float, **place: Any) -> Samples:
+    """The numbers of one column, and how closely they are followed.
+
+    In a leaf of w rows the CDF is as close as the largest of ``epsilon``, ``NOISE / sqrt(w)`` and 1 / w, and one row's
+    mass is beyond its values. ``place`` are the fields of `Samples` that say where the CDF lies.
+    """
+    n_leaves = len(values.start) - 1
+    leaf = np.repeat(np.arange(n_leaves), np.diff(values.start))
+    total = np.bincount(leaf, values.weight, n_leaves)
+    with np.errstate(divide="ignore"):  # leaves without values
+        close = np.minimum(np.maximum(np.maximum(epsilon, NOISE / np.sqrt(total)), 1 / total), 1.0)
+        outside = np.minimum(1 / total, 1.0)
+    extra = EXTRA * _pooled_variance(values.var, total, spread) / (total + 1)
+    resolution = float(max(1e-3 * place["step"], place["width"]))
+    extra = np.maximum(extra, resolution * resolution)
+    x, share, start = values.x, values.weight / total[leaf], values.start
+    return Samples(x, share, start, values.rows, close, outside, extra, values.mean, values.var, **place)
+
+
+def _pooled_variance(var: np.ndarray, total: np.ndarray, spread: float) -> float:
+    """Mean of the variances (l,) of leaves of weight ``total`` (l,): at most the column's; that where all are 0."""
+    free = float(total.sum()) - np.count_nonzero(total)
+    with np.errstate(over="ignore"):  # of the largest floats
+        squares = float(total @ var)
+    return min(squares / free, spread * spread) if squares > 0 and free > 0 else spread * spread
+
+
+def _support(
+    columns: Columns, table: Table, slot: int, lo: np.ndarray, hi: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The boxes' sides (l,), open ones a `MARGIN` beyond the column's values; on a grid they are edges of cells."""
+    step, origin = columns.step[slot], columns.origin[slot]
+    pad = max(MARGIN * table.spread[slot], 1e-9 * max(abs(table.low[slot]), abs(table.high[slot])))
+    low, high = table.low[slot] - pad, table.high[slot] + pad
+    if step > 0:
+        low = origin + (np.rint((table.low[slot] - origin) / step) - np.ceil(pad / step) - 0.5) * step
+        high = origin + (np.rint((table.high[slot] - origin) / step) + np.ceil(pad / step) + 0.5) * step
+        pad = step
+    # a box beyond the column's values keeps its finite side
+    new_lo = np.where(np.isinf(lo), np.minimum(low, hi - pad), lo)
+    new_hi = np.where(np.isinf(hi), np.maximum(high, lo + pad), hi)
+    return new_lo, new_hi
+
+
+def _pieces(knot_start: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Leaf and number within it of every piece of a column in the wanted leaves."""
+    n_pieces = np.where(wanted, np.diff(knot_start) - 1, 0)
+    leaf = np.repeat(np.arange(len(n_pieces)), n_pieces)
+    return leaf, np.arange(len(leaf)) - np.repeat(np.cumsum(n_pieces) - n_pieces, n_pieces)
+
+
+def _circuits(
+    columns: Columns,
+    slots: np.ndarray,
+    knots: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
+    n_pieces: np.ndarray,
+    n_rows: np.ndarray,
+) -> Circuits:
+    """The nodes of `quantile_circuits`, column by column, each at its place among those of its leaf."""
+    n_leaves, d = len(n_rows), len(columns.slot)
+    has_sum = np.zeros((n_leaves, d), bool)
+    numeric = np.flatnonzero(columns.is_categorical == 0)
+    has_sum[:, numeric] = n_pieces[:, columns.slot[numeric]] > 1
+    is_circuit = n_rows > 0
+    has_rest = is_circuit & ~has_sum.all(axis=1)  # columns of one piece: the FACTORS node after the root
+    n_nodes = np.zeros((n_leaves, d), np.int64)
+    n_nodes[:, numeric] = np.where(has_sum[:, numeric], n_pieces[:, columns.slot[numeric]] + 1, 0)
+    node_start = np.concatenate([[0], np.cumsum(n_nodes.sum(axis=1) + is_circuit + has_rest)])
+    first_row = np.cumsum(n_rows) - n_rows
+    n = int(node_start[-1])
+    kind = np.full(n, FACTORS, np.uint8)
+    end = np.arange(1, n + 1)
+    log_weight, row = np.zeros(n), np.full(n, -1)
+    described = np.full(n, -1)  # the one column of a FACTORS node; -1 of the rest
+    root = node_start[:-1][is_circuit]
+    kind[root], end[root] = PRODUCT, node_start[1:][is_circuit]
+    row[node_start[:-1][has_rest] + 1] = first_row[has_rest]
+    at = node_start[:-1] + is_circuit + has_rest
+    for slot, (knot_start, _, knot_p) in zip(slots.tolist(), knots, strict=True):
+        j = int(numeric[columns.slot[numeric] == slot][0])
+        some = has_sum[:, j]
+        kind[at[some]], end[at[some]] = SUM, at[some] + n_nodes[some, j]
+        leaf, piece = _pieces(knot_start, some)
+        node = at[leaf] + 1 + piece
+        row[node], described[node] = first_row[leaf] + piece, j
+        knot = knot_start[leaf] + piece
+        with np.errstate(divide="ignore"):
+            log_weight[node] = np.log(knot_p[knot + 1] - knot_p[knot])
+        at = at + n_nodes[:, j]
+    factors = np.flatnonzero(row >= 0)
+    column = described[factors]
+    scope = np.zeros((len(factors), d), np.uint8)
+    scope[column >= 0, column[column >= 0]] = 1
+    scope[column < 0] = ~has_sum[has_rest]
+    return Circuits(
+        node_start=node_start.astype(np.int32),
+        node_kind=kind,
+        node_end=end.astype(np.int32),
+        node_log_weight=log_weight,
+        node_row=row.astype(np.int32),
+        scope=scope,
+    )
+
+
+# ---- Statistics of quantile leaves for rows in batches: counts at and between the values of a sample.
+
+
+class Marks(NamedTuple):
+    """Values of one numeric column in the l leaves of a tree, and the rows that lie at and between them.
+
+    Attributes
+    ----------
+    x : float64 array (m,)
+        The marks of leaf k are ``x[start[k]:start[k + 1]]``, ascending.
+    start : int64 array (l + 1,)
+    at : int64 array (m,)
+        Rows whose number is the mark.
+    above : int64 array (m + l,)
+        Rows between one mark and the next; first, in each leaf, those before all.
+    """
+
+    x: np.ndarray
+    start: np.ndarray
+    at: np.ndarray
+    above: np.ndarray
+
+
+def marks_of(values: LeafValues) -> Marks:
+    """Marks at the different values of a sample's rows, nothing counted."""
+    n_leaves = len(values.start) - 1
+    leaf = np.repeat(np.arange(n_leaves), np.diff(values.start))
+    is_new = np.ones(len(leaf), bool)
+    is_new[1:] = (np.diff(leaf) > 0) | (values.x[1:] != values.x[:-1])
+    start = np.concatenate([[0], np.cumsum(np.bincount(leaf[is_new], minlength=n_leaves))]).astype(np.int64)
+    x = values.x[is_new]
+    return Marks(x, start, np.zeros(len(x), np.int64), np.zeros(len(x) + n_leaves, np.int64))
+
+
+def no_counts(marks: Marks) -> Marks:
+    """The same marks, nothing counted."""
+    return marks._replace(at=np.zeros_like(marks.at), above=np.zeros_like(marks.above))
+
+
+def add_values(marks: Marks, x: np.ndarray, atom: np.ndarray, leaf_of: np.ndarray, count: np.ndarray) -> None:
+    """Count cells ``x`` (n,) that lie on no ``atom`` (n,; -1), ``count`` (n,) times each, of rows in leaves (n,)."""
+    # ascending, values find their marks beside those before: few steps, and memory that is at hand
+    count_at(x, atom, leaf_of, count, np.argsort(x), marks.start[:-1].copy(), *marks)
+
+
+def add_marks(marks: Marks, other: Marks) -> None:
+    """Add the counts of other rows."""
+    marks.at[...] += other.at
+    marks.above[...] += other.above
+
+
+def values_of_marks(marks: Marks, sums: LeafSums, slot: int, step: float, unit: float = 1.0) -> LeafValues:
+    """The numbers of a slot's column as far as marks and sums tell; on a grid of ``step``, 0 for none.
+
+    What counts 1 at marks is ``unit`` rows.
+    """
+    count, mean, deviations, lowest, highest = sums.rest[slot].T
+    n_leaves, n_gaps = len(count), len(marks.above)
+    x, weight = np.empty((2, len(marks.x) + n_gaps * MOST + 2 * n_leaves))
+    start = np.empty(n_leaves + 1, np.int64)
+    ends = np.ascontiguousarray(lowest), np.ascontiguousarray(highest)
+    numbers_at(marks.x, marks.start, marks.at * unit, marks.above * unit, *ends, step, x, weight, start)
+    with np.errstate(over="ignore"):  # of the largest floats
+        var = deviations / np.maximum(count, 1.0) * (sums.unit[slot] * sums.unit[slot])
+    return LeafValues(x[: start[-1]].copy(), weight[: start[-1]].copy(), start, count, mean, var)

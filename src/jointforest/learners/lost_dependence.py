@@ -1,0 +1,151 @@
+"""Which strong pairs of columns a joint does not keep: the rows it was learned from against rows drawn from it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.build_evidence import build
+from ..data.schema import Schema
+from ..inference.rows import sample
+from ..models.model import Model
+from ..runtime.warnings import LostPairsWarning, warn
+from .hidden_tree.structure import coarse, mutual_information, spanning_tree
+
+ROWS = 4_000
+"""Rows of the table that are looked at, and rows drawn."""
+STRONG = 0.5
+"""Pairs that depend on each other like normal columns of this correlation, or more, are held against the joint."""
+DROP = 0.05
+"""Most that a pair's dependence may fall, chance aside."""
+_CODES = 8  # of a numeric column
+_WIDTH = 1_024  # codes of all columns together, as long as each has two
+_SIGMAS = 3.0  # standard errors that count as chance
+_NAMED = 5  # pairs that the warning names
+
+
+class LostPair(NamedTuple):
+    """Two columns that depend on each other less in the joint than in the table, as correlations of normal columns."""
+
+    a: str
+    b: str
+    table: float
+    joint: float
+
+
+def lost_pairs(model: Model, X: np.ndarray, weight: np.ndarray | None, n_jobs: int | None) -> list[LostPair]:
+    """The strong pairs of rows X (n, d), of weights (n,) or None, that ``model`` does not keep, the worst first.
+
+    Held against the joint are the pairs of the table's Chow-Liu tree, so that every block of columns is looked at. The
+    dependence of two columns is sqrt(1 - exp(-2 I)), I the mutual information of their codes, few a column; of two
+    numbers also their correlation, which for normal columns is the same. A pair is lost if either falls by more than
+    `DROP`, three standard errors of both estimates aside.
+    """
+    if X.shape[1] < 2:
+        return []
+    taken = np.sort(np.random.default_rng(0).permutation(len(X))[:ROWS])
+    X, weight = X[taken], None if weight is None else weight[taken]
+    drawn = sample(model, build(model.schema), ROWS, 0, False, n_jobs)
+    names, is_number = model.schema.names, [not column.is_categorical for column in model.schema.columns]
+    classes, size = _classes(model.schema, X, drawn)
+    table, joint = mutual_information(classes[: len(X)], size, weight), mutual_information(classes[len(X) :], size)
+    order, parent = spanning_tree(table)
+    found = []
+    for a, b in zip(order[1:].tolist(), order[parent[1:]].tolist(), strict=True):
+        together = ~np.isnan(X[:, [a, b]]).any(axis=1)
+        ways = float((size[a] - 1) * (size[b] - 1))
+        asked = [(_by_information(table[a, b], ways, int(together.sum())), _by_information(joint[a, b], ways, ROWS))]
+        if is_number[a] and is_number[b]:
+            both = _by_correlation(X[:, a], X[:, b], weight), _by_correlation(drawn[:, a], drawn[:, b], None)
+            asked.append(both if both[0].value >= 0 else (both[0].negative(), both[1].negative()))
+        first, second = sorted((names[a], names[b]))
+        for seen, kept in asked:
+            if seen.value >= STRONG and seen.least - kept.most > DROP:
+                found.append(LostPair(first, second, seen.value, kept.value))
+                break
+    return sorted(found, key=lambda pair: (pair.joint - pair.table, pair.a, pair.b))
+
+
+def _classes(schema: Schema, X: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Few classes a column, of rows (n, d) and then of draws (m, d), int16 (n + m, d); and how many each column has."""
+    columns = schema.columns
+    most = int(np.clip(_WIDTH // len(columns), 2, _CODES))
+    codes = np.empty((len(X) + len(drawn), len(columns)), np.int64)
+    n_codes = np.empty(len(columns), np.int64)
+    for j, column in enumerate(columns):
+        both, cuts = np.concatenate([X[:, j], drawn[:, j]]), _cuts(X[:, j], most)
+        codes[:, j] = np.nan_to_num(both) if column.is_categorical else np.searchsorted(cuts, both)
+        n_codes[j] = len(column.levels) if column.is_categorical else len(cuts) + 1
+        codes[np.isnan(both), j] = n_codes[j]
+    return coarse(codes, n_codes, np.array([not column.is_categorical for column in columns]))
+
+
+def _cuts(x: np.ndarray, n: int) -> np.ndarray:
+    """Upper ends of about n bins of equal weight, but the last; a value that fills a bin is alone in it."""
+    known = x[~np.isnan(x)]
+    if len(known) == 0:
+        return np.empty(0)
+    ends = np.quantile(known, np.arange(1, n) / n, method="inverted_cdf")
+    heaps = np.unique(ends[1:][ends[1:] == ends[:-1]])
+    return np.unique(np.concatenate([ends, np.nextafter(heaps, -np.inf)]))
+
+
+class _Dependence(NamedTuple):
+    """An estimate as a correlation of normal columns, and how little and how much it may be."""
+
+    value: float
+    least: float
+    most: float
+
+    def negative(self) -> _Dependence:
+        return _Dependence(-self.value, -self.most, -self.least)
+
+
+def _by_information(information: float, ways: float, n: int) -> _Dependence:
+    """From mutual information; its standard error is half that of a chi-square with ``ways`` degrees, over n rows."""
+    error = float(np.sqrt(2.0 * (ways + 4.0 * n * information)) / (2.0 * max(n, 1)))
+    return _Dependence(*(_as_correlation(information + k * error) for k in (0.0, -_SIGMAS, _SIGMAS)))
+
+
+def _as_correlation(information: float) -> float:
+    """Correlation of two normal columns of this mutual information."""
+    return float(np.sqrt(-np.expm1(-2.0 * max(information, 0.0))))
+
+
+def _by_correlation(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> _Dependence:
+    """The correlation of the known cells of two columns of numbers (n,); 0 where one is constant.
+
+    Its standard error, of Fisher's z, is that of the influence function, so that tails of few rows count as what they
+    are, and no less than that of normal columns.
+    """
+    both = ~np.isnan(x) & ~np.isnan(y)
+    w = np.ones(int(both.sum())) if weight is None else weight[both]
+    if not w.sum() > 0.0:
+        return _Dependence(0.0, 0.0, 0.0)
+    w = w / w.sum()
+    z = np.array([x[both], y[both]])
+    z = z / np.maximum(np.abs(z).max(axis=1, keepdims=True), 1e-300)  # nothing overflows
+    z = z - (z @ w)[:, None]
+    sd = np.sqrt(z**2 @ w)
+    if np.any(sd <= 1e-12):
+        return _Dependence(0.0, 0.0, 0.0)
+    z /= sd[:, None]
+    r = float(np.clip((z[0] * z[1]) @ w, -1.0 + 1e-12, 1.0 - 1e-12))
+    influence = w * (z[0] * z[1] - 0.5 * r * (z**2).sum(axis=0))
+    error = max(np.sqrt(influence @ influence) / (1.0 - r * r), 1.0 / np.sqrt(max(1.0 / (w @ w) - 3.0, 1e-12)))
+    return _Dependence(*np.tanh(np.arctanh(r) + _SIGMAS * error * np.array([0.0, -1.0, 1.0])).tolist())
+
+
+def warn_lost_pairs(pairs: list[LostPair], other_leaf: bool) -> None:
+    """Name the pairs that a joint does not keep, and what to do; ``other_leaf``: Chow-Liu leaves may be tried."""
+    if not pairs:
+        return
+    of = "{!r} and {!r} (like a correlation of {:.2f} in the table, {:.2f} in the joint)"
+    named = "; ".join(of.format(*pair) for pair in pairs[:_NAMED])
+    more = f"; and {len(pairs) - _NAMED} others" if len(pairs) > _NAMED else ""
+    hint = "leaf='chow_liu', " if other_leaf else ""
+    warn(LostPairsWarning(
+        f"the joint has lost some of what columns say of each other: {named}{more}; "
+        f"try {hint}jf.HiddenTreeForest or jf.fit"
+    ))  # fmt: skip

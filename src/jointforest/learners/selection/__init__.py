@@ -1,0 +1,1 @@
+"""Selection of a learner and its settings by validation log-likelihood."""

@@ -1,0 +1,122 @@
+"""What `jf.fit` chooses among, the cheapest first, and what each takes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...data.schema import Schema, kernel_columns
+from ...models.hidden_tree.part import HiddenPart
+from ...models.model import Model
+from ..adversarial.adversarial_forest import AdversarialForest
+from ..base import Rows
+from ..hidden_tree.hidden_tree_forest import MANY_ROWS, HiddenTreeForest
+from .budget import Budget
+
+FEW_ROWS = 3_000
+"""Rows of a small table: candidates are judged by all of its rows, each held out once."""
+_FEWEST_STATES, _ROWS_A_STATE = 16, 8
+_FINAL = 0.65  # share of the budget for learning from all rows
+_LITTLE = 0.02  # share of the budget that is next to nothing
+_SOME = 0.2  # that for learning from all rows where folds learn, too
+_TREES, _MEMBERS = 100, 4  # trees of forests, and hidden trees, where there is time
+
+
+class Candidate(NamedTuple):
+    """A learner that is not fitted.
+
+    Attributes
+    ----------
+    name : str
+    learner : learner
+    seconds : float
+        Estimate of what a row takes, on two cores of 2020 or later.
+    """
+
+    name: str
+    learner: AdversarialForest | HiddenTreeForest
+    seconds: float
+
+
+def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidate]:
+    """Learners for a table of n rows and d columns, the cheapest first.
+
+    A named budget that chooses little has one for many rows: comparing would take as long as learning.
+    """
+    hidden = _hidden(budget, n, d, n_jobs)
+    if n >= MANY_ROWS and not budget.chooses_settings and not budget.is_clock:
+        return hidden
+    row = 2.5e-7 * d  # of one tree
+    trees = _TREES if _TREES * n * row <= _LITTLE * budget.seconds else budget.n_trees
+    least = min(2, max(n // 2, 1))  # of next to no rows, a leaf's must be found in every fold
+    found = [
+        Candidate("adversarial forest", AdversarialForest(trees, min_samples_leaf=least, n_jobs=n_jobs), row * trees)
+    ]
+    if budget.n_chow_liu:
+        learner = AdversarialForest(budget.n_chow_liu, min_samples_leaf=least, leaf="chow_liu", n_jobs=n_jobs)
+        found.append(Candidate("forest with Chow-Liu leaves", learner, 2 * row * budget.n_chow_liu))
+    return [*found, *hidden]
+
+
+def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidate]:
+    """Hidden trees: of many rows as they are by default but for size, of few with settings that are given."""
+    passes = min(budget.n_passes, HiddenTreeForest()._passes(n))
+    members, states = _members_and_states(budget, n, d, passes)
+    seconds = members * _hidden_seconds(d, states, passes)
+    name = f"{members} hidden tree{'s' * (members > 1)} of {states} states"
+    if n >= MANY_ROWS or (n >= FEW_ROWS and budget.chooses_settings):
+        most = "auto" if budget.chooses_settings else passes
+        return [Candidate(name, HiddenTreeForest(members, n_states=states, max_iter=most, n_jobs=n_jobs), seconds)]
+    given: dict[str, Any] = {
+        "n_states": states,
+        "max_leaf_nodes": 1,
+        "max_iter": budget.n_passes,
+        "smoothing": 100.0 if n < FEW_ROWS else 30.0,
+    }
+    starts = {"shared": "", "local": ", local start"} if budget.chooses_settings else {"shared": ""}
+    return [
+        Candidate(name + more, HiddenTreeForest(members, start=start, n_jobs=n_jobs, **given), seconds)
+        for start, more in starts.items()
+    ]
+
+
+def _members_and_states(budget: Budget, n: int, d: int, passes: int) -> tuple[int, int]:
+    """Hidden trees and their states: more trees than the budget says where there is time, fewer states for few rows.
+
+    What there is no time for by the clock are first the further trees, then states.
+    """
+    members, states = budget.n_members, budget.n_states
+    while states > _FEWEST_STATES and states * _ROWS_A_STATE > n:
+        states //= 2
+    row = _hidden_seconds(d, states, passes)
+    if budget.chooses_settings:
+        fit = (_SOME if n < FEW_ROWS else _FINAL) * budget.seconds / (n * row)
+        members = int(np.clip(fit, members, _MEMBERS))
+    if budget.is_clock and members * n * row > _FINAL * budget.seconds:
+        members = 1
+        while states > _FEWEST_STATES and n * _hidden_seconds(d, states, passes) > _FINAL * budget.seconds:
+            states //= 2
+    return members, states
+
+
+def _hidden_seconds(d: int, states: int, passes: int) -> float:
+    """What a row takes of one hidden tree: matrix products, and what does not depend on states.
+
+    Half as many passes over all rows follow, about.
+    """
+    return 1.5 * d * passes * (1.7e-6 + 9e-11 * states**2)
+
+
+def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: np.ndarray, seed: int) -> Model:
+    """The model of encoded and snapped rows, cells (n, d), under a schema that more rows than these may have made.
+
+    Hidden trees of few rows choose their settings when the learner is first used; those of many rows each time, as
+    some of the rows do not tell how many leaves all of them want.
+    """
+    learner._check()
+    learner.n_features_in_ = len(schema.columns)
+    if isinstance(learner, HiddenTreeForest):
+        settings = getattr(learner, "settings_", None) if len(cells) < MANY_ROWS else None
+        return Model(schema, (HiddenPart(learner._learn(schema, cells, None, seed, settings)),), np.zeros(1))
+    return learner._learn(Rows(schema, kernel_columns(schema), cells), None, seed)

@@ -1,0 +1,382 @@
+"""The choice: candidates compared on a part of the rows, the chosen learned from all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from ...api.fit_report import Judged
+from ...data.build_evidence import build
+from ...data.schema import Schema
+from ...evaluation.columns_and_pairs import cells_of, some
+from ...evaluation.two_sample_test import told_apart
+from ...inference.posterior import log_density
+from ...inference.reshape import mix
+from ...inference.rows import sample
+from ...models.model import Model
+from ..hidden_tree.hidden_tree_forest import MANY_ROWS
+from .budget import Budget
+from .candidates import FEW_ROWS, Candidate, candidates, learn
+from .folds import cut, known_levels, some_rows
+
+# ---- Candidates learned from a part of the rows, judged by the others, and by what tells their draws from the rows.
+
+FEWEST_TOLD = 2_000
+"""Rows below which draws are not told from them: a classifier learns too little."""
+_CELLS_TOLD = 500_000  # of wide tables fewer rows are compared, but `FEWEST_TOLD`
+
+
+class Split(NamedTuple):
+    """Rows to learn from and rows to judge by, encoded: (n, d) and (m, d)."""
+
+    learn: np.ndarray
+    held: np.ndarray
+
+
+class Compared(NamedTuple):
+    """What a candidate gave the held-out rows.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    log_density : float64 array (m,)
+        Of the held-out rows of all splits, one after the other.
+    told_apart : float
+        Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several splits or few rows.
+    seconds : float
+        To learn, in all splits, and to judge by log-density.
+    model : Model
+        Of the first split.
+    """
+
+    candidate: Candidate
+    log_density: np.ndarray
+    told_apart: float
+    seconds: float
+    model: Model
+
+    @property
+    def mean(self) -> float:
+        return float(self.log_density.mean())
+
+
+def compare(candidate: Candidate, schema: Schema, splits: list[Split], seed: int, n_jobs: int | None) -> Compared:
+    """Learn a candidate from each split, and judge it."""
+    start = time.monotonic()
+    is_categorical = np.array([column.is_categorical for column in schema.columns])
+    found, first = [], None
+    for split in splits:
+        model = learn(candidate.learner, schema, split.learn, seed)
+        first = first or model
+        held = known_levels(split.learn, split.held, is_categorical)
+        found.append(log_density(model, build(schema, held), n_jobs))
+    assert first is not None
+    seconds = time.monotonic() - start
+    score = _score(first, splits[0].learn, seed, n_jobs) if len(splits) == 1 else np.nan
+    return Compared(candidate, np.concatenate(found), score, seconds, first)
+
+
+def _score(model: Model, learned: np.ndarray, seed: int, n_jobs: int | None) -> float:
+    """Told-apart score of as many draws as rows, by scikit-learn: the choice must not depend on what is installed."""
+    n, d = learned.shape
+    if n < FEWEST_TOLD:
+        return np.nan
+    rows = learned[some(n, max(_CELLS_TOLD // d, FEWEST_TOLD), np.random.default_rng(seed))]
+    drawn = sample(model, build(model.schema, n=1), len(rows), seed, True, n_jobs)
+    unseen = np.zeros(rows.shape, bool)
+    real, own = (cells_of(model.schema, X, unseen) for X in (rows, drawn))
+    return told_apart(real, own, seed, n_jobs, may_xgboost=False).score
+
+
+# ---- Weights of a mixture by EM on held-out log-densities.
+
+_MOST_STEPS = 1_000
+_SMALLEST = 0.02  # weight below which a member is left out of a mixture
+
+
+def mixture_weights(log_density: np.ndarray) -> np.ndarray:
+    """Weights (K,) that maximise the mean of log sum_k weight[k] exp(log_density[:, k]), log_density: (n, K).
+
+    The mean is concave in the weights, so EM from equal ones ends at its maximum. Rows that are impossible to all
+    members say nothing.
+    """
+    top = log_density.max(axis=1)
+    known = np.isfinite(top)
+    density = np.exp(log_density[known] - top[known, None])
+    weight = np.full(log_density.shape[1], 1.0 / log_density.shape[1])
+    for _ in range(_MOST_STEPS if len(density) else 0):
+        share = density * weight
+        new = (share / share.sum(axis=1, keepdims=True)).mean(axis=0)
+        if np.abs(new - weight).max() < 1e-9:
+            return new
+        weight = new
+    return weight
+
+
+def mixed(log_density: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Log-density (n,) of the mixture; -inf where all members say so. Members of weight 0 have no say."""
+    used = weight > 0
+    with np.errstate(divide="ignore"):
+        found: np.ndarray = np.logaddexp.reduce(log_density[:, used] + np.log(weight[used]), axis=1)
+    return found
+
+
+def sparse_weights(log_density: np.ndarray) -> np.ndarray:
+    """As `mixture_weights`, with 0 for members that would have next to none."""
+    weight = np.zeros(log_density.shape[1])
+    used = np.arange(len(weight))
+    while True:
+        found = mixture_weights(log_density[:, used])
+        if len(used) == 1 or found.min() >= _SMALLEST:
+            weight[used] = found
+            return weight
+        used = np.delete(used, found.argmin())
+
+
+def judge_mixture(log_density: np.ndarray, seed: int) -> np.ndarray:
+    """Log-density (n,) of each held-out row by the mixture whose weights were found on the other half of the rows."""
+    half = np.random.default_rng(seed).permutation(len(log_density)) % 2 == 0
+    judged = np.empty(len(log_density))
+    for side in (half, ~half):
+        judged[side] = mixed(log_density[side], sparse_weights(log_density[~side]))
+    return judged
+
+
+# ---- One candidate, or a mixture of some: by held-out rows, among those whose draws are true to the rows.
+
+_GAIN = 0.01
+"""Nats a column by which a mixture must be better: it takes longer to ask, and its rows are told apart more easily."""
+_BLUNT = 0.05
+"""Told-apart score by which a candidate may be worse than the best: three standard errors of 2,400 rows' score."""
+
+
+class Decision(NamedTuple):
+    """Weights (K,) of the candidates, the number of the best one alone, the mixture's mean log-density (NaN where there
+    is none), and why."""
+
+    weight: np.ndarray
+    best: int
+    mixture: float
+    why: str
+
+
+def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
+    """The weights of candidates for a table of d columns: one has all, or a mixture is better by enough.
+
+    Candidates whose draws are told from the rows more easily have none, however probable they find held-out rows: a
+    forest in a mixture may gain log-density and blunt all that columns say of each other.
+    """
+    means = np.array([one.mean for one in compared])
+    is_true = true_ones(np.array([one.told_apart for one in compared]))
+    best = int(np.where(is_true, means, -np.inf).argmax())
+    alone = np.eye(len(means))[best]
+    if len(means) == 1:
+        return Decision(alone, best, np.nan, "the only candidate")
+    used = np.flatnonzero(is_true)
+    if len(used) == 1:
+        other = max((one.told_apart, one.candidate.name) for one in compared[:best] + compared[best + 1 :])
+        why = f"rows drawn are told from the table's least (score {compared[best].told_apart:.2f}; next {other[0]:.2f})"
+        return Decision(alone, best, np.nan, why)
+    table = np.column_stack([compared[k].log_density for k in used.tolist()])
+    better = f"better by {means[best] - np.delete(means[used], used.searchsorted(best)).max():.3f} nats than the next"
+    if len(used) < len(means):
+        better += f" whose draws are told apart as little (score {compared[best].told_apart:.2f})"
+    if not may_mix or len(table) < 4:
+        return Decision(alone, best, np.nan, better)
+    mixture = float(judge_mixture(table, seed).mean())
+    gain = mixture - means[best]
+    if gain > _GAIN * d:
+        weight = np.zeros(len(means))
+        weight[used] = sparse_weights(table)
+        if np.count_nonzero(weight) > 1:
+            return Decision(weight, best, mixture, f"a mixture is better by {gain:.3f} nats than the best alone")
+    return Decision(alone, best, mixture, f"{better}; a mixture would gain less than {_GAIN * d:.2f}")
+
+
+def true_ones(score: np.ndarray) -> np.ndarray:
+    """Which candidates' told-apart scores (K,) are as good as the best, but for noise; all where any is not known."""
+    if np.isnan(score).any():
+        return np.ones(len(score), bool)
+    found: np.ndarray = score >= score.max() - _BLUNT
+    return found
+
+
+_HELD_SHARE = 0.2
+_FOLDS = 5
+_FIRST = 0.1  # share of the clock's seconds for the first candidate
+_SHARE_TO_MIX = 0.5  # of the rows: weights that fit what fewer rows teach would give forests of boxes too much
+_WORTH = 0.25  # share of the rows that a candidate must have time to learn from
+_CAREFUL = 0.8  # share of the time left that is planned for
+_FEWEST_ROWS = 50  # on which candidates are compared however little time there is
+
+
+class Task(NamedTuple):
+    """A table to learn the joint distribution of.
+
+    Attributes
+    ----------
+    schema : Schema
+    cells : float64 array (n, d)
+        Encoded and snapped.
+    holdout : float64 array (m, d), optional
+        Rows to judge by.
+    budget : Budget
+    seed : int
+    n_jobs : int or None
+    start : float
+        When the clock was started, in seconds of `time.monotonic`.
+    tell : callable
+        Is told what happens, a line each.
+    """
+
+    schema: Schema
+    cells: np.ndarray
+    holdout: np.ndarray | None
+    budget: Budget
+    seed: int
+    n_jobs: int | None
+    start: float
+    tell: Callable[[str], None]
+
+    def left(self) -> float:
+        """Seconds that the clock leaves."""
+        return self.budget.seconds - (time.monotonic() - self.start)
+
+    def fits(self, seconds: float) -> bool:
+        """Whether the clock leaves so much time; a named budget does not look at it."""
+        return not self.budget.is_clock or seconds <= self.left()
+
+    def seed_of_learners(self) -> int:
+        """The seed that a learner draws for itself, given this one: so each learns what it learns by hand."""
+        return int(check_random_state(self.seed % 2**32).randint(2**31 - 1))
+
+
+class Chosen(NamedTuple):
+    """The model, and what a `FitReport` says of it."""
+
+    model: Model
+    candidates: tuple[Judged, ...]
+    weight: dict[str, float]
+    held_out: str
+    why: str
+    left_out: tuple[str, ...]
+
+
+def choose(task: Task) -> Chosen:
+    """Compare, decide, learn from all rows."""
+    known = candidates(task.budget, len(task.cells), len(task.schema.columns), task.n_jobs)
+    if len(known) == 1:
+        why = f"for {task.budget.seconds:.0f} seconds tables of {MANY_ROWS:,} rows or more have this candidate alone"
+        return _without_choice(task, known[0], "no rows", why)
+    splits, held_out = _splits(task)
+    if not splits:
+        return _without_choice(task, known[0], held_out, "no row can be held out")
+    compared, left_out = _compare_all(task, splits)
+    may_mix = len(splits[0].learn) >= _SHARE_TO_MIX * len(task.cells)
+    decision = decide(compared, len(task.schema.columns), task.seed, may_mix)
+    judged = [Judged(one.candidate.name, one.mean, one.seconds, one.told_apart) for one in compared]
+    if not np.isnan(decision.mixture):
+        judged.append(Judged("mixture", decision.mixture, 0.0))
+    ending = _in_time(task, compared, decision, splits)
+    why = decision.why if not ending.left_out else "the best for which there is time"
+    used = np.flatnonzero(ending.weight)
+    models, seed = [], task.seed_of_learners()
+    for one in (compared[k] for k in used.tolist()):
+        if len(ending.rows):
+            task.tell(f"{one.candidate.name}: learning from {len(ending.rows):,} rows")
+            models.append(learn(one.candidate.learner, task.schema, task.cells[ending.rows], seed))
+        else:
+            models.append(one.model)
+    model = models[0] if len(models) == 1 else mix(models, ending.weight[used])
+    named = {compared[k].candidate.name: float(ending.weight[k]) for k in used.tolist()}
+    return Chosen(model, tuple(judged), named, held_out, why, (*left_out, *ending.left_out))
+
+
+def _without_choice(task: Task, first: Candidate, held_out: str, why: str) -> Chosen:
+    """The first candidate, learned from all rows."""
+    model = learn(first.learner, task.schema, task.cells, task.seed_of_learners())
+    return Chosen(model, (), {first.name: 1.0}, held_out, why, ())
+
+
+def _splits(task: Task) -> tuple[list[Split], str]:
+    """Rows to learn from and to judge by, and in words which; no split if all rows are equal."""
+    cells, budget = task.cells, task.budget
+    n, d = cells.shape
+    folds = _FOLDS if n < FEW_ROWS else 1
+    rows = budget.rows
+    if budget.is_clock:
+        first = candidates(budget, n, d, task.n_jobs)[0]
+        rows = min(rows, max(_FEWEST_ROWS, int(_FIRST * budget.seconds / first.seconds)))
+        folds = 1 if folds * n > rows else folds
+    if task.holdout is not None:
+        some = some_rows(cells, rows, task.seed)
+        return [Split(cells[some], task.holdout)], f"the {len(task.holdout):,} rows of holdout"
+    found = [Split(cells[fold.learn], cells[fold.held]) for fold in cut(cells, rows, folds, _HELD_SHARE, task.seed)]
+    if not found:
+        return [], "no rows: all are equal"
+    if len(found) > 1:
+        return found, f"{n:,} rows, each held out once in {len(found)} folds"
+    return found, f"{len(found[0].held):,} held-out rows, learned from {len(found[0].learn):,}"
+
+
+def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[str]]:
+    """Candidates compared, and the names of those for which the clock leaves no time."""
+    n, d = task.cells.shape
+    rows = sum(len(split.learn) for split in splits)
+    budget, speed = task.budget, 1.0
+    compared: list[Compared] = []
+    left_out: list[str] = []
+    for k in range(len(candidates(budget, n, d, task.n_jobs))):
+        candidate = candidates(budget._replace(seconds=budget.seconds / speed), n, d, task.n_jobs)[k]
+        if compared and not task.fits(speed * candidate.seconds * (rows + _WORTH * n)):
+            left_out.append(candidate.name)
+            continue
+        if budget.is_clock:
+            _compile(candidate)
+        one = compare(candidate, task.schema, splits, task.seed_of_learners(), task.n_jobs)
+        if budget.is_clock:
+            speed = one.seconds / (rows * candidate.seconds)
+        compared.append(one)
+        task.tell(f"{candidate.name}: held-out log-density {one.mean:.4f}, {one.seconds:.1f} s")
+    return compared, left_out
+
+
+def _compile(candidate: Candidate) -> None:
+    """Learn next to nothing, so that the time of what comes next is not that of compilation."""
+    clone(candidate.learner).fit(np.random.default_rng(0).standard_normal((20, 2)))
+
+
+class _Ending(NamedTuple):
+    """Weights of the compared, the rows to learn them from (none: as they are), and what there is no time for."""
+
+    weight: np.ndarray
+    rows: np.ndarray
+    left_out: list[str]
+
+
+def _in_time(task: Task, compared: list[Compared], decision: Decision, splits: list[Split]) -> _Ending:
+    """What the clock leaves time for: the decision, else the best candidate, else that from a share of the rows.
+
+    Where there is time for no more rows than it has seen, it is as it was learned from those.
+    """
+    n, seen, weight, best = len(task.cells), len(splits[0].learn), decision.weight, decision.best
+    everything = np.arange(n)
+    if len(splits) == 1 and seen == n:
+        return _Ending(weight, everything[:0], [])
+    seconds = np.array([one.seconds for one in compared]) * n / sum(len(split.learn) for split in splits)
+    if task.fits(float(seconds[weight > 0].sum())):
+        return _Ending(weight, everything, [])
+    alone = np.eye(len(compared))[best]
+    if task.fits(float(seconds[best])):
+        wanted = " + ".join(one.candidate.name for one, w in zip(compared, weight, strict=True) if w > 0)
+        return _Ending(alone, everything, [wanted])
+    rows = int(n * _CAREFUL * task.left() / seconds[best])
+    if rows <= seen:
+        return _Ending(alone, everything[:0], [f"{n - seen:,} of {n:,} rows"])
+    some = some_rows(task.cells, rows, task.seed)
+    return _Ending(alone, some, [f"{n - rows:,} of {n:,} rows"])

@@ -1,1 +1,0 @@
-"""Leaves: the distributions of columns within a box."""

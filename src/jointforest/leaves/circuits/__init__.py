@@ -1,1 +1,0 @@
-"""Circuits over the columns of a leaf: learned, and checked."""

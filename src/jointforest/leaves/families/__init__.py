@@ -1,1 +1,0 @@
-"""Truncated distributions of one number, one a file, and their special functions."""

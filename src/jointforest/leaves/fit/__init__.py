@@ -1,1 +1,0 @@
-"""Parameters of leaves, learned from rows."""

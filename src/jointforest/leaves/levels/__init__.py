@@ -1,1 +1,0 @@
-"""Masses of levels: dense rows of columns of few levels, shares and counts of those of many."""

@@ -1,1 +1,0 @@
-"""Models: what a part must answer, weighted parts, `.joint` files."""

@@ -1,0 +1,1 @@
+"""Joint distributions: boxes, hidden trees, mixtures."""

@@ -1,0 +1,1 @@
+"""Forests of boxes: tree structure, leaf distributions, inference, files."""

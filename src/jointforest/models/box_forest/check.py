@@ -1,0 +1,476 @@
+"""Whether a model's arrays are what the kernels take for granted: kernels do not check bounds.
+
+Everything is checked with whole-array operations, in an order in which each check may rely on the ones before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...data.schema import Columns, Schema, kernel_columns
+from .leaves.circuits import check_circuits, leaf_of_rows, node_scopes, scope_columns
+from .leaves.level_kernels import fill_wide
+from .leaves.levels import WideLevels, layout, words_of
+from .leaves.table import FACTORS, NORMAL, STUDENT, UNIFORM, Circuits, Leaves
+from .structure import Trees, tree_boxes
+
+# ---- Whether a node table is a forest: each node reached once, from one root, and every split within its column.
+
+TREE_FIELDS = {
+    "feature": (np.int32, "N"),
+    "threshold": (np.float64, "N"),
+    "levels_at": (np.int32, "N"),
+    "left_levels": (np.uint64, "W"),
+    "left": (np.int32, "N"),
+    "right": (np.int32, "N"),
+    "leaf": (np.int32, "N"),
+    "weight": (np.float64, "N"),
+    "root": (np.int32, "T"),
+}
+"""Type and length of the fields of `Trees`."""
+
+WEIGHT_TOLERANCE = 1e-6
+"""By how much the weights of two children may differ from their parent's."""
+
+
+def need(holds: bool | np.bool_, message: str) -> None:
+    """Raise ValueError unless the condition holds."""
+    if not holds:
+        raise ValueError(message)
+
+
+def need_all(name: str, holds: np.ndarray, values: np.ndarray, expected: str) -> None:
+    """Raise ValueError that names the first entry for which the condition does not hold."""
+    if not holds.all():
+        at = tuple(int(i) for i in np.argwhere(~holds)[0])
+        where = ", ".join(map(str, at))
+        raise ValueError(f"{name}[{where}] is {values[at]}, expected {expected}")
+
+
+def check_array(name: str, array: np.ndarray, dtype: type, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless an array has this type and this shape, and is contiguous."""
+    need(isinstance(array, np.ndarray), f"{name}: expected an array, got {type(array).__name__}")
+    need(array.dtype == np.dtype(dtype), f"{name}: expected {np.dtype(dtype)}, got {array.dtype}")
+    need(array.shape == shape, f"{name}: expected shape {shape}, got {array.shape}")
+    need(array.flags.c_contiguous, f"{name}: expected a C-contiguous array")
+
+
+def check_trees(columns: Columns, trees: Trees, has_background: bool) -> None:
+    """Check every array of the node table, under columns that were checked before.
+
+    Raises
+    ------
+    ValueError
+        Naming the first field, and the entry of it, that is not as `Trees` promises.
+    """
+    sizes = {"N": np.size(trees.feature), "T": np.size(trees.root), "W": np.size(trees.left_levels)}
+    for name, (dtype, size) in TREE_FIELDS.items():
+        check_array(f"trees.{name}", getattr(trees, name), dtype, (sizes[size],))
+    need(0 < sizes["N"] < 2**31 and sizes["T"] > 0, "trees: expected at least one node and one root")
+
+    feature = trees.feature
+    need_all("trees.feature", (feature >= -1) & (feature < len(columns.slot)), feature, "a column's number or -1")
+    is_leaf = feature == -1
+    _check_links(trees, is_leaf)
+    _check_leaf_numbers(trees, is_leaf)
+    _check_splits(columns, trees, is_leaf)
+    _check_weights(trees, is_leaf)
+    need(
+        not has_background or is_leaf[trees.root[-1]],
+        "trees.root: the background (the last tree) must be a single leaf",
+    )
+
+
+def _check_links(trees: Trees, is_leaf: np.ndarray) -> None:
+    n = len(is_leaf)
+    number = np.arange(n)
+    for name, child in (("left", trees.left), ("right", trees.right)):
+        below = (child > number) & (child < n)
+        need_all(f"trees.{name}", np.where(is_leaf, child == -1, below), child, "a later node, or -1 at a leaf")
+    need_all("trees.root", (trees.root >= 0) & (trees.root < n), trees.root, "a node's number")
+    # children come after their parent, so there is no cycle; reached once each, the nodes form disjoint trees
+    inner = ~is_leaf
+    reached = np.bincount(np.concatenate([trees.left[inner], trees.right[inner], trees.root]), minlength=n)
+    if not (reached == 1).all():
+        node = int(np.argmax(reached != 1))
+        raise ValueError(f"trees: node {node} is reached {reached[node]} times, expected once")
+    rises = np.diff(trees.root, prepend=-1) > 0
+    need_all("trees.root", rises, trees.root, "the number of a node behind the tree before")
+    end = np.append(trees.root[1:], n)[np.searchsorted(trees.root, number, side="right") - 1]
+    for name, child in (("left", trees.left), ("right", trees.right)):
+        need_all(f"trees.{name}", child < end, child, "a node of the same tree, whose nodes are side by side")
+
+
+def _check_leaf_numbers(trees: Trees, is_leaf: np.ndarray) -> None:
+    n_leaves = int(is_leaf.sum())
+    within = (trees.leaf >= 0) & (trees.leaf < n_leaves)
+    need_all("trees.leaf", np.where(is_leaf, within, trees.leaf == -1), trees.leaf, "a leaf's number, or -1")
+    need(
+        (np.bincount(trees.leaf[is_leaf], minlength=n_leaves) == 1).all(), "trees.leaf: a leaf's number is there twice"
+    )
+
+
+def _check_splits(columns: Columns, trees: Trees, is_leaf: np.ndarray) -> None:
+    feature = np.where(is_leaf, 0, trees.feature)
+    by_levels = ~is_leaf & (columns.is_categorical[feature] == 1)
+    threshold = trees.threshold
+    need_all("trees.threshold", ~np.isnan(threshold), threshold, "a number")
+    need_all("trees.threshold", ~(is_leaf | by_levels) | (threshold == 0), threshold, "0 where no number is split")
+    first = trees.levels_at
+    need_all("trees.levels_at", np.where(by_levels, first >= 0, first == -1), first, "-1 unless levels are split")
+
+    node = np.flatnonzero(by_levels)
+    if not len(node):
+        return
+    n_levels = np.diff(columns.level_start)[columns.slot[feature[node]]].astype(np.int64)
+    last = first[node].astype(np.int64) + (n_levels + 63) // 64 - 1
+    fits = last < len(trees.left_levels)
+    need_all("trees.levels_at of split", fits, first[node], "a set of levels within trees.left_levels")
+    last_bit = ((n_levels - 1) % 64).astype(np.uint64)
+    # two shifts, because one by 64 bits is undefined
+    beyond = (trees.left_levels[last] >> last_bit) >> np.uint64(1)
+    need_all("trees.left_levels of split", beyond == 0, beyond, "no bits beyond the column's levels")
+
+
+def _check_weights(trees: Trees, is_leaf: np.ndarray) -> None:
+    weight = trees.weight
+    need_all("trees.weight", (weight >= 0) & (weight <= 1 + WEIGHT_TOLERANCE), weight, "a share between 0 and 1")
+    at_roots = weight[trees.root]
+    need_all("trees.weight of root", np.abs(at_roots - 1) <= WEIGHT_TOLERANCE, at_roots, "1")
+    node = np.flatnonzero(~is_leaf)
+    parts = weight[trees.left[node]] + weight[trees.right[node]]
+    need_all(
+        "trees.weight of split", np.abs(weight[node] - parts) <= WEIGHT_TOLERANCE, parts, "the sum of its children's"
+    )
+
+
+# ---- Whether the level masses of columns of many levels are what `WideLevels` promises.
+
+WIDE_FIELDS = {
+    "share": (np.float64, ("G", "W")),
+    "share_row": (np.int32, ("R", "w")),
+    "scale": (np.float64, ("R", "w")),
+    "words": (np.uint64, ("B",)),
+    "set_at": (np.int32, ("R", "w")),
+    "own_start": (np.int64, ("R w + 1",)),
+    "own_level": (np.int32, ("E",)),
+    "own_mass": (np.float64, ("E",)),
+}
+"""Type and shape of the fields of `WideLevels` that are not derived from others."""
+
+_ROWS = 1024  # whose masses are looked at at a time
+
+
+def check_wide(columns: Columns, wide: WideLevels, n_rows: int) -> None:
+    """Check every field for itself, so that kernels may read them.
+
+    Raises
+    ------
+    ValueError
+        Naming the first field, and the entry of it, that is not as `WideLevels` promises.
+    """
+    where = layout(columns)
+    w = len(where.slots)
+    for name in ("share", "words", "own_level"):
+        need(isinstance(getattr(wide, name), np.ndarray), f"leaves.wide.{name}: expected an array")
+    sizes = {"R": n_rows, "w": w, "W": int(where.start[-1]), "G": len(wide.share), "B": wide.words.size}
+    sizes |= {"E": wide.own_level.size, "R w + 1": n_rows * w + 1}
+    for name, (dtype, shape) in WIDE_FIELDS.items():
+        check_array(f"leaves.wide.{name}", getattr(wide, name), dtype, tuple(sizes[s] for s in shape))
+    need(np.array_equal(wide.place, where.place), "leaves.wide.place does not agree with the columns")
+    need(np.array_equal(wide.start, where.start), "leaves.wide.start does not agree with the columns")
+    for name in ("share", "scale", "own_mass"):
+        of = getattr(wide, name)
+        need_all(f"leaves.wide.{name}", np.isfinite(of) & (of >= 0), of, "a finite number of at least 0")
+    number = wide.share_row
+    need_all("leaves.wide.share_row", (number >= 0) & (number < len(wide.share)), number, "a row of leaves.wide.share")
+    size = np.diff(where.start).astype(np.int64)
+    fits = (wide.set_at >= 0) & (wide.set_at + words_of(size) <= len(wide.words))
+    need_all("leaves.wide.set_at", fits, wide.set_at, "a set of levels within leaves.wide.words")
+    beyond = (wide.words[wide.set_at + words_of(size) - 1] >> ((size - 1) % 64).astype(np.uint64)) >> np.uint64(1)
+    need_all("leaves.wide.words of set", beyond == 0, beyond, "no bits beyond the column's levels")
+    _check_lists(wide, size, n_rows)
+
+
+def _check_lists(wide: WideLevels, size: np.ndarray, n_rows: int) -> None:
+    """Each row's list of levels lies in the arrays, and rises."""
+    start, level = wide.own_start, wide.own_level
+    need(start[0] == 0 and start[-1] == len(level), "leaves.wide.own_start: expected 0 first, the lists' end last")
+    need_all("leaves.wide.own_start", (start >= 0) & (start <= len(level)), start, "a place in the lists")
+    need_all("leaves.wide.own_start", np.diff(start, prepend=0) >= 0, start, "a place not before the one before it")
+    of = np.repeat(np.tile(size, n_rows), np.diff(start))
+    need_all("leaves.wide.own_level", (level >= 0) & (level < of), level, "a level of the column")
+    rises = np.diff(level, prepend=-1) > 0
+    rises[start[:-1][start[:-1] < len(level)]] = True  # where a list begins
+    need_all("leaves.wide.own_level", rises, level, "levels that rise within a list")
+
+
+def check_wide_masses(columns: Columns, trees: Trees, wide: WideLevels, leaf: np.ndarray) -> None:
+    """Check that the masses of parameter rows, of the leaves (R,), sum to 1 and are 0 outside the leaves' boxes.
+
+    Needs trees, and fields of ``wide``, that were checked before.
+    """
+    where = layout(columns)
+    if not len(where.slots):
+        return
+    order = np.argsort(leaf, kind="stable")
+    first = np.minimum.reduceat(np.where(trees.leaf >= 0, trees.leaf, len(trees.leaf)), trees.root)
+    for t in range(len(trees.root)):
+        allowed = tree_boxes(trees, columns, t)[2]
+        own = order[slice(*np.searchsorted(leaf, [first[t], first[t] + len(allowed)], sorter=order))]
+        for at in range(0, len(own), _ROWS):
+            rows = own[at : at + _ROWS]
+            for k, slot in enumerate(where.slots.tolist()):
+                levels = slice(columns.level_start[slot], columns.level_start[slot + 1])
+                _check_rows(wide, k, slot, rows, allowed[leaf[rows] - first[t], levels])
+
+
+def _check_rows(wide: WideLevels, k: int, slot: int, rows: np.ndarray, allowed: np.ndarray) -> None:
+    mass = np.zeros(allowed.shape)
+    fill_wide(wide, k, rows, mass)
+    outside = (mass != 0) & ~allowed
+    if outside.any():
+        row, level = np.argwhere(outside)[0]
+        raise ValueError(
+            f"leaves.wide of categorical slot {slot}, row {rows[row]}: level {level} has mass {mass[row, level]}, "
+            "expected 0 outside the leaf's box"
+        )
+    total = mass.sum(axis=1)
+    off = ~(np.abs(total - 1) <= 1e-6)
+    if off.any():
+        row = int(np.argmax(off))
+        raise ValueError(
+            f"leaves.wide of categorical slot {slot}, row {rows[row]}: masses sum to {total[row]:.9g}, expected 1"
+        )
+
+
+TOLERANCE = 1e-6
+"""By how much a sum of weights or masses may differ from 1."""
+
+_MOST_CELLS = 2.0**52
+"""From how many cells away of 0 on floats no longer tell neighbouring cells apart."""
+
+_LEAST_SCALE = 1e-100
+"""Least scale of a density on a grid, in steps: squares of the ratio must not overflow."""
+
+LEAF_FIELDS = {
+    "tree": (np.int32, ("R",)),
+    "log_weight": (np.float64, ("L",)),
+    "family": (np.uint8, ("R", "p")),
+    "a": (np.float64, ("R", "p")),
+    "b": (np.float64, ("R", "p")),
+    "lo": (np.float64, ("R", "p")),
+    "hi": (np.float64, ("R", "p")),
+    "atom_mass": (np.float64, ("R", "A")),
+    "level_mass": (np.float64, ("R", "S'")),
+    "missing_rate": (np.float64, ("L", "d")),
+    "node_start": (np.int32, ("L + 1",)),
+    "node_kind": (np.uint8, ("Q",)),
+    "node_end": (np.int32, ("Q",)),
+    "node_log_weight": (np.float64, ("Q",)),
+    "node_row": (np.int32, ("Q",)),
+    "scope": (np.uint8, ("F", "d")),
+}
+"""Type and shape of the fields of `Leaves` that are not derived from others."""
+
+DERIVED_FIELDS = {
+    "log_norm": (np.float64, ("R", "p")),
+    "log_rest": (np.float64, ("R", "p")),
+    "log_level": (np.float64, ("R", "S'")),
+    "node_scope": (np.int32, ("Q",)),
+    "scope_start": (np.int32, ("F + 1",)),
+    "scope_column": (np.int32, ("V",)),
+}
+"""Type and shape of the derived fields of `Leaves`."""
+
+
+def check(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_background: bool) -> None:
+    """Check every array of a model.
+
+    Parameters
+    ----------
+    schema : Schema
+    columns : Columns
+    trees : Trees
+    leaves : Leaves
+    has_background : bool
+        Whether the last tree is the background: a single leaf.
+
+    Raises
+    ------
+    ValueError
+        Naming the first field, and the entry of it, that is not as `Columns`, `Trees` and `Leaves` promise.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> joint = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_
+    >>> forest = joint.model.forest
+    >>> check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
+    """
+    check_columns(schema, columns)
+    check_trees(columns, trees, has_background)
+    check_leaves(columns, trees, leaves._asdict())
+    check_derived(columns, leaves)
+
+
+def check_columns(schema: Schema, columns: Columns) -> None:
+    """Check that the kernels' columns are those of the schema."""
+    for name, expected in kernel_columns(schema)._asdict().items():
+        found = getattr(columns, name)
+        need(
+            isinstance(found, np.ndarray) and found.dtype == expected.dtype and np.array_equal(found, expected),
+            f"columns.{name} does not agree with the schema",
+        )
+
+
+def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, Any]) -> None:
+    """Check the fields of `Leaves` that are not derived, under columns and trees that were checked before."""
+    n_leaves = int((trees.feature == -1).sum())
+    sizes = _sizes(columns, n_leaves, fields["tree"], fields["node_kind"])
+    for name, (dtype, shape) in LEAF_FIELDS.items():
+        check_array(f"leaves.{name}", fields[name], dtype, tuple(sizes[s] for s in shape))
+    circuits = Circuits(**{name: fields[name] for name in Circuits._fields})
+    check_circuits(circuits)
+    leaf = leaf_of_rows(circuits.node_start, circuits.node_row)
+    need(len(leaf) == sizes["R"], f"leaves.node_row: expected rows up to {sizes['R'] - 1}, the last one of the tables")
+    _check_trees_of_leaves(trees, fields["tree"], leaf)
+    log_weight = fields["log_weight"]
+    need_all("leaves.log_weight", log_weight <= TOLERANCE, log_weight, "a logarithm of at most 1")
+    total = float(np.exp(log_weight).sum())
+    need(abs(total - 1) <= TOLERANCE, f"leaves.log_weight: the weights sum to {total:.9g}, expected 1")
+
+    check_wide(columns, fields["wide"], sizes["R"])
+    lo, hi, allowed = (box[leaf] for box in _boxes(trees, columns))
+    _check_densities(columns, fields, lo, hi)
+    _check_atoms(columns, fields["atom_mass"], lo, hi)
+    _check_levels(columns, fields["level_mass"], allowed)
+    check_wide_masses(columns, trees, fields["wide"], leaf)
+    rate = fields["missing_rate"]
+    need_all("leaves.missing_rate", (rate >= 0) & (rate <= 1), rate, "a share between 0 and 1")
+
+
+def check_derived(columns: Columns, leaves: Leaves) -> None:
+    """Check the derived fields of `Leaves`: their shapes, and that no density has a norm that is 0 or not a number."""
+    sizes = _sizes(columns, len(leaves.log_weight), leaves.tree, leaves.node_kind) | {"V": int(leaves.scope.sum())}
+    for name, (dtype, shape) in DERIVED_FIELDS.items():
+        check_array(f"leaves.{name}", getattr(leaves, name), dtype, tuple(sizes[s] for s in shape))
+    need_all("leaves.log_norm", np.isfinite(leaves.log_norm), leaves.log_norm, "finite: the support has mass")
+    need_all("leaves.log_rest", leaves.log_rest <= TOLERANCE, leaves.log_rest, "a logarithm of at most 1")
+    need_all("leaves.log_level", leaves.log_level <= TOLERANCE, leaves.log_level, "a logarithm of at most 1")
+    number = node_scopes(leaves.node_kind)
+    need_all("leaves.node_scope", leaves.node_scope == number, leaves.node_scope, "the FACTORS node's number, or -1")
+    start, column = scope_columns(leaves.scope)
+    need(np.array_equal(leaves.scope_start, start), "leaves.scope_start does not agree with leaves.scope")
+    need(np.array_equal(leaves.scope_column, column), "leaves.scope_column does not agree with leaves.scope")
+
+
+def _sizes(columns: Columns, n_leaves: int, tree: np.ndarray, node_kind: np.ndarray) -> dict[str, int]:
+    need(isinstance(tree, np.ndarray), "leaves.tree: expected an array")
+    need(isinstance(node_kind, np.ndarray), "leaves.node_kind: expected an array")
+    n_factors = int(np.count_nonzero(node_kind == FACTORS))
+    return {
+        "L": n_leaves,
+        "L + 1": n_leaves + 1,
+        "R": tree.size,
+        "F": n_factors,
+        "F + 1": n_factors + 1,
+        "Q": node_kind.size,
+        "d": len(columns.slot),
+        "p": len(columns.step),
+        "A": len(columns.atom_value),
+        "S'": len(layout(columns).narrow),
+    }
+
+
+def _check_trees_of_leaves(trees: Trees, tree: np.ndarray, leaf: np.ndarray) -> None:
+    """Each row names the tree that its leaf hangs in, and the leaves of a tree are contiguous."""
+    is_leaf = trees.feature == -1
+    root = np.arange(len(trees.feature))
+    inner = np.flatnonzero(~is_leaf)
+    root[trees.left[inner]] = root[trees.right[inner]] = inner
+    # a parent's number is smaller than its children's, so jumping up doubles its reach until all are at a root
+    while not np.array_equal(up := root[root], root):
+        root = up
+    tree_of_root = np.full(len(root), -1, dtype=np.int64)
+    tree_of_root[trees.root] = np.arange(len(trees.root))
+    expected = np.empty(np.count_nonzero(is_leaf), dtype=np.int64)
+    expected[trees.leaf[is_leaf]] = tree_of_root[root[is_leaf]]
+    need_all("leaves.tree", tree == expected[leaf], tree, "the number of the tree that the leaf hangs in")
+    need(
+        np.count_nonzero(np.diff(expected)) == len(trees.root) - 1,
+        "leaves.tree: expected the leaves of each tree side by side",
+    )
+
+
+def _boxes(trees: Trees, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`leaf_boxes`, tree by tree, and of the levels those of columns of few alone."""
+    narrow = layout(columns).narrow
+    n_leaves = int((trees.leaf >= 0).sum())
+    lo, hi = np.empty((n_leaves, len(columns.step))), np.empty((n_leaves, len(columns.step)))
+    allowed = np.empty((n_leaves, len(narrow)), bool)
+    for t in range(len(trees.root)):
+        stop = trees.root[t + 1] if t + 1 < len(trees.root) else len(trees.leaf)
+        own = trees.leaf[trees.root[t] : stop]
+        first, of_tree = int(own[own >= 0].min()), tree_boxes(trees, columns, t)
+        at = slice(first, first + len(of_tree[0]))
+        lo[at], hi[at], allowed[at] = of_tree[0], of_tree[1], of_tree[2][:, narrow]
+    return lo, hi, allowed
+
+
+def _check_densities(columns: Columns, fields: Mapping[str, np.ndarray], lo: np.ndarray, hi: np.ndarray) -> None:
+    family, a, b = fields["family"], fields["a"], fields["b"]
+    need_all("leaves.family", np.isin(family, (NORMAL, UNIFORM, STUDENT)), family, "a known family")
+    need_all("leaves.a", np.isfinite(a), a, "a finite number")
+    need_all("leaves.b", np.isfinite(b) & ((b > 0) | (family == UNIFORM)), b, "a finite scale above 0")
+    left, right = fields["lo"], fields["hi"]
+    need_all("leaves.lo", left < right, left, "a bound below leaves.hi")
+    with np.errstate(over="ignore"):
+        bounded = np.isfinite(right - left)
+    need_all("leaves.hi", bounded | (family != UNIFORM), right, "a finite support of a uniform density")
+    need_all("leaves.lo", left >= lo, left, "a bound inside the leaf's box")
+    need_all("leaves.hi", right <= hi, right, "a bound inside the leaf's box")
+    _check_grids(columns, fields)
+
+
+def _check_grids(columns: Columns, fields: Mapping[str, np.ndarray]) -> None:
+    """Supports end on cell edges, and floats tell neighbouring cells apart there (else loops over cells never end)."""
+    for s in np.flatnonzero(columns.step > 0):
+        step, origin = columns.step[s], columns.origin[s]
+        for name in ("lo", "hi", "a"):
+            value = fields[name][:, s]
+            with np.errstate(over="ignore", invalid="ignore"):
+                cells = (value - origin) / step + 0.5
+                size = (np.abs(value) + abs(origin)) / step
+                on_edge = np.abs(cells - np.rint(cells)) <= TOLERANCE + 1e-15 * size
+            free = (fields["family"][:, s] == UNIFORM) if name == "a" else np.isinf(value)
+            at = f"leaves.{name} of numeric slot {s}"
+            need_all(at, (size <= _MOST_CELLS) | free, value, "a number that the grid can resolve")
+            need_all(at, on_edge | free | (name == "a"), value, "an edge of a grid cell")
+        scale = fields["b"][:, s]
+        resolved = (scale > _LEAST_SCALE * step) | (fields["family"][:, s] == UNIFORM)
+        need_all(f"leaves.b of numeric slot {s}", resolved, scale, "a scale that does not vanish beside the step")
+
+
+def _check_atoms(columns: Columns, mass: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:
+    need_all("leaves.atom_mass", mass >= 0, mass, "a mass of at least 0")
+    for s in np.flatnonzero(np.diff(columns.atom_start)):
+        atoms = slice(columns.atom_start[s], columns.atom_start[s + 1])
+        total = mass[:, atoms].sum(axis=1)
+        need_all(f"leaves.atom_mass of numeric slot {s}", total <= 1 + TOLERANCE, total, "masses that sum to at most 1")
+        value = columns.atom_value[atoms]
+        inside = (lo[:, s, None] < value) & (value <= hi[:, s, None])
+        need_all("leaves.atom_mass", inside | (mass[:, atoms] == 0), mass[:, atoms], "0 outside the leaf's box")
+
+
+def _check_levels(columns: Columns, mass: np.ndarray, allowed: np.ndarray) -> None:
+    need_all("leaves.level_mass", mass >= 0, mass, "a mass of at least 0")
+    need_all("leaves.level_mass", allowed | (mass == 0), mass, "0 outside the leaf's box")
+    place = layout(columns).place
+    for s in np.flatnonzero(place >= 0):
+        total = mass[:, place[s] : place[s] + columns.level_start[s + 1] - columns.level_start[s]].sum(axis=1)
+        off = np.abs(total - 1) <= TOLERANCE
+        need_all(f"leaves.level_mass of categorical slot {s}", off, total, "masses that sum to 1")

@@ -1,0 +1,196 @@
+"""Kernel of conditioning: in which runs of a region a parameter row has mass."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ...runtime.compile import entry, kernel
+from ...runtime.records import record
+from .leaves.slot_kernels import has_atom, log_add, log_run_mass, safe_log, weighed_atom
+
+
+@entry
+def pieces(columns, leaves, evidence, slot, region):
+    """The runs of a region in which each parameter row has mass, for one numeric slot.
+
+    Returns
+    -------
+    start : int64 array (R + 1,), run : int64 array (m,)
+        Row r has mass in the runs ``run[start[r]:start[r + 1]]``.
+    log_share : float64 array (m,)
+        Log of the piece's share of the region's mass in the parameter row; the first one has the atoms, too.
+    log_first : float64 array (R,)
+        Log mass of the first piece, atoms included.
+    """
+    n_rows, first_run, end_run = leaves.tree.shape[0], evidence.run_start[region], evidence.run_start[region + 1]
+    start = np.zeros(n_rows + 1, np.int64)
+    run, log_share = np.empty(n_rows, np.int64), np.empty(n_rows, np.float64)
+    log_first = np.empty(n_rows, np.float64)
+    first_atom = columns.atom_start[slot]
+    n = 0
+    for r in range(n_rows):
+        atoms = 0.0
+        for k in range(columns.atom_start[slot + 1] - first_atom):
+            if has_atom(evidence, region, k):
+                atoms += weighed_atom(evidence, region, k, leaves.atom_mass[r, first_atom + k])
+        log_first[r] = safe_log(atoms)
+        total = log_first[r]
+        rest = leaves.log_rest[r, slot]
+        if rest > -math.inf:
+            for q in range(first_run, end_run):
+                mass = rest + log_run_mass(columns, leaves, r, slot, evidence.run_lo[q], evidence.run_hi[q])
+                if mass == -math.inf:
+                    continue
+                mass += evidence.run_log_weight[q]
+                if n == run.shape[0]:
+                    run = np.concatenate((run, np.empty_like(run)))
+                    log_share = np.concatenate((log_share, np.empty_like(log_share)))
+                run[n] = q
+                log_share[n] = mass
+                if n == start[r]:
+                    log_first[r] = log_add(log_first[r], mass)
+                    log_share[n] = log_first[r]
+                total = log_add(total, mass)
+                n += 1
+        log_share[start[r] : n] -= total
+        start[r + 1] = n
+    return start, run[:n].copy(), log_share[:n].copy(), log_first
+
+
+# ---- Kernels: trees restricted to some of their leaves, and to the splits of some columns.
+
+
+@record
+class NewNodes(NamedTuple):
+    """What `restrict` writes: new trees, of which the arrays hold as many nodes, leaves and trees as the old ones had.
+
+    Attributes
+    ----------
+    node : int64 array
+        Which node each was; parents before children, tree by tree.
+    left, right, number : int32 arrays
+        Children, and the numbers of new leaves; -1 of others.
+    root, old_tree : int32 arrays
+        Root of each tree, and which tree it was.
+    start, leaf : int64 arrays
+        New leaf k stands for the leaves ``leaf[start[k]:start[k + 1]]``.
+    below : int64 array
+        Scratch: how many leaves that stay are below each old node.
+    stack, parent, rest : int64 arrays, one longer than there are nodes
+        Scratch: old nodes still to be visited (negative: a right child), their new parents; nodes below a new leaf.
+    """
+
+    node: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    number: np.ndarray
+    root: np.ndarray
+    old_tree: np.ndarray
+    start: np.ndarray
+    leaf: np.ndarray
+    below: np.ndarray
+    stack: np.ndarray
+    parent: np.ndarray
+    rest: np.ndarray
+
+
+def new_nodes(n_nodes: int, n_leaves: int, n_trees: int) -> NewNodes:
+    """Arrays for trees of at most so many nodes and leaves."""
+    return NewNodes(
+        node=np.empty(n_nodes, np.int64),
+        left=np.full(n_nodes, -1, np.int32),
+        right=np.full(n_nodes, -1, np.int32),
+        number=np.full(n_nodes, -1, np.int32),
+        root=np.empty(n_trees, np.int32),
+        old_tree=np.empty(n_trees, np.int32),
+        start=np.zeros(n_leaves + 1, np.int64),
+        leaf=np.empty(n_leaves, np.int64),
+        below=np.zeros(n_nodes, np.int64),
+        stack=np.empty(n_nodes + 1, np.int64),
+        parent=np.empty(n_nodes + 1, np.int64),
+        rest=np.empty(n_nodes + 1, np.int64),
+    )
+
+
+@kernel
+def count_below(trees, stays, below):
+    """Write how many of the leaves that stay are below each node."""
+    for q in range(below.shape[0] - 1, -1, -1):  # children come after their parent
+        below[q] = stays[trees.leaf[q]] if trees.leaf[q] >= 0 else below[trees.left[q]] + below[trees.right[q]]
+
+
+@kernel
+def list_leaves(trees, stays, node, new, n):
+    """Append the leaves below a node that stay to the n that ``new.leaf`` has; return how many it has then."""
+    rest, waiting = new.rest, 1
+    rest[0] = node
+    while waiting > 0:
+        waiting -= 1
+        q = rest[waiting]
+        if trees.leaf[q] < 0:
+            rest[waiting], rest[waiting + 1] = trees.right[q], trees.left[q]
+            waiting += 2
+        elif stays[trees.leaf[q]]:
+            new.leaf[n] = trees.leaf[q]
+            n += 1
+    return n
+
+
+@entry
+def restrict(trees, stays, keeps_splits, new):
+    """The trees of the leaves that stay (uint8 (L,)), cut off at splits of columns whose splits go (uint8 (d,)).
+
+    The sibling of what goes takes their parent's place. Where a tree is cut off, one new leaf stands for all that are
+    below. Trees without leaves go. Returns how many new nodes, trees, leaves, and old leaves that stay there are.
+    """
+    below, stack, parent = new.below, new.stack, new.parent
+    count_below(trees, stays, below)
+    n, n_trees, n_new, n_old = 0, 0, 0, np.int64(0)
+    for tree in range(trees.root.shape[0]):
+        if below[trees.root[tree]] == 0:
+            continue
+        new.root[n_trees], new.old_tree[n_trees] = n, tree
+        n_trees += 1
+        stack[0], parent[0], height = trees.root[tree], -1, 1
+        while height > 0:
+            height -= 1
+            q, above = abs(stack[height]), parent[height]
+            side = new.right if stack[height] < 0 else new.left
+            while trees.leaf[q] < 0 and (below[trees.left[q]] == 0 or below[trees.right[q]] == 0):
+                q = np.int64(trees.right[q] if below[trees.left[q]] == 0 else trees.left[q])
+            new.node[n] = q
+            if above >= 0:
+                side[above] = n
+            if trees.leaf[q] < 0 and keeps_splits[trees.feature[q]]:
+                stack[height], parent[height] = -trees.right[q], n
+                stack[height + 1], parent[height + 1] = trees.left[q], n
+                height += 2
+            else:
+                new.number[n] = n_new
+                n_old = list_leaves(trees, stays, q, new, n_old)
+                n_new += 1
+                new.start[n_new] = n_old
+            n += 1
+    return n, n_trees, n_new, n_old
+
+
+@entry
+def weights_below(left, right, number, root, log_weight):
+    """Weight of each node, (n,), from the leaves' log weights: 1 at roots; and the log weight of each tree, (t,)."""
+    n = left.shape[0]
+    weight, of_tree = np.empty(n, np.float64), np.empty(root.shape[0], np.float64)
+    for t in range(root.shape[0]):
+        end = root[t + 1] if t + 1 < root.shape[0] else n
+        top = -np.inf
+        for q in range(root[t], end):
+            if number[q] >= 0:
+                top = max(top, log_weight[number[q]])
+        for q in range(end - 1, root[t] - 1, -1):
+            weight[q] = np.exp(log_weight[number[q]] - top) if number[q] >= 0 else weight[left[q]] + weight[right[q]]
+        total = weight[root[t]]
+        weight[root[t] : end] /= total
+        of_tree[t] = top + np.log(total)
+    return weight, of_tree

@@ -1,0 +1,53 @@
+"""A forest as named arrays, and back: what a model file holds of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...data.schema import Schema, kernel_columns
+from .check import LEAF_FIELDS, TREE_FIELDS, WIDE_FIELDS, check, check_columns, check_derived, check_leaves, check_trees
+from .forest import Forest
+from .leaves.derived import make_leaves
+from .leaves.levels import WideLevels, layout
+from .leaves.table import Circuits, ParameterTables
+from .part import ForestPart
+from .structure import Trees
+
+NAMES = frozenset(
+    {f"trees.{name}" for name in TREE_FIELDS}
+    | {f"leaves.{name}" for name in LEAF_FIELDS}
+    | {f"leaves.wide.{name}" for name in WIDE_FIELDS}
+)
+"""Names of a forest's arrays; what is derived from others is computed again."""
+
+
+def forest_to_arrays(part: ForestPart) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What the metadata say of a forest, and its arrays; a ValueError if the forest is broken."""
+    forest = part.forest
+    check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
+    arrays = {f"trees.{name}": getattr(forest.trees, name) for name in TREE_FIELDS}
+    arrays |= {f"leaves.{name}": getattr(forest.leaves, name) for name in LEAF_FIELDS}
+    arrays |= {f"leaves.wide.{name}": getattr(forest.leaves.wide, name) for name in WIDE_FIELDS}
+    return {"kind": "forest", "has_background": bool(forest.has_background)}, arrays
+
+
+def forest_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> ForestPart:
+    """The forest, every field checked; a ValueError if one is not as it must be."""
+    if set(about) != {"kind", "has_background"} or type(about["has_background"]) is not bool:
+        raise ValueError("a forest's metadata are has_background, true or false")
+    columns = kernel_columns(schema)
+    trees = Trees(**{name: arrays[f"trees.{name}"] for name in TREE_FIELDS})
+    where = layout(columns)
+    wide = {name: arrays[f"leaves.wide.{name}"] for name in WIDE_FIELDS}
+    fields: dict[str, Any] = {name: arrays[f"leaves.{name}"] for name in LEAF_FIELDS}
+    fields["wide"] = WideLevels(place=where.place, start=where.start, **wide)
+    # nothing may be computed from arrays before they are checked
+    check_columns(schema, columns)
+    check_trees(columns, trees, about["has_background"])
+    check_leaves(columns, trees, fields)
+    circuits = Circuits(**{name: fields.pop(name) for name in Circuits._fields})
+    leaves = make_leaves(columns, ParameterTables(**fields), circuits=circuits)
+    check_derived(columns, leaves)
+    return ForestPart(Forest(schema, columns, trees, leaves, about["has_background"]))

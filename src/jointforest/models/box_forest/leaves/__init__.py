@@ -1,0 +1,1 @@
+"""Leaf distributions of a forest of boxes."""

@@ -1,0 +1,307 @@
+"""The marginal distribution of some columns, as a forest of its own. See docs/how-to/find-modes.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.schema import Columns, Schema, kernel_columns
+from ...runtime.records import record
+from .condition_kernels import new_nodes, restrict, weights_below
+from .forest import Forest
+from .leaves.derived import make_leaves
+from .leaves.levels import layout, take
+from .leaves.table import FACTORS, SUM, Circuits, Leaves, ParameterTables
+from .structure import Trees
+
+# ---- Parts of a new model from those of an old one: fewer leaves, fewer columns, other circuits.
+
+
+@record
+class Nodes(NamedTuple):
+    """Circuits of m leaves, every leaf with at least one node; preorder as in `models.box_forest.leaves.table.Leaves`.
+
+    Attributes
+    ----------
+    start : int64 array (m + 1,)
+    kind : uint8 array (n,)
+    end : int64 array (n,)
+    log_weight : float64 array (n,)
+    row : int64 array (n,)
+        Row of the old tables that a FACTORS node is made of; -1 of others.
+    piece : int64 array (n,)
+        Which part of that row, see `condition`.
+    scope : bool array (n, d)
+        Columns of FACTORS nodes; nothing of others.
+    """
+
+    start: np.ndarray
+    kind: np.ndarray
+    end: np.ndarray
+    log_weight: np.ndarray
+    row: np.ndarray
+    piece: np.ndarray
+    scope: np.ndarray
+
+
+class Packed(NamedTuple):
+    """Parameter rows of new tables, and the circuits over them.
+
+    Attributes
+    ----------
+    row, piece, leaf : int64 arrays (R,)
+        The old parameter row that each is made of, which piece of it, and the leaf that it belongs to.
+    circuits : Circuits
+    """
+
+    row: np.ndarray
+    piece: np.ndarray
+    leaf: np.ndarray
+    circuits: Circuits
+
+
+class Restricted(NamedTuple):
+    """Trees whose leaf k stands for the old leaves ``leaf[start[k]:start[k + 1]]``.
+
+    Attributes
+    ----------
+    trees : Trees
+    log_weight : float64 array (l,)
+        Sums to 1 over all leaves.
+    tree, old_tree : int64 arrays (l,), (t,)
+        Tree of each leaf, and which tree each one was.
+    start : int64 array (l + 1,), leaf : int64 array (m,)
+    """
+
+    trees: Trees
+    log_weight: np.ndarray
+    tree: np.ndarray
+    old_tree: np.ndarray
+    start: np.ndarray
+    leaf: np.ndarray
+
+
+def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """The numbers ``first[k], ..., first[k] + count[k] - 1`` of every k, one after the other."""
+    return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+
+
+def restricted_trees(columns: Columns, trees: Trees, log_weight: np.ndarray, stays: np.ndarray) -> Restricted:
+    """Trees of the leaves with weight, without the splits of columns that do not stay (bool (d,)).
+
+    Columns are numbered anew; see `restrict_kernels.restrict`.
+    """
+    alive = (log_weight > -np.inf).astype(np.uint8)
+    made = new_nodes(len(trees.feature), len(alive), len(trees.root))
+    n, n_trees, n_new, n_old = restrict(trees, alive, stays.astype(np.uint8), made)
+    node, left, right, number = (field[:n].copy() for field in made[:4])
+    root, old_tree = made.root[:n_trees].copy(), made.old_tree[:n_trees].copy()
+    start, leaf = made.start[: n_new + 1].copy(), made.leaf[:n_old].copy()
+    of_group = np.logaddexp.reduceat(log_weight[leaf], start[:-1])
+    of_group -= np.logaddexp.reduce(of_group)
+    weight, _ = weights_below(left, right, number, root, of_group)
+    is_leaf = number >= 0
+    feature = np.where(is_leaf, -1, trees.feature[node])
+    by_levels = ~is_leaf & (trees.levels_at[node] >= 0)
+    n_words = np.zeros(len(node), np.int64)
+    slot = columns.slot[feature[by_levels]]
+    n_words[by_levels] = (np.diff(columns.level_start)[slot] + 63) // 64
+    words = ranges(trees.levels_at[node[by_levels]].astype(np.int64), n_words[by_levels])
+    place = np.append(np.cumsum(stays) - 1, -1)  # the last entry is that of leaves
+    new = Trees(
+        feature=place[feature].astype(np.int32),
+        threshold=np.where(is_leaf, 0.0, trees.threshold[node]),
+        levels_at=np.where(by_levels, np.cumsum(n_words) - n_words, -1).astype(np.int32),
+        left_levels=trees.left_levels[words],
+        left=left,
+        right=right,
+        leaf=number,
+        weight=weight,
+        root=root,
+    )
+    tree_of_node = np.searchsorted(root, np.arange(len(node)), side="right") - 1
+    return Restricted(new, of_group, tree_of_node[is_leaf], old_tree, start, leaf)
+
+
+def nodes_of(leaves: Leaves, leaf: np.ndarray) -> tuple[Nodes, np.ndarray]:
+    """The circuits of these leaves, a plain leaf as one FACTORS node; and which old node each one was, -1 if none."""
+    first = leaves.node_start[leaf].astype(np.int64)
+    n_own = leaves.node_start[leaf + 1] - first
+    start = np.concatenate([[0], np.cumsum(np.maximum(n_own, 1))])
+    of = np.repeat(np.arange(len(leaf)), np.diff(start))
+    n = len(of)
+    old = np.where(n_own[of] > 0, np.arange(n) - start[of] + first[of], -1)
+    own = np.flatnonzero(old >= 0)
+    was = old[own]
+    kind = np.full(n, FACTORS, np.uint8)
+    kind[own] = leaves.node_kind[was]
+    end = np.arange(1, n + 1)
+    end[own] = leaves.node_end[was] - was + own
+    log_weight, row = np.zeros(n), leaf[of].astype(np.int64)
+    log_weight[own], row[own] = leaves.node_log_weight[was], leaves.node_row[was]
+    scope = np.ones((n, leaves.scope.shape[1]), bool)
+    scope[own] = False
+    factors = own[leaves.node_kind[was] == FACTORS]
+    scope[factors] = leaves.scope[leaves.node_scope[old[factors]]] == 1
+    return Nodes(start, kind, end, log_weight, row, np.zeros(n, np.int64), scope), old
+
+
+def without(nodes: Nodes, gone: np.ndarray) -> Nodes:
+    """The nodes but those that are gone (bool (n,)) and all below them."""
+    depth = np.zeros(len(gone) + 1, np.int64)
+    np.add.at(depth, np.flatnonzero(gone), 1)
+    np.add.at(depth, nodes.end[gone], -1)
+    kept = np.cumsum(depth)[:-1] == 0
+    at = np.concatenate([[0], np.cumsum(kept)])
+    return Nodes(
+        at[nodes.start], nodes.kind[kept], at[nodes.end[kept]], *(field[kept] for field in nodes[3:])
+    )  # fmt: skip
+
+
+def packed(nodes: Nodes) -> Packed:
+    """Number parameter rows: a leaf of one FACTORS node has its own, equal pieces of an old row share one."""
+    n_leaves, n_nodes = len(nodes.start) - 1, np.diff(nodes.start)
+    factors = np.flatnonzero(nodes.kind == FACTORS)
+    of = np.repeat(np.arange(n_leaves), n_nodes)
+    some = factors[np.searchsorted(factors, nodes.start[:-1])]  # whose row stands in the unused row of a circuit leaf
+    inside = (n_nodes > 1)[of]
+    at = np.concatenate([[0], np.cumsum(inside)])
+    is_factors = inside & (nodes.kind == FACTORS)
+    most = int(nodes.piece.max(initial=0)) + 1
+    key, first, number = np.unique(
+        nodes.row[is_factors] * most + nodes.piece[is_factors], return_index=True, return_inverse=True
+    )
+    row = np.full(len(of), -1)
+    row[is_factors] = n_leaves + number
+    circuits = Circuits(
+        node_start=at[nodes.start].astype(np.int32),
+        node_kind=nodes.kind[inside],
+        node_end=at[nodes.end[inside]].astype(np.int32),
+        node_log_weight=nodes.log_weight[inside],
+        node_row=row[inside].astype(np.int32),
+        scope=nodes.scope[is_factors].astype(np.uint8),
+    )
+    return Packed(
+        row=np.concatenate([nodes.row[some], key // most]),
+        piece=np.concatenate([np.zeros(n_leaves, np.int64), key % most]),
+        leaf=np.concatenate([np.arange(n_leaves), of[is_factors][first]]),
+        circuits=circuits,
+    )
+
+
+def keep(forest: Forest, columns: Sequence[int]) -> Forest:
+    """The marginal of a forest over some of its columns, exact.
+
+    Trees keep their splits down to the first one of a column that goes; all leaves below it become one leaf, the
+    mixture (a SUM) of what they say of the columns that stay. So tree t's density is the marginal of what it was.
+
+    Parameters
+    ----------
+    forest : Forest
+    columns : sequence of int
+        Numbers of the columns that stay, at least one; their order stays that of the table.
+
+    Returns
+    -------
+    Forest
+        Answers as the old one does where the other columns are missing. A new leaf's missing rates are the means of
+        those of its leaves.
+
+    Raises
+    ------
+    ValueError
+        If no column is left.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
+    >>> forest = learned.joint_.model.forest
+    >>> keep(forest, [0, 1]).schema.names
+    ('species', 'island')
+    """
+    d = len(forest.schema.columns)
+    stays = np.zeros(d, bool)
+    stays[list(columns)] = True
+    if not stays.any():
+        raise ValueError("keep: name at least one column")
+    kept = np.flatnonzero(stays)
+    leaves = forest.leaves
+    small = restricted_trees(forest.columns, forest.trees, leaves.log_weight, stays)
+    new = packed(mixed_nodes(_narrowed(nodes_of(leaves, small.leaf)[0], kept), small, leaves.log_weight))
+
+    schema = Schema(tuple(forest.schema.columns[j] for j in kept), forest.schema.frame)
+    numeric = forest.columns.slot[kept[forest.columns.is_categorical[kept] == 0]]
+    categorical = forest.columns.slot[kept[forest.columns.is_categorical[kept] == 1]]
+    atoms = ranges(forest.columns.atom_start[numeric], np.diff(forest.columns.atom_start)[numeric])
+    place = layout(forest.columns).place[categorical]
+    levels = ranges(place[place >= 0], np.diff(forest.columns.level_start)[categorical][place >= 0])
+    columns_kept = kernel_columns(schema)
+    return Forest(
+        schema=schema,
+        columns=columns_kept,
+        trees=small.trees,
+        leaves=make_leaves(
+            columns_kept,
+            ParameterTables(
+                small.tree[new.leaf],
+                small.log_weight,
+                leaves.family[new.row][:, numeric],
+                leaves.a[new.row][:, numeric],
+                leaves.b[new.row][:, numeric],
+                leaves.lo[new.row][:, numeric],
+                leaves.hi[new.row][:, numeric],
+                leaves.atom_mass[new.row][:, atoms],
+                leaves.level_mass[new.row][:, levels],
+                mean_missing_rates(leaves.missing_rate[:, kept], small, leaves.log_weight),
+                take(layout(columns_kept), leaves.wide, new.row, (-1 - place[place < 0]).tolist()),
+            ),
+            circuits=new.circuits,
+        ),
+        has_background=forest.has_background and bool(small.old_tree[-1] == len(forest.trees.root) - 1),
+    )
+
+
+def _narrowed(nodes: Nodes, kept: np.ndarray) -> Nodes:
+    """The circuits over these columns alone: nodes of none of them go."""
+    scope = nodes.scope[:, kept]
+    described = np.concatenate([[0], np.cumsum(scope.any(axis=1))])
+    gone = described[nodes.end] == described[:-1]
+    return without(nodes._replace(scope=scope), gone)
+
+
+def _shares(small: Restricted, log_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The new leaf of each old one, (m,), and the log of its share in it."""
+    group = np.repeat(np.arange(len(small.start) - 1), np.diff(small.start))
+    share = log_weight[small.leaf]
+    return group, share - np.logaddexp.reduceat(share, small.start[:-1])[group]
+
+
+def mixed_nodes(nodes: Nodes, small: Restricted, log_weight: np.ndarray) -> Nodes:
+    """A SUM above the circuits of leaves that have become one."""
+    group, share = _shares(small, log_weight)
+    several = np.diff(small.start) > 1
+    many = several[group]
+    nodes.log_weight[nodes.start[:-1][many]] = share[many]
+    before = np.concatenate([[0], np.cumsum(several)])
+    start = nodes.start[small.start] + before
+    n = len(nodes.kind)
+    of = np.repeat(group, np.diff(nodes.start))
+    at = np.arange(n) + before[of + 1]
+    total = n + int(before[-1])
+    kind, end = np.full(total, SUM, np.uint8), np.zeros(total, np.int64)
+    weight, row, piece = np.zeros(total), np.full(total, -1), np.zeros(total, np.int64)
+    scope = np.zeros((total, nodes.scope.shape[1]), bool)
+    kind[at], weight[at], row[at], scope[at] = nodes.kind, nodes.log_weight, nodes.row, nodes.scope
+    end[at] = nodes.end + before[of + 1]  # ends lie within the leaf
+    end[start[:-1][several]] = start[1:][several]
+    row[kind != FACTORS] = -1
+    return Nodes(start, kind, end, weight, row, piece, scope)
+
+
+def mean_missing_rates(missing_rate: np.ndarray, small: Restricted, log_weight: np.ndarray) -> np.ndarray:
+    """Missing rates of the new leaves: means of those of the old, by weight."""
+    _, share = _shares(small, log_weight)
+    return np.minimum(np.add.reduceat(np.exp(share)[:, None] * missing_rate[small.leaf], small.start[:-1], axis=0), 1)

@@ -1,0 +1,134 @@
+"""Several forests over one schema as one forest: their weighted sum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .forest import Forest
+from .leaves.derived import make_leaves
+from .leaves.levels import layout, stacked, take
+from .leaves.table import ParameterTables
+from .marginalize import Nodes, Restricted, mean_missing_rates, mixed_nodes, nodes_of, packed
+from .structure import Trees, add_stump
+
+
+def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
+    """The forest of all trees, with P(x) = sum_i exp(log_weight[i]) P_i(x), exact.
+
+    Backgrounds become one: a leaf without splits that is the mixture (a SUM) of them.
+
+    Parameters
+    ----------
+    forests : sequence of Forest
+        At least one, with equal schemas.
+    log_weight : float64 array
+        One a forest; ``exp`` of it sums to 1.
+
+    Returns
+    -------
+    Forest
+    """
+    own = [np.arange(len(forest.leaves.log_weight) - forest.has_background) for forest in forests]
+    backs = [np.array([len(leaf)]) if forest.has_background else np.array([], int)
+             for forest, leaf in zip(forests, own, strict=True)]  # fmt: skip
+    taken = [*zip(forests, own, log_weight, strict=True), *zip(forests, backs, log_weight, strict=True)]
+    first_row = 2 * np.cumsum([0] + [len(forest.leaves.tree) for forest in forests[:-1]]).tolist()
+    of_leaf = np.concatenate([forest.leaves.log_weight[leaf] + weight for forest, leaf, weight in taken])
+    of_leaf -= np.logaddexp.reduce(of_leaf)
+
+    trees = _stacked([_without_background(forest) for forest in forests])
+    n_own = sum(len(leaf) for leaf in own)
+    start = np.arange(n_own + 1)
+    tree = np.repeat(np.arange(len(trees.root)), np.diff(np.append(_first_leaves(trees), n_own)))
+    if len(of_leaf) > n_own:
+        trees, start, tree = add_stump(trees), np.append(start, len(of_leaf)), np.append(tree, len(trees.root))
+    groups = Restricted(trees, np.logaddexp.reduceat(of_leaf, start[:-1]), tree, tree, start, np.arange(len(of_leaf)))
+
+    nodes = _joined([nodes_of(forest.leaves, leaf)[0] for forest, leaf, _ in taken], first_row)
+    new = packed(mixed_nodes(nodes, groups, of_leaf))
+    table = {
+        name: np.concatenate([getattr(forest.leaves, name) for forest in forests])[new.row]
+        for name in ("family", "a", "b", "lo", "hi", "atom_mass", "level_mass")
+    }
+    where = layout(forests[0].columns)
+    missing_rate = np.concatenate([forest.leaves.missing_rate[leaf] for forest, leaf, _ in taken])
+    return Forest(
+        schema=forests[0].schema,
+        columns=forests[0].columns,
+        trees=trees,
+        leaves=make_leaves(
+            forests[0].columns,
+            ParameterTables(
+                wide=take(where, stacked([forest.leaves.wide for forest in forests]), new.row),
+                tree=groups.tree[new.leaf],
+                log_weight=groups.log_weight,
+                **table,
+                missing_rate=mean_missing_rates(missing_rate, groups, of_leaf),
+            ),
+            circuits=new.circuits,
+        ),
+        has_background=len(of_leaf) > n_own,
+    )
+
+
+def _without_background(forest: Forest) -> Trees:
+    """The node table less the background, which is its last node and its last tree."""
+    if not forest.has_background:
+        return forest.trees
+    whole = {"left_levels": forest.trees.left_levels}
+    return forest.trees._replace(
+        **{name: field[:-1] for name, field in forest.trees._asdict().items() if name not in whole}
+    )
+
+
+def _stacked(parts: list[Trees]) -> Trees:
+    """The trees of all node tables, numbered through."""
+
+    def through(name: str, counted: str) -> np.ndarray:
+        """A field of numbers, each table's behind those of the tables before; -1 stays."""
+        fields, before = [], 0
+        for trees in parts:
+            field = getattr(trees, name)
+            fields.append(np.where(field >= 0, field + before, -1).astype(np.int32))
+            before += int(trees.leaf.max()) + 1 if counted == "leaf" else len(getattr(trees, counted))
+        return np.concatenate(fields)
+
+    def plain(name: str) -> np.ndarray:
+        return np.concatenate([getattr(trees, name) for trees in parts])
+
+    return Trees(
+        feature=plain("feature"),
+        threshold=plain("threshold"),
+        levels_at=through("levels_at", "left_levels"),
+        left_levels=plain("left_levels"),
+        left=through("left", "feature"),
+        right=through("right", "feature"),
+        leaf=through("leaf", "leaf"),
+        weight=plain("weight"),
+        root=through("root", "feature"),
+    )
+
+
+def _first_leaves(trees: Trees) -> np.ndarray:
+    """Number of the first leaf of each tree; a tree's nodes, and its leaves, are contiguous."""
+    number = np.where(trees.leaf >= 0, trees.leaf, np.iinfo(np.int32).max)
+    return np.minimum.reduceat(number, trees.root)
+
+
+def _joined(parts: list[Nodes], first_row: list[int]) -> Nodes:
+    """Circuits of all leaves, nodes and parameter rows numbered through; ``first_row``: of each one's tables."""
+    first = np.cumsum([0] + [len(nodes.kind) for nodes in parts])
+    starts = [nodes.start[:-1] + at for nodes, at in zip(parts, first, strict=False)]
+    return Nodes(
+        start=np.concatenate([*starts, first[-1:]]),
+        kind=np.concatenate([nodes.kind for nodes in parts]),
+        end=np.concatenate([nodes.end + at for nodes, at in zip(parts, first, strict=False)]),
+        log_weight=np.concatenate([nodes.log_weight for nodes in parts]),
+        row=np.concatenate(
+            [np.where(nodes.row >= 0, nodes.row + at, -1) for nodes, at in zip(parts, first_row, strict=False)]
+        ),
+        piece=np.concatenate([nodes.piece for nodes in parts]),
+        scope=np.concatenate([nodes.scope for nodes in parts]),
+    )

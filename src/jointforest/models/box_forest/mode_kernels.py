@@ -1,0 +1,364 @@
+"""Kernels: the point of greatest density of each leaf that a row of evidence can reach."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ...runtime.compile import entry, kernel
+from ...runtime.records import record
+from .circuit_kernels import has_circuit
+from .leaves.grid_kernels import cell_centre
+from .leaves.level_kernels import log_level
+from .leaves.slot_kernels import cut_to_support, find_atom, has_atom, value_log_density
+from .leaves.table import FACTORS, SUM, UNIFORM
+from .region_kernels import cell_region, in_region, reachable
+
+
+@kernel
+def run_mode(columns, leaves, l, s, u, v):  # noqa: E741
+    """Where the continuous part is greatest within the run (u, v], which has a part of the support; next to its end."""
+    step, a = columns.step[s], leaves.a[l, s]
+    if leaves.family[l, s] == UNIFORM:
+        a = u + 0.5 * (v - u)  # anywhere
+    if step > 0.0:
+        origin = columns.origin[s]
+        first = origin + np.floor((u - origin) / step + 1.0) * step if u > -math.inf else u
+        last = origin + np.ceil((v - origin) / step - 1.0) * step if v < math.inf else v
+        return min(max(cell_centre(step, origin, a), first), last)
+    x = min(max(a, np.nextafter(u, math.inf)), v)
+    if find_atom(columns, s, x) >= 0:  # there the density of the rest does not count
+        x = np.nextafter(x, math.inf) if x < v else np.nextafter(x, -math.inf)
+    return x
+
+
+@kernel
+def slot_mode(columns, leaves, evidence, l, s, region, lo, hi):  # noqa: E741
+    """The value of slot s of greatest log density in parameter row l within the region and (lo, hi]; that density."""
+    best, mode = -math.inf, math.nan
+    first, end = (0, 1) if region < 0 else (evidence.run_start[region], evidence.run_start[region + 1])
+    for run in range(first, end):
+        u = lo if region < 0 else max(lo, evidence.run_lo[run])
+        v = hi if region < 0 else min(hi, evidence.run_hi[run])
+        u, v = cut_to_support(columns, leaves, l, s, u, v)
+        if u < v:
+            x = run_mode(columns, leaves, l, s, u, v)
+            if columns.step[s] == 0.0 and not u < x <= v:  # nothing but an atom is there
+                continue
+            density = value_log_density(columns, leaves, l, s, x, find_atom(columns, s, x))
+            if density > best:
+                best, mode = density, x
+    start = columns.atom_start[s]
+    for k in range(columns.atom_start[s + 1] - start):
+        x = columns.atom_value[start + k]
+        if lo < x <= hi and has_atom(evidence, region, k):
+            density = value_log_density(columns, leaves, l, s, x, np.int64(k))
+            if density > best:
+                best, mode = density, x
+    return mode, best
+
+
+@kernel
+def cell_density(columns, leaves, j, l, x):  # noqa: E741
+    """Log density of the value x of column j in parameter row l."""
+    slot = columns.slot[j]
+    if columns.is_categorical[j]:
+        return log_level(leaves, l, slot, int(x))
+    return value_log_density(columns, leaves, l, slot, x, find_atom(columns, slot, x))
+
+
+@kernel
+def cell_mode(columns, leaves, evidence, box, j, l):  # noqa: E741
+    """The value of column j of greatest log density in parameter row l within evidence and box, and that density."""
+    x, slot = evidence.value[0, j], columns.slot[j]
+    if x == x:
+        return x, cell_density(columns, leaves, j, l, x)
+    if not columns.is_categorical[j]:
+        region = cell_region(evidence, np.int64(0), j)
+        return slot_mode(columns, leaves, evidence, l, slot, region, box.lo[slot], box.hi[slot])
+    best, mode = -math.inf, math.nan
+    first = columns.level_start[slot]
+    for k in range(columns.level_start[slot + 1] - first):
+        if box.allowed[first + k]:
+            density = log_level(leaves, l, slot, k)
+            if density > best:
+                best, mode = density, float(k)
+    return mode, best
+
+
+@kernel
+def factors_mode(problem, box, q, x):
+    """Write the likeliest values of the columns of the FACTORS node q into x; return its log density there."""
+    columns, leaves, evidence = problem.columns, problem.leaves, problem.evidence
+    total, of, k = 0.0, leaves.node_row[q], leaves.node_scope[q]
+    for i in range(leaves.scope_start[k], leaves.scope_start[k + 1]):
+        j = np.int64(leaves.scope_column[i])
+        x[j], density = cell_mode(columns, leaves, evidence, box, j, of)
+        total += density
+    return total
+
+
+@kernel
+def bound_circuit(problem, box, leaf, x):
+    """Write what each node of a circuit leaf reaches in the box to ``greatest``, and what it never passes to ``bound``.
+
+    ``greatest`` follows, in sums, the child that is greatest when weighed; x is scratch.
+    """
+    leaves, greatest, bound = problem.leaves, problem.greatest, problem.bound
+    first, end, kind = leaves.node_start[leaf], leaves.node_end, leaves.node_kind
+    for q in range(np.int64(leaves.node_start[leaf + 1]) - 1, first - 1, -1):
+        best, total = (-math.inf, -math.inf) if kind[q] == SUM else (0.0, 0.0)
+        if kind[q] == FACTORS:
+            best = factors_mode(problem, box, q, x)
+            total = best
+        child = q + 1
+        while child < end[q]:
+            if kind[q] == SUM:
+                best = max(best, leaves.node_log_weight[child] + greatest[child])
+                total = np.logaddexp(total, leaves.node_log_weight[child] + bound[child])
+            else:
+                best += greatest[child]
+                total += bound[child]
+            child = end[child]
+        greatest[q], bound[q], problem.active[q] = best, total, q == first
+
+
+@kernel
+def circuit_mode(problem, box, leaf, x):
+    """Write a likely point of a circuit leaf, by its likeliest parts; an upper bound of the leaf's log density."""
+    bound_circuit(problem, box, leaf, x)
+    leaves, greatest, active = problem.leaves, problem.greatest, problem.active
+    first, end, kind = leaves.node_start[leaf], leaves.node_end, leaves.node_kind
+    for q in range(np.int64(first), leaves.node_start[leaf + 1]):
+        if not active[q]:
+            continue
+        if kind[q] == FACTORS:
+            factors_mode(problem, box, q, x)
+        child = q + 1
+        while child < end[q]:
+            if kind[q] != SUM:
+                active[child] = 1
+            elif leaves.node_log_weight[child] + greatest[child] == greatest[q]:
+                active[child] = 1
+                break
+            child = end[child]
+    return problem.bound[first]
+
+
+@kernel
+def leaf_mode(problem, box, leaf, x):
+    """Write the point of greatest density of a leaf in the box into x; return its log density, weight included.
+
+    Of circuit leaves the point is a likely one, and the density an upper bound.
+    """
+    columns, leaves, evidence = problem.columns, problem.leaves, problem.evidence
+    total = leaves.log_weight[leaf]
+    if has_circuit(leaves, leaf):
+        return total + circuit_mode(problem, box, leaf, x)
+    for j in range(x.shape[0]):
+        x[j], log_density = cell_mode(columns, leaves, evidence, box, j, leaf)
+        total += log_density
+    return total
+
+
+@entry
+def leaf_modes(problem, box):
+    """Leaves with density, int32 (n,); a point of greatest density of each, (n, d); the log density there, (n,).
+
+    Of circuit leaves the point is a likely one, and the density an upper bound.
+    """
+    leaf = problem.reached
+    n = reachable(problem.columns, problem.trees, problem.evidence, np.int64(0), problem.stack, leaf)
+    point, log_bound = np.empty((n, problem.point.shape[0]), np.float64), np.empty(n, np.float64)
+    kept = 0
+    for i in range(n):
+        log_bound[kept] = leaf_mode(problem, box, leaf[i], point[kept])
+        if log_bound[kept] > -math.inf:
+            leaf[kept] = leaf[i]
+            kept += 1
+    return leaf[:kept].copy(), point[:kept].copy(), log_bound[:kept].copy()
+
+
+@entry
+def leaves_of_rows(columns, trees, evidence, stack):
+    """The leaf of each tree that each complete row is in, int32 (n, T); ``stack`` is scratch of `reachable`."""
+    result = np.empty((evidence.value.shape[0], trees.root.shape[0]), np.int32)
+    for i in range(result.shape[0]):
+        reachable(columns, trees, evidence, i, stack, result[i])
+    return result
+
+
+# ---- Kernels: the best value of one column in a mixture of parameter rows.
+
+PEAKS = 64
+"""Parameter rows whose peaks and ends of support are tried, those of the greatest peaks."""
+_STEPS = 48
+"""Golden sections: an interval shrinks to 1e-10 of itself."""
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+
+
+@record
+class Tried(NamedTuple):
+    """Scratch of one column: the greatest peaks, their parameter rows, and the places that are tried.
+
+    Attributes
+    ----------
+    peak : float64 array (PEAKS,), descending
+    of : int64 array (PEAKS,)
+    place : float64 array (3 * PEAKS + 64,), ascending
+        A row has a peak and two ends of support; a column has 64 atoms at most.
+    """
+
+    peak: np.ndarray
+    of: np.ndarray
+    place: np.ndarray
+
+
+def tried_scratch() -> Tried:
+    """Scratch for `best_number`."""
+    return Tried(np.empty(PEAKS), np.empty(PEAKS, np.int64), np.empty(3 * PEAKS + 64))
+
+
+@kernel
+def mixture_log_density(columns, leaves, j, row, log_weight, x):
+    """Log of the sum over parameter rows of exp(log_weight) times the density of the value x of column j."""
+    top, total = -math.inf, 0.0
+    for i in range(row.shape[0]):
+        density = log_weight[i] + cell_density(columns, leaves, j, row[i], x)
+        if density > top:
+            total = total * math.exp(top - density) + 1.0 if top > -math.inf else 1.0
+            top = density
+        elif density > -math.inf:
+            total += math.exp(density - top)
+    return top + math.log(total) if top > -math.inf else top
+
+
+@entry
+def best_level(problem, box, j, row, log_weight, x):
+    """The allowed level of greatest mass, and its log density; x if no other is better."""
+    columns, leaves = problem.columns, problem.leaves
+    start = columns.level_start[columns.slot[j]]
+    best = mixture_log_density(columns, leaves, j, row, log_weight, x)
+    for k in range(columns.level_start[columns.slot[j] + 1] - start):
+        if box.allowed[start + k]:
+            density = mixture_log_density(columns, leaves, j, row, log_weight, float(k))
+            if density > best:
+                best, x = density, float(k)
+    return x, best
+
+
+@kernel
+def add_greatest(greatest, at, n, x, i):
+    """Put x, of place i, among the n greatest numbers, which descend, if it is one of them; return how many there are.
+
+    The first of equal numbers stay.
+    """
+    k = n
+    if n == greatest.shape[0]:
+        if not x > greatest[n - 1]:
+            return n
+        k = n - 1
+    last = k
+    while k > 0 and x > greatest[k - 1]:
+        greatest[k], at[k] = greatest[k - 1], at[k - 1]
+        k -= 1
+    greatest[k], at[k] = x, i
+    return last + 1
+
+
+@kernel
+def add_place(place, n, x):
+    """Put x among the n places, which ascend, unless it is there; return how many there are."""
+    k = n
+    while k > 0 and place[k - 1] > x:
+        k -= 1
+    if k > 0 and place[k - 1] == x:
+        return n
+    for i in range(n, k, -1):
+        place[i] = place[i - 1]
+    place[k] = x
+    return n + 1
+
+
+@kernel
+def find_places(problem, box, j, row, log_weight, tried):
+    """Write peaks, ends of support and atoms that agree with the evidence to ``tried.place``; return how many.
+
+    They ascend, each once.
+    """
+    columns, leaves, evidence, place = problem.columns, problem.leaves, problem.evidence, tried.place
+    slot, region = columns.slot[j], cell_region(evidence, np.int64(0), j)
+    n_peaks, n = np.int64(0), np.int64(0)
+    for i in range(row.shape[0]):
+        peak = log_weight[i] + cell_mode(columns, leaves, evidence, box, j, row[i])[1]
+        if peak > -math.inf:
+            n_peaks = add_greatest(tried.peak, tried.of, n_peaks, peak, i)
+    for i in tried.of[:n_peaks]:
+        n = add_place(place, n, cell_mode(columns, leaves, evidence, box, j, row[i])[0])
+        u, v = cut_to_support(columns, leaves, row[i], slot, -math.inf, math.inf)
+        half = 0.5 * columns.step[slot]
+        for x in (u + half if half > 0.0 else np.nextafter(u, math.inf), v - half):
+            if abs(x) < math.inf and (region < 0 or in_region(columns, evidence, slot, region, x)):
+                n = add_place(place, n, x)
+    start = columns.atom_start[slot]
+    for k in range(columns.atom_start[slot + 1] - start):
+        if has_atom(evidence, region, k):
+            n = add_place(place, n, columns.atom_value[start + k])
+    return n
+
+
+@kernel
+def on_grid(columns, slot, x):
+    """The centre of x's cell; x itself without grid."""
+    return cell_centre(columns.step[slot], columns.origin[slot], x) if columns.step[slot] > 0.0 else x
+
+
+@kernel
+def golden_section(problem, j, row, log_weight, lo, hi, x, best):
+    """The best of x, which has the log density ``best``, and what a golden section of lo..hi meets; its log density."""
+    columns, leaves, evidence = problem.columns, problem.leaves, problem.evidence
+    slot, region = columns.slot[j], cell_region(evidence, np.int64(0), j)
+    for _ in range(_STEPS):
+        width = _GOLDEN * (hi - lo)
+        u, v = on_grid(columns, slot, hi - width), on_grid(columns, slot, lo + width)
+        at_u = mixture_log_density(columns, leaves, j, row, log_weight, u)
+        at_v = mixture_log_density(columns, leaves, j, row, log_weight, v)
+        for y, density in ((u, at_u), (v, at_v)):
+            held = region < 0 or in_region(columns, evidence, slot, region, y)
+            if density > best and held:
+                best, x = density, y
+        if at_u > at_v:
+            hi = lo + width
+        else:
+            lo = hi - width
+        if hi - lo < 0.5 * columns.step[slot]:
+            break
+    return x, best
+
+
+@entry
+def best_number(problem, box, j, row, log_weight, tried, x):
+    """A number that agrees with the evidence and is at least as good as x, and its log density.
+
+    The best of the places, then golden sections between it and its neighbours. ``tried`` is scratch.
+    """
+    columns, leaves = problem.columns, problem.leaves
+    n = find_places(problem, box, j, row, log_weight, tried)
+    best = mixture_log_density(columns, leaves, j, row, log_weight, x)
+    for y in tried.place[:n]:
+        density = mixture_log_density(columns, leaves, j, row, log_weight, y)
+        if density > best:
+            best, x = density, y
+    below, above = math.nan, math.nan
+    for y in tried.place[:n]:
+        if y < x:
+            below = y
+        elif y > x and above != above:
+            above = y
+    if below == below:
+        x, best = golden_section(problem, j, row, log_weight, below, x, x, best)
+    if above == above:
+        x, best = golden_section(problem, j, row, log_weight, x, above, x, best)
+    return x, best

@@ -1,0 +1,390 @@
+"""The most probable rows that agree with evidence, and how much better any row could be. See
+docs/how-to/find-modes.md."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.build_evidence import build
+from ...data.evidence import Evidence
+from ...data.schema import Columns
+from ...runtime.progress import bar
+from ...runtime.records import record
+from .bound_kernels import bound_halves, choose_cut, mixture_bound
+from .forest import Forest
+from .leaves.table import Leaves
+from .mode_kernels import best_level, best_number, leaf_modes, leaves_of_rows, tried_scratch
+from .posterior import log_density
+from .posterior_kernels import posterior_rows, row_scratch
+from .structure import Trees
+
+# ---- What the kernels of modes work on: a forest, one row of evidence, and scratch.
+
+
+@record
+class Problem(NamedTuple):
+    """The search for the mode of a model under one row of evidence.
+
+    Attributes
+    ----------
+    columns, trees, leaves : Columns, Trees, Leaves
+        The forest.
+    evidence : Evidence
+        One row.
+    stack : int32 array, reached : int32 array (L,)
+        Scratch: nodes to visit, and leaves that the evidence can reach.
+    greatest, bound, share : float64 arrays (Q,)
+        Scratch, of circuit nodes: the density at a likely point, an upper bound of the density, the weight.
+    active : uint8 array (Q,)
+        Scratch, of circuit nodes: whether a node takes part at the likely point.
+    best_bound : float64 array (T,), best_leaf : int64 array (T,)
+        Scratch, of trees: the greatest bound of their leaves, and where that leaf is in the list (-1: nowhere).
+    point, other : float64 arrays (d,)
+        Scratch: points.
+    loss, worst : float64 arrays (d,), own, culprit : int32 arrays (d,)
+        Scratch, of columns; see `bound_kernels.choose_cut`.
+    """
+
+    columns: Columns
+    trees: Trees
+    leaves: Leaves
+    evidence: Evidence
+    stack: np.ndarray
+    reached: np.ndarray
+    greatest: np.ndarray
+    bound: np.ndarray
+    share: np.ndarray
+    active: np.ndarray
+    best_bound: np.ndarray
+    best_leaf: np.ndarray
+    point: np.ndarray
+    other: np.ndarray
+    loss: np.ndarray
+    worst: np.ndarray
+    own: np.ndarray
+    culprit: np.ndarray
+
+
+def problem_of(forest: Forest, evidence: Evidence) -> Problem:
+    """The search for the mode of a model under one row of evidence, with scratch of its own."""
+    d, n_trees = len(forest.columns.slot), len(forest.trees.root)
+    n_leaves, n_nodes = len(forest.leaves.log_weight), len(forest.leaves.node_kind)
+    return Problem(
+        columns=forest.columns,
+        trees=forest.trees,
+        leaves=forest.leaves,
+        evidence=evidence,
+        stack=np.empty(len(forest.trees.feature), np.int32),
+        reached=np.empty(n_leaves, np.int32),
+        greatest=np.empty(n_nodes),
+        bound=np.empty(n_nodes),
+        share=np.empty(n_nodes),
+        active=np.zeros(n_nodes, np.uint8),
+        best_bound=np.empty(n_trees),
+        best_leaf=np.empty(n_trees, np.int64),
+        point=np.empty(d),
+        other=np.empty(d),
+        loss=np.empty(d),
+        worst=np.empty(d),
+        own=np.empty(d, np.int32),
+        culprit=np.empty(d, np.int32),
+    )
+
+
+# ---- Boxes: sets of rows that branch and bound cuts in two.
+
+
+@record
+class Box(NamedTuple):
+    """A set of rows: an interval for each number, and some of the levels.
+
+    Attributes
+    ----------
+    lo, hi : float64 arrays (p,)
+        ``(lo, hi]`` of the numeric slots; on cell edges of grids.
+    allowed : uint8 array (S,)
+        1 for the levels in it.
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
+    allowed: np.ndarray
+
+
+def whole(columns: Columns, evidence: Evidence) -> Box:
+    """The box of everything, with just those levels that the one row of evidence admits."""
+    p, allowed = len(columns.step), np.ones(columns.level_start[-1], np.uint8)
+    for j in np.flatnonzero(columns.is_categorical):
+        slot, x = columns.slot[j], evidence.value[0, j]
+        region = evidence.region[0, j] if evidence.region.size else -1
+        level = np.arange(columns.level_start[slot + 1] - columns.level_start[slot])
+        held = level == x if x == x else np.full(len(level), region < 0)
+        for run in range(evidence.run_start[region], evidence.run_start[region + 1]) if region >= 0 else ():
+            held |= (evidence.run_lo[run] < level) & (level <= evidence.run_hi[run])
+        allowed[columns.level_start[slot] + level] = held
+    return Box(np.full(p, -np.inf), np.full(p, np.inf), allowed)
+
+
+def halves(columns: Columns, box: Box, j: int, cut: float, goes_left: np.ndarray) -> tuple[Box, Box]:
+    """The two parts of a box: column j up to ``cut`` and above, or the levels that go left and the others."""
+    slot = columns.slot[j]
+    if columns.is_categorical[j]:
+        left, right = box.allowed.copy(), box.allowed.copy()
+        levels = slice(columns.level_start[slot], columns.level_start[slot + 1])
+        left[levels] &= goes_left
+        right[levels] &= 1 - goes_left
+        return box._replace(allowed=left), box._replace(allowed=right)
+    hi, lo = box.hi.copy(), box.lo.copy()
+    hi[slot] = lo[slot] = cut
+    return box._replace(hi=hi), box._replace(lo=lo)
+
+
+# ---- Rows made better, one column at a time, until none gets better.
+
+_GAIN = 1e-12
+_SWEEPS = 100
+
+
+def ascend(forest: Forest, problem: Problem, box: Box, x: np.ndarray) -> np.ndarray:
+    """A row at least as probable as x, of which no single column can be changed for the better (as far as tried).
+
+    Given the other columns a column's density is a mixture of leaves: of levels the best is taken, of numbers the best
+    of the leaves' peaks, ends of support and atoms, made better by golden sections towards its neighbours.
+
+    Parameters
+    ----------
+    forest : Forest
+    problem : Problem
+        Of the model; the regions of its evidence are kept to.
+    box : Box
+        From `box.whole`: the levels that agree with the evidence.
+    x : float64 array (d,)
+        A complete row that agrees with the evidence, of positive density.
+
+    Returns
+    -------
+    float64 array (d,)
+    """
+    columns, leaves, evidence = forest.columns, forest.leaves, problem.evidence
+    free = np.flatnonzero(np.isnan(evidence.value[0]))
+    nowhere = np.full((1, len(x)), -1, np.int32)
+    value = np.array(x, ndmin=2)
+    known = evidence._replace(value=value, region=nowhere if evidence.has_regions else evidence.region)
+    scratch, tried = row_scratch(forest), tried_scratch()
+    last, at_last = -np.inf, -1
+    for step in range(_SWEEPS * len(free)):
+        j = int(free[step % len(free)])
+        before, value[0, j] = value[0, j], np.nan
+        _, row, log_weight, _ = posterior_rows(columns, forest.trees, leaves, known, 0, 1, j, scratch)
+        if columns.is_categorical[j]:
+            value[0, j], density = best_level(problem, box, j, row, log_weight, before)
+        else:
+            value[0, j], density = best_number(problem, box, j, row, log_weight, tried, before)
+        if density > last + _GAIN:
+            last, at_last = density, step
+        elif step - at_last >= len(free):
+            break
+    return value[0].copy()
+
+
+# ---- Branch and bound: how much better than the best row known any row could be.
+
+TOLERANCE = 1e-9
+"""A box is done with when its log bound is no more than this above the best row's log density."""
+_NEGLIGIBLE = math.log(0.1 * TOLERANCE)
+"""Leaves that add less than this to the best row's density, all trees together, need not be followed."""
+_MOST_HELD = 50_000_000
+"""The search also ends when open boxes hold this many leaves in all (12 bytes each)."""
+
+
+def search(
+    problem: Problem,
+    box: Box,
+    leaf: np.ndarray,
+    log_bound: np.ndarray,
+    best: float,
+    visit: Callable[[np.ndarray], float],
+    budget: int,
+) -> float:
+    """A bound of the log density of all rows that agree with the evidence, the boxes of greatest bound cut first.
+
+    In a box a tree is nowhere greater than its best leaf there, and the mixture than the sum over trees. Each box is
+    cut where that sum loses most at a likely point: at the ends of leaves' boxes, between levels, within intervals.
+
+    Parameters
+    ----------
+    problem : Problem
+        A model and one row of evidence.
+    box : Box
+        All that agrees with the evidence.
+    leaf : int32 array (n,)
+        Leaves that meet it.
+    log_bound : float64 array (n,)
+        Of these leaves in the box.
+    best : float
+        Log density of the best row known.
+    visit : function
+        Called with a likely point (d,) of each box that is cut; returns the best log density known then.
+    budget : int
+        Boxes to cut at most. Fewer are cut if open boxes would hold too many leaves, see `_MOST_HELD`.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    A. H. Land and A. G. Doig, "An automatic method of solving discrete programming problems" (Econometrica, 1960).
+    """
+    at_least = math.log(len(problem.trees.root))
+    total = mixture_bound(problem, leaf, log_bound, -math.inf)
+    open_boxes, n, held, done = [(-total, 0, box, leaf, log_bound)], 0, len(leaf), -math.inf
+    with bar(budget, "boxes at most") as step:
+        while open_boxes and n < budget and held < _MOST_HELD and -open_boxes[0][0] > best + TOLERANCE:
+            total, _, box, leaf, log_bound = heapq.heappop(open_boxes)
+            held -= len(leaf)
+            j, cut, goes_left = choose_cut(problem, box, leaf, log_bound)
+            best = visit(problem.point.copy())
+            if j < 0:
+                done = max(done, -total)
+                continue
+            n += 1
+            step()
+            floor = best - at_least + _NEGLIGIBLE
+            left, right = halves(problem.columns, box, j, cut, goes_left)
+            parts = bound_halves(problem, box, left, right, j, leaf, log_bound, floor)
+            for i, (side, kept, bound) in enumerate(((left, *parts[:2]), (right, *parts[2:]))):
+                total_here = min(mixture_bound(problem, kept, bound, floor), -total)
+                if total_here <= best + TOLERANCE:
+                    done = max(done, total_here)
+                else:
+                    held += len(kept)
+                    heapq.heappush(open_boxes, (-total_here, 2 * n + i, side, kept, bound))
+    return max(done, -open_boxes[0][0]) if open_boxes else done
+
+
+CANDIDATES = 256
+"""Modes of leaves that are compared by the density of the whole mixture, at least."""
+STARTS = 16
+"""The best of them from which better rows are sought."""
+BUDGET = 10_000
+"""Boxes that branch and bound may cut unless another number is asked for."""
+_EQUAL = 1e-12
+"""Log densities this close are a tie."""
+
+
+class ModePoints(NamedTuple):
+    """Modes of a forest, best first.
+
+    Attributes
+    ----------
+    X : float64 array (m, d)
+        Complete rows, each of another cell: no two are of the same leaf in every tree.
+    log_density : float64 array (m,)
+        Of the whole forest.
+    log_bound : float
+        No row that agrees with the evidence has a greater log density.
+    """
+
+    X: np.ndarray
+    log_density: np.ndarray
+    log_bound: float
+
+
+def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
+    """The best rows under evidence that were found, by the density of the whole forest, and a bound.
+
+    Parameters
+    ----------
+    forest : Forest
+    evidence : Evidence
+        One row.
+    k : int
+        How many, each of another cell: two rows are of one cell if they are of the same leaf in every tree. More if
+        others are as good as the last.
+    budget : int
+        Boxes that branch and bound may cut to show that no row is better than the first; 0 leaves it out.
+
+    Returns
+    -------
+    ModePoints
+        The mode's log density lies between the first one's and ``log_bound``. With a single tree whose leaves are
+        products the two are equal, and the k rows are the modes of the k best leaves.
+
+    Raises
+    ------
+    ValueError
+        If the evidence has probability 0, or is soft: then the row of greatest density given the evidence is the mode
+        of the conditioned forest.
+
+    Notes
+    -----
+    MPE in selective models, and by maximising parts in others: D. Nyga and others, "Joint probability trees" (2023),
+    section 3. Within a tree leaves do not overlap, so a mixture of trees is nowhere greater than the sum of the trees'
+    maxima, also in a box: `branch_and_bound.search`.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
+    >>> forest = learned.joint_.model.forest
+    >>> best = modes(forest, build(forest.schema, conditions={"species": "Gentoo"}), 1)
+    >>> forest.schema["island"].from_number(best.X[0, 1]), bool(best.log_bound - best.log_density[0] < 1e-8)
+    ('Biscoe', True)
+    """
+    soft = np.flatnonzero(evidence.soft_columns())
+    if len(soft):
+        raise ValueError(
+            f"mode: the evidence on column {forest.schema.names[soft[0]]!r} is soft (likely or about), which outweighs "
+            "rows and does not select them; ask joint.condition(...) with it, then .given().mode()"
+        )
+    problem, box = problem_of(forest, evidence), whole(forest.columns, evidence)
+    leaf, points, log_bound = leaf_modes(problem, box)
+    if not len(leaf):
+        raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
+    bound = mixture_bound(problem, leaf, log_bound, -np.inf)
+    order = np.argsort(-log_bound, kind="stable")
+    least = log_bound[order[min(max(k, CANDIDATES), len(order)) - 1]] - _EQUAL
+    X = points[np.sort(order[log_bound[order] >= least])]
+    density = _density(forest, X)
+    if bound > density.max() + TOLERANCE:
+        starts = X[np.argsort(-density, kind="stable")[:STARTS]]
+        found = _Rows(forest, problem, box, [*X, *(ascend(forest, problem, box, x) for x in starts)])
+        if budget > 0 and bound > found.best + TOLERANCE:
+            bound = min(bound, search(problem, box, leaf, log_bound, found.best, found.visit, budget))
+        X = np.array(found.rows)
+        density = _density(forest, X)
+    order = np.argsort(-density, kind="stable")
+    cell = leaves_of_rows(forest.columns, forest.trees, build(forest.schema, X[order]), problem.stack)
+    order = order[np.sort(np.unique(cell, axis=0, return_index=True)[1])]
+    last = density[order[min(k, len(order)) - 1]] - _EQUAL
+    order = order[density[order] >= last]
+    return ModePoints(X[order], density[order], max(bound, float(density[order[0]])))
+
+
+class _Rows:
+    """Rows that were found so far, and the greatest log density among them."""
+
+    def __init__(self, forest: Forest, problem: Problem, box: Box, rows: list[np.ndarray]) -> None:
+        self._forest, self._problem, self._box = forest, problem, box
+        self.rows = rows
+        self.best = float(_density(forest, np.array(rows)).max())
+
+    def visit(self, x: np.ndarray) -> float:
+        """Keep the row, and a better one near it if it is the best so far; the best log density of all."""
+        self.rows.append(x)
+        density = float(_density(self._forest, x[None])[0])
+        if density > self.best + _EQUAL:
+            self.rows.append(ascend(self._forest, self._problem, self._box, x))
+            self.best = max(density, float(_density(self._forest, self.rows[-1][None])[0]))
+        return self.best
+
+
+def _density(forest: Forest, X: np.ndarray) -> np.ndarray:
+    """Log density of complete rows (n, d)."""
+    return log_density(forest, build(forest.schema, X), n_jobs=1)

@@ -1,0 +1,336 @@
+"""The posterior over leaves: which boxes the evidence meets, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.evidence import Evidence, distinct_rows
+from ...runtime.records import record
+from ...runtime.threads import chunks, map_ordered, n_threads
+from .forest import Forest
+from .leaves.levels import mixed_levels
+from .posterior_kernels import LEAVES, LEAVES_AND_SHARES, LOG_EVIDENCE, entries_of_column, posterior_rows, row_scratch
+from .tree_weight_kernels import routed_rows, shared_rows, weigh_trees, with_routed
+
+_ENTRIES = 2_000_000
+_ROUTED_ROWS = 2048
+
+
+@record
+class LeafPosterior(NamedTuple):
+    """Leaves of n rows of evidence, sparse: row i has the entries ``start[i]:start[i + 1]``.
+
+    Asked of one column, entries are the parameter rows that describe it: of a leaf without circuit its own, of one
+    with a circuit that of each FACTORS node with the column in its scope. So whatever reads one column reads a plain
+    mixture of parameter rows.
+
+    Attributes
+    ----------
+    start : int64 array (n + 1,)
+    leaf : int32 array (M,)
+        Leaves (or parameter rows) that give the evidence a probability above 0.
+    log_weight : float64 array (M,)
+        log p(leaf, evidence), or log p(the parameter row describes the column, evidence): not normalised, without the
+        penalty for unseen levels.
+    log_evidence : float64 array (n,)
+        log p(evidence), the log-sum of the row's entries; -inf if it has none.
+    """
+
+    start: np.ndarray
+    leaf: np.ndarray
+    log_weight: np.ndarray
+    log_evidence: np.ndarray
+
+
+def posterior(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> LeafPosterior:
+    """Leaves that each row of evidence meets, with log p(leaf, evidence).
+
+    ``exp(log_weight - log_evidence)`` are the row's posterior weights; they are exact, nothing is cut off.
+
+    Parameters
+    ----------
+    forest : Forest
+    evidence : Evidence
+        n rows.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    LeafPosterior
+        A row that is missing everywhere holds all leaves: work through many rows with `by_chunks` instead.
+    """
+
+    def work(first: int, stop: int) -> LeafPosterior:
+        return chunk_posterior(forest, evidence, first, stop)
+
+    parts = list(map_ordered(work, row_chunks(forest, evidence), n_jobs))
+    ends = np.cumsum([0] + [len(part.leaf) for part in parts])
+    return LeafPosterior(
+        np.concatenate([np.zeros(1, np.int64), *(p.start[1:] + end for p, end in zip(parts, ends[:-1], strict=True))]),
+        np.concatenate([part.leaf for part in parts]),
+        np.concatenate([part.log_weight for part in parts]),
+        np.concatenate([part.log_evidence for part in parts]),
+    )
+
+
+class OneRow:
+    """One row of evidence, weighed once for the questions about all columns; `by_chunks` reads it.
+
+    Parameters
+    ----------
+    forest : Forest
+    evidence : Evidence
+        One row.
+    """
+
+    def __init__(self, forest: Forest, evidence: Evidence) -> None:
+        self._columns, self._leaves = forest.columns, forest.leaves
+        scratch = row_scratch(forest)
+        self._share = scratch.share
+        self._mixture: tuple[np.ndarray, np.ndarray] | None = None
+        self._levels: np.ndarray | None = None
+        self._post = LeafPosterior(
+            *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, 0, 1, LEAVES_AND_SHARES, scratch)
+        )
+
+    @property
+    def log_share(self) -> np.ndarray:
+        """log p(node takes part, evidence) of the circuits' nodes, (Q,); anything of leaves that the row rules out."""
+        return self._share
+
+    def posterior(self, column: int | None) -> LeafPosterior:
+        """`chunk_posterior` of the row."""
+        if column is None or not len(self._share):
+            return self._post
+        of_leaf = self._post.leaf, self._post.log_weight
+        entry, log_weight, log_evidence = entries_of_column(self._leaves, column, *of_leaf, self._share)
+        return LeafPosterior(np.array([0, len(entry)]), entry, log_weight, np.array([log_evidence]))
+
+    def mixture(self, column: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Entries of `posterior`, int32 (m,), and their weights, (m,), which sum to 1; none of impossible evidence."""
+        if self._mixture is not None:
+            return self._mixture
+        post = self.posterior(column)
+        found = post.leaf, np.exp(post.log_weight - post.log_evidence[0])
+        if not len(self._share):  # without circuits it is the same of all columns
+            self._mixture = found
+        return found
+
+    def level_shares(self, column: int) -> np.ndarray | None:
+        """Level shares of all columns in `mixture`, (S,); None with circuits, or of impossible evidence."""
+        if self._levels is None and not len(self._share) and len(self._post.leaf):
+            self._levels = mixed_levels(self._columns, self._leaves, *self.mixture(column))
+        return self._levels
+
+
+def background_weight(
+    forest: Forest, evidence: Evidence, n_jobs: int | None = -1, known: OneRow | None = None
+) -> np.ndarray:
+    """Posterior weight of the background leaf in each row, shape (n,): 0..1, NaN where the evidence has probability 0.
+
+    All zero in a forest without background; there rows of probability 0 are NaN too.
+    """
+    return by_chunks(forest, evidence, lambda rows, post, first: background_share(forest, post), n_jobs, known=known)
+
+
+def background_share(forest: Forest, post: LeafPosterior) -> np.ndarray:
+    """`background_weight` of the rows of a posterior (over leaves) at hand, shape (n,)."""
+    last = np.maximum(post.start[1:] - 1, 0)
+    found = post.log_evidence > -np.inf
+    if not forest.has_background or not len(post.leaf):
+        return np.where(found, 0.0, np.nan)
+    is_background = post.leaf[last] == len(forest.leaves.log_weight) - 1  # the last tree is walked last
+    with np.errstate(invalid="ignore"):
+        share = np.where(is_background, np.exp(post.log_weight[last] - post.log_evidence), 0.0)
+    return np.where(found, share, np.nan)
+
+
+def by_chunks(
+    forest: Forest,
+    evidence: Evidence,
+    read: Callable[[Evidence, LeafPosterior, int], np.ndarray],
+    n_jobs: int | None,
+    column: int | None = None,
+    beta: float = 1.0,
+    known: OneRow | None = None,
+) -> np.ndarray:
+    """Answers of all rows: ``read(rows, their posterior from row first on, first)`` for chunks of the distinct rows.
+
+    Chunks, so that memory stays bounded. Readers of one column name it, see `LeafPosterior`; ``beta`` weighs the trees
+    anew, see `chunk_posterior`. ``known`` is the evidence if it is one row that was weighed before (``beta`` is 1).
+    """
+    if known is not None:
+        n_threads(n_jobs)  # not used, but a wrong one is an error all the same
+        return read(evidence, known.posterior(column), 0)
+    rows, place = distinct_rows(evidence)
+    is_routed = beta == 0.0 and _knows_splits(forest, rows)
+
+    def work(first: int, stop: int) -> np.ndarray:
+        if is_routed:
+            return read(rows, _routed(forest, rows, first, stop), first)
+        return read(rows, chunk_posterior(forest, rows, first, stop, column, beta), first)
+
+    cut = chunks(len(rows.value), _ROUTED_ROWS) if is_routed else row_chunks(forest, rows)
+    return np.concatenate(list(map_ordered(work, cut, n_jobs)))[place]
+
+
+def _knows_splits(forest: Forest, evidence: Evidence) -> bool:
+    """Whether every row ends in one leaf of each tree, and leaves are products: then it takes no densities to tell."""
+    if not len(evidence.value) or len(forest.leaves.node_kind) or evidence.has_regions:
+        return False
+    feature = forest.trees.feature
+    return not np.isnan(evidence.value[:, np.unique(feature[feature >= 0])]).any()
+
+
+def _routed(forest: Forest, evidence: Evidence, first: int, stop: int) -> LeafPosterior:
+    """`chunk_posterior` with ``beta`` 0 of rows that end in one leaf of each tree."""
+    n_trees = len(forest.trees.root) - forest.has_background
+    leaf = routed_rows(forest.trees, evidence.value, first, stop, n_trees)
+    start = n_trees * np.arange(stop - first + 1, dtype=np.int64)
+    return LeafPosterior(start, leaf, np.full(len(leaf), -np.log(n_trees)), np.zeros(stop - first))
+
+
+def chunk_posterior(
+    forest: Forest, evidence: Evidence, first: int, stop: int, column: int | None = None, beta: float = 1.0
+) -> LeafPosterior:
+    """The posterior of the rows first..stop-1, over leaves, or over the parameter rows that describe a column.
+
+    With ``beta`` below 1 tree t counts (pi_t p_t(evidence))^beta: 0 averages the trees' own conditionals, 1 is the
+    mixture (GeF and GeF+ of Correia et al. 2020, "Joints in Random Forests", section 4), and ``log_evidence`` is 0. A
+    tree that gives the evidence probability 0 has a say only for ``beta`` = 0, or where all do: it answers by the
+    leaves that the evidence can reach. The background does not count.
+    """
+    j = LEAVES if column is None else int(column)
+    scratch = row_scratch(forest)
+    post = LeafPosterior(
+        *posterior_rows(forest.columns, forest.trees, forest.leaves, evidence, first, stop, j, scratch)
+    )
+    if beta == 1.0:
+        return post
+    n_trees = len(forest.trees.root) - forest.has_background
+    start, leaf, log_weight, fallen = with_routed(
+        forest.columns, forest.trees, forest.leaves, evidence, first, post, j, n_trees, scratch
+    )
+    return LeafPosterior(start, leaf, *weigh_trees(start, log_weight, fallen, forest.leaves.tree[leaf], n_trees, beta))
+
+
+def row_chunks(forest: Forest, evidence: Evidence, most: int = 1024) -> list[tuple[int, int]]:
+    """So few rows a chunk that rows without any evidence, which meet every leaf, fit into some 50 MB."""
+    rows = max(1, min(most, _ENTRIES // len(forest.leaves.tree)))
+    return chunks(len(evidence.value), rows) or [(0, 0)]
+
+
+# ---- log p(evidence).
+
+_ROWS = 2048
+
+
+def log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+    """Log-density of each row of evidence; cells of which nothing is known are marginalised.
+
+    The log of ``sum_l w_l prod_j D_lj(evidence_j)`` over the leaves that the evidence meets, by a log-sum in fixed
+    order. Values count with their density (grids: mass of the cell over the step), atoms and levels with their
+    mass, regions with their mass.
+
+    Parameters
+    ----------
+    forest : Forest
+    evidence : Evidence
+        n rows.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    float64 array (n,)
+        Natural logarithm, ``evidence.log_penalty`` added; -inf where the forest gives probability 0.
+    """
+
+    rows, place = distinct_rows(evidence)
+
+    def work(first: int, stop: int) -> np.ndarray:
+        scratch = row_scratch(forest)
+        return posterior_rows(forest.columns, forest.trees, forest.leaves, rows, first, stop, LOG_EVIDENCE, scratch)[3]
+
+    parts = list(map_ordered(work, chunks(len(rows.value), _ROWS), n_jobs))
+    return np.concatenate([np.empty(0), *parts])[place] + evidence.log_penalty
+
+
+# ---- The posterior of rows that have most cells in common, as the coalitions of one row have.
+
+_SHARED_ENTRIES = 8_000_000
+_EACH = 2  # times that a cell is met, on average, from which on it is worth weighing alone
+
+
+def shared_posterior(forest: Forest, evidence: Evidence) -> LeafPosterior:
+    """`posterior.chunk_posterior` of all rows, to rounding; each distinct cell is weighed by all leaves once.
+
+    A box is a product of intervals, a leaf without circuit a product of densities: so log p(leaf, evidence) is the sum
+    of what the cells say one by one. Rows with regions, leaves with circuits and cells that are hardly shared go the
+    usual way.
+
+    Parameters
+    ----------
+    forest : Forest
+    evidence : Evidence
+        n rows.
+
+    Returns
+    -------
+    LeafPosterior
+    """
+    value, leaves = evidence.value, forest.leaves
+    n, d = value.shape
+    if evidence.has_regions or len(leaves.node_kind) or not n:
+        return chunk_posterior(forest, evidence, 0, n)
+    number, cells, columns, count = np.full((n, d), -1, dtype=np.int64), [], [], 0
+    for j in range(d):
+        known = np.flatnonzero(~np.isnan(value[:, j]))
+        distinct, place = np.unique(value[known, j], return_inverse=True)
+        number[known, j] = count + place
+        cells.append(distinct)
+        columns.append(np.full(len(distinct), j))
+        count += len(distinct)
+    n_leaves = len(leaves.log_weight)
+    if count * n_leaves > _SHARED_ENTRIES or _EACH * count > (number >= 0).sum():
+        return chunk_posterior(forest, evidence, 0, n)
+    alone = np.full((count, d), np.nan)
+    alone[np.arange(count), np.concatenate(columns)] = np.concatenate(cells)
+    scratch = row_scratch(forest)
+    start, leaf, log_weight, _ = posterior_rows(
+        forest.columns, forest.trees, leaves, Evidence.of_values(alone), 0, count, LEAVES, scratch
+    )
+    says = np.full((count, n_leaves), -np.inf)
+    says[np.repeat(np.arange(count), np.diff(start)), leaf] = log_weight - leaves.log_weight[leaf]
+    prior = np.ascontiguousarray(leaves.log_weight)
+    return LeafPosterior(*shared_rows(prior, number, start, leaf, says, scratch.leaf, scratch.log_weight))
+
+
+# ---- What each tree alone says of the evidence.
+
+
+def tree_log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+    """Log of each tree's share of the evidence's density: log(pi_t p_t(evidence)).
+
+    Returns
+    -------
+    float64 array (n, T)
+        The log-sum of a row is its `density.log_density`; -inf where a tree gives the evidence probability 0.
+    """
+    n_trees = len(forest.trees.root)
+
+    def read(rows: Evidence, leaves: LeafPosterior, first: int) -> np.ndarray:
+        n = len(leaves.log_evidence)
+        row = np.repeat(np.arange(n), np.diff(leaves.start))
+        cell = row * n_trees + forest.leaves.tree[leaves.leaf]
+        highest = np.full(n * n_trees, -np.inf)
+        np.maximum.at(highest, cell, leaves.log_weight)
+        with np.errstate(divide="ignore"):
+            total = np.log(np.bincount(cell, np.exp(leaves.log_weight - highest[cell]), minlength=n * n_trees))
+        return np.where(highest > -np.inf, highest + total, -np.inf).reshape(n, n_trees)
+
+    return by_chunks(forest, evidence, read, n_jobs) + evidence.log_penalty[:, None]

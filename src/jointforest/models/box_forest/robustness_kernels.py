@@ -1,0 +1,455 @@
+"""Kernels: the part of the trees that a row of values reaches, node by node, and the row's known cells."""
+
+from __future__ import annotations
+
+import math
+
+from ...runtime.compile import entry, kernel
+from ...runtime.numeric_kernels import chandrupatla
+from .circuit_kernels import has_circuit
+from .leaves.grid_kernels import cell_centre
+from .leaves.level_kernels import has_level, level_mass
+from .leaves.slot_kernels import find_atom
+from .leaves.table import FACTORS, SUM
+from .robustness_bound_kernels import bound_circuit, bound_products
+
+
+@entry
+def node_weights(trees, leaves, weight):
+    """Write the weight of each node, (N,): the sum of the leaves' below it; of a root, that of its tree."""
+    for node in range(weight.shape[0] - 1, -1, -1):  # children come after their parent
+        if trees.leaf[node] >= 0:
+            weight[node] = math.exp(leaves.log_weight[trees.leaf[node]])
+        else:
+            weight[node] = weight[trees.left[node]] + weight[trees.right[node]]
+
+
+@entry
+def allowed_levels(trees, j, at_node, allowed):
+    """Write which levels of categorical column j the box of each leaf admits, uint8 (L, K).
+
+    ``at_node`` (N, K) is scratch; 1 in the rows of roots.
+    """
+    for node in range(at_node.shape[0]):
+        leaf, left, right = trees.leaf[node], trees.left[node], trees.right[node]
+        for k in range(at_node.shape[1]):
+            if leaf >= 0:
+                allowed[leaf, k] = at_node[node, k]
+                continue
+            at_node[left, k], at_node[right, k] = at_node[node, k], at_node[node, k]
+            if trees.feature[node] == j:
+                other = right if has_level(trees.left_levels, trees.levels_at[node], k) else left
+                at_node[other, k] = 0
+
+
+@kernel
+def known_cells(columns, evidence, row, reached):
+    """Write what is known of the row's cells."""
+    n_levels, n_numbers = 0, 0
+    for j in range(columns.slot.shape[0]):
+        x, slot = evidence.value[row, j], columns.slot[j]
+        reached.x[j], reached.atom[j] = x, -1
+        if x != x:
+            continue
+        if columns.is_categorical[j]:
+            if columns.level_start[slot + 1] - columns.level_start[slot] > 1:  # an only level has probability 1
+                reached.level_slot[n_levels], reached.level[n_levels] = slot, int(x)
+                n_levels += 1
+            continue
+        step = columns.step[slot]
+        reached.x[j] = cell_centre(step, columns.origin[slot], x) if step > 0.0 else x
+        reached.atom[j] = find_atom(columns, slot, x)
+        reached.number[n_numbers] = j
+        n_numbers += 1
+    reached.n_levels[0], reached.n_numbers[0] = n_levels, n_numbers
+
+
+@kernel
+def reached_nodes(problem, evidence, row, reached):
+    """Write the nodes that the row reaches; both ways where the split column is not known."""
+    trees, weight, stack = problem.trees, problem.weight, reached.stack
+    n_nodes, n_leaves = 0, 0
+    for tree in range(trees.root.shape[0]):
+        reached.node_start[tree], reached.leaf_start[tree] = n_nodes, n_leaves
+        node, depth = trees.root[tree], 0
+        while True:
+            j = trees.feature[node]
+            reached.other[n_nodes] = -1
+            if j < 0:
+                reached.leaf_at[n_nodes], reached.leaf[n_leaves] = n_leaves, trees.leaf[node]
+                n_leaves += 1
+                n_nodes += 1
+                if depth == 0:
+                    break
+                depth -= 1
+                parent = stack[depth]
+                reached.other[parent] = n_nodes
+                node = trees.right[reached.child[parent]]
+                reached.child[parent] = parent + 1
+                continue
+            x = evidence.value[row, j]
+            reached.leaf_at[n_nodes] = -1
+            if x != x:
+                down = trees.left[node]
+                reached.child[n_nodes] = node  # until its other side has been found
+                stack[depth] = n_nodes
+                depth += 1
+            else:
+                if trees.levels_at[node] < 0:
+                    left = x <= trees.threshold[node]
+                else:
+                    left = has_level(trees.left_levels, trees.levels_at[node], int(x))
+                down = trees.left[node] if left else trees.right[node]
+                reached.child[n_nodes] = n_nodes + 1
+            # nodes that no row of learning reached have no shares of their own
+            reached.share[n_nodes] = weight[down] / weight[node] if weight[node] > 0.0 else 0.5
+            node = down
+            n_nodes += 1
+    reached.node_start[trees.root.shape[0]], reached.leaf_start[trees.root.shape[0]] = n_nodes, n_leaves
+
+
+# ---- Kernels: value and mass, as `tree_value_kernels` defines them, of the leaves that a row reaches.
+
+
+@kernel
+def _class_value(q_y, q_z, z_allowed, others_allowed, u, epsilon):
+    """The most that q(z) - q(y) - u q(box) can be for a contaminated distribution q of classes, and its q(box).
+
+    ``box`` are the classes that the leaf's box admits, ``others_allowed``: some besides y and z.
+    """
+    if z_allowed:
+        best, mass = 1.0 - u, 1.0
+    elif u < 0.0 and others_allowed:
+        best, mass = -u, 1.0
+    else:  # all that contaminates is on classes out of the box
+        best, mass = 0.0, 0.0
+    return (1.0 - epsilon) * (q_z - q_y - u) + epsilon * best, 1.0 - epsilon + epsilon * mass
+
+
+@kernel
+def value_classes(problem, row, leaf, y, z, u, epsilon):
+    """Value and mass of a parameter row of the leaf whose only contaminated distribution is that of the target."""
+    leaves, slot = problem.leaves, problem.slot
+    q_y, q_z = level_mass(leaves, row, slot, y), level_mass(leaves, row, slot, z)
+    z_allowed, others = problem.allowed[leaf, z] != 0, problem.n_allowed[leaf] > problem.allowed[leaf, y]
+    return _class_value(q_y, q_z, z_allowed, others, u, epsilon)
+
+
+@kernel
+def _sum_value(leaves, worst, q, epsilon):
+    """Write value, mass and scale of a SUM node that holds the target."""
+    end = leaves.node_end
+    top, child = -math.inf, q + 1
+    while child < end[q]:
+        top = max(top, worst.q_scale[child])
+        child = end[child]
+    worst.q_value[q], worst.q_mass[q], worst.q_scale[q] = 0.0, 0.0, top
+    if top == -math.inf:
+        return
+    value, mass, best, best_mass, child = 0.0, 0.0, -math.inf, 0.0, q + 1
+    while child < end[q]:
+        scale, w = math.exp(worst.q_scale[child] - top), math.exp(leaves.node_log_weight[child])
+        v, m = worst.q_value[child] * scale, worst.q_mass[child] * scale
+        value += w * v
+        mass += w * m
+        if v > best:
+            best, best_mass = v, m
+        child = end[child]
+    worst.q_value[q] = (1.0 - epsilon) * value + epsilon * best
+    worst.q_mass[q] = (1.0 - epsilon) * mass + epsilon * best_mass
+
+
+@kernel
+def _value_circuit(problem, worst, leaf, y, z, u, epsilon):
+    """Write value, mass and scale of a circuit's nodes that hold the target, its root among them."""
+    leaves, end = problem.leaves, problem.leaves.node_end
+    for q in range(leaves.node_start[leaf + 1] - 1, leaves.node_start[leaf] - 1, -1):
+        if not problem.holds_target[q]:
+            continue
+        if leaves.node_kind[q] == SUM:
+            _sum_value(leaves, worst, q, epsilon)
+            continue
+        if leaves.node_kind[q] == FACTORS:
+            value, mass = value_classes(problem, leaves.node_row[q], leaf, y, z, u, epsilon)
+            scale = worst.q_upper[q] if value > 0.0 else worst.q_lower[q]
+        else:
+            child = q + 1
+            while not problem.holds_target[child]:
+                child = end[child]
+            value, mass, scale = worst.q_value[child], worst.q_mass[child], worst.q_scale[child]
+            child = q + 1
+            while child < end[q]:
+                if not problem.holds_target[child]:
+                    scale += worst.q_upper[child] if value > 0.0 else worst.q_lower[child]
+                child = end[child]
+        worst.q_value[q], worst.q_mass[q], worst.q_scale[q] = value, mass, scale
+
+
+@kernel
+def _value_products(problem, reached, worst, first, stop, y, z, u, epsilon):
+    """Write value and mass of those reached leaves that are one product; the scale is still to come."""
+    leaves, slot, allowed = problem.leaves, problem.slot, problem.allowed
+    for i in range(first, stop):
+        leaf = reached.leaf[i]
+        others = problem.n_allowed[leaf] > allowed[leaf, y]
+        q_y, q_z = level_mass(leaves, leaf, slot, y), level_mass(leaves, leaf, slot, z)
+        worst.value[i], worst.mass[i] = _class_value(q_y, q_z, allowed[leaf, z] != 0, others, u, epsilon)
+
+
+@kernel
+def value_leaves(problem, reached, worst, first, stop, y, z, u, epsilon):
+    """Write value, mass and scale of the reached leaves first..stop-1; returns the largest scale."""
+    leaves = problem.leaves
+    if worst.epsilon[0] != epsilon:
+        for i in range(reached.leaf_start[problem.trees.root.shape[0]]):
+            worst.lower[i], worst.upper[i] = math.nan, math.nan
+        worst.epsilon[0] = epsilon
+    _value_products(problem, reached, worst, first, stop, y, z, u, epsilon)
+    bound_products(problem, reached, worst, first, stop, epsilon)
+    top = -math.inf
+    for i in range(first, stop):
+        leaf = reached.leaf[i]
+        if leaves.node_start[leaf] < leaves.node_start[leaf + 1]:
+            if worst.upper[i] != worst.upper[i]:
+                bound_circuit(problem, reached, worst, leaf, epsilon)
+                worst.upper[i] = 0.0  # no bound, only a mark that those of the nodes are there
+            _value_circuit(problem, worst, leaf, y, z, u, epsilon)
+            root = leaves.node_start[leaf]
+            worst.value[i], worst.mass[i] = worst.q_value[root], worst.q_mass[root]
+            worst.log_scale[i] = worst.q_scale[root]
+        else:
+            worst.log_scale[i] = worst.upper[i] if worst.value[i] > 0.0 else worst.lower[i]
+        top = max(top, worst.log_scale[i])
+    return top
+
+
+# ---- Kernels: the worst case of a prediction when every parameter is contaminated by epsilon, up the trees.
+
+_ROUNDING = 1e-15
+"""Ratios are known to this."""
+
+
+@kernel
+def _value_trees(reached, worst, first, stop, epsilon, top):
+    """Write value and mass of trees, as multiples of e^top: splits are sums, of which the row reaches parts."""
+    value, mass, kept = worst.node_value, worst.node_mass, 1.0 - epsilon
+    for node in range(reached.node_start[stop] - 1, reached.node_start[first] - 1, -1):
+        at = reached.leaf_at[node]
+        if at >= 0:
+            scale = math.exp(worst.log_scale[at] - top)
+            value[node], mass[node] = worst.value[at] * scale, worst.mass[at] * scale
+            continue
+        child, other, w = reached.child[node], reached.other[node], reached.share[node]
+        v, m = (value[other], mass[other]) if other >= 0 else (0.0, 0.0)  # the evidence excludes the other side
+        best, best_mass = (value[child], mass[child]) if value[child] > v else (v, m)
+        value[node] = kept * (w * value[child] + (1.0 - w) * v) + epsilon * best
+        mass[node] = kept * (w * mass[child] + (1.0 - w) * m) + epsilon * best_mass
+    for t in range(first, stop):
+        worst.tree_value[t], worst.tree_mass[t] = value[reached.node_start[t]], mass[reached.node_start[t]]
+
+
+@kernel
+def mixture_value(problem, reached, worst, y, z, epsilon):
+    """Value and mass of the mixture of all trees, whose weights are contaminated too, and the log of their scale."""
+    n = reached.leaf_start[problem.n_trees]
+    top = value_leaves(problem, reached, worst, 0, n, y, z, 0.0, epsilon)
+    if top == -math.inf:
+        return 0.0, 0.0, top
+    _value_trees(reached, worst, 0, problem.n_trees, epsilon, top)
+    value, mass, best, best_mass = 0.0, 0.0, -math.inf, 0.0
+    for t in range(problem.n_trees):
+        w = problem.weight[problem.trees.root[t]]
+        value += w * worst.tree_value[t]
+        mass += w * worst.tree_mass[t]
+        if worst.tree_value[t] > best:
+            best, best_mass = worst.tree_value[t], worst.tree_mass[t]
+    return (1.0 - epsilon) * value + epsilon * best, (1.0 - epsilon) * mass + epsilon * best_mass, top
+
+
+@kernel
+def _excess(problem, reached, worst, t, y, z, u, epsilon):
+    """Value and mass of one tree, and the log of their scale."""
+    first, stop = reached.leaf_start[t], reached.leaf_start[t + 1]
+    top = value_leaves(problem, reached, worst, first, stop, y, z, u, epsilon)
+    if top == -math.inf:
+        return 0.0, 0.0, top
+    _value_trees(reached, worst, t, t + 1, epsilon, top)
+    return worst.tree_value[t], worst.tree_mass[t], top
+
+
+@kernel
+def _ratio(problem, reached, worst, t, y, z, epsilon):
+    """The most that p_t(z | evidence) - p_t(y | evidence) can be."""
+    first = reached.leaf_start[t]
+    if reached.leaf_start[t + 1] == first + 1 and not has_circuit(problem.leaves, reached.leaf[first]):
+        leaf = reached.leaf[first]  # the evidence, whatever its density, says no more than the leaf
+        value, mass = value_classes(problem, leaf, leaf, y, z, 0.0, epsilon)
+        return value / mass
+    u = worst.ratio[t]  # of another epsilon or challenger: near the answer, but it may lie above it
+    value, mass, _ = _excess(problem, reached, worst, t, y, z, u, epsilon)
+    if not value > 0.0:
+        u = -1.0
+        value, mass, _ = _excess(problem, reached, worst, t, y, z, u, epsilon)
+    while value > _ROUNDING * mass:
+        u += value / mass
+        value, mass, _ = _excess(problem, reached, worst, t, y, z, u, epsilon)
+    worst.ratio[t] = u
+    return u
+
+
+@kernel
+def average_value(problem, reached, worst, y, z, epsilon):
+    """The most that the weighed average of the trees' p_t(z | evidence) - p_t(y | evidence) can be."""
+    total = 0.0
+    for t in range(problem.n_trees):
+        if worst.tree_weight[t] > 0.0:
+            total += worst.tree_weight[t] * _ratio(problem, reached, worst, t, y, z, epsilon)
+    return total
+
+
+@kernel
+def weigh_trees(problem, reached, worst, y, z):
+    """Write the weights of the trees in the average, (pi_t p_t(evidence))^beta of the model as it is over their sum.
+
+    Also which trees are blank; and forget the ratios.
+    """
+    top, weight = -math.inf, worst.tree_weight
+    for t in range(problem.n_trees):
+        worst.ratio[t], worst.is_blank[t], weight[t] = -1.0, 0, -math.inf
+        _, mass, scale = _excess(problem, reached, worst, t, y, z, 0.0, 0.0)
+        if mass > 0.0:
+            weight[t] = problem.beta * (math.log(mass) + scale + math.log(problem.weight[problem.trees.root[t]]))
+        else:
+            worst.is_blank[t] = 1
+        top = max(top, weight[t])
+    if top == -math.inf or problem.beta == 0.0:
+        for t in range(problem.n_trees):
+            weight[t] = 0.0
+        top = 0.0
+    total = 0.0
+    for t in range(problem.n_trees):
+        weight[t] = math.exp(weight[t] - top)
+        total += weight[t]
+    for t in range(problem.n_trees):
+        weight[t] /= total
+    worst.epsilon[0] = math.nan  # the bounds did not know which trees are blank
+
+
+# ---- Kernels: how much contamination it takes until another class can win, row by row.
+
+_STEEP = -2.0
+"""A start for interpolation where log-odds may be without bound."""
+
+
+@kernel
+def _log_odds(value, mass):
+    """Log-odds of the challenger against all else, which grow nearly as the means move."""
+    if not abs(value) < mass:
+        return 40.0 if value >= 0.0 else -40.0
+    return math.log1p(2.0 * value / (mass - value))
+
+
+@kernel
+def _gap(problem, reached, worst, y, z, epsilon):
+    """Below 0 if the challenger cannot win; smooth in epsilon, and nearly straight."""
+    if problem.beta < 1.0:
+        return average_value(problem, reached, worst, y, z, epsilon)
+    value, mass, _ = mixture_value(problem, reached, worst, y, z, epsilon)
+    return _log_odds(value, mass)
+
+
+@kernel
+def _first_win(problem, reached, worst, y, z, margin, stop, tol):
+    """The most epsilon, to ``tol``, at which the challenger cannot win; at ``stop`` it can.
+
+    ``margin`` is the challenger's probability less that of y, in the model as it is. It wins at the latest where
+    contaminating the classes alone is enough, unless boxes exclude it.
+    """
+    if margin >= 0.0:
+        return 0.0
+    b, fb = 0.0, margin if problem.beta < 1.0 else max(_log_odds(margin, 1.0), _STEEP)
+    if problem.splits_target == 0:
+        stop = min(stop, margin / (margin - 1.0))
+    a = max(stop - 0.5 * tol, 0.0)
+    fa = _gap(problem, reached, worst, y, z, a)
+    if fa < 0.0:
+        return a
+    c, fc, t = a, fa, fa / (fa - fb)
+    while abs(b - a) > tol:
+        least = 0.5 * tol / abs(b - a)
+        t = min(max(t, least), 1.0 - least)
+        x = a + t * (b - a)
+        f = _gap(problem, reached, worst, y, z, x)
+        if (f < 0.0) == (fa < 0.0):
+            c, fc = a, fa
+        else:
+            c, fc, b, fb = b, fb, a, fa
+        a, fa = x, f
+        t = chandrupatla(a, fa, b, fb, c, fc)
+    return a if fa < 0.0 else b
+
+
+@kernel
+def _row_epsilon(problem, reached, worst, y, second, p, i, tol):
+    """The most epsilon at which no challenger of class y can win; ``p[i]`` are the probabilities of the classes."""
+    found = 1.0  # there any class can have all the mass
+    for k in range(-1, problem.n_classes):
+        z = second if k < 0 else k  # the likeliest challenger first: mostly none of the others can win so soon
+        if z == y or k == second:
+            continue
+        at = worst.epsilon[0] if found <= worst.epsilon[0] <= found + tol else found  # its bounds are at hand
+        if k >= 0 and _gap(problem, reached, worst, y, z, at) < 0.0:
+            continue
+        margin = p[i, z] - p[i, y]
+        found = min(found, _first_win(problem, reached, worst, y, z, margin, at, tol))
+        if found == 0.0:
+            break
+    return found
+
+
+@kernel
+def _start_row(problem, evidence, row, y, z, reached, worst):
+    """Write what the row reaches, and forget what was known of another row."""
+    known_cells(problem.columns, evidence, row, reached)
+    reached_nodes(problem, evidence, row, reached)
+    for i in range(reached.leaf_start[problem.trees.root.shape[0]]):
+        for slot in range(worst.best_mean.shape[1]):
+            worst.best_mean[i, slot] = math.nan
+    worst.epsilon[0] = math.nan
+    if problem.beta < 1.0:
+        weigh_trees(problem, reached, worst, y, z)
+
+
+@entry
+def epsilon_rows(problem, evidence, reached, worst, first, predicted, second, p, tol, out):
+    """Write the robustness of the rows from ``first`` on: epsilon, to ``tol``, at most 1.
+
+    ``predicted`` and ``second`` are their two likeliest classes, -1 for none, ``p`` the probabilities of all;
+    ``reached`` and ``worst`` are scratch.
+    """
+    for i in range(out.shape[0]):
+        y, z = predicted[i], second[i]
+        if y >= 0:
+            _start_row(problem, evidence, first + i, y, z, reached, worst)
+            out[i] = _row_epsilon(problem, reached, worst, y, z, p, i, tol)
+
+
+@entry
+def margin_rows(problem, evidence, reached, worst, first, predicted, log_evidence, epsilon, out):
+    """Write by how much each class can beat the predicted one, in the rows from ``first`` on: (rows, K).
+
+    ``log_evidence`` is log p(evidence) in the model as it is; ``reached`` and ``worst`` are scratch.
+    """
+    for i in range(out.shape[0]):
+        y = predicted[i]
+        if y < 0:
+            continue
+        _start_row(problem, evidence, first + i, y, 1 if y == 0 else 0, reached, worst)
+        for z in range(problem.n_classes):
+            if z == y:
+                out[i, z] = 0.0
+            elif problem.beta < 1.0:
+                out[i, z] = average_value(problem, reached, worst, y, z, epsilon)
+            else:
+                value, _, top = mixture_value(problem, reached, worst, y, z, epsilon)
+                out[i, z] = value * math.exp(top - log_evidence[i]) if value != 0.0 else 0.0

@@ -1,0 +1,144 @@
+"""The node table: the structure of all trees of a forest, one array per field."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.schema import Columns
+from ...runtime.records import record
+from .structure_kernels import add_rows, fill_boxes, number_nodes, replace_small
+
+
+@record
+class Trees(NamedTuple):
+    """Structure of T trees with N nodes and L leaves in all; the nodes of each tree are side by side, its root first.
+
+    A row goes left at a numeric node if ``x <= threshold`` (boxes are half-open, ``(lo, hi]``), at a categorical
+    node if the bit of its level is set in the node's words of ``left_levels``.
+
+    Attributes
+    ----------
+    feature : int32 array (N,)
+        Column of the split; -1 at leaves.
+    threshold : float64 array (N,)
+        Threshold of numeric splits, never NaN; 0 elsewhere.
+    levels_at : int32 array (N,)
+        First word of the node's set in ``left_levels``; -1 unless the split is categorical. The set has
+        ``(n_levels + 63) // 64`` words; level k is bit ``k % 64`` of word ``k // 64``.
+    left_levels : uint64 array (W,)
+        Sets of levels that go left.
+    left, right : int32 array (N,)
+        Children (indices into the node table, always greater than the parent's); -1 at leaves.
+    leaf : int32 array (N,)
+        Leaf number of leaves, each of 0..L-1 once; -1 at inner nodes. Leaves of one tree are contiguous.
+    weight : float64 array (N,)
+        Share of the tree's rows that reach the node: 1 at roots, the sum of its children's at inner nodes.
+    root : int32 array (T,)
+        Root of each tree.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    levels_at: np.ndarray
+    left_levels: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    leaf: np.ndarray
+    weight: np.ndarray
+    root: np.ndarray
+
+
+def add_stump(trees: Trees) -> Trees:
+    """These trees and one more: a single node, the last leaf (the background)."""
+
+    def append(array: np.ndarray, value: float) -> np.ndarray:
+        return np.append(array, np.array([value], dtype=array.dtype))
+
+    return Trees(
+        feature=append(trees.feature, -1),
+        threshold=append(trees.threshold, 0.0),
+        levels_at=append(trees.levels_at, -1),
+        left_levels=trees.left_levels,
+        left=append(trees.left, -1),
+        right=append(trees.right, -1),
+        leaf=append(trees.leaf, trees.leaf.max() + 1),
+        weight=append(trees.weight, 1.0),
+        root=append(trees.root, len(trees.feature)),
+    )
+
+
+# ---- The box of each leaf, from the splits above it.
+
+
+def leaf_boxes(trees: Trees, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Box of each of the L leaves.
+
+    Returns
+    -------
+    lo, hi : float64 arrays (L, p)
+        Half-open sides ``(lo, hi]`` of the numeric slots; infinite where no split bounds them.
+    allowed : bool array (L, S)
+        Levels that the box admits.
+    """
+    return _boxes(trees, columns, 0, len(trees.leaf))
+
+
+def tree_boxes(trees: Trees, columns: Columns, t: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Box of each leaf of tree t alone, as `leaf_boxes`: those of a whole forest may take much memory."""
+    stop = trees.root[t + 1] if t + 1 < len(trees.root) else len(trees.leaf)
+    return _boxes(trees, columns, int(trees.root[t]), int(stop))
+
+
+def _boxes(trees: Trees, columns: Columns, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Boxes of the leaves of the trees whose nodes these are."""
+    n_leaves = int(np.count_nonzero(trees.leaf[start:stop] >= 0))
+    lo = np.full((n_leaves, len(columns.step)), -np.inf)
+    hi = np.full((n_leaves, len(columns.step)), np.inf)
+    allowed = np.ones((n_leaves, int(columns.level_start[-1])), dtype=np.uint8)
+    fill_boxes(trees, columns, start, stop, np.empty(stop - start, dtype=np.int32), lo, hi, allowed)
+    return lo, hi, allowed.view(np.bool_)
+
+
+# ---- Removing leaves with too few rows, and counting rows below nodes.
+
+
+def pruned(
+    left: np.ndarray, right: np.ndarray, rows_at: np.ndarray, min_rows: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Remove leaves that fewer than ``min_rows`` rows reach: the sibling takes the place of their parent.
+
+    Where both children are too small, so is their parent.
+
+    Parameters
+    ----------
+    left, right : int32 arrays (N,)
+        Children, after their parent; -1 at leaves.
+    rows_at : int array (N,)
+        Number of rows that end in each node.
+
+    Returns
+    -------
+    left, right : int32 arrays (M,)
+        Children of the smaller tree, depth first and parents before children.
+    order : int64 array (M,)
+        Which old node each new one is.
+    """
+    new_left, new_right = left.astype(np.int64), right.astype(np.int64)
+    n_nodes = len(left)
+    stands_for = np.arange(n_nodes)
+    replace_small(new_left, new_right, rows_at.astype(np.int64), min_rows, stands_for)
+    order, number, stack = (np.empty(n_nodes, dtype=np.int64) for _ in range(3))
+    stack[0] = stands_for[0]
+    kept = order[: number_nodes(new_left, new_right, stack, order, number)].copy()
+    inner = new_left[kept] >= 0
+    children = (np.where(inner, number[child[kept]], -1).astype(np.int32) for child in (new_left, new_right))
+    return *children, kept  # type: ignore[return-value]  # two children
+
+
+def rows_below(left: np.ndarray, right: np.ndarray, rows_at: np.ndarray) -> np.ndarray:
+    """Rows below each node (float64, N), from the number of rows that end in each leaf."""
+    rows = rows_at.astype(np.float64)
+    add_rows(left, right, rows)
+    return rows

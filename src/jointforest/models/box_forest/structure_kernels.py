@@ -1,0 +1,146 @@
+"""Kernel: the box of each leaf."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...runtime.compile import entry, kernel
+from ...runtime.random_kernels import stream, uniform
+from .leaves.level_kernels import has_level
+
+
+@entry
+def fill_boxes(trees, columns, start, stop, first_leaf, lo, hi, allowed):
+    """Cut the boxes of leaves, which are the whole space, by every split above them, in whole trees.
+
+    The box of an inner node stands where that of its leftmost leaf will stand: a split copies it to its right child.
+
+    Parameters
+    ----------
+    trees : Trees
+    columns : Columns
+    start, stop : int
+        The trees' nodes: ``start..stop - 1``.
+    first_leaf : int32 array (stop - start,)
+        Scratch: the leftmost leaf below each node.
+    lo, hi : float64 arrays (l, p), allowed : uint8 array (l, S)
+        Of the trees' leaves, which begin with the first one's.
+    """
+    least = np.int64(trees.leaf.shape[0])
+    for node in range(start, stop):
+        if trees.left[node] < 0:
+            least = min(least, np.int64(trees.leaf[node]))
+    for node in range(stop - 1, start - 1, -1):
+        is_leaf = trees.left[node] < 0
+        first_leaf[node - start] = trees.leaf[node] - least if is_leaf else first_leaf[trees.left[node] - start]
+    for node in range(start, stop):
+        if trees.left[node] < 0:
+            continue
+        a, b = first_leaf[node - start], first_leaf[trees.right[node] - start]
+        for s in range(lo.shape[1]):
+            lo[b, s] = lo[a, s]
+            hi[b, s] = hi[a, s]
+        for level in range(allowed.shape[1]):
+            allowed[b, level] = allowed[a, level]
+        slot = np.int64(columns.slot[trees.feature[node]])
+        at = np.int64(trees.levels_at[node])
+        if at < 0:
+            hi[a, slot] = min(hi[a, slot], trees.threshold[node])
+            lo[b, slot] = max(lo[b, slot], trees.threshold[node])
+            continue
+        first = np.int64(columns.level_start[slot])
+        for k in range(columns.level_start[slot + 1] - first):
+            side = b if has_level(trees.left_levels, at, k) else a  # the side that lacks the level
+            allowed[side, first + k] = 0
+
+
+# ---- Kernels: remove leaves with too few rows, and count rows below nodes; children come after their parent.
+
+
+@entry
+def replace_small(left, right, rows_at, min_rows, stands_for):
+    """Take leaves with fewer than ``min_rows`` rows out of a tree; arrays are int64 (N,).
+
+    ``left`` and ``right`` become the children of what is kept, ``stands_for[node]`` (at first the node itself) the
+    node that takes its place.
+    """
+    for node in range(left.shape[0] - 1, -1, -1):
+        if left[node] < 0:
+            continue
+        a = stands_for[left[node]]
+        b = stands_for[right[node]]
+        small_a = left[a] < 0 and rows_at[a] < min_rows
+        small_b = left[b] < 0 and rows_at[b] < min_rows
+        if small_a and small_b:  # so is the node: no row ends there, its own sibling takes its place
+            left[node] = -1
+            right[node] = -1
+        elif small_a or small_b:
+            stands_for[node] = b if small_a else a
+        else:
+            left[node] = a
+            right[node] = b
+
+
+@entry
+def number_nodes(left, right, stack, order, number):
+    """Number the nodes below the root ``stack[0]``, depth first: ``order[number[node]] = node``; returns how many."""
+    height = 1
+    kept = 0
+    while height > 0:
+        height -= 1
+        node = stack[height]
+        order[kept] = node
+        number[node] = kept
+        kept += 1
+        if left[node] >= 0:
+            stack[height] = right[node]
+            stack[height + 1] = left[node]
+            height += 2
+    return kept
+
+
+@entry
+def add_rows(left, right, rows):
+    """Rows that end in each leaf (float64, N) become the rows below each node."""
+    for node in range(left.shape[0] - 1, -1, -1):
+        if left[node] >= 0:
+            rows[node] = rows[left[node]] + rows[right[node]]
+
+
+# ---- Kernels: the side that a row takes at a node of the node table, and the leaf where it ends by its key.
+
+
+@kernel
+def goes_left(trees, node, x):
+    """Whether a value, or a level's code, goes left."""
+    at = np.int64(trees.levels_at[node])
+    if at < 0:
+        return x <= trees.threshold[node]
+    return has_level(trees.left_levels, at, np.int64(x))
+
+
+@entry
+def route_by_key(trees, values, keys, t, first_leaf, out):
+    """Leaf of each row of ``values`` (d, n) in tree t, counted from the tree's first one, ``first_leaf``, into ``out``
+    (int32, n).
+
+    A row without the split's value goes left as often as the tree's rows do, by a draw that depends on its key, uint64
+    (n,), alone: rows of equal cells end in one leaf, wherever they stand in a table.
+    """
+    own = stream(1, t)[0]
+    state = stream(0, 0)
+    for i in range(values.shape[1]):
+        node = trees.root[t]
+        drawn = False
+        while trees.left[node] >= 0:
+            x = values[trees.feature[node], i]
+            if np.isnan(x):
+                if not drawn:
+                    state[0] = keys[i] ^ own
+                    drawn = True
+                share = trees.weight[trees.left[node]] / trees.weight[node] if trees.weight[node] > 0.0 else 0.5
+                is_left = uniform(state) < share
+            else:
+                is_left = goes_left(trees, node, x)
+            node = trees.left[node] if is_left else trees.right[node]
+        out[i] = trees.leaf[node] - first_leaf

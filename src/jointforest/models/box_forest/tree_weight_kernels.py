@@ -1,0 +1,207 @@
+"""Kernels: the posterior over leaves, with trees weighed anew."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...runtime.compile import entry, kernel
+from .circuit_kernels import has_circuit, rows_of_column, share_out
+from .leaves.level_kernels import has_level
+from .leaves.slot_kernels import level_region_log_mass, region_log_mass
+from .posterior_kernels import log_sum, widened
+from .region_kernels import cell_region, reachable
+
+
+@entry
+def weigh_trees(start, log_weight, fallen, tree, n_trees, beta):
+    """Log-weights of the entries when tree t counts (pi_t p_t(evidence))^beta, and the log of their sum in each row.
+
+    The sum is 1, or 0 where no tree has a say. ``tree`` (M,) is the tree of each entry, ascending within a row. Trees
+    from ``n_trees`` on (the background) do not count. ``fallen`` (M,) is 1 at entries of trees with p_t(evidence) = 0:
+    these count only where all trees of the row are such, then all the same, or if beta is 0.
+    """
+    out = np.full(log_weight.shape[0], -math.inf)
+    log_sum = np.full(start.shape[0] - 1, -math.inf)
+    log_tree, power = np.empty(n_trees + 1), np.empty(n_trees)
+    for i in range(start.shape[0] - 1):
+        first, end = start[i], start[i + 1]
+        log_tree[:] = -math.inf
+        power[:] = -math.inf
+        a = first
+        while a < end:
+            b = a
+            top = -math.inf
+            while b < end and tree[b] == tree[a]:
+                top = max(top, log_weight[b])
+                b += 1
+            total = 0.0
+            for k in range(a, b):
+                total += math.exp(log_weight[k] - top)
+            log_tree[tree[a]] = top + math.log(total)
+            if tree[a] < n_trees and not fallen[a]:
+                power[tree[a]] = beta * log_tree[tree[a]]
+            a = b
+        if beta == 0.0 or power.max() == -math.inf:
+            power[:] = np.where(log_tree[:n_trees] > -math.inf, 0.0, -math.inf)
+        top = power.max()
+        if top == -math.inf:
+            continue
+        log_total = top + math.log(np.exp(power - top).sum())
+        log_sum[i] = 0.0
+        for k in range(first, end):
+            if tree[k] < n_trees and power[tree[k]] > -math.inf:
+                out[k] = log_weight[k] - log_tree[tree[k]] + power[tree[k]] - log_total
+    return out, log_sum
+
+
+@entry
+def routed_rows(trees, value, first, stop, n_trees):
+    """The leaf of each of the first ``n_trees`` trees in which each of the rows first..stop-1 of ``value`` ends.
+
+    The rows know the values of all splits. Trees are the outer loop: one tree's nodes stay in the processor's cache.
+    """
+    out = np.empty((stop - first, n_trees), np.int32)
+    for t in range(n_trees):
+        for row in range(first, stop):
+            node = trees.root[t]
+            while trees.feature[node] >= 0:
+                x = value[row, trees.feature[node]]
+                if trees.levels_at[node] < 0:
+                    left = x <= trees.threshold[node]
+                else:
+                    left = has_level(trees.left_levels, trees.levels_at[node], int(x))
+                node = trees.left[node] if left else trees.right[node]
+            out[row - first, t] = trees.leaf[node]
+    return out.ravel()
+
+
+@entry
+def with_routed(columns, trees, leaves, evidence, first, post, wanted, n_trees, scratch):
+    """The entries of a posterior, and those of the trees that give a row's evidence probability 0: what it can reach.
+
+    The boxes of these leaves still tell something, though their densities exclude the evidence, as uniform or cut
+    ones do. Each weighs as its share of rows. ``wanted`` is a column, or -1 for leaves; ``scratch`` is of
+    `weight_kernels.row_scratch`. Returns start, leaf, log weight, and whether each entry is one of these.
+    """
+    n = post.log_evidence.shape[0]
+    met = np.empty(n_trees, np.bool_)
+    start = np.zeros(n + 1, np.int64)
+    leaf, log_weight = np.empty(post.leaf.shape[0], np.int32), np.empty(post.leaf.shape[0], np.float64)
+    is_fallen = np.empty(post.leaf.shape[0], np.bool_)
+    scratch.value[:] = 0.0
+    end = np.int64(0)
+    for i in range(n):
+        met[:] = False
+        for k in range(post.start[i], post.start[i + 1]):
+            if leaves.tree[post.leaf[k]] < n_trees:
+                met[leaves.tree[post.leaf[k]]] = True
+        fallen = np.int64(0)
+        if not met.all():
+            fallen = entries_of_others(columns, trees, leaves, evidence, first + i, wanted, met, scratch)
+        size = fallen + post.start[i + 1] - post.start[i]
+        if end + size > leaf.shape[0]:
+            longer = max(2 * leaf.shape[0], end + size)
+            leaf, log_weight = widened(leaf, end, longer), widened(log_weight, end, longer)
+            is_fallen = widened(is_fallen, end, longer)
+        a, b = post.start[i], 0
+        for k in range(end, end + size):  # both are in the order of trees
+            if b == fallen or (a < post.start[i + 1] and leaves.tree[post.leaf[a]] < leaves.tree[scratch.entry[b]]):
+                leaf[k], log_weight[k], is_fallen[k] = post.leaf[a], post.log_weight[a], False
+                a += 1
+            else:
+                leaf[k], log_weight[k], is_fallen[k] = scratch.entry[b], scratch.log_entry[b], True
+                b += 1
+        end += size
+        start[i + 1] = end
+    return start, leaf[:end], log_weight[:end], is_fallen[:end]
+
+
+@kernel
+def entries_of_others(columns, trees, leaves, evidence, row, wanted, met, scratch):
+    """Write what a row can reach of the trees that are not ``met``, as entries with their share of rows; how many."""
+    leaf, log_weight, entry, log_entry = scratch.leaf, scratch.log_weight, scratch.entry, scratch.log_entry
+    kept = 0
+    for k in range(reachable(columns, trees, evidence, row, scratch.stack, leaf)):
+        at = leaf[k]
+        if leaves.tree[at] < met.shape[0] and not met[leaves.tree[at]]:
+            leaf[kept], log_weight[kept] = at, leaves.log_weight[at]
+            if wanted >= 0 and has_circuit(leaves, at):
+                share_out(leaves, at, log_weight[kept], scratch.value, scratch.share)
+            kept += 1
+    if wanted < 0:
+        for k in range(kept):
+            entry[k], log_entry[k] = leaf[k], log_weight[k]
+        return kept
+    n = rows_of_column(leaves, wanted, leaf, log_weight, kept, scratch.share, entry, log_entry)
+    region = cell_region(evidence, row, wanted)
+    return rows_that_meet(columns, leaves, evidence, wanted, region, entry, log_entry, n) if region >= 0 else n
+
+
+@kernel
+def rows_that_meet(columns, leaves, evidence, column, region, row, log_row, n):
+    """Keep those of the n rows that leave the column's region some mass, in place; return how many."""
+    kept, slot = 0, columns.slot[column]
+    for k in range(n):
+        if columns.is_categorical[column]:
+            log_mass = level_region_log_mass(columns, leaves, evidence, row[k], slot, region)
+        else:
+            log_mass = region_log_mass(columns, leaves, evidence, row[k], slot, region)
+        if log_mass > -math.inf:
+            row[kept], log_row[kept] = row[k], log_row[k]
+            kept += 1
+    return kept
+
+
+# ---- Rows that share cells: each row's leaves from what each cell says of each leaf.
+
+
+@entry
+def shared_rows(prior, cell, start, leaf, says, at, log_weight):
+    """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of rows of known cells.
+
+    ``prior`` (L,) are the leaves' log weights, ``cell`` (n, d) the number of each cell, -1 where it is missing. Cell c
+    meets the leaves ``leaf[start[c]:start[c + 1]]``, and ``says[c]`` (L,) is its log density in each, -inf in others.
+    ``at`` and ``log_weight`` (L,) are scratch.
+    """
+    n, d = cell.shape
+    starts = np.zeros(n + 1, np.int64)
+    all_leaf, all_log_weight = np.empty(1024, np.int32), np.empty(1024, np.float64)
+    log_evidence = np.empty(n, np.float64)
+    end = np.int64(0)
+    for row in range(n):
+        fewest, least = -1, prior.shape[0] + 1
+        for j in range(d):
+            c = cell[row, j]
+            if c >= 0 and start[c + 1] - start[c] < least:
+                fewest, least = j, start[c + 1] - start[c]
+        count = 0
+        if fewest < 0:
+            for i in range(prior.shape[0]):
+                at[i], log_weight[i] = i, prior[i]
+            count = prior.shape[0]
+        else:
+            c = cell[row, fewest]
+            for i in range(start[c], start[c + 1]):
+                at[count], log_weight[count] = leaf[i], prior[leaf[i]] + says[c, leaf[i]]
+                count += 1
+        for j in range(d):
+            c = cell[row, j]
+            if c < 0 or j == fewest:
+                continue
+            kept = 0
+            for i in range(count):
+                total = log_weight[i] + says[c, at[i]]
+                at[kept], log_weight[kept] = at[i], total
+                kept += 1 if total > -math.inf else 0
+            count = kept
+        log_evidence[row] = log_sum(log_weight, count)
+        if end + count > all_leaf.shape[0]:
+            size = max(2 * all_leaf.shape[0], end + count)
+            all_leaf, all_log_weight = widened(all_leaf, end, size), widened(all_log_weight, end, size)
+        for i in range(count):
+            all_leaf[end + i], all_log_weight[end + i] = at[i], log_weight[i]
+        end += count
+        starts[row + 1] = end
+    return starts, all_leaf[:end], all_log_weight[:end], log_evidence

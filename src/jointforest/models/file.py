@@ -1,0 +1,279 @@
+"""One safe file format: a `.joint` file is a safetensors file with the schema as JSON in its metadata.
+
+The file holds the schema, the parts' weights, and of each part what cannot be derived (`stored_forest`,
+`stored_hidden`), its arrays named by its number; the rest is computed again on loading. A checksum over all bytes of
+the file finds accidents. It is no protection against intent, so every field is checked too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, deserialize
+from safetensors.numpy import save as to_safetensors
+
+from .. import __version__
+from ..data.schema_check import schema_from_dict
+from .box_forest.files import NAMES, forest_from_arrays, forest_to_arrays
+from .box_forest.part import ForestPart
+from .hidden_tree.files import check_weights, hidden_from_arrays, hidden_names, hidden_to_arrays
+from .hidden_tree.part import HiddenPart
+from .model import Model
+from .part import Part
+
+FORMAT = 1
+"""Version of the format that is written; files up to this version are read."""
+
+_KEY = "jointforest"  # the only key: safetensors writes several in random order, and equal models give equal bytes
+_MAX_HEADER = 100_000_000  # safetensors' own limit
+_NO_CHECKSUM = "0" * 64
+_DTYPES = {"I32": "<i4", "I64": "<i8", "U8": "|u1", "U64": "<u8", "F32": "<f4", "F64": "<f8"}
+_WEIGHT = "log_weight"
+
+
+class ModelFileError(ValueError):
+    """A file is not a model file, is damaged, or is newer than this library."""
+
+
+def save_model(model: Model, path: str | os.PathLike[str]) -> None:
+    """Save a model to a `.joint` file.
+
+    The file is written beside its final place and then moved there, so a file that was there before stays whole
+    whatever happens. The same model always gives the same bytes.
+
+    Parameters
+    ----------
+    model : Model
+    path : str or path
+        An existing file is replaced.
+
+    Raises
+    ------
+    OSError
+        If the path is a directory or cannot be written.
+    ValueError
+        If the model itself is broken, or has a part of a kind that files do not know, or has so many columns and
+        levels that its schema takes more than 100 MB.
+    """
+    _write(pack(*contents(model)), path)
+
+
+def load_model(path: str | os.PathLike[str]) -> Model:
+    """Load a model from a `.joint` file.
+
+    Nothing in the file is executed, and every field is checked: loading a file from elsewhere is safe.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ModelFileError
+        A ValueError: if it is no model file, is damaged, or was written by a newer format of the library.
+    """
+    try:
+        return unpack(_read(path))
+    except ValueError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from error
+
+
+def contents(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What a file holds of a model: a JSON object and named arrays; a ValueError if the model is broken."""
+    check_weights(model.log_weight, len(model.parts), "the model")
+    schema = model.schema.to_dict()
+    parts, arrays = [], {_WEIGHT: model.log_weight}
+    for k, part in enumerate(model.parts):
+        if part.schema.to_dict() != schema:
+            raise ValueError(f"part {k} has another schema than the model")
+        about, own = _to_arrays(part)
+        parts.append(about)
+        arrays |= {f"{k}.{name}": array for name, array in own.items()}
+    return {"format": FORMAT, "library": __version__, "parts": parts, "schema": schema}, arrays
+
+
+def _to_arrays(part: Part) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    if isinstance(part, ForestPart):
+        return forest_to_arrays(part)
+    if isinstance(part, HiddenPart):
+        return hidden_to_arrays(part)
+    raise ValueError(f"a model file holds forests and hidden trees; this joint has a part of the kind {part.kind!r}")
+
+
+def pack(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """Bytes of a file with these arrays and this JSON object, to which the checksum is added."""
+    text = json.dumps(about | {"checksum": _NO_CHECKSUM}, allow_nan=False, separators=(",", ":"))
+    little = {name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in arrays.items()}
+    data = to_safetensors(little, {_KEY: text})
+    if _header_size(data) > _MAX_HEADER:
+        raise ValueError("the schema takes more than 100 MB: too many columns and levels for a model file")
+    at = data.rindex(_NO_CHECKSUM.encode(), 0, 8 + _header_size(data))
+    return data[:at] + _checksum(data, at).encode() + data[at + 64 :]
+
+
+def unpack(data: bytes) -> Model:
+    """Model from the bytes of a file.
+
+    Raises
+    ------
+    ValueError
+        If anything in it is not as it must be.
+    """
+    about = read_about(data)
+    checksum = about["checksum"]
+    if not isinstance(checksum, str) or len(checksum) != 64 or not checksum.isascii():
+        raise ValueError("the checksum is not 64 hexadecimal digits")
+    at = data.find(checksum.encode(), 0, 8 + _header_size(data))
+    if at < 0 or _checksum(data, at) != checksum:
+        raise ValueError("the checksum does not match: the file is damaged or incomplete")
+    return model_of(about, {name: _array(name, tensor) for name, tensor in _tensors(data).items()})
+
+
+def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
+    """Model from what `contents` gave, wherever it comes from: every field is checked.
+
+    Raises
+    ------
+    ValueError
+        If anything in it is not as it must be.
+    """
+    schema = schema_from_dict(about["schema"])
+    wanted = _names(about["parts"], len(arrays))
+    expected = {_WEIGHT} | {f"{k}.{name}" for k, names in enumerate(wanted) for name in names}
+    if set(arrays) != expected:
+        raise ValueError(f"arrays missing or unknown: {', '.join(sorted(set(arrays) ^ expected))[:200]}")
+    check_weights(arrays[_WEIGHT], len(wanted), "the model")
+    parts: list[Part] = []
+    for k, (names, of) in enumerate(zip(wanted, about["parts"], strict=True)):
+        read = forest_from_arrays if of["kind"] == "forest" else hidden_from_arrays
+        parts.append(read(schema, of, {name: arrays[f"{k}.{name}"] for name in names}))
+    return Model(schema, tuple(parts), arrays[_WEIGHT])
+
+
+def read_about(data: bytes) -> dict[str, Any]:
+    """The JSON object in a file's header: format, library, checksum, parts, schema; its fields unchecked.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or its format is newer than `FORMAT`.
+    """
+    header = json_of(data[8 : 8 + _header_size(data)], "the header")
+    metadata = header.get("__metadata__")
+    if not isinstance(metadata, dict) or list(metadata) != [_KEY] or not isinstance(metadata[_KEY], str):
+        raise ValueError("a safetensors file, but not one of jointforest")
+    return checked_about(json_of(metadata[_KEY], "the metadata"), {"format", "library", "checksum", "parts", "schema"})
+
+
+def checked_about(about: dict[str, Any], expected: set[str]) -> dict[str, Any]:
+    """A JSON object with these fields, of a format that is known."""
+    version = about.get("format")
+    if type(version) is not int or version < 1:
+        raise ValueError("the metadata does not name a format version")
+    if version > FORMAT:
+        raise ValueError(
+            f"format {version}, written by jointforest {str(about.get('library'))[:40]}, is newer than format {FORMAT} "
+            "of this version; upgrade jointforest to read it"
+        )
+    if set(about) != expected:
+        raise ValueError(f"metadata missing or unknown: {', '.join(sorted(set(about) ^ expected))[:200]}")
+    return about
+
+
+def _names(parts: Any, most: int) -> list[frozenset[str]]:
+    """Names of the arrays of each part; there are at most so many arrays."""
+    if not isinstance(parts, list) or not parts or not all(isinstance(of, dict) for of in parts):
+        raise ValueError("parts: expected a list of objects, one at least")
+    found = []
+    for of in parts:
+        if of.get("kind") not in ("forest", "hidden trees"):
+            raise ValueError(f"parts: unknown kind {str(of.get('kind'))[:40]!r}; known: 'forest', 'hidden trees'")
+        found.append(NAMES if of["kind"] == "forest" else hidden_names(of, most))
+    return found
+
+
+def _tensors(data: bytes) -> dict[str, Any]:
+    try:
+        return dict(deserialize(data))
+    except SafetensorError as error:
+        raise ValueError(f"damaged or incomplete ({error})") from None
+
+
+def _array(name: str, tensor: dict[str, Any]) -> np.ndarray:
+    if tensor["dtype"] not in _DTYPES:
+        raise ValueError(f"{name}: no array of the model has the type {tensor['dtype']}")
+    stored = np.frombuffer(tensor["data"], dtype=_DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
+    # a writable copy in native order, as learners make them: kernels are compiled anew for read-only arrays
+    return stored.astype(stored.dtype.newbyteorder("="), order="C", copy=True)
+
+
+def json_of(text: bytes | str, what: str) -> dict[str, Any]:
+    """A JSON object; a ValueError says that ``what`` is none."""
+    try:
+        value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not a model file: {what} is not JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"not a model file: {what} is not a JSON object")
+    return value
+
+
+def _header_size(data: bytes) -> int:
+    return int.from_bytes(data[:8], "little")
+
+
+def _checksum(data: bytes, at: int) -> str:
+    """SHA-256 of the whole file, with the 64 digits of the checksum itself, which start at ``at``, taken as zeros."""
+    view = memoryview(data)
+    digest = hashlib.sha256(view[:at])
+    digest.update(_NO_CHECKSUM.encode())
+    digest.update(view[at + 64 :])
+    return digest.hexdigest()
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    """Bytes of a file that at least starts like a model file."""
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("not a regular file")
+        start = file.read(9)
+        if len(start) < 9 or start[8:] != b"{" or _header_size(start) > _MAX_HEADER:
+            raise ValueError("not a model file")
+        if 8 + _header_size(start) > status.st_size:
+            raise ValueError("damaged or incomplete: the file ends within its header")
+        return start + file.read()
+
+
+def _write(data: bytes, path: str | os.PathLike[str]) -> None:
+    """Write a file so that there is always either the old one or the new one."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{os.fspath(path)} is a directory; expected the path of a file, such as 'model.joint'")
+    if target.exists() and not target.is_file():
+        raise OSError(f"{os.fspath(path)} is not a regular file")
+    temporary = target.with_name(f".jointforest-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        error.filename = os.fspath(path)  # what the user named, not the file beside it
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Hidden trees (hidden Chow-Liu trees): tables, message passing, files."""

@@ -1,0 +1,306 @@
+"""One column given evidence: levels, moments, CDF, density, quantiles; sums over codes of what each code holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data.build_evidence import build
+from ...data.discretization import base_density
+from ...data.discretization.base_density import levels
+from ...data.discretization.discretizer import Scale
+from ...data.evidence import Evidence
+from ...data.schema import Column
+from ...runtime.threads import one_blas_thread
+from .evidence import CodeEvidence, code_evidence, own_messages
+from .hidden_trees import HiddenTrees, lost_atoms
+from .messages import down, times, up
+from .posterior import CodePosterior, OneRow, by_batches, column_codes, posterior
+from .tables import HiddenTree
+
+Read = Callable[[Scale, np.ndarray], np.ndarray]
+
+
+def level_probability(
+    hidden: HiddenTrees, evidence: Evidence, j: int, n_jobs: int | None = -1, known: OneRow | None = None
+) -> np.ndarray:
+    """Probability of each of the L levels of a categorical column, (n, L)."""
+    L = len(hidden.schema.columns[j].levels)
+
+    def of_value(x: np.ndarray) -> np.ndarray:
+        return (x[:, None] == np.arange(L)).astype(np.float64)
+
+    return _ask(hidden, evidence, j, lambda scale, p: base_density.levels(scale, p, L), of_value, n_jobs, known)
+
+
+def mean_variance(
+    hidden: HiddenTrees, evidence: Evidence, j: int, n_jobs: int | None = -1, known: OneRow | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of a numeric column, each (n,)."""
+    column = hidden.schema.columns[j]
+
+    def read(scale: Scale, p: np.ndarray) -> np.ndarray:
+        _, mean, variance = scale.moments
+        center = p @ mean
+        return np.column_stack([center, p @ variance + (p * (mean - center[:, None]) ** 2).sum(axis=1)])
+
+    def of_value(x: np.ndarray) -> np.ndarray:
+        return np.column_stack([at_center(column, x), np.zeros(len(x))])
+
+    both = _ask(hidden, evidence, j, read, of_value, n_jobs, known)
+    return both[:, 0].copy(), both[:, 1].copy()
+
+
+def cdf(
+    hidden: HiddenTrees, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
+) -> np.ndarray:
+    """P(column <= x) of a numeric column at q points, (n, q)."""
+    column, x = hidden.schema.columns[j], np.asarray(x, dtype=np.float64)
+
+    def read(scale: Scale, p: np.ndarray) -> np.ndarray:
+        return np.minimum(p @ base_density.cdf(scale, x).T, 1.0)
+
+    def of_value(value: np.ndarray) -> np.ndarray:
+        return (at_center(column, value)[:, None] <= x).astype(np.float64)
+
+    return _but_nan(_ask(hidden, evidence, j, read, of_value, n_jobs, known), x)
+
+
+def histogram(
+    hidden: HiddenTrees,
+    evidence: Evidence,
+    j: int,
+    cuts: np.ndarray,
+    n_jobs: int | None = -1,
+    known: OneRow | None = None,
+) -> np.ndarray:
+    """Probability of the bins below, between and above q ascending cuts, (n, q + 1); or of levels, without cuts."""
+    if hidden.schema.columns[j].is_categorical:
+        return level_probability(hidden, evidence, j, n_jobs, known)
+    below = cdf(hidden, evidence, j, np.append(cuts, np.inf), n_jobs, known)
+    return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
+
+
+def pdf(
+    hidden: HiddenTrees, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
+) -> np.ndarray:
+    """Density of a numeric column at q points, (n, q); on a grid a cell's mass over the step, at an atom its mass."""
+    column, x = hidden.schema.columns[j], np.asarray(x, dtype=np.float64)
+    height = np.full(len(x), 1.0 / column.step if column.step > 0.0 else np.inf)
+    if column.step == 0.0:
+        height[np.isin(x, column.atoms)] = 1.0
+
+    def of_value(value: np.ndarray) -> np.ndarray:
+        return np.where(at_center(column, value)[:, None] == at_center(column, x), height, 0.0)
+
+    def read(scale: Scale, p: np.ndarray) -> np.ndarray:
+        return p @ np.where(np.isin(x, lost_atoms(scale, column)), 0.0, base_density.pdf(scale, x).T)
+
+    return _but_nan(_ask(hidden, evidence, j, read, of_value, n_jobs, known), x)
+
+
+def quantile(
+    hidden: HiddenTrees, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
+) -> np.ndarray:
+    """inf{x: P(column <= x) >= q} of a numeric column at k levels, (n, k)."""
+    column, q = hidden.schema.columns[j], np.asarray(q, dtype=np.float64)
+    wrong = q[~((q > 0.0) & (q < 1.0))]
+    if len(wrong):
+        raise ValueError(f"quantile of column {column.name!r}: q must be above 0 and below 1, got {wrong[0]}")
+
+    def of_value(value: np.ndarray) -> np.ndarray:
+        return np.repeat(at_center(column, value)[:, None], len(q), axis=1)
+
+    return _ask(hidden, evidence, j, lambda scale, p: base_density.quantiles(scale, p, q), of_value, n_jobs, known)
+
+
+def at_center(column: Column, x: np.ndarray) -> np.ndarray:
+    """Numbers, on a grid those of their cells' centres."""
+    if column.step == 0.0:
+        return x
+    return column.center + np.rint((x - column.center) / column.step) * column.step
+
+
+def groups(scale: Scale, known: CodeEvidence) -> Iterator[tuple[np.ndarray, Scale | None]]:
+    """Rows of which the same is known of the column, and its scale there; None for rows with a value."""
+    K = scale.n_codes
+    yield np.flatnonzero(known.code < K), None
+    yield np.flatnonzero(known.code == K), scale
+    for r, region in enumerate(known.regions):
+        yield np.flatnonzero(known.code == K + 1 + r), region
+
+
+def _ask(
+    hidden: HiddenTrees,
+    evidence: Evidence,
+    j: int,
+    read: Read,
+    of_value: Callable[[np.ndarray], np.ndarray],
+    n_jobs: int | None,
+    known: OneRow | None,
+) -> np.ndarray:
+    """What ``read`` says of a scale and weights of its codes, ``of_value`` of known values; NaN where impossible."""
+    scale = hidden.scales[j]
+
+    def answer(found: CodePosterior) -> np.ndarray:
+        weight, said = found.codes[j], found.known[j]
+        out: np.ndarray | None = None
+        for rows, at in groups(scale, said):
+            if len(rows) or at is scale:
+                part = of_value(said.value[rows]) if at is None else _possible(at, weight[rows], read)
+                out = np.full((len(weight), part.shape[1]), np.nan) if out is None else out
+                out[rows] = part
+        assert out is not None
+        out[np.isneginf(found.log_joint.max(axis=1))] = np.nan
+        return out
+
+    return by_batches(hidden, evidence, [j], answer, n_jobs, known)
+
+
+def _possible(scale: Scale, weight: np.ndarray, read: Read) -> np.ndarray:
+    """``read`` of a scale cut to a region; rows of NaN are harmless, an empty region has no answer."""
+    if not len(scale.code):
+        return np.full((len(weight), 1), np.nan)
+    return read(scale, np.nan_to_num(weight))
+
+
+def _but_nan(answers: np.ndarray, x: np.ndarray) -> np.ndarray:
+    answers[:, np.isnan(x)] = np.nan
+    return answers
+
+
+# ---- Covariance of two columns of numbers under hidden trees, exact, by two more passes.
+
+
+def covariance(hidden: HiddenTrees, evidence: Evidence, a: int, b: int) -> np.ndarray:
+    """Posterior covariance of two numeric or boolean columns (True counts 1) given each of n rows of evidence, (n,).
+
+    NaN where the evidence has probability 0. With m_c the means of a's codes and m that of all,
+
+        Cov(a, b) = s (E[b | weights (m_c - m)+ on a's codes] - E[b | weights (m_c - m)- on them]),  s = E (m_c - m)+.
+    """
+    known = code_evidence(hidden, evidence)
+    with one_blas_thread():
+        return np.array(
+            [_of_one(hidden, [of.take(np.array([i])) for of in known], a, b) for i in range(len(evidence.value))]
+        )
+
+
+def _of_one(hidden: HiddenTrees, known: list[CodeEvidence], a: int, b: int) -> float:
+    found = posterior(hidden, known, [a])
+    if np.isneginf(found.log_joint).all():
+        return float("nan")
+    if not np.isnan([known[a].value[0], known[b].value[0]]).all():
+        return 0.0
+    share = found.codes[a][0]
+    excess = _code_means(hidden, known[a], a)
+    excess = excess - share @ excess
+    size = float(share @ np.maximum(excess, 0.0))
+    if size <= 0.0:
+        return 0.0
+    means_b = _code_means(hidden, known[b], b)
+    center = float(posterior(hidden, known, [b]).codes[b][0] @ means_b)
+    ends = []
+    for side in (1.0, -1.0):
+        tilted = list(known)
+        tilted[a] = _tilted(hidden, known[a], a, np.maximum(side * excess, 0.0))
+        ends.append(float(posterior(hidden, tilted, [b]).codes[b][0] @ (means_b - center)))
+    return size * (ends[0] - ends[1])
+
+
+def _code_means(hidden: HiddenTrees, known: CodeEvidence, j: int) -> np.ndarray:
+    """Mean of each code of a column within what one row of evidence says of it, (K,); 0 of impossible codes."""
+    scale = next(scale for rows, scale in groups(hidden.scales[j], known) if len(rows))
+    assert scale is not None
+    column = hidden.schema.columns[j]
+    if column.is_categorical:
+        numbers = np.array([float(level) for level in column.levels])
+        return np.asarray(levels(scale, np.eye(scale.n_codes), len(numbers)) @ numbers)
+    return np.nan_to_num(scale.moments[1])
+
+
+def _tilted(hidden: HiddenTrees, known: CodeEvidence, j: int, weight: np.ndarray) -> CodeEvidence:
+    """What one row says of a column, and a likelihood of each code besides."""
+    K = hidden.scales[j].n_codes
+    region = int(known.code[0]) - K - 1
+    before = known.likelihood[region] if region >= 0 else np.ones(K)
+    regions = (known.regions[region],) if region >= 0 else (hidden.scales[j],)
+    return known._replace(code=np.array([K + 1]), regions=regions, likelihood=(before * weight / weight.max())[None])
+
+
+# ---- Hidden states: which of them evidence speaks for, and what the columns are like in them.
+
+
+class States(NamedTuple):
+    """States of one node of a tree.
+
+    Attributes
+    ----------
+    node : int
+    prior, posterior : float64 array (H,)
+        p(state), and p(state | evidence) within the tree.
+    log_joint : float
+        Log weight of the tree + log p(evidence) in it.
+    """
+
+    node: int
+    prior: np.ndarray
+    posterior: np.ndarray
+    log_joint: float
+
+
+def told_states(hidden: HiddenTrees, evidence: Evidence) -> list[States]:
+    """Of each tree, the column of whose node's states one row of evidence tells most (KL of posterior and prior).
+
+    The first one where nothing is known. Trees in which the evidence is impossible have log_joint -inf.
+    """
+    with one_blas_thread():
+        known, nothing = code_evidence(hidden, evidence), code_evidence(hidden, build(hidden.schema))
+        found = []
+        for tree, log_weight in zip(hidden.trees, hidden.log_weight.tolist(), strict=True):
+            prior, (posterior, log_p) = _node_states(tree, nothing)[0], _node_states(tree, known)
+            told = [
+                _divergence(p, q) if j >= 0 else -1.0
+                for p, q, j in zip(posterior, prior, tree.column.tolist(), strict=True)
+            ]
+            node = int(np.argmax(np.round(told, 9)))
+            log_base = float(sum(of.log_base[0] for of in known))
+            found.append(States(node, prior[node], posterior[node], log_weight + log_p + log_base))
+        return found
+
+
+def codes_in_states(
+    tree: HiddenTree, known: list[CodeEvidence], node: int, states: np.ndarray
+) -> dict[int, np.ndarray]:
+    """p(code of column j | state of the node, one row of evidence) for n states: by column, each (n, K_j)."""
+    n = len(states)
+    inside = (np.arange(tree.emission[node].shape[0]) == states[:, None]).astype(tree.dtype)
+    own = [None if of is None else np.repeat(of, n, axis=0) for of in own_messages(tree, known)]
+    own[node] = times(own[node], inside)[0]
+    upward = up(tree, own, n)
+    downward = down(tree, upward)
+    found = {}
+    for j, k in tree.node.items():
+        rest = times(downward.outside[k], upward.below[k])[0]
+        rest = times(rest, inside)[0] if k == node else rest
+        assert rest is not None
+        found[j] = column_codes(rest, tree, k, known[j].take(np.zeros(n, np.int64)))
+    return found
+
+
+def _node_states(tree: HiddenTree, known: list[CodeEvidence]) -> tuple[list[np.ndarray], float]:
+    """p(state | one row of evidence) of every node, and log p(evidence) without base densities."""
+    upward = up(tree, own_messages(tree, known), 1)
+    outside = down(tree, upward).outside
+    found = []
+    for k, inside in enumerate(upward.inside):
+        weight = (outside[k] if inside is None else outside[k] * inside)[0].astype(np.float64)
+        found.append(weight / max(weight.sum(), np.finfo(float).tiny))
+    return found, float(upward.log_probability[0])
+
+
+def _divergence(p: np.ndarray, q: np.ndarray) -> float:
+    some = p > 0.0
+    return float(p[some] @ np.log(p[some] / np.maximum(q[some], np.finfo(float).tiny)))

@@ -1,0 +1,239 @@
+"""Hidden trees made of hidden trees: conditioned on evidence, and of fewer columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...data.discretization.discretizer import Scale, codes_of, whole
+from ...data.discretization.restrict import restrict
+from ...data.evidence import Evidence
+from ...data.schema import Column, Schema
+from ...runtime.threads import one_blas_thread
+from .column import at_center
+from .evidence import code_evidence, own_messages, region_scale
+from .hidden_trees import HiddenTrees
+from .messages import Message, down, up
+from .posterior import OneRow
+from .tables import HiddenTree
+
+
+def condition(hidden: HiddenTrees, evidence: Evidence) -> HiddenTrees:
+    """The distribution given one row of evidence, exact.
+
+    Transitions and emissions are multiplied with what the evidence says below and at them, so the structure stays. A
+    value on a grid, or a level, cuts the column's scale to its cell; a column without grid that has a value becomes
+    ``mixed``, with the value as its only atom.
+
+    Raises
+    ------
+    ValueError
+        If the evidence has probability 0.
+    """
+    known = code_evidence(hidden, evidence)
+    joint, trees = [], []
+    for tree, log_weight in zip(hidden.trees, hidden.log_weight.tolist(), strict=True):
+        upward = up(tree, own_messages(tree, known), 1)
+        if upward.log_probability[0] > -np.inf:
+            joint.append(log_weight + float(upward.log_probability[0]))
+            vectors = [
+                _by_code(of.code[0], of.likelihood, scale) for of, scale in zip(known, hidden.scales, strict=True)
+            ]
+            trees.append(conditioned_tree(tree, upward.inside, vectors))
+    if not trees or not np.isfinite(sum(of.log_base[0] for of in known)):
+        raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
+    columns, scales = [], []
+    for j, column in enumerate(hidden.schema.columns):
+        pinned, scale = _cut(column, hidden.scales[j], evidence, j)
+        columns.append(pinned)
+        scales.append(scale)
+    schema = replace(hidden.schema, columns=tuple(columns))
+    return HiddenTrees(schema, tuple(scales), tuple(trees), np.array(joint) - np.logaddexp.reduce(joint))
+
+
+def keep(hidden: HiddenTrees, columns: Sequence[int]) -> HiddenTrees:
+    """The marginal over some columns, exact, in the table's order.
+
+    Raises
+    ------
+    ValueError
+        If no column is left.
+    """
+    kept = sorted(columns)
+    if not kept:
+        raise ValueError("keep: name at least one column")
+    number = {j: i for i, j in enumerate(kept)}
+    schema = Schema(tuple(hidden.schema.columns[j] for j in kept), hidden.schema.frame)
+    trees = tuple(_without(tree, number) for tree in hidden.trees)
+    return HiddenTrees(schema, tuple(hidden.scales[j] for j in kept), trees, hidden.log_weight)
+
+
+def _by_code(code: int, likelihood: np.ndarray, scale: Scale) -> np.ndarray | None:
+    """What one row's evidence says of each code of a column, (K,); None where nothing is known."""
+    K = scale.n_codes
+    if code == K:
+        return None
+    return likelihood[code - K - 1] if code > K else (np.arange(K) == code).astype(np.float64)
+
+
+def conditioned_tree(tree: HiddenTree, inside: list[np.ndarray | None], vectors: list[np.ndarray | None]) -> HiddenTree:
+    """The tree given evidence by code of each column, and what lies at and below each node, (1, H_k)."""
+    transition, emission, blank = [], [], []
+    for k, j in enumerate(tree.column.tolist()):
+        here = inside[k]
+        before, codes = tree.transition[k], tree.emission[k]
+        transition.append(before if here is None else _shares(before * here, before).astype(tree.dtype))
+        vector = vectors[j] if j >= 0 else None
+        emission.append(codes if vector is None else _shares(codes * vector, vector / vector.sum()).astype(tree.dtype))
+        if tree.blank:
+            blank.append(tree.blank[k] if vector is None else np.zeros_like(tree.blank[k]))
+    return replace(tree, transition=tuple(transition), emission=tuple(emission), blank=tuple(blank))
+
+
+def _shares(table: np.ndarray, instead: np.ndarray) -> np.ndarray:
+    """Rows divided by their sums; rows that nothing is left of, which no draw reaches, have other shares instead."""
+    total = table.sum(axis=1, dtype=np.float64, keepdims=True)
+    return np.where(total > 0.0, table / np.where(total > 0.0, total, 1.0), instead)
+
+
+def _cut(column: Column, scale: Scale, evidence: Evidence, j: int) -> tuple[Column, Scale]:
+    """A column and its scale given one row of evidence; codes that are impossible have no segments left."""
+    x = float(evidence.value[0, j])
+    region = int(evidence.region[0, j]) if evidence.has_regions else -1
+    if region >= 0:
+        return column, whole(region_scale(scale, evidence, region, column.atoms))
+    if np.isnan(x):
+        return column, scale
+    if column.step == 0.0 and not column.is_categorical:
+        return replace(column, kind="mixed", atoms=(x,)), _pinned(scale, x)
+    half = 0.5 if column.is_categorical else 0.5 * column.step
+    center = at_center(column, np.array([x]))
+    return column, whole(restrict(scale, center - half, center + half, 0, column.atoms))
+
+
+def _pinned(scale: Scale, x: float) -> Scale:
+    """The scale whose only segment is the point x, in the code that x has."""
+    code = codes_of(scale, np.array([x]))[0].astype(np.int32)
+    return replace(scale, lo=np.array([x]), hi=np.array([x]), rate=np.zeros(1), code=code, log_mass=np.zeros(1))
+
+
+def _without(tree: HiddenTree, number: dict[int, int]) -> HiddenTree:
+    """The tree without the columns that have no new number; nodes that hold nothing together are summed out."""
+    column = [number.get(j, -1) for j in tree.column.tolist()]
+    parent, transition = tree.parent.tolist(), list(tree.transition)
+    stays = [True] * len(column)
+    below: list[list[int]] = [list(children) for children in tree.children]
+    for k in range(len(column) - 1, -1, -1):
+        if column[k] >= 0 or len(below[k]) > 1:
+            continue
+        stays[k] = False
+        above = parent[k]
+        if below[k]:  # a link in a chain
+            child = below[k][0]
+            transition[child], parent[child] = transition[k] @ transition[child], above
+        if above >= 0:
+            below[above] = [c for c in below[above] if c != k] + below[k]
+    old = np.flatnonzero(stays)
+    place = {k: i for i, k in enumerate(old.tolist())}
+    return HiddenTree(
+        np.array([column[k] for k in old], np.int32),
+        np.array([place.get(parent[k], -1) for k in old], np.int32),
+        tuple(np.ascontiguousarray(transition[k]) for k in old),
+        tuple(tree.emission[k] if column[k] >= 0 else tree.emission[k][:, :0] for k in old),
+        tuple(tree.blank[k] for k in old) if tree.blank else (),
+    )
+
+
+# ---- Hidden trees given that a cell is missing, or is not: states weighed anew; how probable it is.
+
+
+def given_missing(hidden: HiddenTrees, j: int, is_missing: bool) -> tuple[HiddenTrees | None, float]:
+    """The distribution given that cell j is missing (or is known), and the log-probability of that.
+
+    The share of missing cells in each state of the column's node is a message from it. None and -inf where impossible.
+    """
+    found = [_given(tree, tree.node[j], is_missing) for tree in hidden.trees]
+    joint = np.array([log_p for _, log_p in found]) + hidden.log_weight
+    log_share = float(np.logaddexp.reduce(joint))
+    if log_share == -np.inf:
+        return None, -np.inf
+    some = np.flatnonzero(joint > -np.inf)
+    trees = tuple(found[t][0] for t in some.tolist())
+    return replace(hidden, trees=trees, log_weight=joint[some] - log_share, grown=None), log_share
+
+
+def missing_shares(hidden: HiddenTrees, known: OneRow, columns: list[int]) -> np.ndarray:
+    """P(cell j missing | one row of evidence) of some columns that the evidence does not say missing, (len(columns),).
+
+    The mean of a column's shares of missing cells over the posterior of its node's state, in each tree.
+    """
+    post = known.posterior
+    share = np.exp(post.log_joint[0] - np.logaddexp.reduce(post.log_joint[0]))
+    found = np.zeros(len(columns))
+    for t in np.flatnonzero(share > 0.0).tolist():
+        tree = hidden.trees[t]
+        if not tree.blank:
+            continue
+        upward = up(tree, own_messages(tree, post.known), 1)
+        nodes = [tree.node[j] for j in columns]
+        wanted = np.zeros(len(tree), bool)
+        wanted[nodes] = True
+        outside = down(tree, upward, wanted).outside
+        for i, k in enumerate(nodes):
+            inside = upward.inside[k]
+            state = (outside[k] if inside is None else outside[k] * inside)[0]
+            found[i] += share[t] * float(state @ tree.blank[k]) / float(state.sum())
+    return found
+
+
+def _given(tree: HiddenTree, node: int, is_missing: bool) -> tuple[HiddenTree, float]:
+    states = len(tree.emission[node])
+    rate = tree.blank[node] if tree.blank else np.zeros(states, tree.dtype)
+    said = (rate if is_missing else 1 - rate).astype(tree.dtype)
+    own: list[Message] = [None] * len(tree)
+    own[node] = said[None]
+    upward = up(tree, own, 1)
+    given = conditioned_tree(tree, upward.inside, [None] * (max(tree.node) + 1))
+    if tree.blank:
+        blank = np.full(states, float(is_missing), tree.blank[node].dtype)
+        given = replace(given, blank=(*tree.blank[:node], blank, *tree.blank[node + 1 :]))
+    return given, float(upward.log_probability[0])
+
+
+# ---- The joint distribution of the codes of a few columns, exact: pairs, mostly.
+
+MOST = 1 << 24
+"""Most entries of a table, states included: 128 MB."""
+
+
+def joint_codes(hidden: HiddenTrees, columns: Sequence[int]) -> np.ndarray | None:
+    """p(codes of m columns), an array (K_1, ..., K_m) that sums to 1; None if it were larger than `MOST`.
+
+    Given evidence: of `reshape.condition`.
+    """
+    size = np.prod([float(hidden.scales[j].n_codes) for j in columns])
+    if size * max(int(tree.n_states.max()) for tree in hidden.trees) > MOST:
+        return None
+    few = keep(hidden, columns)
+    with one_blas_thread():
+        each = [np.exp(w) * _of_tree(tree) for tree, w in zip(few.trees, few.log_weight.tolist(), strict=True)]
+    total: np.ndarray = sum(each)
+    return total.transpose(np.argsort(np.argsort(columns))) / total.sum()
+
+
+def _of_tree(tree: HiddenTree) -> np.ndarray:
+    """p(codes) of all columns of a small tree, in the order of the columns."""
+    tables: list[np.ndarray] = [np.empty(0)] * len(tree)  # p(codes at and below | state), with the columns' numbers
+    order: list[list[int]] = [[]] * len(tree)
+    for k in range(len(tree) - 1, -1, -1):
+        j = int(tree.column[k])
+        table = tree.emission[k].astype(np.float64) if j >= 0 else np.ones((tree.transition[k].shape[1], 1))
+        order[k] = [j] if j >= 0 else []
+        for c in tree.children[k]:
+            table = (table[:, :, None] * tables[c][:, None, :]).reshape(len(table), -1)
+            order[k] = order[k] + order[c]
+        tables[k] = tree.transition[k].astype(np.float64) @ table
+    sizes = {int(j): tree.emission[k].shape[1] for k, j in enumerate(tree.column) if j >= 0}
+    return tables[0].reshape([sizes[j] for j in order[0]]).transpose(np.argsort(order[0]))

@@ -1,0 +1,276 @@
+"""Hidden trees as named arrays, and back: what a model file holds of them.
+
+Tables of all nodes of a tree are one array, row after row and node after node; so are the segments of all scales. Where
+states are codes, in the leaves of a forest, the emissions are these codes, which are few and often the same; the forest
+is there as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...data.discretization.check import check_scale
+from ...data.discretization.discretizer import Scale
+from ...data.schema import Schema, kernel_columns
+from ..box_forest.check import TREE_FIELDS, check_trees
+from ..box_forest.structure import Trees
+from .hidden_trees import Grown, HiddenTrees
+from .part import HiddenPart
+from .tables import HiddenTree
+
+# ---- What must be true of hidden trees that come from a file.
+
+SUM_ERROR = 1e-4
+"""Most that a row of a table may be off 1: what float32 leaves of a sum of thousands of entries, with room."""
+
+
+def check_hidden(hidden: HiddenTrees) -> None:
+    """See that every field of hidden trees is as `HiddenTrees` and `HiddenTree` promise.
+
+    Raises
+    ------
+    ValueError
+        Names the tree and the field, or the column of a scale, and what was expected.
+    """
+    columns = hidden.schema.columns
+    if len(hidden.scales) != len(columns):
+        raise ValueError(f"hidden trees: {len(hidden.scales)} scales for {len(columns)} columns")
+    for scale, column in zip(hidden.scales, columns, strict=True):
+        check_scale(scale, column)
+    check_weights(hidden.log_weight, len(hidden.trees), "hidden trees")
+    for t, tree in enumerate(hidden.trees):
+        what = f"hidden tree {t}"
+        _check_shape(tree, len(columns), what)
+        _check_tables(tree, [scale.n_codes for scale in hidden.scales], what)
+        for j, scale in enumerate(hidden.scales):
+            if tree.emission[tree.node[j]][:, np.isneginf(scale.log_code)].any():
+                raise ValueError(f"{what}: column {columns[j].name!r} has a code that its scale has nothing of")
+    if hidden.grown is not None:
+        check_trees(kernel_columns(hidden.schema), hidden.grown.trees, hidden.grown.has_background)
+        _check_leaves(hidden.grown, len(hidden.trees))
+
+
+def _check_leaves(grown: Grown, n: int) -> None:
+    """Each hidden tree has a leaf of its own, rising."""
+    leaf, n_leaves = grown.leaf, int((grown.trees.leaf >= 0).sum())
+    if not isinstance(leaf, np.ndarray) or leaf.dtype != np.int32 or leaf.shape != (n,):
+        raise ValueError(f"hidden trees: the leaves that they stand in must be int32, {n} of them")
+    if (np.diff(leaf, prepend=np.int32(-1)) <= 0).any() or leaf[-1] >= n_leaves:
+        raise ValueError(f"hidden trees: the leaves that they stand in must rise, from 0 to {n_leaves - 1}")
+    if grown.has_background and leaf[-1] != n_leaves - 1:
+        raise ValueError("hidden trees: the last one must stand in the background")
+
+
+def check_weights(log_weight: np.ndarray, n: int, what: str) -> None:
+    """See that there are n logarithms of weights, at least one, and that the weights sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If not.
+    """
+    if not isinstance(log_weight, np.ndarray) or log_weight.dtype != np.float64 or log_weight.shape != (n,) or n < 1:
+        raise ValueError(f"{what}: log_weight must be float64 of shape ({n},), one at least")
+    if np.isnan(log_weight).any() or (log_weight > 1e-9).any() or abs(np.exp(log_weight).sum() - 1.0) > 1e-6:
+        raise ValueError(f"{what}: weights must sum to 1")
+
+
+def _check_shape(tree: HiddenTree, d: int, what: str) -> None:
+    """Parents before their children, each column once."""
+    for name in ("column", "parent"):
+        array = getattr(tree, name)
+        if not isinstance(array, np.ndarray) or array.dtype != np.int32 or array.shape != (len(tree.parent),):
+            raise ValueError(f"{what}: {name} must be int32, one a node")
+    parent, column = tree.parent, tree.column
+    if len(parent) == 0 or parent[0] != -1:
+        raise ValueError(f"{what}: node 0 must be the root, with parent -1")
+    if np.any(parent[1:] < 0) or np.any(parent[1:] >= np.arange(1, len(parent))):
+        raise ValueError(f"{what}: parents must come before their children, and there is one root")
+    if not np.array_equal(np.sort(column[column != -1]), np.arange(d)):
+        raise ValueError(f"{what}: each of the {d} columns must have one node")
+
+
+def _check_tables(tree: HiddenTree, n_codes: list[int], what: str) -> None:
+    """Shapes that fit each other, one type, shares that sum to 1."""
+    m = len(tree.parent)
+    if len(tree.transition) != m or len(tree.emission) != m or len(tree.blank) not in (0, m):
+        raise ValueError(f"{what}: expected one table of each kind for each of {m} nodes")
+    dtype = tree.transition[0].dtype
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"{what}: tables must be float32 or float64, got {dtype}")
+    above = 1
+    for k, j in enumerate(tree.column.tolist()):
+        table = tree.transition[k]
+        if k:
+            above = tree.transition[tree.parent[k]].shape[1]
+        states = table.shape[1] if table.ndim == 2 else 0
+        _check_shares(table, (above, max(states, 1)), dtype, f"{what}, node {k}: transition")
+        if j >= 0:
+            _check_shares(tree.emission[k], (states, n_codes[j]), dtype, f"{what}, node {k}: emission")
+        elif tree.emission[k].shape != (states, 0) or tree.emission[k].dtype != dtype:
+            raise ValueError(f"{what}, node {k}: emission of a node without a column must have the shape ({states}, 0)")
+        if tree.blank:
+            blank = tree.blank[k]
+            if blank.shape != (states,) or blank.dtype != dtype or not ((blank >= 0.0) & (blank <= 1.0)).all():
+                raise ValueError(f"{what}, node {k}: blank must be {states} shares from 0 to 1, {dtype}")
+
+
+def _check_shares(table: np.ndarray, shape: tuple[int, int], dtype: np.dtype, what: str) -> None:
+    if table.shape != shape or table.dtype != dtype:
+        raise ValueError(f"{what} must be {dtype} of shape {shape}, got {table.dtype} of shape {table.shape}")
+    if not (table >= 0.0).all():
+        raise ValueError(f"{what} has an entry below 0 or NaN")
+    total = table.sum(axis=1, dtype=np.float64)
+    if not (np.abs(total - 1.0) <= SUM_ERROR).all():
+        raise ValueError(f"{what}: rows must sum to 1")
+
+
+_SEGMENTS = {"lo": "f8", "hi": "f8", "rate": "f8", "code": "i4", "log_mass": "f8"}
+_OF_ALL = {"log_weight": "f8", "scales.n_codes": "i4", "scales.n_segments": "i4"}
+_OF_TREE = {"column": "i4", "parent": "i4", "n_states": "i4", "transition": "f", "emission": "f or codes", "blank": "f"}
+_TYPES = {"f": ("f4", "f8"), "f or codes": ("f4", "f8", "i4")}
+_OF_ALL |= {f"scales.{name}": kind for name, kind in _SEGMENTS.items()}
+_OF_GROWN = frozenset({f"grown.{name}" for name in TREE_FIELDS} | {"grown.stands_in"})
+
+
+def hidden_names(about: dict[str, Any], most: int) -> frozenset[str]:
+    """Names of the arrays of hidden trees that these metadata tell of; there are at most so many trees.
+
+    Raises
+    ------
+    ValueError
+        If the metadata are not those of hidden trees.
+    """
+    n = about.get("n_trees")
+    if set(about) - {"has_background"} != {"kind", "n_trees"} or type(n) is not int or not 1 <= n <= most:
+        raise ValueError("the metadata of hidden trees are n_trees, their number, and has_background, if in leaves")
+    if type(about.get("has_background", False)) is not bool:
+        raise ValueError("has_background of hidden trees in leaves is true or false")
+    of_grown: frozenset[str] = _OF_GROWN if "has_background" in about else frozenset()
+    return frozenset(_OF_ALL) | of_grown | {f"{t}.{name}" for t in range(n) for name in _OF_TREE}
+
+
+def hidden_to_arrays(part: HiddenPart) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What the metadata say of hidden trees, and their arrays; a ValueError if they are broken."""
+    hidden = part.hidden
+    check_hidden(hidden)
+    scales = hidden.scales
+    arrays = {
+        "log_weight": hidden.log_weight,
+        "scales.n_codes": np.array([scale.n_codes for scale in scales], np.int32),
+        "scales.n_segments": np.array([len(scale.lo) for scale in scales], np.int32),
+    }
+    arrays |= {f"scales.{name}": np.concatenate([getattr(scale, name) for scale in scales]) for name in _SEGMENTS}
+    for t, tree in enumerate(hidden.trees):
+        arrays |= {f"{t}.column": tree.column, f"{t}.parent": tree.parent}
+        arrays[f"{t}.n_states"] = tree.n_states.astype(np.int32)
+        is_plain = tree.is_plain and all((table.max(axis=1) == 1.0).all() for table in tree.emission)
+        if is_plain:
+            picked = [codes for codes in tree.picked if codes is not None]  # all of them
+            arrays[f"{t}.emission"] = np.concatenate(picked).astype(np.int32)
+        for name in ("transition", "blank") if is_plain else ("transition", "emission", "blank"):
+            tables = [np.empty(0, tree.dtype), *(table.reshape(-1) for table in getattr(tree, name))]
+            arrays[f"{t}.{name}"] = np.concatenate(tables)
+    about = {"kind": "hidden trees", "n_trees": len(hidden.trees)}
+    if hidden.grown is None:
+        return about, arrays
+    trees = hidden.grown.trees
+    arrays |= {f"grown.{name}": getattr(trees, name) for name in TREE_FIELDS}
+    arrays["grown.stands_in"] = hidden.grown.leaf
+    return about | {"has_background": hidden.grown.has_background}, arrays
+
+
+def hidden_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> HiddenPart:
+    """The hidden trees, every field checked; a ValueError if one is not as it must be."""
+    for name, array in arrays.items():
+        if name in _OF_GROWN:
+            continue  # `check_hidden` knows them
+        kind = _OF_ALL.get(name) or _OF_TREE[name.split(".", 1)[1]]
+        allowed = _TYPES.get(kind, (kind,))
+        if array.ndim != 1 or array.dtype not in [np.dtype(one) for one in allowed]:
+            raise ValueError(f"{name}: expected one axis and the type {' or '.join(allowed)}")
+    scales = _scales(schema, {name: arrays[name] for name in _OF_ALL})
+    made: dict[tuple[int, bytes], np.ndarray] = {}
+    trees = [
+        _tree(
+            {name: arrays[f"{t}.{name}"] for name in _OF_TREE}, [scale.n_codes for scale in scales], f"tree {t}", made
+        )
+        for t in range(about["n_trees"])
+    ]
+    grown = None
+    if "has_background" in about:
+        boxes = Trees(**{name: arrays[f"grown.{name}"] for name in TREE_FIELDS})
+        grown = Grown(boxes, arrays["grown.stands_in"], about["has_background"])
+    hidden = HiddenTrees(schema, scales, tuple(trees), arrays["log_weight"], grown)
+    check_hidden(hidden)
+    return HiddenPart(hidden)
+
+
+def _scales(schema: Schema, arrays: dict[str, np.ndarray]) -> tuple[Scale, ...]:
+    d, n_codes, size = len(schema.columns), arrays["scales.n_codes"], arrays["scales.n_segments"]
+    if len(n_codes) != d or len(size) != d or (n_codes < 1).any() or (size < 1).any():
+        raise ValueError(f"scales: n_codes and n_segments must be {d} numbers, at least 1")
+    pieces = {name: _cut(arrays[f"scales.{name}"], size.tolist(), f"scales.{name}") for name in _SEGMENTS}
+    return tuple(
+        Scale(
+            K,
+            0.0 if column.is_categorical else column.step,
+            0.0 if column.is_categorical else column.center,
+            *(pieces[name][j] for name in _SEGMENTS),
+        )
+        for j, (column, K) in enumerate(zip(schema.columns, n_codes.tolist(), strict=True))
+    )
+
+
+def _tree(
+    arrays: dict[str, np.ndarray], n_codes: list[int], what: str, made: dict[tuple[int, bytes], np.ndarray]
+) -> HiddenTree:
+    """One tree; tables that pick codes are taken from those ``made`` for other trees, where these have them."""
+    column, parent, H = arrays["column"], arrays["parent"], arrays["n_states"].tolist()
+    m = len(H)
+    if m == 0 or len(column) != m or len(parent) != m or min(H) < 1:
+        raise ValueError(f"{what}: column, parent and n_states must have an entry a node, n_states at least 1")
+    if (column < -1).any() or (column >= len(n_codes)).any():
+        raise ValueError(f"{what}: column must be from -1 to {len(n_codes) - 1}")
+    if parent[0] != -1 or (parent[1:] < 0).any() or (parent[1:] >= np.arange(1, m)).any():
+        raise ValueError(f"{what}: parents must come before their children, and there is one root")
+    above = [1] + [H[k] for k in parent[1:].tolist()]
+    codes = [n_codes[j] if j >= 0 else 0 for j in column.tolist()]
+    transition = _tables(arrays["transition"], above, H, f"{what}: transition")
+    if arrays["emission"].dtype == np.int32:
+        picked = _cut(arrays["emission"], H, f"{what}: emission")
+        dtype = arrays["transition"].dtype
+        emission = tuple(_picking(own, K, dtype, what, made) for own, K in zip(picked, codes, strict=True))
+    else:
+        emission = _tables(arrays["emission"], H, codes, f"{what}: emission")
+    blank = tuple(_cut(arrays["blank"], H, f"{what}: blank")) if len(arrays["blank"]) else ()
+    return HiddenTree(column, parent, transition, emission, blank)
+
+
+def _picking(
+    codes: np.ndarray, K: int, dtype: np.dtype, what: str, made: dict[tuple[int, bytes], np.ndarray]
+) -> np.ndarray:
+    """The emission of states that are codes of a column with K codes, (H, K)."""
+    if (np.diff(codes) <= 0).any() or codes[0] < 0 or codes[-1] >= K:
+        raise ValueError(f"{what}: codes that are states must rise, from 0 to {K - 1}")
+    key = (K, codes.tobytes())
+    if key not in made or made[key].dtype != dtype:
+        made[key] = np.zeros((len(codes), K), dtype)
+        made[key][np.arange(len(codes)), codes] = 1.0
+    return made[key]
+
+
+def _tables(flat: np.ndarray, rows: Sequence[int], columns: Sequence[int], what: str) -> tuple[np.ndarray, ...]:
+    """Tables of these numbers of rows and columns."""
+    pieces = _cut(flat, [a * b for a, b in zip(rows, columns, strict=True)], what)
+    return tuple(piece.reshape(a, b) for piece, a, b in zip(pieces, rows, columns, strict=True))
+
+
+def _cut(flat: np.ndarray, sizes: Sequence[int], what: str) -> list[np.ndarray]:
+    """Pieces of these sizes, which must be all of an array."""
+    if sum(sizes) != len(flat):
+        raise ValueError(f"{what} has {len(flat)} entries, expected {sum(sizes)}")
+    return np.split(flat, np.cumsum(sizes)[:-1])

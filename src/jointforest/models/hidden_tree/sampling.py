@@ -1,0 +1,201 @@
+"""Whole rows given evidence: draws without rejection, and cells filled in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...data.discretization.base_density import draw, levels
+from ...data.discretization.discretizer import Scale
+from ...data.evidence import Evidence
+from ...runtime.threads import chunks, map_ordered, one_blas_thread
+from .column import at_center, groups
+from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
+from .hidden_trees import HiddenTrees
+from .messages import Message, up
+from .posterior import CodePosterior, batch_rows, by_batches
+from .tables import HiddenTree
+
+_DRAWS = 16_384
+_FEW = 1_024  # draws of a tree that are not worth tables for drawing in constant time
+
+
+def sample(
+    hidden: HiddenTrees, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+) -> np.ndarray:
+    """m draws for each row of evidence, contiguous, (n * m, d): a tree, states from the root down, codes, numbers.
+
+    Pieces of the work have random streams of their own, so the answer depends on the seed alone. All NaN where the
+    evidence has probability 0.
+    """
+    known = code_evidence(hidden, evidence)
+    n, d = evidence.value.shape
+    out = np.empty((n * m, d))
+
+    def work(rows: tuple[int, int], draws: tuple[int, int]) -> None:
+        part = [of.take(slice(*rows)) for of in known]
+        rng = np.random.default_rng([seed, rows[0], draws[0]])
+        at = np.repeat(np.arange(*rows), draws[1] - draws[0]) * m + np.tile(np.arange(*draws), rows[1] - rows[0])
+        out[at] = _draw(hidden, part, rows[1] - rows[0], draws[1] - draws[0], rng, missing)
+
+    some = chunks(n, max(1, min(batch_rows(hidden), _DRAWS // max(m, 1))))
+    with one_blas_thread():
+        for _ in map_ordered(work, [(rows, draws) for rows in some for draws in chunks(m, _DRAWS)], n_jobs):
+            pass
+    return out
+
+
+def _draw(
+    hidden: HiddenTrees, known: list[CodeEvidence], n: int, m: int, rng: np.random.Generator, missing: bool
+) -> np.ndarray:
+    """m draws for each of n rows, (n * m, d)."""
+    joint = np.full((n, len(hidden.trees)), -np.inf)
+    inside: list[list[Message]] = []
+    possible = possible_rows(hidden, known)
+    for t, (tree, rows) in enumerate(zip(hidden.trees, possible, strict=True)):
+        said = [of.take(rows) for of in known]
+        upward = up(tree, own_messages(tree, said), len(said[0].code)) if len(said[0].code) else None
+        inside.append([] if upward is None else upward.inside)
+        if upward is not None:
+            joint[rows, t] = upward.log_probability
+    joint += hidden.log_weight + np.sum([of.log_base for of in known], axis=0)[:, None]
+    chosen = _trees(joint, m, rng)
+    code = np.zeros((n * m, len(known)), np.int64)
+    blank = np.zeros(code.shape, bool)
+    order = np.argsort(chosen, kind="stable")
+    start = np.searchsorted(chosen[order], np.arange(len(hidden.trees) + 1))
+    for t in np.flatnonzero(np.diff(start)).tolist():
+        mine = order[start[t] : start[t + 1]]
+        mine = mine[joint[mine // m, t] > -np.inf]
+        if not len(mine):
+            continue
+        row = mine // m
+        some = possible[t]
+        place = row if isinstance(some, slice) else np.searchsorted(some, row)
+        code[mine], blank[mine] = _draw_codes(hidden.trees[t], known, inside[t], place, row, rng)
+    drawn = np.flatnonzero(np.repeat(joint.max(axis=1) > -np.inf, m))
+    out = np.full(code.shape, np.nan)
+    out[drawn] = _draw_cells(hidden, known, drawn // m, code[drawn], rng)
+    if missing:
+        free = np.column_stack([of.code == scale.n_codes for of, scale in zip(known, hidden.scales, strict=True)])
+        out[blank & np.repeat(free, m, axis=0)] = np.nan
+    return out
+
+
+def _trees(log_joint: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarray:
+    """A tree for each of m draws for each of n rows, (n * m,), in proportion to ``exp(log_joint)``, (n, T)."""
+    with np.errstate(invalid="ignore"):
+        share = np.nan_to_num(np.exp(log_joint - log_joint.max(axis=1, keepdims=True)))
+    total, u = np.cumsum(share, axis=1), rng.random((len(share), m))
+    at = np.minimum(u * total[:, -1:], np.nextafter(total[:, -1:], -1.0))  # a tree of share 0 is never drawn
+    found = [np.searchsorted(row[:-1], one, side="right") for row, one in zip(total, at, strict=True)]
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def _draw_codes(
+    tree: HiddenTree,
+    known: list[CodeEvidence],
+    inside: list[Message],
+    place: np.ndarray,
+    row: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """One draw from a tree for each entry of ``row``, whose evidence it has: codes, and which cells are missing.
+
+    ``place`` says where a row is in ``inside``; codes of cells with a value mean nothing. Both answers are (r, d).
+    """
+    r = len(row)
+    code, blank = np.zeros((r, len(known)), np.int64), np.zeros((r, len(known)), bool)
+    states: list[np.ndarray] = []
+    for k, j in enumerate(tree.column.tolist()):
+        above = states[tree.parent[k]] if k else np.zeros(r, np.int64)
+        here = inside[k]
+        if here is not None:
+            state = _state(tree.transition[k], here, place, above, rng.random(r))
+        elif r < _FEW:
+            state = _outcome(tree.transition[k][above], rng.random(r))
+        else:
+            state = tree.state_draws[k].draw(above, rng.random(r))
+        states.append(state)
+        if j >= 0:
+            code[:, j] = _codes(tree, k, known[j], row, state, rng)
+            if tree.blank:
+                blank[:, j] = rng.random(r) < tree.blank[k][state]
+    return code, blank
+
+
+def _codes(
+    tree: HiddenTree, k: int, known: CodeEvidence, row: np.ndarray, state: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Codes of a node's column given its states (r,), within the regions of the rows (r,)."""
+    picked, K, u = tree.picked[k], tree.emission[k].shape[1], rng.random(len(row))
+    if picked is not None:
+        return picked[state]
+    region = known.code[row] - K - 1
+    if (region >= 0).any() or len(row) < _FEW:
+        weight = tree.emission[k][state]
+        has = np.flatnonzero(region >= 0)
+        weight[has] = weight[has] * known.likelihood[region[has]]
+        return _outcome(weight, u)
+    return tree.code_draws[k].draw(state, u)
+
+
+def _draw_cells(
+    hidden: HiddenTrees, known: list[CodeEvidence], row: np.ndarray, code: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Cells of draws, (r, d), given their rows of evidence (r,) and codes (r, d): values known, or drawn in codes."""
+    out = np.empty(code.shape)
+    for j, of in enumerate(known):
+        said = of.take(row)
+        out[:, j] = said.value
+        for some, scale in groups(hidden.scales[j], said):
+            if scale is not None and len(some):
+                out[some, j] = draw(scale, code[some, j], rng.random(len(some)))
+    return out
+
+
+def _state(table: np.ndarray, inside: np.ndarray, row: np.ndarray, above: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """States given those above and ``inside`` (rows, H) at and below; draws that share both have their weights once."""
+    case, place = np.unique(row * len(table) + above, return_inverse=True)
+    if 2 * len(case) > len(row):
+        return _outcome(table[above] * inside[row], u)
+    total = np.cumsum(table[case % len(table)] * inside[case // len(table)], axis=1, dtype=np.float64)
+    aim = u * total[place, -1]
+    first, last = np.zeros(len(u), np.int64), np.full(len(u), total.shape[1] - 1)
+    for _ in range(int(total.shape[1] - 1).bit_length()):  # the first sum above the aim, by halving
+        middle = (first + last) >> 1
+        beyond = (total[place, middle] <= aim) & (first < last)
+        first, last = np.where(beyond, middle + 1, first), np.where(beyond, last, middle)
+    return first
+
+
+def _outcome(weight: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """One outcome for each row of weights (n, C), which need not sum to 1, from uniform numbers (n,)."""
+    total = np.cumsum(weight, axis=1, dtype=np.float64)
+    return np.asarray((total[:, :-1] <= (u * total[:, -1])[:, None]).sum(axis=1))
+
+
+def impute(hidden: HiddenTrees, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with means and most probable levels in their free cells (n, d), and which are impossible, (n,)."""
+    free = np.isnan(evidence.value)
+    wanted = np.flatnonzero(free.any(axis=0)).tolist()
+
+    def read(found: CodePosterior) -> np.ndarray:
+        out = np.column_stack([of.value for of in found.known])
+        for j in wanted:
+            for rows, scale in groups(hidden.scales[j], found.known[j]):
+                if scale is not None and len(rows):
+                    out[rows, j] = _fill(hidden, j, scale, found.codes[j][rows])
+        impossible = np.isneginf(found.log_joint.max(axis=1))
+        out[impossible] = np.column_stack([of.value for of in found.known])[impossible]
+        return np.column_stack([out, impossible])
+
+    both = by_batches(hidden, evidence, wanted, read, n_jobs)
+    return np.ascontiguousarray(both[:, :-1]), both[:, -1] > 0.0
+
+
+def _fill(hidden: HiddenTrees, j: int, scale: Scale, weight: np.ndarray) -> np.ndarray:
+    """Mean on the grid, or most probable level, of a column whose codes have these weights (n, K)."""
+    column = hidden.schema.columns[j]
+    if column.is_categorical:
+        return levels(scale, weight, len(column.levels)).argmax(axis=1).astype(np.float64)
+    return at_center(column, weight @ scale.moments[1])

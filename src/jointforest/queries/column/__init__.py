@@ -1,1 +1,0 @@
-"""One column given evidence, mixed over the parts of a model."""

@@ -1,1 +1,0 @@
-"""Expected predictions of a trained ensemble under a joint."""

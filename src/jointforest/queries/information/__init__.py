@@ -1,1 +1,0 @@
-"""Entropies, divergences, distances between joints."""

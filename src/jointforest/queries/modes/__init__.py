@@ -1,1 +1,0 @@
-"""Most probable rows, with a certified bound."""

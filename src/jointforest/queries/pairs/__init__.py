@@ -1,1 +1,0 @@
-"""Two columns given evidence: covariance, and which is greater."""

@@ -1,1 +1,0 @@
-"""New leaf values of a trained ensemble, by expected loss."""

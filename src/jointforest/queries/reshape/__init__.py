@@ -1,1 +1,0 @@
-"""Models made of models: conditioned, of fewer columns, mixed."""

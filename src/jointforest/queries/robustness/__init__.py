@@ -1,1 +1,0 @@
-"""How far parameters may be wrong before a prediction changes."""

@@ -1,1 +1,0 @@
-"""Shapley values of games whose coalitions are known columns."""

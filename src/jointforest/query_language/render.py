@@ -1,0 +1,108 @@
+"""Conditions to text that the parser reads back as the same conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..data.conditions import About, AllOf, AnyOf, Interval, Likely, Missing, Not, Soft, normal, width
+from .tokens import KEYWORDS, is_word_character
+
+
+def conditions_text(conditions: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> str:
+    """Conditions joined by commas.
+
+    Examples
+    --------
+    >>> conditions_text({"hours per week": 40, "sex": "Female"})
+    "`hours per week` = 40, sex = 'Female'"
+    """
+    pairs = conditions.items() if isinstance(conditions, Mapping) else conditions
+    return ", ".join(condition_text(column_text(column), condition) for column, condition in pairs)
+
+
+def column_text(name: str) -> str:
+    """A column's name, in backticks if it needs them."""
+    bare = name and all(map(is_word_character, name)) and not name[0].isdecimal() and name.lower() not in KEYWORDS
+    return name if bare else "`" + name.replace("`", "``") + "`"
+
+
+def condition_text(column: str, condition: Any, nested: bool = False) -> str:
+    """One condition on a column (given as text); ``nested`` puts brackets around what is joined by words."""
+    if isinstance(condition, Interval):
+        return _interval_text(column, condition)
+    if isinstance(condition, AnyOf):
+        if all(map(_is_value, condition.conditions)):
+            return f"{column} in {_list_text(condition.conditions)}"
+        return _joined(column, condition.conditions, " or ", nested)
+    if isinstance(condition, AllOf):
+        return _joined(column, condition.conditions, " and ", nested)
+    if isinstance(condition, Missing):
+        return f"{column} is missing"
+    if isinstance(condition, Not):
+        inner = condition.condition
+        if isinstance(inner, Missing):
+            return f"{column} is not missing"
+        if isinstance(inner, AnyOf) and all(map(_is_value, inner.conditions)):
+            return f"{column} not in {_list_text(inner.conditions)}"
+        if _is_value(inner):
+            return f"{column} != {_value_text(inner)}"
+        return f"not ({condition_text(column, inner)})"
+    if isinstance(condition, Soft):
+        return _soft_text(column, condition)
+    return f"{column} = {_value_text(condition)}"
+
+
+def _soft_text(column: str, condition: Likely | About) -> str:
+    if isinstance(condition, About):
+        return f"{column} about {_value_text(condition.value)} sd {number_text(width(condition.sd))}"
+    parts = [f"{_key_text(column, normal(key))}: {number_text(x)}" for key, x in condition.likelihoods]
+    if condition.others:
+        parts.append(f"others: {number_text(condition.others)}")
+    return f"{column} likely {{{', '.join(parts)}}}"
+
+
+def number_text(x: float) -> str:
+    """A number, whole ones without a point."""
+    return str(int(x)) if x.is_integer() and x < 1e9 else repr(x)
+
+
+def _key_text(column: str, key: Any) -> str:
+    return _value_text(key) if _is_value(key) else condition_text(column, key)
+
+
+def _joined(column: str, conditions: Iterable[Any], word: str, nested: bool) -> str:
+    text = word.join(condition_text(column, condition, nested=True) for condition in conditions)
+    return f"({text})" if nested else text
+
+
+def _interval_text(column: str, interval: Interval) -> str:
+    low = "<=" if interval.closed in ("both", "left") else "<"
+    high = "<=" if interval.closed in ("both", "right") else "<"
+    if interval.lo is None and interval.hi is None:
+        return f"{column} of any value"
+    if interval.lo is None:
+        return f"{column} {high} {_value_text(interval.hi)}"
+    if interval.hi is None:
+        return f"{column} {low.replace('<', '>')} {_value_text(interval.lo)}"
+    return f"{_value_text(interval.lo)} {low} {column} {high} {_value_text(interval.hi)}"
+
+
+def _is_value(condition: Any) -> bool:
+    return not isinstance(condition, Interval | AnyOf | AllOf | Not | Soft | Missing)
+
+
+def _list_text(values: Iterable[Any]) -> str:
+    return "{" + ", ".join(map(_value_text, values)) + "}"
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, np.number | np.bool_):
+        value = value.item()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    return "'" + str(value).replace("'", "''") + "'"

@@ -1,0 +1,1 @@
+"""Runtime support: compilation of kernels, threads, random streams, parameter checks, warnings."""

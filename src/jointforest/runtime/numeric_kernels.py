@@ -1,0 +1,82 @@
+"""Kernel of mixtures of a table's rows.
+
+Not by matrix products: BLAS takes all cores for one of these, whatever else they work on.
+"""
+
+from __future__ import annotations
+
+from .compile import entry, kernel
+
+
+@entry
+def mix_rows(table, rows, weight, out):
+    """Add rows (m,), int32, of a table (R, N) times their weight (m,) to ``out`` (N,), float64, in their order."""
+    for i in range(rows.shape[0]):
+        row, w = rows[i], weight[i]
+        for k in range(out.shape[0]):
+            out[k] += w * table[row, k]
+
+
+# ---- Kernel: one step of a bracketed search for the zero of a function.
+
+
+@kernel
+def chandrupatla(a, fa, b, fb, c, fc):
+    """Fraction of the way from a to b at which to look next: inverse quadratic where that is safe, else the middle.
+
+    a is the newest end of the bracket, b the other one, c the point that was an end last; fa, fb and fc are the
+    function's values there.
+
+    T. R. Chandrupatla, "A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function
+    without using derivatives", Advances in Engineering Software 28 (1997).
+    """
+    xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+    if phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi:
+        return fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+    return 0.5
+
+
+# ---- Kernel: a stable sort with one signature, for numba compiles its own anew, in seconds, for each type of array.
+
+_RUN = 32
+
+
+@kernel
+def stable_sort(key, item, n, spare_key, spare_item):
+    """Sort the first ``n`` keys ascending, and the items with them; items of equal keys keep their order.
+
+    Parameters
+    ----------
+    key, spare_key : float64 arrays (at least n,)
+        None of them NaN; scratch.
+    item, spare_item : int64 arrays (at least n,)
+        Scratch.
+    """
+    for begin in range(0, n, _RUN):
+        for k in range(begin + 1, min(begin + _RUN, n)):
+            value, moved = key[k], item[k]
+            at = k
+            while at > begin and key[at - 1] > value:
+                key[at] = key[at - 1]
+                item[at] = item[at - 1]
+                at -= 1
+            key[at] = value
+            item[at] = moved
+    width = _RUN
+    while width < n:
+        for k in range(n):
+            spare_key[k] = key[k]
+            spare_item[k] = item[k]
+        for begin in range(0, n, 2 * width):
+            middle, end = min(begin + width, n), min(begin + 2 * width, n)
+            a, b = begin, middle
+            for k in range(begin, end):
+                if b >= end or (a < middle and spare_key[a] <= spare_key[b]):
+                    key[k] = spare_key[a]
+                    item[k] = spare_item[a]
+                    a += 1
+                else:
+                    key[k] = spare_key[b]
+                    item[k] = spare_item[b]
+                    b += 1
+        width *= 2

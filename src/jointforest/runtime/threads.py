@@ -1,0 +1,101 @@
+"""Chunks of work on a thread pool; the answer does not depend on the number of threads."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .progress import bar
+
+T = TypeVar("T")
+
+Run = Callable[[Callable[..., Any], list], list]
+"""Gives ``[work(*item) for item in items]``: see `workers`."""
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Number of threads for scikit-learn's ``n_jobs`` (None is 1, -1 all cores, -2 all but one)."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be None or a non-zero integer (-1: all cores), got {n_jobs!r}")
+    if n_jobs > 0:
+        return n_jobs
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return max(1, cores + 1 + n_jobs)
+
+
+def chunks(n: int, size: int) -> list[tuple[int, int]]:
+    """Bounds (start, stop) of the chunks of n rows, each of ``size`` rows but the last."""
+    return [(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def map_ordered(work: Callable[..., T], items: list, n_jobs: int | None = -1, what: str = "") -> Iterator[T]:
+    """Yield ``work(*item)`` for each item, in the items' order; at most a few results wait unread.
+
+    Long work has a progress bar (`runtime.progress`), which says ``what`` is done.
+    """
+    threads = min(n_threads(n_jobs), len(items))
+    with bar(len(items), what) as step:
+        if threads <= 1:
+            for item in items:
+                yield work(*item)
+                step()
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            waiting = []
+            for item in items:
+                waiting.append(pool.submit(work, *item))
+                if len(waiting) >= 4 * threads:
+                    yield waiting.pop(0).result()
+                    step()
+            for future in waiting:
+                yield future.result()
+                step()
+
+
+def one_by_one(work: Callable[..., Any], items: list) -> list:
+    """A `Run` without threads."""
+    return [work(*item) for item in items]
+
+
+@contextlib.contextmanager
+def workers(n_jobs: int | None) -> Iterator[Run]:
+    """A `Run` on threads that stay from one call to the next."""
+    threads = n_threads(n_jobs)
+    if threads <= 1:
+        yield one_by_one
+        return
+    with ThreadPoolExecutor(threads) as pool:
+
+        def run(work: Callable[..., Any], items: list) -> list:
+            if len(items) == 1:
+                return one_by_one(work, items)
+            return list(pool.map(lambda item: work(*item), items))
+
+        yield run
+
+
+def one_blas_thread() -> contextlib.AbstractContextManager[Any]:
+    """Matrix products in one thread each: threads are ours, and the order of sums does not depend on them."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@cache
+def _controller() -> Any:
+    import numpy  # noqa: F401  its BLAS must be there to be found
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+# ---- Products of matrices in float32.
+
+of_finite = np.errstate(invalid="ignore")
+"""Decorates functions that multiply finite numbers: OpenBLAS says "invalid value" of some such products, by chance."""

@@ -1,1 +1,0 @@
-"""What the columns of a table are: looked at batch by batch, merged in any order, then decided once."""

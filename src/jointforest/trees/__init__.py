@@ -1,1 +1,0 @@
-"""Trees: the node table, boxes, ranks, pruning."""

@@ -1,1 +1,0 @@
-"""Trees taken over from scikit-learn."""

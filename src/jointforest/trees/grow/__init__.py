@@ -1,1 +1,0 @@
-"""Trees grown for one target, on ranks."""

@@ -1,1 +1,0 @@
-"""Trees grown for all columns at once (Nyga et al. 2023)."""

@@ -1,0 +1,115 @@
+"""CSV files: their forms, what looks wrong in them, and texts that come back as they were."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from jointforest.data.csv_files import NA, CsvForm, keep_texts, write_csv_texts
+from jointforest.data.table_files import read_table, read_with_texts
+
+EXPECTED = {"name": ["café", None], "x": [1.5, -2.25], "n": [1000, 2]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(("separator", "decimal"), [(",", "."), (";", ","), ("\t", ","), ("|", ".")])
+def test_forms(tmp_path: Path, encoding: str, separator: str, decimal: str) -> None:
+    rows = [["name", "x", "n"], ["café", "1.5".replace(".", decimal), "1000"], ["", "-2.25".replace(".", decimal), "2"]]
+    path = tmp_path / "t.csv"
+    path.write_bytes("\r\n".join(separator.join(row) for row in rows).encode(encoding))
+    form = CsvForm(separator=separator, encoding="utf-8" if encoding == "utf-8-sig" else encoding, decimal=decimal)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_table(str(path), csv=form).to_pydict() == EXPECTED
+    if encoding.startswith("utf-16"):
+        with pytest.raises(ValueError, match=r"t.csv: its text looks like UTF-16.*--encoding utf-16"):
+            read_table(str(path), csv=form._replace(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "message"),
+    [
+        ("a;b\n1,5;2\n3,5;4\n", {}, "separated by semicolons, say --sep ';'"),
+        ("a\tb\n1\t2\n3\t4\n", {}, "separated by tabs; say --sep 'tab'"),
+        ("a,b\n1,2\n3,4\n", {"separator": ";"}, "separated by commas; say --sep ','"),
+        ("a,b\n1,2\n", {"separator": ";;"}, "--sep: expected one character, or tab, got ';;'"),
+        ("a,b\n1,2\n", {"separator": '"'}, "--sep"),
+        ("a,b\n1,2\n", {"decimal": ","}, "--decimal , needs another separator"),
+        ("a,b\n1,2\n", {"encoding": "utf-9"}, "--encoding: 'utf-9' is not known"),
+        ("a,b\ncafé,2\n", {"encoding": "ascii"}, "not a csv table: 'ascii' codec"),
+    ],
+)
+def test_wrong_forms(tmp_path: Path, text: str, form: dict[str, str], message: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        read_table(str(path), csv=CsvForm(**form))
+
+
+@pytest.mark.parametrize("word", NA)
+def test_words_for_missing(tmp_path: Path, word: str) -> None:
+    (tmp_path / "t.csv").write_text(f"name,x\na,1\n{word},{word}\n")
+    assert read_table(str(tmp_path / "t.csv")).to_pydict() == {"name": ["a", None], "x": [1, None]}
+    plain = read_table(str(tmp_path / "t.csv"), csv=CsvForm(na=("-",)))
+    assert plain["name"].to_pylist() == ["a", word]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1.5,2,a\n2.5,3,b\n3.5,4,a\n", "the first line, with '1.5', '2', 'a', looks like cells"),
+        ("male,yes\nfemale,no\nmale,yes\n", "the first line"),
+        ("5,x,y\n6,1,2\n", None),  # one name of three
+        ("2019,2020,2021\n1,2,3\n", None),  # years
+        ("0,1,2,y\n5,6,7,b\n", None),
+        ("a,b\n1,2\n", None),
+        ("price,n\n'1,5',1\n".replace("'", '"'), "column 'price' holds texts such as '1,5'.*--decimal ,"),
+        ("price,n\n'1,5',1\n'1,5 EUR',1\n".replace("'", '"'), None),
+    ],
+)
+def test_doubts(tmp_path: Path, text: str, words: str | None) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    if words is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read_table(str(tmp_path / "t.csv"))
+        return
+    with pytest.warns(UserWarning, match=words) as told:
+        read_with_texts(str(tmp_path / "t.csv"), "csv", CsvForm(), ())
+    assert len(told) == 1
+
+
+def test_a_column_said_to_be_text_is_not_doubted(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('code,n\n"1,5",007\n')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = read_table(str(tmp_path / "t.csv"), text=["code", "n", "absent"])
+    assert table.to_pydict() == {"code": ["1,5"], "n": ["007"]}
+
+
+def test_texts_are_kept(tmp_path: Path) -> None:
+    text = 'zip,price,ok,quoted,day\n00007,"1,50",TRUE,"a ""b""; c",2024-01-02\n,,,,\n01234,"-2,00",no,é,2024-01-03\n'
+    (tmp_path / "t.csv").write_text(text)
+    form = CsvForm()
+    table, known = read_with_texts(str(tmp_path / "t.csv"), "csv", form, ["price", "ok"])
+    assert known is not None
+    filled = table.set_column(0, "zip", pa.array([7, 8, 1234]))
+    filled = filled.set_column(1, "price", pa.array([1.5, 0.25, -2.0]))
+    filled = filled.set_column(2, "ok", pa.array([True, False, False]))
+    filled = filled.set_column(3, "quoted", pa.array(["x", "x,y", "x"]).dictionary_encode())
+    filled = filled.append_column("more", pa.array([1, 2, 3]))
+    kept = keep_texts(filled, known, form._replace(decimal=",")).to_pydict()
+    assert kept["zip"] == ["00007", "8", "01234"] and kept["price"] == ["1,50", "0,25", "-2,00"]
+    assert kept["ok"] == ["TRUE", "no", "no"] and kept["quoted"] == ['a "b"; c', "x,y", "é"]
+    assert kept["day"] == ["2024-01-02", None, "2024-01-03"] and kept["more"] == ["1", "2", "3"]
+    out = io.BytesIO()
+    write_csv_texts(pa.table(kept), out, ",")
+    first = out.getvalue().decode().splitlines()[1]
+    assert first == '00007,"1,50",TRUE,"a ""b""; c",2024-01-02,1'
+    again = pd.read_csv(io.BytesIO(out.getvalue()), dtype=str, keep_default_na=False)
+    assert again.to_dict("list") == {name: [cell or "" for cell in cells] for name, cells in kept.items()}

@@ -1,0 +1,62 @@
+"""Settings chosen by held-out rows."""
+
+import numpy as np
+
+from jointforest.learners.hidden_tree.choose import choose_settings
+from jointforest.learners.hidden_tree.learn import LearnSettings
+from jointforest.learners.hidden_tree.structure import CodeTable
+
+
+def independent_blocks(n, seed=0):
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, 8, n), rng.integers(0, 8, n)
+    return CodeTable(np.column_stack([first, first, second, second]), np.full(4, 8), np.zeros(4, dtype=bool))
+
+
+def test_start_is_what_held_out_rows_like():
+    """Two blocks of eight cases each: clusters of rows would be 64, those of a column with its like are eight."""
+    settings = LearnSettings(n_states=12, passes=2)
+    assert choose_settings(independent_blocks(1500), settings, ("start",), seed=4) == settings._replace(start="local")
+
+
+def test_as_many_states_as_held_out_rows_want():
+    """Independent columns want the fewest states, blocks of eight cases at least eight."""
+    settings = LearnSettings(n_states=64)
+    noise = CodeTable(np.random.default_rng(0).integers(0, 3, (600, 4)), np.full(4, 3), np.zeros(4, dtype=bool))
+    assert choose_settings(noise, settings, ("n_states",)).n_states == 4
+    assert choose_settings(independent_blocks(1000), settings, ("n_states",)).n_states >= 8
+
+
+def test_what_is_not_free_stays():
+    settings = LearnSettings(n_states=4, start="local", passes=2, perturb=0.3)
+    assert choose_settings(independent_blocks(300), settings=settings, free=()) == settings
+    chosen = choose_settings(independent_blocks(300), settings=settings, free=("transition", "normal"))
+    assert chosen._replace(smoothing=settings.smoothing) == settings
+    assert chosen.smoothing._replace(transition=1.0) == settings.smoothing._replace(transition=1.0)
+
+
+def test_too_few_rows_to_choose_by():
+    settings = LearnSettings(n_states=4)
+    assert choose_settings(independent_blocks(12), settings=settings) == settings
+
+
+def test_same_choice_whatever_the_threads():
+    table = independent_blocks(500, seed=3)
+    settings = LearnSettings(n_states=6, passes=3)
+    one, two = (choose_settings(table, settings=settings, seed=1, n_jobs=jobs) for jobs in (1, 2))
+    assert one == two
+
+
+def test_leaves_are_chosen_where_each_has_dependence_of_its_own():
+    """Sixty days of one case each in either of eight weeks: more than the states of one tree can hold."""
+    rng = np.random.default_rng(0)
+    week, day = rng.integers(8, size=4_000), rng.integers(8, size=4_000)
+    case = rng.integers(64, size=(8, 8))
+    codes = np.column_stack([week, day, case[week, day] // 8, case[week, day] % 8])
+    table = CodeTable(codes, np.full(4, 8), np.zeros(4, bool))
+    independent = table._replace(codes=rng.integers(8, size=(4_000, 4)))
+    for settings in (LearnSettings(n_states=16, passes=4), LearnSettings(n_states=16, passes=3, start="local")):
+        assert choose_settings(table, settings, ("n_leaves",), n_jobs=1).n_leaves == 8
+        assert choose_settings(independent, settings, ("n_leaves",), n_jobs=1).n_leaves == 1
+    quick = LearnSettings(n_states=16, passes=3, start="shared")
+    assert choose_settings(table, quick, ("n_leaves",), n_jobs=1).n_leaves == 1

@@ -1,0 +1,90 @@
+"""What is added to the counts of numbers: normals over codes and over states."""
+
+import numpy as np
+import pytest
+
+from jointforest.learners.hidden_tree.smoothing import Counts, Smoothing, is_smooth, own_normals, tree_of
+from jointforest.learners.hidden_tree.start import near_states
+from jointforest.learners.hidden_tree.structure import CodeTable, code_columns
+
+
+def ordered(n_codes: int, rows: int):
+    return code_columns(CodeTable(np.arange(rows)[:, None] % n_codes, np.array([n_codes]), np.array([True])))[0]
+
+
+def test_bins_that_are_wide_are_no_heaps_unless_they_stand_out():
+    assert is_smooth(ordered(16, 256), Smoothing())
+    codes = np.repeat([0, 1, 2], [900, 50, 50])[:, None]
+    column = code_columns(CodeTable(codes, np.array([3]), np.array([True])))[0]
+    found = own_normals(np.full((1, 3), 10.0, np.float32), column, Smoothing())
+    assert found[0, 0] == 0.0 and (found[0, 1:] > 0.0).all()  # the first is more than twice the others, which are alike
+
+
+def test_heaps_get_no_rows_of_normals():
+    codes = np.concatenate([np.full(400, 5), np.arange(600) % 20])[:, None]
+    column = code_columns(CodeTable(codes, np.array([20]), np.array([True])))[0]
+    found = own_normals(np.full((1, 20), 10.0, np.float32), column, Smoothing(heap=0.1))
+    assert found[0, 5] == 0.0
+    assert (np.delete(found[0], 5) > 0.0).all()
+    assert found.sum() == pytest.approx(19 / 20, abs=1e-4)  # the state's share of codes that are no heaps
+
+
+def test_a_states_normal_lies_over_its_rows_and_is_wider_with_few():
+    column = ordered(20, 400)
+    count = np.zeros((3, 20), np.float32)
+    count[:, 4:7] = np.array([[1.0], [100.0], [100.0]])
+    count[2] = 15.0  # a state all over the place, by whose spread the others' is judged
+    found = own_normals(count, column, Smoothing(heap=0.1, wider=4.0))
+    assert np.argmax(found[1]) in (4, 5, 6)
+    assert found[0, 4:7].sum() < found[1, 4:7].sum()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-4)
+
+
+def test_few_rows_are_as_narrow_as_states_are():
+    column = ordered(20, 400)
+    count = 10.0 * np.eye(20, dtype=np.float32)  # a state a code, of ten rows each
+    found = own_normals(count, column, Smoothing(heap=0.1))
+    assert (found.argmax(axis=1) == np.arange(20)).all()
+    near = np.abs(np.subtract.outer(np.arange(20), np.arange(20))) <= 1
+    assert ((found * near).sum(axis=1) > 0.98).all()  # a dependence as narrow as a code is not blurred
+
+
+def test_near_states_follow_the_childs_places():
+    column = ordered(20, 400)
+    emission = np.kron(np.eye(5), np.full((1, 4), 5.0)).astype(np.float32)  # five states from low to high
+    count = np.zeros((4, 5), np.float32)
+    count[0, 2], count[1, [1, 3]], count[3] = 50.0, 25.0, 20.0
+    found = near_states(count, emission, column)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-5)
+    assert found[0, 2] > found[0, 1] > found[0, 0] > 0.0
+    assert found[0, 1] == pytest.approx(found[0, 3], rel=0.05)
+    assert found[1, 2] > found[1, 0]  # between its rows, where none went
+    np.testing.assert_allclose(found[2], count.sum(axis=0) / count.sum(), atol=0.03)  # no rows: the shares of all
+
+
+def test_few_known_cells_of_a_state_that_misses_them_say_little():
+    """Three states: rows that miss the cell, but for a few of a rare level; that know it; that may miss it."""
+    codes = np.repeat([0, 1, 2], [5, 800, 995])[:, None]
+    columns = code_columns(CodeTable(codes, np.array([3]), np.array([False])))
+    emission = np.array([[5, 0, 0], [0, 800, 0], [0, 0, 995]], np.float32)
+    blank = np.array([995, 5, 100], np.float32)
+    counts = Counts([np.array([[1000, 805, 1095]], np.float32)], [emission], [blank])
+    found = tree_of(counts, np.array([0]), np.array([-1]), columns, Smoothing()).emission[0]
+    assert found[0, 0] < 0.02  # it was 1: a third of the table would have the rare level
+    np.testing.assert_allclose(found[0, 1:], columns[0].marginal[1:], atol=0.01)
+    assert found[1, 1] > 0.999 and found[2, 2] > 0.999
+    evenly = Counts(counts.transition, [emission], [emission.sum(axis=1) * np.float32(0.4)])
+    table = tree_of(evenly, np.array([0]), np.array([-1]), columns, Smoothing()).emission[0]
+    assert (np.diag(table) > 0.99).all()  # missing no more often than elsewhere
+
+
+def test_few_known_cells_of_a_state_that_misses_them_make_no_normal():
+    """Half a row of the greatest code among many missing cells: the column's marginal, not 30 rows about that code."""
+    codes = np.append(np.repeat(np.arange(40), 10), np.full(40, 40))[:, None]
+    columns = code_columns(CodeTable(codes, np.array([40]), np.array([True])))
+    emission = np.zeros((2, 40), np.float32)
+    emission[0], emission[1, -1] = 9.9, 0.5
+    counts = Counts([np.array([[396, 40]], np.float32)], [emission], [np.array([0, 39], np.float32)])
+    found = tree_of(counts, np.array([0]), np.array([-1]), columns, Smoothing()).emission[0]
+    np.testing.assert_allclose(found[1, :30], columns[0].marginal[:30], rtol=0.05)
+    assert found[1, -4:].sum() < 0.15  # it was .47: extreme values that no row had

@@ -1,0 +1,46 @@
+"""What learners are expected to take, and which there are for tables large and small."""
+
+from __future__ import annotations
+
+import pytest
+
+from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+from jointforest.learners.selection.budget import budget_of
+from jointforest.learners.selection.candidates import candidates
+
+
+@pytest.mark.parametrize("budget", [5.0, "default"])
+def test_a_forest_takes_as_long_as_its_trees_and_columns(budget: str | float) -> None:
+    few, many = (candidates(budget_of(budget), 10**6, d, None)[0] for d in (4, 40))
+    assert few.learner.n_estimators == many.learner.n_estimators
+    assert many.seconds == pytest.approx(10 * few.seconds)
+    assert few.seconds == pytest.approx(
+        candidates(budget_of(5.0), 10**6, 4, None)[0].seconds / 10 * few.learner.n_estimators
+    )
+
+
+@pytest.mark.parametrize(("budget", "members"), [("default", 1), ("best", 4)])
+@pytest.mark.parametrize("n", [12_000, 32_561, 10**6])
+def test_hidden_trees_of_many_rows_are_what_the_learner_is_by_default(budget: str, members: int, n: int) -> None:
+    learner = candidates(budget_of(budget), n, 15, -1)[-1].learner
+    assert learner.get_params() == HiddenTreeForest(members, n_states=256).get_params()
+
+
+def test_many_rows_have_one_candidate_by_the_fast_budget() -> None:
+    (only,) = candidates(budget_of("fast"), 5_000, 15, -1)
+    assert only.learner.get_params() == HiddenTreeForest(n_states=128, max_iter=3).get_params()
+    assert candidates(budget_of("fast"), 10**6, 15, -1)[0].learner.max_iter == 2
+    assert len(candidates(budget_of("fast"), 4_999, 15, -1)) == 2
+    assert len(candidates(budget_of(5.0), 5_000, 15, -1)) == 2
+
+
+def test_more_trees_where_there_is_time() -> None:
+    learners = [candidates(budget_of("default"), n, 12, -1)[-1].learner for n in (2_000, 5_000, 9_000, 20_000)]
+    assert [one.n_estimators for one in learners] == [4, 4, 2, 1]
+
+
+def test_the_clock_takes_trees_away_before_states() -> None:
+    learners = [candidates(budget_of(seconds), 32_561, 15, -1)[-1].learner for seconds in (10_000, 401, 41)]
+    assert [(one.n_estimators, one.n_states) for one in learners] == [(4, 256), (4, 256), (1, 128)]
+    few = candidates(budget_of(401), 200_000, 30, -1)[-1].learner
+    assert (few.n_estimators, few.n_states) == (1, 256)

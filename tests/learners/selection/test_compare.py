@@ -1,0 +1,39 @@
+"""Candidates judged by draws beside the rows that they learned from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jointforest.data.infer_schema import infer_schema
+from jointforest.evaluation import two_sample_test
+from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+from jointforest.learners.selection.candidates import Candidate
+from jointforest.learners.selection.choose import Compared, Split, compare
+
+RNG = np.random.default_rng(0)
+LEVEL = RNG.integers(0, 4, 2_500)
+X = np.column_stack([LEVEL, np.where(RNG.random(2_500) < 0.9, LEVEL, RNG.integers(0, 4, 2_500))]).astype(np.float64)
+SCHEMA = infer_schema(X)
+
+
+def by_states(n_states: int, rows: int = 2_000, folds: int = 1) -> Compared:
+    learner = HiddenTreeForest(n_states=n_states, max_leaf_nodes=1, start="shared", smoothing=30.0, max_iter=2)
+    splits = [Split(X[:rows], X[rows:])] * folds
+    return compare(Candidate("", learner, 1.0), SCHEMA, splits, 0, 1)
+
+
+def test_draws_that_lose_dependence_are_told_apart() -> None:
+    assert by_states(1).told_apart < 0.6
+    assert by_states(8).told_apart > 0.85
+
+
+def test_few_rows_and_folds_do_not_tell() -> None:
+    assert np.isnan(by_states(2, rows=1_999).told_apart)
+    assert np.isnan(by_states(2, folds=2).told_apart)
+
+
+def test_the_score_does_not_depend_on_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = by_states(2).told_apart
+    monkeypatch.setattr(two_sample_test, "find_spec", lambda name: None)
+    assert by_states(2).told_apart == found

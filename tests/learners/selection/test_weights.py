@@ -1,0 +1,72 @@
+"""Weights of a mixture: against a search without EM, and what impossible rows and useless members do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from jointforest.learners.selection.choose import judge_mixture, mixed, mixture_weights, sparse_weights
+
+
+def table(seed: int, n: int = 60, k: int = 3) -> np.ndarray:
+    return np.random.default_rng(seed).normal(-20.0, 1.5, (n, k))
+
+
+def mean(log_density: np.ndarray, weight: np.ndarray) -> float:
+    """The slow, obvious mean log-density of a mixture."""
+    return float(np.mean([np.log(sum(w * np.exp(v) for w, v in zip(weight, row, strict=True))) for row in log_density]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_are_those_a_search_finds(seed: int) -> None:
+    log_density = table(seed)
+
+    def loss(free: np.ndarray) -> float:
+        weight = np.exp([0.0, *free])
+        return -mean(log_density, weight / weight.sum())
+
+    found = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 5000})
+    weight = mixture_weights(log_density)
+    assert weight.sum() == pytest.approx(1.0)
+    assert mean(log_density, weight) == pytest.approx(-found.fun, abs=1e-7)
+
+
+def test_mixed_is_the_log_of_the_weighted_sum() -> None:
+    log_density, weight = table(7), np.array([0.2, 0.0, 0.8])
+    expected = np.log(0.2 * np.exp(log_density[:, 0]) + 0.8 * np.exp(log_density[:, 2]))
+    np.testing.assert_allclose(mixed(log_density, weight), expected, rtol=1e-12)
+
+
+def test_rows_that_are_impossible_to_all_say_nothing() -> None:
+    log_density = table(3)
+    more = np.vstack([log_density, np.full((5, 3), -np.inf)])
+    np.testing.assert_array_equal(mixture_weights(more), mixture_weights(log_density))
+    assert np.isneginf(mixed(more, np.full(3, 1 / 3))[-5:]).all()
+    np.testing.assert_array_equal(mixture_weights(np.full((4, 2), -np.inf)), [0.5, 0.5])
+
+
+def test_a_member_that_alone_allows_a_row_has_weight() -> None:
+    log_density = np.array([[0.0, -5.0]] * 9 + [[-np.inf, -5.0]])
+    assert mixture_weights(log_density) == pytest.approx([0.9, 0.1], abs=0.01)
+
+
+def test_members_with_next_to_nothing_are_left_out() -> None:
+    log_density = table(1)
+    log_density[:, 1] = log_density[:, 0] - 3.0
+    weight = sparse_weights(log_density)
+    assert weight[1] == 0.0
+    assert weight.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(weight[[0, 2]], mixture_weights(log_density[:, [0, 2]]))
+    np.testing.assert_array_equal(sparse_weights(log_density[:, :1]), [1.0])
+
+
+def test_a_mixture_is_judged_by_rows_that_did_not_choose_its_weights() -> None:
+    log_density = table(2, 400, 6)
+    own = mean(log_density, sparse_weights(log_density))
+    judged = judge_mixture(log_density, 0)
+    assert judged.shape == (400,)
+    assert judged.mean() < own
+    np.testing.assert_array_equal(judged, judge_mixture(log_density, 0))
+    same = np.repeat(log_density[:, :1], 2, axis=1)
+    np.testing.assert_allclose(judge_mixture(same, 0), log_density[:, 0])

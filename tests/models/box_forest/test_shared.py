@@ -1,0 +1,54 @@
+"""Leaves of rows that share cells, against Bayes' rule over all leaves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import given, settings
+
+from jointforest.data.evidence import Evidence
+from jointforest.models.box_forest.posterior import posterior, shared_posterior
+
+from ... import oracle
+from ...random_cases.evidence import random_evidence, random_point
+from ...random_cases.models import random_model, seeds
+
+
+def coalitions(model, rng: np.random.Generator, n: int) -> Evidence:
+    """Rows that know some cells of two rows; one knows nothing."""
+    rows = np.array([random_point(rng, model), random_point(rng, model)], dtype=float)
+    value = np.where(rng.random((n, rows.shape[1])) < 0.6, rows[rng.integers(0, 2, n)], np.nan)
+    value[0] = np.nan
+    return Evidence.of_values(value)
+
+
+@given(seeds)
+@settings(max_examples=40)
+def test_shared_cells(seed: int) -> None:
+    """Every third model has circuits, which go the usual way."""
+    rng = np.random.default_rng(seed)
+    model = random_model(seed, n_trees=1 + seed % 3, max_depth=1 + seed % 4, circuits=0.5 if seed % 3 == 0 else 0.0)
+    evidence = coalitions(model, rng, 24)
+    post = shared_posterior(model, evidence)
+    assert post.start[0] == 0 and post.start[-1] == len(post.leaf) == len(post.log_weight)
+    for i in range(24):
+        joint = np.full(len(model.leaves.log_weight), -math.inf)
+        mine = slice(post.start[i], post.start[i + 1])
+        assert np.all(np.isfinite(post.log_weight[mine]))
+        assert len(np.unique(post.leaf[mine])) == len(post.leaf[mine])
+        joint[post.leaf[mine]] = post.log_weight[mine]
+        want = oracle.log_joint(model, evidence, i)
+        np.testing.assert_allclose(joint, want, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(post.log_evidence[i], oracle.log_sum(want), rtol=1e-10, atol=1e-10)
+
+
+def test_regions_and_lonely_cells_go_the_usual_way() -> None:
+    model = random_model(3, n_trees=2, max_depth=3, circuits=0.0)
+    for evidence in (
+        random_evidence(model, 5, 12),
+        Evidence.of_values(np.full((0, len(model.schema.columns)), np.nan)),
+    ):
+        found, wanted = shared_posterior(model, evidence), posterior(model, evidence)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(one, other)

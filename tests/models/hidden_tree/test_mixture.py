@@ -1,0 +1,195 @@
+"""Mixtures of hidden trees and a forest: every mixed answer from the two oracles' own, weighed by Bayes' rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from jointforest.api.exchange import mix
+from jointforest.api.joint import Joint
+from jointforest.data.discretization.learn import learn_scale
+from jointforest.data.evidence import Evidence
+from jointforest.inference import column as column_questions
+from jointforest.inference.posterior import background_share, log_density
+from jointforest.inference.reshape import condition, keep
+from jointforest.models.box_forest.forest import Forest
+from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
+from jointforest.models.hidden_tree.part import HiddenPart
+from jointforest.models.model import Model, of_forest
+
+from ... import oracle
+from ...oracle import hidden as hidden_oracle
+from ...random_cases.evidence import random_evidence
+from ...random_cases.hidden_trees import random_tree
+from ...random_cases.models import random_model, random_number
+
+KINDS = ("continuous", "mixed", "rounded", "categorical")
+SEEDS = range(8)
+N = 5
+NEAR = {"rtol": 1e-7, "atol": 1e-9}
+
+
+class Case:
+    """A forest and hidden trees of one schema, rows of evidence, and what the oracles say of them."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.forest: Forest = random_model(seed, kinds=KINDS, n_trees=2, max_depth=2)
+        columns = self.forest.schema.columns
+        rows = [
+            rng.integers(len(c.levels), size=30).astype(float)
+            if c.is_categorical
+            else np.array([random_number(rng, c) for _ in range(30)])
+            for c in columns
+        ]
+        scales = tuple(learn_scale(column, x, None, 4) for column, x in zip(columns, rows, strict=True))
+        trees = tuple(random_tree(rng, scales, np.float64, 0.0) for _ in range(2))
+        self.hidden = HiddenTrees(self.forest.schema, scales, trees, np.log([0.25, 0.75]))
+        joints = [
+            Joint(of_forest(self.forest)),
+            Joint(Model(self.forest.schema, (HiddenPart(self.hidden),), np.zeros(1))),
+        ]
+        self.model: Model = mix(joints, [3, 1]).model
+        self.evidence: Evidence = random_evidence(self.forest, seed, N)
+        self.given = [
+            hidden_oracle.Given(self.hidden, hidden_oracle.row_of(self.hidden, self.evidence, i)) for i in range(N)
+        ]
+        of_hidden = np.array([hidden_oracle.log_density(given) for given in self.given])
+        each = np.column_stack([oracle.log_density(self.forest, self.evidence), of_hidden]) + np.log([0.75, 0.25])
+        self.log_density = np.logaddexp.reduce(each, axis=1)
+        with np.errstate(invalid="ignore"):
+            self.share = np.exp(each - self.log_density[:, None])
+
+    def mixed(self, i: int, of_forest, of_hidden):
+        """The answers of two parts, weighed; that of a part which rules the evidence out is never asked."""
+        answers = [ask() for share, ask in zip(self.share[i], (of_forest, of_hidden), strict=True) if share > 0.0]
+        weights = [share for share in self.share[i] if share > 0.0]
+        return sum(w * np.asarray(a) for w, a in zip(weights, answers, strict=True))
+
+
+@cache
+def case(seed: int) -> Case:
+    return Case(seed)
+
+
+def possible(of: Case) -> list[int]:
+    return np.flatnonzero(np.isfinite(of.log_density)).tolist()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_log_density_and_background(seed: int) -> None:
+    of = case(seed)
+    assert [part.kind for part in of.model.parts] == ["forest", "hidden trees"]
+    np.testing.assert_allclose(log_density(of.model, of.evidence), of.log_density, **NEAR)
+    found = background_share(of.model, of.evidence)
+    for i in possible(of):
+        expected = of.mixed(i, lambda i=i: oracle.background_weight(of.forest, of.evidence, i), lambda: 0.0)
+        assert found[i] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_columns(seed: int) -> None:
+    of = case(seed)
+    for j, column in enumerate(of.model.schema.columns):
+        in_forest = [oracle.given(of.forest, of.evidence, i, j) for i in range(N)]
+        if column.is_categorical:
+            found = column_questions.level_probability(of.model, of.evidence, j)
+            for i in possible(of):
+                expected = of.mixed(
+                    i,
+                    lambda i=i, f=in_forest: oracle.level_probability(f[i]),
+                    lambda i=i, j=j: hidden_oracle.level_probability(of.given[i], j),
+                )
+                np.testing.assert_allclose(found[i], expected, **NEAR)
+            continue
+        rng = np.random.default_rng(seed)
+        x = np.array([random_number(rng, column) for _ in range(4)])
+        below, density = (
+            column_questions.cdf(of.model, of.evidence, j, x),
+            column_questions.pdf(of.model, of.evidence, j, x),
+        )
+        mean, _ = column_questions.mean_variance(of.model, of.evidence, j)
+        for i in possible(of):
+            expected = of.mixed(
+                i,
+                lambda i=i, x=x, f=in_forest: [oracle.cdf(f[i], at) for at in x.tolist()],
+                lambda i=i, j=j, x=x: hidden_oracle.cdf(of.given[i], j, x.tolist()),
+            )
+            np.testing.assert_allclose(below[i], expected, **NEAR)
+            if np.isnan(of.evidence.value[i, j]):
+                expected = of.mixed(
+                    i,
+                    lambda i=i, x=x, f=in_forest: [oracle.pdf(f[i], at) for at in x.tolist()],
+                    lambda i=i, j=j, x=x: [hidden_oracle.pdf(of.given[i], j, at) for at in x.tolist()],
+                )
+                np.testing.assert_allclose(density[i], expected, **NEAR)
+            expected = of.mixed(
+                i,
+                lambda i=i, f=in_forest: oracle.mean_variance(f[i])[0],
+                lambda i=i, j=j: hidden_oracle.mean_variance(of.given[i], j)[0],
+            )
+            assert mean[i] == pytest.approx(float(expected), rel=1e-5, abs=1e-5)
+        q = np.array([0.02, 0.5, 0.9])
+        found = column_questions.quantile(of.model, of.evidence, j, q)
+        for i in possible(of):
+            one = of.evidence.take(np.array([i]))
+            just = column.step or 1e-6 * (1.0 + np.abs(found[i]))
+            assert (column_questions.cdf(of.model, one, j, found[i] + 0.01 * just)[0] >= q - 1e-7).all()
+            assert (column_questions.cdf(of.model, one, j, found[i] - just)[0] <= q + 1e-7).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_conditioned_and_marginal_mixtures(seed: int) -> None:
+    of = case(seed)
+    half = np.arange(len(of.model.schema.columns)) % 2 == 0
+    first = replace_cells(of.evidence, half)
+    second = replace_cells(of.evidence, ~half)
+    alone = log_density(of.model, first)
+    for i in possible(of):
+        one = np.array([i])
+        found = log_density(condition(of.model, first.take(one)), second.take(one))
+        np.testing.assert_allclose(found[0], of.log_density[i] - alone[i], **NEAR)
+    kept = keep(of.model, np.flatnonzero(half).tolist())
+    inside = of.evidence._replace(
+        value=np.ascontiguousarray(of.evidence.value[:, half]),
+        region=np.ascontiguousarray(of.evidence.region[:, half]) if of.evidence.has_regions else of.evidence.region,
+    )
+    np.testing.assert_allclose(log_density(kept, inside), alone, **NEAR)
+
+
+def replace_cells(evidence: Evidence, stays: np.ndarray) -> Evidence:
+    """The evidence with nothing known of some columns."""
+    value = np.where(stays, evidence.value, np.nan)
+    region = np.where(stays, evidence.region, -1).astype(np.int32) if evidence.has_regions else evidence.region
+    return evidence._replace(value=value, region=region)
+
+
+def test_a_part_that_rules_the_evidence_out_has_no_say() -> None:
+    of = case(0)
+    j = next(j for j, column in enumerate(of.model.schema.columns) if column.kind == "categorical")
+    level = 0
+    tree = of.hidden.trees[0]
+    emission = []
+    for k, table in enumerate(tree.emission):
+        if int(tree.column[k]) == j:
+            code = of.hidden.scales[j].code[level]
+            table = table.copy()
+            table[:, code] = 0.0
+            table[:, (code + 1) % table.shape[1]] += 1e-3
+            table /= table.sum(axis=1, keepdims=True)
+        emission.append(table)
+    hidden = replace(of.hidden, trees=(replace(tree, emission=tuple(emission)),), log_weight=np.zeros(1))
+    model = Model(of.model.schema, (*of_forest(of.forest).parts, HiddenPart(hidden)), np.log([0.5, 0.5]))
+    value = np.full((1, len(of.model.schema.columns)), np.nan)
+    value[0, j] = level
+    evidence = Evidence.of_values(value)
+    assert np.isneginf(model.parts[1].log_density(evidence))[0]
+    other = next(i for i, column in enumerate(model.schema.columns) if not column.is_categorical)
+    alone = of_forest(of.forest)
+    np.testing.assert_array_equal(
+        column_questions.mean_variance(model, evidence, other), column_questions.mean_variance(alone, evidence, other)
+    )
+    assert len(condition(model, evidence).parts) == 1

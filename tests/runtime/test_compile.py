@@ -1,0 +1,136 @@
+"""How kernels are compiled: what Python may call, records by reference, code kept on disk, the word on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numba.core.errors import NumbaError
+
+from jointforest.runtime.compile import array_kernel, entry, kernel
+from jointforest.runtime.records import record
+
+SIMPLE = "from jointforest.runtime.random_kernels import stream; stream(1, 2)"
+
+
+@record
+class Inner(NamedTuple):
+    x: np.ndarray
+    scale: float
+
+
+@record
+class Outer(NamedTuple):
+    inner: Inner
+    table: np.ndarray
+    n: int
+    is_high: bool
+
+
+@kernel
+def scaled(inner, i):
+    return inner.scale * inner.x[i]
+
+
+@array_kernel
+def doubled(x):
+    return 2.0 * x
+
+
+@entry
+def read(outer, out):
+    for i in range(outer.n):
+        out[i] = scaled(outer.inner, i) + outer.table[i, 1] + (100.0 if outer.is_high else 0.0)
+    return doubled(out).sum()
+
+
+def test_records_are_read_by_reference_nested_and_with_numbers() -> None:
+    outer = Outer(Inner(np.arange(4.0), 3.0), np.arange(8.0).reshape(4, 2), 4, True)
+    out = np.zeros(4)
+    expected = 3.0 * outer.inner.x + outer.table[:, 1] + 100.0
+    assert read(outer, out) == 2.0 * expected.sum()
+    assert out.tolist() == expected.tolist()
+    read(outer._replace(n=2, is_high=False, table=-outer.table), out)
+    assert out.tolist() == [-1.0, 0.0, *expected[2:]]
+    assert len(read.signatures) == 1
+
+
+def test_a_record_holds_arrays_numbers_and_records_alone() -> None:
+    with pytest.raises(TypeError, match=r"Inner\.x: a record holds arrays, numbers and records"):
+        read(Outer(Inner("text", 3.0), np.zeros((1, 2)), 1, True), np.zeros(1))  # type: ignore[arg-type]
+
+
+def test_python_cannot_call_an_inner_kernel() -> None:
+    with pytest.raises(TypeError, match="not callable"):
+        scaled(Inner(np.ones(1), 2.0), 0)
+
+
+def test_a_kernel_that_counts_nothing_returns_no_array() -> None:
+    @kernel
+    def both(x):
+        return x, 1.0
+
+    @entry
+    def use(x):
+        return both(x)[0].sum()
+
+    with pytest.raises((TypeError, NumbaError), match="both returns an array that nobody counts"):
+        use(np.ones(3))
+
+
+CALLED = "from jointforest.runtime.compile import kernel\n\n@kernel\ndef step(x):\n    return x + {}\n"
+CALLS = (
+    "from jointforest.runtime.compile import entry, kernel\nfrom called_kernels import step\n\n"
+    "@kernel\ndef twice(x):\n    return step(step(x))\n\n@entry\ndef run(x):\n    return twice(x)\n"
+)
+
+
+def test_kept_code_notices_a_change_in_a_file_that_it_was_compiled_from(tmp_path: Path) -> None:
+    (tmp_path / "calls_kernels.py").write_text(CALLS)
+    code = "from calls_kernels import run; print(run(1.0), sum(run.stats.cache_hits.values()))"
+
+    def answer() -> str:
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
+               "NUMBA_CACHE_DIR": str(tmp_path / "cache")}  # fmt: skip
+        return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
+
+    (tmp_path / "called_kernels.py").write_text(CALLED.format("1.0"))
+    assert [answer().split(), answer().split()] == [["3.0", "0"], ["3.0", "1"]]
+    (tmp_path / "called_kernels.py").write_text(CALLED.format("10.0"))
+    assert answer().split() == ["21.0", "0"]
+
+
+def said(command: list[str], cache: Path, terminal: bool) -> str:
+    """What a process writes to its stderr, a terminal or a pipe."""
+    env: dict[str, Any] = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    if not terminal:
+        return subprocess.run(command, env=env, stderr=subprocess.PIPE, text=True, check=True).stderr
+    ours, its = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as reader:
+        with os.fdopen(its, "wb", buffering=0) as writer:
+            subprocess.run(command, env=env, stderr=writer, check=True)
+            os.write(its, b"end")
+        text = b""
+        while not text.endswith(b"end"):
+            text += reader.read(1000)
+    return text.decode().removesuffix("end")
+
+
+def test_a_terminal_is_told_once_that_kernels_are_compiled(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SIMPLE]
+    assert said(command, tmp_path / "a", terminal=False) == ""
+    assert said(command, tmp_path / "b", terminal=True).split("\r\n") == [
+        "jointforest: compiling kernels, once; they are kept for later calls",
+        "",
+    ]
+    assert said(command, tmp_path / "b", terminal=True) == ""  # kept: nothing is compiled
+    own = "import numba; numba.njit(lambda x: x)(1)"  # somebody else's kernel is none of our business
+    assert (
+        said([sys.executable, "-c", f"import jointforest.runtime.compile; {own}"], tmp_path / "c", terminal=True) == ""
+    )

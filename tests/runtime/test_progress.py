@@ -1,0 +1,128 @@
+"""Progress bars: on a terminal, after a moment, one at a time; never in a pipe, and without tqdm none."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import jointforest as jf
+from jointforest.runtime import progress
+from jointforest.runtime.threads import map_ordered
+
+
+class Terminal(io.StringIO):
+    """Standard error that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Bar:
+    """What is used of tqdm."""
+
+    made: list[Bar]
+
+    def __init__(self, total: int, desc: str, **form: Any) -> None:
+        assert form["file"] is sys.stderr and not form["leave"]
+        self.total, self.desc, self.n, self.start_t, self.closed = total, desc, 0, 0.0, False
+        self.hidden = 0
+        Bar.made.append(self)
+
+    def update(self, n: int) -> None:
+        self.n += n
+
+    def clear(self) -> None:
+        self.hidden = 1
+
+    def refresh(self) -> None:
+        self.hidden = 0
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def bars(monkeypatch: pytest.MonkeyPatch) -> list[Bar]:
+    """Bars that were made, of whatever takes time."""
+    Bar.made = []
+    module = ModuleType("tqdm")
+    module.tqdm = Bar  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tqdm", module)
+    monkeypatch.setattr(progress, "AFTER", 0.0)
+    return Bar.made
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Terminal]:
+    """To be called in the test, as standard error is another one in fixtures."""
+
+    def start() -> Terminal:
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        return sys.stderr  # type: ignore[return-value]
+
+    return start
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_long_work_has_one_bar(bars: list[Bar], terminal: Callable[[], Terminal], n_jobs: int) -> None:
+    terminal()
+
+    def work(i: int) -> int:
+        return sum(map_ordered(lambda j: i * j, [(j,) for j in range(5)], 1))  # has none of its own
+
+    assert list(map_ordered(work, [(i,) for i in range(7)], n_jobs, "trees")) == [10 * i for i in range(7)]
+    assert [(bar.total, bar.n, bar.desc, bar.closed) for bar in bars] == [(7, 7, "trees: ", True)]
+    list(map_ordered(work, [(i,) for i in range(7)], n_jobs))
+    assert len(bars) == 2 and bars[1].desc == "" and bars[1].start_t <= 0.0
+
+
+def test_work_that_is_left_or_fails_leaves_no_bar(bars: list[Bar], terminal: Callable[[], Terminal]) -> None:
+    terminal()
+    for value in map_ordered(lambda i: i, [(i,) for i in range(9)], 1):
+        if value == 4:
+            break
+    with pytest.raises(ZeroDivisionError):
+        list(map_ordered(lambda i: 1 / (5 - i), [(i,) for i in range(9)], 2))
+    assert [bar.closed for bar in bars] == [True, True]
+    list(map_ordered(lambda i: i, [(i,) for i in range(9)], 1))
+    assert len(bars) == 3
+
+
+def test_steps_of_many_and_lines_above_the_bar(bars: list[Bar], terminal: Callable[[], Terminal]) -> None:
+    err = terminal()
+    with progress.bar(10, "rows") as step:
+        step(3)
+        step(0)
+        progress.write_line("a line")
+        assert bars[0].n == 3 and bars[0].hidden == 0
+    progress.write_line("another")
+    assert err.getvalue() == "a line\nanother\n"
+
+
+@pytest.mark.parametrize("why", ["pipe", "none", "soon", "one", "no tqdm"])
+def test_no_bar(bars: list[Bar], terminal: Callable[[], Terminal], monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    err: io.StringIO = terminal()
+    if why == "pipe":
+        monkeypatch.setattr(sys, "stderr", err := io.StringIO())
+    if why == "none":
+        monkeypatch.setattr(sys, "stderr", None)
+    if why == "soon":
+        monkeypatch.setattr(progress, "AFTER", 60.0)
+    if why == "no tqdm":
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    n = 1 if why == "one" else 5
+    assert list(map_ordered(lambda i: i, [(i,) for i in range(n)], 1)) == list(range(n))
+    assert bars == [] and err.getvalue() == ""
+
+
+@pytest.mark.parametrize("learner", [jf.AdversarialForest(5, random_state=0), jf.HiddenTreeForest(n_states=8)])
+def test_the_search_for_a_mode_has_a_bar(bars: list[Bar], terminal: Callable[[], Terminal], learner: Any) -> None:
+    joint = learner.fit(jf.datasets.load_penguins()).joint_
+    terminal()
+    joint.given(species="Gentoo").mode()
+    assert bars[-1].desc == "boxes at most: " and bars[-1].n >= 1 and bars[-1].closed
