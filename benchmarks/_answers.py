@@ -91,7 +91,7 @@ def of_joint(joint: Any, frame: pd.DataFrame, number: str, level: str, evidence:
     yield "attribution", lambda: joint.attribution(some)
     yield "mode", lambda: mode(one)
     yield "condition", lambda: joint.condition(**evidence).log_density(few)
-    yield "keep", lambda: joint.keep(number, level).log_density(some[[number, level]])
+    yield "keep", lambda: joint.select(number, level).log_density(some[[number, level]])
     yield "explain", lambda: str(one.explain(k=3))
     yield "rules", lambda: joint.rules()
     yield "reverse", lambda: joint.reverse(event, k=3).rules
@@ -182,7 +182,7 @@ def of_table(frame: pd.DataFrame, number: str, level: str, evidence: dict[str, A
     detector = jf.ForestOutlierDetector(random_state=0).fit(frame)
     yield "outlier detector: score_samples", lambda: detector.score_samples(hide(frame.head(60), 6))
     yield "outlier detector: predict", lambda: detector.predict(frame.head(60))
-    small = joint.keep(*numbers)
+    small = joint.select(*numbers)
     trained = RandomForestRegressor(4, max_depth=4, random_state=0).fit(whole[numbers], whole[number])
     yield from named("expected, random forest", of_expected(trained, small, whole[numbers], whole[number]))
     boosted = GradientBoostingClassifier(n_estimators=4, max_depth=2, random_state=0).fit(whole[numbers], whole[level])

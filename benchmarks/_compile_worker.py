@@ -72,7 +72,7 @@ def main() -> None:
     verb("robustness", lambda: forest.robustness(X))
     whole = penguins.dropna()
     trained = RandomForestRegressor(5, max_depth=4, random_state=0).fit(whole[NUMBERS], whole["body_mass_g"])
-    numbers = joint.keep(*NUMBERS)
+    numbers = joint.select(*NUMBERS)
     verb("expected prediction", lambda: jf.ExpectedPredictor(trained, numbers).predict(penguins[NUMBERS]))
     print(json.dumps(found))
 

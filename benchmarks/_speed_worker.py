@@ -31,7 +31,7 @@ def verbs(frame: Any, rows: int) -> dict[str, Callable[[], Any]]:
     heavy = [joint.given(f"age >= {age}") for age in range(30, 50)]
     forest = jf.GenerativeForestClassifier(n_estimators=20, random_state=0, smoothing=0.1).fit(X, y)
     missing = masked.drop(columns=TARGET)
-    numbers, trained = joint.keep(*NUMBERS), RandomForestRegressor(30, max_depth=6, random_state=0)
+    numbers, trained = joint.select(*NUMBERS), RandomForestRegressor(30, max_depth=6, random_state=0)
     trained.fit(some[NUMBERS].to_numpy(float), some["age"] + some["hours_per_week"])
     predictor = jf.ExpectedPredictor(trained, numbers)
     few = masked[NUMBERS].iloc[: rows // 20]

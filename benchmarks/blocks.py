@@ -5,7 +5,8 @@ blocks of a column of 100 levels, one of 10 levels that it determines, and a num
 strongest pairs of numbers, and the mean of the arrival delay where the departure was late by more than an hour. Each
 figure is of rows drawn from the joint, held against the table's own; learners learn from all its rows, at the defaults
 (joint trees: Chow-Liu leaves where pairs are lost otherwise), with quantile leaves, and with Chow-Liu leaves. "warned":
-a `LostPairsWarning` came. "with missing cells": of rows drawn with cells missing as in the table, whose own correlation
+a `LostDependenceWarning` came. "with missing cells": of rows drawn with cells missing as in the table, whose own
+correlation
 is of the rows that have both (a cancelled flight has no delay; in whole rows it is drawn, too). Recorded lines of other
 learners than those asked for are kept.
 """
@@ -91,7 +92,7 @@ def line(name: str, who: str, frame: pd.DataFrame, seed: int) -> tuple[dict, pd.
         seconds, learner = timed(lambda: LEARNERS[who](random_state=seed).fit(frame))
     drawn = learner.joint_.sample(DRAWS, random_state=seed)
     worst, a, b, truth = farthest(drawn, wanted)
-    warned = any(issubclass(one.category, jf.LostPairsWarning) for one in caught)
+    warned = any(issubclass(one.category, jf.LostDependenceWarning) for one in caught)
     row = {"table": name, "learner": who, "in the table": truth, "farthest": worst, "pair": f"{a}, {b}",
            "fit_s": round(seconds, 1), "warned": warned, "target": f"within {FAR}",
            "met": "yes" if abs(worst - truth) <= FAR else "NO"}  # fmt: skip

@@ -84,7 +84,7 @@ def main() -> None:
                 log_mass = joint.log_density(test)  # on a grid of step 1 the density is the mass of the cell
             else:
                 density[name].append(-float(np.mean(joint.log_density(test))))
-                log_mass = log_density(joint.model.forest, cells(joint, test, numbers))
+                log_mass = log_density(joint.distribution.forest, cells(joint, test, numbers))
             mass[name].append(-float(np.mean(log_mass)))
             worst[name] = max(worst[name], float(np.max(-log_mass)))
         progress(

@@ -57,7 +57,7 @@ def main() -> None:
     for n in [20_000] if options.quick else options.rows:
         frame = generate(n, options.seed)
         joint = JointTree(min_samples_leaf=MIN_LEAF, min_impurity_decrease=0, random_state=0).fit(frame).joint_
-        size = {"rows": n, "leaves": joint.n_leaves, "pieces": len(joint.model.forest.leaves.tree)}
+        size = {"rows": n, "leaves": joint.n_leaves, "pieces": len(joint.distribution.forest.leaves.tree)}
         for kind, several in EVIDENCE.items():
             everything(joint, several[0])  # compiled, or read from the cache
             times = np.array([median_times(joint, evidence) for evidence in several])

@@ -18,7 +18,7 @@ from _common import arguments, finish, progress, read, timed, verdict
 from jointforest.api.joint import Joint
 from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
 from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
-from jointforest.runtime.warnings import LostPairsWarning
+from jointforest.runtime.warnings import LostDependenceWarning
 
 EVIDENCE = (
     "",
@@ -63,14 +63,14 @@ def milliseconds(work: Callable[[], Any], repeats: int) -> dict[str, float]:
 
 def table_bytes(joint: Joint) -> int:
     """Bytes of a joint's tables of bins."""
-    return sum(part.bin_tables.nbytes for part in joint.model.parts if part.kind == "forest")
+    return sum(part.bin_tables.nbytes for part in joint.distribution.parts if part.kind == "forest")
 
 
 def main() -> None:
     options = arguments(__doc__, repeats=dict(type=int, default=15))
     frame = read(options.data, "adult_train")
     small = frame.iloc[:1500]
-    warnings.simplefilter("ignore", LostPairsWarning)  # of quick runs
+    warnings.simplefilter("ignore", LostDependenceWarning)  # of quick runs
     frame = small if options.quick else frame
     learners: dict[str, Any] = {
         f"{n} trees": AdversarialForest(n_estimators=n, random_state=options.seed) for n in (10, 30)
@@ -85,7 +85,7 @@ def main() -> None:
         progress(name)
         joint = learner.fit(frame).joint_
         seconds, _ = timed(lambda joint=joint: histograms(joint, EVIDENCE[1]))
-        leaves = joint.n_leaves if joint.model.is_forest else None
+        leaves = joint.n_leaves if joint.distribution.is_forest else None
         row = {"joint": name, "leaves": leaves, "first question s": seconds, "tables MB": table_bytes(joint) / 1e6}
         made.append(row | verdict(seconds, SECONDS))
         for evidence in EVIDENCE:

@@ -90,8 +90,10 @@ def joints(data: Path, tables: tuple[str, ...], seeds: list[int]) -> list[dict]:
         line: dict = {"table": name, "rows": len(X), "recorded": recorded.get(name)}
         for how in JOINTS:
             seconds, fitted = timed(lambda how=how, X=X: [joint_by(how, X, seed) for seed in seeds])
-            for label, reach in {how: 1.0, f"{how}, density": 0.0}.items():
-                scores = [ForestOutlierDetector.from_joint(joint, X, reach=reach).training_scores_ for joint in fitted]
+            for label, radius in {how: 1.0, f"{how}, density": 0.0}.items():
+                scores = [
+                    ForestOutlierDetector.from_joint(joint, X, radius=radius).training_scores_ for joint in fitted
+                ]
                 line[label] = float(np.mean([auc(is_outlier, one) for one in scores]))
             line[f"{how} (s)"] = seconds / len(seeds)
         found.append(line)
@@ -123,7 +125,7 @@ def normal_forest(learn: pd.DataFrame, trees: int, seed: int) -> Callable[[pd.Da
     """The detector with normal leaves instead of uniform ones."""
     kinds = {c.name: "continuous" for c in infer_schema(learn).columns if not c.is_categorical}
     forest = AdversarialForest(trees, max_features=1, max_iters=0, kinds=kinds, random_state=seed)
-    return ForestOutlierDetector(forest, reach=0, random_state=seed).fit(learn).score_samples
+    return ForestOutlierDetector(forest, radius=0, random_state=seed).fit(learn).score_samples
 
 
 def default_detector(learn: pd.DataFrame, seed: int) -> Callable[[pd.DataFrame], np.ndarray]:

@@ -42,7 +42,7 @@ def tree_variance(clf: Any, X: Any) -> np.ndarray:
     """Variance over trees of their own probability of the class that the mixture predicts."""
     from jointforest.forest.column.tree_answers import tree_answers
 
-    model = clf.joint_.model.forest
+    model = clf.joint_.distribution.forest
     evidence = clf._evidence(X)
     _, answer = tree_answers(model, evidence, len(model.columns.slot) - 1)
     predicted = clf.predict_proba(X).argmax(axis=1)

@@ -44,7 +44,7 @@ def adopted_difference(X: pd.DataFrame, y: pd.Series, trees: int, seed: int) -> 
 def grown_difference(X: pd.DataFrame, y: pd.Series, trees: int, seed: int) -> float:
     """Of a grown forest, and the classes of the rows drawn for each tree in the leaves of a plain walk."""
     ours = GenerativeForestClassifier(trees, random_state=seed, **PLAIN).fit(X, y)
-    model = ours.joint_.model.forest
+    model = ours.joint_.distribution.forest
     cells = encode(model.schema, X.assign(**{model.schema.names[-1]: y}))[0]
     classes = cells[:, -1].astype(int)
     expected = np.zeros((len(X), len(ours.classes_)))

@@ -383,7 +383,7 @@ def test_info_names_the_parts(run: object, tmp_path: Path) -> None:
     hidden = jf.HiddenTreeForest(n_states=4, random_state=0).fit(penguins).joint_
     hidden.save(model)
     assert run("info", model).out.startswith("1 hidden tree of 4 states, background 0\n")
-    assert json.loads(run("info", model, "--json").out)["parts"] == [
+    assert json.loads(run("info", model, "--json").out)["components"] == [
         {"kind": "hidden trees", "weight": 1.0, "trees": 1, "states": 4}
     ]
     assert run("query", model, "E(bill_length_mm | species = Gentoo)").code == 0

@@ -286,7 +286,7 @@ def test_a_folder_is_learned_like_its_files_and_its_rows(tmp_path: Path) -> None
         assert code == 0 and "344 rows, 7 columns: 2 trees" in said
     assert (tmp_path / "0.joint").read_bytes() == (tmp_path / "1.joint").read_bytes()
     assert (tmp_path / "0.joint").read_bytes() == (tmp_path / "2.joint").read_bytes()
-    with pytest.warns(jf.LostPairsWarning):
+    with pytest.warns(jf.LostDependenceWarning):
         joint = jf.AdversarialForest(2, min_samples_leaf=30, random_state=1).fit_batches(tmp_path / "t.parquet").joint_
     assert (jf.load(tmp_path / "0.joint").log_density(table) == joint.log_density(table)).all()
 

@@ -17,7 +17,7 @@ from jointforest.models.box_forest.column import level_probability
 from jointforest.models.box_forest.condition import condition
 from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves import levels as wide_levels
-from jointforest.models.box_forest.marginalize import keep
+from jointforest.models.box_forest.marginalize import marginalize
 from jointforest.models.box_forest.merge import merge
 from jointforest.models.box_forest.posterior import log_density
 from jointforest.models.box_forest.sampling import impute, sample
@@ -65,7 +65,7 @@ def test_forests_made_of_forests(seed: int, monkeypatch: pytest.MonkeyPatch) -> 
     def ask() -> dict[str, Any]:
         model = random_model(seed)
         evidence = random_evidence(model, seed, 40)
-        small, mixed = keep(model, [0, 2, 5, 6]), merge([model, random_model(seed)], np.log([0.3, 0.7]))
+        small, mixed = marginalize(model, [0, 2, 5, 6]), merge([model, random_model(seed)], np.log([0.3, 0.7]))
         found = read(small, random_evidence(small, seed, 10), "kept") | read(mixed, evidence, "mixed")
         for i in np.flatnonzero(log_density(model, evidence) > -np.inf)[:4].tolist():
             given = condition(model, evidence.take(np.array([i])))

@@ -37,7 +37,7 @@ _HOME = {
     "JointAugmenter": "estimators.augmenter",
     "JointImputer": "estimators.imputer",
     "JointTree": "learners.joint_tree.joint_tree",
-    "LostPairsWarning": "runtime.warnings",
+    "LostDependenceWarning": "runtime.warnings",
     "Marginal": "api.marginal",
     "Missing": "data.conditions",
     "Not": "data.conditions",
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from .learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
     from .learners.joint_tree.joint_tree import JointTree
     from .query_language.tokens import QuerySyntaxError
-    from .runtime.warnings import LostPairsWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
+    from .runtime.warnings import LostDependenceWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
 
 __all__ = [
     "AdversarialForest",
@@ -110,7 +110,7 @@ __all__ = [
     "JointAugmenter",
     "JointImputer",
     "JointTree",
-    "LostPairsWarning",
+    "LostDependenceWarning",
     "Marginal",
     "Missing",
     "Not",

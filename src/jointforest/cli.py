@@ -167,8 +167,8 @@ def _size(about: dict[str, Any]) -> str:
     """The parts of a model and how large they are, from `Joint.info`."""
     from .api.views import size_text
 
-    mixture = len(about["parts"]) > 1
-    return " + ".join((f"{part['weight']:.1%} " if mixture else "") + size_text(part) for part in about["parts"])
+    mixture = len(about["components"]) > 1
+    return " + ".join((f"{part['weight']:.1%} " if mixture else "") + size_text(part) for part in about["components"])
 
 
 @app.command()

@@ -72,11 +72,11 @@ def test_a_joint_of_the_same_tree_gives_its_leaf_weights():
     tree = DecisionTreeRegressor(max_leaf_nodes=12, random_state=0).fit(X, y)
     joint = jf.GenerativeForestRegressor.from_forest(tree, X, y, epsilon=0.0).joint_
     values, unseen = encode(joint.schema, X)
-    lands = routed_rows(joint.model.forest.trees, np.hstack([values]), 0, len(values), 1)
+    lands = routed_rows(joint.distribution.forest.trees, np.hstack([values]), 0, len(values), 1)
     value = np.full(joint.n_leaves, np.nan)
     value[lands] = tree.predict(X)
     some = holes(X).assign(body_mass_g=np.nan)
-    post = posterior(joint.model.forest, build(joint.schema, *encode(joint.schema, some)))
+    post = posterior(joint.distribution.forest, build(joint.schema, *encode(joint.schema, some)))
     assert not unseen.any()
     direct = [
         np.exp(post.log_weight[a:b] - total) @ value[post.leaf[a:b]]

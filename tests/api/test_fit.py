@@ -39,7 +39,7 @@ def hidden_share(joint: jf.Joint) -> float:
 def test_independent_blocks_want_a_hidden_tree() -> None:
     joint = jf.fit(blocks(2_000, 0), budget="fast", random_state=0)
     assert hidden_share(joint) == 1.0
-    assert [part.kind for part in joint.model.parts] != ["forest"]
+    assert [part.kind for part in joint.distribution.parts] != ["forest"]
     alone = jf.AdversarialForest(10, random_state=0).fit(blocks(2_000, 0)).joint_
     test = blocks(500, 1)
     assert joint.log_density(test).mean() > alone.log_density(test).mean() + 1.0
@@ -88,11 +88,11 @@ def test_the_report_says_what_was_compared_and_chosen(joint: jf.Joint) -> None:
 
 def test_a_mixture_is_that_of_its_members(penguins: pd.DataFrame, joint: jf.Joint) -> None:
     weights = joint.fitted_by.chosen.values()
-    assert np.exp(joint.model.log_weight) == pytest.approx(list(weights))
+    assert np.exp(joint.distribution.log_weight) == pytest.approx(list(weights))
 
 
 def test_other_joints_were_fitted_by_nothing(joint: jf.Joint, tmp_path: object) -> None:
-    assert joint.keep("species", "sex").fitted_by is None
+    assert joint.select("species", "sex").fitted_by is None
     assert jf.mix([joint]).fitted_by is None
 
 

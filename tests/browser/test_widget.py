@@ -164,7 +164,7 @@ def test_another_joint_in_its_place(new_notebook: Callable[..., Notebook], pengu
     notebook = new_notebook()
     notebook.face.bar("species", "Gentoo").click()
     notebook.face.settle()
-    notebook.show(penguins.keep("species", "sex"))
+    notebook.show(penguins.select("species", "sex"))
     notebook.page.locator("jf-notice").get_by_text("The joint was replaced").wait_for()
     notebook.face.settle()
     assert notebook.page.locator("jf-card").count() == 2

@@ -114,7 +114,7 @@ FAILS = {
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_scikit_learn_compliance() -> None:
     detector = ForestOutlierDetector(
-        jf.AdversarialForest(n_estimators=5, random_state=0), reach=0, n_jobs=1, random_state=0
+        jf.AdversarialForest(n_estimators=5, random_state=0), radius=0, n_jobs=1, random_state=0
     )
     done = check_estimator(detector, expected_failed_checks=FAILS, on_skip=None)
     assert {one["check_name"] for one in done if one["status"] == "xfail"} == set(FAILS)
@@ -207,14 +207,14 @@ class Held(jf.AdversarialForest):
 @pytest.mark.parametrize("convert", [pd.DataFrame, pl.from_pandas, lambda f: f[["x", "k"]].to_numpy(dtype=float)])
 def test_learners_without_out_of_bag_scores_are_cross_validated(convert: object) -> None:
     frame, fresh = convert(mixed_frame(1000)), convert(mixed_frame(3000, seed=5))
-    assert_scored_like_new_rows(ForestOutlierDetector(Held(), reach=0, random_state=0).fit(frame), frame, fresh)
+    assert_scored_like_new_rows(ForestOutlierDetector(Held(), radius=0, random_state=0).fit(frame), frame, fresh)
 
 
 def test_the_target_of_a_classifier_is_summed_out() -> None:
     frame, rows = mixed_frame(300), mixed_frame(50, seed=1, missing=0.2).drop(columns="c")
     classifier = GenerativeForestClassifier(5, random_state=0)
     X, y = frame.drop(columns="c"), frame["c"]
-    detector = ForestOutlierDetector(classifier, reach=0, random_state=0).fit(X, y)
+    detector = ForestOutlierDetector(classifier, radius=0, random_state=0).fit(X, y)
     assert detector.n_features_in_ == 2 and detector.joint_.columns == ("x", "k", "c")
     np.testing.assert_array_equal(detector.score_samples(rows), clone(classifier).fit(X, y).score_samples(rows))
     np.testing.assert_array_equal(detector.attribution(rows), detector.joint_.attribution(rows)[:, :2])
@@ -240,7 +240,7 @@ def test_detectors_of_any_joint(kind: str) -> None:
     table = small_table(0, 400)
     joint = hidden_joint(table[::2], 1) if kind == "hidden trees" else mixed_joint(table[::2], 1)
     usual = table[1::2]
-    detector = ForestOutlierDetector.from_joint(joint, usual, contamination=0.1, reach=0, n_jobs=1)
+    detector = ForestOutlierDetector.from_joint(joint, usual, contamination=0.1, radius=0, n_jobs=1)
     np.testing.assert_array_equal(detector.score_samples(usual), joint.log_density(usual))
     np.testing.assert_array_equal(detector.training_scores_, joint.log_density(usual))
     assert detector.offset_ == np.percentile(joint.log_density(usual), 10)
@@ -276,10 +276,10 @@ def test_from_joint_refuses_what_is_none() -> None:
 # -- rows like a row
 
 
-def by_intervals(joint: jf.Joint, rows: pd.DataFrame, reach: float) -> np.ndarray:
+def by_intervals(joint: jf.Joint, rows: pd.DataFrame, radius: float) -> np.ndarray:
     """log p of rows whose numbers are within so many standard deviations of the row's, one row at a time."""
     numbers = [name for name, kind in joint.kinds.items() if kind not in ("categorical", "boolean", "ordered")]
-    far = {name: reach * joint.given().std(name) for name in numbers}
+    far = {name: radius * joint.given().std(name) for name in numbers}
     out = []
     for row in rows.to_dict("records"):
         known = {name: value for name, value in row.items() if not pd.isna(value)}
@@ -288,9 +288,9 @@ def by_intervals(joint: jf.Joint, rows: pd.DataFrame, reach: float) -> np.ndarra
     return np.array(out)
 
 
-@pytest.mark.parametrize("reach", [0.1, 1.0])
+@pytest.mark.parametrize("radius", [0.1, 1.0])
 @pytest.mark.parametrize("kind", ["forest", "hidden trees", "mixture"])
-def test_scores_are_probabilities_of_rows_within_reach(kind: str, reach: float) -> None:
+def test_scores_are_probabilities_of_rows_within_radius(kind: str, radius: float) -> None:
     heaped = mixed_frame(300).assign(z=np.where(np.arange(300) % 3 == 0, 0.0, np.arange(300) ** 0.7))
     rows = mixed_frame(40, seed=1, missing=0.2).assign(z=np.where(np.arange(40) % 2 == 0, 0.0, np.arange(40) * 1.3))
     if kind == "forest":
@@ -298,11 +298,11 @@ def test_scores_are_probabilities_of_rows_within_reach(kind: str, reach: float) 
     else:
         joint = hidden_joint(heaped, 1) if kind == "hidden trees" else mixed_joint(heaped, 1)
     assert joint.kinds["z"] == "mixed"
-    detector = ForestOutlierDetector.from_joint(joint, heaped, reach=reach, n_jobs=1)
+    detector = ForestOutlierDetector.from_joint(joint, heaped, radius=radius, n_jobs=1)
     found = detector.score_samples(rows)
-    np.testing.assert_allclose(found, by_intervals(joint, rows, reach), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found, by_intervals(joint, rows, radius), rtol=1e-5, atol=1e-6)
     j = list(rows).index("z")
-    without = ForestOutlierDetector.from_joint(joint, heaped, reach=reach).score_samples(rows.assign(z=np.nan))
+    without = ForestOutlierDetector.from_joint(joint, heaped, radius=radius).score_samples(rows.assign(z=np.nan))
     np.testing.assert_allclose(detector.attribution(rows)[:, j], found - without, rtol=1e-4, atol=1e-4)
 
 
@@ -314,7 +314,7 @@ def test_units_and_heaps_do_not_hide_outliers() -> None:
     both, is_odd = pd.concat([table, odd], ignore_index=True), np.arange(525) >= 500
     joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(both).joint_
     assert joint.kinds["x"] == "mixed"
-    density = ForestOutlierDetector.from_joint(joint, both, reach=0).score_samples(both)
+    density = ForestOutlierDetector.from_joint(joint, both, radius=0).score_samples(both)
     np.testing.assert_array_equal(density, joint.log_density(both))
     near = ForestOutlierDetector.from_joint(joint, both).score_samples(both)
     assert roc_auc_score(is_odd, -near) > 0.97 > 0.8 > roc_auc_score(is_odd, -density)
@@ -329,11 +329,11 @@ def test_a_column_of_one_value_says_nothing() -> None:
 def test_out_of_bag_densities_are_used_where_density_is_the_score() -> None:
     frame = mixed_frame(200)
     forest = jf.AdversarialForest(5, random_state=0)
-    by_density = ForestOutlierDetector(forest, reach=0, random_state=0).fit(frame)
+    by_density = ForestOutlierDetector(forest, radius=0, random_state=0).fit(frame)
     oob = by_density.estimator_.oob_log_density_
     assert not np.isnan(oob).all()
     np.testing.assert_array_equal(by_density.training_scores_[~np.isnan(oob)], oob[~np.isnan(oob)])
     by_reach = ForestOutlierDetector(forest, random_state=0).fit(frame)
     assert not hasattr(by_reach.estimator_, "oob_log_density_") and (by_reach.training_scores_ < 0).all()
-    with pytest.raises(ValueError, match="reach"):
-        ForestOutlierDetector(reach=-1).fit(frame)
+    with pytest.raises(ValueError, match="radius"):
+        ForestOutlierDetector(radius=-1).fit(frame)

@@ -71,7 +71,7 @@ def test_another_file_in_its_place_is_shown(files: tuple[Path, Path]) -> None:
         said = [process.stderr.readline(), process.stderr.readline()]
         assert "warning" in said[1] and "the page shows the joint before it" in said[1]
         assert version() == before
-        forest().keep("x", "age").save(model)
+        forest().select("x", "age").save(model)
         deadline = time.monotonic() + 60
         while version() == before:
             assert time.monotonic() < deadline

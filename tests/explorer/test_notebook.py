@@ -122,7 +122,7 @@ def test_the_widget_answers_messages_and_follows_another_joint(monkeypatch: pyte
     shown.widget._handle_custom_msg({"kind": "nonsense"}, [])
     assert len(sent) == 1 and [c["name"] for c in sent[0]["said"]["columns"]] == list(forest().columns)
     assert shown.widget.get_state()["picture"] == forest()._repr_html_()
-    other = forest().keep("x", "age")
+    other = forest().select("x", "age")
     shown.show(other)
     assert sent[1] == {"kind": "changed"}
     assert shown.widget.get_state()["picture"] == other._repr_html_()
@@ -140,7 +140,7 @@ def test_without_anywidget_it_is_the_static_picture(monkeypatch: pytest.MonkeyPa
     shown = NotebookExplorer(forest())
     found = shown._repr_mimebundle_(include=None, exclude=None)
     assert found["text/html"].startswith(forest()._repr_html_()) and "jointforest[notebook]" in found["text/html"]
-    shown.show(forest().keep("x", "age"))
+    shown.show(forest().select("x", "age"))
     assert "price" not in shown._repr_mimebundle_()["text/html"]
     shown.close()
 

@@ -100,8 +100,8 @@ def test_without_a_model_there_is_none_and_what_does_not_fit_is_said() -> None:
 def test_another_joint_that_lacks_the_columns_is_not_shown() -> None:
     with forest().explore(model=models()["number"], browser=False) as page:
         with pytest.raises(ValueError, match="'spend'"):
-            page.show(forest().keep("x", "age"))
-        page.show(forest().keep("x", "age", "spend"))
+            page.show(forest().select("x", "age"))
+        page.show(forest().select("x", "age", "spend"))
 
 
 # ------------------------------------------------------------------------------------------------------- model files

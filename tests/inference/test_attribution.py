@@ -42,12 +42,12 @@ def test_hidden_trees_with_zeros_regions_and_soft_evidence(seed: int) -> None:
 
 def test_mixtures_and_rows_with_missing_cells() -> None:
     joint = mixed_joint(small_table(0), 3)
-    assert {type(part) for part in joint.model.parts} == {HiddenPart, ForestPart}
+    assert {type(part) for part in joint.distribution.parts} == {HiddenPart, ForestPart}
     frame = small_table(5, 60).astype({"size": "Float64", "flag": "boolean"})
     frame = frame.mask(np.random.default_rng(1).random(frame.shape) < 0.3)
     evidence = build(joint.schema, *encode(joint.schema, frame))
     found = joint.attribution(frame)
-    np.testing.assert_allclose(found, one_by_one(joint.model, evidence), atol=1e-10)
+    np.testing.assert_allclose(found, one_by_one(joint.distribution, evidence), atol=1e-10)
     np.testing.assert_array_equal(found, joint.attribution(frame, n_jobs=1))
     assert np.isnan(found).any()
 

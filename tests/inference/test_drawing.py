@@ -132,7 +132,7 @@ def test_rows_that_only_a_background_has_warn(where: str) -> None:
     penguins = jf.AdversarialForest(3, random_state=0).fit(jf.datasets.load_penguins()).joint_
     with pytest.warns(UnsupportedEvidenceWarning, match=re.escape(f"rows in which '{where}' holds")):
         drawn = penguins.sample(40, random_state=0, where=where)
-    assert np.median(background_share(penguins.model, penguins._evidence(drawn))) > 0.5
+    assert np.median(background_share(penguins.distribution, penguins._evidence(drawn))) > 0.5
 
 
 def test_rows_that_trees_have_do_not_warn() -> None:

@@ -42,8 +42,8 @@ def test_mixtures_have_parts():
     frame = jf.datasets.load_penguins()
     joint = jf.mix([LEARNERS[name]().fit(frame).joint_ for name in ("adversarial", "hidden")], [0.25, 0.75])
     tables = joint.to_arrow()
-    assert tables["parts"].to_pydict()["kind"] == ["forest", "hidden trees"]
-    np.testing.assert_allclose(np.exp(tables["parts"]["log_weight"].to_numpy()), [0.25, 0.75])
+    assert tables["components"].to_pydict()["kind"] == ["forest", "hidden trees"]
+    np.testing.assert_allclose(np.exp(tables["components"]["log_weight"].to_numpy()), [0.25, 0.75])
     same(jf.from_arrow(tables), joint, frame)
 
 
@@ -74,15 +74,15 @@ def with_column(table: pa.Table, name: str, column: pa.Array, metadata: dict | N
 
 
 def broken(tables: dict[str, pa.Table], what: str) -> dict[str, pa.Table]:
-    nodes, parts, typed = tables["0.nodes"], tables["parts"], {b"dtype": b"<i4"}
+    nodes, parts, typed = tables["0.nodes"], tables["components"], {b"dtype": b"<i4"}
     left = nodes["trees.left"].to_numpy().copy()
     left[0] = 0
     missing = pa.array([None] * len(nodes), pa.int32())
     changed = {
-        "metadata 'jointforest'": {"parts": parts.replace_schema_metadata(None)},
-        "'log_weight'": {"parts": parts.drop_columns("log_weight")},
-        "JSON": {"parts": parts.replace_schema_metadata({b"jointforest": b"{"})},
-        "format 99": {"parts": parts.replace_schema_metadata({b"jointforest": b'{"format": 99}'})},
+        "metadata 'jointforest'": {"components": parts.replace_schema_metadata(None)},
+        "'log_weight'": {"components": parts.drop_columns("log_weight")},
+        "JSON": {"components": parts.replace_schema_metadata({b"jointforest": b"{"})},
+        "format 99": {"components": parts.replace_schema_metadata({b"jointforest": b'{"format": 99}'})},
         "trees.left": {"0.nodes": with_column(nodes, "trees.left", pa.array(left), typed)},
         "expected the type": {"0.nodes": with_column(nodes, "trees.left", pa.array(left.astype(float)), typed)},
         "has the type": {"0.nodes": with_column(nodes, "trees.left", pa.array(left), None)},
@@ -114,7 +114,7 @@ def test_what_is_broken_is_refused(tables, what):
 def test_what_is_missing_is_refused(tables):
     with pytest.raises(ValueError, match=r"0\.leaves: expected a pyarrow.Table, got pandas's DataFrame; .* metadata"):
         jf.from_arrow(tables | {"0.leaves": tables["0.leaves"].to_pandas()})
-    with pytest.raises(ValueError, match="'parts' among them"):
-        jf.from_arrow({name: table for name, table in tables.items() if name != "parts"})
+    with pytest.raises(ValueError, match="'components' among them"):
+        jf.from_arrow({name: table for name, table in tables.items() if name != "components"})
     with pytest.raises(ValueError, match=r"missing or unknown: 0\.leaves"):
         jf.from_arrow({name: table for name, table in tables.items() if name != "0.leaves"})

@@ -73,7 +73,7 @@ def test_sums_and_products_have_the_joints_log_densities(name, missing):
     joint = (learner.fit(rows.drop(columns="sex"), rows["sex"]) if name == "LearnSPN" else learner.fit(rows)).joint_
     rows = rows.mask(np.random.default_rng(0).random(rows.shape) < missing)
     X, _ = encode(joint.schema, rows)
-    found = circuit(joint.model.forest_for("this"), plain_modules(X))[:, 0]
+    found = circuit(joint.distribution.forest_for("this"), plain_modules(X))[:, 0]
     np.testing.assert_allclose(found, joint.log_density(rows), rtol=1e-9, atol=1e-9)
 
 
@@ -81,7 +81,7 @@ def test_sums_and_products_have_the_joints_log_densities(name, missing):
 def test_products_that_come_after_other_leaves_keep_their_weights():
     rows = PENGUINS.dropna().reset_index(drop=True)
     trees = [jf.JointTree(leaf=leaf, min_samples_leaf=60, epsilon=0, kinds=KINDS) for leaf in ("quantile", "normal")]
-    forests = [tree.fit(rows).joint_.model.forest_for("this") for tree in trees]
+    forests = [tree.fit(rows).joint_.distribution.forest_for("this") for tree in trees]
     forest = merge(forests, np.log([0.3, 0.7]))
     is_product = np.diff(forest.leaves.node_start) == 0
     assert not is_product[0] and is_product[-1]
@@ -93,7 +93,7 @@ def test_products_that_come_after_other_leaves_keep_their_weights():
 def test_levels_alone_may_have_a_background():
     rows = PENGUINS[["species", "island", "sex"]]
     joint = jf.AdversarialForest(3, random_state=0).fit(rows).joint_
-    found = circuit(joint.model.forest_for("this"), plain_modules(encode(joint.schema, rows)[0]))[:, 0]
+    found = circuit(joint.distribution.forest_for("this"), plain_modules(encode(joint.schema, rows)[0]))[:, 0]
     np.testing.assert_allclose(found, joint.log_density(rows), rtol=1e-9, atol=1e-9)
 
 

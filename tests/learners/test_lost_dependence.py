@@ -44,12 +44,12 @@ def slow_dependence(a: np.ndarray, b: np.ndarray, cuts: tuple[list[float], list[
 
 
 def lost_of(frame: pd.DataFrame, joint: jf.Joint, weight: np.ndarray | None = None, n_jobs: int = -1) -> list:
-    return lost_pairs(joint.model, read_table(frame, None).X, weight, n_jobs)
+    return lost_pairs(joint.distribution, read_table(frame, None).X, weight, n_jobs)
 
 
 def test_dependence_is_that_of_counts() -> None:
     frame = blocks()
-    with pytest.warns(jf.LostPairsWarning):
+    with pytest.warns(jf.LostDependenceWarning):
         joint = jf.JointTree(leaf="quantile", random_state=0).fit(frame).joint_
     (pair,) = [pair for pair in lost_of(frame, joint) if (pair.a, pair.b) == ("a", "b")]
     cuts = tuple(np.quantile(frame[name], np.arange(1, 8) / 8, method="inverted_cdf").tolist() for name in "ab")
@@ -61,10 +61,12 @@ def test_dependence_is_that_of_counts() -> None:
 
 def test_the_pair_is_named_and_the_default_keeps_it() -> None:
     frame = blocks()
-    with pytest.warns(jf.LostPairsWarning, match=r"'a' and 'b' .*in the table, .*leaf='chow_liu', jf.HiddenTreeForest"):
+    with pytest.warns(
+        jf.LostDependenceWarning, match=r"'a' and 'b' .*in the table, .*leaf='chow_liu', jf.HiddenTreeForest"
+    ):
         jf.JointTree(leaf="quantile", random_state=0).fit(frame)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", jf.LostPairsWarning)
+        warnings.simplefilter("error", jf.LostDependenceWarning)
         kept = [jf.JointTree(k, random_state=0).fit(frame).joint_ for k in (1, 2)]
     for joint in kept:
         drawn = joint.sample(20_000, random_state=0)
@@ -77,10 +79,10 @@ def test_batches_ask_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more rows than are sampled quantile leaves lose the pair, and say so; the default keeps it."""
     monkeypatch.setattr(joint_tree, "MOST_ROWS", 1_500)
     frame = blocks()
-    with pytest.warns(jf.LostPairsWarning, match=r"'a' and 'b' .*leaf='chow_liu', jf.HiddenTreeForest"):
+    with pytest.warns(jf.LostDependenceWarning, match=r"'a' and 'b' .*leaf='chow_liu', jf.HiddenTreeForest"):
         jf.JointTree(leaf="quantile", random_state=0).fit_batches(frame)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", jf.LostPairsWarning)
+        warnings.simplefilter("error", jf.LostDependenceWarning)
         joint = jf.JointTree(random_state=0).fit_batches(frame).joint_
     drawn = joint.sample(20_000, random_state=0)
     assert abs(drawn["a"].corr(drawn["b"]) - frame["a"].corr(frame["b"])) < 0.1
@@ -89,10 +91,10 @@ def test_batches_ask_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_held_out_rows_may_keep_quantile_leaves() -> None:
     """A few rows of six columns, of which the pairs of codes say more than others bear out."""
     frame, new = mixed_table(150, 0), mixed_table(300, 10)
-    with pytest.warns(jf.LostPairsWarning):
+    with pytest.warns(jf.LostDependenceWarning):
         joint = jf.JointTree(min_samples_leaf=0.4, random_state=0).fit(frame).joint_
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", jf.LostPairsWarning)
+        warnings.simplefilter("ignore", jf.LostDependenceWarning)
         same, other = (
             jf.JointTree(min_samples_leaf=0.4, leaf=leaf, random_state=0).fit(frame).joint_
             for leaf in ("quantile", "chow_liu")
@@ -110,7 +112,7 @@ def test_what_only_correlations_show_is_named(sign: int) -> None:
         a, noise = rng.normal(size=(2, 8_000))
         made |= {f"a{k}": 1e140 * a, f"b{k}": sign * (0.9 * a + math.sqrt(0.19) * noise)}
     frame = pd.DataFrame(made)
-    with pytest.warns(jf.LostPairsWarning):
+    with pytest.warns(jf.LostDependenceWarning):
         joint = jf.JointTree(leaf="quantile", max_leaf_nodes=90, random_state=0).fit(frame).joint_
     drawn = joint.sample(50_000, random_state=1)
     lost = lost_of(frame, joint)
@@ -126,7 +128,7 @@ def test_what_only_correlations_show_is_named(sign: int) -> None:
 
 
 def test_an_adversarial_forest_says_so_too() -> None:
-    with pytest.warns(jf.LostPairsWarning, match="'a' and 'b'"):
+    with pytest.warns(jf.LostDependenceWarning, match="'a' and 'b'"):
         jf.AdversarialForest(3, max_leaf_nodes=8, max_iters=0, random_state=0).fit(blocks(1_000))
 
 
@@ -204,5 +206,5 @@ def test_odd_tables(frame: pd.DataFrame) -> None:
 
 def test_the_outlier_detector_is_silent() -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", jf.LostPairsWarning)
+        warnings.simplefilter("error", jf.LostDependenceWarning)
         jf.ForestOutlierDetector(random_state=0).fit(blocks(300)[["a", "b"]])

@@ -116,7 +116,7 @@ def test_the_file_is_plain_safetensors_without_derived_fields(tmp_path: Path) ->
         f"0.leaves.{f}" for f in model.leaves._fields if f not in DERIVED_FIELDS and f != "wide"
     } | {f"0.leaves.wide.{f}" for f in model.leaves.wide._fields if f not in ("place", "start")}
     assert about["format"] == 1
-    assert about["parts"] == [{"kind": "forest", "has_background": True}]
+    assert about["components"] == [{"kind": "forest", "has_background": True}]
     assert about["schema"] == model.schema.to_dict()
 
 

@@ -122,7 +122,7 @@ def test_conditioned_and_marginal_hidden_trees_are_saved(tmp_path: Path) -> None
     part = model.parts[0]
     row = part.sample(random_evidence(3, part.hidden, 1), 1, 0, False)
     evidence = random_evidence(3, part.hidden, 1)._replace(value=np.where(np.arange(row.shape[1]) < 1, row, np.nan))
-    for other in (part.condition(evidence), part.keep([0, row.shape[1] - 1])):
+    for other in (part.condition(evidence), part.marginalize([0, row.shape[1] - 1])):
         save_model(Model(other.schema, (other,), np.zeros(1)), tmp_path / "m.joint")
         assert_same_hidden(other.hidden, load_model(tmp_path / "m.joint").parts[0].hidden)
 
@@ -237,7 +237,7 @@ def test_a_code_that_a_scale_has_nothing_of_is_never_drawn() -> None:
 )
 def test_metadata_of_other_parts_are_refused(parts: Any, message: str, tmp_path: Path) -> None:
     about, arrays = store.contents(model_of(3))
-    (tmp_path / "m.joint").write_bytes(store.pack(about | {"parts": parts}, arrays))
+    (tmp_path / "m.joint").write_bytes(store.pack(about | {"components": parts}, arrays))
     with pytest.raises(ModelFileError, match=message):
         load_model(tmp_path / "m.joint")
 
@@ -312,6 +312,6 @@ def test_forged_metadata(tmp_path: Path) -> None:
 
 def test_arrays_are_few_whatever_the_number_of_columns(tmp_path: Path) -> None:
     about, arrays = store.contents(model_of(3))
-    assert len(json.dumps(about["parts"])) < 100
-    n_trees = about["parts"][0]["n_trees"]
+    assert len(json.dumps(about["components"])) < 100
+    n_trees = about["components"][0]["n_trees"]
     assert len(arrays) == 9 + 6 * n_trees

@@ -100,7 +100,7 @@ class TablePart:
         post = self.posterior(evidence)[0]
         return TablePart(self.schema, self.rows, post / post.sum())
 
-    def keep(self, columns: list[int]) -> TablePart:
+    def marginalize(self, columns: list[int]) -> TablePart:
         schema = Schema(tuple(self.schema.columns[j] for j in columns), self.schema.frame)
         return TablePart(schema, self.rows[:, columns], self.weight)
 

@@ -87,7 +87,7 @@ def test_sections_are_there(hostile: str) -> None:
     assert not [one for _, one in Elements(hostile).tags if "style" in one]
 
 
-@pytest.mark.filterwarnings("ignore::jointforest.LostPairsWarning")
+@pytest.mark.filterwarnings("ignore::jointforest.LostDependenceWarning")
 def test_rules_of_a_small_tree_and_no_sections_that_were_not_asked_for() -> None:
     penguins = jf.datasets.load_penguins()
     joint = jf.JointTree(leaf="quantile", max_leaf_nodes=3, random_state=0).fit(penguins).joint_

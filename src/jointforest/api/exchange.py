@@ -170,7 +170,7 @@ def mix(joints: Sequence[Any], weights: Any = None) -> Joint:
             hint = "; give its joint_" if hasattr(joint, "joint_") else ""
             raise TypeError(f"mix: expected joints, got {type(joint).__name__} at place {k}{hint}")
         _need_equal(joints[0], joint, k)
-    return Joint(mix_models([joint.model for joint in joints], _weights(weights, len(joints))))
+    return Joint(mix_models([joint.distribution for joint in joints], _weights(weights, len(joints))))
 
 
 def _weights(given: Any, n: int) -> np.ndarray:

@@ -112,7 +112,7 @@ class ExpectedPredictor:
         self.random_state = random_state
         ensemble = read_ensemble(model)
         self._features = match_features(ensemble, joint.schema)
-        self._matched = match_ensemble(ensemble, joint.model.forest) if joint.model.is_forest else None
+        self._matched = match_ensemble(ensemble, joint.distribution.forest) if joint.distribution.is_forest else None
         names = tuple(joint.schema.names[j] for j in self._features.column)
         self._ensemble = ensemble._replace(names=names)
         self.feature_names_in_ = np.array(names, dtype=object)
@@ -304,7 +304,7 @@ class ExpectedPredictor:
         ValueError
             If the joint is not one forest: its answers are means over draws, see `standard_error`.
         """
-        self.joint.model.forest_for("a certified bound of the error (see standard_error)")
+        self.joint.distribution.forest_for("a certified bound of the error (see standard_error)")
         rows = self._rows(X)
         return _flat(expected(self._ready(rows), rows, self.tolerance, self.n_jobs)[1])
 
@@ -365,7 +365,7 @@ class ExpectedPredictor:
         >>> bool(abs(again.predict(penguins[columns]) - model.predict(penguins[columns])).max() < 1e-6)
         True
         """
-        self.joint.model.forest_for("refit")
+        self.joint.distribution.forest_for("refit")
         rows = self._rows(X)
         ensemble, n = self._ensemble, len(rows.X)
         value = refit_values(
@@ -461,7 +461,9 @@ class ExpectedPredictor:
         check("output", output, ("raw", "prediction"))
         check("method", method, ("auto", "exact", "sample"))
         features, schema, seed = self._features, self.joint.schema, seed_of(self.random_state)
-        players = find_players(self.joint.model, features.column.tolist(), groups, n_coalitions, seed, self.n_jobs)
+        players = find_players(
+            self.joint.distribution, features.column.tolist(), groups, n_coalitions, seed, self.n_jobs
+        )
         if method == "auto":
             method = "exact" if 2 ** len(players.names) <= budget(len(players.names), n_coalitions) else "sample"
         rows = self._rows(X)
@@ -488,7 +490,7 @@ class ExpectedPredictor:
 
         def expect(rows: Rows, seed: int) -> tuple[np.ndarray, np.ndarray]:
             if self._matched is None:
-                found = expected_by_draws(self._features, self.joint.model, rows, "auto", m, seed, self.n_jobs)
+                found = expected_by_draws(self._features, self.joint.distribution, rows, "auto", m, seed, self.n_jobs)
                 return (found.mean, found.mean_error) if output == "raw" else (found.answer, found.answer_error)
             if method == "sample":
                 link = "identity" if output == "raw" else self._ensemble.link
@@ -519,7 +521,7 @@ class ExpectedPredictor:
 
     def _background(self, background: Any, seed: int) -> Background:
         """Rows of a background as the model sees them, complete."""
-        cells = background_cells(self.joint.model, background, seed, self.n_jobs)
+        cells = background_cells(self.joint.distribution, background, seed, self.n_jobs)
         shape = len(cells), len(self._features.column)
         X, other = np.full(shape, np.nan), np.zeros(shape, bool)
         if not isinstance(background, int | np.integer):
@@ -555,7 +557,7 @@ class ExpectedPredictor:
     def _drawn(self, rows: Rows, method: str = "auto") -> Answers:
         """Answers under a joint that is not one forest."""
         seed = seed_of(self.random_state)
-        return expected_by_draws(self._features, self.joint.model, rows, method, self.n_draws, seed, self.n_jobs)
+        return expected_by_draws(self._features, self.joint.distribution, rows, method, self.n_draws, seed, self.n_jobs)
 
     def _rows(self, X: Any) -> Rows:
         """A frame as the joint and the model see it."""

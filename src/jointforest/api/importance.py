@@ -184,7 +184,7 @@ def conditional_importance(
     seeds = np.random.SeedSequence(ask.seed).generate_state(len(ask.players.names) + 1, np.uint64) >> np.uint64(2)
 
     def answers(evidence: np.ndarray, seed: int) -> np.ndarray:
-        drawn = sample(joint.model, Evidence.of_values(evidence), n_repeats, seed, False, n_jobs)
+        drawn = sample(joint.distribution, Evidence.of_values(evidence), n_repeats, seed, False, n_jobs)
         return ask.function(drawn)
 
     whole = answers(ask.cells, int(seeds[0]))
@@ -232,10 +232,10 @@ def _asked(
     cells, unseen = encode(schema, X)
     warn_unseen(schema, X, unseen)
     columns = columns_of(schema, X)
-    players = find_players(joint.model, columns, groups, n_coalitions, seed, n_jobs)
+    players = find_players(joint.distribution, columns, groups, n_coalitions, seed, n_jobs)
     needed = np.isin(np.arange(len(schema.names)), columns)
     function = on_frames(model, schema, columns)
-    value, many = (by_function(function, joint.model, cells, needed, m, seed, n_jobs)
+    value, many = (by_function(function, joint.distribution, cells, needed, m, seed, n_jobs)
                    for m in (n_draws, BASE_DRAWS * n_draws))  # fmt: skip
     return _Ask(cells, ~np.isnan(cells), players, value, many, function, seed)
 
@@ -243,7 +243,7 @@ def _asked(
 def _of_predictor(predictor: ExpectedPredictor, X: Any, groups: Any, n_coalitions: Any) -> _Ask:
     """What an importance asks of a predictor."""
     seed, column = seed_of(predictor.random_state), predictor._features.column
-    model = predictor.joint.model
+    model = predictor.joint.distribution
     players = find_players(model, column.tolist(), groups, n_coalitions, seed, predictor.n_jobs)
     rows = predictor._rows(X)
     value, many = (conditional(rows, column, predictor._expect_at("prediction", "sample", times), seed)

@@ -30,7 +30,7 @@ from ..inference.information.divergence import ColumnDistance
 from ..inference.information.projection import Estimate
 from ..inference.posterior import WeighedEvidence, log_density
 from ..inference.reshape import condition as conditioned
-from ..inference.reshape import keep
+from ..inference.reshape import marginalize
 from ..inference.rows import attribution, impute, impute_by_draws
 from ..inference.uncertainty import Uncertainty, uncertainty
 from ..integrations.arrow import to_arrow
@@ -60,12 +60,12 @@ class Joint:
 
     Parameters
     ----------
-    model : Model
+    distribution : Model
     fitted_by : FitReport, optional
 
     Attributes
     ----------
-    model : Model
+    distribution : Model
     fitted_by : FitReport or None
         What `jf.fit` compared and chose; files do not keep it.
 
@@ -82,13 +82,13 @@ class Joint:
     True
     """
 
-    def __init__(self, model: Model, fitted_by: FitReport | None = None) -> None:
-        self.model = model
+    def __init__(self, distribution: Model, fitted_by: FitReport | None = None) -> None:
+        self.distribution = distribution
         self.fitted_by = fitted_by
 
     def __repr__(self) -> str:
         names = ", ".join(self.schema.names[:4]) + (", ..." if len(self.columns) > 4 else "")
-        size = " + ".join(size_text(part) for part in part_sizes(self.model))
+        size = " + ".join(size_text(part) for part in part_sizes(self.distribution))
         return f"Joint({len(self.columns)} columns: {names}; {size})"
 
     def _repr_html_(self) -> str:
@@ -99,7 +99,7 @@ class Joint:
     @property
     def schema(self) -> Schema:
         """What is known of the columns: kinds, grids, atoms, levels."""
-        return self.model.schema
+        return self.distribution.schema
 
     @property
     def columns(self) -> tuple[str | int, ...]:
@@ -114,22 +114,22 @@ class Joint:
     @property
     def n_trees(self) -> int:
         """Number of trees, hidden ones included, the background not counted."""
-        return sum(part.get("trees", 0) for part in part_sizes(self.model))
+        return sum(part.get("trees", 0) for part in part_sizes(self.distribution))
 
     @property
     def n_leaves(self) -> int:
         """Number of leaves of all trees, the background not counted; hidden trees have none."""
-        return sum(part.get("leaves", 0) for part in part_sizes(self.model))
+        return sum(part.get("leaves", 0) for part in part_sizes(self.distribution))
 
     @property
     def n_states(self) -> int:
         """Most hidden states of a column; 0 without hidden trees."""
-        return max(part.get("states", 0) for part in part_sizes(self.model))
+        return max(part.get("states", 0) for part in part_sizes(self.distribution))
 
     @property
     def epsilon(self) -> float:
         """Weight of the background; 0 if there is none."""
-        shares = zip(self.model.parts, np.exp(self.model.log_weight).tolist(), strict=True)
+        shares = zip(self.distribution.parts, np.exp(self.distribution.log_weight).tolist(), strict=True)
         trees = [(of_part(part), share) for part, share in shares]
         return float(sum(share * np.exp(of.log_weight[-1]) for of, share in trees if of and of.has_background))
 
@@ -149,11 +149,11 @@ class Joint:
             for c in self.schema.columns
         ]
         size = {"trees": self.n_trees, "leaves": self.n_leaves, "states": self.n_states, "epsilon": self.epsilon}
-        return {**size, "parts": part_sizes(self.model), "columns": columns}
+        return {**size, "components": part_sizes(self.distribution), "columns": columns}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a `.joint` file: see `models.file.save_model`; `load` reads it."""
-        save_model(self.model, path)
+        save_model(self.distribution, path)
 
     def to_arrow(self) -> dict[str, Any]:
         """All parameters as Arrow tables, for tools that read tables; `from_arrow` makes the joint of them again.
@@ -161,16 +161,16 @@ class Joint:
         Returns
         -------
         dict of str to pyarrow.Table
-            ``parts``, with the schema as JSON in its metadata, and those of each part: ``docs/how-to/formats.md``.
+            ``components``, with the schema as JSON in its metadata, and those of each part: ``docs/how-to/formats.md``.
 
         Examples
         --------
         >>> import jointforest as jf
         >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
-        >>> joint.to_arrow()["parts"]["kind"].to_pylist()
+        >>> joint.to_arrow()["components"]["kind"].to_pylist()
         ['forest']
         """
-        return to_arrow(self.model)
+        return to_arrow(self.distribution)
 
     def to_forde(self, folder: str | os.PathLike[str]) -> None:
         """Write the parameters for the R package arf: ``forest``, ``cnt``, ``cat`` and ``meta.parquet`` in a folder.
@@ -193,7 +193,7 @@ class Joint:
         --------
         See `from_forde`.
         """
-        write_forde(self.model, folder)
+        write_forde(self.distribution, folder)
 
     def to_spflow(self) -> Any:
         """The joint as a circuit of SPFlow, with the same log-densities; it needs the extra ``spflow``, and so torch.
@@ -219,7 +219,7 @@ class Joint:
         ----------
         Ventola and others, SPFlow, version 1.1; ``docs/how-to/formats.md``.
         """
-        return to_spflow(self.model)
+        return to_spflow(self.distribution)
 
     def explore(
         self, data: Any = None, *, model: Any = None, title: str = "joint", port: int = 0, browser: bool | None = None
@@ -348,7 +348,7 @@ class Joint:
         float64 array (n,)
             -inf only in a model without background.
         """
-        return log_density(self.model, self._evidence(frame), n_jobs)
+        return log_density(self.distribution, self._evidence(frame), n_jobs)
 
     def tree_log_density(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
         """Log of each tree's share of a row's density, weight included; the background, if there is one, is last.
@@ -358,7 +358,7 @@ class Joint:
         float64 array (n, n_trees) or (n, n_trees + 1)
             The log-sum of a row is its `log_density`.
         """
-        return tree_log_density(box_trees(self.model, "a table of trees"), self._evidence(frame), n_jobs)
+        return tree_log_density(box_trees(self.distribution, "a table of trees"), self._evidence(frame), n_jobs)
 
     def attribution(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
         """Which cells make a row unlikely: log p(x_j | the other known cells of the row), exact, for any row.
@@ -386,7 +386,7 @@ class Joint:
         'species'
         """
         X, unseen = self._encode(frame)
-        cells = attribution(self.model, build(self.schema, X, unseen), n_jobs)
+        cells = attribution(self.distribution, build(self.schema, X, unseen), n_jobs)
         return np.where(unseen, [column.log_unseen for column in self.schema.columns], cells)
 
     # -- evidence
@@ -417,8 +417,8 @@ class Joint:
             for name, condition in conditions.items():
                 refuse_pair(self.schema[name], condition)
                 known[name] = AllOf(known[name], condition) if name in known else condition
-            return posterior_of(self.model, known)
-        model, log_missing, conditions = taken_up(self.model, conditions)
+            return posterior_of(self.distribution, known)
+        model, log_missing, conditions = taken_up(self.distribution, conditions)
         if isinstance(evidence, list) and all(isinstance(row, Mapping) for row in evidence):
             said = {name: PerRow([row.get(name) for row in evidence]) for name in dict.fromkeys(chain(*evidence))}
             without_missing(said)  # of all rows or none
@@ -509,14 +509,14 @@ class Joint:
         >>> bool(abs(raked.marginal("bill_depth_mm").cdf(16) - share) < 0.02)
         True
         """
-        forest = self.model.forest_for("rake")
+        forest = self.distribution.forest_for("rake")
         X = snap(forest.columns, self._encode(frame)[0])
         if not len(X):
             raise ValueError("rake: the frame has no rows; give the table whose marginals the joint shall have")
         raked = rake(forest, X)
         return self if raked is forest else Joint(of_forest(raked))
 
-    def keep(self, *columns: str) -> Joint:
+    def select(self, *columns: str) -> Joint:
         """The joint distribution of some of the columns, as a joint of its own.
 
         Parameters
@@ -538,15 +538,17 @@ class Joint:
         --------
         >>> import jointforest as jf
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
-        >>> joint.keep("sex", "island").columns
+        >>> joint.select("sex", "island").columns
         ('island', 'sex')
         """
         if len(columns) == 1 and not isinstance(columns[0], str):
-            raise ValueError(f"keep takes names, not {type(columns[0]).__name__}: write keep('a', 'b') or keep(*names)")
+            raise ValueError(
+                f"select takes names, not {type(columns[0]).__name__}: write select('a', 'b') or select(*names)"
+            )
         twice = [name for k, name in enumerate(columns) if name in columns[:k]]
         if twice:
             raise ValueError(f"column {twice[0]!r} is named twice; name each column once")
-        return Joint(keep(self.model, [self.schema.index(column) for column in columns]))
+        return Joint(marginalize(self.distribution, [self.schema.index(column) for column in columns]))
 
     def marginal(self, column: str) -> Marginal:
         """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``pmf``, ``mean``, ``var``, ``std``, ``sample``.
@@ -586,7 +588,7 @@ class Joint:
         float, date or level; a dict of level to probability for ``P(column)``, of level to quantile for ``Q``; an
         `Estimate` for comparisons of columns
         """
-        return ask(self.model, text)
+        return ask(self.distribution, text)
 
     # -- explanations
 
@@ -615,7 +617,7 @@ class Joint:
         >>> joint.rules().splitlines()[:2]
         ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0 %']
         """
-        return tree_text(box_trees(self.model, "rules"), tree, max_leaves)
+        return tree_text(box_trees(self.distribution, "rules"), tree, max_leaves)
 
     def reverse(
         self, event: str | Mapping[str, Any], k: int = 10, min_share: float = 0.01, n_jobs: int | None = -1
@@ -659,7 +661,7 @@ class Joint:
         >>> joint.reverse("species = Gentoo", k=1).rules[0]["lift"] > 2
         True
         """
-        return reverse(self.model, conditions_of(self.schema, event), k, min_share, n_jobs)
+        return reverse(self.distribution, conditions_of(self.schema, event), k, min_share, n_jobs)
 
     # -- information
 
@@ -714,7 +716,7 @@ class Joint:
         >>> joint.entropy("species", given="island").value < joint.entropy("species").value
         True
         """
-        return entropy(self.model, columns, given, n_samples, random_state, n_jobs)
+        return entropy(self.distribution, columns, given, n_samples, random_state, n_jobs)
 
     def mutual_information(
         self,
@@ -755,7 +757,7 @@ class Joint:
         >>> island.method, island.value > joint.mutual_information("species", "sex").value
         ('exact', True)
         """
-        return mutual_information(self.model, a, b, given, n_samples, random_state, n_jobs)
+        return mutual_information(self.distribution, a, b, given, n_samples, random_state, n_jobs)
 
     def divergence(
         self,
@@ -808,7 +810,7 @@ class Joint:
         >>> joint.divergence(dream, "total-variation", "species").value > 0.1
         True
         """
-        return divergence(self.model, _model_of(other), measure, columns, n_samples, random_state, n_jobs)
+        return divergence(self.distribution, _model_of(other), measure, columns, n_samples, random_state, n_jobs)
 
     def compare(
         self, other: Joint, columns: str | Sequence[str] | None = None, n_jobs: int | None = -1
@@ -841,7 +843,7 @@ class Joint:
         >>> list(found)[0], found["sex"].distance < found["species"].distance
         ('island', True)
         """
-        return compare(self.model, _model_of(other), columns, n_jobs)
+        return compare(self.distribution, _model_of(other), columns, n_jobs)
 
     def counterfactual(
         self,
@@ -905,7 +907,7 @@ class Joint:
         >>> found.rows["species"].tolist(), len(found.changed[0]) <= 3
         (['Gentoo', 'Gentoo', 'Gentoo'], True)
         """
-        return counterfactual(self.model, row, model_or_target, wanted, fixed, n, unlikely, random_state, n_jobs)
+        return counterfactual(self.distribution, row, model_or_target, wanted, fixed, n, unlikely, random_state, n_jobs)
 
     # -- frames out
 
@@ -979,11 +981,11 @@ class Joint:
         X, unseen = self._encode(frame)
         evidence = build(self.schema, X, unseen)
         if method == "mean":
-            filled, share = impute(self.model, evidence, n_jobs)
-            WeighedEvidence(self.model, evidence, background=share).check(n_jobs)
+            filled, share = impute(self.distribution, evidence, n_jobs)
+            WeighedEvidence(self.distribution, evidence, background=share).check(n_jobs)
             return fill(self.schema, frame, X, unseen, filled)
-        draws, background = impute_by_draws(self.model, evidence, m or 1, seed_of(random_state), n_jobs)
-        WeighedEvidence(self.model, evidence, background=background).check(n_jobs)
+        draws, background = impute_by_draws(self.distribution, evidence, m or 1, seed_of(random_state), n_jobs)
+        WeighedEvidence(self.distribution, evidence, background=background).check(n_jobs)
         each = draws.reshape(len(X), m or 1, X.shape[1])
         frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]
         return frames if m is not None else frames[0]
@@ -1026,7 +1028,7 @@ class Joint:
             number = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
         else:
             evidence = self._without(frame, target, n_jobs, beta)
-            number, _ = mean_variance(self.model, evidence, self.schema.index(target), n_jobs, beta)
+            number, _ = mean_variance(self.distribution, evidence, self.schema.index(target), n_jobs, beta)
         return np.asarray(answers.values(column, number))
 
     def predict_proba(self, frame: Any, target: str, n_jobs: int | None = -1, *, beta: float = 1.0) -> np.ndarray:
@@ -1039,7 +1041,7 @@ class Joint:
             hint = "use predict, or given(frame).quantile"
             raise ValueError(f"column {target!r} is {column.kind}: it has no levels; {hint}")
         evidence = self._without(frame, target, n_jobs, beta)
-        return level_probability(self.model, evidence, self.schema.index(target), n_jobs, beta)
+        return level_probability(self.distribution, evidence, self.schema.index(target), n_jobs, beta)
 
     def robustness(
         self,
@@ -1093,7 +1095,7 @@ class Joint:
         """
         j = self.schema.index(target)
         check_target(self.schema, j)
-        forest = self.model.forest_for("robustness")
+        forest = self.distribution.forest_for("robustness")
         evidence = self._without(frame, target, n_jobs, beta)
         return robustness(forest, evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs)[0]
 
@@ -1153,7 +1155,9 @@ class Joint:
         j, column = self.schema.index(target), self.schema[target]
         check_target(self.schema, j)
         rows, others = (self._without(table, target, n_jobs, beta) for table in (frame, reference))
-        found = uncertainty(self.model, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely, n_jobs=n_jobs)
+        found = uncertainty(
+            self.distribution, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely, n_jobs=n_jobs
+        )
         codes = np.where(found.predicted < 0, np.nan, found.predicted)
         return found._replace(predicted=answers.values(column, codes))
 
@@ -1167,7 +1171,7 @@ class Joint:
         unseen[:, j] = False
         warn_unseen(self.schema, frame, unseen)
         evidence = build(self.schema, X, unseen).without(j)
-        WeighedEvidence(self.model, evidence).check(n_jobs)
+        WeighedEvidence(self.distribution, evidence).check(n_jobs)
         return evidence
 
     def _evidence(self, frame: Any) -> Evidence:
@@ -1184,4 +1188,4 @@ def _model_of(other: Any) -> Model:
     if not isinstance(other, Joint):
         hint = "; give its joint_" if hasattr(other, "joint_") else ""
         raise TypeError(f"expected a Joint to compare with, got {type(other).__name__}{hint}")
-    return other.model
+    return other.distribution

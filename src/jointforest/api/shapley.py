@@ -295,19 +295,19 @@ def shapley(
     values, unseen = encode(schema, X)
     warn_unseen(schema, X, unseen)
     columns = columns_of(schema, X)
-    players = find_players(joint.model, columns, groups, n_coalitions, seed, n_jobs)
+    players = find_players(joint.distribution, columns, groups, n_coalitions, seed, n_jobs)
     function = on_frames(predict, schema, columns)
     needed = np.zeros(len(schema.names), bool)
     needed[columns] = True
     if interventional:
-        cells = background_cells(joint.model, background, seed, n_jobs)
+        cells = background_cells(joint.distribution, background, seed, n_jobs)
         everything = np.arange(len(schema.names))
         no, there = np.zeros(values.shape, bool), (cells, np.zeros(cells.shape, bool))
         value = interventional_value(values, no, everything, there, lambda X, other: function(X))
         base = nothing(value, len(schema.names))
     else:
-        value = by_function(function, joint.model, values, needed, n_draws, seed, n_jobs)
-        many = by_function(function, joint.model, values, needed, BASE_DRAWS * n_draws, seed, n_jobs)
+        value = by_function(function, joint.distribution, values, needed, n_draws, seed, n_jobs)
+        many = by_function(function, joint.distribution, values, needed, BASE_DRAWS * n_draws, seed, n_jobs)
         base = nothing(many, len(schema.names))
     solved = shapley_values(value, base, players.of_columns(len(schema.names)), ~np.isnan(values), n_coalitions, seed)
     K = len(solved.base)

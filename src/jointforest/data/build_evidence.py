@@ -301,15 +301,15 @@ def _atoms(column: Column, held: list[bool]) -> int:
 # ---- Evidence that a row's numbers are near given ones: what they are exactly, heaps and units do not matter.
 
 
-def neighbourhood(schema: Schema, known: Evidence, reach: np.ndarray) -> Evidence:
-    """The evidence, with every number x that is known replaced by the interval from x - reach to x + reach.
+def neighbourhood(schema: Schema, known: Evidence, radius: np.ndarray) -> Evidence:
+    """The evidence, with every number x that is known replaced by the interval from x - radius to x + radius.
 
     Parameters
     ----------
     schema : Schema
     known : Evidence
         n rows of values.
-    reach : float64 array (d,)
+    radius : float64 array (d,)
         How far from the value its neighbours are, in the column's numbers, at least 0. On a grid a cell is in the
         interval if its centre is. Of level codes it says nothing.
 
@@ -336,7 +336,7 @@ def neighbourhood(schema: Schema, known: Evidence, reach: np.ndarray) -> Evidenc
         region[rows, j] = n_regions + place
         value[rows, j] = np.nan
         n_regions += len(numbers)
-        start, end, held = _intervals(column, numbers, float(reach[j]))
+        start, end, held = _intervals(column, numbers, float(radius[j]))
         lo.append(start)
         hi.append(end)
         atoms.append(held)
@@ -353,14 +353,14 @@ def neighbourhood(schema: Schema, known: Evidence, reach: np.ndarray) -> Evidenc
     )
 
 
-def _intervals(column: Column, x: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _intervals(column: Column, x: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ends of the run around each number x (m,), on cell edges of a grid, and the atoms within as bits."""
     if column.step > 0.0:
         cell = np.round((x - column.center) / column.step)
-        cells = np.floor(reach / column.step)
+        cells = np.floor(radius / column.step)
         lo, hi = (column.center + (cell + side * (cells + 0.5)) * column.step for side in (-1.0, 1.0))
     else:
-        lo, hi = np.minimum(x - reach, np.nextafter(x, -np.inf)), np.maximum(x + reach, np.nextafter(x, np.inf))
+        lo, hi = np.minimum(x - radius, np.nextafter(x, -np.inf)), np.maximum(x + radius, np.nextafter(x, np.inf))
     held = np.zeros(len(x), dtype=np.uint64)
     for k, atom in enumerate(column.atoms):
         is_near = (lo < atom) & (atom < hi) if column.step > 0.0 else (lo <= atom) & (atom <= hi)

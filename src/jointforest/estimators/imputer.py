@@ -78,7 +78,7 @@ class Chains:
 def _drawn(joint: Joint, X: Any, seed: int, n_jobs: int | None) -> Any:
     """X as a joint fills it by a draw; who asks for tables is warned of rows without support, not who learns."""
     evidence = build(joint.schema, *encode(joint.schema, X, joint.schema.whole.names))
-    return decode(joint.schema, sample(joint.model, evidence, 1, seed, False, n_jobs))
+    return decode(joint.schema, sample(joint.distribution, evidence, 1, seed, False, n_jobs))
 
 
 INDICATOR = "missingindicator_"

@@ -28,14 +28,14 @@ from ..learners.batches.sample import MOST_ROWS, take_weighed
 from ..learners.generative.targets import feature_schema, read_features
 from ..models.model import Model
 from ..runtime.parameters import Allowed, Number
-from ..runtime.warnings import LostPairsWarning
+from ..runtime.warnings import LostDependenceWarning
 
 FENCE = 1.5
 """contamination="auto": so many interquartile ranges below the lower quartile (Tukey 1977)."""
 _USUAL_ROWS = 20_000  # of a table in batches, whose scores say what is usual
 FOLDS = 5
 """Folds for learners without out-of-bag densities."""
-REACH = 1.0
+RADIUS = 1.0
 """Standard deviations by which rows like a row may differ from it, for joints but the detector's own."""
 
 
@@ -55,7 +55,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     contamination : "auto" or float in (0, 0.5]
         Share of the training rows below the threshold ``offset_``. "auto": the threshold is Tukey's lower fence of
         their scores, 1.5 interquartile ranges below the lower quartile.
-    reach : "auto" or float
+    radius : "auto" or float
         0: a row's score is its log-density log p(x). Above 0: the log-probability of rows whose numbers are within so
         many of their column's standard deviations of the row's, and whose levels are the row's own. "auto": 0 for the
         default estimator, whose leaves are wide; 1 for others, which are as narrow as heaps of equal values: a heap's
@@ -72,7 +72,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     joint_ : Joint
     training_scores_ : float64 array (n,)
         Score of each training row by a model learned without it: out-of-bag where the learner offers ``oob_score`` and
-        ``reach`` is 0 (a row that every tree drew has its plain density), else by 5-fold cross-validation.
+        ``radius`` is 0 (a row that every tree drew has its plain density), else by 5-fold cross-validation.
     offset_ : float
         Scores below it are outliers.
     feature_names_in_ : ndarray of str
@@ -93,7 +93,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
 
     _allowed: ClassVar[dict[str, Allowed]] = {
         "contamination": ("auto", Number(0, 0.5, without="low")),
-        "reach": ("auto", Number(0)),
+        "radius": ("auto", Number(0)),
     }
 
     def __init__(
@@ -101,13 +101,13 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         estimator: Any = None,
         *,
         contamination: float | str = "auto",
-        reach: float | str = "auto",
+        radius: float | str = "auto",
         n_jobs: int | None = -1,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.contamination = contamination
-        self.reach = reach
+        self.radius = radius
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -150,7 +150,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             learner.set_params(oob_score=True)
         with warnings.catch_warnings():
             if self.estimator is None:  # whose boxes are cut at random
-                warnings.simplefilter("ignore", LostPairsWarning)
+                warnings.simplefilter("ignore", LostDependenceWarning)
             self.estimator_ = _fitted(learner, X, y, sample_weight)
         self._take(self.estimator_.joint_, self.estimator_.n_features_in_)
         if has_oob:
@@ -207,7 +207,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         learner = default if self.estimator is None else clone(self.estimator)
         with warnings.catch_warnings():
             if self.estimator is None:
-                warnings.simplefilter("ignore", LostPairsWarning)
+                warnings.simplefilter("ignore", LostDependenceWarning)
             self.estimator_ = learner.fit_batches(source, sample_weight)
         self._take(self.estimator_.joint_, self.estimator_.n_features_in_)
         usual = np.random.default_rng(seed).permutation(len(sample.X))[:_USUAL_ROWS]
@@ -221,7 +221,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         X: Any,
         *,
         contamination: float | str = "auto",
-        reach: float = REACH,
+        radius: float = RADIUS,
         n_jobs: int | None = -1,
     ) -> ForestOutlierDetector:
         """A detector by a joint that is there already, of whatever kind.
@@ -234,7 +234,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             a little too high.
         contamination : "auto" or float in (0, 0.5]
             Share of X below the threshold.
-        reach : float
+        radius : float
             In standard deviations, by which rows like a row may differ from it; 0 scores by the log-density.
         n_jobs : int or None
             Threads.
@@ -263,16 +263,16 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         if not isinstance(joint, Joint):
             hint = "; give its joint_" if hasattr(joint, "joint_") else ""
             raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
-        detector = cls(contamination=contamination, reach=reach, n_jobs=n_jobs)
+        detector = cls(contamination=contamination, radius=radius, n_jobs=n_jobs)
         detector._check()
         detector._take(joint, len(joint.columns))
         detector._fence(detector.score_samples(X))
         return detector
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Score of each row, see ``reach``, float64 (n,); missing cells are marginalised. Higher is more normal."""
+        """Score of each row, see ``radius``, float64 (n,); missing cells are marginalised. Higher is more normal."""
         evidence = self._evidence(self._read(X))
-        return log_density(self.joint_.model, evidence, self.n_jobs)
+        return log_density(self.joint_.distribution, evidence, self.n_jobs)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
@@ -300,18 +300,18 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     def attribution(self, X: Any) -> np.ndarray:
         """Which cells make a row unlikely: log p(x_j | the other known cells), float64 (n, d), NaN where missing.
 
-        Cells are read as `score_samples` does. With ``reach`` 0 compare a cell with the same column's cells in other
+        Cells are read as `score_samples` does. With ``radius`` 0 compare a cell with the same column's cells in other
         rows: numbers with a density are measured in their units. A level never seen at learning has its penalty.
         """
         X = self._read(X)
-        cells = attribution(self.joint_.model, self._evidence(X), self.n_jobs)[:, : self.n_features_in_]
+        cells = attribution(self.joint_.distribution, self._evidence(X), self.n_jobs)[:, : self.n_features_in_]
         _, unseen = encode(self._features, X)
         return np.where(unseen, [column.log_unseen for column in self._features.columns], cells)
 
     def _take(self, joint: Joint, n_features: int) -> None:
         """Keep a joint, whose first columns are the features."""
         self.joint_ = joint
-        self._widths = _widths_of(joint.model, self._reach(), self.n_jobs)
+        self._widths = _widths_of(joint.distribution, self._reach(), self.n_jobs)
         self._features = feature_schema(joint.schema, n_features)
         self.n_features_in_ = n_features
         if self._features.frame != "numpy":
@@ -319,9 +319,9 @@ class ForestOutlierDetector(OutlierMixin, Learner):
 
     def _reach(self) -> float:
         """Standard deviations; 0: density."""
-        if not isinstance(self.reach, str):
-            return float(self.reach)
-        return 0.0 if self.estimator is None else REACH
+        if not isinstance(self.radius, str):
+            return float(self.radius)
+        return 0.0 if self.estimator is None else RADIUS
 
     def _evidence(self, X: Any) -> Evidence:
         """What is scored of the rows of X."""
@@ -387,16 +387,16 @@ def _read(X: Any) -> Any:
     return check_array(X, dtype=None, ensure_all_finite="allow-nan")
 
 
-def _widths_of(model: Model, reach: float, n_jobs: int | None) -> np.ndarray | None:
-    """So many standard deviations of each column, by the model, (d,); None where reach is 0. Of levels it says 0."""
-    if reach == 0.0:
+def _widths_of(model: Model, radius: float, n_jobs: int | None) -> np.ndarray | None:
+    """So many standard deviations of each column, by the model, (d,); None where radius is 0. Of levels it says 0."""
+    if radius == 0.0:
         return None
     nothing = Evidence.of_values(np.full((1, len(model.schema.columns)), np.nan))
     variance = [
         0.0 if column.is_categorical else mean_variance(model, nothing, j, n_jobs)[1][0]
         for j, column in enumerate(model.schema.columns)
     ]
-    return reach * np.sqrt(variance)
+    return radius * np.sqrt(variance)
 
 
 def _near(schema: Schema, known: Evidence, widths: np.ndarray | None) -> Evidence:
@@ -413,14 +413,14 @@ def _fitted(learner: Any, X: Any, y: Any, weight: Any) -> Any:
 def _held_out_scores(
     learner: Any, X: Any, y: Any, weight: Any, scale: tuple[float, int | None], random_state: Any
 ) -> np.ndarray:
-    """Score of each row by a clone learned on the other folds; ``scale`` is the reach, and threads."""
+    """Score of each row by a clone learned on the other folds; ``scale`` is the radius, and threads."""
     n = len(X)
     scores = np.empty(n)
     folds = KFold(min(FOLDS, n), shuffle=True, random_state=check_random_state(random_state))
     for learn, rest in folds.split(np.empty(n)):
         some_y, some_weight = (None if of is None else np.asarray(of)[learn] for of in (y, weight))
         one = _fitted(clone(learner), take_rows(X, learn), some_y, some_weight)
-        model, rows = one.joint_.model, take_rows(X, rest)
+        model, rows = one.joint_.distribution, take_rows(X, rest)
         known = read_features(model.schema, one.n_features_in_, rows)
         scores[rest] = log_density(model, _near(model.schema, known, _widths_of(model, *scale)), scale[1])
     return scores

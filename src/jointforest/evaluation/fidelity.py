@@ -166,9 +166,9 @@ def _asked(joint: Any, tables: _Tables, wanted: set[str], seed: int, n_jobs: int
     if joint is None or tables.encoded is None:
         return found
     if "held_out" in wanted:
-        found["held_out"] = held_out(joint.model, *tables.encoded, np.random.default_rng([seed, 3]), n_jobs)
+        found["held_out"] = held_out(joint.distribution, *tables.encoded, np.random.default_rng([seed, 3]), n_jobs)
     if "coverage" in wanted and numeric_columns(joint.schema):
-        found["coverage"] = coverage(joint.model, *tables.encoded, np.random.default_rng([seed, 4]), n_jobs)
+        found["coverage"] = coverage(joint.distribution, *tables.encoded, np.random.default_rng([seed, 4]), n_jobs)
     return found
 
 
@@ -177,8 +177,8 @@ def _membership(joint: Any, tables: _Tables, new: Cells, seed: int, n_jobs: int 
     random, density = np.random.default_rng([seed, 6]), None
     if joint is not None and tables.encoded is not None:
         density = (
-            log_densities(joint.model, *tables.encoded_real, MEMBERSHIP_ROWS, random, n_jobs),
-            log_densities(joint.model, *tables.encoded, MEMBERSHIP_ROWS, random, n_jobs),
+            log_densities(joint.distribution, *tables.encoded_real, MEMBERSHIP_ROWS, random, n_jobs),
+            log_densities(joint.distribution, *tables.encoded, MEMBERSHIP_ROWS, random, n_jobs),
         )
     return membership(tables.real, tables.rows, new, density, np.random.default_rng([seed, 7]))
 

@@ -119,11 +119,11 @@ def _log_evidence(part: Part, known: Any, evidence: Evidence) -> float:
 def _model_given(subject: Subject, missing: Mapping[str, bool]) -> tuple[Model | None, float]:
     """The model given which cells are missing, and the log-probability of that; the last few are kept."""
     if not missing:
-        return subject.joint.model, 0.0
+        return subject.joint.distribution, 0.0
     kept, key = subject.said_missing, tuple(missing.items())
     found = kept.get(key)
     if found is None:
-        found = given_missing(subject.joint.model, missing)
+        found = given_missing(subject.joint.distribution, missing)
         while len(kept) >= MODELS:
             kept.pop(next(iter(kept)), None)
         kept[key] = found

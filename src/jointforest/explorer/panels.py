@@ -217,7 +217,7 @@ def row(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     """
     x = _cells(subject, body["cells"]) if "cells" in body else _of_table(subject, body.get("row"))
     is_told = ~np.isnan(x) & ~_without(subject, body.get("without"))
-    model, known = subject.joint.model, build(subject.joint.schema, np.where(is_told, x, np.nan)[None])
+    model, known = subject.joint.distribution, build(subject.joint.schema, np.where(is_told, x, np.nan)[None])
     whole = _weighed(model, known)
     cells = []
     for j, column in enumerate(subject.columns):
@@ -299,7 +299,7 @@ def _weighed(model: Model, evidence: Evidence) -> tuple[Any, ...]:
 
 def _cell(subject: Subject, others: Evidence, weighed: tuple[Any, ...], j: int, x: float) -> dict[str, Any]:
     """What a cell is, what it was expected to be given the others, weighed, and how unlikely it is."""
-    model, column = subject.joint.model, subject.columns[j]
+    model, column = subject.joint.distribution, subject.columns[j]
     if column.is_categorical:
         share = level_probability(model, others, j, known=weighed)[0]
         expected = float(share.argmax())

@@ -88,7 +88,7 @@ class Subject:
     @cached_property
     def version(self) -> str:
         """Fingerprint of the joint, the same wherever it is loaded."""
-        about, arrays = contents(self.joint.model)
+        about, arrays = contents(self.joint.distribution)
         digest = hashlib.blake2b(repr(sorted(about.items())).encode(), digest_size=8)
         for name in sorted(arrays):
             digest.update(name.encode())
@@ -102,12 +102,12 @@ class Subject:
     @cached_property
     def predictor(self) -> Predictor | None:
         """The trained model asked under the joint; None without one."""
-        return None if self.trained is None else Predictor(self.trained, self.joint.model)
+        return None if self.trained is None else Predictor(self.trained, self.joint.distribution)
 
     @cached_property
     def nothing(self) -> WeighedEvidence:
         """No evidence, weighed."""
-        return WeighedEvidence(self.joint.model, build(self.joint.schema), one=True)
+        return WeighedEvidence(self.joint.distribution, build(self.joint.schema), one=True)
 
     @cached_property
     def bins(self) -> tuple[Bins, ...]:
@@ -123,13 +123,13 @@ class Subject:
     def centers(self) -> tuple[np.ndarray, ...]:
         """Mean within each cut of a column of numbers, without evidence; nothing of a column of levels."""
         n = max(min(DRAWS, MOST_CELLS // len(self.columns)), 1)
-        X = sample(self.joint.model, self.nothing.evidence, n, 0)
+        X = sample(self.joint.distribution, self.nothing.evidence, n, 0)
         return tuple(_centers(X[:, j], bins.cuts) for j, bins in enumerate(self.bins))
 
     @cached_property
     def can_miss(self) -> frozenset[str]:
         """Columns where learning saw cells missing."""
-        model = self.joint.model
+        model = self.joint.distribution
         return frozenset(c.name for c in self.columns if given_missing(model, {c.name: True})[0] is not None)
 
     @cached_property

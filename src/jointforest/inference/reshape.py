@@ -44,7 +44,7 @@ def condition(model: Model, evidence: Evidence) -> Model:
 # ---- The marginal distribution of some columns, as a model of its own. See docs/how-to/find-modes.md.
 
 
-def keep(model: Model, columns: Sequence[int]) -> Model:
+def marginalize(model: Model, columns: Sequence[int]) -> Model:
     """The marginal of a model over some of its columns, exact: that of each part, the weights as they were.
 
     Parameters
@@ -63,7 +63,7 @@ def keep(model: Model, columns: Sequence[int]) -> Model:
     ValueError
         If no column is left.
     """
-    parts = tuple(part.keep(list(columns)) for part in model.parts)
+    parts = tuple(part.marginalize(list(columns)) for part in model.parts)
     return Model(parts[0].schema, parts, model.log_weight)
 
 

@@ -13,7 +13,7 @@ from ..models.file import checked_about, contents, json_of, model_of
 from ..models.model import Model
 
 _KEY = b"jointforest"
-_PARTS = "parts"
+_COMPONENTS = "components"
 _NAMES = {
     "N": "nodes", "T": "trees", "W": "left_levels", "L": "leaves", "R": "rows", "L + 1": "circuits",
     "Q": "circuit_nodes", "F": "scopes",
@@ -33,14 +33,14 @@ def to_arrow(model: Model) -> dict[str, Any]:
 
     about, arrays = contents(model)
     text = json.dumps(about, allow_nan=False, separators=(",", ":"))
-    kinds = [part["kind"] for part in about["parts"]]
+    kinds = [part["kind"] for part in about["components"]]
     columns: dict[str, dict[str, Any]] = {}
     for name, array in arrays.items():
         part, _, field = name.partition(".")
         if field:
             columns.setdefault(f"{part}.{_TABLES.get(field, field)}", {})[field] = array
     tables = {
-        _PARTS: pa.table({"kind": kinds, "log_weight": arrays["log_weight"]}).replace_schema_metadata({_KEY: text})
+        _COMPONENTS: pa.table({"kind": kinds, "log_weight": arrays["log_weight"]}).replace_schema_metadata({_KEY: text})
     }
     for name, fields in columns.items():
         made = [_column(field, array) for field, array in fields.items()]
@@ -60,8 +60,8 @@ def from_arrow(tables: Mapping[str, Any]) -> Model:
     """
     import pyarrow as pa
 
-    if not isinstance(tables, Mapping) or _PARTS not in tables:
-        raise ValueError(f"expected a dict of tables, {_PARTS!r} among them, as to_arrow gives it")
+    if not isinstance(tables, Mapping) or _COMPONENTS not in tables:
+        raise ValueError(f"expected a dict of tables, {_COMPONENTS!r} among them, as to_arrow gives it")
     for name, table in tables.items():
         if not isinstance(table, pa.Table):
             raise ValueError(
@@ -69,19 +69,19 @@ def from_arrow(tables: Mapping[str, Any]) -> Model:
                 f"{type(table).__name__}; frames lose the metadata that a joint needs: keep to_arrow's tables, or "
                 "write and read them with pyarrow.parquet or pyarrow.feather"
             )
-    text = (tables[_PARTS].schema.metadata or {}).get(_KEY)
+    text = (tables[_COMPONENTS].schema.metadata or {}).get(_KEY)
     if text is None:
-        raise ValueError(f"the table {_PARTS!r} lost its metadata 'jointforest', which hold the schema")
-    about = checked_about(json_of(text, "the metadata"), {"format", "library", "parts", "schema"})
+        raise ValueError(f"the table {_COMPONENTS!r} lost its metadata 'jointforest', which hold the schema")
+    about = checked_about(json_of(text, "the metadata"), {"format", "library", "components", "schema"})
     arrays = {}
     for name, table in tables.items():
         part = name.partition(".")[0]
         for field in table.schema:
-            if name != _PARTS:
+            if name != _COMPONENTS:
                 arrays[f"{part}.{field.name}"] = _array(f"{name}: {field.name}", field, table[field.name])
-    if "log_weight" not in tables[_PARTS].schema.names:
-        raise ValueError(f"the table {_PARTS!r} has no column 'log_weight'")
-    arrays["log_weight"] = np.array(tables[_PARTS]["log_weight"].to_numpy(), np.float64)
+    if "log_weight" not in tables[_COMPONENTS].schema.names:
+        raise ValueError(f"the table {_COMPONENTS!r} has no column 'log_weight'")
+    arrays["log_weight"] = np.array(tables[_COMPONENTS]["log_weight"].to_numpy(), np.float64)
     return model_of(about, arrays)
 
 

@@ -194,7 +194,7 @@ class TableLearner(TableScores, Learner):
 
         Warns
         -----
-        LostPairsWarning
+        LostDependenceWarning
             If columns that depend on each other strongly in the table do so less in ``joint_``; it names them.
         """
         self._check()
@@ -237,7 +237,7 @@ class TableLearner(TableScores, Learner):
 
         Warns
         -----
-        LostPairsWarning
+        LostDependenceWarning
             If columns that depend on each other strongly in the sample do so less in ``joint_``; it names them.
 
         Examples

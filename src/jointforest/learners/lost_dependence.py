@@ -10,7 +10,7 @@ from ..data.build_evidence import build
 from ..data.schema import Schema
 from ..inference.rows import sample
 from ..models.model import Model
-from ..runtime.warnings import LostPairsWarning, warn
+from ..runtime.warnings import LostDependenceWarning, warn
 from .hidden_tree.structure import coarse, mutual_information, spanning_tree
 
 ROWS = 4_000
@@ -145,7 +145,7 @@ def warn_lost_pairs(pairs: list[LostPair], other_leaf: bool) -> None:
     named = "; ".join(of.format(*pair) for pair in pairs[:_NAMED])
     more = f"; and {len(pairs) - _NAMED} others" if len(pairs) > _NAMED else ""
     hint = "leaf='chow_liu', " if other_leaf else ""
-    warn(LostPairsWarning(
+    warn(LostDependenceWarning(
         f"the joint has lost some of what columns say of each other: {named}{more}; "
         f"try {hint}jf.HiddenTreeForest or jf.fit"
     ))  # fmt: skip

@@ -102,7 +102,7 @@ def contents(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         about, own = _to_arrays(part)
         parts.append(about)
         arrays |= {f"{k}.{name}": array for name, array in own.items()}
-    return {"format": FORMAT, "library": __version__, "parts": parts, "schema": schema}, arrays
+    return {"format": FORMAT, "library": __version__, "components": parts, "schema": schema}, arrays
 
 
 def _to_arrays(part: Part) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -151,13 +151,13 @@ def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
         If anything in it is not as it must be.
     """
     schema = schema_from_dict(about["schema"])
-    wanted = _names(about["parts"], len(arrays))
+    wanted = _names(about["components"], len(arrays))
     expected = {_WEIGHT} | {f"{k}.{name}" for k, names in enumerate(wanted) for name in names}
     if set(arrays) != expected:
         raise ValueError(f"arrays missing or unknown: {', '.join(sorted(set(arrays) ^ expected))[:200]}")
     check_weights(arrays[_WEIGHT], len(wanted), "the model")
     parts: list[Part] = []
-    for k, (names, of) in enumerate(zip(wanted, about["parts"], strict=True)):
+    for k, (names, of) in enumerate(zip(wanted, about["components"], strict=True)):
         read = forest_from_arrays if of["kind"] == "forest" else hidden_from_arrays
         parts.append(read(schema, of, {name: arrays[f"{k}.{name}"] for name in names}))
     return Model(schema, tuple(parts), arrays[_WEIGHT])
@@ -175,7 +175,9 @@ def read_about(data: bytes) -> dict[str, Any]:
     metadata = header.get("__metadata__")
     if not isinstance(metadata, dict) or list(metadata) != [_KEY] or not isinstance(metadata[_KEY], str):
         raise ValueError("a safetensors file, but not one of jointforest")
-    return checked_about(json_of(metadata[_KEY], "the metadata"), {"format", "library", "checksum", "parts", "schema"})
+    return checked_about(
+        json_of(metadata[_KEY], "the metadata"), {"format", "library", "checksum", "components", "schema"}
+    )
 
 
 def checked_about(about: dict[str, Any], expected: set[str]) -> dict[str, Any]:

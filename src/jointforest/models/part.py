@@ -94,7 +94,7 @@ class Part(Protocol):
         """The part given one row of evidence."""
         ...
 
-    def keep(self, columns: list[int]) -> Part:
+    def marginalize(self, columns: list[int]) -> Part:
         """The part's marginal over some columns, in the table's order."""
         ...
 

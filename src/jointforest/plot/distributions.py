@@ -95,7 +95,7 @@ def trees_of(joint: Any) -> BoxTrees:
     """The trees of a joint; a TypeError for anything else, above all its learner."""
     if not isinstance(joint, Joint):
         raise TypeError(f"expected a Joint (of a fitted learner its joint_), got {type(joint).__name__}")
-    return box_trees(joint.model, "this picture")
+    return box_trees(joint.distribution, "this picture")
 
 
 def chosen(schema: Schema, columns: Sequence[str] | None, most: int) -> list[int]:

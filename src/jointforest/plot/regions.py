@@ -105,7 +105,7 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
 def _view(joint: Joint, j: int, numbers: np.ndarray) -> tuple[float, float]:
     """Ends of an axis: the rows, or 99 % of the column, with a margin."""
     known = numbers[~np.isnan(numbers)]
-    low, high = (known.min(), known.max()) if len(known) else span(joint.model, build(joint.schema), j)
+    low, high = (known.min(), known.max()) if len(known) else span(joint.distribution, build(joint.schema), j)
     margin = 0.04 * (high - low) or max(0.5, 1e-3 * abs(low))
     return float(low - margin), float(high + margin)
 
@@ -115,7 +115,7 @@ def _density(joint: Joint, axes: list[int], *ends: tuple[float, float]) -> np.nd
     at = [low + (high - low) * (np.arange(_PIXELS) + 0.5) / _PIXELS for low, high in ends]
     X = np.full((_PIXELS * _PIXELS, len(joint.columns)), np.nan)
     X[:, axes[0]], X[:, axes[1]] = (numbers.ravel() for numbers in np.meshgrid(*at))
-    return np.exp(log_density(joint.model, build(joint.schema, X))).reshape(_PIXELS, _PIXELS)
+    return np.exp(log_density(joint.distribution, build(joint.schema, X))).reshape(_PIXELS, _PIXELS)
 
 
 def _draw_rows(ax: Axes, joint: Joint, axes: list[int], target: str | None, rows: np.ndarray) -> None:

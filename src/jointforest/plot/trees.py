@@ -89,7 +89,7 @@ def tree(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, max_
     panels = [[figure.add_subplot(grid[line, 1 + place]) for place in range(len(names))] for line in range(len(ends))]
     groups = [shown.leaves[end] for end in ends]
     for place, j in enumerate(names):
-        _draw_column(joint.model, forest, j, groups, [line[place] for line in panels])
+        _draw_column(joint.distribution, forest, j, groups, [line[place] for line in panels])
     return figure
 
 

@@ -48,7 +48,7 @@ def dependence(subject: Subject) -> Dependence | None:
     if len(columns) < 2:
         return None
     n = max(min(DRAWS, MOST_CELLS // len(columns)), 500)
-    X = sample(subject.joint.model, subject.nothing.evidence, n, 0)
+    X = sample(subject.joint.distribution, subject.nothing.evidence, n, 0)
     codes, n_codes = np.empty(X.shape, np.int64), np.empty(len(columns), np.int64)
     for j, column in enumerate(columns):
         if column.is_categorical:

@@ -50,7 +50,7 @@ def rules(joint: Any) -> str | None:
     """The rules of a joint that is one tree of few leaves; None of any other."""
     if joint.n_trees != 1 or not 1 < joint.n_leaves <= MOST_LEAVES or joint.n_states:
         return None
-    return tree_text(box_trees(joint.model, "rules"), 0, MOST_LEAVES)
+    return tree_text(box_trees(joint.distribution, "rules"), 0, MOST_LEAVES)
 
 
 # ---- The rows of a table that the joint finds least probable, and which of their cells make them so.

@@ -28,7 +28,7 @@ class UnseenLevelWarning(EvidenceWarning):
     """Cells hold levels never seen at learning; they were taken as missing."""
 
 
-class LostPairsWarning(UserWarning):
+class LostDependenceWarning(UserWarning):
     """A joint does not keep the dependence of some columns that the table shows."""
 
 

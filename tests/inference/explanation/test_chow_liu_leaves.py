@@ -49,7 +49,7 @@ def learned(seed: int, n_trees: int = 1, **settings: object) -> jf.Joint:
 
 
 def hidden_of(joint: jf.Joint) -> HiddenTrees:
-    return joint.model.parts[0].hidden  # type: ignore[attr-defined]
+    return joint.distribution.parts[0].hidden  # type: ignore[attr-defined]
 
 
 def inside(trees: BoxTrees, X: np.ndarray) -> np.ndarray:
@@ -68,7 +68,7 @@ def inside(trees: BoxTrees, X: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_row_is_in_the_boxes_of_the_leaves_that_hold_its_codes(seed: int) -> None:
     joint = learned(seed, n_trees=4, max_features=1)
-    hidden, trees = hidden_of(joint), box_trees(joint.model, "this")
+    hidden, trees = hidden_of(joint), box_trees(joint.distribution, "this")
     rng = np.random.default_rng(seed)
     drawn = build(joint.schema, joint._evidence(joint.sample(300, random_state=seed)).value).value
     odd = drawn[rng.integers(300, size=(300, drawn.shape[1])), np.arange(drawn.shape[1])]  # each cell of another row
@@ -108,7 +108,7 @@ def test_one_tree_given_a_leafs_rule_is_the_leaf(seed: int) -> None:
 
 def test_rules_show_every_leaf_and_its_share() -> None:
     joint = learned(0, n_trees=2, epsilon=0.01)
-    trees = box_trees(joint.model, "this")
+    trees = box_trees(joint.distribution, "this")
     assert joint.n_trees == 2 and joint.n_leaves == len(trees.log_weight) - 1 and joint.n_states == 0
     assert joint.epsilon == pytest.approx(0.01) and repr(joint).endswith(f"2 trees, {joint.n_leaves} Chow-Liu leaves)")
     ends = [line for tree in (0, 1) for line in joint.rules(tree).splitlines() if "[Chow-Liu leaf" in line]
@@ -140,7 +140,7 @@ def test_densities_of_trees_are_those_of_their_leaves() -> None:
     rows = table(0).head(50)
     found = joint.tree_log_density(rows)
     assert found.shape == (50, 3)
-    hidden, trees = hidden_of(joint), box_trees(joint.model, "this")
+    hidden, trees = hidden_of(joint), box_trees(joint.distribution, "this")
     assert hidden.grown is not None
     for t in range(3):
         mine = np.flatnonzero(trees.tree[hidden.grown.leaf] == t)
@@ -159,7 +159,11 @@ def test_pictures_are_of_the_boxes() -> None:
 
 def test_what_is_no_forest_any_more_says_so() -> None:
     joint = learned(0)
-    for other in (joint.condition(flag=True), joint.keep("x", "count"), jf.mix([joint, joint.keep(*joint.columns)])):
+    for other in (
+        joint.condition(flag=True),
+        joint.select("x", "count"),
+        jf.mix([joint, joint.select(*joint.columns)]),
+    ):
         with pytest.raises(ValueError, match="rules needs a joint that is one forest of boxes"):
             other.rules()
     with pytest.raises(ValueError, match=r"robustness needs .*Chow-Liu leaves; learn with leaf='quantile'"):
@@ -208,7 +212,7 @@ def test_the_default_keeps_a_pair_and_has_rules() -> None:
         made |= {f"a{k}": a, f"b{k}": 0.95 * a + 0.3 * noise}
     frame = pd.DataFrame(made)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", jf.LostPairsWarning)
+        warnings.simplefilter("error", jf.LostDependenceWarning)
         joint = jf.JointTree(random_state=0).fit(frame).joint_
     drawn = joint.sample(20_000, random_state=0)
     assert all(abs(drawn[f"a{k}"].corr(drawn[f"b{k}"]) - 0.95) < 0.1 for k in range(4))

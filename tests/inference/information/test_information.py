@@ -247,9 +247,9 @@ def test_one_learned_tree(leaf: str) -> None:
     one = jf.JointTree(leaf=leaf, epsilon=0.0, min_samples_leaf=0.6).fit(penguins).joint_
     for name in ("bill_length_mm", "body_mass_g", "species"):
         j = one.schema.index(name)
-        v = View(one.model, (j,), (None,), (0.0,), (np.empty(0),))
+        v = View(one.distribution, (j,), (None,), (0.0,), (np.empty(0),))
         by_sum = integral.integral((v,), (0,), entropy.minus_p_log_p)
-        assert entropy.tree_entropy(one.model.forest, [j]) == pytest.approx(by_sum, abs=1e-7)
+        assert entropy.tree_entropy(one.distribution.forest, [j]) == pytest.approx(by_sum, abs=1e-7)
 
 
 def test_a_tree_that_splits_on_other_columns_is_not_one_of_disjoint_leaves() -> None:
@@ -494,7 +494,7 @@ def test_models_whose_columns_are_written_differently() -> None:
 
 
 def information_views(a: jf.Joint, b: jf.Joint) -> tuple[View, View]:
-    return views(a.model, b.model, tuple(range(len(a.columns))))
+    return views(a.distribution, b.distribution, tuple(range(len(a.columns))))
 
 
 # ------------------------------------------------------------------------------------------------------------- errors

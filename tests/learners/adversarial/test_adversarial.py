@@ -60,7 +60,7 @@ def run_rounds(frame: pd.DataFrame, seed: int = 0, **settings: object) -> tuple[
 
 def assert_same_joint(one: jf.Joint, two: jf.Joint) -> None:
     """Every array equal, bit by bit."""
-    first, second = one.model.forest, two.model.forest
+    first, second = one.distribution.forest, two.distribution.forest
     for part in ("columns", "trees", "leaves"):
         for a, b in zip(getattr(first, part), getattr(second, part), strict=True):
             for u, v in zip(a, b, strict=True) if isinstance(a, tuple) else [(a, b)]:
@@ -274,11 +274,14 @@ def test_threads_change_nothing(frame: pd.DataFrame, forest: jf.AdversarialFores
 
 def test_random_state(frame: pd.DataFrame, forest: jf.AdversarialForest) -> None:
     other = clone(forest).set_params(random_state=4).fit(frame)
-    assert other.joint_.model.forest.trees.feature.tolist() != forest.joint_.model.forest.trees.feature.tolist()
+    assert (
+        other.joint_.distribution.forest.trees.feature.tolist()
+        != forest.joint_.distribution.forest.trees.feature.tolist()
+    )
     legacy = [jf.AdversarialForest(2, random_state=np.random.RandomState(7)).fit(frame).joint_ for _ in range(2)]
     assert_same_joint(*legacy)
     free = [jf.AdversarialForest(2).fit(frame).joint_ for _ in range(2)]
-    assert free[0].model.forest.leaves.a.tobytes() != free[1].model.forest.leaves.a.tobytes()
+    assert free[0].distribution.forest.leaves.a.tobytes() != free[1].distribution.forest.leaves.a.tobytes()
 
 
 def test_sklearn_plumbing(forest: jf.AdversarialForest, frame: pd.DataFrame) -> None:
@@ -303,7 +306,7 @@ def test_frames_give_the_same_model(frame: pd.DataFrame) -> None:
 
 
 def test_weights_and_rows_of_leaves(frame: pd.DataFrame, forest: jf.AdversarialForest) -> None:
-    model = forest.joint_.model.forest
+    model = forest.joint_.distribution.forest
     weight = np.exp(model.leaves.log_weight)
     assert weight.sum() == pytest.approx(1.0)
     assert weight[-1] == pytest.approx(1e-3)
@@ -344,7 +347,7 @@ def test_out_of_bag_density_against_a_slow_computation(frame: pd.DataFrame, monk
     ]
     assert any((drawn == d).all() for d in draws)
     # leaf weights of the in-bag model are shares of the rows drawn
-    model = joint.model.forest
+    model = joint.distribution.forest
     for t in range(4):
         rows = np.exp(model.leaves.log_weight[model.leaves.tree == t]) * 4 / 0.999 * drawn[t].sum()
         assert rows == pytest.approx(np.rint(rows), abs=1e-6)
@@ -435,7 +438,7 @@ def test_settings_give_models_that_pass_their_checks(frame: pd.DataFrame, settin
     from jointforest.models.box_forest.check import check
 
     forest = jf.AdversarialForest(**({"n_estimators": 3, "random_state": 0} | settings)).fit(frame)
-    model = forest.joint_.model.forest
+    model = forest.joint_.distribution.forest
     check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     density = forest.joint_.log_density(frame)
     assert np.isfinite(density).all() or (settings.get("epsilon") == 0 and not np.isnan(density).any())

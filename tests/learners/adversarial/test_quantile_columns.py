@@ -54,7 +54,7 @@ def test_normals_stay_where_tables_would_be_too_large(monkeypatch: pytest.Monkey
     table, settings = bent(1_000), {"n_estimators": 4, "min_samples_leaf": 20, "random_state": 0}
     normal, auto = (jf.AdversarialForest(leaf=leaf, **settings).fit(table).joint_ for leaf in ("normal", "auto"))
     assert auto.log_density(table).mean() > normal.log_density(table).mean()
-    monkeypatch.setattr(quantile_columns, "MOST_BYTES", table_bytes(auto.model.forest.columns, 100))
+    monkeypatch.setattr(quantile_columns, "MOST_BYTES", table_bytes(auto.distribution.forest.columns, 100))
     small = jf.AdversarialForest(**settings).fit(table).joint_
     np.testing.assert_array_equal(small.log_density(table), normal.log_density(table))
 
@@ -113,7 +113,7 @@ def test_each_column_is_judged_on_rows_that_its_leaves_did_not_see(monkeypatch: 
     monkeypatch.setattr(choose_leaves, "log_density", density)
     joint = jf.AdversarialForest(3, min_samples_leaf=20, random_state=0).fit(table, sample_weight=weight).joint_
     assert len(asked) == 5  # normals, all, and each of the three
-    leaves = joint.model.forest.leaves
+    leaves = joint.distribution.forest.leaves
     plain = leaves.tree < 3  # the background is Student's
     assert [bool((leaves.family[plain, slot] == UNIFORM).all()) for slot in range(3)] == [False, True, True]
 

@@ -104,7 +104,7 @@ def seen(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, **settings: objec
 
 def leaf_of(forest: jf.AdversarialForest, tree: int, row: list[float]) -> int:
     """Leaf in which a row of known cells ends, by walking down."""
-    trees = forest.joint_.model.forest.trees
+    trees = forest.joint_.distribution.forest.trees
     node = trees.root[tree]
     while trees.left[node] >= 0:
         cell, at = row[trees.feature[node]], trees.levels_at[node]
@@ -117,7 +117,7 @@ def test_trees_grow_on_the_sample_and_all_rows_fill_their_leaves(monkeypatch: py
     frame = make_frame(400)
     found = seen(frame, monkeypatch, max_samples=100, min_samples_leaf=3)
     assert found["ranks"].codes.shape == (3, 100)
-    forest, leaves = found["forest"], found["forest"].joint_.model.forest.leaves
+    forest, leaves = found["forest"], found["forest"].joint_.distribution.forest.leaves
     levels = forest.joint_.schema.columns[2].levels
     cells = [[x, k, levels.index(c)] for x, k, c in frame.itertuples(index=False)]
     for t in range(4):
@@ -138,7 +138,7 @@ def test_trees_grow_on_the_sample_and_all_rows_fill_their_leaves(monkeypatch: py
 
 def test_thresholds_lie_between_values_of_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     found = seen(make_frame(400), monkeypatch, max_samples=50)
-    ranks, trees = found["ranks"], found["forest"].joint_.model.forest.trees
+    ranks, trees = found["ranks"], found["forest"].joint_.distribution.forest.trees
     x = ranks.values[: ranks.value_start[1]]
     assert len(x) == 50
     split = trees.threshold[(trees.feature == 0) & (trees.left >= 0)]
@@ -176,7 +176,7 @@ def test_a_part_of_the_rows_with_missing_cells(settings: dict, weighted: bool) -
     assert np.isfinite(density[0]).all()
     if settings.get("leaf") != "chow_liu":
         assert_same_joint(forests[0].joint_, forests[1].joint_)
-        weights = np.exp(forests[0].joint_.model.forest.leaves.log_weight)
+        weights = np.exp(forests[0].joint_.distribution.forest.leaves.log_weight)
         assert weights.sum() == pytest.approx(1.0)
     if settings.get("oob_score"):
         scores = forests[0].oob_log_density_

@@ -26,7 +26,7 @@ LEARNERS = [
 
 
 def hidden_of(joint: jf.Joint) -> HiddenTrees:
-    return joint.model.parts[0].hidden  # type: ignore[attr-defined]
+    return joint.distribution.parts[0].hidden  # type: ignore[attr-defined]
 
 
 def penguins(n: int = 250) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -62,7 +62,7 @@ def test_penguins(make: Any) -> None:
     assert list(drawn.columns) == list(learn.columns)
     assert abs(drawn["body_mass_g"].corr(drawn["flipper_length_mm"]) - 0.87) < 0.1
     assert not joint.impute(held_out).isna().any().any()
-    kept = joint.keep("island", "sex")
+    kept = joint.select("island", "sex")
     np.testing.assert_allclose(
         kept.log_density(held_out[["island", "sex"]]), joint.log_density(held_out[["island", "sex"]]), atol=1e-4
     )

@@ -80,7 +80,7 @@ def test_averages_are_those_of_loops(spread: float) -> None:
 
 def by_loops(forest: Any, X: np.ndarray, level: float) -> list[Any]:
     """Intervals or sets of rows, each row on its own, masks first: of a table whose rows all calibrate."""
-    kept, model = forest._calibration, forest.joint_.model.forest
+    kept, model = forest._calibration, forest.joint_.distribution.forest
     is_number = not hasattr(forest, "classes_")
     centre = float(kept.y.mean()) if is_number else None
 
@@ -134,7 +134,7 @@ def test_second_moments_of_a_tree() -> None:
     """A forest of one tree without background: its own mean and variance."""
     X, y, _ = rows(80, np.random.default_rng(0))
     forest = jf.GenerativeForestRegressor(n_estimators=1, bootstrap=False, epsilon=0.0, random_state=0).fit(X, y)
-    model = forest.joint_.model.forest
+    model = forest.joint_.distribution.forest
     X[:, 1] = np.nan
     evidence = know_features(model.schema, X)
     answer = tree_answers(model, evidence, 3, 1, 0.7)[1][:, 0]

@@ -367,7 +367,7 @@ def test_quantiles_are_where_the_distribution_says() -> None:
     found = reg.predict_quantiles(rows, q)
     evidence = reg._evidence(rows)
     for i in range(15):
-        below = cdf(reg.joint_.model.forest, evidence, 5, found[i])[i]
+        below = cdf(reg.joint_.distribution.forest, evidence, 5, found[i])[i]
         np.testing.assert_allclose(below, q, atol=1e-6)
     low, high = reg.predict_interval(rows, 0.9)
     np.testing.assert_allclose(np.column_stack([low, high]), found[:, [0, 2]])
@@ -536,7 +536,7 @@ def test_odd_tables(kind: str, leaf: str) -> None:
         y = (np.array(["p", "q"])[np.arange(n) % 2]) if kind == "classifier" else np.arange(n) % 7 + 0.25
         for params in (FIXED, {"min_samples_leaf": "auto", "min_spread": "auto", "beta": "auto"}):
             forest = forest_of(kind, **{**params, "leaf": leaf, "min_spn_samples": 5}).fit(X, y)
-            model = forest.joint_.model.forest
+            model = forest.joint_.distribution.forest
             check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
             assert np.isfinite(answers(forest, X)).all(), name
             if kind == "regressor":
@@ -714,7 +714,7 @@ def test_beta_0_is_the_average_of_single_trees() -> None:
         X, unseen = encode(joint.schema, rows)
         j = joint.schema.index(target)
         X[:, j] = np.nan
-        log_tree, each = tree_answers(joint.model.forest, build(joint.schema, X, unseen), j)
+        log_tree, each = tree_answers(joint.distribution.forest, build(joint.schema, X, unseen), j)
         for beta in (0.0, 0.4, 1.0):
             weight = np.exp(beta * (log_tree - log_tree.max(axis=1, keepdims=True)))
             wanted = np.einsum("nt,ntk->nk", weight / weight.sum(axis=1, keepdims=True), each)

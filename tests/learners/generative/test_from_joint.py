@@ -64,4 +64,4 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match=r"no column 'plaice'.*place"):
         jf.GenerativeForestClassifier.from_joint(joint, "plaice")
     with pytest.raises(ValueError, match="no other column than 'place'"):
-        jf.GenerativeForestClassifier.from_joint(joint.keep("place"), "place")
+        jf.GenerativeForestClassifier.from_joint(joint.select("place"), "place")

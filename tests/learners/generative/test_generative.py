@@ -80,7 +80,7 @@ def test_whatever_the_leaves_the_probabilities_are_those_of_the_forest(leaf: str
         ours = GenerativeForestClassifier.from_forest(
             forest, x, y, combine="trees", leaf=leaf, smoothing=smoothing, bounds=bounds, min_spread=0.01
         )
-        assert bool(len(ours.joint_.model.forest.leaves.node_kind)) == (leaf == "spn")
+        assert bool(len(ours.joint_.distribution.forest.leaves.node_kind)) == (leaf == "spn")
         for rows in (x, 5 * numbers(100, 3)[0]):
             np.testing.assert_allclose(ours.predict_proba(rows), forest.predict_proba(rows), rtol=0, atol=1e-12)
 
@@ -117,14 +117,14 @@ def test_whatever_the_leaves_of_features_the_target_is_normal_in_each(leaf: str)
     low, high = ours.predict_interval(rows, 0.8)
     evidence = build(ours.joint_.schema, np.column_stack([rows, np.full(20, np.nan)]))
     for i in range(20):
-        this = oracle.combined(ours.joint_.model.forest, evidence, i, 4, 0.0)
+        this = oracle.combined(ours.joint_.distribution.forest, evidence, i, 4, 0.0)
         assert oracle.cdf(this, low[i]) == pytest.approx(0.1, abs=1e-8)
         assert oracle.cdf(this, high[i]) == pytest.approx(0.9, abs=1e-8)
 
 
 def by_boxes(joint: Joint, x: np.ndarray, y: np.ndarray, weights: list[np.ndarray], rows: np.ndarray) -> np.ndarray:
     """Average over trees of the weighted mean of y (n, K) over the training rows in the box that a row is in."""
-    model, boxes = joint.model.forest, oracle.leaf_boxes(joint.model.forest)
+    model, boxes = joint.distribution.forest, oracle.leaf_boxes(joint.distribution.forest)
     inside = {}
     for leaf, (bounds, levels) in boxes.items():
         for name, table in (("x", x), ("rows", rows)):
@@ -151,7 +151,7 @@ def test_a_grown_classifier_averages_the_shares_of_classes_in_its_boxes(criterio
         6, criterion=criterion, bootstrap=bootstrap, min_samples_leaf=4, combine="trees", random_state=0,
         kinds={"x2": "categorical"},
     ).fit(x, y, weight)  # fmt: skip
-    assert ours.joint_.model.forest.trees.left_levels.any()
+    assert ours.joint_.distribution.forest.trees.left_levels.any()
     drawn = [weight * (draw_rows(200, 200, True, SEED, t) if bootstrap else 1.0) for t in range(6)]
     rows = np.vstack([x, numbers(100, 9)[0]])
     want = by_boxes(ours.joint_, x, np.eye(3)[y], drawn, rows)
@@ -186,7 +186,7 @@ def small_table(n: int, seed: int) -> tuple[pd.DataFrame, pd.Series]:
 
 def integral(joint: Joint, row: pd.DataFrame, column: str) -> float:
     """Integral over a numeric column of the density of one row, by Gauss's rule between points where it may jump."""
-    model, j = joint.model.forest, joint.columns.index(column)
+    model, j = joint.distribution.forest, joint.columns.index(column)
     s = model.columns.slot[j]
     of_column = model.trees.feature == j
     cuts = np.concatenate([model.trees.threshold[of_column], model.leaves.lo[:, s], model.leaves.hi[:, s]])
@@ -221,7 +221,7 @@ def test_densities_sum_and_integrate_to_their_marginals(leaf: str, target_in_lea
         kinds={"a": "continuous", "b": "continuous", "count": "integer"}, epsilon=0.01, random_state=0,
     ).fit(X, y)  # fmt: skip
     joint = ours.joint_
-    assert bool(len(joint.model.forest.leaves.node_kind)) == (leaf == "spn" or target_in_leaf == "full")
+    assert bool(len(joint.distribution.forest.leaves.node_kind)) == (leaf == "spn" or target_in_leaf == "full")
     rows = X.iloc[:12]
     marginal = np.exp(ours.score_samples(rows))
     by_class = [np.exp(joint.log_density(rows.assign(kind=k))) for k in "xyz"]
@@ -393,7 +393,7 @@ def test_the_spread_of_a_target_is_that_of_all_rows_of_a_sorted_table() -> None:
     floors = []
     for order in (np.arange(4000), rng.permutation(4000)):
         ours = GenerativeForestRegressor(5, min_samples_leaf=1, random_state=0, combine="trees").fit(x[order], y[order])
-        leaves = ours.joint_.model.forest.leaves
+        leaves = ours.joint_.distribution.forest.leaves
         floors.append(leaves.b[leaves.tree < 5, 1].min() / y.std())
     assert floors[0] == pytest.approx(floors[1], rel=1e-6)
     assert floors[0] > 0.05
@@ -416,7 +416,7 @@ def test_what_is_judged_is_what_is_predicted(leaf: str) -> None:
     rng, (rows, _) = np.random.default_rng(0), clusters(2)
     rows = rows[:100] + 0.05 * rng.normal(size=(100, 6))
     rows[rng.random(rows.shape) < BETA_MISSING] = np.nan
-    model = ours.joint_.model.forest
+    model = ours.joint_.distribution.forest
     evidence = build(model.schema, np.column_stack([rows, np.full(100, np.nan)]))
     log_tree, answer = tree_answers(model, evidence, 6)
     assert bool(np.isinf(log_tree).any()) == (leaf == "uniform")

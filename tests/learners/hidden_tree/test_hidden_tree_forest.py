@@ -62,7 +62,7 @@ def test_the_seed_alone_decides() -> None:
     np.testing.assert_array_equal(learn(frame, n_jobs=3, n_estimators=2).log_density(frame), first.log_density(frame))
     other = learn(frame, random_state=1, n_estimators=2)
     assert not np.array_equal(other.log_density(frame), first.log_density(frame))
-    a, b = first.model.parts[0].hidden.trees
+    a, b = first.distribution.parts[0].hidden.trees
     assert not np.array_equal(a.emission[0], b.emission[0])
 
 
@@ -73,7 +73,7 @@ def test_the_seed_alone_decides() -> None:
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_settings_at_their_ends(settings: dict[str, Any]) -> None:
     joint = learn(table(), **settings)
-    check_hidden(joint.model.parts[0].hidden)
+    check_hidden(joint.distribution.parts[0].hidden)
     assert_answers(joint, table())
 
 
@@ -102,7 +102,7 @@ def test_wrong_settings_are_named(settings: dict[str, Any], message: str) -> Non
 @pytest.mark.parametrize("name", GOOD)
 def test_hard_tables(name: str) -> None:
     joint = learn(GOOD[name])
-    check_hidden(joint.model.parts[0].hidden)
+    check_hidden(joint.distribution.parts[0].hidden)
     assert_answers(joint, GOOD[name])
 
 
@@ -281,7 +281,7 @@ def test_what_it_says_of_itself(tmp_path) -> None:
     joint = learn(frame, n_estimators=2)
     assert repr(joint) == "Joint(5 columns: x, k, c, d, ...; 2 hidden trees of 8 states)"
     assert (joint.n_trees, joint.n_leaves, joint.n_states, joint.epsilon) == (2, 0, 8, 0.0)
-    assert joint.info()["parts"] == [{"kind": "hidden trees", "weight": 1.0, "trees": 2, "states": 8}]
+    assert joint.info()["components"] == [{"kind": "hidden trees", "weight": 1.0, "trees": 2, "states": 8}]
     assert joint.given(c="a").supported and joint.given(c="a").background_weight == 0.0
     forest = jf.AdversarialForest(n_estimators=3, random_state=0).fit(frame).joint_
     both = jf.mix([forest, joint], [3, 1])

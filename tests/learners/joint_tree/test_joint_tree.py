@@ -386,7 +386,7 @@ def test_dependence_is_found() -> None:
     }
     for name, pair in pairs.items():
         tree = jf.JointTree(epsilon=0).fit(pd.concat([pd.DataFrame(pair), noise], axis=1))
-        features = tree.joint_.model.forest.trees.feature
+        features = tree.joint_.distribution.forest.trees.feature
         assert (features >= 0).any(), name
         assert set(features[features >= 0]) <= {0, 1}, name
 
@@ -517,12 +517,12 @@ def make_frame(n: int = 200, missing: float = 0.0, seed: int = 0) -> pd.DataFram
 
 
 def assert_valid(joint: jf.Joint) -> None:
-    model = joint.model.forest
+    model = joint.distribution.forest
     check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
 
 
 def rows_of_leaves(joint: jf.Joint, n: int) -> np.ndarray:
-    trees = joint.model.forest.trees
+    trees = joint.distribution.forest.trees
     return trees.weight[(trees.leaf >= 0) & (np.arange(len(trees.leaf)) < trees.root[-1])] * n
 
 
@@ -553,7 +553,7 @@ def test_a_single_tree_leaves_every_row_where_its_splits_send_it() -> None:
     assert np.diff(start).tolist() == [1] * 300  # each row lies in the box of one leaf
     leaf = joint.given(frame).leaves.leaf
     assert np.bincount(leaf).tolist() == pytest.approx(
-        (joint.model.forest.trees.weight[joint.model.forest.trees.leaf >= 0] * 300)[:]
+        (joint.distribution.forest.trees.weight[joint.distribution.forest.trees.leaf >= 0] * 300)[:]
     )
 
 
@@ -578,7 +578,7 @@ def test_the_number_of_threads_changes_nothing(missing: float) -> None:
 
 
 def split_columns(tree: jf.JointTree) -> set[str]:
-    features = tree.joint_.model.forest.trees.feature
+    features = tree.joint_.distribution.forest.trees.feature
     return {tree.joint_.columns[j] for j in features[features >= 0]}
 
 

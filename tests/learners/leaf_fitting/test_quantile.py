@@ -224,9 +224,11 @@ def one_leaf(frame: pd.DataFrame, epsilon: float = 0.01, kinds: dict[str, str] |
 
 def knots_of(joint: Joint, slot: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Knots of a column's CDF, read off the parameters."""
-    leaves = joint.model.forest.leaves
+    leaves = joint.distribution.forest.leaves
     j = int(
-        np.flatnonzero((joint.model.forest.columns.slot == slot) & (joint.model.forest.columns.is_categorical == 0))[0]
+        np.flatnonzero(
+            (joint.distribution.forest.columns.slot == slot) & (joint.distribution.forest.columns.is_categorical == 0)
+        )[0]
     )
     factors = np.flatnonzero(leaves.node_kind == FACTORS)
     own = factors[leaves.scope[:, j] == 1]
@@ -332,7 +334,11 @@ def test_densities_integrate_to_one(name: str, kind: str) -> None:
     """Masses of atoms, cells and pieces; and the CDF is that of the data."""
     frame = columns_like_measurements()[[name]]
     joint = one_leaf(frame, kinds=None if kind == "inferred" else {name: "continuous"})
-    column, leaves, columns = joint.schema.columns[0], joint.model.forest.leaves, joint.model.forest.columns
+    column, leaves, columns = (
+        joint.schema.columns[0],
+        joint.distribution.forest.leaves,
+        joint.distribution.forest.columns,
+    )
     x = frame[name].to_numpy()
     lo, hi = float(leaves.lo.min()), float(leaves.hi.max())
     if column.step > 0:
@@ -357,7 +363,7 @@ def test_densities_integrate_to_one(name: str, kind: str) -> None:
 def test_pieces_of_a_grid_end_on_cell_edges_and_rows_are_shared() -> None:
     frame = columns_like_measurements()[["petal", "half", "real"]]
     joint = one_leaf(frame)
-    leaves = joint.model.forest.leaves
+    leaves = joint.distribution.forest.leaves
     petal = joint.schema.columns[0]
     assert petal.step == pytest.approx(0.1)
     cells = (np.concatenate([leaves.lo[:, 0], leaves.hi[:, 0]]) - petal.center) / petal.step - 0.5
@@ -390,7 +396,7 @@ def test_no_row_in_the_span_has_probability_zero() -> None:
     """Without background, over new rows of the same kind: those between the extremes of the column all count."""
     train, test = mixed_table(400, 0), mixed_table(2000, 1)
     forest = jf.AdversarialForest(5, min_samples_leaf=5, leaf="quantile", epsilon=0.0, random_state=0).fit(train)
-    model = forest.joint_.model.forest
+    model = forest.joint_.distribution.forest
     check(model.schema, model.columns, model.trees, model.leaves, model.has_background)
     for name in ("x", "k", "tied"):
         test[name] = test[name].clip(train[name].min(), train[name].max())
@@ -414,7 +420,7 @@ def test_quantile_epsilon_bounds_the_pieces() -> None:
         len(
             jf.AdversarialForest(2, min_samples_leaf=200, leaf="quantile", quantile_epsilon=e, random_state=0)
             .fit(train)
-            .joint_.model.forest.leaves.tree
+            .joint_.distribution.forest.leaves.tree
         )
         for e in (0.01, 0.2)
     ]

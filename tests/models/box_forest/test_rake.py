@@ -61,7 +61,7 @@ def test_held_out_rows_are_not_less_likely(learned: tuple[pd.DataFrame, jf.Joint
 
 def test_a_raked_forest_is_sound_and_keeps_the_rest(learned: tuple[pd.DataFrame, jf.Joint, jf.Joint]) -> None:
     _, joint, raked = learned
-    before, after = joint.model.forest, raked.model.forest
+    before, after = joint.distribution.forest, raked.distribution.forest
     check(after.schema, after.columns, after.trees, after.leaves, after.has_background)
     assert np.exp(after.leaves.log_weight).sum() == pytest.approx(1.0, abs=1e-12)
     assert after.leaves.log_weight[-1] == before.leaves.log_weight[-1]

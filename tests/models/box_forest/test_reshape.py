@@ -12,7 +12,7 @@ import jointforest as jf
 from jointforest.models.box_forest import check as _validate
 from jointforest.models.box_forest.condition import condition
 from jointforest.models.box_forest.forest import Forest
-from jointforest.models.box_forest.marginalize import keep
+from jointforest.models.box_forest.marginalize import marginalize
 from jointforest.models.box_forest.posterior import log_density, tree_log_density
 from jointforest.models.box_forest.sampling import sample
 
@@ -123,7 +123,7 @@ def test_kept_columns_answer_as_with_the_others_missing(seed: int) -> None:
     rng = np.random.default_rng(seed)
     d = len(model.columns.slot)
     kept = sorted(rng.choice(d, int(rng.integers(1, d + 1)), replace=False).tolist())
-    new = checked(keep(model, kept))
+    new = checked(marginalize(model, kept))
     cells = softened(rng, model, random_cells(rng, model, 10))
     narrow = make_evidence([[row[j] for j in kept] for row in cells])
     wide = make_evidence([[row[j] if j in kept else None for j in range(d)] for row in cells])
@@ -155,7 +155,7 @@ def test_learned_joint(leaf: str, tmp_path: Path) -> None:
     given.save(tmp_path / "given.joint")
     same(given, jf.load(tmp_path / "given.joint"), rows)
 
-    few = given.keep("sex", "species", "bill_length_mm")
+    few = given.select("sex", "species", "bill_length_mm")
     assert few.columns == ("species", "bill_length_mm", "sex")
     narrow = rows[list(few.columns)]
     np.testing.assert_allclose(few.log_density(narrow), given.log_density(narrow), rtol=1e-10)
@@ -174,7 +174,7 @@ def test_number_without_grid_that_is_known() -> None:
     assert joint.kinds["c0"] == "mixed" and joint.schema["c0"].atoms == (x,) and joint.schema["c1"].atoms == (atom,)
     assert joint.probability({"c0": x, "c1": atom}) == pytest.approx(1.0)
     assert joint.probability({"c0": jf.between(x + 1e-9, None)}) == 0.0
-    again = joint_of(checked(condition(joint.model.forest, make_evidence([known]))))
+    again = joint_of(checked(condition(joint.distribution.forest, make_evidence([known]))))
     assert again.given(c3=True).log_probability == pytest.approx(joint.given(c3=True).log_probability)
 
 
@@ -188,13 +188,13 @@ def test_errors_name_what_is_wrong() -> None:
     with pytest.raises(ValueError, match=r"column 'c0': 1e\+20 is too far out"):
         grid.condition(c0=1e20)
     with pytest.raises(ValueError, match="no column 'c9'"):
-        joint.keep("c9")
+        joint.select("c9")
     with pytest.raises(ValueError, match="at least one column"):
-        joint.keep()
+        joint.select()
     with pytest.raises(ValueError, match=r"keep\(\*names\)"):
-        joint.keep(["c0", "c1"])
+        joint.select(["c0", "c1"])
     with pytest.raises(ValueError, match="'c0' is named twice"):
-        joint.keep("c0", "c0")
+        joint.select("c0", "c0")
     learner = jf.JointTree()
     for ask in (joint.compare, joint.divergence):
         with pytest.raises(TypeError, match="expected a Joint to compare with, got JointTree"):

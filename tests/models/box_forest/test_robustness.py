@@ -220,9 +220,9 @@ def test_generative_forest_identity() -> None:
     clf = jointforest.GenerativeForestClassifier(10, random_state=0, min_samples_leaf=8, combine="trees").fit(X, y)
     evidence = clf._evidence(X)
     for beta in (0.0, 0.4):
-        p = np.sort(level_probability(clf.joint_.model.forest, evidence, 6, beta=beta), axis=1)
+        p = np.sort(level_probability(clf.joint_.distribution.forest, evidence, 6, beta=beta), axis=1)
         margin = p[:, -1] - p[:, -2]
-        found, _ = robustness(clf.joint_.model.forest, evidence, 6, beta=beta, tol=1e-9)
+        found, _ = robustness(clf.joint_.distribution.forest, evidence, 6, beta=beta, tol=1e-9)
         np.testing.assert_allclose(found, margin / (1 + margin), atol=2e-9)
 
 
@@ -353,7 +353,7 @@ def penguins():
 
 def test_methods_say_what_the_query_says(penguins) -> None:
     X, _, clf = penguins
-    model, j = clf.joint_.model.forest, 6
+    model, j = clf.joint_.distribution.forest, 6
     for beta in (None, 1.0, 0.0):
         want = robustness(model, clf._evidence(X), j, beta=clf.beta_ if beta is None else beta)[0]
         np.testing.assert_array_equal(clf.robustness(X, beta=beta), want)
@@ -387,7 +387,7 @@ def test_uncertainty(penguins) -> None:
     rows = X.iloc[[0, 100, 300, 3]].reset_index(drop=True)
     rows.loc[1, "body_mass_g"] = 12_000
     found = clf.uncertainty(rows, X, fragile=0.2)
-    p = level_probability(clf.joint_.model.forest, clf._evidence(rows), 6)
+    p = level_probability(clf.joint_.distribution.forest, clf._evidence(rows), 6)
     assert found.predicted.tolist() == clf.classes_[p.argmax(axis=1)].tolist()
     np.testing.assert_array_equal(found.probability, p.max(axis=1))
     np.testing.assert_array_equal(found.epsilon, clf.robustness(rows, beta=1))

@@ -14,7 +14,7 @@ from jointforest.data.discretization.learn import learn_scale
 from jointforest.data.evidence import Evidence
 from jointforest.inference import column as column_questions
 from jointforest.inference.posterior import background_share, log_density
-from jointforest.inference.reshape import condition, keep
+from jointforest.inference.reshape import condition, marginalize
 from jointforest.models.box_forest.forest import Forest
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
 from jointforest.models.hidden_tree.part import HiddenPart
@@ -52,7 +52,7 @@ class Case:
             Joint(of_forest(self.forest)),
             Joint(Model(self.forest.schema, (HiddenPart(self.hidden),), np.zeros(1))),
         ]
-        self.model: Model = mix(joints, [3, 1]).model
+        self.model: Model = mix(joints, [3, 1]).distribution
         self.evidence: Evidence = random_evidence(self.forest, seed, N)
         self.given = [
             hidden_oracle.Given(self.hidden, hidden_oracle.row_of(self.hidden, self.evidence, i)) for i in range(N)
@@ -152,7 +152,7 @@ def test_conditioned_and_marginal_mixtures(seed: int) -> None:
         one = np.array([i])
         found = log_density(condition(of.model, first.take(one)), second.take(one))
         np.testing.assert_allclose(found[0], of.log_density[i] - alone[i], **NEAR)
-    kept = keep(of.model, np.flatnonzero(half).tolist())
+    kept = marginalize(of.model, np.flatnonzero(half).tolist())
     inside = of.evidence._replace(
         value=np.ascontiguousarray(of.evidence.value[:, half]),
         region=np.ascontiguousarray(of.evidence.region[:, half]) if of.evidence.has_regions else of.evidence.region,

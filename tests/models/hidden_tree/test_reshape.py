@@ -72,7 +72,7 @@ def test_columns_left_out_are_summed_out(seed: int) -> None:
     hidden = random_hidden(seed, 4)
     rng = np.random.default_rng(seed)
     kept = sorted(rng.choice(4, int(rng.integers(1, 4)), replace=False).tolist())
-    part = HiddenPart(hidden).keep(kept)
+    part = HiddenPart(hidden).marginalize(kept)
     check_hidden(part.hidden)
     assert part.schema.names == tuple(f"c{j}" for j in kept)
     for tree in part.hidden.trees:
@@ -92,7 +92,7 @@ def test_kept_and_conditioned_in_either_order(seed: int) -> None:
         first = [row[0], row[1], None, None]
         if np.isneginf(part.log_density(make_evidence([first]))[0]):
             continue
-        after = part.condition(make_evidence([first])).keep([0, 2, 3])
+        after = part.condition(make_evidence([first])).marginalize([0, 2, 3])
         rest = make_evidence([[None, row[2], row[3]]])
         both = make_evidence([[row[0], row[1], row[2], row[3]]])
         expected = part.log_density(both) - part.log_density(make_evidence([first]))
@@ -105,7 +105,7 @@ def test_kept_first_and_then_conditioned() -> None:
     for seed in range(30):
         hidden = random_hidden(seed, 4)
         part = HiddenPart(hidden)
-        kept = part.keep([0, 2, 3])
+        kept = part.marginalize([0, 2, 3])
         joins += sum(int((tree.column < 0).sum()) for tree in kept.hidden.trees)
         for row in random_cells(seed, hidden, 4):
             last = make_evidence([[None, None, None, row[3]]])
@@ -170,4 +170,4 @@ def test_impossible_evidence_is_refused_and_so_is_keeping_nothing() -> None:
     with pytest.raises(ValueError, match="probability 0"):
         part.condition(make_evidence([empty]))
     with pytest.raises(ValueError, match="at least one column"):
-        part.keep([])
+        part.marginalize([])

@@ -529,7 +529,7 @@ class GenerativeForest(Learner):
         True
         """
         evidence = self._evidence(X)
-        return log_density(self.joint_.model, evidence, self.n_jobs)
+        return log_density(self.joint_.distribution, evidence, self.n_jobs)
 
     def robustness(self, X: Any, *, beta: float | None = None, c: float = 1.0, shift: str = "leaf") -> np.ndarray:
         """How far every parameter of the forest may be wrong at once before a row's predicted class changes.
@@ -573,7 +573,7 @@ class GenerativeForest(Learner):
         """
         evidence = self._evidence(X)
         beta = float(self.beta_ if beta is None else beta)
-        model, j = self.joint_.model.forest_for("robustness"), self._target
+        model, j = self.joint_.distribution.forest_for("robustness"), self._target
         return robustness(model, evidence, j, beta=beta, c=c, shift=shift, n_jobs=self.n_jobs)[0]
 
     @property
@@ -587,7 +587,7 @@ class GenerativeForest(Learner):
 
         So it is where the dial was chosen: out-of-bag rows judged the trees, not the background.
         """
-        model, is_chosen = self.joint_.model, self.combine == "weighted" and isinstance(self.beta, str)
+        model, is_chosen = self.joint_.distribution, self.combine == "weighted" and isinstance(self.beta, str)
         if not model.is_forest or (model.forest.has_background and not is_chosen):
             return float(self.beta_)
         return min(self.beta_, float(np.nextafter(1.0, 0.0)))

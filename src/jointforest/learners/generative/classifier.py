@@ -261,7 +261,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             If there are columns that were not there at learning, or cells of another kind.
         """
         evidence = self._evidence(X)
-        return level_probability(self.joint_.model, evidence, self._target, self.n_jobs, self._dial)
+        return level_probability(self.joint_.distribution, evidence, self._target, self.n_jobs, self._dial)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of `predict_proba`."""
@@ -309,7 +309,9 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         check_number("level", level, 0, 1, without="both", text="between 0 and 1")
         cells, kept = self._features(X), self._calibration
         found = np.zeros((len(cells), len(self.classes_)), dtype=bool)
-        for rows, pairs in pairs_by_pattern(self.joint_.model.forest, kept, cells, self.beta_, None, self.n_jobs):
+        for rows, pairs in pairs_by_pattern(
+            self.joint_.distribution.forest, kept, cells, self.beta_, None, self.n_jobs
+        ):
             found[rows] = label_set(pairs, level)
         found[np.arange(len(cells)), self.predict_proba(X).argmax(axis=1)] = True
         return found
@@ -352,7 +354,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             raise ValueError("uncertainty: the estimator has seen no rows; give some as reference")
         others = know_features(self.joint_.schema, self.reference_) if reference is None else self._evidence(reference)
         found = uncertainty(
-            self.joint_.model,
+            self.joint_.distribution,
             evidence,
             others,
             self._target,

@@ -76,7 +76,7 @@ class JointTree(TableLearner):
         Whether each tree of a forest is grown on rows drawn with replacement. A single tree takes every row once.
     leaf : "auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform" or "chow_liu"
         Density in a leaf. "auto": "quantile", but "chow_liu" where the first tree has otherwise lost a strong pair of
-        columns, as `LostPairsWarning` has it, unless held-out rows like quantile leaves better.
+        columns, as `LostDependenceWarning` has it, unless held-out rows like quantile leaves better.
         "quantile": independent columns, of numbers a piecewise-linear CDF learned from the leaf's rows (paper, section
         3). The others, a truncated normal or uniform density of numbers, and "chow_liu", columns that depend on each
         other: `AdversarialForest` describes them; splits are then judged by what such leaves would not know, if

@@ -308,7 +308,7 @@ def check(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_ba
     --------
     >>> import jointforest as jf
     >>> joint = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_
-    >>> forest = joint.model.forest
+    >>> forest = joint.distribution.forest
     >>> check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     """
     check_columns(schema, columns)

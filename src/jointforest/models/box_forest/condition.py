@@ -155,7 +155,7 @@ def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: flo
     >>> import jointforest as jf
     >>> from jointforest.data.build_evidence import build
     >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
-    >>> forest = learned.joint_.model.forest
+    >>> forest = learned.joint_.distribution.forest
     >>> given = condition(forest, build(forest.schema, conditions={"island": "Dream"}))
     >>> len(given.leaves.log_weight) <= len(forest.leaves.log_weight)
     True

@@ -191,7 +191,7 @@ def packed(nodes: Nodes) -> Packed:
     )
 
 
-def keep(forest: Forest, columns: Sequence[int]) -> Forest:
+def marginalize(forest: Forest, columns: Sequence[int]) -> Forest:
     """The marginal of a forest over some of its columns, exact.
 
     Trees keep their splits down to the first one of a column that goes; all leaves below it become one leaf, the
@@ -218,8 +218,8 @@ def keep(forest: Forest, columns: Sequence[int]) -> Forest:
     --------
     >>> import jointforest as jf
     >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
-    >>> forest = learned.joint_.model.forest
-    >>> keep(forest, [0, 1]).schema.names
+    >>> forest = learned.joint_.distribution.forest
+    >>> marginalize(forest, [0, 1]).schema.names
     ('species', 'island')
     """
     d = len(forest.schema.columns)

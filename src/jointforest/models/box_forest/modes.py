@@ -332,7 +332,7 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
     --------
     >>> import jointforest as jf
     >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
-    >>> forest = learned.joint_.model.forest
+    >>> forest = learned.joint_.distribution.forest
     >>> best = modes(forest, build(forest.schema, conditions={"species": "Gentoo"}), 1)
     >>> forest.schema["island"].from_number(best.X[0, 1]), bool(best.log_bound - best.log_density[0] < 1e-8)
     ('Biscoe', True)

@@ -15,7 +15,7 @@ from .condition import condition, given_missing
 from .covariance import covariance
 from .forest import Forest
 from .histogram import BinTables, histogram
-from .marginalize import keep
+from .marginalize import marginalize
 from .posterior import OneRow, background_weight, log_density
 from .sampling import impute_and_weigh, sample, sample_and_weigh
 
@@ -86,8 +86,8 @@ class ForestPart:
     def condition(self, evidence: Evidence) -> ForestPart:
         return ForestPart(condition(self.forest, evidence))
 
-    def keep(self, columns: list[int]) -> ForestPart:
-        return ForestPart(keep(self.forest, columns))
+    def marginalize(self, columns: list[int]) -> ForestPart:
+        return ForestPart(marginalize(self.forest, columns))
 
     def given_missing(self, j: int, is_missing: bool) -> tuple[ForestPart | None, float]:
         forest, log_share = given_missing(self.forest, j, is_missing)

@@ -53,7 +53,7 @@ def condition(hidden: HiddenTrees, evidence: Evidence) -> HiddenTrees:
     return HiddenTrees(schema, tuple(scales), tuple(trees), np.array(joint) - np.logaddexp.reduce(joint))
 
 
-def keep(hidden: HiddenTrees, columns: Sequence[int]) -> HiddenTrees:
+def marginalize(hidden: HiddenTrees, columns: Sequence[int]) -> HiddenTrees:
     """The marginal over some columns, exact, in the table's order.
 
     Raises
@@ -216,7 +216,7 @@ def joint_codes(hidden: HiddenTrees, columns: Sequence[int]) -> np.ndarray | Non
     size = np.prod([float(hidden.scales[j].n_codes) for j in columns])
     if size * max(int(tree.n_states.max()) for tree in hidden.trees) > MOST:
         return None
-    few = keep(hidden, columns)
+    few = marginalize(hidden, columns)
     with one_blas_thread():
         each = [np.exp(w) * _of_tree(tree) for tree, w in zip(few.trees, few.log_weight.tolist(), strict=True)]
     total: np.ndarray = sum(each)

@@ -11,7 +11,7 @@ from ...data.evidence import Evidence
 from ...data.schema import Schema
 from . import column, sampling
 from .column import covariance
-from .condition import condition, given_missing, keep
+from .condition import condition, given_missing, marginalize
 from .evidence import is_far
 from .hidden_trees import HiddenTrees
 from .posterior import OneRow, log_density
@@ -89,8 +89,8 @@ class HiddenPart:
     def condition(self, evidence: Evidence) -> HiddenPart:
         return HiddenPart(condition(self.hidden, evidence))
 
-    def keep(self, columns: list[int]) -> HiddenPart:
-        return HiddenPart(keep(self.hidden, columns))
+    def marginalize(self, columns: list[int]) -> HiddenPart:
+        return HiddenPart(marginalize(self.hidden, columns))
 
     def given_missing(self, j: int, is_missing: bool) -> tuple[HiddenPart | None, float]:
         hidden, log_share = given_missing(self.hidden, j, is_missing)
