@@ -13,7 +13,7 @@ import jointforest as jf
 
 ROOT = Path(__file__).resolve().parents[1]
 
-sys.modules["jointforest.datasets"] = jf.datasets  # an attribute, which autosummary takes for a module
+sys.modules["jointforest.datasets"] = jf.datasets  # autosummary treats this attribute as a module
 
 project = "jointforest"
 author = "The jointforest developers"
@@ -29,15 +29,15 @@ extensions = [
 ]
 templates_path = ["_templates"]
 
-# Pages are Markdown that the repository's web view shows, too: plain links, headings are anchors.
+# The repository's web view also shows these pages, so they use plain links, and headings are anchors.
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 
 default_role = "obj"  # `Joint.rake` in a docstring is a link
 autosummary_generate = True
 autodoc_member_order = "groupwise"
-autodoc_typehints = "none"  # docstrings say what goes in, in words
-numpydoc_show_class_members = False  # the template of a class shows them
+autodoc_typehints = "none"  # docstrings describe the types in words
+numpydoc_show_class_members = False  # the template of a class lists them
 
 sphinx_gallery_conf = {
     "examples_dirs": [str(ROOT / "examples" / "gallery")],
@@ -71,7 +71,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 
-# Links from docs/ to pages beside it, which the site has under another name.
+# Links from docs/ to files beside it, and the pages of the site that contain these files.
 BESIDE = {
     "../README.md": "index.md",
     "../CONTRIBUTING.md": "contributing/index.md",
@@ -81,21 +81,21 @@ BESIDE = {
 
 
 def link_within(app: Any, page: str, source: list[str]) -> None:
-    """Let links to pages beside docs/ stay on the site."""
+    """Replace links to files beside docs/ by links within the site."""
     up = "../" * page.count("/")
     for target, here in BESIDE.items():
         source[0] = re.sub(rf"\]\({re.escape(up + target)}(?=[#)])", f"]({up or './'}{here}", source[0])
 
 
 def write_explorer(app: Any, failure: Exception | None) -> None:
-    """Write the report of the penguins, whose cards the front page shows."""
+    """Write the report of the penguins, which the front page shows in a frame."""
     if failure is None and app.builder.format == "html":
         penguins = jf.datasets.load_penguins()
-        joint = jf.HiddenTreeForest(random_state=0).fit(penguins).joint_  # small enough to be carried as it is
+        joint = jf.HiddenTreeForest(random_state=0).fit(penguins).joint_  # small enough for a report without reduction
         joint.report(Path(app.outdir) / "penguins.html", penguins, target="species", examples=3, title="penguins")
 
 
-# What a page loads, as against what it links to.
+# Files that a page loads from another site. Links are allowed.
 LOADS = re.compile(r"""(?:<(?:script|img|iframe|source)[^>]*?src|<link[^>]*?href)=["']?(?:https?:)?//[^>"']*""")
 
 
@@ -107,7 +107,7 @@ def refuse_network(app: Any, failure: Exception | None) -> None:
 
 
 def setup(app: Any) -> None:
-    """Called by Sphinx."""
+    """Register the functions of this file; Sphinx calls this."""
     app.connect("source-read", link_within)
     app.connect("build-finished", write_explorer)
     app.connect("build-finished", refuse_network)

@@ -1,7 +1,7 @@
-"""What the documentation shows runs: docstrings of the package, python blocks of README.md and docs/.
+"""The examples of the documentation run: docstrings of the package, and python blocks of README.md and docs/.
 
-In Markdown a block opened by ```python runs: with ``>>>`` prompts as a doctest, else as plain code. The blocks of one
-file share their names, from top to bottom, in an empty folder. A block opened by ```py is shown but not run.
+In Markdown a block opened by ```python runs: with ``>>>`` prompts as a doctest, otherwise as plain code. The blocks of
+one file share their names, from top to bottom, and run in an empty folder. A block opened by ```py is shown but not run.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def test_python_blocks_of_page(page: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def run_block(code: str, names: dict[str, object], page: str, line: int) -> tuple[bool, str]:
-    """Run one block in the given names; whether it failed, and the report if so."""
+    """Return whether one block fails when it runs with the given names, and the report of the failure."""
     if ">>>" not in code:
         exec(compile("\n" * line + code, page, "exec"), names)
         return False, ""

@@ -1,6 +1,4 @@
-"""The documentation site, without building it: every page is in its table of contents, every public name in its API,
-every relative link leads to a file.
-"""
+"""The documentation site, without building it: tables of contents, the API page, the chooser, relative links."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ import jointforest.plot
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-MADE = ("gallery/", "generated/")  # by the build
+MADE = ("gallery/", "generated/")  # folders that the build writes
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
@@ -30,7 +28,7 @@ PAGES = sorted(
 
 
 def below(page: str) -> list[str]:
-    """The pages that the tables of contents of a page name, as paths from docs/."""
+    """Return the pages that the tables of contents of a page name, as paths from docs/."""
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     lines = [line for block in TOCTREE.findall(text) for line in block.split("\n") if line and line[0] != ":"]
     names = [line.rpartition("<")[2].rstrip(">") for line in lines]  # page, or Title <page>

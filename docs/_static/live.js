@@ -1,5 +1,5 @@
-// The explorer on the front page follows the page's switch between light and dark. In a page opened from disk it may not
-// be reached into: it follows the system then, as the page does until its switch is used.
+// The explorer on the front page follows the light or dark theme of the page. If the page is opened from disk, the browser
+// forbids access to the frame, and the explorer follows the theme of the system.
 
 function follow(frame) {
   const root = frame.contentDocument?.documentElement;
