@@ -1,7 +1,7 @@
 """The examples of the documentation run: docstrings of the package, and python blocks of README.md and docs/.
 
 In Markdown a block opened by ```python runs: with ``>>>`` prompts as a doctest, otherwise as plain code. The blocks of
-one file share their names, from top to bottom, and run in an empty folder. A block opened by ```py is shown but not run.
+one file share their names, from top to bottom, in an empty folder. A block opened by ```py is shown but not run.
 """
 
 from __future__ import annotations
