@@ -7,7 +7,7 @@ import os
 from jointforest.api.joint import Joint
 from jointforest.models.box_forest.forest import Forest
 from jointforest.models.file import load_model, save_model
-from jointforest.models.model import of_forest
+from jointforest.models.mixture import of_forest
 
 
 def joint_of(forest: Forest) -> Joint:

@@ -18,7 +18,7 @@ import jointforest as jf
 from jointforest.estimators.outliers import ForestOutlierDetector, histogram_forest
 from jointforest.inference.rows import attribution
 from jointforest.learners.generative.classifier import GenerativeForestClassifier
-from jointforest.models.model import of_forest
+from jointforest.models.mixture import of_forest
 
 from .. import oracle
 from ..random_cases.evidence import random_evidence

@@ -17,7 +17,7 @@ from jointforest.data.discretization.learn import learn_scale
 from jointforest.data.discretization.restrict import restrict
 from jointforest.data.schema import Column
 from jointforest.models.hidden_tree.modes import ascend, code_problem, log_density_of
-from jointforest.models.model import Model
+from jointforest.models.mixture import Mixture
 
 from ..random_cases.hidden_parts import ALL, INSIDE, hidden_joint, mixed_joint, small_table
 from ..random_cases.table_part import TablePart
@@ -138,6 +138,6 @@ def test_what_has_no_certified_mode_says_so() -> None:
         of.condition(INSIDE).given(size=30).mode()
     part = of.distribution.parts[0]
     toy = TablePart(of.schema, np.zeros((1, 4)), np.ones(1))
-    both = Joint(Model(of.schema, (part, toy), np.log([0.5, 0.5])))
-    with pytest.raises(ValueError, match="needs a joint of forests and hidden trees; this one has the part: table"):
+    both = Joint(Mixture(of.schema, (part, toy), np.log([0.5, 0.5])))
+    with pytest.raises(ValueError, match="forests and hidden trees; this one has the component: table"):
         both.given().mode()

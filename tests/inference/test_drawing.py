@@ -14,7 +14,7 @@ import jointforest as jf
 from jointforest.api.joint import Joint
 from jointforest.data.schema import Column, Schema
 from jointforest.inference.posterior import background_share
-from jointforest.models.model import of_part
+from jointforest.models.mixture import of_part
 from jointforest.runtime.warnings import UnsupportedEvidenceWarning
 
 from ..random_cases.table_part import TablePart

@@ -27,7 +27,7 @@ from jointforest.models.box_forest.posterior import log_density
 from jointforest.models.box_forest.sampling import sample
 from jointforest.models.box_forest.structure import Trees, leaf_boxes
 from jointforest.models.file import ModelFileError
-from jointforest.models.model import of_forest
+from jointforest.models.mixture import of_forest
 
 from ..random_cases.evidence import random_evidence
 from ..random_cases.models import random_model as any_random_model
@@ -94,7 +94,7 @@ def test_equal_models_give_equal_bytes_in_every_process(tmp_path: Path) -> None:
     save_forest(the_model(), tmp_path / "m.joint")
     code = (
         "import hashlib, sys; sys.path.insert(0, sys.argv[1]);"
-        "from tests.model.test_file import pack_model, the_model;"
+        "from tests.models.test_file import pack_model, the_model;"
         " print(hashlib.sha256(pack_model(the_model())).hexdigest())"
     )
     command = [sys.executable, "-c", code, str(ROOT)]

@@ -23,7 +23,7 @@ from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.posterior import log_density
 from jointforest.models.box_forest.sampling import impute, sample
 from jointforest.models.file import ModelFileError
-from jointforest.models.model import of_forest
+from jointforest.models.mixture import of_forest
 
 from ..random_cases.evidence import random_evidence
 from ..wrapped import load_forest

@@ -16,10 +16,10 @@ from jointforest.inference.posterior import log_density
 from jointforest.models import file as store
 from jointforest.models.file import ModelFileError, load_model, save_model
 from jointforest.models.hidden_tree.files import check_hidden, hidden_from_arrays, hidden_to_arrays
+from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
-from jointforest.models.hidden_tree.part import HiddenPart
-from jointforest.models.hidden_tree.tables import HiddenTree
-from jointforest.models.model import Model, of_forest
+from jointforest.models.hidden_tree.tables import TreeTables
+from jointforest.models.mixture import Mixture, of_forest
 
 from ..random_cases.hidden_trees import random_evidence, random_hidden, random_plain, random_tree
 from ..random_cases.models import random_model
@@ -33,16 +33,16 @@ def fit_for_files(hidden: HiddenTrees) -> HiddenTrees:
     return replace(hidden, schema=Schema(columns, "pandas"))
 
 
-def model_of(seed: int, dtype: type = np.float32) -> Model:
+def model_of(seed: int, dtype: type = np.float32) -> Mixture:
     """A model whose only part are random hidden trees."""
     hidden = fit_for_files(random_hidden(seed, dtype=dtype))
-    return Model(hidden.schema, (HiddenPart(hidden),), np.zeros(1))
+    return Mixture(hidden.schema, (HiddenTree(hidden),), np.zeros(1))
 
 
-def plain_model(seed: int) -> Model:
+def plain_model(seed: int) -> Mixture:
     """A model whose only part are random trees whose states are codes."""
     hidden = fit_for_files(random_plain(seed))
-    return Model(hidden.schema, (HiddenPart(hidden),), np.zeros(1))
+    return Mixture(hidden.schema, (HiddenTree(hidden),), np.zeros(1))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -52,7 +52,7 @@ def test_states_that_are_codes(tmp_path: Path, seed: int) -> None:
     again = load_model(tmp_path / "plain.joint")
     hidden, read = model.parts[0].hidden, again.parts[0].hidden  # type: ignore[attr-defined]
     assert_same_hidden(hidden, read)
-    about, arrays = hidden_to_arrays(model.parts[0])
+    about, arrays = hidden_to_arrays(model.parts[0].hidden)
     for t, tree in enumerate(hidden.trees):
         assert arrays[f"{t}.emission"].dtype == np.int32 and len(arrays[f"{t}.emission"]) == tree.n_states.sum()
     for wrong in (-1, 10_000):
@@ -63,7 +63,7 @@ def test_states_that_are_codes(tmp_path: Path, seed: int) -> None:
 
 
 @cache
-def mixture() -> Model:
+def mixture() -> Mixture:
     """A forest and hidden trees over its columns."""
     from jointforest.data.discretization.learn import learn_scale
 
@@ -82,7 +82,7 @@ def mixture() -> Model:
     scales = tuple(learn_scale(column, x, None, 4) for column, x in zip(columns, rows, strict=True))
     trees = tuple(random_tree(rng, scales, np.float32, 0.0) for _ in range(2))
     hidden = HiddenTrees(forest.schema, scales, trees, np.log([0.25, 0.75]))
-    return Model(forest.schema, (*of_forest(forest).parts, HiddenPart(hidden)), np.log([0.6, 0.4]))
+    return Mixture(forest.schema, (*of_forest(forest).parts, HiddenTree(hidden)), np.log([0.6, 0.4]))
 
 
 def assert_same_hidden(one: HiddenTrees, other: HiddenTrees) -> None:
@@ -123,7 +123,7 @@ def test_conditioned_and_marginal_hidden_trees_are_saved(tmp_path: Path) -> None
     row = part.sample(random_evidence(3, part.hidden, 1), 1, 0, False)
     evidence = random_evidence(3, part.hidden, 1)._replace(value=np.where(np.arange(row.shape[1]) < 1, row, np.nan))
     for other in (part.condition(evidence), part.marginalize([0, row.shape[1] - 1])):
-        save_model(Model(other.schema, (other,), np.zeros(1)), tmp_path / "m.joint")
+        save_model(Mixture(other.schema, (other,), np.zeros(1)), tmp_path / "m.joint")
         assert_same_hidden(other.hidden, load_model(tmp_path / "m.joint").parts[0].hidden)
 
 
@@ -139,7 +139,7 @@ def test_a_mixture_comes_back_as_it_was(tmp_path: Path) -> None:
     np.testing.assert_array_equal(log_density(model, evidence), log_density(again, evidence))
     save_model(again, tmp_path / "again.joint")
     assert (tmp_path / "again.joint").read_bytes() == (tmp_path / "m.joint").read_bytes()
-    turned = Model(model.schema, model.parts[::-1], model.log_weight[::-1].copy())
+    turned = Mixture(model.schema, model.parts[::-1], model.log_weight[::-1].copy())
     save_model(turned, tmp_path / "m.joint")
     assert [part.kind for part in load_model(tmp_path / "m.joint").parts] == ["hidden trees", "forest"]
 
@@ -147,9 +147,9 @@ def test_a_mixture_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_a_part_of_another_schema_is_not_saved(tmp_path: Path) -> None:
     one, other = model_of(1), model_of(2)
     with pytest.raises(ValueError, match="part 1 has another schema"):
-        save_model(Model(one.schema, (one.parts[0], other.parts[0]), np.log([0.5, 0.5])), tmp_path / "m.joint")
+        save_model(Mixture(one.schema, (one.parts[0], other.parts[0]), np.log([0.5, 0.5])), tmp_path / "m.joint")
     with pytest.raises(ValueError, match="weights must sum to 1"):
-        save_model(Model(one.schema, one.parts, np.ones(1)), tmp_path / "m.joint")
+        save_model(Mixture(one.schema, one.parts, np.ones(1)), tmp_path / "m.joint")
     assert not list(tmp_path.iterdir())
 
 
@@ -173,7 +173,7 @@ def test_each_broken_promise_is_named() -> None:
     tree = hidden.trees[0]
 
     def broken(message: str, **fields: Any) -> None:
-        other: HiddenTree = replace(tree, **fields)
+        other: TreeTables = replace(tree, **fields)
         with pytest.raises(ValueError, match=message):
             check_hidden(replace(hidden, trees=(other, *hidden.trees[1:])))
 
@@ -245,10 +245,10 @@ def test_metadata_of_other_parts_are_refused(parts: Any, message: str, tmp_path:
 # --------------------------------------------------------------------------------------------------------------- fuzz
 
 
-def exercise(model: Model) -> None:
+def exercise(model: Mixture) -> None:
     """A forged model that passed: its promises hold, and questions end without a crash."""
     for part in model.parts:
-        if not isinstance(part, HiddenPart):
+        if not isinstance(part, HiddenTree):
             continue
         check_hidden(part.hidden)
         evidence = random_evidence(1, part.hidden, 4)
@@ -258,10 +258,10 @@ def exercise(model: Model) -> None:
             assert part.impute(evidence)[0].shape == (4, len(model.schema.columns))
             for j, column in enumerate(model.schema.columns):
                 if not column.is_categorical:
-                    assert part.quantile(evidence, j, np.array([1e-6, 0.5, 1 - 1e-6])).shape == (4, 3)
+                    assert part.observe(evidence).quantile(j, np.array([1e-6, 0.5, 1 - 1e-6])).shape == (4, 3)
 
 
-def loads(data: bytes, path: Path) -> Model | None:
+def loads(data: bytes, path: Path) -> Mixture | None:
     """The model in these bytes, or None if they are refused in the promised way."""
     path.write_bytes(data)
     try:

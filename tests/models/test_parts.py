@@ -14,7 +14,7 @@ from jointforest.api.joint import Joint
 from jointforest.data.build_evidence import build
 from jointforest.data.conditions import About, Likely
 from jointforest.data.frames import encode
-from jointforest.models.model import Model
+from jointforest.models.mixture import Mixture
 
 from ..random_cases.table_part import TablePart
 
@@ -37,7 +37,7 @@ def mixture() -> Joint:
     rng = np.random.default_rng(1)
     rows = encode(forest.schema, ALL.sample(25, random_state=1))[0]
     toy = TablePart(forest.schema, rows, rng.dirichlet(np.ones(len(rows))))
-    return Joint(Model(forest.schema, (forest.distribution.parts[0], toy), np.log(WEIGHTS)))
+    return Joint(Mixture(forest.schema, (forest.distribution.parts[0], toy), np.log(WEIGHTS)))
 
 
 @cache
@@ -157,7 +157,7 @@ def test_draws_follow_the_mixture() -> None:
 
 def test_evidence_that_one_part_rules_out_is_the_other_parts() -> None:
     joint = mixture()
-    forest = Joint(Model(joint.schema, joint.distribution.parts[:1], np.zeros(1)))
+    forest = Joint(Mixture(joint.schema, joint.distribution.parts[:1], np.zeros(1)))
     far = {"size": jf.between(15, 30)}  # the table has no such row
     assert joint.given(far).mean("size") == pytest.approx(forest.given(far).mean("size"), rel=1e-12)
     assert joint.given(far).quantile("size", 0.5) == forest.given(far).quantile("size", 0.5)
@@ -180,7 +180,7 @@ def test_what_a_kind_of_part_cannot_answer_it_says_by_name(ask, name: str) -> No
 
 
 def test_a_kind_of_part_that_files_do_not_know_is_not_saved(tmp_path) -> None:
-    with pytest.raises(ValueError, match="holds forests and hidden trees; this joint has a part of the kind 'table'"):
+    with pytest.raises(ValueError, match="this joint has a component of the kind 'table'"):
         mixture().save(tmp_path / "never.joint")
     assert not list(tmp_path.iterdir())
 
@@ -198,7 +198,7 @@ def test_a_mixture_of_forests_is_a_forest(background: bool, tmp_path) -> None:
     np.testing.assert_allclose(both.log_density(penguins), np.logaddexp(*(each + np.log([[0.75], [0.25]]))), rtol=1e-12)
     assert both.n_trees == 5 and both.n_leaves == sum(joint.n_leaves for joint in joints)
     assert both.epsilon == pytest.approx(0.75 * epsilon + 0.25 * 0.001)
-    parts = Joint(Model(both.schema, tuple(joint.distribution.parts[0] for joint in joints), np.log([0.75, 0.25])))
+    parts = Joint(Mixture(both.schema, tuple(joint.distribution.parts[0] for joint in joints), np.log([0.75, 0.25])))
     a, b = both.given(species="Gentoo"), parts.given(species="Gentoo")
     assert a.mean("body_mass_g") == pytest.approx(b.mean("body_mass_g"), rel=1e-12)
     assert a.quantile("bill_depth_mm", [0.1, 0.5]).tolist() == pytest.approx(
@@ -216,8 +216,8 @@ def test_a_mixture_of_forests_is_a_forest(background: bool, tmp_path) -> None:
 
 def test_the_background_counts_by_its_parts_weight_wherever_it_stands() -> None:
     joint = mixture()
-    turned = Joint(Model(joint.schema, joint.distribution.parts[::-1], joint.distribution.log_weight[::-1]))
-    alone = Joint(Model(joint.schema, joint.distribution.parts[:1], np.zeros(1)))
+    turned = Joint(Mixture(joint.schema, joint.distribution.parts[::-1], joint.distribution.log_weight[::-1]))
+    alone = Joint(Mixture(joint.schema, joint.distribution.parts[:1], np.zeros(1)))
     assert alone.epsilon > 0
     assert joint.epsilon == turned.epsilon == pytest.approx(WEIGHTS[0] * alone.epsilon)
 

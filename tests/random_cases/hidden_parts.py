@@ -13,10 +13,10 @@ from jointforest.data.discretization.learn import learn_scale
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import Schema
+from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
-from jointforest.models.hidden_tree.part import HiddenPart
-from jointforest.models.hidden_tree.tables import HiddenTree
-from jointforest.models.model import Model
+from jointforest.models.hidden_tree.tables import TreeTables
+from jointforest.models.mixture import Mixture
 
 PLACES, SIZES, GRADES, FLAGS = ("here", "there", "nowhere"), range(7), range(5), (False, True)
 ALL = pd.DataFrame(list(itertools.product(PLACES, SIZES, GRADES, FLAGS)), columns=["place", "size", "grade", "flag"])
@@ -47,7 +47,7 @@ def random_hidden(
         states = rng.integers(1, n_states + 1, d)
         transition = [rng.dirichlet(np.full(states[k], 0.5), states[parent[k]] if k else 1) for k in range(d)]
         emission = [rng.dirichlet(np.full(scales[j].n_codes, 0.5), states[k]) for k, j in enumerate(column)]
-        trees.append(HiddenTree(column, parent, tuple(transition), tuple(emission)))
+        trees.append(TreeTables(column, parent, tuple(transition), tuple(emission)))
     return HiddenTrees(schema, scales, tuple(trees), np.log(rng.dirichlet(np.ones(n_trees))))
 
 
@@ -55,8 +55,8 @@ def hidden_joint(frame: pd.DataFrame, seed: int, schema: Schema | None = None, *
     """A joint whose only part is random hidden trees over the frame's columns."""
     if schema is None:
         schema = infer_schema(frame)
-    part = HiddenPart(random_hidden(schema, encode(schema, frame)[0], seed, **sizes))
-    return Joint(Model(schema, (part,), np.zeros(1)))
+    part = HiddenTree(random_hidden(schema, encode(schema, frame)[0], seed, **sizes))
+    return Joint(Mixture(schema, (part,), np.zeros(1)))
 
 
 def mixed_joint(frame: pd.DataFrame, seed: int) -> Joint:

@@ -8,7 +8,7 @@ from jointforest.data.discretization.discretizer import Scale
 from jointforest.data.evidence import Evidence
 from jointforest.data.schema import Column, Schema
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
-from jointforest.models.hidden_tree.tables import HiddenTree
+from jointforest.models.hidden_tree.tables import TreeTables
 
 from ..data.discretization.random_scales import KINDS, atoms_of, random_scale
 from .cells import Cell, Region, make_evidence
@@ -42,7 +42,7 @@ def random_plain(seed: int, alike: bool = True) -> HiddenTrees:
                            for K, own in zip(above, codes, strict=True))  # fmt: skip
         emission = tuple(np.eye(base.scales[j].n_codes)[own] for j, own in zip(one.column.tolist(), codes, strict=True))
         blank = tuple(rng.uniform(0.0, 1.0, len(own)) for own in codes)
-        trees.append(HiddenTree(one.column, one.parent, transition, emission, blank))
+        trees.append(TreeTables(one.column, one.parent, transition, emission, blank))
     return HiddenTrees(base.schema, base.scales, tuple(trees), np.log(rng.dirichlet(np.ones(len(trees)))))
 
 
@@ -61,7 +61,7 @@ def column_of(rng: np.random.Generator, name: str, scale: Scale) -> Column:
     return Column(name, "mixed" if atoms else "continuous", "float64", 0.0, 0.0, atoms, (), low, high, 100)
 
 
-def random_tree(rng: np.random.Generator, scales: tuple[Scale, ...], dtype: type, zeros: float) -> HiddenTree:
+def random_tree(rng: np.random.Generator, scales: tuple[Scale, ...], dtype: type, zeros: float) -> TreeTables:
     """A tree over the columns in random order, each node below a random earlier one."""
     column = rng.permutation(len(scales)).astype(np.int32)
     parent = np.array([-1] + [int(rng.integers(k)) for k in range(1, len(scales))], np.int32)
@@ -69,7 +69,7 @@ def random_tree(rng: np.random.Generator, scales: tuple[Scale, ...], dtype: type
     transition = [random_table(rng, 1 if k == 0 else H[parent[k]], H[k], dtype, zeros) for k in range(len(scales))]
     emission = [random_table(rng, H[k], scales[j].n_codes, dtype, zeros) for k, j in enumerate(column.tolist())]
     blank = tuple(rng.uniform(0.0, 1.0, h).astype(dtype) for h in H)
-    return HiddenTree(column, parent, tuple(transition), tuple(emission), blank)
+    return TreeTables(column, parent, tuple(transition), tuple(emission), blank)
 
 
 def random_table(rng: np.random.Generator, rows: int, columns: int, dtype: type, zeros: float) -> np.ndarray:

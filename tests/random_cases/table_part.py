@@ -1,24 +1,25 @@
-"""A toy kind of part: a table of weighted rows, which answers every question by counting."""
+"""A toy kind of distribution: a table of weighted rows, which answers every question by counting."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from jointforest.data.evidence import Evidence
 from jointforest.data.schema import Schema
+from jointforest.models.base import Distribution, PosteriorState
 
 
-@dataclass(frozen=True)
-class TablePart:
+class TablePart(Distribution):
     """P(x) = weight of the rows that are x; of columns with levels, or a grid of step 1, so that mass is density."""
 
-    schema: Schema
-    rows: np.ndarray  # (r, d)
-    weight: np.ndarray  # (r,)
-    kind: str = "table"
+    kind = "table"
+
+    def __init__(self, schema: Schema, rows: np.ndarray, weight: np.ndarray) -> None:
+        self._schema, self.rows, self.weight = schema, rows, weight  # rows are (r, d), weights (r,)
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema
 
     def posterior(self, evidence: Evidence) -> np.ndarray:
         """Weight of each row of the table by its likelihood under each row of evidence, (n, r)."""
@@ -44,49 +45,8 @@ class TablePart:
         with np.errstate(divide="ignore"):
             return np.log(self.posterior(evidence).sum(axis=1)) + evidence.log_penalty
 
-    def weigh(self, evidence: Evidence) -> None:
-        return None
-
-    def background_share(self, evidence: Evidence, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
-        return np.where(self.posterior(evidence).sum(axis=1) > 0, 0.0, np.nan)
-
-    def level_probability(self, evidence: Evidence, j: int, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
-        levels = np.arange(len(self.schema.columns[j].levels))
-        return self.shares(evidence) @ (self.rows[:, [j]] == levels)
-
-    def mean_variance(
-        self, evidence: Evidence, j: int, n_jobs: int | None = -1, known: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        share, x = self.shares(evidence), self.rows[:, j]
-        mean = share @ x
-        return mean, share @ x**2 - mean**2
-
-    def cdf(self, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
-        return self.shares(evidence) @ (self.rows[:, [j]] <= np.asarray(x))
-
-    def pdf(self, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: Any = None) -> np.ndarray:
-        return self.shares(evidence) @ (self.rows[:, [j]] == np.round(x))
-
-    def histogram(
-        self, evidence: Evidence, j: int, cuts: np.ndarray, n_jobs: int | None = -1, known: Any = None
-    ) -> np.ndarray:
-        if self.schema.columns[j].is_categorical:
-            return self.level_probability(evidence, j, n_jobs, known)
-        bins = np.searchsorted(cuts, self.rows[:, j])
-        return self.shares(evidence) @ (bins[:, None] == np.arange(len(cuts) + 1))
-
-    def quantile(
-        self, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, known: Any = None
-    ) -> np.ndarray:
-        order = np.argsort(self.rows[:, j], kind="stable")
-        below = np.cumsum(self.shares(evidence)[:, order], axis=1)
-        at = (below[:, None, :] < np.asarray(q)[None, :, None] - 1e-15).sum(axis=2)
-        found = self.rows[order, j][np.minimum(at, len(order) - 1)]
-        return np.where(np.isnan(below[:, :1]), np.nan, found)
-
-    def covariance(self, evidence: Evidence, a: int, b: int, known: Any = None) -> np.ndarray:
-        share, x, y = self.shares(evidence), self.rows[:, a], self.rows[:, b]
-        return share @ (x * y) - (share @ x) * (share @ y)
+    def observe(self, evidence: Evidence) -> TablePosterior:
+        return TablePosterior(self, evidence)
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         rng = np.random.default_rng(seed)
@@ -106,3 +66,52 @@ class TablePart:
 
     def given_missing(self, j: int, is_missing: bool) -> tuple[TablePart | None, float]:
         return (None, -np.inf) if is_missing else (self, 0.0)
+
+
+class TablePosterior(PosteriorState):
+    """The answers of the table, by counting."""
+
+    distribution: TablePart
+
+    @property
+    def shares(self) -> np.ndarray:
+        return self.distribution.shares(self.evidence)
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self.distribution.rows
+
+    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
+        return np.where(self.distribution.posterior(self.evidence).sum(axis=1) > 0, 0.0, np.nan)
+
+    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
+        levels = np.arange(len(self.distribution.schema.columns[j].levels))
+        return self.shares @ (self.rows[:, [j]] == levels)
+
+    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        share, x = self.shares, self.rows[:, j]
+        mean = share @ x
+        return mean, share @ x**2 - mean**2
+
+    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return self.shares @ (self.rows[:, [j]] <= np.asarray(x))
+
+    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return self.shares @ (self.rows[:, [j]] == np.round(x))
+
+    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        if self.distribution.schema.columns[j].is_categorical:
+            return self.level_probabilities(j, n_jobs)
+        bins = np.searchsorted(cuts, self.rows[:, j])
+        return self.shares @ (bins[:, None] == np.arange(len(cuts) + 1))
+
+    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        order = np.argsort(self.rows[:, j], kind="stable")
+        below = np.cumsum(self.shares[:, order], axis=1)
+        at = (below[:, None, :] < np.asarray(q)[None, :, None] - 1e-15).sum(axis=2)
+        quantiles = self.rows[order, j][np.minimum(at, len(order) - 1)]
+        return np.where(np.isnan(below[:, :1]), np.nan, quantiles)
+
+    def covariance(self, a: int, b: int) -> np.ndarray:
+        share, x, y = self.shares, self.rows[:, a], self.rows[:, b]
+        return share @ (x * y) - (share @ x) * (share @ y)

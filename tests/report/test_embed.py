@@ -10,7 +10,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.explorer.subject import Subject
-from jointforest.models.hidden_tree.part import HiddenPart
+from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.report import embed
 from jointforest.report.embed import cut_shares, embedded, wire
 
@@ -21,7 +21,7 @@ def test_a_small_joint_of_hidden_trees_is_embedded_itself() -> None:
     found = embedded(Subject(tables.hidden()))
     assert found.is_itself and found.difference == 0.0
     (part,) = tables.hidden().distribution.parts
-    assert isinstance(part, HiddenPart) and found.hidden is part.hidden
+    assert isinstance(part, HiddenTree) and found.hidden is part.hidden
 
 
 def test_a_large_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ from ..learners.growing.ranks import snap
 from ..models.box_forest.rake import rake
 from ..models.box_forest.robustness import check_target, robustness
 from ..models.file import save_model
-from ..models.model import Model, of_forest
+from ..models.mixture import Mixture, of_forest
 from ..runtime.parameters import Number, check_number
 from ..runtime.random_state import seed_of
 from .ask import ask
@@ -60,12 +60,12 @@ class Joint:
 
     Parameters
     ----------
-    distribution : Model
+    distribution : Mixture
     fitted_by : FitReport, optional
 
     Attributes
     ----------
-    distribution : Model
+    distribution : Mixture
     fitted_by : FitReport or None
         What `jf.fit` compared and chose; files do not keep it.
 
@@ -82,7 +82,7 @@ class Joint:
     True
     """
 
-    def __init__(self, distribution: Model, fitted_by: FitReport | None = None) -> None:
+    def __init__(self, distribution: Mixture, fitted_by: FitReport | None = None) -> None:
         self.distribution = distribution
         self.fitted_by = fitted_by
 
@@ -1183,7 +1183,7 @@ class Joint:
         return X, unseen
 
 
-def _model_of(other: Any) -> Model:
+def _model_of(other: Any) -> Mixture:
     """The model of the joint that another one is compared with."""
     if not isinstance(other, Joint):
         hint = "; give its joint_" if hasattr(other, "joint_") else ""

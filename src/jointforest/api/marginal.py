@@ -243,7 +243,7 @@ class Marginal:
 
     def _moments(self, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
         w = self._weighed
-        return mean_variance(w.model, w.evidence, self._j, n_jobs, known=w.known)
+        return mean_variance(w.model, w.evidence, self._j, n_jobs, states=w.states)
 
     def _variance(self, n_jobs: int | None) -> np.ndarray:
         if self._column.kind == "boolean":
@@ -258,7 +258,7 @@ class Marginal:
             return np.where(np.isnan(below[:, :1]), np.nan, code)
         self._need_numbers("quantiles", n_jobs, boolean=False)
         w = self._weighed
-        return self._in_range(column.quantile(w.model, w.evidence, self._j, levels, n_jobs, known=w.known))
+        return self._in_range(column.quantile(w.model, w.evidence, self._j, levels, n_jobs, states=w.states))
 
     def _level_shares(self, n_jobs: int | None) -> np.ndarray:
         """Probabilities of the levels, shape (n, K)."""
@@ -270,7 +270,7 @@ class Marginal:
 
     def _shares(self, n_jobs: int | None) -> np.ndarray:
         w = self._weighed
-        return level_probability(w.model, w.evidence, self._j, n_jobs, known=w.known)
+        return level_probability(w.model, w.evidence, self._j, n_jobs, states=w.states)
 
     def _true(self, n_jobs: int | None) -> np.ndarray:
         """Probability of True in a boolean column, shape (n,)."""
@@ -280,7 +280,7 @@ class Marginal:
     def _at(self, question: Callable[..., np.ndarray], what: str, x: Any, n_jobs: int | None) -> Any:
         self._need_numbers(what, n_jobs, boolean=False)
         points, w = answers.numbers(self._column, x), self._weighed
-        return self._shaped(question(w.model, w.evidence, self._j, points.ravel(), n_jobs, w.known), points.shape)
+        return self._shaped(question(w.model, w.evidence, self._j, points.ravel(), n_jobs, w.states), points.shape)
 
     def _in_range(self, numbers: np.ndarray) -> np.ndarray:
         """The numbers (n,) or (n, k), NaN of impossible evidence alone; a ValueError where float64 does not do."""

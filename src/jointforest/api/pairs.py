@@ -25,7 +25,7 @@ from ..inference.covariance import mean_and_covariance
 from ..inference.explanation.rules import side_condition
 from ..inference.information.projection import Estimate, exact
 from ..inference.posterior import SUPPORT, WeighedEvidence, background_share, log_density
-from ..models.model import Model
+from ..models.mixture import Mixture
 from ..query_language.conditions import Comparison, Sum
 from ..runtime.parameters import check_number
 from ..runtime.random_state import seed_of
@@ -84,7 +84,7 @@ def _cuts(weighed: WeighedEvidence, j: int, column: Column, bins: int, n_jobs: i
     """Cuts between the bins of a column of numbers, on a grid between cells; none of a column of levels."""
     if column.is_categorical:
         return np.empty(0)
-    low, high = quantile(weighed.model, weighed.evidence, j, ENDS, n_jobs, known=weighed.known)[0].tolist()
+    low, high = quantile(weighed.model, weighed.evidence, j, ENDS, n_jobs, states=weighed.states)[0].tolist()
     cuts = np.linspace(low, high, bins + 1)[1:-1]
     if column.step > 0.0:
         cuts = column.center + (np.floor((cuts - column.center) / column.step) + 0.5) * column.step
@@ -184,7 +184,7 @@ def drawn_where(
     return _told(blocks, weighed.model, compared)
 
 
-def _told(blocks: Iterator[np.ndarray], model: Model, compared: tuple[Comparison, ...]) -> Iterator[np.ndarray]:
+def _told(blocks: Iterator[np.ndarray], model: Mixture, compared: tuple[Comparison, ...]) -> Iterator[np.ndarray]:
     """The same; an error in words where the comparisons are too rare, a warning where a background alone has them."""
     try:
         for i, rows in enumerate(blocks):
@@ -199,7 +199,7 @@ def _told(blocks: Iterator[np.ndarray], model: Model, compared: tuple[Comparison
         ) from None
 
 
-def _warn_unsupported(model: Model, rows: np.ndarray, compared: tuple[Comparison, ...]) -> None:
+def _warn_unsupported(model: Mixture, rows: np.ndarray, compared: tuple[Comparison, ...]) -> None:
     """Warn if p(background | comparisons), its mean over rows in which they hold, is large."""
     if background_share(model, build(model.schema, rows)).mean() > SUPPORT:
         said = ", ".join(map(str, compared))

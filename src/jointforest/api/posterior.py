@@ -21,7 +21,7 @@ from ..inference.posterior import SUPPORT, WeighedEvidence, log_density
 from ..inference.reshape import given_missing
 from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
-from ..models.model import Model
+from ..models.mixture import Mixture
 from ..query_language.conditions import Comparison, Conditions
 from ..query_language.parser import parse_conditions, parse_event
 from ..query_language.render import conditions_text
@@ -35,7 +35,7 @@ from .views import posterior_html
 
 def with_event(
     known: WeighedEvidence, event: Mapping[str, Any], as_regions: bool
-) -> tuple[Model | None, Evidence, float]:
+) -> tuple[Mixture | None, Evidence, float]:
     """The model given the cells that the event says are missing, the evidence and the rest of it, log p of those cells.
 
     The model is None where the cells cannot be missing. With ``as_regions`` a value is a set of one: its mass counts.
@@ -110,7 +110,7 @@ class Posterior:
     'Gentoo'
     """
 
-    def __init__(self, model: Model, evidence: Evidence, one: bool, text: str = "", log_missing: float = 0.0) -> None:
+    def __init__(self, model: Mixture, evidence: Evidence, one: bool, text: str = "", log_missing: float = 0.0) -> None:
         self.weighed = WeighedEvidence(model, evidence, one, text)
         self._log_missing = log_missing  # of the cells that are said to be missing, which the model has taken up
 
@@ -577,7 +577,7 @@ class Posterior:
         return (decode(weighed.model.schema, rows) for rows in drawn)
 
 
-def posterior_of(model: Model, known: dict[str, Any]) -> Posterior:
+def posterior_of(model: Mixture, known: dict[str, Any]) -> Posterior:
     """The posterior of one row of conditions by column, or of one row a value where a condition has one a row."""
     one = all(n_rows(condition) is None for condition in known.values())
     said = {name: normal(condition) for name, condition in known.items()} if one else {}
@@ -586,7 +586,7 @@ def posterior_of(model: Model, known: dict[str, Any]) -> Posterior:
     return Posterior(model, build(model.schema, conditions=known), one, text, log_missing)
 
 
-def taken_up(model: Model, known: Mapping[str, Any]) -> tuple[Model, float, dict[str, Any]]:
+def taken_up(model: Mixture, known: Mapping[str, Any]) -> tuple[Mixture, float, dict[str, Any]]:
     """The model given which cells are said to be missing, the log-probability of that, and the other conditions.
 
     Raises

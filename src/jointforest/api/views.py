@@ -13,11 +13,8 @@ from ..data import values as answers
 from ..data.schema import Column
 from ..data.table_files import about_column
 from ..inference.column import bin_edges, histogram, level_probability, mean_variance, quantile
-from ..inference.explanation.box_trees import of_part
-from ..inference.explanation.tree_text import n_trees
 from ..inference.posterior import SUPPORT, WeighedEvidence
-from ..models.hidden_tree.part import HiddenPart
-from ..models.model import Model
+from ..models.mixture import Mixture
 
 # ---- What is known of one column in a few words, and as a picture of letters.
 
@@ -42,9 +39,9 @@ def in_words(weighed: WeighedEvidence, j: int) -> str:
     if math.isnan(w.background_share[0]):
         return "the evidence has probability 0"
     if column.is_categorical:
-        return _levels(column, level_probability(w.model, w.evidence, j, known=w.known)[0])
-    mean = float(mean_variance(w.model, w.evidence, j, known=w.known)[0][0])
-    low, high = quantile(w.model, w.evidence, j, _TAILS, known=w.known)[0].tolist()
+        return _levels(column, level_probability(w.model, w.evidence, j, states=w.states)[0])
+    mean = float(mean_variance(w.model, w.evidence, j, states=w.states)[0][0])
+    low, high = quantile(w.model, w.evidence, j, _TAILS, states=w.states)[0].tolist()
     if not all(map(math.isfinite, (mean, low, high))):
         return "too far out to be computed"
     if low == high:
@@ -136,7 +133,7 @@ def marginal_html(title: str, weighed: WeighedEvidence, j: int) -> str:
     column = weighed.model.schema.columns[j]
     if not column.is_categorical or len(weighed) != 1 or math.isnan(weighed.background_share[0]):
         return _page(title, [("", picture(weighed, j), in_words(weighed, j))], "")
-    share = level_probability(weighed.model, weighed.evidence, j, known=weighed.known)[0]
+    share = level_probability(weighed.model, weighed.evidence, j, states=weighed.states)[0]
     best = np.argsort(-share, kind="stable")[:LEVELS].tolist()
     rows = [(shortened(str(column.levels[k])), "█" * round(20 * share[k]), shown_share(float(share[k]))) for k in best]
     return _page(title, rows, _left_out(len(share) - len(rows), "level"))
@@ -162,19 +159,10 @@ def _left_out(n: int, what: str) -> str:
 # ---- How large a model is: trees, leaves and hidden states of its parts.
 
 
-def part_sizes(model: Model) -> list[dict[str, Any]]:
-    """Kind, weight and size of each part: trees and leaves without the background, or hidden trees and most states."""
-    found = []
-    for part, weight in zip(model.parts, np.exp(model.log_weight).tolist(), strict=True):
-        size: dict[str, Any] = {"kind": part.kind, "weight": weight}
-        if (trees := of_part(part)) is not None:
-            size["trees"] = n_trees(trees)
-            size["leaves"] = len(trees.log_weight) - int(trees.has_background)
-        elif isinstance(part, HiddenPart):
-            size["trees"] = len(part.hidden.trees)
-            size["states"] = max(int(tree.n_states.max()) for tree in part.hidden.trees)
-        found.append(size)
-    return found
+def part_sizes(model: Mixture) -> list[dict[str, Any]]:
+    """Kind, weight and size of each component: see `Distribution.size`."""
+    weights = np.exp(model.log_weight).tolist()
+    return [{"kind": part.kind, "weight": w} | part.size() for part, w in zip(model.parts, weights, strict=True)]
 
 
 def size_text(size: dict[str, Any]) -> str:

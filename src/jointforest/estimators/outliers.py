@@ -26,7 +26,7 @@ from ..learners.base import Learner
 from ..learners.batches.passes import fold_of
 from ..learners.batches.sample import MOST_ROWS, take_weighed
 from ..learners.generative.targets import feature_schema, read_features
-from ..models.model import Model
+from ..models.mixture import Mixture
 from ..runtime.parameters import Allowed, Number
 from ..runtime.warnings import LostDependenceWarning
 
@@ -387,7 +387,7 @@ def _read(X: Any) -> Any:
     return check_array(X, dtype=None, ensure_all_finite="allow-nan")
 
 
-def _widths_of(model: Model, radius: float, n_jobs: int | None) -> np.ndarray | None:
+def _widths_of(model: Mixture, radius: float, n_jobs: int | None) -> np.ndarray | None:
     """So many standard deviations of each column, by the model, (d,); None where radius is 0. Of levels it says 0."""
     if radius == 0.0:
         return None

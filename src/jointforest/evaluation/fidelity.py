@@ -10,7 +10,7 @@ import numpy as np
 from ..data.frames import read
 from ..data.infer_schema import infer_schema
 from ..data.schema import Schema
-from ..models.model import Model
+from ..models.mixture import Mixture
 from ..runtime.parameters import check
 from ..runtime.random_state import seed_of
 from .columns_and_pairs import MOST_PAIRS, Cells, cells_of, marginals, pairs, read_cells, read_rows, some
@@ -100,8 +100,8 @@ def fidelity(
 
 
 def _is_joint(given: Any) -> bool:
-    """Whether this is a `Joint`, which the rooms above `face/` do not know by name."""
-    return isinstance(getattr(given, "model", None), Model)
+    """Whether this is a `Joint`; `api/` is a later layer, so its class cannot be imported here."""
+    return isinstance(getattr(given, "distribution", None), Mixture)
 
 
 class _Tables(NamedTuple):

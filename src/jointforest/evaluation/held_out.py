@@ -10,7 +10,7 @@ from ..data.build_evidence import build
 from ..data.schema import Schema
 from ..inference.column import quantile
 from ..inference.posterior import log_density
-from ..models.model import Model
+from ..models.mixture import Mixture
 from .columns_and_pairs import some
 
 MOST_ROWS = 20_000
@@ -63,7 +63,7 @@ class Coverage:
 
 
 def held_out(
-    model: Model, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
+    model: Mixture, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
 ) -> HeldOut:
     """Log-density of rows, X (n, d) and unseen (n, d) as `data.frames.encode` gives them, beside independence."""
     rows = some(len(X), MOST_ROWS, random)
@@ -74,7 +74,7 @@ def held_out(
 
 
 def log_densities(
-    model: Model, X: np.ndarray, unseen: np.ndarray, most: int, random: np.random.Generator, n_jobs: int | None
+    model: Mixture, X: np.ndarray, unseen: np.ndarray, most: int, random: np.random.Generator, n_jobs: int | None
 ) -> np.ndarray:
     """Log-densities of at most ``most`` rows, drawn by chance, of X (n, d) and unseen (n, d)."""
     rows = some(len(X), most, random)
@@ -82,7 +82,7 @@ def log_densities(
 
 
 def _alone(
-    model: Model, j: int, x: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
+    model: Mixture, j: int, x: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
 ) -> float:
     """Mean over rows of log p(x_j), cells (n,); missing ones count 0, levels never seen their penalty."""
     known = x[~np.isnan(x)]
@@ -99,7 +99,7 @@ def _alone(
 
 
 def coverage(
-    model: Model, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
+    model: Mixture, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
 ) -> Coverage:
     """What the 90 % intervals of columns of numbers cover, rows X (n, d) and unseen (n, d)."""
     rows = some(len(X), COVERED_ROWS, random)

@@ -13,11 +13,6 @@ from ..data import times
 from ..data.conditions import Missing, Not
 from ..data.schema import Column
 from ..inference.column import histogram, mean_variance, quantile
-from ..models.box_forest.part import ForestPart
-from ..models.hidden_tree.condition import missing_shares as of_hidden_trees
-from ..models.hidden_tree.part import HiddenPart
-from ..models.part import Part
-from ..runtime.numeric_kernels import mix_rows
 from ..runtime.threads import map_ordered
 from .known import Known
 from .state import place_of, python_call, shell_command, write_evidence, written_condition
@@ -65,8 +60,8 @@ def _of_levels(column: Column, mass: np.ndarray) -> _Three:
 def _exact(known: Known, j: int, column: Column) -> _Three:
     """Mean, and the ends of the interval with equal tails that holds 90 %: the joint's own."""
     w = known.weighed
-    mean = float(mean_variance(w.model, w.evidence, j, known=w.known)[0][0])
-    low, high = quantile(w.model, w.evidence, j, TAILS, known=w.known)[0].tolist()
+    mean = float(mean_variance(w.model, w.evidence, j, states=w.states)[0][0])
+    low, high = quantile(w.model, w.evidence, j, TAILS, states=w.states)[0].tolist()
     return to_shown(column, mean), to_shown(column, low), to_shown(column, high)
 
 
@@ -113,32 +108,10 @@ def missing_shares(subject: Subject, known: Known) -> list[float | None]:
     if asked:
         share = np.exp(known.log_parts - np.logaddexp.reduce(known.log_parts))
         some = np.flatnonzero(share > 0.0).tolist()
-        weighed = known.weighed.known or ()
-        each = sum(share[k] * _of_part(known.model.parts[k], known, weighed[k], asked) for k in some)
+        each = sum(share[k] * known.weighed.states[k].missing_probabilities(asked) for k in some)
         for j, x in zip(asked, np.asarray(each).tolist(), strict=True):
             found[j] = min(x, 1.0)
     return found
-
-
-def _of_part(part: Part, known: Known, weighed: Any, columns: list[int]) -> np.ndarray:
-    """The same of one part that has weighed the evidence, of some columns, (len(columns),)."""
-    if isinstance(part, HiddenPart):
-        return of_hidden_trees(part.hidden, weighed, columns)
-    if isinstance(part, ForestPart):
-        rates = part.forest.leaves.missing_rate
-        found = np.zeros(rates.shape[1])
-        mix_rows(rates, *weighed.mixture(None), found)
-        return found[columns]
-    before = float(part.log_density(known.evidence)[0])
-    return np.array([_by_condition(part, known, j, before) for j in columns])
-
-
-def _by_condition(part: Part, known: Known, j: int, before: float) -> float:
-    """P(cell j is missing | evidence) by how well the evidence fits the part where it is."""
-    given, log_missing = part.given_missing(j, True)
-    if given is None:
-        return 0.0
-    return math.exp(float(given.log_density(known.evidence)[0]) + log_missing - before)
 
 
 _PREPARING = threading.Lock()

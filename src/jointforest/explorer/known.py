@@ -11,13 +11,9 @@ import numpy as np
 
 from ..data.build_evidence import build
 from ..data.conditions import has_soft, without_missing
-from ..data.evidence import Evidence
 from ..inference.posterior import SUPPORT, WeighedEvidence
 from ..inference.reshape import given_missing
-from ..models.box_forest.part import ForestPart
-from ..models.hidden_tree.part import HiddenPart
-from ..models.model import Model
-from ..models.part import Part
+from ..models.mixture import Mixture
 from .state import ImpossibleEvidence, read_evidence, sentence, tidied
 from .subject import Subject
 
@@ -38,7 +34,7 @@ class Known:
     ----------
     conditions : dict of column name to condition
     sentence : str
-    model : Model
+    model : Mixture
         Given which cells are missing.
     evidence : Evidence
         The other conditions.
@@ -79,9 +75,7 @@ class Known:
     @cached_property
     def log_parts(self) -> np.ndarray:
         """log pi_k + log p_k(evidence) of each part, without penalty, (K,)."""
-        parts, known = self.model.parts, self.weighed.known or ()
-        each = [_log_evidence(part, of_part, self.evidence) for part, of_part in zip(parts, known, strict=True)]
-        return np.array(each) + self.model.log_weight
+        return np.array([state.log_evidence for state in self.weighed.states]) + self.model.log_weight
 
     @cached_property
     def log_evidence(self) -> float:
@@ -107,16 +101,7 @@ class Known:
         return any(c.step == 0.0 and not c.is_categorical and not math.isnan(x) and x not in c.atoms for c, x in values)
 
 
-def _log_evidence(part: Part, known: Any, evidence: Evidence) -> float:
-    """log p(evidence) in a part that has weighed it, without penalty."""
-    if isinstance(part, ForestPart):
-        return float(known.posterior(None).log_evidence[0])
-    if isinstance(part, HiddenPart):
-        return float(np.logaddexp.reduce(known.posterior.log_joint[0]))
-    return float(part.log_density(evidence)[0] - evidence.log_penalty[0])
-
-
-def _model_given(subject: Subject, missing: Mapping[str, bool]) -> tuple[Model | None, float]:
+def _model_given(subject: Subject, missing: Mapping[str, bool]) -> tuple[Mixture | None, float]:
     """The model given which cells are missing, and the log-probability of that; the last few are kept."""
     if not missing:
         return subject.joint.distribution, 0.0

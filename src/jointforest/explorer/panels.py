@@ -18,10 +18,9 @@ from ..data.table_files import plain
 from ..inference.column import cdf, level_probability, mean_variance
 from ..inference.explanation.explain import explain
 from ..inference.modes import model_modes
-from ..inference.posterior import log_density
+from ..inference.posterior import States, log_density, observe
 from ..inference.rows import sample
-from ..models.hidden_tree.part import HiddenPart
-from ..models.model import Model
+from ..models.mixture import Mixture
 from ..query_language.parser import parse_conditions
 from ..query_language.render import column_text, condition_text
 from .known import Known
@@ -73,17 +72,16 @@ def mode(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def budget_of(model: Model) -> int:
+def budget_of(model: Mixture) -> int:
     """Boxes that the search for a model's most probable row may cut, fewer the longer each takes."""
-    trees = [tree for part in model.parts if isinstance(part, HiddenPart) for tree in part.hidden.trees]
-    entries = sum(table.size for tree in trees for table in tree.transition)
+    entries = sum(component.mode_cost() for component in model.parts)
     return BUDGET if entries <= ENTRIES else BUDGET * ENTRIES // entries
 
 
 def compile_ahead(subject: Subject) -> None:
     """Ask of forests, as briefly as can be, what buttons ask later, so that its kernels are compiled by then."""
     known = Known(subject, None)
-    if not all(isinstance(part, HiddenPart) for part in known.model.parts):
+    if any(component.uses_kernels() for component in known.model.parts):
         model_modes(known.model, known.evidence, 1, 1)
         explain(known.model, known.evidence, LISTED)
 
@@ -218,11 +216,11 @@ def row(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     x = _cells(subject, body["cells"]) if "cells" in body else _of_table(subject, body.get("row"))
     is_told = ~np.isnan(x) & ~_without(subject, body.get("without"))
     model, known = subject.joint.distribution, build(subject.joint.schema, np.where(is_told, x, np.nan)[None])
-    whole = _weighed(model, known)
+    whole = observe(model, known)
     cells = []
     for j, column in enumerate(subject.columns):
         others = known.without(j) if is_told[j] else known
-        weighed = whole if others is known else _weighed(model, others)
+        weighed = whole if others is known else observe(model, others)
         about = {"name": column.name, "known": bool(is_told[j])}
         cells.append(_cell(subject, others, weighed, j, float(x[j])) | about)
     density = float(log_density(model, known)[0])
@@ -293,21 +291,17 @@ def _slice(frame: Any, i: int) -> Any:
     return frame[i : i + 1]
 
 
-def _weighed(model: Model, evidence: Evidence) -> tuple[Any, ...]:
-    return tuple(part.weigh(evidence) for part in model.parts)
-
-
-def _cell(subject: Subject, others: Evidence, weighed: tuple[Any, ...], j: int, x: float) -> dict[str, Any]:
+def _cell(subject: Subject, others: Evidence, states: States, j: int, x: float) -> dict[str, Any]:
     """What a cell is, what it was expected to be given the others, weighed, and how unlikely it is."""
     model, column = subject.joint.distribution, subject.columns[j]
     if column.is_categorical:
-        share = level_probability(model, others, j, known=weighed)[0]
+        share = level_probability(model, others, j, states=states)[0]
         expected = float(share.argmax())
         tail = math.nan if math.isnan(x) else float(share[share <= share[int(x)] * (1.0 + 1e-9)].sum())
     else:
-        mean, _ = mean_variance(model, others, j, known=weighed)
+        mean, _ = mean_variance(model, others, j, states=states)
         expected = float(mean[0])
-        tail = math.nan if math.isnan(x) else _tail(cdf(model, others, j, _sides(column, x), known=weighed)[0])
+        tail = math.nan if math.isnan(x) else _tail(cdf(model, others, j, _sides(column, x), states=states)[0])
     unlikely = abs(math.log(min(max(tail, _TINY), 1.0))) if tail == tail else None
     return {
         "text": cell_text(column, x, DIGITS),

@@ -13,7 +13,7 @@ from ..inference.expectation.expectation import Rows, knows_splits
 from ..inference.expectation.match import Features, MatchedEnsemble, filled, match_ensemble, match_features
 from ..inference.expectation.predictions import expected_answer
 from ..integrations.ensembles.table import Ensemble
-from ..models.model import Model
+from ..models.mixture import Mixture
 
 TOLERANCE, DRAWS, SEED = 1e-4, 128, 0
 """Those of `ExpectedPredictor`, so that its answers are the same."""
@@ -30,7 +30,7 @@ class Predictor:
     Parameters
     ----------
     ensemble : Ensemble
-    model : Model
+    model : Mixture
         Of the joint.
 
     Raises
@@ -39,7 +39,7 @@ class Predictor:
         If the ensemble's features are not among the joint's columns.
     """
 
-    def __init__(self, ensemble: Ensemble, model: Model) -> None:
+    def __init__(self, ensemble: Ensemble, model: Mixture) -> None:
         self.ensemble, self.model = ensemble, model
         self.features: Features = match_features(ensemble, model.schema)
 

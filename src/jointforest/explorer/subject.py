@@ -21,7 +21,7 @@ from ..inference.reshape import given_missing
 from ..inference.rows import sample
 from ..integrations.ensembles.table import Ensemble
 from ..models.file import contents
-from ..models.model import Model
+from ..models.mixture import Mixture
 from .prediction import Predictor
 
 BINS = 40
@@ -138,7 +138,7 @@ class Subject:
         return {}
 
     @cached_property
-    def said_missing(self) -> dict[tuple[tuple[str, bool], ...], tuple[Model | None, float]]:
+    def said_missing(self) -> dict[tuple[tuple[str, bool], ...], tuple[Mixture | None, float]]:
         """Models given which cells are missing or not, as asked last, with the log-probability of that."""
         return {}
 

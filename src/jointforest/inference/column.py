@@ -11,9 +11,9 @@ from ..data.evidence import Evidence
 from ..data.schema import Column, Schema
 from ..data.values import numbers
 from ..models.box_forest import column as forest_distribution
-from ..models.model import Model
+from ..models.mixture import Mixture
 from ..runtime.parameters import check_number
-from .posterior import WeighedEvidence, log_density, mixed, shares, weighted
+from .posterior import States, WeighedEvidence, log_density, mixed, observe, shares, weighted
 
 # ---- Which questions a column can be asked: numbers or levels.
 
@@ -36,18 +36,18 @@ _STEPS = 200
 
 
 def cdf(
-    model: Model,
+    model: Mixture,
     evidence: Evidence,
     j: int,
     x: np.ndarray,
     n_jobs: int | None = -1,
-    known: tuple[Any, ...] | None = None,
+    states: States | None = None,
 ) -> np.ndarray:
     """P(column j <= x | evidence) of a numeric column.
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         n rows. A cell with a value has all its mass there.
     j : int
@@ -56,8 +56,8 @@ def cdf(
         Points, the same for all rows.
     n_jobs : int or None
         Threads; the answer does not depend on it.
-    known : tuple, optional
-        `WeighedEvidence.known` of this evidence.
+    states : tuple of PosteriorState, optional
+        `WeighedEvidence.states` of this evidence.
 
     Returns
     -------
@@ -70,16 +70,16 @@ def cdf(
         If column j is not numeric.
     """
     need_numbers(model.schema, j)
-    return mixed(model, evidence, lambda part, k: part.cdf(evidence, j, x, n_jobs, k), n_jobs, known)
+    return mixed(model, evidence, lambda state: state.cdf(j, x, n_jobs), n_jobs, states)
 
 
 def pdf(
-    model: Model,
+    model: Mixture,
     evidence: Evidence,
     j: int,
     x: np.ndarray,
     n_jobs: int | None = -1,
-    known: tuple[Any, ...] | None = None,
+    states: States | None = None,
 ) -> np.ndarray:
     """Density of a numeric column at x, given the evidence.
 
@@ -88,7 +88,7 @@ def pdf(
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         n rows.
     j : int
@@ -97,8 +97,8 @@ def pdf(
         Points, the same for all rows.
     n_jobs : int or None
         Threads; the answer does not depend on it.
-    known : tuple, optional
-        `WeighedEvidence.known` of this evidence.
+    states : tuple of PosteriorState, optional
+        `WeighedEvidence.states` of this evidence.
 
     Returns
     -------
@@ -111,17 +111,17 @@ def pdf(
         If column j is not numeric.
     """
     need_numbers(model.schema, j)
-    return mixed(model, evidence, lambda part, k: part.pdf(evidence, j, x, n_jobs, k), n_jobs, known)
+    return mixed(model, evidence, lambda state: state.pdf(j, x, n_jobs), n_jobs, states)
 
 
 def quantile(
-    model: Model,
+    model: Mixture,
     evidence: Evidence,
     j: int,
     q: np.ndarray,
     n_jobs: int | None = -1,
     beta: float = 1.0,
-    known: tuple[Any, ...] | None = None,
+    states: States | None = None,
 ) -> np.ndarray:
     """Quantiles inf{x: F(x) >= q} of a numeric column, given the evidence.
 
@@ -129,7 +129,7 @@ def quantile(
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         n rows. A cell with a value has that value (on a grid its cell's centre) as every quantile.
     j : int
@@ -140,8 +140,8 @@ def quantile(
         Threads; the answer does not depend on it.
     beta : float
         How the trees of a forest are weighed, see `models.box_forest.posterior.chunk_posterior`; 1 is the joint itself.
-    known : tuple, optional
-        `WeighedEvidence.known` of this evidence.
+    states : tuple of PosteriorState, optional
+        `WeighedEvidence.states` of this evidence.
 
     Returns
     -------
@@ -157,27 +157,26 @@ def quantile(
     need_numbers(model.schema, j)
     if beta != 1.0:
         return forest_distribution.quantile(model.forest_for("weighing trees by beta"), evidence, j, q, n_jobs, beta)
-    each = [part.quantile(evidence, j, q, n_jobs, known and known[k]) for k, part in enumerate(model.parts)]
+    each = [state.quantile(j, q, n_jobs) for state in states or observe(model, evidence)]
     if len(each) == 1:
         return each[0]
     return _between(model, evidence, j, np.asarray(q, dtype=np.float64), each, n_jobs)
 
 
 def _between(
-    model: Model, evidence: Evidence, j: int, q: np.ndarray, each: list[np.ndarray], n_jobs: int | None
+    model: Mixture, evidence: Evidence, j: int, q: np.ndarray, each: list[np.ndarray], n_jobs: int | None
 ) -> np.ndarray:
     """Quantiles of a mixture from those of its parts, (n, k): one row of evidence after the other."""
     share = shares(model, evidence, n_jobs)
     out = np.full(each[0].shape, np.nan)
     for i in np.flatnonzero(~np.isnan(share[:, 0])).tolist():
         row = evidence.take(np.array([i]))
-        known = [part.weigh(row) for part in model.parts]
+        states = observe(model, row)
         counts = np.flatnonzero(share[i] > 0.0).tolist()
 
-        def below(x: np.ndarray, row: Evidence = row, known: list[Any] = known, i: int = i) -> np.ndarray:
+        def below(x: np.ndarray, states: States = states, i: int = i) -> np.ndarray:
             """P(column <= x) at the k points x."""
-            said = [part.cdf(row, j, x, 1, known[k]) for k, part in enumerate(model.parts)]
-            return weighted(share[[i]], said)[0]
+            return weighted(share[[i]], [state.cdf(j, x, 1) for state in states])[0]
 
         ends = np.array([each[k][i] for k in counts])
         out[i] = _bisect(below, q, ends.min(axis=0), ends.max(axis=0), model.schema.columns[j])
@@ -231,7 +230,7 @@ def histogram(weighed: WeighedEvidence, j: int, edges: np.ndarray, n_jobs: int |
         Rows sum to 1: what lies beyond the edges is in the first and the last bin. NaN where the evidence has
         probability 0.
     """
-    mass = weighed.mixed(lambda part, known: part.histogram(weighed.evidence, j, edges[1:-1], n_jobs, known))
+    mass = weighed.mixed(lambda state: state.histogram(j, edges[1:-1], n_jobs))
     if weighed.model.schema.columns[j].is_categorical:
         return mass
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
@@ -279,18 +278,18 @@ def _even(column: Column, bins: int) -> np.ndarray:
 
 
 def level_probability(
-    model: Model,
+    model: Mixture,
     evidence: Evidence,
     j: int,
     n_jobs: int | None = -1,
     beta: float = 1.0,
-    known: tuple[Any, ...] | None = None,
+    states: States | None = None,
 ) -> np.ndarray:
     """Posterior probability of each level of a categorical column, given each row of evidence.
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         n rows. A cell with a value gives that level probability 1; a region leaves 0 to the levels outside it.
     j : int
@@ -299,8 +298,8 @@ def level_probability(
         Threads; the answer does not depend on it.
     beta : float
         How the trees of a forest are weighed, see `models.box_forest.posterior.chunk_posterior`; 1 is the joint itself.
-    known : tuple, optional
-        `WeighedEvidence.known` of this evidence.
+    states : tuple of PosteriorState, optional
+        `WeighedEvidence.states` of this evidence.
 
     Returns
     -------
@@ -317,19 +316,19 @@ def level_probability(
         return forest_distribution.level_probability(
             model.forest_for("weighing trees by beta"), evidence, j, n_jobs, beta
         )
-    return mixed(model, evidence, lambda part, k: part.level_probability(evidence, j, n_jobs, k), n_jobs, known)
+    return mixed(model, evidence, lambda state: state.level_probabilities(j, n_jobs), n_jobs, states)
 
 
 # ---- Means and variances of numeric columns.
 
 
 def mean_variance(
-    model: Model,
+    model: Mixture,
     evidence: Evidence,
     j: int,
     n_jobs: int | None = -1,
     beta: float = 1.0,
-    known: tuple[Any, ...] | None = None,
+    states: States | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Posterior mean and variance of a numeric column, given each row of evidence.
 
@@ -337,7 +336,7 @@ def mean_variance(
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         n rows. A cell with a value has it (on a grid its cell's centre) as mean, and variance 0.
     j : int
@@ -346,8 +345,8 @@ def mean_variance(
         Threads; the answer does not depend on it.
     beta : float
         How the trees of a forest are weighed, see `models.box_forest.posterior.chunk_posterior`; 1 is the joint itself.
-    known : tuple, optional
-        `WeighedEvidence.known` of this evidence.
+    states : tuple of PosteriorState, optional
+        `WeighedEvidence.states` of this evidence.
 
     Returns
     -------
@@ -363,7 +362,7 @@ def mean_variance(
     need_numbers(model.schema, j)
     if beta != 1.0:
         return forest_distribution.mean_variance(model.forest_for("weighing trees by beta"), evidence, j, n_jobs, beta)
-    each = [part.mean_variance(evidence, j, n_jobs, known and known[k]) for k, part in enumerate(model.parts)]
+    each = [state.moments(j, n_jobs) for state in states or observe(model, evidence)]
     if len(each) == 1:
         return each[0]
     share = shares(model, evidence, n_jobs)
@@ -379,7 +378,7 @@ _POINTS = 1_024
 _ROUNDS, _BETWEEN = 8, 17
 
 
-def peak(model: Model, evidence: Evidence, j: int, n_jobs: int | None = -1) -> np.ndarray:
+def peak(model: Mixture, evidence: Evidence, j: int, n_jobs: int | None = -1) -> np.ndarray:
     """The value of greatest `pdf` of a numeric column given each of n rows of evidence, the first of equals, (n,).
 
     On a grid of at most 16,384 cells that hold all but 2e-6 each cell is compared, on others 1,024 quantiles. Without
@@ -389,44 +388,44 @@ def peak(model: Model, evidence: Evidence, j: int, n_jobs: int | None = -1) -> n
     out = np.full(len(evidence.value), np.nan)
     for i in range(len(out)):
         row = evidence.take(np.array([i]))
-        known = tuple(part.weigh(row) for part in model.parts)
-        x = _candidates(model, row, j, n_jobs, known)
+        states = observe(model, row)
+        x = _candidates(model, row, j, n_jobs, states)
         if not len(x) or np.isnan(x).any():
             continue
-        height = pdf(model, row, j, x, n_jobs, known)[0]
+        height = pdf(model, row, j, x, n_jobs, states)[0]
         best = int(height.argmax())
         if model.schema.columns[j].step == 0.0 and not np.isinf(height[best]):
-            out[i] = _refined(model, row, j, x, best, height[best], n_jobs, known)
+            out[i] = _refined(model, row, j, x, best, height[best], n_jobs, states)
         else:
             out[i] = x[best]
     return out
 
 
-def _candidates(model: Model, row: Evidence, j: int, n_jobs: int | None, known: Any) -> np.ndarray:
+def _candidates(model: Mixture, row: Evidence, j: int, n_jobs: int | None, states: States) -> np.ndarray:
     column = model.schema.columns[j]
     if not np.isnan(row.value[0, j]):
-        return quantile(model, row, j, np.array([0.5]), n_jobs, known=known)[0]
+        return quantile(model, row, j, np.array([0.5]), n_jobs, states=states)[0]
     if np.isneginf(log_density(model, row)[0]):
         return np.empty(0)
     if column.step > 0.0:
-        low, high = _of_parts(model, row, j, np.array([_TAIL, 1.0 - _TAIL]), known)[[0, -1]]
+        low, high = _quantiles(states, j, np.array([_TAIL, 1.0 - _TAIL]))[[0, -1]]
         first, last = np.rint((np.array([low, high]) - column.center) / column.step)
         if last - first < _CELLS:
             return np.asarray(column.center + np.arange(first, last + 1.0) * column.step)
     q = (np.arange(_POINTS) + 0.5) / _POINTS
-    found = _of_parts(model, row, j, q, known)
+    found = _quantiles(states, j, q)
     return np.unique(np.concatenate([found, column.atoms])) if column.step == 0.0 and len(found) else found
 
 
-def _of_parts(model: Model, row: Evidence, j: int, q: np.ndarray, known: Any) -> np.ndarray:
-    """The quantiles of all parts together, ascending; of a mixture's own there is no need."""
-    each = [part.quantile(row, j, q, 1, k)[0] for part, k in zip(model.parts, known, strict=True)]
+def _quantiles(states: States, j: int, q: np.ndarray) -> np.ndarray:
+    """The quantiles of all components together, ascending."""
+    each = [state.quantile(j, q, 1)[0] for state in states]
     found = np.unique(np.concatenate(each))
     return found[~np.isnan(found)]
 
 
 def _refined(
-    model: Model, row: Evidence, j: int, x: np.ndarray, best: int, height: float, n_jobs: int | None, known: Any
+    model: Mixture, row: Evidence, j: int, x: np.ndarray, best: int, height: float, n_jobs: int | None, states: States
 ) -> float:
     """The best point found between the neighbours of the best candidate, closing in on it."""
     low, high, at = x[max(best - 1, 0)], x[min(best + 1, len(x) - 1)], x[best]
@@ -434,7 +433,7 @@ def _refined(
         return float(at)
     for _ in range(_ROUNDS):
         points = np.linspace(low, high, _BETWEEN)
-        heights = pdf(model, row, j, points, n_jobs, known)[0]
+        heights = pdf(model, row, j, points, n_jobs, states)[0]
         k = int(heights.argmax())
         if heights[k] > height:
             at, height = points[k], heights[k]

@@ -14,7 +14,7 @@ from ..data.conditions import AnyOf
 from ..data.evidence import Evidence
 from ..data.meaning import NOWHERE, Region, meaning_of
 from ..data.schema import Column, Schema
-from ..models.model import Model, of_part
+from ..models.mixture import Mixture, of_part
 from ..runtime.threads import chunks
 from .column import level_probability, quantile
 from .information.projection import Estimate, averaged, exact
@@ -56,7 +56,7 @@ class Relation(NamedTuple):
 
 
 def probability_of_relation(
-    model: Model, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None = -1
+    model: Mixture, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None = -1
 ) -> Estimate:
     """P(relation | one row of evidence) of numeric columns.
 
@@ -87,7 +87,7 @@ def probability_of_relation(
 
 
 def _by_strata(
-    model: Model, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None
+    model: Mixture, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None
 ) -> tuple[float, float]:
     """The mean over pairs of draws of the first column, a pair a stratum, and its standard error."""
     rng = np.random.default_rng(seed)
@@ -101,7 +101,9 @@ def _by_strata(
     return float(pairs.mean()), float(error)
 
 
-def probability_of_levels(model: Model, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None = -1) -> float:
+def probability_of_levels(
+    model: Mixture, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None = -1
+) -> float:
     """P(column a op column b | one row of evidence), exact, of columns of levels: equal if they are written the same.
 
     Raises
@@ -114,7 +116,7 @@ def probability_of_levels(model: Model, evidence: Evidence, a: int, b: int, op: 
 
 
 def _first_levels(
-    model: Model, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None
+    model: Mixture, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Levels of column a that one row of evidence admits (q,), their probabilities, P(relation | level), and which
     levels of column b stand in the relation to each, bool (q, K)."""
@@ -149,7 +151,9 @@ def _check_order(first: Column, second: Column, op: str) -> None:
         )
 
 
-def _by_cells(model: Model, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None) -> Estimate | None:
+def _by_cells(
+    model: Mixture, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None
+) -> Estimate | None:
     """The sum over the cells of one column; None if it has no grid, or too many cells."""
     x = _cells(model, evidence, relation.column[first], n_jobs)
     if x is None:
@@ -162,7 +166,7 @@ def _by_cells(model: Model, evidence: Evidence, relation: Relation, first: int, 
     return exact(float(np.clip(weight @ inside + 0.5 * rest, 0.0, 1.0)))
 
 
-def _cells(model: Model, evidence: Evidence, j: int, n_jobs: int | None) -> np.ndarray | None:
+def _cells(model: Mixture, evidence: Evidence, j: int, n_jobs: int | None) -> np.ndarray | None:
     """Values of a column that hold all but 2e-8, (q,): the known one, or cells; None without grid, or of too many."""
     column, known = model.schema.columns[j], evidence.value[0, j]
     if not np.isnan(known):
@@ -185,7 +189,7 @@ def _sides(schema: Schema, relation: Relation, first: int, x: np.ndarray) -> lis
 
 
 def _given_first(
-    model: Model, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, n_jobs: int | None
+    model: Mixture, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Posterior density of one column at values x (q,), and P(relation | it has the value), each (q,)."""
     j, k = relation.column[first], relation.column[1 - first]
@@ -200,7 +204,7 @@ def _given_first(
         return np.exp(log_rows - whole), inside
 
 
-def _of_atoms(model: Model, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None) -> Estimate:
+def _of_atoms(model: Mixture, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None) -> Estimate:
     """P(a sum of a column without grid and another is a number): it may be at the column's atoms alone."""
     atoms = np.array(model.schema.columns[relation.column[first]].atoms)
     if not len(atoms):
@@ -209,7 +213,7 @@ def _of_atoms(model: Model, evidence: Evidence, relation: Relation, first: int, 
     return exact(float(np.clip(weight @ inside, 0.0, 1.0)))
 
 
-def _by_rows(model: Model, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None) -> Estimate:
+def _by_rows(model: Mixture, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None) -> Estimate:
     return averaged(_satisfied(relation, sample(model, evidence, n, seed, False, n_jobs)).astype(np.float64))
 
 
@@ -243,7 +247,12 @@ class Rejected(ValueError):
 
 
 def related_blocks(
-    model: Model, evidence: Evidence, relations: Sequence[Relation | Levels], n: int, seed: int, n_jobs: int | None = -1
+    model: Mixture,
+    evidence: Evidence,
+    relations: Sequence[Relation | Levels],
+    n: int,
+    seed: int,
+    n_jobs: int | None = -1,
 ) -> Iterator[np.ndarray]:
     """n draws as `sample_related` makes them, `sampling.BLOCK` at a time, each block with a seed of its own: (k, d)."""
     for block, (first, stop) in enumerate(chunks(n, BLOCK)):
@@ -251,7 +260,12 @@ def related_blocks(
 
 
 def sample_related(
-    model: Model, evidence: Evidence, relations: Sequence[Relation | Levels], n: int, seed: int, n_jobs: int | None = -1
+    model: Mixture,
+    evidence: Evidence,
+    relations: Sequence[Relation | Levels],
+    n: int,
+    seed: int,
+    n_jobs: int | None = -1,
 ) -> np.ndarray:
     """n draws given one row of evidence and relations between columns, (n, d).
 
@@ -281,7 +295,7 @@ def sample_related(
 
 
 def _of_two(
-    model: Model, evidence: Evidence, relation: Relation, n: int, rng: np.random.Generator, n_jobs: int | None
+    model: Mixture, evidence: Evidence, relation: Relation, n: int, rng: np.random.Generator, n_jobs: int | None
 ) -> np.ndarray:
     """Draws of one relation between two columns of numbers."""
     for first in (0, 1):
@@ -302,7 +316,7 @@ def _of_two(
 
 
 def _rest(
-    model: Model, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, rng: np.random.Generator,
+    model: Mixture, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, rng: np.random.Generator,
     n_jobs: int | None,
 ) -> np.ndarray:  # fmt: skip
     """A row for each value x (n,) of the first column, the second where it has to be, (n, d)."""
@@ -314,7 +328,7 @@ def _rest(
 
 
 def _completed(
-    model: Model, evidence: Evidence, a: int, b: int, values: np.ndarray, regions: list[Region], place: np.ndarray,
+    model: Mixture, evidence: Evidence, a: int, b: int, values: np.ndarray, regions: list[Region], place: np.ndarray,
     rng: np.random.Generator, n_jobs: int | None,
 ) -> np.ndarray:  # fmt: skip
     """A row for each place (n,): column a has ``values[place]`` and column b lies in ``regions[place]``, (n, d)."""
@@ -325,7 +339,7 @@ def _completed(
 
 
 def _of_levels(
-    model: Model, evidence: Evidence, relation: Levels, n: int, rng: np.random.Generator, n_jobs: int | None
+    model: Mixture, evidence: Evidence, relation: Levels, n: int, rng: np.random.Generator, n_jobs: int | None
 ) -> np.ndarray:
     """Draws of a relation between two columns of levels."""
     codes, weight, inside, holds = _first_levels(model, evidence, *relation, n_jobs)
@@ -337,7 +351,7 @@ def _of_levels(
     return _completed(model, evidence, relation.a, relation.b, codes, regions, place, rng, n_jobs)
 
 
-def _set_of(model: Model, j: int, codes: np.ndarray) -> Region:
+def _set_of(model: Mixture, j: int, codes: np.ndarray) -> Region:
     """The region of some levels of a column."""
     column = model.schema.columns[j]
     meaning = meaning_of(column, AnyOf(*(column.levels[k] for k in codes.tolist()))) if len(codes) else NOWHERE
@@ -345,7 +359,7 @@ def _set_of(model: Model, j: int, codes: np.ndarray) -> Region:
     return meaning
 
 
-def _fits(model: Model, relation: Relation | Levels, X: np.ndarray) -> np.ndarray:
+def _fits(model: Mixture, relation: Relation | Levels, X: np.ndarray) -> np.ndarray:
     """Which rows (n, d) stand in a relation, bool (n,)."""
     if isinstance(relation, Relation):
         return _satisfied(relation, X)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..data.evidence import Evidence
-from ..models.model import Model
-from ..models.part import Part
+from ..models.base import Distribution
+from ..models.mixture import Mixture
 from .posterior import shares, weighted
 
 
 def mean_and_covariance(
-    model: Model, evidence: Evidence, columns: Sequence[int], n_jobs: int | None = -1
+    model: Mixture, evidence: Evidence, columns: Sequence[int], n_jobs: int | None = -1
 ) -> tuple[np.ndarray, np.ndarray]:
     """Posterior means (n, q) and covariances (n, q, q) of q columns of numbers, or booleans (True counts 1).
 
@@ -21,7 +21,7 @@ def mean_and_covariance(
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         n rows.
     columns : sequence of int
@@ -56,19 +56,19 @@ def mean_and_covariance(
 
 
 def _of_part(
-    part: Part, evidence: Evidence, columns: Sequence[int], n_jobs: int | None
+    part: Distribution, evidence: Evidence, columns: Sequence[int], n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     n, q = len(evidence.value), len(columns)
-    known = part.weigh(evidence) if n == 1 else None
+    state = part.observe(evidence)
     mean, covariance = np.empty((n, q)), np.empty((n, q, q))
     for i, j in enumerate(columns):
         column = part.schema.columns[j]
         if column.is_categorical:
             levels = np.array([float(level) for level in column.levels])
-            p = part.level_probability(evidence, j, n_jobs, known) @ levels
+            p = state.level_probabilities(j, n_jobs) @ levels
             mean[:, i], covariance[:, i, i] = p, p * (1.0 - p)
         else:
-            mean[:, i], covariance[:, i, i] = part.mean_variance(evidence, j, n_jobs, known)
+            mean[:, i], covariance[:, i, i] = state.moments(j, n_jobs)
         for k in range(i):
-            covariance[:, i, k] = covariance[:, k, i] = part.covariance(evidence, columns[k], j, known)
+            covariance[:, i, k] = covariance[:, k, i] = state.covariance(columns[k], j)
     return mean, covariance

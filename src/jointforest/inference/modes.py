@@ -7,22 +7,18 @@ import numpy as np
 from ..data.build_evidence import build
 from ..data.evidence import Evidence
 from ..models.box_forest.modes import BUDGET, ModePoints, modes
-from ..models.box_forest.part import ForestPart
-from ..models.hidden_tree.modes import hidden_modes
-from ..models.hidden_tree.part import HiddenPart
-from ..models.model import Model
-from ..models.part import Part
+from ..models.mixture import Mixture
 from .posterior import log_density
 
 
-def model_modes(model: Model, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
+def model_modes(model: Mixture, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
     """The best rows under one row of evidence that were found, by the density of the whole model, and a bound.
 
     A mixture is nowhere greater than the weighted sum of its parts' bounds; its rows are the best of its parts' rows.
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         One row.
     k : int
@@ -46,7 +42,7 @@ def model_modes(model: Model, evidence: Evidence, k: int, budget: int = BUDGET) 
     rows, bounds = [], []
     for part, log_weight in zip(model.parts, model.log_weight.tolist(), strict=True):
         if part.log_density(evidence)[0] > -np.inf:
-            X, log_bound = _of_part(part, evidence, k, budget)
+            X, log_bound = part.modes(evidence, k, budget)
             rows.append(X)
             bounds.append(log_weight + log_bound)
     if not rows:
@@ -55,13 +51,3 @@ def model_modes(model: Model, evidence: Evidence, k: int, budget: int = BUDGET) 
     density = log_density(model, build(model.schema, X), n_jobs=1)
     order = np.argsort(-density, kind="stable")[:k]
     return ModePoints(X[order], density[order], max(float(np.logaddexp.reduce(bounds)), float(density[order[0]])))
-
-
-def _of_part(part: Part, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
-    """Rows of high density in a part, and its bound."""
-    if isinstance(part, ForestPart):
-        found = modes(part.forest, evidence, k, budget)
-        return found.X, found.log_bound
-    if isinstance(part, HiddenPart):
-        return hidden_modes(part.hidden, evidence, budget)
-    raise ValueError(f"a certified mode needs a joint of forests and hidden trees; this one has the part: {part.kind}")

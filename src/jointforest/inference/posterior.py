@@ -9,41 +9,50 @@ from typing import Any
 import numpy as np
 
 from ..data.evidence import Evidence
-from ..models.model import Model
-from ..models.part import Part
+from ..models.base import PosteriorState
+from ..models.mixture import Mixture
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
 
 # ---- How the answers of a model's parts are mixed: by how well the evidence fits each part.
 
 
-def log_joint(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+def log_joint(model: Mixture, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
     """log pi_k + log p_k(evidence) of each part, (n, K)."""
     each = [part.log_density(evidence, n_jobs) for part in model.parts]
     return np.column_stack(each) + model.log_weight
 
 
-def shares(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+def shares(model: Mixture, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
     """p(part k | evidence), (n, K): rows sum to 1, NaN where the evidence has probability 0."""
     joint = log_joint(model, evidence, n_jobs)
     with np.errstate(invalid="ignore"):
         return np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
 
 
-def mixed(
-    model: Model,
-    evidence: Evidence,
-    ask: Callable[[Part, object], np.ndarray],
-    n_jobs: int | None = -1,
-    known: Sequence[object] | None = None,
-) -> np.ndarray:
-    """sum_k p(part k | evidence) ask(part k), for answers with n entries along their first axis.
+States = tuple[PosteriorState, ...]
+"""The posterior state of each component of a mixture, for the same evidence."""
 
-    ``ask`` gets a part and what is `known` of the evidence in it, or None. A model of one part answers as that part.
+
+def observe(model: Mixture, evidence: Evidence) -> States:
+    """The evidence propagated in each component."""
+    return tuple(component.observe(evidence) for component in model.parts)
+
+
+def mixed(
+    model: Mixture,
+    evidence: Evidence,
+    ask: Callable[[PosteriorState], np.ndarray],
+    n_jobs: int | None = -1,
+    states: States | None = None,
+) -> np.ndarray:
+    """sum_k p(component k | evidence) ask(state k), for answers with n entries along their first axis.
+
+    A mixture of one component answers as that component.
     """
-    if len(model.parts) == 1:
-        return ask(model.parts[0], None if known is None else known[0])
-    share = shares(model, evidence, n_jobs)
-    return weighted(share, [ask(part, known and known[k]) for k, part in enumerate(model.parts)])
+    states = states or observe(model, evidence)
+    if len(states) == 1:
+        return ask(states[0])
+    return weighted(shares(model, evidence, n_jobs), [ask(state) for state in states])
 
 
 def weighted(share: np.ndarray, answers: Sequence[np.ndarray]) -> np.ndarray:
@@ -58,12 +67,12 @@ def weighted(share: np.ndarray, answers: Sequence[np.ndarray]) -> np.ndarray:
 # ---- log p(evidence).
 
 
-def log_density(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+def log_density(model: Mixture, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
     """Log-density of each row of evidence; cells of which nothing is known are marginalised.
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         n rows. Values count with their density (grids: mass of the cell over the step), atoms, levels and regions with
         their mass.
@@ -89,7 +98,7 @@ class WeighedEvidence:
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         n rows.
     one : bool
@@ -102,7 +111,7 @@ class WeighedEvidence:
 
     def __init__(
         self,
-        model: Model,
+        model: Mixture,
         evidence: Evidence,
         one: bool = False,
         text: str = "",
@@ -127,19 +136,18 @@ class WeighedEvidence:
         return log_density(self.model, self.evidence)
 
     @cached_property
-    def known(self) -> tuple[Any, ...] | None:
-        """A single row weighed once in each part, whatever is asked; None of several rows."""
-        return tuple(part.weigh(self.evidence) for part in self.model.parts) if len(self) == 1 else None
+    def states(self) -> States:
+        """The posterior state of each component."""
+        return observe(self.model, self.evidence)
 
     @cached_property
     def shares(self) -> np.ndarray:
         """p(part k | evidence), (n, K)."""
         return shares(self.model, self.evidence)
 
-    def mixed(self, ask: Callable[[Part, Any], np.ndarray]) -> np.ndarray:
-        """`mixing.mixed` of this evidence; the parts are weighed once, whatever is asked."""
-        known = self.known or [None] * len(self.model.parts)
-        answers = [ask(part, of_part) for part, of_part in zip(self.model.parts, known, strict=True)]
+    def mixed(self, ask: Callable[[PosteriorState], np.ndarray]) -> np.ndarray:
+        """`mixed` of this evidence; it is propagated once, whatever is asked."""
+        answers = [ask(state) for state in self.states]
         return answers[0] if len(answers) == 1 else weighted(self.shares, answers)
 
     @property
@@ -170,15 +178,15 @@ class WeighedEvidence:
 
     def _weigh_background(self, n_jobs: int | None) -> np.ndarray:
         if self._background is None:
-            self._background = background_share(self.model, self.evidence, n_jobs, self.known)
+            self._background = background_share(self.model, self.evidence, n_jobs, self.states)
         return self._background
 
 
 def background_share(
-    model: Model, evidence: Evidence, n_jobs: int | None = -1, known: tuple[Any, ...] | None = None
+    model: Mixture, evidence: Evidence, n_jobs: int | None = -1, states: States | None = None
 ) -> np.ndarray:
-    """Share of the parts' backgrounds in the posterior, (n,): 0..1, NaN where the evidence has probability 0."""
-    return mixed(model, evidence, lambda part, k: part.background_share(evidence, n_jobs, k), n_jobs, known)
+    """Weight of the backgrounds in the posterior, (n,): 0..1, NaN where the evidence has probability 0."""
+    return mixed(model, evidence, lambda state: state.background_weight(n_jobs), n_jobs, states)
 
 
 def _unsupported_text(weak: int, impossible: int, n: int) -> str:

@@ -7,25 +7,25 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..data.evidence import Evidence
+from ..models.base import Distribution
+from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.merge import merge
-from ..models.box_forest.part import ForestPart
-from ..models.model import Model
-from ..models.part import Part
+from ..models.mixture import Mixture
 from .posterior import log_joint
 
 
-def condition(model: Model, evidence: Evidence) -> Model:
+def condition(model: Mixture, evidence: Evidence) -> Mixture:
     """The distribution given evidence, exact: each part given it, weighed by how well it fits the part.
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         One row; its penalty is no part of the distribution.
 
     Returns
     -------
-    Model
+    Mixture
         Of all columns, see `models.box_forest.condition`. Parts in which the evidence is impossible are gone.
 
     Raises
@@ -37,25 +37,25 @@ def condition(model: Model, evidence: Evidence) -> Model:
     possible = np.flatnonzero(joint > -np.inf).tolist() or [0]  # a part says what is wrong if none is
     parts = tuple(model.parts[k].condition(evidence) for k in possible)
     if len(parts) == 1:
-        return Model(parts[0].schema, parts, np.zeros(1))
-    return Model(parts[0].schema, parts, joint[possible] - np.logaddexp.reduce(joint[possible]))
+        return Mixture(parts[0].schema, parts, np.zeros(1))
+    return Mixture(parts[0].schema, parts, joint[possible] - np.logaddexp.reduce(joint[possible]))
 
 
 # ---- The marginal distribution of some columns, as a model of its own. See docs/how-to/find-modes.md.
 
 
-def marginalize(model: Model, columns: Sequence[int]) -> Model:
+def marginalize(model: Mixture, columns: Sequence[int]) -> Mixture:
     """The marginal of a model over some of its columns, exact: that of each part, the weights as they were.
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     columns : sequence of int
         Numbers of the columns that stay, at least one; their order stays that of the table.
 
     Returns
     -------
-    Model
+    Mixture
         Answers as the old one does where the other columns are missing.
 
     Raises
@@ -64,24 +64,24 @@ def marginalize(model: Model, columns: Sequence[int]) -> Model:
         If no column is left.
     """
     parts = tuple(part.marginalize(list(columns)) for part in model.parts)
-    return Model(parts[0].schema, parts, model.log_weight)
+    return Mixture(parts[0].schema, parts, model.log_weight)
 
 
 # ---- A model given which cells are missing, as a model of its own. See docs/reference/query-language.md.
 
 
-def given_missing(model: Model, missing: Mapping[str, bool]) -> tuple[Model | None, float]:
+def given_missing(model: Mixture, missing: Mapping[str, bool]) -> tuple[Mixture | None, float]:
     """The distribution given that cells are missing (or are known), exact, and the log-probability of that.
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     missing : mapping of column name to bool
         Whether the column's cell is missing.
 
     Returns
     -------
-    model : Model or None
+    model : Mixture or None
         None where it is impossible, as in columns that never lacked a cell at learning.
     log_probability : float
 
@@ -98,8 +98,8 @@ def given_missing(model: Model, missing: Mapping[str, bool]) -> tuple[Model | No
         log_p = float(np.logaddexp.reduce(joint))
         if log_p == -np.inf:
             return None, -np.inf
-        parts: list[Part] = [part for part, _ in each if part is not None]
-        model = Model(model.schema, tuple(parts), joint[joint > -np.inf] - log_p)
+        parts: list[Distribution] = [part for part, _ in each if part is not None]
+        model = Mixture(model.schema, tuple(parts), joint[joint > -np.inf] - log_p)
         log_probability += log_p
     return model, log_probability
 
@@ -107,29 +107,29 @@ def given_missing(model: Model, missing: Mapping[str, bool]) -> tuple[Model | No
 # ---- Several models as one: their weighted sum.
 
 
-def mix(models: Sequence[Model], weight: np.ndarray) -> Model:
+def mix(models: Sequence[Mixture], weight: np.ndarray) -> Mixture:
     """M(x) = sum_i weight[i] M_i(x), of models of one schema; their forests become one forest.
 
     So a mixture of forests answers every question of forests, robustness and rules included.
 
     Parameters
     ----------
-    models : sequence of Model
+    models : sequence of Mixture
         At least one, with equal schemas.
     weight : float64 array
         One a model, above 0; they sum to 1.
 
     Returns
     -------
-    Model
+    Mixture
     """
     parts = [part for model in models for part in model.parts]
     log_weight = np.concatenate([model.log_weight + np.log(w) for model, w in zip(models, weight, strict=True)])
-    is_forest = np.array([isinstance(part, ForestPart) for part in parts])
+    is_forest = np.array([isinstance(part, BoxForest) for part in parts])
     if is_forest.sum() > 1:
-        forests = [part.forest for part in parts if isinstance(part, ForestPart)]
+        forests = [part.forest for part in parts if isinstance(part, BoxForest)]
         total = np.logaddexp.reduce(log_weight[is_forest])
-        others: list[Part] = [part for part, forest in zip(parts, is_forest, strict=True) if not forest]
-        parts = [ForestPart(merge(forests, log_weight[is_forest] - total)), *others]
+        others: list[Distribution] = [part for part, forest in zip(parts, is_forest, strict=True) if not forest]
+        parts = [BoxForest(merge(forests, log_weight[is_forest] - total)), *others]
         log_weight = np.concatenate([[total], log_weight[~is_forest]])
-    return Model(models[0].schema, tuple(parts), log_weight - np.logaddexp.reduce(log_weight))
+    return Mixture(models[0].schema, tuple(parts), log_weight - np.logaddexp.reduce(log_weight))

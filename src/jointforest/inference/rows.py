@@ -7,10 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..data.evidence import Evidence
-from ..models.hidden_tree.part import HiddenPart
-from ..models.hidden_tree.posterior import log_density_without
-from ..models.model import Model
-from ..models.part import Part
+from ..models.mixture import Mixture
 from ..runtime.progress import bar
 from ..runtime.threads import chunks
 from .column import level_probability, mean_variance
@@ -22,13 +19,13 @@ its own."""
 
 
 def sample(
-    model: Model, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+    model: Mixture, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
 ) -> np.ndarray:
     """Draw m rows for each row of evidence: a part by how well the evidence fits it, then a row of that part.
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         n rows. Cells with a value keep it.
     m : int
@@ -59,7 +56,7 @@ def sample(
 
 
 def sample_and_weigh(
-    model: Model, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+    model: Mixture, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """`sample`, and `background_share` (n,) of the evidence where it is found on the way, else None."""
     if len(model.parts) == 1 and 0 < m <= BLOCK:
@@ -68,7 +65,7 @@ def sample_and_weigh(
 
 
 def sample_blocks(
-    model: Model, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+    model: Mixture, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
 ) -> Iterator[np.ndarray]:
     """The draws of `sample`, `BLOCK` draws of each row at a time: arrays (n * k, d)."""
     for block, (first, stop) in enumerate(chunks(m, BLOCK)):
@@ -76,7 +73,7 @@ def sample_blocks(
 
 
 def sample_block(
-    model: Model, evidence: Evidence, m: int, seed: int, block: int, missing: bool = False, n_jobs: int | None = -1
+    model: Mixture, evidence: Evidence, m: int, seed: int, block: int, missing: bool = False, n_jobs: int | None = -1
 ) -> np.ndarray:
     """The first m draws of each row of evidence in one block of those of `sample`, from 0 on: an array (n * m, d)."""
     return _draw(model, evidence, m, seed_of_block(seed, block), missing, n_jobs)
@@ -87,7 +84,7 @@ def seed_of_block(seed: int, block: int) -> int:
     return seed if block == 0 else int(np.random.SeedSequence([seed, block]).generate_state(1, np.uint64)[0] >> 2)
 
 
-def _draw(model: Model, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None) -> np.ndarray:
+def _draw(model: Mixture, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None) -> np.ndarray:
     """`sample` under one seed."""
     if len(model.parts) == 1:
         return model.parts[0].sample(evidence, m, seed, missing, n_jobs)
@@ -105,7 +102,7 @@ def _draw(model: Model, evidence: Evidence, m: int, seed: int, missing: bool, n_
 # ---- Missing cells filled in.
 
 
-def impute(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+def impute(model: Mixture, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
     """Fill each cell without a value: numbers by posterior mean, categorical cells by the most probable level.
 
     On a grid the mean goes to the nearest cell centre. A mean may lie between the parts of a region; among levels of
@@ -113,7 +110,7 @@ def impute(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> tuple[n
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         n rows.
     n_jobs : int or None
@@ -146,7 +143,7 @@ def impute(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> tuple[n
 
 
 def impute_by_draws(
-    model: Model, evidence: Evidence, m: int, seed: int, n_jobs: int | None = -1
+    model: Mixture, evidence: Evidence, m: int, seed: int, n_jobs: int | None = -1
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Fill each row's cells without a value by m joint draws, float64 (n * m, d), as `sampling.sample` gives them.
 
@@ -170,7 +167,7 @@ def impute_by_draws(
 # ---- Which cells make a row unlikely: log p(cell | the other cells).
 
 
-def attribution(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+def attribution(model: Mixture, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
     """Log-probability of each known cell, given everything else that is known of its row.
 
     By the chain rule log p(x_j | x_others) = log p(x_o) - log p(x_o without j), both exact: in hidden trees by one pass
@@ -178,7 +175,7 @@ def attribution(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence : Evidence
         n rows.
     n_jobs : int or None
@@ -195,19 +192,11 @@ def attribution(model: Model, evidence: Evidence, n_jobs: int | None = -1) -> np
         [part.log_density(evidence, n_jobs) + w for part, w in zip(model.parts, model.log_weight, strict=True)], axis=0
     )
     rest = np.logaddexp.reduce(
-        [_without(part, evidence, known, n_jobs) + w for part, w in zip(model.parts, model.log_weight, strict=True)],
+        [
+            part.log_density_without_each(evidence, known, n_jobs) + w
+            for part, w in zip(model.parts, model.log_weight, strict=True)
+        ],
         axis=0,
     )
     with np.errstate(invalid="ignore"):  # -inf - -inf
         return np.where(known, whole[:, None] - rest, np.nan)
-
-
-def _without(part: Part, evidence: Evidence, known: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    """log p(evidence without column j) of each row and column, (n, d); 0 where nothing is known of the cell."""
-    if isinstance(part, HiddenPart):
-        return log_density_without(part.hidden, evidence, n_jobs)
-    out = np.zeros(known.shape)
-    for j in range(known.shape[1]):
-        rows = np.flatnonzero(known[:, j])
-        out[rows, j] = part.log_density(evidence.take(rows).without(j), n_jobs)
-    return out

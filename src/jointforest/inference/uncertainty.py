@@ -8,7 +8,7 @@ import numpy as np
 
 from ..data.evidence import Evidence
 from ..models.box_forest.robustness import robustness
-from ..models.model import Model
+from ..models.mixture import Mixture
 from .column import level_probability
 from .posterior import log_density
 
@@ -43,7 +43,7 @@ class Uncertainty(NamedTuple):
 
 
 def uncertainty(
-    model: Model,
+    model: Mixture,
     evidence: Evidence,
     reference: Evidence,
     j: int,
@@ -62,7 +62,7 @@ def uncertainty(
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     evidence, reference : Evidence
         n rows of values, and those to compare their densities with: the rows of learning, or some of them.
     j, beta, c, shift, n_jobs
@@ -89,7 +89,7 @@ def uncertainty(
 
 
 def _percentile(
-    model: Model, evidence: Evidence, reference: Evidence, density: np.ndarray, n_jobs: int | None
+    model: Mixture, evidence: Evidence, reference: Evidence, density: np.ndarray, n_jobs: int | None
 ) -> np.ndarray:
     """Share of the reference rows with a lower density of the same cells, in percent; once for each pattern of cells.
 

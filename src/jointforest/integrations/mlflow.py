@@ -89,8 +89,8 @@ def save_model(
     >>> import jointforest.integrations.mlflow
     >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     jf.mlflow.save_model(joint, folder + "/penguins")
-    ...     again = jf.mlflow.load_model(folder + "/penguins")
+    ...     jf.integrations.mlflow.save_model(joint, folder + "/penguins")
+    ...     again = jf.integrations.mlflow.load_model(folder + "/penguins")
     >>> again.n_leaves == joint.n_leaves
     True
     """

@@ -9,10 +9,10 @@ import numpy as np
 from ..models.box_forest.forest import Forest
 from ..models.box_forest.leaves.levels import dense_levels
 from ..models.box_forest.leaves.table import FACTORS, STUDENT, SUM, UNIFORM
-from ..models.model import Model
+from ..models.mixture import Mixture
 
 
-def to_spflow(model: Model) -> Any:
+def to_spflow(model: Mixture) -> Any:
     """The module of SPFlow, float64, with the log-densities of a model that is one forest.
 
     Raises

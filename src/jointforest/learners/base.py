@@ -15,7 +15,7 @@ from ..api.joint import Joint
 from ..data.frames import encode, read, row_weights, take_rows
 from ..data.infer_schema import infer_schema
 from ..data.schema import Columns, Schema, kernel_columns
-from ..models.model import Model, of_forest
+from ..models.mixture import Mixture, of_forest
 from ..runtime.parameters import Allowed, Number, check_parameters
 from ..runtime.threads import n_threads
 from .batches.fill import Sizes, Structure, fill, leaf_sizes
@@ -269,7 +269,7 @@ class TableLearner(TableScores, Learner):
         """Most rows of a table in batches that make the trees; an error if the learner needs all rows at once."""
         raise NotImplementedError
 
-    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Model:
+    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Mixture:
         """The model of a table in batches that has more rows than these, its sample, by passes over it."""
         fold, sample, weight, weights = sampled
         sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights)
@@ -280,11 +280,11 @@ class TableLearner(TableScores, Learner):
         """The trees of some rows of a table of n, not all, and how their leaves are to be filled; weights as below."""
         raise NotImplementedError
 
-    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Mixture:
         """The model of the rows; weights (n,) have a mean of 1, None: all alike."""
         raise NotImplementedError
 
-    def _learn_and_compare(self, rows: Rows, weight: np.ndarray | None, seed: int) -> tuple[Model, list[LostPair]]:
+    def _learn_and_compare(self, rows: Rows, weight: np.ndarray | None, seed: int) -> tuple[Mixture, list[LostPair]]:
         """The model of the rows, and the strong pairs of columns that it does not keep."""
         model = self._learn(rows, weight, seed)
         return model, lost_pairs(model, rows.X, weight, self.n_jobs)

@@ -21,12 +21,12 @@ from safetensors.numpy import save as to_safetensors
 
 from .. import __version__
 from ..data.schema_check import schema_from_dict
-from .box_forest.files import NAMES, forest_from_arrays, forest_to_arrays
-from .box_forest.part import ForestPart
-from .hidden_tree.files import check_weights, hidden_from_arrays, hidden_names, hidden_to_arrays
-from .hidden_tree.part import HiddenPart
-from .model import Model
-from .part import Part
+from .base import Distribution
+from .box_forest.box_forest import BoxForest
+from .box_forest.files import NAMES, forest_from_arrays
+from .hidden_tree.files import check_weights, hidden_from_arrays, hidden_names
+from .hidden_tree.hidden_tree import HiddenTree
+from .mixture import Mixture
 
 FORMAT = 1
 """Version of the format that is written; files up to this version are read."""
@@ -42,7 +42,7 @@ class ModelFileError(ValueError):
     """A file is not a model file, is damaged, or is newer than this library."""
 
 
-def save_model(model: Model, path: str | os.PathLike[str]) -> None:
+def save_model(model: Mixture, path: str | os.PathLike[str]) -> None:
     """Save a model to a `.joint` file.
 
     The file is written beside its final place and then moved there, so a file that was there before stays whole
@@ -50,7 +50,7 @@ def save_model(model: Model, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     path : str or path
         An existing file is replaced.
 
@@ -65,7 +65,7 @@ def save_model(model: Model, path: str | os.PathLike[str]) -> None:
     _write(pack(*contents(model)), path)
 
 
-def load_model(path: str | os.PathLike[str]) -> Model:
+def load_model(path: str | os.PathLike[str]) -> Mixture:
     """Load a model from a `.joint` file.
 
     Nothing in the file is executed, and every field is checked: loading a file from elsewhere is safe.
@@ -76,7 +76,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
     Returns
     -------
-    Model
+    Mixture
 
     Raises
     ------
@@ -91,7 +91,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
 
 
-def contents(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def contents(model: Mixture) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What a file holds of a model: a JSON object and named arrays; a ValueError if the model is broken."""
     check_weights(model.log_weight, len(model.parts), "the model")
     schema = model.schema.to_dict()
@@ -99,18 +99,10 @@ def contents(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     for k, part in enumerate(model.parts):
         if part.schema.to_dict() != schema:
             raise ValueError(f"part {k} has another schema than the model")
-        about, own = _to_arrays(part)
+        about, own = part.to_arrays()
         parts.append(about)
         arrays |= {f"{k}.{name}": array for name, array in own.items()}
     return {"format": FORMAT, "library": __version__, "components": parts, "schema": schema}, arrays
-
-
-def _to_arrays(part: Part) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    if isinstance(part, ForestPart):
-        return forest_to_arrays(part)
-    if isinstance(part, HiddenPart):
-        return hidden_to_arrays(part)
-    raise ValueError(f"a model file holds forests and hidden trees; this joint has a part of the kind {part.kind!r}")
 
 
 def pack(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
@@ -124,8 +116,8 @@ def pack(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
     return data[:at] + _checksum(data, at).encode() + data[at + 64 :]
 
 
-def unpack(data: bytes) -> Model:
-    """Model from the bytes of a file.
+def unpack(data: bytes) -> Mixture:
+    """Mixture from the bytes of a file.
 
     Raises
     ------
@@ -142,8 +134,8 @@ def unpack(data: bytes) -> Model:
     return model_of(about, {name: _array(name, tensor) for name, tensor in _tensors(data).items()})
 
 
-def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
-    """Model from what `contents` gave, wherever it comes from: every field is checked.
+def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Mixture:
+    """Mixture from what `contents` gave, wherever it comes from: every field is checked.
 
     Raises
     ------
@@ -156,11 +148,14 @@ def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
     if set(arrays) != expected:
         raise ValueError(f"arrays missing or unknown: {', '.join(sorted(set(arrays) ^ expected))[:200]}")
     check_weights(arrays[_WEIGHT], len(wanted), "the model")
-    parts: list[Part] = []
+    parts: list[Distribution] = []
     for k, (names, of) in enumerate(zip(wanted, about["components"], strict=True)):
-        read = forest_from_arrays if of["kind"] == "forest" else hidden_from_arrays
-        parts.append(read(schema, of, {name: arrays[f"{k}.{name}"] for name in names}))
-    return Model(schema, tuple(parts), arrays[_WEIGHT])
+        own = {name: arrays[f"{k}.{name}"] for name in names}
+        if of["kind"] == "forest":
+            parts.append(BoxForest(forest_from_arrays(schema, of, own)))
+        else:
+            parts.append(HiddenTree(hidden_from_arrays(schema, of, own)))
+    return Mixture(schema, tuple(parts), arrays[_WEIGHT])
 
 
 def read_about(data: bytes) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ..data.values import scalar, values
 from ..inference.column import cdf as cdf_at
 from ..inference.column import level_probability, mean_variance, quantile
 from ..inference.explanation.box_trees import BoxTrees, box_trees
-from ..models.model import Model
+from ..models.mixture import Mixture
 
 # ---- Distributions as shares of bins and levels, and how they are drawn: what the pictures of joints have in common.
 
@@ -35,7 +35,7 @@ _FIRST_DATE, _LAST_DATE = -62135596800.0, 253402214400.0
 """Days that matplotlib can draw, in seconds since 1970."""
 
 
-def span(model: Model, evidence: Evidence, j: int) -> tuple[float, float]:
+def span(model: Mixture, evidence: Evidence, j: int) -> tuple[float, float]:
     """Numbers between which 99 % of a numeric column lie, given one row of evidence."""
     low, high = quantile(model, evidence, j, np.array([TAIL, 1 - TAIL]))[0]
     return float(low), float(high)
@@ -256,7 +256,7 @@ def _points(step: float, center: float, atoms: np.ndarray, low: float, high: flo
     return np.unique(np.concatenate([np.linspace(low - margin, high + margin, _POINTS), below, atoms])), False
 
 
-def _draw_numbers(ax: Axes, model: Model, j: int, before: Evidence, after: Evidence) -> None:
+def _draw_numbers(ax: Axes, model: Mixture, j: int, before: Evidence, after: Evidence) -> None:
     column = model.schema.columns[j]
     lows, highs = zip(span(model, before, j), span(model, after, j), strict=True)
     edges = bin_edges(column, min(lows), max(highs))
@@ -269,7 +269,7 @@ def _draw_numbers(ax: Axes, model: Model, j: int, before: Evidence, after: Evide
     ax.set_yticks([])
 
 
-def _draw_levels(ax: Axes, model: Model, j: int, before: Evidence, after: Evidence) -> None:
+def _draw_levels(ax: Axes, model: Mixture, j: int, before: Evidence, after: Evidence) -> None:
     prior, share = (level_probability(model, evidence, j)[0] for evidence in (before, after))
     most = np.argsort(-np.maximum(prior, share), kind="stable")[:MOST_LEVELS]
     order = np.sort(most)[::-1]  # the first level on top

@@ -17,9 +17,9 @@ from ..inference.column import histogram
 from ..inference.rows import sample
 from ..learners.hidden_tree.learn import LearnSettings, learn_tree
 from ..learners.hidden_tree.structure import CodeTable
+from ..models.hidden_tree.hidden_tree import HiddenTree
 from ..models.hidden_tree.hidden_trees import HiddenTrees
-from ..models.hidden_tree.part import HiddenPart
-from ..models.model import of_part
+from ..models.mixture import of_part
 from ..query_language.render import column_text
 
 MOST_BYTES = 750_000
@@ -62,13 +62,13 @@ def embedded(subject: Subject) -> Embedded:
     """The joint itself if its tables are at most `MOST_BYTES`, else one learned from rows drawn from it."""
     parts = subject.joint.distribution.parts
     sizes = [_size(bins.cuts, column) for bins, column in zip(subject.bins, subject.columns, strict=True)]
-    if len(parts) == 1 and isinstance(parts[0], HiddenPart) and _bytes(parts[0].hidden, sizes) <= MOST_BYTES:
+    if len(parts) == 1 and isinstance(parts[0], HiddenTree) and _bytes(parts[0].hidden, sizes) <= MOST_BYTES:
         return Embedded(subject, parts[0].hidden, True, 0, 0.0)
     fitting = [n for n in STATES if 4 * sum(n * size + n * n + n for size in sizes) <= MOST_BYTES]
     n = max(min(DRAWS, MOST_CELLS // len(sizes)), 1)
     X = sample(subject.joint.distribution, subject.nothing.evidence, n, 0, missing=True)
     hidden = _learned(subject, X, fitting[0] if fitting else STATES[-1])
-    small = Subject(type(subject.joint)(of_part(HiddenPart(hidden))), subject.title)
+    small = Subject(type(subject.joint)(of_part(HiddenTree(hidden))), subject.title)
     return Embedded(small, hidden, False, n, _difference(subject, small))
 
 

@@ -15,7 +15,7 @@ import jointforest as jf
 from jointforest.api.joint import Joint
 from jointforest.data.schema import Column, Schema
 from jointforest.inference.counterfactual import counterfactual, problem
-from jointforest.models.model import of_part
+from jointforest.models.mixture import of_part
 
 from ...oracle import counterfactual as oracle
 from ...random_cases.table_part import TablePart

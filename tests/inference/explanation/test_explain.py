@@ -32,7 +32,7 @@ from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import ParameterTables
 from jointforest.models.box_forest.structure import Trees, leaf_boxes
-from jointforest.models.model import of_forest
+from jointforest.models.mixture import of_forest
 from jointforest.query_language.parser import parse_conditions
 
 from ... import oracle

@@ -11,7 +11,7 @@ import pytest
 import jointforest as jf
 from jointforest.api.joint import Joint
 from jointforest.data.build_evidence import build
-from jointforest.models.model import Model
+from jointforest.models.mixture import Mixture
 
 from ...oracle.hidden import by_code, combinations, row_of
 from ...random_cases.hidden_parts import ALL, INSIDE, hidden_joint, mixed_joint, small_table
@@ -111,7 +111,9 @@ def test_what_cannot_be_explained_says_so() -> None:
         of.condition(INSIDE).given(size=30).explain()
     part = of.distribution.parts[0]
     both = Joint(
-        Model(of.schema, (part, TablePart(of.schema, np.zeros((1, len(ALL.columns))), np.ones(1))), np.log([0.5, 0.5]))
+        Mixture(
+            of.schema, (part, TablePart(of.schema, np.zeros((1, len(ALL.columns))), np.ones(1))), np.log([0.5, 0.5])
+        )
     )
     with pytest.raises(
         ValueError, match="an explanation needs forests and hidden trees; this joint has the part: table"

@@ -23,7 +23,7 @@ from jointforest.learners.growing.rank_tree import find_leaves
 from jointforest.learners.growing.ranks import Ranks, rank, snap
 from jointforest.learners.learnable import count_features
 from jointforest.models.box_forest.forest import Forest
-from jointforest.models.model import of_forest
+from jointforest.models.mixture import of_forest
 
 SETTINGS = RoundSettings(
     n_estimators=12, min_samples_leaf=3, max_features=2, max_depth=None, max_leaf_nodes=None, bootstrap=True, n_draws=0,

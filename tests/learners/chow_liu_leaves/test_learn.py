@@ -10,7 +10,7 @@ import pytest
 
 from jointforest.learners.chow_liu_leaves import learn
 from jointforest.learners.chow_liu_leaves.learn import Boxes, counted_rows, edges_of, learn_leaves
-from jointforest.models.hidden_tree.tables import HiddenTree
+from jointforest.models.hidden_tree.tables import TreeTables
 
 N_CODES = np.array([4, 3, 5])
 
@@ -39,7 +39,7 @@ def some_boxes(codes: np.ndarray) -> Grown:
 
 def learned(
     codes: np.ndarray, is_ordered: list[bool], grown: Grown, epsilon: float, n_jobs: int = 1
-) -> tuple[tuple[HiddenTree, ...], np.ndarray]:
+) -> tuple[tuple[TreeTables, ...], np.ndarray]:
     edges = edges_of(codes, N_CODES, np.array(is_ordered))
     return learn_leaves(edges, grown.boxes, counted_rows(edges, codes, grown.leaf_of, grown.weight), epsilon, n_jobs)
 
@@ -55,7 +55,7 @@ def some_codes(seed: int, n: int = 300, missing: float = 0.1) -> np.ndarray:
     return np.where(blank, N_CODES, codes)
 
 
-def probability(tree: HiddenTree, codes: tuple[int, ...]) -> float:
+def probability(tree: TreeTables, codes: tuple[int, ...]) -> float:
     """Of one row of codes, by the definition."""
     p, states = 1.0, []
     for k, j in enumerate(tree.column.tolist()):

@@ -6,7 +6,7 @@ import pytest
 from jointforest.learners.hidden_tree.em import expected_counts, improve, mean_log_probability
 from jointforest.learners.hidden_tree.smoothing import Counts, Smoothing, tree_of
 from jointforest.learners.hidden_tree.structure import CodeTable, code_columns
-from jointforest.models.hidden_tree.tables import HiddenTree
+from jointforest.models.hidden_tree.tables import TreeTables
 from jointforest.runtime.threads import one_by_one
 
 from ...oracle import hidden_learning as oracle
@@ -24,7 +24,7 @@ def random_tree(rng, d, n_states=3, dtype=np.float64):
     transition = tuple(rng.dirichlet(np.ones(h), size=w).astype(dtype) for h, w in zip(states, wide, strict=True))
     emission = tuple(rng.dirichlet(np.ones(n_codes[j]), size=h).astype(dtype)
                      for j, h in zip(column, states, strict=True))  # fmt: skip
-    return HiddenTree(column, parent, transition, emission), n_codes
+    return TreeTables(column, parent, transition, emission), n_codes
 
 
 @pytest.mark.parametrize("n", [2, 4, 12])  # fewer rows than cells, and more

@@ -7,7 +7,7 @@ from jointforest.learners.hidden_tree.improve_structure import draw_codes, pair_
 from jointforest.learners.hidden_tree.learn import LearnSettings
 from jointforest.learners.hidden_tree.leaves import learn_trees
 from jointforest.learners.hidden_tree.structure import CodeTable
-from jointforest.models.hidden_tree.tables import HiddenTree
+from jointforest.models.hidden_tree.tables import TreeTables
 
 SETTINGS = LearnSettings(n_states=16, passes=2, full=0)
 
@@ -76,7 +76,7 @@ def test_draws_of_codes():
     share, towards = np.array([[0.3, 0.7]]), np.array([[0.9, 0.1], [0.2, 0.8]])
     root, child = np.array([[0.6, 0.4], [0.1, 0.9]]), np.array([[0.5, 0.25, 0.25], [0.0, 0.1, 0.9]])
     blank = (np.zeros(2), np.array([0.5, 0.0]))
-    tree = HiddenTree(np.array([1, 0]), np.array([-1, 0]), (share, towards), (root, child), blank)
+    tree = TreeTables(np.array([1, 0]), np.array([-1, 0]), (share, towards), (root, child), blank)
     n = 40_000
     codes = draw_codes(tree, n, np.random.default_rng(0))
     cells = np.column_stack([child * (1 - blank[1])[:, None], blank[1]])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from jointforest.data.evidence import Evidence
+from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
-from jointforest.models.hidden_tree.part import HiddenPart
 
 from ...oracle import hidden as oracle
 from ...oracle.evidence import Set
@@ -58,7 +58,7 @@ def some_points(hidden: HiddenTrees, j: int, seed: int) -> np.ndarray:
 def test_cases_are_rich() -> None:
     possible = np.concatenate([case(seed)[3] for seed in SEEDS])
     assert 0.5 < np.isfinite(possible).mean() < 0.97
-    shares = np.concatenate([HiddenPart(case(seed)[0]).background_share(case(seed)[1]) for seed in SEEDS])
+    shares = np.concatenate([HiddenTree(case(seed)[0]).observe(case(seed)[1]).background_weight() for seed in SEEDS])
     assert np.nanmin(shares) == 0.0 and np.nanmax(shares) == 1.0
     steps = [c.step for seed in SEEDS for c in case(seed)[0].schema.columns if not c.is_categorical]
     assert 0.0 in steps and max(steps) > 0.0
@@ -68,43 +68,43 @@ def test_cases_are_rich() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_log_density(seed: int) -> None:
     hidden, evidence, _, expected = case(seed)
-    np.testing.assert_allclose(HiddenPart(hidden).log_density(evidence), expected, **NEAR)
+    np.testing.assert_allclose(HiddenTree(hidden).log_density(evidence), expected, **NEAR)
     penalty = evidence._replace(log_penalty=np.arange(N) - 3.0)
-    np.testing.assert_allclose(HiddenPart(hidden).log_density(penalty), expected + np.arange(N) - 3.0, **NEAR)
+    np.testing.assert_allclose(HiddenTree(hidden).log_density(penalty), expected + np.arange(N) - 3.0, **NEAR)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_far_tails_are_the_background_and_impossible_rows_are_nan(seed: int) -> None:
     hidden, evidence, rows, expected = case(seed)
-    part = HiddenPart(hidden)
+    part = HiddenTree(hidden)
     answer = np.where(np.isfinite(expected), [oracle.is_far(given) for given in rows], np.nan)
-    np.testing.assert_array_equal(part.background_share(evidence), answer)
+    np.testing.assert_array_equal(part.observe(evidence).background_weight(), answer)
     for i in range(N):
         one = one_row(evidence, i)
-        np.testing.assert_array_equal(part.background_share(one, known=part.weigh(one)), answer[[i]])
+        np.testing.assert_array_equal(part.observe(one).background_weight(), answer[[i]])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_levels(seed: int) -> None:
     hidden, evidence, rows, possible = case(seed)
-    part = HiddenPart(hidden)
+    part = HiddenTree(hidden)
     for j in sorted(set(range(len(hidden.schema.columns))) - set(numeric(hidden))):
-        found = part.level_probability(evidence, j)
+        found = part.observe(evidence).level_probabilities(j)
         for i, given in enumerate(rows):
             one = one_row(evidence, i)
             if np.isneginf(possible[i]):
                 assert np.isnan(found[i]).all()
             else:
                 np.testing.assert_allclose(found[i], oracle.level_probability(given, j), **NEAR)
-            np.testing.assert_allclose(part.level_probability(one, j, known=part.weigh(one))[0], found[i], atol=1e-14)
+            np.testing.assert_allclose(part.observe(one).level_probabilities(j)[0], found[i], atol=1e-14)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_mean_and_variance(seed: int) -> None:
     hidden, evidence, rows, possible = case(seed)
-    part = HiddenPart(hidden)
+    part = HiddenTree(hidden)
     for j in numeric(hidden):
-        mean, variance = part.mean_variance(evidence, j)
+        mean, variance = part.observe(evidence).moments(j)
         for i, given in enumerate(rows):
             one = one_row(evidence, i)
             if np.isneginf(possible[i]):
@@ -112,17 +112,17 @@ def test_mean_and_variance(seed: int) -> None:
             else:
                 expected = oracle.mean_variance(given, j)
                 np.testing.assert_allclose([mean[i], variance[i]], expected, rtol=1e-9, atol=1e-9)
-            again = np.concatenate(part.mean_variance(one, j, known=part.weigh(one)))
+            again = np.concatenate(part.observe(one).moments(j))
             np.testing.assert_allclose(again, [mean[i], variance[i]], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_distribution_function_and_density(seed: int) -> None:
     hidden, evidence, rows, possible = case(seed)
-    part = HiddenPart(hidden)
+    part = HiddenTree(hidden)
     for j in numeric(hidden):
         x = np.append(some_points(hidden, j, seed), np.nan)
-        below, density = part.cdf(evidence, j, x), part.pdf(evidence, j, x)
+        below, density = part.observe(evidence).cdf(j, x), part.observe(evidence).pdf(j, x)
         assert below.shape == density.shape == (N, len(x))
         for i, given in enumerate(rows):
             if np.isneginf(possible[i]):
@@ -138,17 +138,17 @@ def test_distribution_function_and_density(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_histograms_are_differences_of_the_distribution_function(seed: int) -> None:
     hidden, evidence, rows, possible = case(seed)
-    part = HiddenPart(hidden)
+    part = HiddenTree(hidden)
     for j in numeric(hidden):
         cuts = np.unique(some_points(hidden, j, seed))
-        found = part.histogram(evidence, j, cuts)
-        assert found.shape == (N, len(cuts) + 1) and part.histogram(evidence, j, np.empty(0)).shape == (N, 1)
+        found = part.observe(evidence).histogram(j, cuts)
+        assert found.shape == (N, len(cuts) + 1) and part.observe(evidence).histogram(j, np.empty(0)).shape == (N, 1)
         for i, given in enumerate(rows):
             one = one_row(evidence, i)
-            again = part.histogram(one, j, cuts, known=part.weigh(one))[0]
+            again = part.observe(one).histogram(j, cuts)[0]
             np.testing.assert_allclose(again, found[i], atol=1e-12)
             if np.isneginf(possible[i]):
-                assert np.isnan(found[i]).all() and np.isnan(part.histogram(one, j, np.empty(0))).all()
+                assert np.isnan(found[i]).all() and np.isnan(part.observe(one).histogram(j, np.empty(0))).all()
             else:
                 expected = np.diff(oracle.cdf(given, j, cuts.tolist()), prepend=0.0, append=1.0)
                 np.testing.assert_allclose(found[i], expected, **NEAR)
@@ -157,9 +157,9 @@ def test_histograms_are_differences_of_the_distribution_function(seed: int) -> N
 @pytest.mark.parametrize("seed", SEEDS)
 def test_quantiles_are_where_the_distribution_function_passes(seed: int) -> None:
     hidden, evidence, rows, possible = case(seed)
-    part, q = HiddenPart(hidden), np.array([0.001, 0.17, 0.5, 0.83, 0.999])
+    part, q = HiddenTree(hidden), np.array([0.001, 0.17, 0.5, 0.83, 0.999])
     for j in numeric(hidden):
-        found = part.quantile(evidence, j, q)
+        found = part.observe(evidence).quantile(j, q)
         step = hidden.scales[j].step
         for i, given in enumerate(rows):
             if np.isneginf(possible[i]):
@@ -175,14 +175,14 @@ def test_quantile_levels_outside_0_to_1_are_refused() -> None:
     hidden = random_hidden(0, kinds=("continuous",))
     for wrong in (0.0, 1.0, -0.1, math.nan):
         with pytest.raises(ValueError, match="q must be above 0 and below 1"):
-            HiddenPart(hidden).quantile(random_evidence(0, hidden, 1), 0, np.array([wrong]))
+            HiddenTree(hidden).observe(random_evidence(0, hidden, 1)).quantile(0, np.array([wrong]))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_imputation(seed: int) -> None:
     hidden, evidence, rows, possible = case(seed)
-    filled, share = HiddenPart(hidden).impute(evidence)
-    np.testing.assert_array_equal(share, HiddenPart(hidden).background_share(evidence))
+    filled, share = HiddenTree(hidden).impute(evidence)
+    np.testing.assert_array_equal(share, HiddenTree(hidden).observe(evidence).background_weight())
     for i, given in enumerate(rows):
         for j, column in enumerate(hidden.schema.columns):
             if not is_free(given, j):
@@ -199,13 +199,13 @@ def test_imputation(seed: int) -> None:
 
 def test_no_rows_have_answers_of_no_rows() -> None:
     hidden = random_hidden(3, 3, kinds=("grid", "levels"))
-    part, nothing = HiddenPart(hidden), Evidence.of_values(np.empty((0, 3)))
+    part, nothing = HiddenTree(hidden), Evidence.of_values(np.empty((0, 3)))
     assert part.log_density(nothing).shape == (0,)
     assert part.sample(nothing, 5, 0, False).shape == (0, 3)
     assert part.impute(nothing)[0].shape == (0, 3)
     for j, column in enumerate(hidden.schema.columns):
         if column.is_categorical:
-            assert part.level_probability(nothing, j).shape == (0, len(column.levels))
+            assert part.observe(nothing).level_probabilities(j).shape == (0, len(column.levels))
         else:
-            assert part.cdf(nothing, j, np.zeros(2)).shape == (0, 2)
-            assert part.quantile(nothing, j, np.array([0.5])).shape == (0, 1)
+            assert part.observe(nothing).cdf(j, np.zeros(2)).shape == (0, 2)
+            assert part.observe(nothing).quantile(j, np.array([0.5])).shape == (0, 1)

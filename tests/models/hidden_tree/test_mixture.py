@@ -16,9 +16,9 @@ from jointforest.inference import column as column_questions
 from jointforest.inference.posterior import background_share, log_density
 from jointforest.inference.reshape import condition, marginalize
 from jointforest.models.box_forest.forest import Forest
+from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
-from jointforest.models.hidden_tree.part import HiddenPart
-from jointforest.models.model import Model, of_forest
+from jointforest.models.mixture import Mixture, of_forest
 
 from ... import oracle
 from ...oracle import hidden as hidden_oracle
@@ -50,9 +50,9 @@ class Case:
         self.hidden = HiddenTrees(self.forest.schema, scales, trees, np.log([0.25, 0.75]))
         joints = [
             Joint(of_forest(self.forest)),
-            Joint(Model(self.forest.schema, (HiddenPart(self.hidden),), np.zeros(1))),
+            Joint(Mixture(self.forest.schema, (HiddenTree(self.hidden),), np.zeros(1))),
         ]
-        self.model: Model = mix(joints, [3, 1]).distribution
+        self.model: Mixture = mix(joints, [3, 1]).distribution
         self.evidence: Evidence = random_evidence(self.forest, seed, N)
         self.given = [
             hidden_oracle.Given(self.hidden, hidden_oracle.row_of(self.hidden, self.evidence, i)) for i in range(N)
@@ -182,7 +182,7 @@ def test_a_part_that_rules_the_evidence_out_has_no_say() -> None:
             table /= table.sum(axis=1, keepdims=True)
         emission.append(table)
     hidden = replace(of.hidden, trees=(replace(tree, emission=tuple(emission)),), log_weight=np.zeros(1))
-    model = Model(of.model.schema, (*of_forest(of.forest).parts, HiddenPart(hidden)), np.log([0.5, 0.5]))
+    model = Mixture(of.model.schema, (*of_forest(of.forest).parts, HiddenTree(hidden)), np.log([0.5, 0.5]))
     value = np.full((1, len(of.model.schema.columns)), np.nan)
     value[0, j] = level
     evidence = Evidence.of_values(value)

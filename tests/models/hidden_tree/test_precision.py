@@ -11,10 +11,10 @@ import pytest
 from jointforest.data.discretization.discretizer import Scale
 from jointforest.data.evidence import Evidence
 from jointforest.data.schema import Column, Schema
+from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
 from jointforest.models.hidden_tree.messages import down, up
-from jointforest.models.hidden_tree.part import HiddenPart
-from jointforest.models.hidden_tree.tables import HiddenTree
+from jointforest.models.hidden_tree.tables import TreeTables
 
 from ...random_cases.cells import Cell, Region, make_evidence
 from ...random_cases.hidden_trees import random_hidden
@@ -43,7 +43,7 @@ def large(d: int, H: int, K: int, peak: float = 0.3) -> HiddenTrees:
         for tables, rows, n in ((transition, 1 if k == 0 else H, H), (emission, H, K)):
             table = rng.gamma(peak, 1.0, (rows, n)) + 1e-7
             tables.append((table / table.sum(axis=1, keepdims=True)).astype(np.float32))
-    tree = HiddenTree(np.arange(d, dtype=np.int32), parent, tuple(transition), tuple(emission))
+    tree = TreeTables(np.arange(d, dtype=np.int32), parent, tuple(transition), tuple(emission))
     return HiddenTrees(Schema(columns, "pandas"), scales, (tree,), np.zeros(1))
 
 
@@ -72,23 +72,23 @@ def rows(hidden: HiddenTrees, n: int, blank: float = 0.2) -> Evidence:
 def test_float32_is_within_a_ten_thousandth_of_float64() -> None:
     hidden = large(200, 24, 6)
     evidence = rows(hidden, 60)
-    narrow, wide = HiddenPart(hidden), HiddenPart(in_float64(hidden))
+    narrow, wide = HiddenTree(hidden), HiddenTree(in_float64(hidden))
     expected = wide.log_density(evidence)
     assert expected.min() < -300.0  # exp of it is nothing in float32
     np.testing.assert_allclose(narrow.log_density(evidence), expected, atol=1e-4, rtol=0.0)
     for j in (0, 57, 199):
         np.testing.assert_allclose(
-            narrow.level_probability(evidence, j), wide.level_probability(evidence, j), atol=1e-4
+            narrow.observe(evidence).level_probabilities(j), wide.observe(evidence).level_probabilities(j), atol=1e-4
         )
 
 
 def test_a_thousand_columns_of_256_states_do_not_underflow() -> None:
     hidden = large(1_000, 256, 3)
     evidence = rows(hidden, 2)
-    part = HiddenPart(hidden)
+    part = HiddenTree(hidden)
     found = part.log_density(evidence)
     assert np.isfinite(found).all() and (found < -800.0).all()
-    p = part.level_probability(evidence, 500)
+    p = part.observe(evidence).level_probabilities(500)
     np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-6)
     assert (p >= 0.0).all()
 
@@ -99,7 +99,7 @@ def test_evidence_that_only_rare_states_fit_is_answered() -> None:
     columns, scales = zip(*(levels(f"c{j}", 2) for j in range(d)), strict=True)
     stay = np.array([[1.0 - eps, eps], [eps, 1.0 - eps]])
     emission = np.array([[1.0 - eps, eps], [eps, 1.0 - eps]])
-    tree = HiddenTree(
+    tree = TreeTables(
         np.arange(d, dtype=np.int32),
         np.arange(-1, d - 1, dtype=np.int32),
         (np.array([[0.5, 0.5]], np.float32), *[stay.astype(np.float32)] * (d - 1)),
@@ -107,9 +107,9 @@ def test_evidence_that_only_rare_states_fit_is_answered() -> None:
     )
     hidden = HiddenTrees(Schema(columns, "pandas"), scales, (tree,), np.zeros(1))
     evidence = Evidence.of_values(np.tile([0.0, 1.0], (1, d // 2)))
-    found = HiddenPart(hidden).log_density(evidence)
+    found = HiddenTree(hidden).log_density(evidence)
     assert np.isfinite(found).all()
-    np.testing.assert_allclose(found, HiddenPart(in_float64(hidden)).log_density(evidence), rtol=1e-5)
+    np.testing.assert_allclose(found, HiddenTree(in_float64(hidden)).log_density(evidence), rtol=1e-5)
 
 
 @pytest.mark.parametrize("n", [4, 12, 30])
@@ -120,26 +120,26 @@ def test_children_that_contradict_each_other_are_weighed_exactly(n: int) -> None
     clear = np.array([[1.0 - eps, eps], [eps, 1.0 - eps]], np.float32)
     parent = np.array([-1] + [0] * (n + 1), np.int32)
     transition = (np.array([[0.3, 0.7]], np.float32), *[clear] * (n + 1))
-    tree = HiddenTree(np.arange(n + 2, dtype=np.int32), parent, transition, (clear,) * (n + 2))
+    tree = TreeTables(np.arange(n + 2, dtype=np.int32), parent, transition, (clear,) * (n + 2))
     hidden = HiddenTrees(Schema(columns, "pandas"), scales, (tree,), np.zeros(1))
     evidence = Evidence.of_values(np.array([[np.nan, *np.repeat([0.0, 1.0], n // 2), last] for last in (np.nan, 1.0)]))
-    narrow, wide = HiddenPart(hidden), HiddenPart(in_float64(hidden))
+    narrow, wide = HiddenTree(hidden), HiddenTree(in_float64(hidden))
     np.testing.assert_allclose(narrow.log_density(evidence), wide.log_density(evidence), rtol=1e-5)
     for j in (0, 1, n, n + 1):
         np.testing.assert_allclose(
-            narrow.level_probability(evidence, j), wide.level_probability(evidence, j), atol=1e-5
+            narrow.observe(evidence).level_probabilities(j), wide.observe(evidence).level_probabilities(j), atol=1e-5
         )
 
 
 def test_batches_order_and_threads_change_nothing() -> None:
     hidden = large(30, 16, 5)
-    part, evidence = HiddenPart(hidden), rows(hidden, 2_500)
+    part, evidence = HiddenTree(hidden), rows(hidden, 2_500)
     order = np.random.default_rng(0).permutation(2_500)
-    log_density, p = part.log_density(evidence, n_jobs=1), part.level_probability(evidence, 3, n_jobs=1)
+    log_density, p = part.log_density(evidence, n_jobs=1), part.observe(evidence).level_probabilities(3, n_jobs=1)
     np.testing.assert_array_equal(part.log_density(evidence, n_jobs=4), log_density)
-    np.testing.assert_array_equal(part.level_probability(evidence, 3, n_jobs=4), p)
+    np.testing.assert_array_equal(part.observe(evidence).level_probabilities(3, n_jobs=4), p)
     np.testing.assert_allclose(part.log_density(evidence.take(order)), log_density[order], atol=2e-5, rtol=0)
-    np.testing.assert_allclose(part.level_probability(evidence.take(order), 3), p[order], atol=1e-6)
+    np.testing.assert_allclose(part.observe(evidence.take(order)).level_probabilities(3), p[order], atol=1e-6)
     filled = part.impute(evidence, n_jobs=1)
     for found, expected in zip(part.impute(evidence, n_jobs=4), filled, strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -149,16 +149,16 @@ def test_batches_order_and_threads_change_nothing() -> None:
 def test_the_chain_rule_holds(seed: int) -> None:
     """log p(row) is the sum of log p(column | columns before it); regions of all values are no evidence."""
     hidden = random_hidden(seed, 4, zeros=0.0)
-    part = HiddenPart(hidden)
+    part = HiddenTree(hidden)
     x = part.sample(make_evidence([[None] * 4]), 3, seed, False)
     total = np.zeros(3)
     for j, column in enumerate(hidden.schema.columns):
         before = x.copy()
         before[:, j:] = np.nan
         if column.is_categorical:
-            p = part.level_probability(Evidence.of_values(before), j)[np.arange(3), x[:, j].astype(int)]
+            p = part.observe(Evidence.of_values(before)).level_probabilities(j)[np.arange(3), x[:, j].astype(int)]
         else:
-            p = np.array([part.pdf(Evidence.of_values(before[[i]]), j, x[i, [j]])[0, 0] for i in range(3)])
+            p = np.array([part.observe(Evidence.of_values(before[[i]])).pdf(j, x[i, [j]])[0, 0] for i in range(3)])
         total += np.log(p)
     np.testing.assert_allclose(part.log_density(Evidence.of_values(x)), total, rtol=1e-9)
     everything: list[Cell] = [
@@ -172,15 +172,15 @@ def test_far_tails_have_a_density_and_answers(kind: str) -> None:
     """Where a scale has an open tail no number is impossible, and what follows from it is a distribution."""
     seed = next(s for s in range(100) if np.isinf(random_hidden(s, 2, kinds=(kind,), zeros=0.0).scales[0].hi[-1]))
     hidden = random_hidden(seed, 2, kinds=(kind,), zeros=0.0)
-    part = HiddenPart(hidden)
+    part = HiddenTree(hidden)
     far = make_evidence([[x, None] for x in (1e3, 1e6, 1e12, 1e100, 1e300)])
     assert np.isfinite(part.log_density(far)).all()
     assert (np.diff(part.log_density(far)) <= 0.0).all()
-    mean, variance = part.mean_variance(far, 1)
+    mean, variance = part.observe(far).moments(1)
     assert np.isfinite(mean).all() and (variance >= 0.0).all()
     beyond = make_evidence([[Region(((1e4 + hidden.scales[0].step / 2 + hidden.scales[0].origin, np.inf),)), None]])
-    assert part.cdf(beyond, 0, np.array([9_000.0]))[0, 0] == 0.0
-    assert part.mean_variance(beyond, 0)[0][0] > 1e4
+    assert part.observe(beyond).cdf(0, np.array([9_000.0]))[0, 0] == 0.0
+    assert part.observe(beyond).moments(0)[0][0] > 1e4
     assert np.isfinite(part.log_density(beyond)).all()
 
 

@@ -8,7 +8,7 @@ from scipy.stats import chi2, kstest
 
 from jointforest.data.discretization.discretizer import codes_of
 from jointforest.data.evidence import Evidence
-from jointforest.models.hidden_tree.part import HiddenPart
+from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 
 from ...oracle import hidden as oracle
 from ...oracle.evidence import Set
@@ -18,13 +18,13 @@ SEEDS = [*range(12), *range(100, 106)]  # from 100 on: trees whose states are co
 DRAWS = 4_000
 
 
-def possible_rows(seed: int, n: int) -> tuple[HiddenPart, Evidence, list[oracle.Given]]:
+def possible_rows(seed: int, n: int) -> tuple[HiddenTree, Evidence, list[oracle.Given]]:
     """Hidden trees and rows of evidence that they allow."""
     hidden = random_hidden(seed) if seed < 100 else random_plain(seed)
     evidence = random_evidence(seed, hidden, 12)
     given = [oracle.Given(hidden, oracle.row_of(hidden, evidence, i)) for i in range(12)]
     some = [i for i, of in enumerate(given) if of.probability > 0.0][:n]
-    return HiddenPart(hidden), evidence.take(np.array(some)), [given[i] for i in some]
+    return HiddenTree(hidden), evidence.take(np.array(some)), [given[i] for i in some]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -74,7 +74,7 @@ def test_the_seed_alone_decides(seed: int) -> None:
 
 
 def test_many_draws_and_many_rows_have_streams_of_their_own() -> None:
-    part = HiddenPart(random_hidden(1, 3, kinds=("continuous",), zeros=0.0))
+    part = HiddenTree(random_hidden(1, 3, kinds=("continuous",), zeros=0.0))
     nothing = Evidence.of_values(np.full((3, 3), np.nan))
     drawn = part.sample(nothing, 20_000, 0, False, n_jobs=3)
     assert len(np.unique(drawn[:, 0])) == len(drawn)
@@ -98,7 +98,7 @@ def test_impossible_rows_are_drawn_as_blanks_and_the_others_are_not() -> None:
     hidden = random_hidden(2, 3, kinds=("levels",), zeros=0.6)
     levels = [len(column.levels) for column in hidden.schema.columns]
     rows = np.stack(np.meshgrid(*(np.arange(float(n)) for n in levels), indexing="ij"), axis=-1).reshape(-1, 3)
-    evidence, part = Evidence.of_values(rows), HiddenPart(hidden)
+    evidence, part = Evidence.of_values(rows), HiddenTree(hidden)
     impossible = np.isneginf(part.log_density(evidence))
     assert 0 < impossible.sum() < len(rows)
     drawn = part.sample(evidence, 3, 0, False)

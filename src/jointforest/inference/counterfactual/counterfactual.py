@@ -13,7 +13,7 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...data.frames import decode, encode
 from ...data.schema import Schema
-from ...models.model import Model
+from ...models.mixture import Mixture
 from ...runtime.parameters import check_number
 from ...runtime.random_state import seed_of
 from ..posterior import log_density
@@ -230,7 +230,7 @@ def _minimal(sets: Iterable[frozenset[int]]) -> list[frozenset[int]]:
 
 
 def counterfactual(
-    model: Model,
+    model: Mixture,
     row: Any,
     model_or_target: Any,
     wanted: Any,
@@ -305,7 +305,7 @@ def _fixed(schema: Schema, fixed: Sequence[str], outcome: Outcome) -> np.ndarray
     return out
 
 
-def _check_possible(model: Model, outcome: Outcome, x: np.ndarray, fixed: np.ndarray) -> None:
+def _check_possible(model: Mixture, outcome: Outcome, x: np.ndarray, fixed: np.ndarray) -> None:
     """A ValueError if the row's fixed cells, with the wanted outcome, have probability 0."""
     evidence = Evidence.of_values(np.where(fixed, x, np.nan)[None])
     if np.isneginf(log_density(model, outcome.given(evidence))[0]):

@@ -13,7 +13,7 @@ from ...data.evidence import Evidence
 from ...data.frames import decode
 from ...data.meaning import contains, refuse_pair
 from ...data.schema import Schema, near
-from ...models.model import Model
+from ...models.mixture import Mixture
 from ...query_language.render import conditions_text
 from ..column import level_probability, mean_variance, quantile
 from ..posterior import log_density
@@ -82,7 +82,7 @@ class ColumnOutcome:
 
     has_probability = True
 
-    def __init__(self, model: Model, name: Any, wanted: Any, n_jobs: int | None) -> None:
+    def __init__(self, model: Mixture, name: Any, wanted: Any, n_jobs: int | None) -> None:
         self._model, self._n_jobs = model, n_jobs
         self.target = model.schema.index(name)
         self._column = column = model.schema.columns[self.target]

@@ -10,7 +10,7 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...data.restore import snapped
 from ...data.schema import Column
-from ...models.model import Model
+from ...models.mixture import Mixture
 from ..posterior import log_density
 from ..rows import sample
 from .outcome import Outcome
@@ -26,7 +26,7 @@ class Problem(NamedTuple):
 
     Attributes
     ----------
-    model : Model
+    model : Mixture
     outcome : Outcome
     row : float64 array (d,)
         Numbers and codes; NaN where nothing is known, and in the target's cell.
@@ -39,7 +39,7 @@ class Problem(NamedTuple):
     n_jobs : int or None
     """
 
-    model: Model
+    model: Mixture
     outcome: Outcome
     row: np.ndarray
     free: tuple[int, ...]
@@ -66,7 +66,7 @@ class Problem(NamedTuple):
 
 
 def drawn_pool(
-    model: Model, outcome: Outcome, row: np.ndarray, fixed: np.ndarray, seed: int, n_jobs: int | None
+    model: Mixture, outcome: Outcome, row: np.ndarray, fixed: np.ndarray, seed: int, n_jobs: int | None
 ) -> np.ndarray:
     """Rows (m, d) of the joint given the fixed cells (a mask) and the wanted outcome, where rows have it.
 
@@ -82,7 +82,7 @@ def drawn_pool(
     return X
 
 
-def floor_of(model: Model, row: np.ndarray, pool: np.ndarray, unlikely: float, n_jobs: int | None) -> float:
+def floor_of(model: Mixture, row: np.ndarray, pool: np.ndarray, unlikely: float, n_jobs: int | None) -> float:
     """The row's own log-density, or that of all but ``unlikely`` percent of the pool, whichever is less."""
     if unlikely == 0.0:
         return -np.inf

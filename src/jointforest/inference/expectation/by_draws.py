@@ -8,7 +8,7 @@ import numpy as np
 
 from ...integrations.ensembles.adopt import cell_edges
 from ...integrations.ensembles.evaluate import apply_link, raw
-from ...models.model import Model
+from ...models.mixture import Mixture
 from ...runtime.parameters import check
 from ..column import cdf, level_probability
 from ..rows import sample
@@ -43,7 +43,7 @@ class Answers(NamedTuple):
 
 
 def expected_by_draws(
-    features: Features, model: Model, rows: Rows, method: str, m: int, seed: int, n_jobs: int | None = -1
+    features: Features, model: Mixture, rows: Rows, method: str, m: int, seed: int, n_jobs: int | None = -1
 ) -> Answers:
     """Expectations over the completions of each row, each as probable as the joint says given the known cells.
 
@@ -53,7 +53,7 @@ def expected_by_draws(
     Parameters
     ----------
     features : Features
-    model : Model
+    model : Mixture
         Of any parts.
     rows : Rows
         n rows.
@@ -150,7 +150,7 @@ def _cells(features: Features, f: int) -> tuple[np.ndarray, np.ndarray]:
     return edges, np.append(value[first], np.nextafter(value[-1], np.inf))
 
 
-def _by_cells(features: Features, model: Model, rows: Rows, f: int, n_jobs: int | None) -> Answers:
+def _by_cells(features: Features, model: Mixture, rows: Rows, f: int, n_jobs: int | None) -> Answers:
     """Exact answers for rows that lack feature f alone."""
     j = int(features.column[f])
     edges, value = _cells(features, f)
@@ -170,7 +170,7 @@ def _by_cells(features: Features, model: Model, rows: Rows, f: int, n_jobs: int 
     return out
 
 
-def _drawn(features: Features, model: Model, rows: Rows, m: int, seed: int, n_jobs: int | None) -> Answers:
+def _drawn(features: Features, model: Mixture, rows: Rows, m: int, seed: int, n_jobs: int | None) -> Answers:
     """Means over m draws for each row, and their standard errors."""
     n, d = rows.evidence.value.shape
     completed = sample(model, rows.evidence, m, seed, False, n_jobs).reshape(n, m, d)

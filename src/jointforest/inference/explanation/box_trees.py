@@ -9,15 +9,15 @@ import numpy as np
 
 from ...data.evidence import Evidence
 from ...data.schema import Columns, Schema, kernel_columns
+from ...models.base import Distribution
 from ...models.box_forest import posterior
+from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.forest import Forest
-from ...models.box_forest.part import ForestPart
 from ...models.box_forest.structure import Trees, leaf_boxes
+from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ...models.hidden_tree.part import HiddenPart
 from ...models.hidden_tree.posterior import leaf_sums
-from ...models.model import Model
-from ...models.part import Part
+from ...models.mixture import Mixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +67,11 @@ def of_forest(forest: Forest) -> BoxTrees:
     )
 
 
-def of_part(part: Part) -> BoxTrees | None:
+def of_part(part: Distribution) -> BoxTrees | None:
     """The trees of a part; None of one that has none, such as hidden trees that stand in no leaves."""
-    if isinstance(part, ForestPart):
+    if isinstance(part, BoxForest):
         return of_forest(part.forest)
-    if not isinstance(part, HiddenPart) or part.hidden.grown is None:
+    if not isinstance(part, HiddenTree) or part.hidden.grown is None:
         return None
     hidden, grown = part.hidden, part.hidden.grown
     node = np.flatnonzero(grown.trees.leaf >= 0)
@@ -83,7 +83,7 @@ def of_part(part: Part) -> BoxTrees | None:
     return BoxTrees(hidden.schema, columns, grown.trees, tree, log_weight, grown.has_background, hidden)
 
 
-def box_trees(model: Model, question: str) -> BoxTrees:
+def box_trees(model: Mixture, question: str) -> BoxTrees:
     """The trees of the only part; a ValueError that names the question where there are several, or none with boxes."""
     found = of_part(model.parts[0]) if len(model.parts) == 1 else None
     return of_forest(model.forest_for(question)) if found is None else found

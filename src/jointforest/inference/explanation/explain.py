@@ -18,10 +18,10 @@ from ...models.box_forest.forest import Forest
 from ...models.box_forest.posterior import posterior
 from ...models.hidden_tree.column import States, codes_in_states, told_states
 from ...models.hidden_tree.evidence import CodeEvidence, code_evidence
+from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ...models.hidden_tree.part import HiddenPart
 from ...models.hidden_tree.posterior import tree_log_density
-from ...models.model import Model
+from ...models.mixture import Mixture
 from ...query_language.tokens import tokenize
 from ...runtime.parameters import check_number
 from ..posterior import log_joint
@@ -186,7 +186,7 @@ def shown_rule(text: str, most: int = _MOST) -> str:
     return "".join([*pieces, text[start:]])
 
 
-def explain(model: Model, evidence: Evidence, k: int, n_jobs: int | None = -1) -> Explanation:
+def explain(model: Mixture, evidence: Evidence, k: int, n_jobs: int | None = -1) -> Explanation:
     """The k leaves or states with the largest weight given one row of evidence: see `Posterior.explain`.
 
     Raises
@@ -205,10 +205,10 @@ def explain(model: Model, evidence: Evidence, k: int, n_jobs: int | None = -1) -
         if (trees := of_part(part)) is not None:
             rules, n = _leaf_rules(trees, evidence, k, n_jobs)
             met["leaves"] += n
-        elif isinstance(part, HiddenPart) and part.log_density(evidence)[0] > -math.inf:
+        elif isinstance(part, HiddenTree) and part.log_density(evidence)[0] > -math.inf:
             rules, n = state_rules(part.hidden, evidence, k)
             met["states"] += n
-        elif isinstance(part, HiddenPart):
+        elif isinstance(part, HiddenTree):
             rules = []
         else:
             raise ValueError(f"an explanation needs forests and hidden trees; this joint has the part: {part.kind}")

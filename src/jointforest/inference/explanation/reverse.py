@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data.build_evidence import build, intersect
 from ...data.conditions import AnyOf, PerRow, check_hard, n_rows, normal
-from ...models.model import Model
+from ...models.mixture import Mixture
 from ...query_language.render import conditions_text
 from ...runtime.parameters import check_number
 from ..posterior import log_density
@@ -19,7 +19,7 @@ from .explain import Explanation, shown_rule
 from .rules import box_conditions, rule_text
 
 
-def reverse(model: Model, event: Mapping[str, Any], k: int, min_share: float, n_jobs: int | None = -1) -> Explanation:
+def reverse(model: Mixture, event: Mapping[str, Any], k: int, min_share: float, n_jobs: int | None = -1) -> Explanation:
     """The k regions in which an event (conditions by column) is most probable: see `Joint.reverse`.
 
     Raises

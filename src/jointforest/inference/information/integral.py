@@ -8,9 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.build_evidence import build
-from ...models.box_forest.part import ForestPart
-from ...models.hidden_tree.part import HiddenPart
-from ...models.model import Model
+from ...models.mixture import Mixture
 from ..column import cdf, quantile
 from .projection import Columns, View
 
@@ -41,8 +39,6 @@ WORK = 5e7
 """Most points times leaves to visit: a second or two."""
 _ROWS = 100_000
 """Rows at once."""
-_TABLE_ENTRIES = 400
-"""Entries of a hidden tree's transitions that take as long as a leaf."""
 
 Function = Callable[..., np.ndarray]
 """Of the log-densities (n,) of every view: what is summed, (n,)."""
@@ -142,33 +138,20 @@ def breaks(views: tuple[View, ...], k: int) -> np.ndarray:
     both = np.array([ends(v, k) for v in views])
     found = [both.ravel()]
     for v in views:
-        found += [*_part_breaks(v.model, v.number[k]), np.array(v.columns[k].atoms)]
+        found += [*_breaks(v.model, v.number[k]), np.array(v.columns[k].atoms)]
         found.append(quantile(v.model, build(v.model.schema), v.number[k], np.arange(1, 16) / 16, 1)[0])
     points = np.unique(np.concatenate(found))
     return points[(points >= both.min()) & (points <= both.max())]
 
 
-def _part_breaks(model: Model, j: int) -> list[np.ndarray]:
-    """Points between which the densities of a model's parts are smooth."""
-    found = []
-    for part in model.parts:
-        if isinstance(part, ForestPart):
-            slot = part.forest.columns.slot[j]
-            found += [part.forest.leaves.lo[:, slot], part.forest.leaves.hi[:, slot]]
-        elif isinstance(part, HiddenPart):
-            found += [part.hidden.scales[j].lo, part.hidden.scales[j].hi]
-    return found
+def _breaks(model: Mixture, j: int) -> list[np.ndarray]:
+    """Points between which the densities of the components are smooth."""
+    return [points for component in model.parts for points in component.density_breaks(j)]
 
 
-def _work(model: Model) -> float:
-    """What a density costs, in leaves of a forest that are visited."""
-    total = 0.0
-    for part in model.parts:
-        if isinstance(part, ForestPart):
-            total += len(part.forest.leaves.tree)
-        elif isinstance(part, HiddenPart):
-            total += sum(table.size for tree in part.hidden.trees for table in tree.transition) / _TABLE_ENTRIES
-    return max(total, 1.0)
+def _work(model: Mixture) -> float:
+    """The cost of a density, in visited leaves of a forest."""
+    return max(sum(component.density_cost() for component in model.parts), 1.0)
 
 
 def _line(

@@ -10,7 +10,7 @@ from ...data.build_evidence import build
 from ...data.evidence import Evidence
 from ...data.schema import Column, Schema, near
 from ...models.box_forest.forest import Forest
-from ...models.model import Model
+from ...models.mixture import Mixture
 from ..posterior import log_density
 from ..rows import sample
 
@@ -23,7 +23,7 @@ class View(NamedTuple):
 
     Attributes
     ----------
-    model : Model
+    model : Mixture
     number : tuple of int
         Number in the model of each of the k columns.
     code : tuple of int64 arrays or None
@@ -34,7 +34,7 @@ class View(NamedTuple):
         Atoms that the other model has here and this one has not: their probability is 0.
     """
 
-    model: Model
+    model: Mixture
     number: tuple[int, ...]
     code: tuple[np.ndarray | None, ...]
     shift: tuple[float, ...]
@@ -75,13 +75,13 @@ class View(NamedTuple):
         return drawn
 
 
-def view(model: Model, number: tuple[int, ...]) -> View:
+def view(model: Mixture, number: tuple[int, ...]) -> View:
     """Columns of a model, by number, in its own numbers."""
     k = len(number)
     return View(model, number, (None,) * k, (0.0,) * k, (np.empty(0),) * k)
 
 
-def views(model: Model, other: Model, number: tuple[int, ...]) -> tuple[View, View]:
+def views(model: Mixture, other: Mixture, number: tuple[int, ...]) -> tuple[View, View]:
     """Columns, by number in the first model, of two models, both in the first one's numbers.
 
     Raises

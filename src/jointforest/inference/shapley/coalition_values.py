@@ -10,7 +10,7 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...integrations.ensembles.evaluate import apply_link, raw, routing
 from ...integrations.ensembles.table import Ensemble
-from ...models.model import Model
+from ...models.mixture import Mixture
 from ...runtime.threads import chunks, map_ordered
 from ..expectation.expectation import Rows, knows_splits, take
 from ..expectation.match import MatchedEnsemble
@@ -133,7 +133,7 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 
 def by_function(
-    function: Function, model: Model, X: np.ndarray, needed: np.ndarray, m: int, seed: int, n_jobs: int | None
+    function: Function, model: Mixture, X: np.ndarray, needed: np.ndarray, m: int, seed: int, n_jobs: int | None
 ) -> Value:
     """v(S) = E[f(X) | X_S = x_S] as the mean of f over m draws given the coalition's cells.
 
@@ -142,7 +142,7 @@ def by_function(
     Parameters
     ----------
     function : Function
-    model : Model
+    model : Mixture
     X : float64 array (n, d)
         Rows as the joint sees them.
     needed : bool array (d,)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...data.evidence import Evidence
 from ...learners.hidden_tree.structure import CLASSES, mutual_information
-from ...models.model import Model
+from ...models.mixture import Mixture
 from ..rows import sample
 
 TOGETHER = 0.5
@@ -15,7 +15,7 @@ _DRAWS = 8192
 
 
 def dependent_groups(
-    model: Model, columns: list[int], most: int, seed: int, n_jobs: int | None = -1
+    model: Mixture, columns: list[int], most: int, seed: int, n_jobs: int | None = -1
 ) -> list[list[int]]:
     """Columns in groups of dependent ones, at most ``most`` groups.
 
@@ -25,7 +25,7 @@ def dependent_groups(
 
     Parameters
     ----------
-    model : Model
+    model : Mixture
     columns : list of int
     most : int
     seed : int

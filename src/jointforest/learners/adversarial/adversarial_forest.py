@@ -10,7 +10,7 @@ import numpy as np
 from ...data.build_evidence import build
 from ...models.box_forest.forest import Forest
 from ...models.box_forest.structure import Trees
-from ...models.model import Model, of_forest, of_part
+from ...models.mixture import Mixture, of_forest, of_part
 from ...runtime.parameters import FLAG, Allowed, Number
 from ...runtime.progress import write_line
 from ..base import FOREST, LEAVES, Rows, TableLearner
@@ -233,7 +233,7 @@ class AdversarialForest(TableLearner):
         if self.oob_score and self.leaf == "chow_liu":
             raise ValueError("oob_score=True needs another leaf than 'chow_liu', whose trees share the table's pairs")
 
-    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Mixture:
         if self.leaf == "chow_liu":
             table = coded(rows, weight)
             return of_part(chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs))
@@ -261,7 +261,7 @@ class AdversarialForest(TableLearner):
             raise ValueError(f"max_samples={most!r}: fit_batches keeps a sample of the rows; give a whole number")
         return int(most)
 
-    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Model:
+    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Mixture:
         if self.leaf != "chow_liu":
             return super()._learn_batches(sampled, rows, seed)
         table = coded(rows, sampled.weight)

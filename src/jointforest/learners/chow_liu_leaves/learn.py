@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.hidden_tree.tables import HiddenTree
+from ...models.hidden_tree.tables import TreeTables
 from ...runtime.threads import map_ordered, one_blas_thread
 from ..hidden_tree.structure import coarse, mutual_information, spanning_tree
 
@@ -193,7 +193,7 @@ def counted_rows(edges: Edges, codes: np.ndarray, leaf_of: np.ndarray, weight: n
 
 def learn_leaves(
     edges: Edges, boxes: Boxes, counted: Counted, epsilon: float, n_jobs: int | None
-) -> tuple[tuple[HiddenTree, ...], np.ndarray]:
+) -> tuple[tuple[TreeTables, ...], np.ndarray]:
     """One hidden tree a leaf, and one of the whole table as background; and the logarithms of their weights.
 
     Parameters
@@ -210,7 +210,7 @@ def learn_leaves(
               for a in range(int(boxes.first[t]), int(boxes.first[t + 1]), _LEAVES)]  # fmt: skip
     emissions = _Emissions(edges)
 
-    def work(t: int, a: int, b: int) -> list[HiddenTree]:
+    def work(t: int, a: int, b: int) -> list[TreeTables]:
         return _piece(edges, counted(t, a, b), [inside[a:b] for inside in boxes.allowed], emissions)
 
     with one_blas_thread():
@@ -241,11 +241,11 @@ class _Emissions:
         return self._made[key]
 
 
-def _whole(edges: Edges, emissions: _Emissions) -> HiddenTree:
+def _whole(edges: Edges, emissions: _Emissions) -> TreeTables:
     """The Chow-Liu tree of the whole table."""
     transition = [(pair / pair.sum(axis=1, keepdims=True)).astype(np.float32) for pair in edges.pair]
     sizes = [len(marginal) for marginal in edges.marginal]
-    return HiddenTree(
+    return TreeTables(
         edges.order,
         edges.parent,
         tuple(transition),
@@ -256,7 +256,7 @@ def _whole(edges: Edges, emissions: _Emissions) -> HiddenTree:
 
 def _piece(
     edges: Edges, counts: list[np.ndarray], allowed: list[np.ndarray], emissions: _Emissions
-) -> list[HiddenTree]:
+) -> list[TreeTables]:
     """The trees of some leaves, from the counts of their rows by node, and the codes of each column in their boxes."""
     columns, parent = edges.order.tolist(), edges.parent.tolist()
     rows = counts[0].sum(axis=(1, 2))
@@ -276,7 +276,7 @@ def _piece(
         factor = tilt(edges.pair[k], share[parent[k]], share[k])
         transition.append([_conditional(pairs[i], edges.pair[k], factor[i], up[i], states[k][i]) for i in leaves])
     return [
-        HiddenTree(
+        TreeTables(
             edges.order,
             edges.parent,
             tuple(transition[k][i] for k in nodes),

@@ -12,8 +12,8 @@ from ...data.discretization.learn import learn_scale
 from ...data.schema import Column, Columns, Schema, kernel_columns
 from ...integrations.ensembles.adopt import with_weights
 from ...models.box_forest.structure import Trees, add_stump, leaf_boxes
+from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, value_trees
-from ...models.hidden_tree.part import HiddenPart
 from ..base import Rows
 from ..batches.fill import Route
 from ..batches.pair_counts import Pairs, count_pairs
@@ -67,7 +67,7 @@ def _code_column(column: Column, scale: Scale) -> Column:
     return replace(column, kind="categorical", dtype="int64", levels=tuple(range(scale.n_codes)))  # levels that share
 
 
-def chow_liu_part(table: CodedRows, arrival: Arrival, epsilon: float, n_jobs: int | None) -> HiddenPart:
+def chow_liu_part(table: CodedRows, arrival: Arrival, epsilon: float, n_jobs: int | None) -> HiddenTree:
     """The distribution of a forest that was grown on codes: a Chow-Liu tree in each leaf, and one as background."""
     edges = _edges(table)
     counted = counted_rows(edges, table.codes, arrival.leaf_of, arrival.weight)
@@ -81,7 +81,7 @@ def trees_of_values(table: CodedRows, trees: Trees) -> Trees:
 
 def fill_chow_liu(
     sampled: Sampled, table: CodedRows, trees: Trees, seed: int, epsilon: float, n_jobs: int | None
-) -> HiddenPart:
+) -> HiddenTree:
     """`chow_liu_part` of a table in batches, by a pass over it; the trees, codes and links are those of a sample.
 
     Raises
@@ -109,7 +109,7 @@ def _edges(table: CodedRows) -> Edges:
 
 def _part(
     table: CodedRows, trees: Trees, edges: Edges, counted: Counted, epsilon: float, n_jobs: int | None
-) -> HiddenPart:
+) -> HiddenTree:
     """The distribution of trees on codes, from what is counted in their leaves."""
     n_codes = np.array([scale.n_codes for scale in table.scales])
     share = np.empty(int(trees.leaf.max()) + 1)
@@ -120,7 +120,7 @@ def _part(
     if epsilon > 0.0:
         of_values, leaf = add_stump(of_values), np.append(leaf, len(share))
     grown = Grown(of_values, leaf.astype(np.int32), epsilon > 0.0)
-    return HiddenPart(HiddenTrees(table.schema, table.scales, found, log_weight, grown))
+    return HiddenTree(HiddenTrees(table.schema, table.scales, found, log_weight, grown))
 
 
 def _allowed(

@@ -14,7 +14,7 @@ from ...data.frames import read
 from ...inference.posterior import log_density
 from ...models.box_forest.forest import Forest
 from ...models.box_forest.robustness import robustness
-from ...models.model import of_forest, of_part
+from ...models.mixture import of_forest, of_part
 from ...runtime.parameters import FLAG, Allowed, Number
 from ..base import FOREST, LEAVES, Learner
 from ..batches.fill import Structure, fill

@@ -104,11 +104,14 @@ def total_of_known(criterion, known, m, scratch):
 
 @kernel
 def allowed(left, total, weight_left, weight, limits):
-    """Whether both sides keep the smallest weights."""
-    if weight_left < limits.weight or weight - weight_left < limits.weight:
+    """Whether both sides keep the smallest weights.
+
+    Differences are at least 0: where all weight of a class is on the left, rounding may leave less than nothing.
+    """
+    if weight_left < limits.weight or max(weight - weight_left, 0.0) < limits.weight:
         return False
     for c in range(limits.classes.shape[0]):
-        if left[c] < limits.classes[c] or total[c] - left[c] < limits.classes[c]:
+        if left[c] < limits.classes[c] or max(total[c] - left[c], 0.0) < limits.classes[c]:
             return False
     return True
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...models.hidden_tree.messages import down, log_probability, up
-from ...models.hidden_tree.tables import HiddenTree
+from ...models.hidden_tree.tables import TreeTables
 from ...runtime.threads import Run, chunks, of_finite, one_by_one
 from .smoothing import Counts, Smoothing, normals_of, tree_of
 from .structure import CodeColumn, code_column
@@ -24,7 +24,7 @@ _MANY_STATES = 192  # from which tables are
 _FLOATS = 16_000_000  # most numbers in the messages of one kind of a piece
 
 
-def own_messages(tree: HiddenTree, codes: np.ndarray) -> list[np.ndarray]:
+def own_messages(tree: TreeTables, codes: np.ndarray) -> list[np.ndarray]:
     """p(cell | state) of each node, m arrays (n, H_k): of its code and that it is known, or of its being missing (K).
 
     That a cell is missing counts in learning alone: so states know which cells are missing together.
@@ -33,7 +33,7 @@ def own_messages(tree: HiddenTree, codes: np.ndarray) -> list[np.ndarray]:
 
 
 @of_finite
-def sent_messages(tree: HiddenTree, codes: np.ndarray) -> dict[int, np.ndarray]:
+def sent_messages(tree: TreeTables, codes: np.ndarray) -> dict[int, np.ndarray]:
     """p(cell | state of the parent), (n, H_parent), of nodes without children and with fewer cells than rows.
 
     A table over the cells is a smaller product than that of the rows, and many rows have the same cell.
@@ -43,7 +43,7 @@ def sent_messages(tree: HiddenTree, codes: np.ndarray) -> dict[int, np.ndarray]:
 
 
 @of_finite
-def expected_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None) -> tuple[Counts, float]:
+def expected_counts(tree: TreeTables, codes: np.ndarray, weight: np.ndarray | None) -> tuple[Counts, float]:
     """Expected counts of states and codes over rows of codes (n, d), and the sum of their log-probabilities."""
     n = len(codes)
     sent = sent_messages(tree, codes)
@@ -85,7 +85,7 @@ def _sums(code: np.ndarray, K: int, weight: np.ndarray, x: np.ndarray) -> np.nda
 
 
 def improve(
-    tree: HiddenTree,
+    tree: TreeTables,
     counts: Counts,
     codes: np.ndarray,
     weight: np.ndarray | None,
@@ -94,7 +94,7 @@ def improve(
     shares: np.ndarray,
     rng: np.random.Generator,
     run: Run,
-) -> tuple[HiddenTree, Counts]:
+) -> tuple[TreeTables, Counts]:
     """One pass over the rows in random order; ``shares`` (batches,) are those of each batch in the running counts.
 
     The counts that are given are changed in place.
@@ -116,7 +116,7 @@ def improve(
 
 
 def mean_log_probability(
-    tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None, run: Run = one_by_one
+    tree: TreeTables, codes: np.ndarray, weight: np.ndarray | None, run: Run = one_by_one
 ) -> float:
     """Mean log-probability of rows of codes."""
 
@@ -135,7 +135,7 @@ def _move(counts: Counts, found: Counts, share: float, gain: float) -> None:
             old += new
 
 
-def batch_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None, run: Run) -> Counts:
+def batch_counts(tree: TreeTables, codes: np.ndarray, weight: np.ndarray | None, run: Run) -> Counts:
     """Expected counts over rows of codes, at least one, piece by piece."""
 
     def one(a: int, b: int) -> Counts:
@@ -157,7 +157,7 @@ def batch_counts(tree: HiddenTree, codes: np.ndarray, weight: np.ndarray | None,
     return total
 
 
-def _rows_at_once(tree: HiddenTree) -> int:
+def _rows_at_once(tree: TreeTables) -> int:
     rows = int(np.clip(_ENTRIES // int(tree.n_states.max()), *_ROWS))
     return int(np.clip(_FLOATS // max(int(tree.n_states.sum()), 1), 32, rows))
 
@@ -188,7 +188,7 @@ def no_rows(hidden: HiddenTrees) -> Totals:
     def zeros(tables: list[np.ndarray]) -> list[np.ndarray]:
         return [np.zeros(table.shape) for table in tables]
 
-    def of(tree: HiddenTree) -> Counts:
+    def of(tree: TreeTables) -> Counts:
         blank = [np.zeros(int(n)) for n in tree.n_states]
         return Counts(zeros(list(tree.transition)), zeros(list(tree.emission)), blank)
 

@@ -11,10 +11,10 @@ from ...api.joint import Joint
 from ...data.discretization.discretizer import code_table
 from ...data.discretization.learn import learn_scale
 from ...data.schema import Schema
+from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ...models.hidden_tree.part import HiddenPart
-from ...models.hidden_tree.tables import HiddenTree
-from ...models.model import of_part
+from ...models.hidden_tree.tables import TreeTables
+from ...models.mixture import of_part
 from ...runtime.parameters import Allowed, Number
 from ...runtime.progress import write_line
 from ..base import Learner, TableScores, read_table, weighed_rows
@@ -172,7 +172,7 @@ class HiddenTreeForest(TableScores, Learner):
         X, weight = weighed_rows(X, sample_weight)
         rows = read_table(X, self.kinds)
         self._name_columns(rows.schema)
-        self.joint_ = Joint(of_part(HiddenPart(self._learn(rows.schema, rows.X, weight, self._draw_seed()))))
+        self.joint_ = Joint(of_part(HiddenTree(self._learn(rows.schema, rows.X, weight, self._draw_seed()))))
         return self
 
     def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
@@ -219,7 +219,7 @@ class HiddenTreeForest(TableScores, Learner):
         first = self._learn(sample.schema, sample.X, weight, seed)
         if not sample.is_whole:
             first = improve(fold, sample.n, first, self.n_estimators, self.settings_.smoothing, weights)
-        self.joint_ = Joint(of_part(HiddenPart(first)))
+        self.joint_ = Joint(of_part(HiddenTree(first)))
         return self
 
     def _learn(
@@ -239,7 +239,7 @@ class HiddenTreeForest(TableScores, Learner):
         table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight)
         self.settings_ = settings or self._settings(table, seed)
         seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
-        trees: list[HiddenTree] = []
+        trees: list[TreeTables] = []
         share = []
         for t, own in enumerate(seeds):
             member = self.settings_._replace(perturb=_PERTURB if t else 0.0)

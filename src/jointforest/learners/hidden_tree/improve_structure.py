@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...models.hidden_tree.tables import HiddenTree
+from ...models.hidden_tree.tables import TreeTables
 from .learn import FEWEST, LearnSettings
 from .leaves import Learned, learn_trees
 from .structure import CodeTable, coarse, mutual_information, spanning_tree
@@ -63,7 +63,7 @@ def pair_to_join(
     return (b, a) if found.held_out > first.held_out else None
 
 
-def draw_codes(tree: HiddenTree, n: int, rng: np.random.Generator) -> np.ndarray:
+def draw_codes(tree: TreeTables, n: int, rng: np.random.Generator) -> np.ndarray:
     """Codes of n rows drawn from a tree with a column at each node, (n, d); a missing cell has the code K."""
     codes = np.empty((n, len(tree)), np.int64)
     states: list[np.ndarray] = []

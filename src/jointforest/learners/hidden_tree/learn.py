@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.hidden_tree.tables import HiddenTree
+from ...models.hidden_tree.tables import TreeTables
 from ...runtime.progress import bar
 from ...runtime.threads import Run, one_blas_thread, workers
 from .em import improve, mean_log_probability
@@ -84,7 +84,7 @@ def learn_tree(
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> HiddenTree:
+) -> TreeTables:
     """Learn a hidden tree from rows of codes.
 
     Of 100 rows or more a tenth is held out: passes end when it gains no more, and the best pass is kept.
@@ -103,7 +103,7 @@ def learn_tree(
 
     Returns
     -------
-    HiddenTree
+    TreeTables
         Tables in float32.
 
     Examples
@@ -125,7 +125,7 @@ def learn_and_test(
     progress: Progress | None = None,
     information: np.ndarray | None = None,
     allowed: list[np.ndarray] | None = None,
-) -> tuple[HiddenTree, float]:
+) -> tuple[TreeTables, float]:
     """As `learn_tree`, with the mean log-probability of the rows held out (NaN where there are none).
 
     ``information`` (d, d) is the columns' mutual information, where it is known; else it is measured. ``allowed`` are
@@ -158,7 +158,7 @@ def _learn(
     rng: np.random.Generator,
     run: Run,
     progress: Progress | None,
-) -> tuple[HiddenTree, float]:
+) -> tuple[TreeTables, float]:
     if settings.perturb > 0.0:
         noise = np.exp(settings.perturb * rng.standard_normal(information.shape))
         information = information * np.sqrt(noise * noise.T)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.hidden_tree.tables import HiddenTree
+from ...models.hidden_tree.tables import TreeTables
 from ...runtime.progress import bar
 from ...runtime.threads import map_ordered, of_finite, one_blas_thread
 from .learn import LearnSettings, Progress, learn_and_test
@@ -145,14 +145,14 @@ class Learned(NamedTuple):
 
     Attributes
     ----------
-    trees : tuple of L HiddenTree
+    trees : tuple of L TreeTables
     share : float64 array (L,)
         Of each leaf's rows.
     held_out : float
         Mean log-probability of rows held out; NaN where there are none.
     """
 
-    trees: tuple[HiddenTree, ...]
+    trees: tuple[TreeTables, ...]
     share: np.ndarray
     held_out: float
 
@@ -175,7 +175,7 @@ def learn_trees(
         return Learned((tree,), np.ones(1), held_out)
     leaves = _leaves(table, settings, seed)
 
-    def one(leaf: Leaf, own_seed: int) -> tuple[HiddenTree, float]:
+    def one(leaf: Leaf, own_seed: int) -> tuple[TreeTables, float]:
         few = settings._replace(n_states=max(min(settings.n_states, len(leaf.rows) // ROWS_A_STATE), 1))
         return learn_and_test(table.take(leaf.rows), few, own_seed, 1, told.tell, None, leaf.allowed)
 

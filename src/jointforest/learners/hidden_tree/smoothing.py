@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.hidden_tree.tables import HiddenTree
+from ...models.hidden_tree.tables import TreeTables
 from ...runtime.threads import Run, of_finite, one_by_one
 from .start import near_states
 from .structure import CodeColumn
@@ -97,7 +97,7 @@ def tree_of(
     smoothing: Smoothing,
     normals: Normals | None = None,
     run: Run = one_by_one,
-) -> HiddenTree:
+) -> TreeTables:
     """The tree whose tables are proportional to counts and what is added; ``normals`` are their `normals_of`, about."""
     of = normals_of(counts, order, parent, columns, smoothing) if normals is None else normals
 
@@ -110,7 +110,7 @@ def tree_of(
         )
 
     transition, emission, blank = zip(*run(one, [(k,) for k in range(len(order))]), strict=True)
-    return HiddenTree(order, parent, transition, emission, blank)
+    return TreeTables(order, parent, transition, emission, blank)
 
 
 class Normals(NamedTuple):

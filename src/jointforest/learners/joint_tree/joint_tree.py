@@ -10,7 +10,7 @@ import numpy as np
 from ...data.build_evidence import build
 from ...data.schema import Schema
 from ...inference.posterior import log_density
-from ...models.model import Model, of_forest, of_part
+from ...models.mixture import Mixture, of_forest, of_part
 from ...runtime.parameters import FLAG, Allowed, Number
 from ...runtime.threads import map_ordered
 from ..base import FOREST, LEAVES, Rows, TableLearner, draw_rows, trial_rows
@@ -160,12 +160,12 @@ class JointTree(TableLearner):
         super()._check()
         count_rows(self.min_samples_leaf, 1)
 
-    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Model:
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Mixture:
         least = count_rows(self.min_samples_leaf, len(rows.X))
         way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed, least) if self.leaf == "chow_liu" else INDEPENDENT
         return self._made(way, rows, weight, seed, self.n_estimators, least)
 
-    def _learn_and_compare(self, rows: Rows, weight: np.ndarray | None, seed: int) -> tuple[Model, list[LostPair]]:
+    def _learn_and_compare(self, rows: Rows, weight: np.ndarray | None, seed: int) -> tuple[Mixture, list[LostPair]]:
         if self.leaf != "auto":
             return super()._learn_and_compare(rows, weight, seed)
         least = count_rows(self.min_samples_leaf, len(rows.X))
@@ -177,7 +177,7 @@ class JointTree(TableLearner):
         model = self._made(way, rows, weight, seed, self.n_estimators, least)
         return model, lost_pairs(model, rows.X, weight, self.n_jobs)
 
-    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Model:
+    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Mixture:
         weight, least = sampled.weight, self._least_of_sample(rows, sampled.sample.n)
         way = INDEPENDENT
         if self.leaf == "chow_liu":
@@ -206,7 +206,7 @@ class JointTree(TableLearner):
         ]
         return ways[int(np.argmax([np.average(one, weights=of_held) for one in found]))]
 
-    def _made(self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float) -> Model:
+    def _made(self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float) -> Mixture:
         """The first trees, with so many rows in a leaf."""
         if way != INDEPENDENT:
             table, arrival = self._grow_on_codes(way, rows, weight, seed, n_trees, least)

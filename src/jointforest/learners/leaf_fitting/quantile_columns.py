@@ -10,7 +10,7 @@ from ...evaluation.columns_and_pairs import kolmogorov
 from ...inference.rows import sample
 from ...models.box_forest.forest import Forest
 from ...models.box_forest.leaves.derived import table_bytes
-from ...models.model import of_forest
+from ...models.mixture import of_forest
 
 FAR = 0.01
 """Kolmogorov distance of a column's rows and draws, chance aside, beyond which it is bent."""

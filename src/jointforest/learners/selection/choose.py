@@ -18,7 +18,7 @@ from ...evaluation.two_sample_test import told_apart
 from ...inference.posterior import log_density
 from ...inference.reshape import mix
 from ...inference.rows import sample
-from ...models.model import Model
+from ...models.mixture import Mixture
 from ..hidden_tree.hidden_tree_forest import MANY_ROWS
 from .budget import Budget
 from .candidates import FEW_ROWS, Candidate, candidates, learn
@@ -50,7 +50,7 @@ class Compared(NamedTuple):
         Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several splits or few rows.
     seconds : float
         To learn, in all splits, and to judge by log-density.
-    model : Model
+    model : Mixture
         Of the first split.
     """
 
@@ -58,7 +58,7 @@ class Compared(NamedTuple):
     log_density: np.ndarray
     told_apart: float
     seconds: float
-    model: Model
+    model: Mixture
 
     @property
     def mean(self) -> float:
@@ -81,7 +81,7 @@ def compare(candidate: Candidate, schema: Schema, splits: list[Split], seed: int
     return Compared(candidate, np.concatenate(found), score, seconds, first)
 
 
-def _score(model: Model, learned: np.ndarray, seed: int, n_jobs: int | None) -> float:
+def _score(model: Mixture, learned: np.ndarray, seed: int, n_jobs: int | None) -> float:
     """Told-apart score of as many draws as rows, by scikit-learn: the choice must not depend on what is installed."""
     n, d = learned.shape
     if n < FEWEST_TOLD:
@@ -259,7 +259,7 @@ class Task(NamedTuple):
 class Chosen(NamedTuple):
     """The model, and what a `FitReport` says of it."""
 
-    model: Model
+    model: Mixture
     candidates: tuple[Judged, ...]
     weight: dict[str, float]
     held_out: str

@@ -12,7 +12,6 @@ from .forest import Forest
 from .leaves.derived import make_leaves
 from .leaves.levels import WideLevels, layout
 from .leaves.table import Circuits, ParameterTables
-from .part import ForestPart
 from .structure import Trees
 
 NAMES = frozenset(
@@ -23,9 +22,8 @@ NAMES = frozenset(
 """Names of a forest's arrays; what is derived from others is computed again."""
 
 
-def forest_to_arrays(part: ForestPart) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def forest_to_arrays(forest: Forest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What the metadata say of a forest, and its arrays; a ValueError if the forest is broken."""
-    forest = part.forest
     check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     arrays = {f"trees.{name}": getattr(forest.trees, name) for name in TREE_FIELDS}
     arrays |= {f"leaves.{name}": getattr(forest.leaves, name) for name in LEAF_FIELDS}
@@ -33,7 +31,7 @@ def forest_to_arrays(part: ForestPart) -> tuple[dict[str, Any], dict[str, np.nda
     return {"kind": "forest", "has_background": bool(forest.has_background)}, arrays
 
 
-def forest_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> ForestPart:
+def forest_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Forest:
     """The forest, every field checked; a ValueError if one is not as it must be."""
     if set(about) != {"kind", "has_background"} or type(about["has_background"]) is not bool:
         raise ValueError("a forest's metadata are has_background, true or false")
@@ -50,4 +48,4 @@ def forest_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, 
     circuits = Circuits(**{name: fields.pop(name) for name in Circuits._fields})
     leaves = make_leaves(columns, ParameterTables(**fields), circuits=circuits)
     check_derived(columns, leaves)
-    return ForestPart(Forest(schema, columns, trees, leaves, about["has_background"]))
+    return Forest(schema, columns, trees, leaves, about["has_background"])

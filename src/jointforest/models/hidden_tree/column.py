@@ -18,7 +18,7 @@ from .evidence import CodeEvidence, code_evidence, own_messages
 from .hidden_trees import HiddenTrees, lost_atoms
 from .messages import down, times, up
 from .posterior import CodePosterior, OneRow, by_batches, column_codes, posterior
-from .tables import HiddenTree
+from .tables import TreeTables
 
 Read = Callable[[Scale, np.ndarray], np.ndarray]
 
@@ -272,7 +272,7 @@ def told_states(hidden: HiddenTrees, evidence: Evidence) -> list[States]:
 
 
 def codes_in_states(
-    tree: HiddenTree, known: list[CodeEvidence], node: int, states: np.ndarray
+    tree: TreeTables, known: list[CodeEvidence], node: int, states: np.ndarray
 ) -> dict[int, np.ndarray]:
     """p(code of column j | state of the node, one row of evidence) for n states: by column, each (n, K_j)."""
     n = len(states)
@@ -290,7 +290,7 @@ def codes_in_states(
     return found
 
 
-def _node_states(tree: HiddenTree, known: list[CodeEvidence]) -> tuple[list[np.ndarray], float]:
+def _node_states(tree: TreeTables, known: list[CodeEvidence]) -> tuple[list[np.ndarray], float]:
     """p(state | one row of evidence) of every node, and log p(evidence) without base densities."""
     upward = up(tree, own_messages(tree, known), 1)
     outside = down(tree, upward).outside

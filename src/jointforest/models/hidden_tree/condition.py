@@ -17,7 +17,7 @@ from .evidence import code_evidence, own_messages, region_scale
 from .hidden_trees import HiddenTrees
 from .messages import Message, down, up
 from .posterior import OneRow
-from .tables import HiddenTree
+from .tables import TreeTables
 
 
 def condition(hidden: HiddenTrees, evidence: Evidence) -> HiddenTrees:
@@ -78,7 +78,7 @@ def _by_code(code: int, likelihood: np.ndarray, scale: Scale) -> np.ndarray | No
     return likelihood[code - K - 1] if code > K else (np.arange(K) == code).astype(np.float64)
 
 
-def conditioned_tree(tree: HiddenTree, inside: list[np.ndarray | None], vectors: list[np.ndarray | None]) -> HiddenTree:
+def conditioned_tree(tree: TreeTables, inside: list[np.ndarray | None], vectors: list[np.ndarray | None]) -> TreeTables:
     """The tree given evidence by code of each column, and what lies at and below each node, (1, H_k)."""
     transition, emission, blank = [], [], []
     for k, j in enumerate(tree.column.tolist()):
@@ -119,7 +119,7 @@ def _pinned(scale: Scale, x: float) -> Scale:
     return replace(scale, lo=np.array([x]), hi=np.array([x]), rate=np.zeros(1), code=code, log_mass=np.zeros(1))
 
 
-def _without(tree: HiddenTree, number: dict[int, int]) -> HiddenTree:
+def _without(tree: TreeTables, number: dict[int, int]) -> TreeTables:
     """The tree without the columns that have no new number; nodes that hold nothing together are summed out."""
     column = [number.get(j, -1) for j in tree.column.tolist()]
     parent, transition = tree.parent.tolist(), list(tree.transition)
@@ -137,7 +137,7 @@ def _without(tree: HiddenTree, number: dict[int, int]) -> HiddenTree:
             below[above] = [c for c in below[above] if c != k] + below[k]
     old = np.flatnonzero(stays)
     place = {k: i for i, k in enumerate(old.tolist())}
-    return HiddenTree(
+    return TreeTables(
         np.array([column[k] for k in old], np.int32),
         np.array([place.get(parent[k], -1) for k in old], np.int32),
         tuple(np.ascontiguousarray(transition[k]) for k in old),
@@ -188,7 +188,7 @@ def missing_shares(hidden: HiddenTrees, known: OneRow, columns: list[int]) -> np
     return found
 
 
-def _given(tree: HiddenTree, node: int, is_missing: bool) -> tuple[HiddenTree, float]:
+def _given(tree: TreeTables, node: int, is_missing: bool) -> tuple[TreeTables, float]:
     states = len(tree.emission[node])
     rate = tree.blank[node] if tree.blank else np.zeros(states, tree.dtype)
     said = (rate if is_missing else 1 - rate).astype(tree.dtype)
@@ -223,7 +223,7 @@ def joint_codes(hidden: HiddenTrees, columns: Sequence[int]) -> np.ndarray | Non
     return total.transpose(np.argsort(np.argsort(columns))) / total.sum()
 
 
-def _of_tree(tree: HiddenTree) -> np.ndarray:
+def _of_tree(tree: TreeTables) -> np.ndarray:
     """p(codes) of all columns of a small tree, in the order of the columns."""
     tables: list[np.ndarray] = [np.empty(0)] * len(tree)  # p(codes at and below | state), with the columns' numbers
     order: list[list[int]] = [[]] * len(tree)

@@ -15,7 +15,7 @@ from ...data.schema import Column
 from ...runtime.threads import of_finite
 from .hidden_trees import HiddenTrees
 from .messages import Message
-from .tables import HiddenTree
+from .tables import TreeTables
 
 
 class CodeEvidence(NamedTuple):
@@ -116,13 +116,13 @@ def _meets(said: CodeEvidence, support: np.ndarray) -> np.ndarray:
     return np.asarray((said.likelihood > 0.0).astype(np.float32) @ support.astype(np.float32) > 0.0)
 
 
-def own_messages(tree: HiddenTree, known: list[CodeEvidence]) -> list[Message]:
+def own_messages(tree: TreeTables, known: list[CodeEvidence]) -> list[Message]:
     """p(evidence of the node's column | state) of each node: m arrays (n, H_k), or None where nothing is known."""
     return [None if j < 0 else _own(tree, k, known[j]) for k, j in enumerate(tree.column.tolist())]
 
 
 @of_finite
-def _own(tree: HiddenTree, k: int, known: CodeEvidence) -> Message:
+def _own(tree: TreeTables, k: int, known: CodeEvidence) -> Message:
     K, picked = tree.emission[k].shape[1], tree.picked[k]
     if (known.code == K).all():
         return None

@@ -18,8 +18,7 @@ from ...data.schema import Schema, kernel_columns
 from ..box_forest.check import TREE_FIELDS, check_trees
 from ..box_forest.structure import Trees
 from .hidden_trees import Grown, HiddenTrees
-from .part import HiddenPart
-from .tables import HiddenTree
+from .tables import TreeTables
 
 # ---- What must be true of hidden trees that come from a file.
 
@@ -28,7 +27,7 @@ SUM_ERROR = 1e-4
 
 
 def check_hidden(hidden: HiddenTrees) -> None:
-    """See that every field of hidden trees is as `HiddenTrees` and `HiddenTree` promise.
+    """See that every field of hidden trees is as `HiddenTrees` and `TreeTables` promise.
 
     Raises
     ------
@@ -78,7 +77,7 @@ def check_weights(log_weight: np.ndarray, n: int, what: str) -> None:
         raise ValueError(f"{what}: weights must sum to 1")
 
 
-def _check_shape(tree: HiddenTree, d: int, what: str) -> None:
+def _check_shape(tree: TreeTables, d: int, what: str) -> None:
     """Parents before their children, each column once."""
     for name in ("column", "parent"):
         array = getattr(tree, name)
@@ -93,7 +92,7 @@ def _check_shape(tree: HiddenTree, d: int, what: str) -> None:
         raise ValueError(f"{what}: each of the {d} columns must have one node")
 
 
-def _check_tables(tree: HiddenTree, n_codes: list[int], what: str) -> None:
+def _check_tables(tree: TreeTables, n_codes: list[int], what: str) -> None:
     """Shapes that fit each other, one type, shares that sum to 1."""
     m = len(tree.parent)
     if len(tree.transition) != m or len(tree.emission) != m or len(tree.blank) not in (0, m):
@@ -153,9 +152,8 @@ def hidden_names(about: dict[str, Any], most: int) -> frozenset[str]:
     return frozenset(_OF_ALL) | of_grown | {f"{t}.{name}" for t in range(n) for name in _OF_TREE}
 
 
-def hidden_to_arrays(part: HiddenPart) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def hidden_to_arrays(hidden: HiddenTrees) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What the metadata say of hidden trees, and their arrays; a ValueError if they are broken."""
-    hidden = part.hidden
     check_hidden(hidden)
     scales = hidden.scales
     arrays = {
@@ -183,7 +181,7 @@ def hidden_to_arrays(part: HiddenPart) -> tuple[dict[str, Any], dict[str, np.nda
     return about | {"has_background": hidden.grown.has_background}, arrays
 
 
-def hidden_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> HiddenPart:
+def hidden_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> HiddenTrees:
     """The hidden trees, every field checked; a ValueError if one is not as it must be."""
     for name, array in arrays.items():
         if name in _OF_GROWN:
@@ -206,7 +204,7 @@ def hidden_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, 
         grown = Grown(boxes, arrays["grown.stands_in"], about["has_background"])
     hidden = HiddenTrees(schema, scales, tuple(trees), arrays["log_weight"], grown)
     check_hidden(hidden)
-    return HiddenPart(hidden)
+    return hidden
 
 
 def _scales(schema: Schema, arrays: dict[str, np.ndarray]) -> tuple[Scale, ...]:
@@ -227,7 +225,7 @@ def _scales(schema: Schema, arrays: dict[str, np.ndarray]) -> tuple[Scale, ...]:
 
 def _tree(
     arrays: dict[str, np.ndarray], n_codes: list[int], what: str, made: dict[tuple[int, bytes], np.ndarray]
-) -> HiddenTree:
+) -> TreeTables:
     """One tree; tables that pick codes are taken from those ``made`` for other trees, where these have them."""
     column, parent, H = arrays["column"], arrays["parent"], arrays["n_states"].tolist()
     m = len(H)
@@ -247,7 +245,7 @@ def _tree(
     else:
         emission = _tables(arrays["emission"], H, codes, f"{what}: emission")
     blank = tuple(_cut(arrays["blank"], H, f"{what}: blank")) if len(arrays["blank"]) else ()
-    return HiddenTree(column, parent, transition, emission, blank)
+    return TreeTables(column, parent, transition, emission, blank)
 
 
 def _picking(

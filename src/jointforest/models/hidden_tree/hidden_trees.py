@@ -12,7 +12,7 @@ import numpy as np
 from ...data.discretization.discretizer import Scale
 from ...data.schema import Column, Columns, Schema
 from ..box_forest.structure import Trees
-from .tables import HiddenTree
+from .tables import TreeTables
 
 # ---- Trees of boxes in whose leaves hidden trees stand: a forest that was grown on codes, as one that splits values.
 
@@ -88,7 +88,7 @@ def _words(members: np.ndarray) -> np.ndarray:
 _MOST = 1 << 26  # most entries of stacked tables
 
 
-def log_probability_of_codes(tree: HiddenTree, codes: Sequence[np.ndarray]) -> np.ndarray:
+def log_probability_of_codes(tree: TreeTables, codes: Sequence[np.ndarray]) -> np.ndarray:
     """log p of n rows without missing cells, (n,): no message is needed. ``codes`` are the columns', all the tree's."""
     total = np.zeros(len(codes[0]))
     states: list[np.ndarray] = []
@@ -101,7 +101,7 @@ def log_probability_of_codes(tree: HiddenTree, codes: Sequence[np.ndarray]) -> n
     return total
 
 
-def stack(trees: Sequence[HiddenTree], n_codes: Sequence[int]) -> HiddenTree | None:
+def stack(trees: Sequence[TreeTables], n_codes: Sequence[int]) -> TreeTables | None:
     """T trees as one whose transitions have a table a tree, (T, K_parent, K_k), over all codes of each column.
 
     It answers one row of evidence in all trees at once, which take the place of rows. None if the trees are few, are
@@ -125,7 +125,7 @@ def stack(trees: Sequence[HiddenTree], n_codes: Sequence[int]) -> HiddenTree | N
     return replace(first, transition=tuple(tables), emission=tuple(np.eye(H, dtype=first.dtype) for H in sizes))
 
 
-def _alike(tree: HiddenTree, first: HiddenTree) -> bool:
+def _alike(tree: TreeTables, first: TreeTables) -> bool:
     """Whether the states of a tree are codes, and its structure is that of the first."""
     same = np.array_equal(tree.column, first.column) and np.array_equal(tree.parent, first.parent)
     return same and tree.dtype == first.dtype and tree.is_plain
@@ -140,7 +140,7 @@ class HiddenTrees:
     schema : Schema
     scales : tuple of d Scale
         Codes of each column, and the column's measure inside each code.
-    trees : tuple of T HiddenTree
+    trees : tuple of T TreeTables
     log_weight : float64 array (T,)
         ``exp`` of it sums to 1.
     grown : Grown or None
@@ -149,7 +149,7 @@ class HiddenTrees:
 
     schema: Schema
     scales: tuple[Scale, ...]
-    trees: tuple[HiddenTree, ...]
+    trees: tuple[TreeTables, ...]
     log_weight: np.ndarray
     grown: Grown | None = None
 
@@ -168,7 +168,7 @@ class HiddenTrees:
         return tuple(map(lost_atoms, self.scales, self.schema.columns))
 
     @cached_property
-    def stacked(self) -> HiddenTree | None:
+    def stacked(self) -> TreeTables | None:
         """All trees as one, for one row of evidence: see `stack`."""
         return stack(self.trees, [scale.n_codes for scale in self.scales])
 

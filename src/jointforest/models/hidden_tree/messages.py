@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...runtime.threads import of_finite
-from .tables import HiddenTree
+from .tables import TreeTables
 
 Message = np.ndarray | None
 
@@ -61,13 +61,13 @@ class Downward(NamedTuple):
 
 
 def log_probability(
-    tree: HiddenTree, own: Sequence[Message], n: int, sent: Mapping[int, np.ndarray] | None = None
+    tree: TreeTables, own: Sequence[Message], n: int, sent: Mapping[int, np.ndarray] | None = None
 ) -> np.ndarray:
     """log p(evidence) of n rows, (n,): the pass upward that keeps no message."""
     return _up(tree, own, n, False, sent or {}).log_probability
 
 
-def up(tree: HiddenTree, own: Sequence[Message], n: int, sent: Mapping[int, np.ndarray] | None = None) -> Upward:
+def up(tree: TreeTables, own: Sequence[Message], n: int, sent: Mapping[int, np.ndarray] | None = None) -> Upward:
     """The pass from the leaves to the root.
 
     ``own[k]`` is p(evidence of node k's column | state), (n, H_k); ``sent[k]``, for nodes without children of which it
@@ -77,7 +77,7 @@ def up(tree: HiddenTree, own: Sequence[Message], n: int, sent: Mapping[int, np.n
 
 
 @of_finite
-def down(tree: HiddenTree, upward: Upward, wanted: np.ndarray | None = None, passed: Container[int] = ()) -> Downward:
+def down(tree: TreeTables, upward: Upward, wanted: np.ndarray | None = None, passed: Container[int] = ()) -> Downward:
     """The pass from the root to the leaves; with ``wanted`` (bool (m,)) to these nodes alone, the others left empty.
 
     Of the nodes ``passed``, which have no children, only what is above is found.
@@ -152,7 +152,7 @@ def _through(x: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 @of_finite
-def _up(tree: HiddenTree, own: Sequence[Message], n: int, keep: bool, known: Mapping[int, np.ndarray]) -> Upward:
+def _up(tree: TreeTables, own: Sequence[Message], n: int, keep: bool, known: Mapping[int, np.ndarray]) -> Upward:
     m = len(tree)
     log_scale = np.zeros(n)
     message: list[Message] = [None] * m

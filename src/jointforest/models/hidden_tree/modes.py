@@ -19,7 +19,7 @@ from .evidence import code_evidence, own_messages
 from .hidden_trees import HiddenTrees
 from .messages import down, log_probability, up
 from .sampling import sample
-from .tables import HiddenTree
+from .tables import TreeTables
 
 # ---- The mode of hidden trees as a choice of codes, and its bound over boxes of codes.
 
@@ -36,7 +36,7 @@ class CodeProblem:
 
     Attributes
     ----------
-    trees : tuple of T HiddenTree
+    trees : tuple of T TreeTables
         In float64.
     table : list of T lists of m arrays (H_k, K_j) or None
         Emission times the code's best density, each column's divided by a common factor.
@@ -47,7 +47,7 @@ class CodeProblem:
         The best point of each code.
     """
 
-    trees: tuple[HiddenTree, ...]
+    trees: tuple[TreeTables, ...]
     table: list[list[np.ndarray | None]]
     log_weight: np.ndarray
     log_factor: float
@@ -204,7 +204,7 @@ def _gains(problem: CodeProblem, codes: np.ndarray) -> list[np.ndarray]:
 
 def _states(
     problem: CodeProblem, own: list[list[np.ndarray | None]], n: int
-) -> list[tuple[HiddenTree, np.ndarray, list[np.ndarray]]]:
+) -> list[tuple[TreeTables, np.ndarray, list[np.ndarray]]]:
     """Each tree, its share of n rows (n, 1), and by node p(state, its other columns) but for a factor, (n, H_k)."""
     log_joint, passes = np.empty((n, len(problem.trees))), []
     for t, tree in enumerate(problem.trees):
@@ -236,7 +236,7 @@ def _best(table: np.ndarray | None, box: Box, j: int) -> np.ndarray | None:
     return out
 
 
-def _in_float64(tree: HiddenTree) -> HiddenTree:
+def _in_float64(tree: TreeTables) -> TreeTables:
     return replace(
         tree,
         transition=tuple(table.astype(np.float64) for table in tree.transition),

@@ -13,7 +13,7 @@ from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
 from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
 from .hidden_trees import HiddenTrees, log_probability_of_codes
 from .messages import down, log_probability, up
-from .tables import HiddenTree
+from .tables import TreeTables
 
 _ROWS = 1_024  # most rows of a batch
 _SOME_ROWS = 8_192  # and where each tree has to do with some of the rows
@@ -114,7 +114,7 @@ def posterior(hidden: HiddenTrees, known: list[CodeEvidence], wanted: Sequence[i
 
 
 def _of_tree(
-    tree: HiddenTree, known: list[CodeEvidence], wanted: Sequence[int]
+    tree: TreeTables, known: list[CodeEvidence], wanted: Sequence[int]
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """log p(codes) of n rows, (n,), and the posterior of the wanted columns' codes, each (n, K_j), in one tree."""
     upward = up(tree, own_messages(tree, known), len(known[0].code))
@@ -131,7 +131,7 @@ def _of_tree(
 
 
 def _of_one_row(
-    hidden: HiddenTrees, stacked: HiddenTree, known: list[CodeEvidence], wanted: Sequence[int]
+    hidden: HiddenTrees, stacked: TreeTables, known: list[CodeEvidence], wanted: Sequence[int]
 ) -> CodePosterior:
     """The posterior of one row's codes, from all trees at once."""
     log_joint, codes = _of_stacked(stacked, len(hidden.trees), known, wanted)
@@ -144,7 +144,7 @@ def _of_one_row(
 
 
 def _of_stacked(
-    stacked: HiddenTree, n_trees: int, known: list[CodeEvidence], wanted: Sequence[int]
+    stacked: TreeTables, n_trees: int, known: list[CodeEvidence], wanted: Sequence[int]
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """As `_of_tree`, of one row in each of the trees that are stacked."""
     return _of_tree(stacked, [of.take(np.zeros(n_trees, np.int64)) for of in known], wanted)
@@ -184,7 +184,7 @@ class _Mixed:
 
 
 @of_finite
-def column_codes(rest: np.ndarray, tree: HiddenTree, k: int, known: CodeEvidence) -> np.ndarray:
+def column_codes(rest: np.ndarray, tree: TreeTables, k: int, known: CodeEvidence) -> np.ndarray:
     """p(code | evidence) of one node's column, (n, K); ``rest`` (n or 1, H_k) is the rest's evidence by state."""
     K, picked = tree.emission[k].shape[1], tree.picked[k]
     weight = np.zeros((len(known.code), K))
@@ -210,7 +210,7 @@ def _log_joint(hidden: HiddenTrees, known: list[CodeEvidence], n: int) -> np.nda
     return joint + hidden.log_weight + np.sum([of.log_base for of in known], axis=0)[:, None]
 
 
-def _log_codes(tree: HiddenTree, known: list[CodeEvidence]) -> np.ndarray:
+def _log_codes(tree: TreeTables, known: list[CodeEvidence]) -> np.ndarray:
     """log p(codes) of n rows, at least one, in one tree, (n,)."""
     n = len(known[0].code)
     if not tree.is_plain:

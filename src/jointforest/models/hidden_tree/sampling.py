@@ -13,7 +13,7 @@ from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
 from .hidden_trees import HiddenTrees
 from .messages import Message, up
 from .posterior import CodePosterior, batch_rows, by_batches
-from .tables import HiddenTree
+from .tables import TreeTables
 
 _DRAWS = 16_384
 _FEW = 1_024  # draws of a tree that are not worth tables for drawing in constant time
@@ -92,7 +92,7 @@ def _trees(log_joint: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarra
 
 
 def _draw_codes(
-    tree: HiddenTree,
+    tree: TreeTables,
     known: list[CodeEvidence],
     inside: list[Message],
     place: np.ndarray,
@@ -124,7 +124,7 @@ def _draw_codes(
 
 
 def _codes(
-    tree: HiddenTree, k: int, known: CodeEvidence, row: np.ndarray, state: np.ndarray, rng: np.random.Generator
+    tree: TreeTables, k: int, known: CodeEvidence, row: np.ndarray, state: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """Codes of a node's column given its states (r,), within the regions of the rows (r,)."""
     picked, K, u = tree.picked[k], tree.emission[k].shape[1], rng.random(len(row))

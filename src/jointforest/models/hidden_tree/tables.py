@@ -69,7 +69,7 @@ def alias_of(table: np.ndarray) -> Alias:
 
 
 @dataclass(frozen=True, eq=False)
-class HiddenTree:
+class TreeTables:
     """p(codes) = sum_z prod_k transition[k][z_parent(k), z_k] emission[k][z_k, code of column[k]]; m nodes.
 
     The root has a parent of a single state, so its transition has one row: the states' shares. All tables have one

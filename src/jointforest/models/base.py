@@ -1,0 +1,180 @@
+"""The base classes: a joint distribution over the columns of a schema, and what it says given evidence.
+
+A new kind of distribution is one folder beside `box_forest/` and `hidden_tree/`: a subclass of `Distribution` and one
+of `PosteriorState`. Everything else is written once, on top of these two classes.
+
+Conventions, which hold for every method:
+
+- ``evidence`` has n rows. ``j`` is the number of a column. Columns of numbers have moments, CDF and quantiles; columns
+  of levels have level probabilities.
+- ``n_jobs`` is the number of threads. No answer depends on it.
+- Where the evidence of a row has probability 0, the answers of that row are NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..data.evidence import Evidence
+from ..data.schema import Schema
+
+
+class Distribution(ABC):
+    """A joint distribution over all columns of a schema. Immutable.
+
+    Attributes
+    ----------
+    kind : str
+        The name of the kind in errors and files, such as ``"forest"``.
+    schema : Schema
+    """
+
+    kind: str
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema: ...
+
+    # ---- required
+
+    @abstractmethod
+    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        """log p(evidence) with the evidence's penalty, (n,); -inf where it is impossible."""
+
+    @abstractmethod
+    def observe(self, evidence: Evidence) -> PosteriorState:
+        """The evidence propagated once, whatever is asked afterwards."""
+
+    @abstractmethod
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+        """m draws for each row, contiguous, (n * m, d); with ``missing``, cells are missing as often as at learning."""
+
+    @abstractmethod
+    def condition(self, evidence: Evidence) -> Distribution:
+        """The distribution given one row of evidence."""
+
+    @abstractmethod
+    def marginalize(self, columns: list[int]) -> Distribution:
+        """The marginal distribution of some columns, in the order of the table."""
+
+    @abstractmethod
+    def given_missing(self, j: int, is_missing: bool) -> tuple[Distribution | None, float]:
+        """The distribution given that cell j is missing, or is not, and the log-probability of that; None if 0."""
+
+    @abstractmethod
+    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        """Rows with means and most probable levels in their free cells (n, d), and background weights (n,)."""
+
+    # ---- default implementations, which a subclass may replace by something exact or faster
+
+    def sample_and_weigh(
+        self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`sample`, and the background weights (n,); m is at least 1."""
+        return self.sample(evidence, m, seed, missing, n_jobs), self.observe(evidence).background_weight(n_jobs)
+
+    def log_density_without_each(self, evidence: Evidence, known: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        """log p(evidence without cell j) of each row and column, (n, d); 0 where ``known`` (n, d) is False."""
+        out = np.zeros(known.shape)
+        for j in range(known.shape[1]):
+            rows = np.flatnonzero(known[:, j])
+            out[rows, j] = self.log_density(evidence.take(rows).without(j), n_jobs)
+        return out
+
+    def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
+        """Rows of high density that agree with one row of evidence (m, d), and a bound on any row's log-density."""
+        raise ValueError(
+            f"a certified mode needs a joint of forests and hidden trees; this one has the component: {self.kind}"
+        )
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a `.joint` file holds: plain data with the ``kind``, and named arrays."""
+        raise ValueError(
+            f"a model file holds forests and hidden trees; this joint has a component of the kind {self.kind!r}"
+        )
+
+    def size(self) -> dict[str, int]:
+        """Numbers of ``trees`` and of ``leaves`` or ``states``, the background not counted, as far as there are any."""
+        return {}
+
+    def density_breaks(self, j: int) -> list[np.ndarray]:
+        """Points of column j between which the density is smooth, for quadrature."""
+        return []
+
+    def density_cost(self) -> float:
+        """The cost of one density, in visited leaves of a forest."""
+        return 0.0
+
+    def mode_cost(self) -> int:
+        """The cost of one step in the search for modes, in entries of transition tables."""
+        return 0
+
+    def uses_kernels(self) -> bool:
+        """Whether questions compile kernels, so that it pays to ask one ahead of time."""
+        return True
+
+
+class PosteriorState(ABC):
+    """What a distribution says given n rows of evidence; it keeps what several questions have in common."""
+
+    def __init__(self, distribution: Distribution, evidence: Evidence) -> None:
+        self.distribution, self.evidence = distribution, evidence
+
+    # ---- required
+
+    @abstractmethod
+    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
+        """Posterior weight of the background, 0 to 1, (n,)."""
+
+    @abstractmethod
+    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
+        """Probability of each of the K levels of column j, (n, K)."""
+
+    @abstractmethod
+    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of column j, each (n,)."""
+
+    @abstractmethod
+    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        """P(column j <= x) at q points, (n, q)."""
+
+    @abstractmethod
+    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        """Density of column j at q points, (n, q); on a grid the mass of the cell over the step."""
+
+    @abstractmethod
+    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        """Mass below, between and above q ascending cuts of column j, (n, q + 1); of a column of levels, each level."""
+
+    @abstractmethod
+    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        """inf{x: P(column j <= x) >= q} at k levels, (n, k)."""
+
+    @abstractmethod
+    def covariance(self, a: int, b: int) -> np.ndarray:
+        """Covariance of two columns of numbers, or booleans (True counts 1), (n,)."""
+
+    # ---- default implementations
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """log p(evidence) of the first row, without the evidence's penalty."""
+        return float(self.distribution.log_density(self.evidence)[0] - self.evidence.log_penalty[0])
+
+    def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
+        """P(cell j is missing | the first row) of some columns of which the evidence says nothing, (len(columns),)."""
+        return np.array([self._missing_probability(j) for j in columns])
+
+    def _missing_probability(self, j: int) -> float:
+        """By Bayes' rule: how probable the evidence is where the cell is missing."""
+        given, log_missing = self.distribution.given_missing(j, True)
+        if given is None:
+            return 0.0
+        log_evidence = self.log_evidence + float(self.evidence.log_penalty[0])
+        return math.exp(float(given.log_density(self.evidence)[0]) + log_missing - log_evidence)

@@ -1,0 +1,141 @@
+"""`BoxForest`: a forest of boxes as a distribution, and its posterior state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...data.evidence import Evidence
+from ...data.schema import Schema
+from ...runtime.numeric_kernels import mix_rows
+from ..base import Distribution, PosteriorState
+from . import column
+from .condition import condition, given_missing
+from .covariance import covariance
+from .files import forest_to_arrays
+from .forest import Forest
+from .histogram import BinTables, histogram
+from .marginalize import marginalize
+from .modes import modes
+from .posterior import OneRow, background_weight, log_density
+from .sampling import impute_and_weigh, sample, sample_and_weigh
+
+
+@dataclass(frozen=True)
+class BoxForest(Distribution):
+    """A mixture of trees whose leaves are boxes: see `forest.Forest` for its arrays and its formula."""
+
+    forest: Forest
+    kind: str = "forest"
+
+    @property
+    def schema(self) -> Schema:
+        return self.forest.schema
+
+    @cached_property
+    def bin_tables(self) -> BinTables:
+        """Mass of the bins of histograms in every leaf."""
+        return BinTables(self.forest)
+
+    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        return log_density(self.forest, evidence, n_jobs)
+
+    def observe(self, evidence: Evidence) -> BoxForestPosterior:
+        return BoxForestPosterior(self, evidence)
+
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+        return sample(self.forest, evidence, m, seed, missing, n_jobs)
+
+    def sample_and_weigh(
+        self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return sample_and_weigh(self.forest, evidence, m, seed, missing, n_jobs)
+
+    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        return impute_and_weigh(self.forest, evidence, n_jobs)
+
+    def condition(self, evidence: Evidence) -> BoxForest:
+        return BoxForest(condition(self.forest, evidence))
+
+    def marginalize(self, columns: list[int]) -> BoxForest:
+        return BoxForest(marginalize(self.forest, columns))
+
+    def given_missing(self, j: int, is_missing: bool) -> tuple[BoxForest | None, float]:
+        forest, log_probability = given_missing(self.forest, j, is_missing)
+        return None if forest is None else BoxForest(forest), log_probability
+
+    def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
+        best = modes(self.forest, evidence, k, budget)
+        return best.X, best.log_bound
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return forest_to_arrays(self.forest)
+
+    def size(self) -> dict[str, int]:
+        n_background = int(self.forest.has_background)
+        trees, leaves = len(self.forest.trees.root), len(self.forest.leaves.log_weight)
+        return {"trees": trees - n_background, "leaves": leaves - n_background}
+
+    def density_breaks(self, j: int) -> list[np.ndarray]:
+        slot = self.forest.columns.slot[j]
+        return [self.forest.leaves.lo[:, slot], self.forest.leaves.hi[:, slot]]
+
+    def density_cost(self) -> float:
+        return float(len(self.forest.leaves.tree))
+
+
+class BoxForestPosterior(PosteriorState):
+    """What a forest of boxes says given evidence. The leaves that a single row meets are computed once."""
+
+    distribution: BoxForest
+
+    @property
+    def forest(self) -> Forest:
+        return self.distribution.forest
+
+    @cached_property
+    def row(self) -> OneRow | None:
+        """The leaves that a single row of evidence meets; None of several rows, which are answered in chunks."""
+        return OneRow(self.forest, self.evidence) if len(self.evidence.value) == 1 else None
+
+    @cached_property
+    def log_evidence(self) -> float:
+        if self.row is None:
+            return super().log_evidence
+        return float(self.row.posterior(None).log_evidence[0])
+
+    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
+        return background_weight(self.forest, self.evidence, n_jobs, self.row)
+
+    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
+        return column.level_probability(self.forest, self.evidence, j, n_jobs, known=self.row)
+
+    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        return column.mean_variance(self.forest, self.evidence, j, n_jobs, known=self.row)
+
+    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return column.cdf(self.forest, self.evidence, j, x, n_jobs, self.row)
+
+    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return column.pdf(self.forest, self.evidence, j, x, n_jobs, self.row)
+
+    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return histogram(self.forest, self.distribution.bin_tables, self.evidence, j, cuts, n_jobs, self.row)
+
+    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return column.quantile(self.forest, self.evidence, j, q, n_jobs, known=self.row)
+
+    def covariance(self, a: int, b: int) -> np.ndarray:
+        return covariance(self.forest, self.evidence, a, b, self.row)
+
+    def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
+        if self.row is None:
+            return super().missing_probabilities(columns)
+        rates = self.forest.leaves.missing_rate
+        probabilities = np.zeros(rates.shape[1])
+        mix_rows(rates, *self.row.mixture(None), probabilities)
+        return probabilities[list(columns)]

@@ -1,0 +1,155 @@
+"""`HiddenTree`: weighted hidden trees as a distribution, and its posterior state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...data.evidence import Evidence
+from ...data.schema import Schema
+from ..base import Distribution, PosteriorState
+from . import column, sampling
+from .column import covariance
+from .condition import condition, given_missing, marginalize, missing_shares
+from .evidence import is_far
+from .files import hidden_to_arrays
+from .hidden_trees import HiddenTrees
+from .modes import hidden_modes
+from .posterior import OneRow, log_density, log_density_without
+
+CHOW_LIU = "forest with Chow-Liu leaves"
+"""The name, in errors, of hidden trees that stand in the leaves of a forest."""
+_ENTRIES_PER_LEAF = 400
+"""Entries of transition tables that take as long as one leaf of a forest."""
+
+
+@dataclass(frozen=True)
+class HiddenTree(Distribution):
+    """A mixture of hidden Chow-Liu trees: see `hidden_trees.HiddenTrees` for its tables and its formula.
+
+    In place of a background, the open tails of the base densities cover the rows that no state has.
+    """
+
+    hidden: HiddenTrees
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return "hidden trees" if self.hidden.grown is None else CHOW_LIU
+
+    @property
+    def schema(self) -> Schema:
+        return self.hidden.schema
+
+    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        return log_density(self.hidden, evidence, n_jobs)
+
+    def observe(self, evidence: Evidence) -> HiddenTreePosterior:
+        return HiddenTreePosterior(self, evidence)
+
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+        return sampling.sample(self.hidden, evidence, m, seed, missing, n_jobs)
+
+    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        filled, impossible = sampling.impute(self.hidden, evidence, n_jobs)
+        return filled, np.where(impossible, np.nan, is_far(self.hidden, evidence))
+
+    def condition(self, evidence: Evidence) -> HiddenTree:
+        return HiddenTree(condition(self.hidden, evidence))
+
+    def marginalize(self, columns: list[int]) -> HiddenTree:
+        return HiddenTree(marginalize(self.hidden, columns))
+
+    def given_missing(self, j: int, is_missing: bool) -> tuple[HiddenTree | None, float]:
+        hidden, log_probability = given_missing(self.hidden, j, is_missing)
+        return None if hidden is None else HiddenTree(hidden), log_probability
+
+    def log_density_without_each(self, evidence: Evidence, known: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        """One pass up and one down for all columns."""
+        return log_density_without(self.hidden, evidence, n_jobs)
+
+    def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
+        return hidden_modes(self.hidden, evidence, budget)
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return hidden_to_arrays(self.hidden)
+
+    def size(self) -> dict[str, int]:
+        trees = self.hidden.trees
+        if self.hidden.grown is None:
+            return {"trees": len(trees), "states": max(int(tree.n_states.max()) for tree in trees)}
+        grown = self.hidden.grown
+        n_background = int(grown.has_background)
+        return {
+            "trees": len(grown.trees.root) - n_background,
+            "leaves": int((grown.trees.leaf >= 0).sum()) - n_background,
+        }
+
+    def density_breaks(self, j: int) -> list[np.ndarray]:
+        return [self.hidden.scales[j].lo, self.hidden.scales[j].hi]
+
+    def density_cost(self) -> float:
+        return self.mode_cost() / _ENTRIES_PER_LEAF
+
+    def mode_cost(self) -> int:
+        return sum(table.size for tree in self.hidden.trees for table in tree.transition)
+
+    def uses_kernels(self) -> bool:
+        return False
+
+
+class HiddenTreePosterior(PosteriorState):
+    """What hidden trees say given evidence. The posterior of the codes of a single row is computed once."""
+
+    distribution: HiddenTree
+
+    @property
+    def hidden(self) -> HiddenTrees:
+        return self.distribution.hidden
+
+    @cached_property
+    def row(self) -> OneRow | None:
+        """A single row of evidence; None of several rows, which are answered in batches."""
+        return OneRow(self.hidden, self.evidence) if len(self.evidence.value) == 1 else None
+
+    @cached_property
+    def log_evidence(self) -> float:
+        if self.row is None:
+            return super().log_evidence
+        return float(np.logaddexp.reduce(self.row.posterior.log_joint[0]))
+
+    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
+        if self.row is None:
+            log_evidence = self.distribution.log_density(self.evidence, n_jobs)
+        else:
+            log_evidence = self.row.posterior.log_joint.max(axis=1)
+        return np.where(np.isneginf(log_evidence), np.nan, is_far(self.hidden, self.evidence))
+
+    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
+        return column.level_probability(self.hidden, self.evidence, j, n_jobs, self.row)
+
+    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        return column.mean_variance(self.hidden, self.evidence, j, n_jobs, self.row)
+
+    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return column.cdf(self.hidden, self.evidence, j, x, n_jobs, self.row)
+
+    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return column.pdf(self.hidden, self.evidence, j, x, n_jobs, self.row)
+
+    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return column.histogram(self.hidden, self.evidence, j, cuts, n_jobs, self.row)
+
+    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return column.quantile(self.hidden, self.evidence, j, q, n_jobs, self.row)
+
+    def covariance(self, a: int, b: int) -> np.ndarray:
+        return covariance(self.hidden, self.evidence, a, b)
+
+    def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
+        if self.row is None:
+            return super().missing_probabilities(columns)
+        return missing_shares(self.hidden, self.row, list(columns))
