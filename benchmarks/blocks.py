@@ -1,14 +1,10 @@
-"""Does a joint keep the strongest pairs: a pair beside independent blocks of dependent columns, and flights.
+"""Measures whether joints keep the strongest pairs of columns of made tables and of flights.
 
-Made tables: two columns of correlation 0.9, alone, beside two and five other such pairs, and beside one and three
-blocks of a column of 100 levels, one of 10 levels that it determines, and a number that follows it. Flights: the five
-strongest pairs of numbers, and the mean of the arrival delay where the departure was late by more than an hour. Each
-figure is of rows drawn from the joint, held against the table's own; learners learn from all its rows, at the defaults
-(joint trees: Chow-Liu leaves where pairs are lost otherwise), with quantile leaves, and with Chow-Liu leaves. "warned":
-a `LostDependenceWarning` came. "with missing cells": of rows drawn with cells missing as in the table, whose own
-correlation
-is of the rows that have both (a cancelled flight has no delay; in whole rows it is drawn, too). Recorded lines of other
-learners than those asked for are kept.
+Made tables hold a pair of correlation 0.9: alone, beside two and five other such pairs, and beside one and three
+blocks. A block is a column of 100 levels, one of 10 that it determines, and a number that follows it. Flights: the
+five strongest pairs of numbers, and the mean arrival delay given a late departure. All figures are of rows drawn from
+the joint. "warned" says whether a `LostDependenceWarning` was issued. "with missing cells" refers to rows drawn with
+missing cells as in the table. Recorded lines of other learners are kept.
 """
 
 from __future__ import annotations

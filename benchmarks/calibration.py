@@ -1,13 +1,10 @@
-"""Are intervals and class probabilities calibrated: 12 tables, rows held out, 30 % of the other cells hidden.
+"""Measures coverage of intervals and calibration of class probabilities, 30 % of the other cells hidden.
 
-Each column in turn is asked for, given what is left of the others in its row. Numbers: the share of cells inside
-``interval(column, 0.9)``, which is more than 0.9 where values are few (an interval holds whole values); and rank
-coverage, the share of cells that are neither the lowest nor the highest of themselves and 19 draws, ties broken at
-random, which is 0.9 for the truth whatever the column. Levels: expected calibration error of the likeliest level, the
-mean over ten equal groups of rows by its probability of |share right - mean probability|; beside it what the error
-would be by chance, were the probabilities true. Means over a table's columns, and its worst column. Learners are at
-their defaults, hidden trees also four at a time; nothing is chosen here. Recorded lines of other tables and learners
-than those asked for are kept.
+Twelve tables, all columns in turn, learners at their defaults. Numbers: coverage of ``interval(column, 0.9)``, and
+rank coverage, the proportion of cells that are neither the lowest nor the highest of themselves and 19 draws, ties
+broken at random. Rank coverage is 0.9 for the truth, whatever the column. Levels: expected calibration error of the
+most likely level, over ten equal groups of rows, and the error that chance alone would give. Recorded lines of other
+tables and learners are kept.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Conformal intervals and sets on eight tables: how often do they hold the truth, and how wide are they?
+"""Measures coverage and width of conformal intervals and sets on eight tables, beside MAPIE.
 
-Generative forests with ``conformal=True`` beside their own intervals (of classes: the smallest set with the
-probability) and MAPIE (own environment) around gradient boosting. 0, 30 or 60 % of the cells of test rows are hidden,
-and of the rows learned either none or as many. Width: in standard deviations of the target; of sets, classes in them.
-Means over seeds. What is done is kept in results/conformal.tmp, and taken up again.
+Generative forests with ``conformal=True`` stand beside the joint's own intervals and sets, and beside MAPIE (in an
+environment of its own) around gradient boosting. 0, 30 or 60 % of the cells of test rows are hidden, and none or as
+many of the training rows. Width is in standard deviations, or the number of classes. Figures are means over seeds. An
+interrupted run continues from results/conformal.tmp.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Counterfactuals of a classifier beside DiCE (own environment): validity, plausibility, changes, distance, seconds.
+"""Compares counterfactuals of a classifier with those of DiCE: validity, plausibility, changes, seconds.
 
-Adult and credit-g. 45 % of the rows train the classifier (gradient boosting, the same in both environments), the joint
-and DiCE; 45 % a judge of another learner, whose log-density says how plausible rows are; the others are real rows that
-neither has seen: some are to be changed, and all say which log-densities are unusual.
+Adult and credit-g. 45 % of the rows train the classifier (the same gradient boosting in both environments), the joint
+and DiCE. Another 45 % train a second joint, whose log-density measures plausibility. The rest are real rows: some are
+to be changed, and all of them show which log-densities are unusual.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Dask: seconds by one worker and by two, beside XGBoost's and LightGBM's of one target; what travels in each pass.
+"""Measures learning on a Dask cluster of one worker and of two, and what travels in each pass.
 
-Rows of ten mixed columns (those of large.py) lie in Parquet files, a partition each; every fit reads them itself. A
-cluster of one worker, then one of two, each a process with one thread; all fits once before, on few rows, so that
-kernels are compiled. XGBoost and LightGBM predict one column, 100 trees, text as categories; ours learn all columns.
-Other work on the machine shows in the ratios: measure on a quiet one.
+Rows of ten mixed columns, as in large.py, lie in Parquet files, one per partition. Each worker is a process with one
+thread. XGBoost and LightGBM predict one column of the same rows with 100 trees; the joints learn all columns. All fits
+run once before on few rows, so that kernels are compiled. Other programs on the machine distort the ratios.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Multivariate normal, 10 columns, covariance 0.9^|i-j|: held-out negative log-likelihood beside the truth.
+"""Measures the negative log-likelihood of a correlated normal with ten columns, beside the truth.
 
-2,000 rows to learn, 1,000 to test, 100 trees, 10 replicates. `plain` is the leaf of Watson et al. 2023, Alg. 2.
+The covariance is 0.9^|i-j|; 2,000 rows to learn, 1,000 to test, 100 trees, 10 replicates. `plain` is the leaf of
+Watson et al. 2023, Algorithm 2.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""Expected predictions on insurance: the experiment of "Handling Missing Data in Decision Trees" (2020).
+"""Repeats the experiment of "Handling Missing Data in Decision Trees" (2020) on insurance.
 
-Root mean squared error of charges, rows cut 70 to 30 anew and each cell missing with a given probability, ten trials.
-(a) Cells are missing at deployment only: a forest of five trees (XGBoost's random-forest mode), asked by expected
-predictions, by its default directions, and after filling by medians, nearest neighbours and iterative regression. (b)
-Cells are missing at learning, too: a single tree of XGBoost learned from rows with holes, and from filled rows; the
-expected ones with its own leaf values, and refitted to the expected loss (Proposition 2); the joint is of inputs and
-charges, and refitting sees the charges. Best counts within one standard error of the paired differences. Beside them
-the same under hidden trees at their defaults (by draws, nothing refitted), which have no say in what is best.
-``--picture``: docs/images/expected_insurance.png.
+Root mean squared error of charges, ten trials, each cell missing with a given probability. (a) Cells are missing at
+deployment only: a forest of five trees of XGBoost predicts by expected predictions, by default directions, and after
+three kinds of imputation. (b) Cells are missing at learning, too: a single tree of XGBoost learned from rows with
+missing cells, and from imputed rows. Expected predictions use its own leaf values, and values refitted to the expected
+loss (Proposition 2). "Best" counts within one standard error of the paired differences. Expected predictions under
+hidden trees stand beside them and are not compared. ``--picture`` draws docs/images/expected_insurance.png.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The explorer's server: from a question sent to all columns answered, for random pieces of evidence, milliseconds.
+"""Measures how long the explorer's server takes to answer for all columns, given random evidence.
 
-Each piece is of one to three columns: a few levels, an interval or a value, around a row of the table, so that none is
-impossible. Questions go through a socket, one after the other, as a page sends them; JSON is read. Wide: Adult's
-columns ten times side by side, the copies in other orders of rows.
+Each evidence restricts one to three columns around a row of the table, so none is impossible. Questions go through a
+socket, one after the other, as a page sends them, and the JSON is read. The wide table has Adult's columns ten times,
+with the copies in other orders of rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The explorer in a browser: from a gesture to all cards drawn, for random pieces of evidence, milliseconds.
+"""Measures how long the explorer takes in a browser from a gesture to all cards, given random evidence.
 
-Server and page, as a user has them: the clock starts where evidence changes and stops once the frame with its answer
-is painted. The pieces and the tables are those of explore.py, which measures the server alone. Needs Chromium and
-playwright: pip install -e '.[test-browser]'.
+The clock starts where the evidence changes and stops when the frame with its answer is painted. Evidence and tables
+are those of explore.py, which measures the server alone. Needs Chromium and playwright:
+pip install -e '.[test-browser]'.
 """
 
 from __future__ import annotations

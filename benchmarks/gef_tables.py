@@ -1,9 +1,9 @@
-"""Classification of rows with missing cells: 21 tables, beside published figures (Correia et al. 2020, Table 1).
+"""Repeats Table 1 of Joints in Random Forests: classification with missing cells on 21 tables.
 
-Class-stratified 5 folds; the rows to learn from are complete (mice and dresses have missing cells of their own). Of the
-test features' cells exactly floor(rate x cells) are made missing, the same and more as the rate grows. 100 trees.
-Accuracy and log-loss of every fold go to results/gef_tables.json, one line per fold. A recorded fold is not run again,
-so a run can be interrupted and continued. Delete the lines of a table to run it anew. ``--repeats 0`` only prints.
+Class-stratified 5 folds; the training rows are complete (mice and dresses have missing cells of their own). Exactly
+floor(rate x cells) test cells are made missing, the same and more as the rate grows. 100 trees. Accuracy and log-loss
+of every fold go to results/gef_tables.json, one line per fold. A recorded fold is not run again, so a run can be
+interrupted and continued. Delete the lines of a table to run it anew. ``--repeats 0`` only prints the tables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Speed of generative forests against scikit-learn's own random forest, warm, on the gef tables.
+"""Measures the speed of generative forests relative to scikit-learn's random forest, on the gef tables.
 
-Learning and complete rows are ratios to scikit-learn in the same run (100 trees, all cores, the same rows); each figure
-is the median of several calls. Kernels are compiled, and cached on disk, before the clock starts.
+Learning and complete rows are ratios within one run (100 trees, all cores, the same rows), medians of several calls.
+Kernels are compiled before the clock starts.
 """
 
 from __future__ import annotations

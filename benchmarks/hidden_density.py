@@ -1,7 +1,7 @@
-"""Hidden trees as densities: binary tables beside published figures, Adult, a correlated normal, gef/ tables.
+"""Measures densities of hidden trees: binary tables, Adult, a correlated normal and the gef tables.
 
-Binary tables come as train, valid and test: start and states are chosen on the validation rows, then a mixture is
-learned on both, and the test rows are read once. Rows of tables that are not run again stay in the results file.
+Start and states of binary tables are chosen on the validation rows. A mixture then learns training and validation
+rows, and the test rows are read once. Rows of tables that are not run again stay in the file of results.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TITLES = {
     "adult": "Adult, 9,561 test rows, log-mass of cells",
     "normal": "Correlated normal",
     "gef": "gef/ tables with their classes, 80 % to learn",
-    "scores": "gef/ tables with their classes, drawn rows told from the rows learned",
+    "scores": "gef/ tables with their classes, two-sample test of drawn rows",
 }
 
 

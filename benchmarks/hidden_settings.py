@@ -1,6 +1,6 @@
-"""Settings of learning hidden trees: told-apart score against the rows learned, log-density of rows held out.
+"""Compares settings of learning hidden trees by the two-sample score and the log-density of other rows.
 
-No test rows are read: Adult's training table, shoppers and Beijing air, nine tenths to learn.
+Adult's training table, shoppers and Beijing air, nine tenths to learn. No test rows are read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hidden trees, warm, on Adult: seconds, rows a second, memory and size of the file; how time grows; the first call."""
+"""Measures hidden trees on Adult: seconds, rows per second, memory, size of files, and the first call."""
 
 from __future__ import annotations
 

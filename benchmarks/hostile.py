@@ -1,7 +1,7 @@
-"""Hostile requests to the explorer's server: whether it stays up, and its memory.
+"""Sends hostile requests to the explorer's server, and reports whether it stays up and what memory it takes.
 
-The server is a process of its own; it is sent other paths, methods, hosts and sites, junk, half a request, and
-questions with hard values, one after the other. Memory is what the process holds, after the first tenth and at the end.
+The server is a process of its own. It receives other paths, methods, hosts and sites, random bytes, half a request,
+and questions with hard values. Memory is reported after the first tenth of the requests and at the end.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Cells hidden in ten tables: how well are they filled, and do intervals after multiple imputation cover?
+"""Measures imputation of ten tables, and the coverage of intervals after multiple imputation.
 
-Samples of each table's rows, a fifth of the cells hidden completely at random (MCAR), by another column that stays
-known (MAR), or by the cell itself (MNAR). One table filled: share of wrong categories, root mean squared error of
-numbers in standard deviations. Five tables filled: a linear regression in each, pooled by Rubin's rules; how often the
-95 % interval covers the coefficient of all rows, how wide it is, and how far off, in standard errors of the complete
-sample (negative: too near 0). Means over seeds. What is done is kept in results/impute.tmp, and taken up again.
+A fifth of the cells of a sample are hidden: completely at random (MCAR), by another column that stays known (MAR), or
+by the cell itself (MNAR). One filled table: rate of wrong categories, root mean squared error of numbers in standard
+deviations. Five filled tables: a linear regression in each, pooled by Rubin's rules. Its coverage and width refer to
+the coefficient of all rows; its bias is in standard errors of the complete sample (negative: too near 0). Figures are
+means over seeds. An interrupted run continues from results/impute.tmp.
 """
 
 from __future__ import annotations

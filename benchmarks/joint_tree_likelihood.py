@@ -1,9 +1,9 @@
-"""Held-out log-likelihood of joint trees by the smallest leaf: "Joint Probability Trees", Table 3.
+"""Repeats Table 3 of "Joint Probability Trees": held-out log-likelihood by the smallest leaf.
 
-A random tenth of the rows is the test; pyjpt runs on the same split in its own pinned environment. Our mean is over
-every row; pyjpt's and the paper's leave out the rows of likelihood 0, whose share is beside it. Missing cells are a
-level of their own, as in the paper. Tied values fake densities where a column has steps (1 cm, 0.1 %): the second
-table is of the same rows with each number spread evenly over its step, for both.
+A random tenth of the rows is the test set. pyjpt runs on the same split in an environment of its own. Our mean covers
+every row; those of pyjpt and the paper leave out the rows of likelihood zero, whose proportion is shown. Missing cells
+are a level, as in the paper. The second table has each number spread evenly over its step, because tied values raise
+densities.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Posterior of every column of a joint tree with quantile leaves: milliseconds of one row of evidence, warm.
+"""Measures the time of the posterior of every column of a joint tree, for one row of evidence.
 
-Mean and the interval of 90 % of each number, the probability of each level; the table is that of joint_tree_speed.py.
-The target is of wall time. Processor time stands beside it: where other processes share the cores, a call may lose a
-whole time slice of some milliseconds, and only then do the two differ, since one row is answered by one thread.
+Mean and 90 % interval of each number, and the probabilities of each level; the table is that of joint_tree_speed.py.
+The target is wall time. Processor time stands beside it, because other processes may take a time slice.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Joint trees as predictors: the regression toy and Table 2 of "Joint Probability Trees" (Nyga et al., 2023).
+"""Repeats the regression toy and Table 2 of "Joint Probability Trees" (Nyga et al., 2023).
 
-The toy: f(x) = x sin x, 500 x uniform on (-20, 0) and 500 on (0, 10), noise N(0, (1.5 + 0.5 U(0, 1))), here with a
-standard deviation drawn for each row. Mean absolute error of the mean of y given x against the noiseless f on 1,000
-even points over the range of x, and how often the 90 % interval of y given x holds y of 5,000 new rows. Then every
-column of a table predicted from all others by one joint tree, against a CART for that column alone. pyjpt 1.3.4, the
-paper's package, on the same rows: the toy, and a part of the table, as it answers a row at a time.
+The toy: f(x) = x sin x, 500 x uniform on (-20, 0) and 500 on (0, 10), noise N(0, (1.5 + 0.5 U(0, 1))), with a
+standard deviation drawn for each row. Mean absolute error of the mean of y given x against f on 1,000 even points,
+and coverage of the 90 % interval for 5,000 new rows. Then every column of a table is predicted from all others by one
+joint tree, and by a CART for that column alone. pyjpt 1.3.4, the package of the paper, learns the same toy and a part
+of the table.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def column_errors(
         is_number = not joints["joint tree"].levels(name)
         make = DecisionTreeRegressor if is_number else DecisionTreeClassifier
         answer = make(min_samples_leaf=share, random_state=seed).fit(X, y).predict(numbers.iloc[of_test][others])
-        row = {"column": name, "error": "mean absolute" if is_number else "share wrong"}
+        row = {"column": name, "error": "mean absolute" if is_number else "error rate"}
         row["CART"] = np.abs(answer - truth).mean() if is_number else np.mean(answer != truth)
         for who, joint in joints.items():
             posterior = joint.given(test[others])

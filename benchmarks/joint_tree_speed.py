@@ -1,7 +1,7 @@
-"""Joint trees on a generated table (4 numeric columns, 7, 20 and 300 levels): seconds and memory, with pyjpt beside.
+"""Measures seconds and memory of joint trees on a made table, beside pyjpt.
 
-pyjpt runs in its own pinned environment under benchmarks/.peers (made here on first use), on the same rows in the same
-run; both split as long as anything improves. Quote the ratios; the seconds only with the number of cores.
+The table has 4 numbers and 3 columns of 7, 20 and 300 levels. pyjpt runs in an environment of its own under
+benchmarks/.peers, made on first use, on the same rows in the same run. Both split as long as anything improves.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Tables larger than memory: seconds and peak memory of `fit_batches` by the number of rows; in and out of core alike?
+"""Measures seconds and peak memory of `fit_batches` by the number of rows, and compares it with `fit`.
 
-Rows of ten mixed columns are made in batches, each run in a process of its own: time should grow in proportion, memory
-not at all. Making the rows is timed apart. Then (``--beside``) freMTPL2 in memory and in batches: held-out log-density
-and seconds. What other runs have measured stays.
+Rows of ten mixed columns are made in batches, and each run is a process of its own. Making the rows is timed apart.
+``--beside`` learns freMTPL2 in memory and in batches: held-out log-density and seconds. Recorded lines are kept.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Columns of many levels: peak memory, size of the file and seconds, on made tables, each case in a fresh process.
+"""Measures memory, size of files and seconds on made tables with columns of thousands of levels.
 
-Peak memory is that of the whole process up to the end of fitting, interpreter, libraries and table included.
+Each case is a fresh process. Peak memory covers the process until the end of fitting, with interpreter and table.
 """
 
 from __future__ import annotations

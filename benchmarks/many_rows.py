@@ -1,8 +1,7 @@
-"""Many rows: ten adversarial trees beside one joint tree on a made table of ten columns, seconds and peak memory.
+"""Compares ten adversarial trees with one joint tree on many rows, and values of `max_samples`.
 
-Each fit runs in a fresh process, warm, one after the other; peak memory is that process's, interpreter, libraries and
-table included. Then what growing trees on `max_samples` rows costs in held-out log-density where growing on all of them
-can be done.
+Each fit is a fresh process; peak memory covers interpreter, libraries and table. The second part measures what growing
+trees on `max_samples` rows costs in held-out log-density.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Histograms of all columns of Adult given one piece of evidence, warm: milliseconds, and what the tables take.
+"""Measures histograms of all columns of Adult given one evidence, and the tables behind them.
 
-The first question makes the tables that later evidence reads: seconds beside their size. Beside it distribution
-functions of the numeric columns at 64 points, asked of every leaf (`cdf`) and of tables (`histogram` with 64 bins).
+The first question makes the tables that later evidence reads; its seconds and their size are shown. Distribution
+functions of the numbers at 64 points are measured by `cdf` in every leaf, and by `histogram` with 64 bins.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Do rows drawn, or joints, give away who was learned from? Membership attacks, copies and closest rows, per learner.
+"""Measures membership attacks, copies and closest rows for samples and joints of several learners.
 
-Adult and credit-g: one part of the rows is learned from, another is held out. Beside two learners stand rows that
-nobody learned (a third part of the table), and rows of which every tenth is a copy.
+Adult and credit-g: one part of the rows is learned, another is held out. For comparison there are rows that nobody
+learned, and rows of which every tenth is a copy.
 """
 
 from __future__ import annotations

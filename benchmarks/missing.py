@@ -1,8 +1,8 @@
-"""Adult with 30 % of its cells hidden: how well are they filled, and how probable were they?
+"""Measures imputation of Adult with 30 % of the cells hidden, and the probability of the hidden cells.
 
-23,000 rows to learn, cells of the other rows hidden at random. Filling: root mean squared error of numbers in standard
-deviations, share of wrong categories. Probability: mean -log p(cell | the row's known cells) of each hidden cell,
-numbers as the mass of their rounding cell, beside the same model knowing nothing of the row.
+23,000 rows to learn. Imputation: root mean squared error of numbers in standard deviations, rate of wrong categories.
+Probability: mean -log p(cell | the row's known cells) of each hidden cell, numbers as the mass of their rounding cell.
+The same model without evidence stands beside it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Modes of forests: the certified gap that branch and bound leaves, by its budget, and what it costs.
+"""Measures the certified gap of modes of forests by the budget of branch and bound, and the seconds.
 
-The gap is the bound of the log density of all rows less the log density of the row found, nothing known.
+The gap is the bound on the log-density of all rows less the log-density of the best row, without evidence.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Do leaves keep means and spreads: each numeric column's, by the joint, beside those of the rows it was learned from.
+"""Compares means and standard deviations of columns under a joint with those of the learned rows.
 
-For each learner and table: the worst ratio of standard deviations (the joint's over the rows', or its inverse), and the
-worst shift of a mean in standard deviations of the rows, with their columns. Columns of dates are left out. Nothing is
-chosen here.
+For each learner and table: the worst ratio of standard deviations (or its inverse), and the worst difference of means
+in standard deviations, with their columns. Columns of dates are left out.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Do the tests notice: faults put into the source one at a time by cosmic-ray, and the tests nearest to them run.
+"""Puts faults into the source, one at a time, and reports whether the tests notice them.
 
-A fault of `src/jointforest/a/b.py` is shown to `tests/a/test_b.py` where that is, then, while it lives, to the tests
-that import the module, then to all of `tests/a/`. Noticed is what makes a test fail; tests that run longer than
-``--limit`` are recorded as such. cosmic-ray runs in its own environment under benchmarks/.peers (made here on first
-use), and the tests on a copy beside it. Faults that lived are printed with their line: look whether each changes
-anything at all (write why not into ``_mutants_equivalent.json``), and write the test that is missing. What is
-recorded is kept: ``--again`` runs what lived, beside the tests written since, and drops what lived in code that is
-gone. ``--near`` leaves the rest of the room for then.
+cosmic-ray draws the faults. A fault of `src/jointforest/a/b.py` is shown to `tests/a/test_b.py` where it exists, then
+to the tests that import the module, then to all of `tests/a/`, until a test fails. Tests that take longer than
+``--limit`` are recorded as such. cosmic-ray runs in an environment of its own under benchmarks/.peers, and the tests
+on a copy. Faults that no test notices are printed: if one changes nothing, write the reason into
+``_mutants_equivalent.json``; otherwise write the missing test. ``--again`` repeats the recorded faults that were not
+noticed. ``--near`` runs the nearest tests only.
 """
 
 from __future__ import annotations

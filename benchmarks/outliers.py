@@ -1,9 +1,8 @@
-"""Outliers: labelled tables beside isolation forest and PyOD, red wine against white, MNIST against Semeion.
+"""Measures areas under the ROC curve of outlier detection: labelled tables, wines and digits.
 
-PyOD runs in its own pinned environment under benchmarks/.peers (made here on first use). On the labelled tables hidden
-trees at their defaults and ``jf.fit(budget="fast")`` are beside the detector's own forest, by
-``ForestOutlierDetector.from_joint``: the probability of rows within a standard deviation, and the density. ``--only
-joints`` runs these alone, and prints the recorded figures beside them.
+PyOD runs in an environment of its own under benchmarks/.peers, made on first use. ``--only joints`` measures the
+labelled tables under hidden trees and ``jf.fit(budget="fast")``, by ``ForestOutlierDetector.from_joint``: the
+probability of values within a standard deviation, and the density.
 """
 
 from __future__ import annotations

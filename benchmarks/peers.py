@@ -1,7 +1,7 @@
-"""jointforest and its peers on the same rows of Adult in one run: fit, density, sampling; ratios of time.
+"""Compares times of jointforest and its peers on the same rows of Adult in one run.
 
-arfpy runs in its own pinned environment under benchmarks/.peers (made here on first use), the R package `arf` where an
-Rscript that has it is found. Quote the ratios, not the seconds.
+arfpy runs in an environment of its own under benchmarks/.peers, made on first use. The R package `arf` runs where an
+Rscript with it exists. Quote the ratios, not the seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pictures of docs/how-to/plots.md: a tree, regions, distribution functions, posteriors and leaves of digits."""
+"""Draws the pictures of docs/how-to/plots.md: a tree, regions, distribution functions, posteriors and leaves."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""What a column's own scale loses: rows recoded to codes and drawn back inside the codes, told from the rows.
+"""Measures what discretization loses: a classifier separates rows from the same rows drawn within codes.
 
-Every row keeps its codes; only what lies inside a code is drawn anew, column by column. Score as sdmetrics' detection
-with XGBoost: 1 means that the classifier cannot tell. "halves" compares half of the rows with the others, recoded, so
-that no row stands beside its own copy; two halves of the rows themselves score .99 on shoppers. "log base" is the mean
-log-density of a row's values within their codes.
+Every row keeps its codes, and each cell is drawn again inside its code. The score is 1 if the classifier cannot
+separate them. "halves" compares half of the rows with the other half redrawn. "log base" is the mean log-density of
+the values of a row within their codes.
 """
 
 from __future__ import annotations
@@ -86,7 +85,12 @@ def main() -> None:
                 share = float(gains[j]) / options.repeats
                 worst.append({"table": name, "codes": n_codes, "column": schema.names[j], "share of gain": share})
     settings = {"seed": options.seed, "repeats": options.repeats}
-    finish("recoding", {"Recoded rows told from rows": table, "What told them": worst}, settings, options.quick)
+    finish(
+        "recoding",
+        {"Two-sample test of rows drawn again within their codes": table, "Columns that separate them": worst},
+        settings,
+        options.quick,
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Sizes of reports of 10, 100 and 300 columns: the file, the joint embedded in it, the rest, megabytes.
+"""Measures the size of reports of 10, 100 and 300 columns: the file, the embedded joint and the rest.
 
-Two made tables: numbers that hang together by a hidden group, and every second column of forty levels with long names,
-with rows and a target, so that every section of the report is there.
+Two made tables: numbers that depend on a hidden group, and every second column of forty levels with long names. Rows
+and a target are given, so that every section of the report exists.
 """
 
 from __future__ import annotations

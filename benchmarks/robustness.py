@@ -1,10 +1,9 @@
-"""Robustness: does a high epsilon mean a right prediction?
+"""Measures whether a high robustness epsilon indicates a right prediction.
 
 The 12 tables of Correia, Peharz, de Campos, "Towards Robust Classification with Deep Generative Forests" (2020): 30
-trees, 70 % of the rows to learn, 30 % to test. Accuracy among the test rows whose epsilon (mixture of the trees) is
-above a threshold, as long as 30 rows are; those of all splits together. Areas under the ROC curve of "is this
-prediction right" for epsilon and for what a user has without it, means over the splits. ``--picture``: the extreme rows
-of MNIST into docs/. Speed: robustness_speed.py.
+trees, 70 % of the rows to learn, 30 % to test. Accuracy of test rows above thresholds of epsilon, as long as there are
+30 of them in all splits together. Areas under the ROC curve of "is this prediction right" for epsilon and for other
+measures, means over the splits. ``--picture`` draws the extreme rows of MNIST. Speed: robustness_speed.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The same numbers for the same seed: answers of this working tree beside those of a base revision, bit by bit.
+"""Compares answers of this working tree with those of a base revision, bit by bit.
 
-Each revision answers in one process. Exit code 1 if an answer differs by more than 1e-12 of itself, or fails.
+Each revision answers in one process, with the same seed. The exit code is 1 if an answer fails or differs by more than
+a relative 1e-12.
 """
 
 from __future__ import annotations

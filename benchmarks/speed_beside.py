@@ -1,8 +1,7 @@
-"""Warm speed of each verb beside a base revision's: processes of both take turns, ratios of medians.
+"""Compares the warm speed of each verb with that of a base revision, as ratios of medians.
 
-Beside seconds those of processors: of all threads together, and hardly longer where other work is under way.
-
-Compilation is done before the clock starts, each revision with a cache of its own.
+Processes of both revisions take turns. Processor seconds of all threads stand beside wall time; they depend less on
+other programs. Compilation is done before the clock starts, each revision with a cache of its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Log-densities of joints beside those of SPFlow, which computes the same circuits in an environment of its own.
+"""Compares log-densities of joints with those of SPFlow for the same circuits.
 
-Forests of normal, uniform, quantile and LearnSPN leaves are written to files; the worker makes circuits of SPFlow of
-them (`Joint.to_spflow`) and asks for the log-densities of rows, complete and with cells hidden. Sums, products,
-marginalisation and the densities themselves, but for the cut of normals to boxes, are SPFlow's own.
+Forests of normal, uniform, quantile and LearnSPN leaves are converted (`Joint.to_spflow`) in an environment of its
+own. Rows are complete, or have cells hidden. Sums, products, marginals and densities are SPFlow's own; only the
+truncation of normals is ours.
 """
 
 from __future__ import annotations

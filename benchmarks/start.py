@@ -1,7 +1,7 @@
-"""Quick to start: import, a warm `jointforest query`, compilation by verb, `make demo` from an empty cache of kernels.
+"""Measures import, a warm `jointforest query`, compilation by verb, and `make demo` on an empty cache.
 
-Figures are wall times of fresh processes; those of compilation are processor seconds. With ``--base REV`` compilation
-and the demo are measured for that revision, too, in the same run.
+Figures are wall times of fresh processes; those of compilation are processor seconds. ``--base REV`` measures
+compilation and the demo for another revision, too, in the same run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Train on synthetic rows, test on real ones: Adult, the target is income.
+"""Trains classifiers on synthetic rows of Adult and tests them on real rows.
 
-Four learners with the settings of the usual synthetic-data comparison (Xu et al. 2019, as in Watson et al. 2023,
-Table 2): decision tree, AdaBoost, logistic regression, small MLP. Missing categories are a level of their own.
+Four learners have the settings of Xu et al. 2019 (as in Watson et al. 2023, Table 2): decision tree, AdaBoost,
+logistic regression, small perceptron. Missing categories are a level.
 """
 
 from __future__ import annotations

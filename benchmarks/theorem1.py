@@ -1,8 +1,8 @@
-"""Theorem 1 of Joints in Random Forests: on complete rows a generative forest predicts what its forest does.
+"""Checks Theorem 1 of Joints in Random Forests: on complete rows a generative forest predicts as its forest.
 
-For every complete row of the 21 `gef` tables, 100 trees learned on all of them, the largest difference of a class
-probability: of an adopted random forest of scikit-learn to its own `predict_proba`, and of a grown forest to the class
-shares in the leaves that a plain walk down its trees finds.
+For every complete row of the 21 `gef` tables, 100 trees learned on all of them: the largest difference between class
+probabilities of an adopted scikit-learn forest and its own `predict_proba`, and between a grown forest and the class
+frequencies in the leaves that a plain walk down its trees reaches.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Can synthetic rows be told from real ones? Adult, Beijing air, online shoppers, beside published figures.
+"""Runs the classifier two-sample test on samples of Adult, Beijing air and online shoppers.
 
-Each learner learns a table and draws as many rows. Measured: the told-apart score (XGBoost, three folds; 1 = cannot be
-told) against the rows learned and against held-out rows, shape and trend, exact copies, seconds, and XGBoost trained on
-the synthetic rows and tested on held-out real ones. Runs of other learners, tables and seeds stay in the results file.
-`--picture` draws score against seconds.
+Each learner learns a table and draws as many rows. Measured: the score (XGBoost, three folds; 1 = cannot be
+separated) against the learned rows and against held-out rows, shape and trend, exact copies, seconds, and XGBoost
+trained on samples and tested on held-out real rows. Recorded runs of other learners, tables and seeds are kept.
+``--picture`` draws the score against seconds.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def measure(rows: pd.DataFrame, learn: pd.DataFrame, test: pd.DataFrame, table: 
         "copies": found.copies.share,
         "copies, held out": found.copies.share_held_out,
         "predicts": predicts(rows, test, table, seed),
-        "gives it away": ", ".join(list(found.told_apart.columns)[:3]),
+        "columns that separate": ", ".join(list(found.told_apart.columns)[:3]),
     }
 
 
@@ -216,7 +216,7 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
     ax.set_xlim(1.0, 30_000.0)
     ax.axhline(1.0, color="#bbbbbb", lw=0.8, ls=":")
     ax.set_xlabel("seconds to learn Adult (published: with a GPU; ours: CPU)")
-    ax.set_ylabel("told-apart score (1 = cannot be told)")
+    ax.set_ylabel("two-sample test score (1 = cannot be separated)")
     ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=100, bbox_inches="tight")
     plt.close(figure)

@@ -1,5 +1,7 @@
-"""Run the tour on Adult, of docs/tutorials/tour.md and README.md: fail if an answer differs from the page, or write
-it anew."""
+"""Runs the tour on Adult of docs/tutorials/tour.md and README.md, and fails if an answer differs.
+
+``--write`` writes the answers into the pages.
+"""
 
 from __future__ import annotations
 
