@@ -73,6 +73,6 @@ bench:
 	@for f in benchmarks/[a-z]*.py; do [ -e "$$f" ] && echo "  $(BIN)/python $$f --help"; done; true
 
 clean:
-	rm -rf build dist docs/gallery docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	rm -rf build dist docs/gallery docs/generated docs/reference/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f $(DEMO_STAMP) $(TEST_STAMP) $(BROWSER_STAMP) $(ENGINES_STAMP) $(DOCS_STAMP)

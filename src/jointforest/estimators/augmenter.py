@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -16,7 +16,7 @@ from ..data.frames import read
 from ..learners.base import Learner, check_learner, joint_of
 from ..learners.generative.targets import as_table, column_like, target_cells, target_name
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
-from ..runtime.parameters import Number, check_number
+from ..runtime.parameters import ANY, Allowed, Number, check_number
 from ..runtime.random_state import seed_of
 
 
@@ -67,6 +67,13 @@ class JointAugmenter(Learner):
     >>> labels.value_counts().to_dict()
     {'Adelie': 152, 'Chinstrap': 152, 'Gentoo': 152}
     """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "estimator": ANY,
+        "sampling_strategy": ANY,
+        "n_jobs": ANY,
+        "random_state": ANY,
+    }
 
     def __init__(
         self,

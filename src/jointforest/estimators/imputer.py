@@ -18,7 +18,7 @@ from ..inference.rows import sample
 from ..learners.base import Learner, check_learner, draw_rows, joint_of
 from ..learners.generative.targets import as_table
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
-from ..runtime.parameters import FLAG, Allowed, Number, check_number
+from ..runtime.parameters import ANY, FLAG, Allowed, Number, check_number
 from ..runtime.random_state import seed_of
 from .chained import cell_means, coding_of, follow, learn_chain, said
 
@@ -150,6 +150,9 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         "m": (Number(1, whole=True),),
         "proper": FLAG,
         "add_indicator": FLAG,
+        "estimator": ANY,
+        "n_jobs": ANY,
+        "random_state": ANY,
     }
 
     def __init__(

@@ -27,7 +27,7 @@ from ..learners.batches.passes import fold_of
 from ..learners.batches.sample import MOST_ROWS, take_weighed
 from ..learners.generative.targets import feature_schema, read_features
 from ..models.mixture import Mixture
-from ..runtime.parameters import Allowed, Number
+from ..runtime.parameters import ANY, Allowed, Number
 from ..runtime.warnings import LostDependenceWarning
 
 FENCE = 1.5
@@ -94,6 +94,9 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     _allowed: ClassVar[dict[str, Allowed]] = {
         "contamination": ("auto", Number(0, 0.5, without="low")),
         "radius": ("auto", Number(0)),
+        "estimator": ANY,
+        "n_jobs": ANY,
+        "random_state": ANY,
     }
 
     def __init__(

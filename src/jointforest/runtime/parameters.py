@@ -64,9 +64,19 @@ class Number:
         return f"{kind} {' and '.join(limits)}".rstrip()
 
 
-Allowed = tuple[str | bool | Number | None, ...]
+@dataclass(frozen=True)
+class Anything:
+    """Any value: the parameter is checked where it is used."""
+
+    def __contains__(self, value: Any) -> bool:
+        return True
+
+
+Allowed = tuple[str | bool | Number | Anything | None, ...]
 """Values that an argument may have."""
 FLAG: Allowed = (True, False)
+ANY: Allowed = (Anything(),)
+VERBOSE: Allowed = (True, False, Number(0, whole=True))
 
 
 def check(name: str, value: Any, allowed: Allowed) -> None:
@@ -80,7 +90,7 @@ def check(name: str, value: Any, allowed: Allowed) -> None:
     ValueError: beta must be 'auto' or a number between 0 and 1, got 'all'
     """
     for one in allowed:
-        if value in one if isinstance(one, Number) else value is None if one is None else _is(value, one):
+        if value in one if isinstance(one, Number | Anything) else value is None if one is None else _is(value, one):
             return
     raise ValueError(f"{name} must be {_in_words(allowed)}, got {value!r}")
 
@@ -117,7 +127,7 @@ def check_shares(name: str, value: Any) -> np.ndarray:
 
 
 def check_parameters(allowed: Mapping[str, Allowed], given: Mapping[str, Any]) -> None:
-    """Raise ValueError for the first parameter that is declared in ``allowed`` and has another value.
+    """Raise ValueError for the first parameter that has a value that ``allowed`` does not list.
 
     Examples
     --------
@@ -135,7 +145,7 @@ def _is(value: Any, one: str | bool) -> bool:
 
 
 def _in_words(allowed: Allowed) -> str:
-    words = [str(one) if isinstance(one, Number) else repr(one) for one in allowed]
+    words = [str(one) if isinstance(one, Number | Anything) else repr(one) for one in allowed]
     if all(isinstance(one, str) for one in allowed):
         return f"one of {', '.join(words)}"
     return " or ".join([*([", ".join(words[:-1])] if words[:-1] else []), words[-1]])

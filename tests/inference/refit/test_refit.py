@@ -198,7 +198,9 @@ def test_boosting_takes_newton_steps(link, seed, decay):
     case = Case(seed, link=link, n_trees=3)
     case.ensemble = one_per_class(case.ensemble)
     case.matched = match_ensemble(case.ensemble, case.model)
-    value = refit_log_loss(case.matched, case.rows, case.y, "boosting", decay, case.weight, m=4096, n_jobs=1)  # all completions
+    value = refit_log_loss(
+        case.matched, case.rows, case.y, "boosting", decay, case.weight, m=4096, n_jobs=1
+    )  # all completions
     seen, before = np.zeros(value.shape), log_loss(case, np.zeros(value.shape), 0.0)
     for t, leaves in enumerate(oracle.refit.tree_of_leaves(case.ensemble)):
         k = t % value.shape[1]

@@ -11,7 +11,7 @@ from ...data.build_evidence import build
 from ...models.box_forest.forest import Forest
 from ...models.box_forest.structure import Trees
 from ...models.mixture import Mixture, of_forest, of_part
-from ...runtime.parameters import FLAG, Allowed, Number
+from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
 from ..base import FOREST, LEAVES, Rows, TableLearner
 from ..batches.fill import Sizes, Structure, leaf_sizes
@@ -171,6 +171,10 @@ class AdversarialForest(TableLearner):
         "bootstrap": FLAG,
         "early_stop": FLAG,
         "oob_score": FLAG,
+        "kinds": ANY,
+        "n_jobs": ANY,
+        "random_state": ANY,
+        "verbose": VERBOSE,
     }
 
     def __init__(  # noqa: PLR0913

@@ -15,7 +15,7 @@ from ...inference.posterior import log_density
 from ...models.box_forest.forest import Forest
 from ...models.box_forest.robustness import robustness
 from ...models.mixture import of_forest, of_part
-from ...runtime.parameters import FLAG, Allowed, Number
+from ...runtime.parameters import ANY, FLAG, Allowed, Number
 from ..base import FOREST, LEAVES, Learner
 from ..batches.fill import Structure, fill
 from ..batches.passes import fold_of
@@ -82,6 +82,9 @@ class GenerativeForest(Learner):
         "extra": ("refuse", "ignore"),
         "bootstrap": FLAG,
         "conformal": FLAG,
+        "kinds": ANY,
+        "n_jobs": ANY,
+        "random_state": ANY,
     }
 
     def __init__(  # noqa: PLR0913

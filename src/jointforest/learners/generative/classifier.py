@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from ...inference.column import level_probability
 from ...inference.uncertainty import Uncertainty, uncertainty
-from ...runtime.parameters import check_number
+from ...runtime.parameters import ANY, Allowed, check_number
 from ..leaf_fitting.assign_rows import Arrival
 from .base import Filled, GenerativeForest
 from .conformal import label_set, pairs_by_pattern
@@ -140,6 +140,8 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
     >>> clf.predict(X[["bill_length_mm", "island"]].head(2)).tolist()
     ['Adelie', 'Adelie']
     """
+
+    _allowed: ClassVar[dict[str, Allowed]] = {**GenerativeForest._allowed, "class_weight": ANY}
 
     def __init__(  # noqa: PLR0913
         self,

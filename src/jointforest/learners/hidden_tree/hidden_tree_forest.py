@@ -15,7 +15,7 @@ from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...models.hidden_tree.tables import TreeTables
 from ...models.mixture import of_part
-from ...runtime.parameters import Allowed, Number
+from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
 from ..base import Learner, TableScores, read_table, weighed_rows
 from ..batches.improve import improve
@@ -120,6 +120,10 @@ class HiddenTreeForest(TableScores, Learner):
         "start": ("auto", "shared", "local"),
         "max_iter": ("auto", Number(0, whole=True)),
         "smoothing": ("auto", Number(0)),
+        "kinds": ANY,
+        "n_jobs": ANY,
+        "random_state": ANY,
+        "verbose": VERBOSE,
     }
 
     def __init__(

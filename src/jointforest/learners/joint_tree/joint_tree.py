@@ -11,7 +11,7 @@ from ...data.build_evidence import build
 from ...data.schema import Schema
 from ...inference.posterior import log_density
 from ...models.mixture import Mixture, of_forest, of_part
-from ...runtime.parameters import FLAG, Allowed, Number
+from ...runtime.parameters import ANY, FLAG, Allowed, Number
 from ...runtime.threads import map_ordered
 from ..base import FOREST, LEAVES, Rows, TableLearner, draw_rows, trial_rows
 from ..batches.fill import Sizes, Structure
@@ -115,6 +115,13 @@ class JointTree(TableLearner):
         "bootstrap": FLAG,
         "leaf": ("auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform", "chow_liu"),
         "quantile_epsilon": LEAVES["quantile_epsilon"],
+        "targets": ANY,
+        "features": ANY,
+        "splitters": ANY,
+        "min_samples_leaf": ANY,
+        "kinds": ANY,
+        "n_jobs": ANY,
+        "random_state": ANY,
     }
 
     def __init__(  # noqa: PLR0913
