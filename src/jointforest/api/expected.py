@@ -69,8 +69,7 @@ class ExpectedPredictor:
         If the model is of no supported type.
     ValueError
         If the model cannot be read (see `integrations.ensembles.read.read_ensemble`), or its columns are not
-            those of the joint:
-        absent ones, numbers against levels, levels of which none is known.
+        those of the joint: a column is absent, numbers meet levels, or no level is known.
 
     Notes
     -----

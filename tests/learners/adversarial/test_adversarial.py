@@ -402,7 +402,7 @@ def test_honest_rows_are_disjoint(monkeypatch: pytest.MonkeyPatch) -> None:
     grown_on = np.isin(order, seen["codes"][0])
     assert grown_on.sum() == 50
     assert (grown_on != used[0]).all()
-    rows = np.exp(seen["joint"].model.forest.leaves.log_weight[:-1]) * 4 / 0.999 * 51
+    rows = np.exp(seen["joint"].distribution.forest.leaves.log_weight[:-1]) * 4 / 0.999 * 51
     assert rows == pytest.approx(np.rint(rows))
 
 

@@ -79,7 +79,7 @@ def test_normals_stay_where_out_of_bag_rows_are_less_probable() -> None:
 def test_normals_stay_where_tables_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     table = humps(400)
     normal = fitted(table, "normal").joint_
-    monkeypatch.setattr(quantile_columns, "MOST_BYTES", table_bytes(normal.model.forest.columns, 10))
+    monkeypatch.setattr(quantile_columns, "MOST_BYTES", table_bytes(normal.distribution.forest.columns, 10))
     small = fitted(table, "auto").joint_
     np.testing.assert_array_equal(small.log_density(table), normal.log_density(table))
 

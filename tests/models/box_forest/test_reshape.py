@@ -191,7 +191,7 @@ def test_errors_name_what_is_wrong() -> None:
         joint.select("c9")
     with pytest.raises(ValueError, match="at least one column"):
         joint.select()
-    with pytest.raises(ValueError, match=r"keep\(\*names\)"):
+    with pytest.raises(ValueError, match=r"select\(\*names\)"):
         joint.select(["c0", "c1"])
     with pytest.raises(ValueError, match="'c0' is named twice"):
         joint.select("c0", "c0")
