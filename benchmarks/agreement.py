@@ -123,7 +123,7 @@ def raked(frame: pd.DataFrame, table: str, learner: str, seed: int) -> dict:
         return line | {"after": None, "failed": str(error)[:60]}
     after = [distance(better, learn[name]) for name in names]
     gain = better.log_density(test) - joint.log_density(test)
-    size = len(better.model.forest.leaves.tree) / len(joint.distribution.forest.leaves.tree)
+    size = len(better.distribution.forest.leaves.tree) / len(joint.distribution.forest.leaves.tree)
     return line | {
         "after": max(after), "beyond after": sum(found > LIMIT for found in after), "gain": gain.mean(),
         "its error": gain.std() / np.sqrt(len(gain)), "size": size, "seconds": seconds,
