@@ -1,4 +1,4 @@
-"""`jf.fit`: the joint distribution of a table, by the learner that held-out rows like best."""
+"""`jf.fit`: the joint distribution of a table, by the learner with the highest validation log-likelihood."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def mixed(
 
 
 def weighted(share: np.ndarray, answers: Sequence[np.ndarray]) -> np.ndarray:
-    """sum_k share[:, k] answers[k]; parts of share 0 have no say, whatever they answer."""
+    """sum_k share[:, k] answers[k]; components of weight 0 do not count, whatever they answer."""
     total = np.zeros_like(answers[0])
     for k, answer in enumerate(answers):
         s = share[:, k].reshape(-1, *[1] * (answer.ndim - 1))

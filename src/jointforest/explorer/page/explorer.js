@@ -156,7 +156,7 @@ export class Explorer {
     const isNew = this.table && this.table.version !== table.version;
     this.#back();
     this.table = table;
-    this.columns = data.schema;
+    this.columns = table.columns;
     this.prior = prior;
     this.answer = prior;
     this.good = [];

@@ -27,7 +27,7 @@ export class Sentence extends HTMLElement {
       autocomplete: "off",
       placeholder: EXAMPLE,
       dir: "auto",
-      "aria-label": "what is known, in the query query_language",
+      "aria-label": "what is known, in the query language",
       "aria-describedby": "trouble",
       onkeydown: (event) => this.#key(event),
       oninput: () => this.#fit(),
@@ -89,7 +89,7 @@ export class Sentence extends HTMLElement {
     this.text.readOnly = !can("text");
     if (!this.text.readOnly) return this.#setCopies(can);
     this.text.placeholder = "Nothing yet. Click a bar, drag over a histogram, or type below a column's name.";
-    this.text.title = "what is known, in the query query_language; to write it here, ask the joint in Python";
+    this.text.title = "what is known, in the query language; to write it here, ask the joint in Python";
     this.text.setAttribute("aria-label", this.text.title);
     return this.#setCopies(can);
   }

@@ -40,7 +40,7 @@ export function labelOf(column, k) {
 
 /**
  * The condition that someone typed for a column; null for none. What is not understood here goes on as text of the
- * query query_language.
+ * query language.
  */
 export function parse(typed, column) {
   const text = typed.trim();
@@ -103,7 +103,7 @@ function findLevel(word, labels) {
   return same.length === 1 ? same[0] : begin.length === 1 ? begin[0] : null;
 }
 
-/** What was typed as a condition of the query query_language. */
+/** What was typed as a condition of the query language. */
 function inWords(text, column) {
   const name = quoteName(column.name);
   const value = column.kind === "datetime" ? (word) => `'${word.trim().replace(/^'|'$/g, "")}'` : (word) => word.trim();
@@ -117,7 +117,7 @@ function inWords(text, column) {
   return text;
 }
 
-/** The name of a column in the query query_language. */
+/** The name of a column in the query language. */
 export function quoteName(name) {
   return /^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) ? name : `\`${name.replace(/`/g, "``")}\``;
 }

@@ -1,4 +1,4 @@
-"""What held-out rows like best: trials on some of the rows, with as many rows a state as there will be."""
+"""Choice of the settings of hidden trees by validation log-likelihood, from trials on some of the rows."""
 
 from __future__ import annotations
 

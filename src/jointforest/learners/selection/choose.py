@@ -119,7 +119,7 @@ def mixture_weights(log_density: np.ndarray) -> np.ndarray:
 
 
 def mixed(log_density: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Log-density (n,) of the mixture; -inf where all members say so. Members of weight 0 have no say."""
+    """Log-density (n,) of the mixture; -inf where all members say so. Members of weight 0 do not count."""
     used = weight > 0
     with np.errstate(divide="ignore"):
         found: np.ndarray = np.logaddexp.reduce(log_density[:, used] + np.log(weight[used]), axis=1)

@@ -1,5 +1,0 @@
-/** Starts the page with a joint that a server on this machine answers for. */
-import { start } from "./explorer.js";
-import { HttpSource } from "./http_source.js";
-
-start(document.body, new HttpSource());
