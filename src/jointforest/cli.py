@@ -95,7 +95,7 @@ def fit(
     source: Input,
     **more: Any,
 ) -> None:
-    """Learn the joint distribution of TABLE, by the learner with the highest validation log-likelihood within the budget.
+    """Learn the joint distribution of TABLE, by the learner with the highest validation log-likelihood.
 
     --learner names one: hidden trees or an adversarial forest. --target grows a generative forest for a column.
 
