@@ -139,5 +139,6 @@ def test_what_has_no_certified_mode_says_so() -> None:
     part = of.distribution.parts[0]
     toy = TablePart(of.schema, np.zeros((1, 4)), np.ones(1))
     both = Joint(Mixture(of.schema, (part, toy), np.log([0.5, 0.5])))
-    with pytest.raises(ValueError, match="forests and hidden trees; this one has the component: table"):
+    message = "needs a joint of forests and hidden trees; this one has the component: table"
+    with pytest.raises(ValueError, match=message):
         both.given().mode()

@@ -42,7 +42,7 @@ def choose_settings(
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> LearnSettings:
-    """Settings with those parts replaced that are free, by what held-out rows like best, one part after another.
+    """Settings with those parts replaced that are free, by validation log-likelihood, one after another.
 
     Trials learn from so many of the rows that their work is bounded, and with as many rows a state as ``settings``
     have, so that the same seed makes the same choice on any machine. Held-out likelihood prefers fewer states than

@@ -79,7 +79,7 @@ class HiddenTreeForest(TableScores, Learner):
         71,000 rows, at least 2.
     smoothing : "auto" or float
         Rows added to each state's codes of a number, in the shape of the state's own normal. "auto": 30, and in tables
-        of fewer than 5,000 rows what held-out rows like best.
+        of fewer than 5,000 rows the one with the highest validation log-likelihood.
     kinds : dict or None
         Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
     n_jobs : int or None
@@ -266,7 +266,7 @@ class HiddenTreeForest(TableScores, Learner):
         return int(np.clip(np.ceil(_VISITS / max(n, 1)), *_PASSES))
 
     def _settings(self, table: CodeTable, seed: int) -> LearnSettings:
-        """What is given, and what held-out rows like best of what is not."""
+        """The given settings; the others are chosen by validation log-likelihood."""
         free = []
         n = len(table.codes)
         is_large = n >= MANY_ROWS
