@@ -37,7 +37,6 @@ from jointforest.learners.hidden_tree.smoothing import Smoothing
 from jointforest.learners.hidden_tree.structure import CodeTable
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
-from jointforest.models.mixture import of_part
 
 CLASS = "(class)"
 RATE, HELD, DRAWS, MANY_ROWS = 0.3, 0.25, 10, 5_000
@@ -91,7 +90,7 @@ class Codes(NamedTuple):
 
     def joint(self, trees: list[Any], weight: Any) -> Joint:
         log_weight = np.log(np.asarray(weight) / np.sum(weight))
-        return Joint(of_part(HiddenTree(HiddenTrees(self.schema, self.scales, tuple(trees), log_weight))))
+        return Joint(HiddenTree(HiddenTrees(self.schema, self.scales, tuple(trees), log_weight)))
 
 
 def bins(n: int) -> int:

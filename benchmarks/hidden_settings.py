@@ -21,7 +21,6 @@ from jointforest.learners.hidden_tree.smoothing import Smoothing
 from jointforest.learners.hidden_tree.structure import CodeTable
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
-from jointforest.models.mixture import of_part
 
 TABLES = ("adult_train", "synth/shoppers", "synth/beijing")
 SETTINGS = {
@@ -53,7 +52,7 @@ def learn(frame: pd.DataFrame, settings: LearnSettings, seed: int) -> Joint:
     is_ordered = np.array([not column.is_categorical for column in schema.columns])
     n_codes = np.array([scale.n_codes for scale in scales])
     found = learn_trees(CodeTable(codes, n_codes, is_ordered), settings, seed, -1)
-    return Joint(of_part(HiddenTree(HiddenTrees(schema, scales, found.trees, np.log(found.share)))))
+    return Joint(HiddenTree(HiddenTrees(schema, scales, found.trees, np.log(found.share))))
 
 
 def main() -> None:

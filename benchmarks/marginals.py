@@ -63,7 +63,7 @@ def milliseconds(work: Callable[[], Any], repeats: int) -> dict[str, float]:
 
 def table_bytes(joint: Joint) -> int:
     """Bytes of a joint's tables of bins."""
-    return sum(part.bin_tables.nbytes for part in joint.distribution.parts if part.kind == "forest")
+    return sum(part.bin_tables.nbytes for part in joint.distribution.components if part.kind == "forest")
 
 
 def main() -> None:

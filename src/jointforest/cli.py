@@ -392,7 +392,7 @@ def impute(
 
     joint = load(model)
     if not draws and is_large(table, output, source.form):
-        from .inference.rows import BLOCK, seed_of_block
+        from .inference.sampling import BLOCK, seed_of_block
         from .runtime.random_state import seed_of
 
         first, names = seed_of(seed), joint.schema.names

@@ -39,7 +39,7 @@ def hidden_share(joint: jf.Joint) -> float:
 def test_independent_blocks_want_a_hidden_tree() -> None:
     joint = jf.fit(blocks(2_000, 0), budget="fast", random_state=0)
     assert hidden_share(joint) == 1.0
-    assert [part.kind for part in joint.distribution.parts] != ["forest"]
+    assert [part.kind for part in joint.distribution.components] != ["forest"]
     alone = jf.AdversarialForest(10, random_state=0).fit(blocks(2_000, 0)).joint_
     test = blocks(500, 1)
     assert joint.log_density(test).mean() > alone.log_density(test).mean() + 1.0

@@ -16,9 +16,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import jointforest as jf
 from jointforest.estimators.outliers import ForestOutlierDetector, histogram_forest
-from jointforest.inference.rows import attribution
 from jointforest.learners.generative.classifier import GenerativeForestClassifier
-from jointforest.models.mixture import of_forest
+from jointforest.models.box_forest.box_forest import BoxForest
 
 from .. import oracle
 from ..random_cases.evidence import random_evidence
@@ -33,7 +32,7 @@ from ..random_cases.models import random_model, seeds
 def test_attribution_is_the_conditional_of_each_known_cell(seed: int) -> None:
     model = random_model(seed, n_trees=1 + seed % 3, max_depth=1 + seed % 4, background=seed % 3 > 0)
     evidence = random_evidence(model, seed, 8)
-    found = attribution(of_forest(model), evidence)
+    found = BoxForest(model).attribution(evidence)
     for i, j in np.ndindex(found.shape):
         if oracle.cell(evidence, i, j) is None:
             assert math.isnan(found[i, j])

@@ -15,7 +15,6 @@ import jointforest as jf
 from jointforest.explorer import answers
 from jointforest.explorer.state import ImpossibleEvidence
 from jointforest.explorer.subject import Subject
-from jointforest.inference.column import cdf
 
 from .tables import JOINTS, NAMES, frame
 
@@ -85,7 +84,7 @@ def test_masses_are_the_posterior_s(name: str, text: str) -> None:
             continue
         edges = subject(name).bins[column_place(name, column.name)].edges
         below = known.weighed.model, known.weighed.evidence
-        wanted = np.diff(cdf(*below, column_place(name, column.name), edges[1:-1])[0], prepend=0.0, append=1.0)
+        wanted = np.diff(below.observe(column_place(name, column.name)).cdf(edges[1:-1])[0], prepend=0.0, append=1.0)
         assert c["mass"] == pytest.approx(wanted.tolist(), abs=2e-6)
         for atom, mass in zip(about["atoms"], c["atoms"], strict=True):
             if column.step == 0.0:

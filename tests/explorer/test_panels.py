@@ -14,7 +14,6 @@ import pytest
 import jointforest as jf
 from jointforest.explorer import panels
 from jointforest.explorer.subject import Subject
-from jointforest.inference.column import cdf
 
 from .tables import JOINTS, forest, frame
 
@@ -111,7 +110,7 @@ def test_pairs(name: str, columns: tuple[int, int]) -> None:
         assert len(edges) == n + 1 and (np.diff(edges) > 0).all()
         known = joint.given("age > 30").weighed
         cuts = edges[1:-1] / 1e3 - column.origin if column.kind == "datetime" else edges[1:-1]
-        below = cdf(known.model, known.evidence, j, cuts)[0]
+        below = known.model.observe(known.evidence).cdf(j, cuts)[0]
         assert mass.sum(axis=0 if axis == "b" else 1).cumsum()[:-1] == pytest.approx(below.tolist(), abs=1e-4)
     independent = np.outer(mass.sum(axis=1), mass.sum(axis=0))
     bits = sum(p * math.log2(p / q) for p, q in zip(mass.ravel(), independent.ravel(), strict=True) if p > 0)

@@ -59,7 +59,7 @@ def test_the_mode_of_hidden_trees_is_found_and_certified(seed: int, known: dict)
 def test_rows_climb_until_no_single_code_is_better(seed: int) -> None:
     """From every row of codes; compared with all rows that differ in one code."""
     of = hidden_joint(small_table(seed), seed, n_trees=1 + seed % 3, n_states=4)
-    problem = code_problem(of.distribution.parts[0].hidden, of.given(INSIDE).weighed.evidence)
+    problem = code_problem(of.distribution.components[0].hidden, of.given(INSIDE).weighed.evidence)
     some = [np.flatnonzero(~np.isnan(value)) for value in problem.value]
     rows = np.array(list(itertools.product(*some)))[:: 1 + seed]
     density = log_density_of(problem, rows)
@@ -136,9 +136,9 @@ def test_what_has_no_certified_mode_says_so() -> None:
         of.given(place=jf.likely({"here": 0.9, "there": 0.1})).mode()
     with pytest.raises(ValueError, match="probability 0"):
         of.condition(INSIDE).given(size=30).mode()
-    part = of.distribution.parts[0]
+    part = of.distribution.components[0]
     toy = TablePart(of.schema, np.zeros((1, 4)), np.ones(1))
-    both = Joint(Mixture(of.schema, (part, toy), np.log([0.5, 0.5])))
+    both = Joint(Mixture((part, toy), np.log([0.5, 0.5])))
     message = "needs a joint of forests and hidden trees; this one has the component: table"
     with pytest.raises(ValueError, match=message):
         both.given().mode()

@@ -9,24 +9,22 @@ from hypothesis import given, settings
 from jointforest.data.build_evidence import build
 from jointforest.data.evidence import Evidence
 from jointforest.data.frames import encode
-from jointforest.inference.posterior import log_density
-from jointforest.inference.rows import attribution
+from jointforest.models.base import Distribution
 from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
-from jointforest.models.mixture import Mixture
 
 from ..random_cases.hidden_parts import mixed_joint, small_table
 from ..random_cases.hidden_trees import random_evidence, random_hidden
 from ..random_cases.models import seeds
 
 
-def one_by_one(model: Mixture, evidence: Evidence) -> np.ndarray:
+def one_by_one(model: Distribution, evidence: Evidence) -> np.ndarray:
     """log p(all) - log p(all but the cell), by the definition."""
     known = ~np.isnan(evidence.value) | (evidence.cell_regions() >= 0)
     out = np.full(known.shape, np.nan)
     with np.errstate(invalid="ignore"):
         for j in range(known.shape[1]):
-            gap = log_density(model, evidence) - log_density(model, evidence.without(j))
+            gap = model.log_density(evidence) - model.log_density(evidence.without(j))
             out[known[:, j], j] = gap[known[:, j]]
     return out
 
@@ -35,14 +33,14 @@ def one_by_one(model: Mixture, evidence: Evidence) -> np.ndarray:
 @settings(max_examples=60, deadline=None)
 def test_hidden_trees_with_zeros_regions_and_soft_evidence(seed: int) -> None:
     hidden = random_hidden(seed)
-    model = Mixture(hidden.schema, (HiddenTree(hidden),), np.zeros(1))
+    model = HiddenTree(hidden)
     evidence = random_evidence(seed, hidden, 8)
-    np.testing.assert_allclose(attribution(model, evidence), one_by_one(model, evidence), atol=1e-9)
+    np.testing.assert_allclose(model.attribution(evidence), one_by_one(model, evidence), atol=1e-9)
 
 
 def test_mixtures_and_rows_with_missing_cells() -> None:
     joint = mixed_joint(small_table(0), 3)
-    assert {type(part) for part in joint.distribution.parts} == {HiddenTree, BoxForest}
+    assert {type(part) for part in joint.distribution.components} == {HiddenTree, BoxForest}
     frame = small_table(5, 60).astype({"size": "Float64", "flag": "boolean"})
     frame = frame.mask(np.random.default_rng(1).random(frame.shape) < 0.3)
     evidence = build(joint.schema, *encode(joint.schema, frame))

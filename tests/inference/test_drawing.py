@@ -13,8 +13,6 @@ from scipy.stats import chi2
 import jointforest as jf
 from jointforest.api.joint import Joint
 from jointforest.data.schema import Column, Schema
-from jointforest.inference.posterior import background_share
-from jointforest.models.mixture import of_part
 from jointforest.runtime.warnings import UnsupportedEvidenceWarning
 
 from ..random_cases.table_part import TablePart
@@ -33,7 +31,7 @@ SCHEMA = Schema(
 RNG = np.random.default_rng(5)
 ROWS = np.unique(np.column_stack([RNG.integers(0, 5, (70, 2)), RNG.integers(0, 3, (70, 2))]), axis=0).astype(float)
 WEIGHT = RNG.dirichlet(np.ones(len(ROWS)))
-TOY = Joint(of_part(TablePart(SCHEMA, ROWS, WEIGHT)))
+TOY = Joint(TablePart(SCHEMA, ROWS, WEIGHT))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +130,7 @@ def test_rows_that_only_a_background_has_warn(where: str) -> None:
     penguins = jf.AdversarialForest(3, random_state=0).fit(jf.datasets.load_penguins()).joint_
     with pytest.warns(UnsupportedEvidenceWarning, match=re.escape(f"rows in which '{where}' holds")):
         drawn = penguins.sample(40, random_state=0, where=where)
-    assert np.median(background_share(penguins.distribution, penguins._evidence(drawn))) > 0.5
+    assert np.median(penguins.distribution.observe(penguins._evidence(drawn)).background_weight()) > 0.5
 
 
 def test_rows_that_trees_have_do_not_warn() -> None:

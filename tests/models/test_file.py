@@ -20,6 +20,7 @@ from safetensors import safe_open
 
 from jointforest.data.schema import Schema
 from jointforest.models import file as store
+from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.check import DERIVED_FIELDS, check
 from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.circuits import leaf_of_rows
@@ -27,7 +28,6 @@ from jointforest.models.box_forest.posterior import log_density
 from jointforest.models.box_forest.sampling import sample
 from jointforest.models.box_forest.structure import Trees, leaf_boxes
 from jointforest.models.file import ModelFileError
-from jointforest.models.mixture import of_forest
 
 from ..random_cases.evidence import random_evidence
 from ..random_cases.models import random_model as any_random_model
@@ -87,7 +87,7 @@ def test_a_model_of_one_sort_of_columns(kinds: tuple[str, ...], tmp_path: Path) 
 
 def pack_model(model: Forest) -> bytes:
     """Bytes of the model's file."""
-    return store.pack(*store.contents(of_forest(model)))
+    return store.pack(*store.contents(BoxForest(model)))
 
 
 def test_equal_models_give_equal_bytes_in_every_process(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_special_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
-    about, arrays = store.contents(of_forest(the_model()))
+    about, arrays = store.contents(BoxForest(the_model()))
     (tmp_path / "m.joint").write_bytes(store.pack(about | {"format": 2, "library": "9.9", "more": 1}, arrays))
     with pytest.raises(ModelFileError, match=r"format 2, written by jointforest 9\.9, is newer.*upgrade"):
         load_forest(tmp_path / "m.joint")
@@ -451,7 +451,7 @@ def test_leaf_outside_its_box_is_refused() -> None:
 
 
 def test_arrays_that_are_missing_or_unknown_are_named() -> None:
-    about, arrays = store.contents(of_forest(the_model()))
+    about, arrays = store.contents(BoxForest(the_model()))
     with pytest.raises(ValueError, match=r"arrays missing or unknown: odd"):
         store.model_of(about, arrays | {"odd": np.zeros(2)})
     name = next(name for name in arrays if name.startswith("0."))

@@ -17,13 +17,13 @@ import pytest
 
 from jointforest.data.build_evidence import build
 from jointforest.models import file as store
+from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.check import check
 from jointforest.models.box_forest.column import level_probability, quantile
 from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.posterior import log_density
 from jointforest.models.box_forest.sampling import impute, sample
 from jointforest.models.file import ModelFileError
-from jointforest.models.mixture import of_forest
 
 from ..random_cases.evidence import random_evidence
 from ..wrapped import load_forest
@@ -31,7 +31,7 @@ from .test_file import random_model
 
 MODEL = random_model(5, n_trees=2, max_depth=3, circuits=0.5)
 assert len(MODEL.leaves.node_kind) > 10
-ABOUT, ARRAYS = store.contents(of_forest(MODEL))
+ABOUT, ARRAYS = store.contents(BoxForest(MODEL))
 DATA = store.pack(ABOUT, ARRAYS)
 EVIDENCE = random_evidence(MODEL, 5, 6)
 ANSWERS = log_density(MODEL, EVIDENCE, 1)
@@ -182,7 +182,7 @@ def test_forged_arrays(tmp_path: Path) -> None:
 
 def test_forged_arrays_of_columns_of_many_levels(tmp_path: Path) -> None:
     seeds = (random_model(seed, n_trees=2, circuits=0.3) for seed in range(100))
-    about, arrays = store.contents(of_forest(next(m for m in seeds if m.leaves.wide.scale.shape[1] == 2)))
+    about, arrays = store.contents(BoxForest(next(m for m in seeds if m.leaves.wide.scale.shape[1] == 2)))
     rng, accepted = np.random.default_rng(4), 0
     names = sorted(name for name in arrays if ".wide." in name)
     for _ in range(2000):

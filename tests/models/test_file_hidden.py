@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 from jointforest.data.schema import Schema
-from jointforest.inference.posterior import log_density
 from jointforest.models import file as store
+from jointforest.models.base import Distribution
+from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.file import ModelFileError, load_model, save_model
 from jointforest.models.hidden_tree.files import check_hidden, hidden_from_arrays, hidden_to_arrays
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
 from jointforest.models.hidden_tree.tables import TreeTables
-from jointforest.models.mixture import Mixture, of_forest
+from jointforest.models.mixture import Mixture
 
 from ..random_cases.hidden_trees import random_evidence, random_hidden, random_plain, random_tree
 from ..random_cases.models import random_model
@@ -33,16 +34,16 @@ def fit_for_files(hidden: HiddenTrees) -> HiddenTrees:
     return replace(hidden, schema=Schema(columns, "pandas"))
 
 
-def model_of(seed: int, dtype: type = np.float32) -> Mixture:
+def model_of(seed: int, dtype: type = np.float32) -> Distribution:
     """A model whose only part are random hidden trees."""
     hidden = fit_for_files(random_hidden(seed, dtype=dtype))
-    return Mixture(hidden.schema, (HiddenTree(hidden),), np.zeros(1))
+    return HiddenTree(hidden)
 
 
-def plain_model(seed: int) -> Mixture:
+def plain_model(seed: int) -> Distribution:
     """A model whose only part are random trees whose states are codes."""
     hidden = fit_for_files(random_plain(seed))
-    return Mixture(hidden.schema, (HiddenTree(hidden),), np.zeros(1))
+    return HiddenTree(hidden)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -50,9 +51,9 @@ def test_states_that_are_codes(tmp_path: Path, seed: int) -> None:
     model = plain_model(seed)
     save_model(model, tmp_path / "plain.joint")
     again = load_model(tmp_path / "plain.joint")
-    hidden, read = model.parts[0].hidden, again.parts[0].hidden  # type: ignore[attr-defined]
+    hidden, read = model.components[0].hidden, again.components[0].hidden  # type: ignore[attr-defined]
     assert_same_hidden(hidden, read)
-    about, arrays = hidden_to_arrays(model.parts[0].hidden)
+    about, arrays = hidden_to_arrays(model.components[0].hidden)
     for t, tree in enumerate(hidden.trees):
         assert arrays[f"{t}.emission"].dtype == np.int32 and len(arrays[f"{t}.emission"]) == tree.n_states.sum()
     for wrong in (-1, 10_000):
@@ -63,7 +64,7 @@ def test_states_that_are_codes(tmp_path: Path, seed: int) -> None:
 
 
 @cache
-def mixture() -> Mixture:
+def mixture() -> Distribution:
     """A forest and hidden trees over its columns."""
     from jointforest.data.discretization.learn import learn_scale
 
@@ -82,7 +83,7 @@ def mixture() -> Mixture:
     scales = tuple(learn_scale(column, x, None, 4) for column, x in zip(columns, rows, strict=True))
     trees = tuple(random_tree(rng, scales, np.float32, 0.0) for _ in range(2))
     hidden = HiddenTrees(forest.schema, scales, trees, np.log([0.25, 0.75]))
-    return Mixture(forest.schema, (*of_forest(forest).parts, HiddenTree(hidden)), np.log([0.6, 0.4]))
+    return Mixture((*BoxForest(forest).components, HiddenTree(hidden)), np.log([0.6, 0.4]))
 
 
 def assert_same_hidden(one: HiddenTrees, other: HiddenTrees) -> None:
@@ -108,10 +109,10 @@ def test_hidden_trees_come_back_as_they_were(seed: int, tmp_path: Path) -> None:
     model = model_of(seed, np.float32 if seed % 2 else np.float64)
     save_model(model, tmp_path / "m.joint")
     again = load_model(tmp_path / "m.joint")
-    assert_same_hidden(model.parts[0].hidden, again.parts[0].hidden)
-    evidence = random_evidence(seed, model.parts[0].hidden, 5)
-    np.testing.assert_array_equal(log_density(model, evidence), log_density(again, evidence))
-    drawn = [of.parts[0].sample(evidence, 3, 0, True) for of in (model, again)]
+    assert_same_hidden(model.components[0].hidden, again.components[0].hidden)
+    evidence = random_evidence(seed, model.components[0].hidden, 5)
+    np.testing.assert_array_equal(model.log_density(evidence), again.log_density(evidence))
+    drawn = [of.components[0].sample(evidence, 3, 0, True) for of in (model, again)]
     np.testing.assert_array_equal(*drawn)
     save_model(again, tmp_path / "again.joint")
     assert (tmp_path / "again.joint").read_bytes() == (tmp_path / "m.joint").read_bytes()
@@ -119,37 +120,37 @@ def test_hidden_trees_come_back_as_they_were(seed: int, tmp_path: Path) -> None:
 
 def test_conditioned_and_marginal_hidden_trees_are_saved(tmp_path: Path) -> None:
     model = model_of(3)
-    part = model.parts[0]
+    part = model.components[0]
     row = part.sample(random_evidence(3, part.hidden, 1), 1, 0, False)
     evidence = random_evidence(3, part.hidden, 1)._replace(value=np.where(np.arange(row.shape[1]) < 1, row, np.nan))
     for other in (part.condition(evidence), part.marginalize([0, row.shape[1] - 1])):
-        save_model(Mixture(other.schema, (other,), np.zeros(1)), tmp_path / "m.joint")
-        assert_same_hidden(other.hidden, load_model(tmp_path / "m.joint").parts[0].hidden)
+        save_model(other, tmp_path / "m.joint")
+        assert_same_hidden(other.hidden, load_model(tmp_path / "m.joint").components[0].hidden)
 
 
 def test_a_mixture_comes_back_as_it_was(tmp_path: Path) -> None:
     model = mixture()
     save_model(model, tmp_path / "m.joint")
     again = load_model(tmp_path / "m.joint")
-    assert [part.kind for part in again.parts] == ["forest", "hidden trees"]
-    assert_same(model.parts[0].forest, again.parts[0].forest)
-    assert_same_hidden(model.parts[1].hidden, again.parts[1].hidden)
+    assert [part.kind for part in again.components] == ["forest", "hidden trees"]
+    assert_same(model.components[0].forest, again.components[0].forest)
+    assert_same_hidden(model.components[1].hidden, again.components[1].hidden)
     np.testing.assert_array_equal(model.log_weight, again.log_weight)
-    evidence = random_evidence(0, model.parts[1].hidden, 6)
-    np.testing.assert_array_equal(log_density(model, evidence), log_density(again, evidence))
+    evidence = random_evidence(0, model.components[1].hidden, 6)
+    np.testing.assert_array_equal(model.log_density(evidence), again.log_density(evidence))
     save_model(again, tmp_path / "again.joint")
     assert (tmp_path / "again.joint").read_bytes() == (tmp_path / "m.joint").read_bytes()
-    turned = Mixture(model.schema, model.parts[::-1], model.log_weight[::-1].copy())
+    turned = Mixture(model.components[::-1], model.log_weight[::-1].copy())
     save_model(turned, tmp_path / "m.joint")
-    assert [part.kind for part in load_model(tmp_path / "m.joint").parts] == ["hidden trees", "forest"]
+    assert [part.kind for part in load_model(tmp_path / "m.joint").components] == ["hidden trees", "forest"]
 
 
 def test_a_part_of_another_schema_is_not_saved(tmp_path: Path) -> None:
     one, other = model_of(1), model_of(2)
     with pytest.raises(ValueError, match="part 1 has another schema"):
-        save_model(Mixture(one.schema, (one.parts[0], other.parts[0]), np.log([0.5, 0.5])), tmp_path / "m.joint")
+        save_model(Mixture((one.components[0], other.components[0]), np.log([0.5, 0.5])), tmp_path / "m.joint")
     with pytest.raises(ValueError, match="weights must sum to 1"):
-        save_model(Mixture(one.schema, one.parts, np.ones(1)), tmp_path / "m.joint")
+        save_model(Mixture(one.components, np.ones(1)), tmp_path / "m.joint")
     assert not list(tmp_path.iterdir())
 
 
@@ -245,9 +246,9 @@ def test_metadata_of_other_parts_are_refused(parts: Any, message: str, tmp_path:
 # --------------------------------------------------------------------------------------------------------------- fuzz
 
 
-def exercise(model: Mixture) -> None:
+def exercise(model: Distribution) -> None:
     """A forged model that passed: its promises hold, and questions end without a crash."""
-    for part in model.parts:
+    for part in model.components:
         if not isinstance(part, HiddenTree):
             continue
         check_hidden(part.hidden)
@@ -261,7 +262,7 @@ def exercise(model: Mixture) -> None:
                     assert part.observe(evidence).quantile(j, np.array([1e-6, 0.5, 1 - 1e-6])).shape == (4, 3)
 
 
-def loads(data: bytes, path: Path) -> Mixture | None:
+def loads(data: bytes, path: Path) -> Distribution | None:
     """The model in these bytes, or None if they are refused in the promised way."""
     path.write_bytes(data)
     try:

@@ -37,7 +37,7 @@ def mixture() -> Joint:
     rng = np.random.default_rng(1)
     rows = encode(forest.schema, ALL.sample(25, random_state=1))[0]
     toy = TablePart(forest.schema, rows, rng.dirichlet(np.ones(len(rows))))
-    return Joint(Mixture(forest.schema, (forest.distribution.parts[0], toy), np.log(WEIGHTS)))
+    return Joint(Mixture((forest.distribution.components[0], toy), np.log(WEIGHTS)))
 
 
 @cache
@@ -45,7 +45,7 @@ def mass() -> np.ndarray:
     """p(x, size in 0..9) of every row of `ALL`: from each part's own density of complete rows."""
     model = mixture().distribution
     evidence = build(model.schema, *encode(model.schema, ALL))
-    return sum(w * np.exp(part.log_density(evidence)) for w, part in zip(WEIGHTS, model.parts, strict=True))
+    return sum(w * np.exp(part.log_density(evidence)) for w, part in zip(WEIGHTS, model.components, strict=True))
 
 
 EVIDENCE = [
@@ -109,7 +109,7 @@ def test_every_mixed_answer_is_what_enumeration_gives(known: dict) -> None:
 def test_conditioned_and_marginal_models_are_mixtures_again(known: dict) -> None:
     p = mass() * agrees(known)
     conditioned = mixture().condition(INSIDE, **known)
-    assert len(conditioned.distribution.parts) == 2
+    assert len(conditioned.distribution.components) == 2
     np.testing.assert_allclose(np.exp(conditioned.log_density(ALL)), p / p.sum(), atol=1e-12)
     kept = mixture().condition(INSIDE).select("place", "flag")
     whole = mass() / mass().sum()
@@ -157,11 +157,11 @@ def test_draws_follow_the_mixture() -> None:
 
 def test_evidence_that_one_part_rules_out_is_the_other_parts() -> None:
     joint = mixture()
-    forest = Joint(Mixture(joint.schema, joint.distribution.parts[:1], np.zeros(1)))
+    forest = Joint(Mixture(joint.distribution.components[:1], np.zeros(1)))
     far = {"size": jf.between(15, 30)}  # the table has no such row
     assert joint.given(far).mean("size") == pytest.approx(forest.given(far).mean("size"), rel=1e-12)
     assert joint.given(far).quantile("size", 0.5) == forest.given(far).quantile("size", 0.5)
-    assert len(joint.condition(far).distribution.parts) == 1
+    assert len(joint.condition(far).distribution.components) == 1
     assert joint.given(far).background_weight == pytest.approx(forest.given(far).background_weight, rel=1e-12)
 
 
@@ -201,7 +201,7 @@ def test_a_mixture_of_forests_is_a_forest(background: bool, tmp_path) -> None:
     np.testing.assert_allclose(both.log_density(penguins), np.logaddexp(*(each + np.log([[0.75], [0.25]]))), rtol=1e-12)
     assert both.n_trees == 5 and both.n_leaves == sum(joint.n_leaves for joint in joints)
     assert both.epsilon == pytest.approx(0.75 * epsilon + 0.25 * 0.001)
-    parts = Joint(Mixture(both.schema, tuple(joint.distribution.parts[0] for joint in joints), np.log([0.75, 0.25])))
+    parts = Joint(Mixture(tuple(joint.distribution.components[0] for joint in joints), np.log([0.75, 0.25])))
     a, b = both.given(species="Gentoo"), parts.given(species="Gentoo")
     assert a.mean("body_mass_g") == pytest.approx(b.mean("body_mass_g"), rel=1e-12)
     assert a.quantile("bill_depth_mm", [0.1, 0.5]).tolist() == pytest.approx(
@@ -219,8 +219,8 @@ def test_a_mixture_of_forests_is_a_forest(background: bool, tmp_path) -> None:
 
 def test_the_background_counts_by_its_parts_weight_wherever_it_stands() -> None:
     joint = mixture()
-    turned = Joint(Mixture(joint.schema, joint.distribution.parts[::-1], joint.distribution.log_weight[::-1]))
-    alone = Joint(Mixture(joint.schema, joint.distribution.parts[:1], np.zeros(1)))
+    turned = Joint(Mixture(joint.distribution.components[::-1], joint.distribution.log_weight[::-1]))
+    alone = Joint(Mixture(joint.distribution.components[:1], np.zeros(1)))
     assert alone.epsilon > 0
     assert joint.epsilon == turned.epsilon == pytest.approx(WEIGHTS[0] * alone.epsilon)
 

@@ -16,7 +16,6 @@ from jointforest.data.schema import Schema
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
 from jointforest.models.hidden_tree.tables import TreeTables
-from jointforest.models.mixture import Mixture
 
 PLACES, SIZES, GRADES, FLAGS = ("here", "there", "nowhere"), range(7), range(5), (False, True)
 ALL = pd.DataFrame(list(itertools.product(PLACES, SIZES, GRADES, FLAGS)), columns=["place", "size", "grade", "flag"])
@@ -56,7 +55,7 @@ def hidden_joint(frame: pd.DataFrame, seed: int, schema: Schema | None = None, *
     if schema is None:
         schema = infer_schema(frame)
     part = HiddenTree(random_hidden(schema, encode(schema, frame)[0], seed, **sizes))
-    return Joint(Mixture(schema, (part,), np.zeros(1)))
+    return Joint(part)
 
 
 def mixed_joint(frame: pd.DataFrame, seed: int) -> Joint:

@@ -10,7 +10,6 @@ import numpy as np
 from jointforest.api.joint import Joint
 from jointforest.data.evidence import Evidence
 from jointforest.data.schema import Column, Schema
-from jointforest.models.mixture import Mixture
 
 
 @dataclass(frozen=True)
@@ -42,4 +41,4 @@ def normal_joint(mean: np.ndarray, covariance: np.ndarray) -> Joint:
     """A joint of columns x0, x1, ... that are these normals."""
     columns = tuple(Column(f"x{j}", "continuous", "float64", n_observed=1000) for j in range(len(mean)))
     part: Any = NormalPart(Schema(columns, "pandas"), mean, covariance)
-    return Joint(Mixture(part.schema, (part,), np.zeros(1)))
+    return Joint(part)

@@ -20,7 +20,7 @@ from ..explorer import tables
 def test_a_small_joint_of_hidden_trees_is_embedded_itself() -> None:
     found = embedded(Subject(tables.hidden()))
     assert found.is_itself and found.difference == 0.0
-    (part,) = tables.hidden().distribution.parts
+    (part,) = tables.hidden().distribution.components
     assert isinstance(part, HiddenTree) and found.hidden is part.hidden
 
 

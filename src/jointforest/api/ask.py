@@ -7,13 +7,13 @@ from typing import Any
 from ..data.conditions import check_hard
 from ..inference.information.projection import Estimate, exact
 from ..inference.posterior import WeighedEvidence
-from ..models.mixture import Mixture
+from ..models.base import Distribution
 from ..query_language.parser import Query, parse_query
 from .pairs import deviation_of, mean_of, probability_of, variance_of
 from .posterior import N_SAMPLES, Posterior, log_event, posterior_of, with_event
 
 
-def ask(model: Mixture, text: str) -> Any:
+def ask(model: Distribution, text: str) -> Any:
     """Answer of a query; see `Joint.query`."""
     if not isinstance(text, str):
         raise TypeError(f"expected a query as text, such as 'E(age | sex = Female)', got {type(text).__name__}")

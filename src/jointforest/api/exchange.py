@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..inference.reshape import mix as mix_models
 from ..integrations import arrow
 from ..integrations.forde import read_forde
 from ..models.file import load_model
+from ..models.mixture import mix as mix_models
 from .joint import Joint
 
 

@@ -111,7 +111,8 @@ class ExpectedPredictor:
         self.random_state = random_state
         ensemble = read_ensemble(model)
         self._features = match_features(ensemble, joint.schema)
-        self._matched = match_ensemble(ensemble, joint.distribution.forest) if joint.distribution.is_forest else None
+        model = joint.distribution
+        self._matched = match_ensemble(ensemble, model.forest_for("expectation")) if model.is_forest else None
         names = tuple(joint.schema.names[j] for j in self._features.column)
         self._ensemble = ensemble._replace(names=names)
         self.feature_names_in_ = np.array(names, dtype=object)

@@ -11,7 +11,7 @@ import numpy as np
 from ..data.evidence import Evidence
 from ..data.frames import encode, read
 from ..data.values import warn_unseen
-from ..inference.rows import sample
+from ..inference.sampling import sample
 from ..inference.shapley.coalition_values import by_function, conditional, known_cells, loss_of, loss_with_error
 from ..inference.shapley.game import Asked, Players, Value, shapley_values
 from ..runtime.parameters import check, check_number

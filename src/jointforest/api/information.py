@@ -12,7 +12,7 @@ from ..data.schema import Schema
 from ..inference.information import entropy as entropies
 from ..inference.information.divergence import MEASURES, ColumnDistance, column_distance
 from ..inference.information.projection import Estimate, view, views
-from ..models.mixture import Mixture
+from ..models.base import Distribution
 from ..runtime.parameters import check, check_number
 from ..runtime.random_state import seed_of
 
@@ -22,7 +22,7 @@ Names = str | Sequence[str]
 
 
 def entropy(
-    model: Mixture, of: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
+    model: Distribution, of: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
 ) -> Estimate:
     """See `Joint.entropy`; no names are all columns that are not given."""
     known = _numbers(model.schema, () if given is None else given, "given")
@@ -37,7 +37,7 @@ def entropy(
 
 
 def mutual_information(
-    model: Mixture, a: Names, b: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
+    model: Distribution, a: Names, b: Names, given: Names | None, n_samples: int, random_state: Any, n_jobs: int | None
 ) -> Estimate:
     """See `Joint.mutual_information`."""
     sides = (a, "a"), (b, "b"), (() if given is None else given, "given")
@@ -50,8 +50,8 @@ def mutual_information(
 
 
 def divergence(
-    model: Mixture,
-    other: Mixture,
+    model: Distribution,
+    other: Distribution,
     measure: str,
     columns: Names | None,
     n_samples: int,
@@ -64,7 +64,9 @@ def divergence(
     return MEASURES[measure](p, q, tuple(range(len(p.number))), *_draws(n_samples, random_state), n_jobs)
 
 
-def compare(model: Mixture, other: Mixture, columns: Names | None, n_jobs: int | None) -> dict[str, ColumnDistance]:
+def compare(
+    model: Distribution, other: Distribution, columns: Names | None, n_jobs: int | None
+) -> dict[str, ColumnDistance]:
     """See `Joint.compare`."""
     p, q = views(model, other, _shared(model.schema, other.schema, columns))
     found = {column.name: column_distance(p, q, k, n_jobs) for k, column in enumerate(p.columns)}

@@ -19,7 +19,6 @@ from ..data.meaning import refuse_pair
 from ..data.schema import Schema
 from ..data.values import warn_unseen
 from ..explorer.open import explore
-from ..inference.column import level_probability, mean_variance
 from ..inference.counterfactual.counterfactual import counterfactual
 from ..inference.counterfactual.result import Counterfactuals
 from ..inference.explanation.box_trees import box_trees, of_part, tree_log_density
@@ -28,19 +27,18 @@ from ..inference.explanation.reverse import reverse
 from ..inference.explanation.tree_text import tree_text
 from ..inference.information.divergence import ColumnDistance
 from ..inference.information.projection import Estimate
-from ..inference.posterior import WeighedEvidence, log_density
-from ..inference.reshape import condition as conditioned
-from ..inference.reshape import marginalize
-from ..inference.rows import attribution, impute, impute_by_draws
+from ..inference.posterior import WeighedEvidence
+from ..inference.sampling import impute_by_draws
 from ..inference.uncertainty import Uncertainty, uncertainty
 from ..integrations.arrow import to_arrow
 from ..integrations.forde import write_forde
 from ..integrations.spflow import to_spflow
 from ..learners.growing.ranks import snap
+from ..models.base import Distribution
+from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.rake import rake
 from ..models.box_forest.robustness import check_target, robustness
 from ..models.file import save_model
-from ..models.mixture import Mixture, of_forest
 from ..runtime.parameters import Number, check_number
 from ..runtime.random_state import seed_of
 from .ask import ask
@@ -60,12 +58,12 @@ class Joint:
 
     Parameters
     ----------
-    distribution : Mixture
+    distribution : Distribution
     fitted_by : FitReport, optional
 
     Attributes
     ----------
-    distribution : Mixture
+    distribution : Distribution
     fitted_by : FitReport or None
         What `jf.fit` compared and chose; files do not keep it.
 
@@ -82,7 +80,7 @@ class Joint:
     True
     """
 
-    def __init__(self, distribution: Mixture, fitted_by: FitReport | None = None) -> None:
+    def __init__(self, distribution: Distribution, fitted_by: FitReport | None = None) -> None:
         self.distribution = distribution
         self.fitted_by = fitted_by
 
@@ -129,7 +127,7 @@ class Joint:
     @property
     def epsilon(self) -> float:
         """Weight of the background; 0 if there is none."""
-        shares = zip(self.distribution.parts, np.exp(self.distribution.log_weight).tolist(), strict=True)
+        shares = zip(self.distribution.components, np.exp(self.distribution.log_weight).tolist(), strict=True)
         trees = [(of_part(part), share) for part, share in shares]
         return float(sum(share * np.exp(of.log_weight[-1]) for of, share in trees if of and of.has_background))
 
@@ -348,7 +346,7 @@ class Joint:
         float64 array (n,)
             -inf only in a model without background.
         """
-        return log_density(self.distribution, self._evidence(frame), n_jobs)
+        return self.distribution.log_density(self._evidence(frame), n_jobs)
 
     def tree_log_density(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
         """Log of each tree's share of a row's density, weight included; the background, if there is one, is last.
@@ -386,7 +384,7 @@ class Joint:
         'species'
         """
         X, unseen = self._encode(frame)
-        cells = attribution(self.distribution, build(self.schema, X, unseen), n_jobs)
+        cells = self.distribution.attribution(build(self.schema, X, unseen), n_jobs)
         return np.where(unseen, [column.log_unseen for column in self.schema.columns], cells)
 
     # -- evidence
@@ -462,7 +460,7 @@ class Joint:
         if len(known) != 1:
             raise ValueError(f"condition: expected evidence of one row, got {len(known)} rows")
         known.weighed.check()
-        return Joint(conditioned(known.weighed.model, known.weighed.evidence))
+        return Joint(known.weighed.model.condition(known.weighed.evidence))
 
     def rake(self, frame: Any) -> Joint:
         """The joint nearest to this one whose columns have the marginals of a table, such as that of learning.
@@ -514,7 +512,7 @@ class Joint:
         if not len(X):
             raise ValueError("rake: the frame has no rows; give the table whose marginals the joint shall have")
         raked = rake(forest, X)
-        return self if raked is forest else Joint(of_forest(raked))
+        return self if raked is forest else Joint(BoxForest(raked))
 
     def select(self, *columns: str) -> Joint:
         """The joint distribution of some of the columns, as a joint of its own.
@@ -548,7 +546,7 @@ class Joint:
         twice = [name for k, name in enumerate(columns) if name in columns[:k]]
         if twice:
             raise ValueError(f"column {twice[0]!r} is named twice; name each column once")
-        return Joint(marginalize(self.distribution, [self.schema.index(column) for column in columns]))
+        return Joint(self.distribution.marginalize([self.schema.index(column) for column in columns]))
 
     def marginal(self, column: str) -> Marginal:
         """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``pmf``, ``mean``, ``var``, ``std``, ``sample``.
@@ -981,7 +979,7 @@ class Joint:
         X, unseen = self._encode(frame)
         evidence = build(self.schema, X, unseen)
         if method == "mean":
-            filled, share = impute(self.distribution, evidence, n_jobs)
+            filled, share = self.distribution.impute(evidence, n_jobs)
             WeighedEvidence(self.distribution, evidence, background=share).check(n_jobs)
             return fill(self.schema, frame, X, unseen, filled)
         draws, background = impute_by_draws(self.distribution, evidence, m or 1, seed_of(random_state), n_jobs)
@@ -1028,7 +1026,7 @@ class Joint:
             number = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
         else:
             evidence = self._without(frame, target, n_jobs, beta)
-            number, _ = mean_variance(self.distribution, evidence, self.schema.index(target), n_jobs, beta)
+            number, _ = self.distribution.observe_by_trees(evidence, beta).moments(self.schema.index(target), n_jobs)
         return np.asarray(answers.values(column, number))
 
     def predict_proba(self, frame: Any, target: str, n_jobs: int | None = -1, *, beta: float = 1.0) -> np.ndarray:
@@ -1041,7 +1039,7 @@ class Joint:
             hint = "use predict, or given(frame).quantile"
             raise ValueError(f"column {target!r} is {column.kind}: it has no levels; {hint}")
         evidence = self._without(frame, target, n_jobs, beta)
-        return level_probability(self.distribution, evidence, self.schema.index(target), n_jobs, beta)
+        return self.distribution.observe_by_trees(evidence, beta).level_probabilities(self.schema.index(target), n_jobs)
 
     def robustness(
         self,
@@ -1183,7 +1181,7 @@ class Joint:
         return X, unseen
 
 
-def _model_of(other: Any) -> Mixture:
+def _model_of(other: Any) -> Distribution:
     """The model of the joint that another one is compared with."""
     if not isinstance(other, Joint):
         hint = "; give its joint_" if hasattr(other, "joint_") else ""

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data import values as answers
-from ..inference import column
-from ..inference.column import bin_edges, histogram, level_probability, mean_variance, peak
+from ..inference.histogram import bin_edges, histogram
+from ..inference.peak import peak
 from ..inference.posterior import WeighedEvidence
-from ..inference.rows import sample, sample_and_weigh, sample_blocks
+from ..inference.sampling import sample, sample_and_weigh, sample_blocks
 from ..runtime.parameters import check_number, check_shares
 from ..runtime.random_state import seed_of
 from .views import in_words, marginal_html
@@ -114,11 +114,11 @@ class Marginal:
 
     def pdf(self, x: Any, n_jobs: int | None = -1) -> Any:
         """Density at x; on a grid the mass of x's cell over its width, at an atom of a mixed column the atom's mass."""
-        return self._at(column.pdf, "density", x, n_jobs)
+        return self._at(self._weighed.state.pdf, "density", x, n_jobs)
 
     def cdf(self, x: Any, n_jobs: int | None = -1) -> Any:
         """P(column <= x)."""
-        return self._at(column.cdf, "CDF", x, n_jobs)
+        return self._at(self._weighed.state.cdf, "CDF", x, n_jobs)
 
     def ppf(self, q: float | Sequence[float], n_jobs: int | None = -1) -> Any:
         """Quantiles inf{x: P(column <= x) >= q}, for a level q or a sequence of k levels between 0 and 1.
@@ -243,7 +243,7 @@ class Marginal:
 
     def _moments(self, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
         w = self._weighed
-        return mean_variance(w.model, w.evidence, self._j, n_jobs, states=w.states)
+        return w.state.moments(self._j, n_jobs)
 
     def _variance(self, n_jobs: int | None) -> np.ndarray:
         if self._column.kind == "boolean":
@@ -258,7 +258,7 @@ class Marginal:
             return np.where(np.isnan(below[:, :1]), np.nan, code)
         self._need_numbers("quantiles", n_jobs, boolean=False)
         w = self._weighed
-        return self._in_range(column.quantile(w.model, w.evidence, self._j, levels, n_jobs, states=w.states))
+        return self._in_range(w.state.quantile(self._j, levels, n_jobs))
 
     def _level_shares(self, n_jobs: int | None) -> np.ndarray:
         """Probabilities of the levels, shape (n, K)."""
@@ -270,7 +270,7 @@ class Marginal:
 
     def _shares(self, n_jobs: int | None) -> np.ndarray:
         w = self._weighed
-        return level_probability(w.model, w.evidence, self._j, n_jobs, states=w.states)
+        return w.state.level_probabilities(self._j, n_jobs)
 
     def _true(self, n_jobs: int | None) -> np.ndarray:
         """Probability of True in a boolean column, shape (n,)."""
@@ -279,8 +279,8 @@ class Marginal:
 
     def _at(self, question: Callable[..., np.ndarray], what: str, x: Any, n_jobs: int | None) -> Any:
         self._need_numbers(what, n_jobs, boolean=False)
-        points, w = answers.numbers(self._column, x), self._weighed
-        return self._shaped(question(w.model, w.evidence, self._j, points.ravel(), n_jobs, w.states), points.shape)
+        points = answers.numbers(self._column, x)
+        return self._shaped(question(self._j, points.ravel(), n_jobs), points.shape)
 
     def _in_range(self, numbers: np.ndarray) -> np.ndarray:
         """The numbers (n,) or (n, k), NaN of impossible evidence alone; a ValueError where float64 does not do."""

@@ -12,7 +12,6 @@ from ..data import values as answers
 from ..data.build_evidence import build, intersect
 from ..data.conditions import AnyOf, PerRow
 from ..data.schema import Column, Schema
-from ..inference.column import cdf, level_probability, quantile
 from ..inference.comparison import (
     Levels,
     Rejected,
@@ -24,8 +23,8 @@ from ..inference.comparison import (
 from ..inference.covariance import mean_and_covariance
 from ..inference.explanation.rules import side_condition
 from ..inference.information.projection import Estimate, exact
-from ..inference.posterior import SUPPORT, WeighedEvidence, background_share, log_density
-from ..models.mixture import Mixture
+from ..inference.posterior import SUPPORT, WeighedEvidence
+from ..models.base import Distribution
 from ..query_language.conditions import Comparison, Sum
 from ..runtime.parameters import check_number
 from ..runtime.random_state import seed_of
@@ -67,13 +66,13 @@ def pair(weighed: WeighedEvidence, a: str, b: str, bins: int, n_jobs: int | None
     # p(a in bin, b in bin) = p(a in bin) p(b in bin | a in bin): the bins of a are rows of evidence
     rows = intersect(schema, weighed.evidence, {a: PerRow(tuple(_conditions(first, cuts[0])))})
     with np.errstate(invalid="ignore"):
-        share = np.exp(log_density(weighed.model, rows, n_jobs) - weighed.log_probability)
+        share = np.exp(weighed.model.log_density(rows, n_jobs) - weighed.log_probability)
     some = np.flatnonzero(share > 0.0)
     rows = rows.take(some)
     if second.is_categorical:
-        inside = level_probability(weighed.model, rows, k, n_jobs)
+        inside = weighed.model.observe(rows).level_probabilities(k, n_jobs)
     else:
-        below = cdf(weighed.model, rows, k, cuts[1], n_jobs)
+        below = weighed.model.observe(rows).cdf(k, cuts[1], n_jobs)
         inside = np.diff(below, axis=1, prepend=0.0, append=1.0)
     probability = np.zeros((len(share), inside.shape[1]))
     probability[some] = share[some, None] * np.maximum(inside, 0.0)
@@ -84,7 +83,7 @@ def _cuts(weighed: WeighedEvidence, j: int, column: Column, bins: int, n_jobs: i
     """Cuts between the bins of a column of numbers, on a grid between cells; none of a column of levels."""
     if column.is_categorical:
         return np.empty(0)
-    low, high = quantile(weighed.model, weighed.evidence, j, ENDS, n_jobs, states=weighed.states)[0].tolist()
+    low, high = weighed.state.quantile(j, ENDS, n_jobs)[0].tolist()
     cuts = np.linspace(low, high, bins + 1)[1:-1]
     if column.step > 0.0:
         cuts = column.center + (np.floor((cuts - column.center) / column.step) + 0.5) * column.step
@@ -114,7 +113,7 @@ def mean_of(weighed: WeighedEvidence, of: Sum) -> Any:
     is_time, origin = _times(weighed.model.schema, of)
     weighed.check()
     columns, c = _numbers(weighed.model.schema, of)
-    mean = np.column_stack([mean_and_covariance(weighed.model, weighed.evidence, [j])[0] for j in columns])
+    mean = np.column_stack([mean_and_covariance(weighed.state, [j])[0] for j in columns])
     return _given(weighed, is_time, mean @ c + of.constant + origin)
 
 
@@ -137,7 +136,7 @@ def covariance_of(weighed: WeighedEvidence, a: str, b: str, correlation: bool, n
     schema = weighed.model.schema
     j, k = schema.index(a), schema.index(b)
     weighed.check(n_jobs)
-    found = mean_and_covariance(weighed.model, weighed.evidence, [j, k] if j != k else [j], n_jobs)[1]
+    found = mean_and_covariance(weighed.state, [j, k] if j != k else [j], n_jobs)[1]
     first, second, both = found[:, 0, 0], found[:, -1, -1], found[:, 0, -1]
     if not correlation:
         return weighed.give(both)
@@ -184,7 +183,7 @@ def drawn_where(
     return _told(blocks, weighed.model, compared)
 
 
-def _told(blocks: Iterator[np.ndarray], model: Mixture, compared: tuple[Comparison, ...]) -> Iterator[np.ndarray]:
+def _told(blocks: Iterator[np.ndarray], model: Distribution, compared: tuple[Comparison, ...]) -> Iterator[np.ndarray]:
     """The same; an error in words where the comparisons are too rare, a warning where a background alone has them."""
     try:
         for i, rows in enumerate(blocks):
@@ -199,9 +198,9 @@ def _told(blocks: Iterator[np.ndarray], model: Mixture, compared: tuple[Comparis
         ) from None
 
 
-def _warn_unsupported(model: Mixture, rows: np.ndarray, compared: tuple[Comparison, ...]) -> None:
+def _warn_unsupported(model: Distribution, rows: np.ndarray, compared: tuple[Comparison, ...]) -> None:
     """Warn if p(background | comparisons), its mean over rows in which they hold, is large."""
-    if background_share(model, build(model.schema, rows)).mean() > SUPPORT:
+    if model.observe(build(model.schema, rows)).background_weight().mean() > SUPPORT:
         said = ", ".join(map(str, compared))
         problem = f"rows in which {said!r} holds are unlike anything learned: most of those drawn are a background's"
         warn(UnsupportedEvidenceWarning(problem, "see compare for its probability"))
@@ -225,7 +224,7 @@ def _relation(schema: Schema, asked: Comparison) -> Relation | Levels:
 
 def _variance(weighed: WeighedEvidence, of: Sum) -> np.ndarray:
     columns, c = _numbers(weighed.model.schema, of)
-    covariance = mean_and_covariance(weighed.model, weighed.evidence, columns)[1]
+    covariance = mean_and_covariance(weighed.state, columns)[1]
     return np.maximum(np.einsum("i,nij,j->n", c, covariance, c), 0.0)
 
 

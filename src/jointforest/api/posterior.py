@@ -17,11 +17,10 @@ from ..data.schema import Schema
 from ..inference.explanation.explain import Explanation, explain
 from ..inference.information.projection import Estimate
 from ..inference.modes import model_modes
-from ..inference.posterior import SUPPORT, WeighedEvidence, log_density
-from ..inference.reshape import given_missing
+from ..inference.posterior import SUPPORT, WeighedEvidence
+from ..models.base import Distribution
 from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
-from ..models.mixture import Mixture
 from ..query_language.conditions import Comparison, Conditions
 from ..query_language.parser import parse_conditions, parse_event
 from ..query_language.render import conditions_text
@@ -35,13 +34,13 @@ from .views import posterior_html
 
 def with_event(
     known: WeighedEvidence, event: Mapping[str, Any], as_regions: bool
-) -> tuple[Mixture | None, Evidence, float]:
+) -> tuple[Distribution | None, Evidence, float]:
     """The model given the cells that the event says are missing, the evidence and the rest of it, log p of those cells.
 
     The model is None where the cells cannot be missing. With ``as_regions`` a value is a set of one: its mass counts.
     """
     conditions, missing = without_missing(event)
-    model, log_missing = given_missing(known.model, missing)
+    model, log_missing = known.model.given_missing_cells(missing)
     if as_regions:
         conditions = {name: AnyOf(condition) for name, condition in conditions.items()}
     return model, intersect(known.model.schema, known.evidence, conditions), log_missing
@@ -52,7 +51,7 @@ def log_event(
 ) -> np.ndarray:
     """log p(event | evidence), (n,); NaN where the evidence has probability 0."""
     model, both, log_missing = with_event(known, event, as_regions)
-    log_both = np.full(len(both.value), -np.inf) if model is None else log_density(model, both, n_jobs) + log_missing
+    log_both = np.full(len(both.value), -np.inf) if model is None else model.log_density(both, n_jobs) + log_missing
     with np.errstate(invalid="ignore"):
         return log_both - known.log_probability
 
@@ -110,7 +109,9 @@ class Posterior:
     'Gentoo'
     """
 
-    def __init__(self, model: Mixture, evidence: Evidence, one: bool, text: str = "", log_missing: float = 0.0) -> None:
+    def __init__(
+        self, model: Distribution, evidence: Evidence, one: bool, text: str = "", log_missing: float = 0.0
+    ) -> None:
         self.weighed = WeighedEvidence(model, evidence, one, text)
         self._log_missing = log_missing  # of the cells that are said to be missing, which the model has taken up
 
@@ -577,7 +578,7 @@ class Posterior:
         return (decode(weighed.model.schema, rows) for rows in drawn)
 
 
-def posterior_of(model: Mixture, known: dict[str, Any]) -> Posterior:
+def posterior_of(model: Distribution, known: dict[str, Any]) -> Posterior:
     """The posterior of one row of conditions by column, or of one row a value where a condition has one a row."""
     one = all(n_rows(condition) is None for condition in known.values())
     said = {name: normal(condition) for name, condition in known.items()} if one else {}
@@ -586,7 +587,7 @@ def posterior_of(model: Mixture, known: dict[str, Any]) -> Posterior:
     return Posterior(model, build(model.schema, conditions=known), one, text, log_missing)
 
 
-def taken_up(model: Mixture, known: Mapping[str, Any]) -> tuple[Mixture, float, dict[str, Any]]:
+def taken_up(model: Distribution, known: Mapping[str, Any]) -> tuple[Distribution, float, dict[str, Any]]:
     """The model given which cells are said to be missing, the log-probability of that, and the other conditions.
 
     Raises
@@ -595,7 +596,7 @@ def taken_up(model: Mixture, known: Mapping[str, Any]) -> tuple[Mixture, float, 
         If that has probability 0.
     """
     rest, missing = without_missing(known)
-    given, log_missing = given_missing(model, missing)
+    given, log_missing = model.given_missing_cells(missing)
     if given is None:
         text = conditions_text({name: Missing() if is_it else Not(Missing()) for name, is_it in missing.items()})
         raise ValueError(

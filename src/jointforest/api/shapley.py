@@ -12,7 +12,7 @@ from ..data.evidence import Evidence
 from ..data.frames import decode, encode, read
 from ..data.schema import Schema
 from ..data.values import warn_unseen
-from ..inference.rows import sample
+from ..inference.sampling import sample
 from ..inference.shapley.coalition_values import by_function
 from ..inference.shapley.coalition_values import interventional as interventional_value
 from ..inference.shapley.dependent import dependent_groups
@@ -27,7 +27,7 @@ from ..inference.shapley.game import (
     make_players,
     shapley_values,
 )
-from ..models.mixture import Mixture
+from ..models.base import Distribution
 from ..runtime.parameters import check_number
 from ..runtime.random_state import seed_of
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
@@ -158,7 +158,7 @@ BASE_DRAWS = 16
 
 
 def find_players(
-    model: Mixture, columns: list[int], groups: Any, n_coalitions: Any, seed: int, n_jobs: int | None
+    model: Distribution, columns: list[int], groups: Any, n_coalitions: Any, seed: int, n_jobs: int | None
 ) -> Players:
     """The players, checked against the number of coalitions."""
     if isinstance(groups, str) and groups == "auto":
@@ -172,7 +172,7 @@ def find_players(
     return players
 
 
-def background_cells(model: Mixture, background: Any, seed: int, n_jobs: int | None) -> np.ndarray:
+def background_cells(model: Distribution, background: Any, seed: int, n_jobs: int | None) -> np.ndarray:
     """Background rows of the joint's columns (R, d): so many draws, or a frame whose missing cells are drawn."""
     schema = model.schema
     if isinstance(background, int | np.integer) and not isinstance(background, bool):

@@ -12,9 +12,9 @@ import numpy as np
 from ..data import values as answers
 from ..data.schema import Column
 from ..data.table_files import about_column
-from ..inference.column import bin_edges, histogram, level_probability, mean_variance, quantile
+from ..inference.histogram import bin_edges, histogram
 from ..inference.posterior import SUPPORT, WeighedEvidence
-from ..models.mixture import Mixture
+from ..models.base import Distribution
 
 # ---- What is known of one column in a few words, and as a picture of letters.
 
@@ -39,9 +39,9 @@ def in_words(weighed: WeighedEvidence, j: int) -> str:
     if math.isnan(w.background_share[0]):
         return "the evidence has probability 0"
     if column.is_categorical:
-        return _levels(column, level_probability(w.model, w.evidence, j, states=w.states)[0])
-    mean = float(mean_variance(w.model, w.evidence, j, states=w.states)[0][0])
-    low, high = quantile(w.model, w.evidence, j, _TAILS, states=w.states)[0].tolist()
+        return _levels(column, w.state.level_probabilities(j)[0])
+    mean = float(w.state.moments(j)[0][0])
+    low, high = w.state.quantile(j, _TAILS)[0].tolist()
     if not all(map(math.isfinite, (mean, low, high))):
         return "too far out to be computed"
     if low == high:
@@ -133,7 +133,7 @@ def marginal_html(title: str, weighed: WeighedEvidence, j: int) -> str:
     column = weighed.model.schema.columns[j]
     if not column.is_categorical or len(weighed) != 1 or math.isnan(weighed.background_share[0]):
         return _page(title, [("", picture(weighed, j), in_words(weighed, j))], "")
-    share = level_probability(weighed.model, weighed.evidence, j, states=weighed.states)[0]
+    share = weighed.state.level_probabilities(j)[0]
     best = np.argsort(-share, kind="stable")[:LEVELS].tolist()
     rows = [(shortened(str(column.levels[k])), "█" * round(20 * share[k]), shown_share(float(share[k]))) for k in best]
     return _page(title, rows, _left_out(len(share) - len(rows), "level"))
@@ -159,10 +159,10 @@ def _left_out(n: int, what: str) -> str:
 # ---- How large a model is: trees, leaves and hidden states of its parts.
 
 
-def part_sizes(model: Mixture) -> list[dict[str, Any]]:
+def part_sizes(model: Distribution) -> list[dict[str, Any]]:
     """Kind, weight and size of each component: see `Distribution.size`."""
     weights = np.exp(model.log_weight).tolist()
-    return [{"kind": part.kind, "weight": w} | part.size() for part, w in zip(model.parts, weights, strict=True)]
+    return [{"kind": part.kind, "weight": w} | part.size() for part, w in zip(model.components, weights, strict=True)]
 
 
 def size_text(size: dict[str, Any]) -> str:

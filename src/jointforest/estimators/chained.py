@@ -11,7 +11,6 @@ from ..api.joint import Joint
 from ..data.build_evidence import build
 from ..data.frames import encode
 from ..data.schema import Column, Schema
-from ..inference.column import level_probability, mean_variance
 
 SWEEPS = 5
 """Times that each column is drawn."""
@@ -306,8 +305,8 @@ def _one(joint: Joint, own: Column, column: Column, evidence: Any, k: int, n_job
     """One joint's answer about its column k, in the numbers and levels of ``column``."""
     if not column.is_categorical:
         since = own.origin - column.origin if column.kind == "datetime" else 0.0
-        return np.asarray(mean_variance(joint.distribution, evidence, k, n_jobs)[0])[:, None] + since
-    share = level_probability(joint.distribution, evidence, k, n_jobs)
+        return np.asarray(joint.distribution.observe(evidence).moments(k, n_jobs)[0])[:, None] + since
+    share = joint.distribution.observe(evidence).level_probabilities(k, n_jobs)
     answer = np.zeros((len(share), len(column.levels)))
     for code, level in enumerate(own.levels):
         if level in column.codes:

@@ -14,7 +14,7 @@ from ..api.joint import Joint
 from ..data.build_evidence import build
 from ..data.frames import decode, encode, fill, read, row_weights, take_rows
 from ..data.schema import Schema
-from ..inference.rows import sample
+from ..inference.sampling import sample
 from ..learners.base import Learner, check_learner, draw_rows, joint_of
 from ..learners.generative.targets import as_table
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest

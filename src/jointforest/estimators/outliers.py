@@ -18,15 +18,12 @@ from ..data.evidence import Evidence
 from ..data.frames import decode, encode, row_weights, take_rows
 from ..data.infer_schema import infer_schema
 from ..data.schema import Schema
-from ..inference.column import mean_variance
-from ..inference.posterior import log_density
-from ..inference.rows import attribution
 from ..learners.adversarial.adversarial_forest import AdversarialForest
 from ..learners.base import Learner
 from ..learners.batches.passes import fold_of
 from ..learners.batches.sample import MOST_ROWS, take_weighed
 from ..learners.generative.targets import feature_schema, read_features
-from ..models.mixture import Mixture
+from ..models.base import Distribution
 from ..runtime.parameters import ANY, Allowed, Number
 from ..runtime.warnings import LostDependenceWarning
 
@@ -275,7 +272,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     def score_samples(self, X: Any) -> np.ndarray:
         """Score of each row, see ``radius``, float64 (n,); missing cells are marginalised. Higher is more normal."""
         evidence = self._evidence(self._read(X))
-        return log_density(self.joint_.distribution, evidence, self.n_jobs)
+        return self.joint_.distribution.log_density(evidence, self.n_jobs)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
@@ -307,7 +304,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         rows: numbers with a density are measured in their units. A level never seen at learning has its penalty.
         """
         X = self._read(X)
-        cells = attribution(self.joint_.distribution, self._evidence(X), self.n_jobs)[:, : self.n_features_in_]
+        cells = self.joint_.distribution.attribution(self._evidence(X), self.n_jobs)[:, : self.n_features_in_]
         _, unseen = encode(self._features, X)
         return np.where(unseen, [column.log_unseen for column in self._features.columns], cells)
 
@@ -390,13 +387,13 @@ def _read(X: Any) -> Any:
     return check_array(X, dtype=None, ensure_all_finite="allow-nan")
 
 
-def _widths_of(model: Mixture, radius: float, n_jobs: int | None) -> np.ndarray | None:
+def _widths_of(model: Distribution, radius: float, n_jobs: int | None) -> np.ndarray | None:
     """So many standard deviations of each column, by the model, (d,); None where radius is 0. Of levels it says 0."""
     if radius == 0.0:
         return None
     nothing = Evidence.of_values(np.full((1, len(model.schema.columns)), np.nan))
     variance = [
-        0.0 if column.is_categorical else mean_variance(model, nothing, j, n_jobs)[1][0]
+        0.0 if column.is_categorical else model.observe(nothing).moments(j, n_jobs)[1][0]
         for j, column in enumerate(model.schema.columns)
     ]
     return radius * np.sqrt(variance)
@@ -425,7 +422,7 @@ def _held_out_scores(
         one = _fitted(clone(learner), take_rows(X, learn), some_y, some_weight)
         model, rows = one.joint_.distribution, take_rows(X, rest)
         known = read_features(model.schema, one.n_features_in_, rows)
-        scores[rest] = log_density(model, _near(model.schema, known, _widths_of(model, *scale)), scale[1])
+        scores[rest] = model.log_density(_near(model.schema, known, _widths_of(model, *scale)), scale[1])
     return scores
 
 

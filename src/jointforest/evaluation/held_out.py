@@ -8,9 +8,7 @@ import numpy as np
 
 from ..data.build_evidence import build
 from ..data.schema import Schema
-from ..inference.column import quantile
-from ..inference.posterior import log_density
-from ..models.mixture import Mixture
+from ..models.base import Distribution
 from .columns_and_pairs import some
 
 MOST_ROWS = 20_000
@@ -63,26 +61,26 @@ class Coverage:
 
 
 def held_out(
-    model: Mixture, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
+    model: Distribution, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
 ) -> HeldOut:
     """Log-density of rows, X (n, d) and unseen (n, d) as `data.frames.encode` gives them, beside independence."""
     rows = some(len(X), MOST_ROWS, random)
     X, unseen = X[rows], unseen[rows]
-    found = log_density(model, build(model.schema, X, unseen), n_jobs)
+    found = model.log_density(build(model.schema, X, unseen), n_jobs)
     alone = sum(_alone(model, j, X[:, j], unseen[:, j], random, n_jobs) for j in range(X.shape[1]))
     return HeldOut(float(found.mean()), float(alone), float(np.mean(found == -np.inf)), len(X))
 
 
 def log_densities(
-    model: Mixture, X: np.ndarray, unseen: np.ndarray, most: int, random: np.random.Generator, n_jobs: int | None
+    model: Distribution, X: np.ndarray, unseen: np.ndarray, most: int, random: np.random.Generator, n_jobs: int | None
 ) -> np.ndarray:
     """Log-densities of at most ``most`` rows, drawn by chance, of X (n, d) and unseen (n, d)."""
     rows = some(len(X), most, random)
-    return log_density(model, build(model.schema, X[rows], unseen[rows]), n_jobs)
+    return model.log_density(build(model.schema, X[rows], unseen[rows]), n_jobs)
 
 
 def _alone(
-    model: Mixture, j: int, x: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
+    model: Distribution, j: int, x: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
 ) -> float:
     """Mean over rows of log p(x_j), cells (n,); missing ones count 0, levels never seen their penalty."""
     known = x[~np.isnan(x)]
@@ -94,12 +92,12 @@ def _alone(
         value, count = known[some(len(known), MOST_CELLS, random)], np.ones(MOST_CELLS, dtype=count.dtype)
     cells = np.full((len(value), len(model.schema.columns)), np.nan)
     cells[:, j] = value
-    mean = np.average(log_density(model, build(model.schema, cells), n_jobs), weights=count)
+    mean = np.average(model.log_density(build(model.schema, cells), n_jobs), weights=count)
     return total + float(mean) * len(known) / len(x)
 
 
 def coverage(
-    model: Mixture, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
+    model: Distribution, X: np.ndarray, unseen: np.ndarray, random: np.random.Generator, n_jobs: int | None
 ) -> Coverage:
     """What the 90 % intervals of columns of numbers cover, rows X (n, d) and unseen (n, d)."""
     rows = some(len(X), COVERED_ROWS, random)
@@ -112,7 +110,7 @@ def coverage(
             continue
         others = X[known]
         others[:, j] = np.nan
-        ends = quantile(model, build(model.schema, others, unseen[known]), j, tails, n_jobs)
+        ends = model.observe(build(model.schema, others, unseen[known])).quantile(j, tails, n_jobs)
         # half a cell of the grid: a number anywhere in a cell counts as the cell
         slack = model.schema.columns[j].step / 2.0
         share[model.schema.names[j]] = float(

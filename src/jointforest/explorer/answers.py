@@ -12,7 +12,7 @@ import numpy as np
 from ..data import times
 from ..data.conditions import Missing, Not
 from ..data.schema import Column
-from ..inference.column import histogram, mean_variance, quantile
+from ..inference.histogram import histogram
 from ..runtime.threads import map_ordered
 from .known import Known
 from .state import place_of, python_call, shell_command, write_evidence, written_condition
@@ -60,8 +60,8 @@ def _of_levels(column: Column, mass: np.ndarray) -> _Three:
 def _exact(known: Known, j: int, column: Column) -> _Three:
     """Mean, and the ends of the interval with equal tails that holds 90 %: the joint's own."""
     w = known.weighed
-    mean = float(mean_variance(w.model, w.evidence, j, states=w.states)[0][0])
-    low, high = quantile(w.model, w.evidence, j, TAILS, states=w.states)[0].tolist()
+    mean = float(w.state.moments(j)[0][0])
+    low, high = w.state.quantile(j, TAILS)[0].tolist()
     return to_shown(column, mean), to_shown(column, low), to_shown(column, high)
 
 
@@ -106,10 +106,7 @@ def missing_shares(subject: Subject, known: Known) -> list[float | None]:
         elif said is None and column.name in subject.can_miss:
             asked.append(j)
     if asked:
-        share = np.exp(known.log_parts - np.logaddexp.reduce(known.log_parts))
-        some = np.flatnonzero(share > 0.0).tolist()
-        each = sum(share[k] * known.weighed.states[k].missing_probabilities(asked) for k in some)
-        for j, x in zip(asked, np.asarray(each).tolist(), strict=True):
+        for j, x in zip(asked, known.weighed.state.missing_probabilities(asked).tolist(), strict=True):
             found[j] = min(x, 1.0)
     return found
 

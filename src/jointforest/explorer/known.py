@@ -7,13 +7,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from ..data.build_evidence import build
 from ..data.conditions import has_soft, without_missing
 from ..inference.posterior import SUPPORT, WeighedEvidence
-from ..inference.reshape import given_missing
-from ..models.mixture import Mixture
+from ..models.base import Distribution
 from .state import ImpossibleEvidence, read_evidence, sentence, tidied
 from .subject import Subject
 
@@ -34,7 +31,7 @@ class Known:
     ----------
     conditions : dict of column name to condition
     sentence : str
-    model : Mixture
+    model : Distribution
         Given which cells are missing.
     evidence : Evidence
         The other conditions.
@@ -73,14 +70,9 @@ class Known:
             )
 
     @cached_property
-    def log_parts(self) -> np.ndarray:
-        """log pi_k + log p_k(evidence) of each part, without penalty, (K,)."""
-        return np.array([state.log_evidence for state in self.weighed.states]) + self.model.log_weight
-
-    @cached_property
     def log_evidence(self) -> float:
         """log p(evidence) in the model."""
-        return float(np.logaddexp.reduce(self.log_parts) + self.evidence.log_penalty[0])
+        return self.weighed.state.log_evidence + float(self.evidence.log_penalty[0])
 
     @cached_property
     def log_probability(self) -> float:
@@ -101,14 +93,14 @@ class Known:
         return any(c.step == 0.0 and not c.is_categorical and not math.isnan(x) and x not in c.atoms for c, x in values)
 
 
-def _model_given(subject: Subject, missing: Mapping[str, bool]) -> tuple[Mixture | None, float]:
+def _model_given(subject: Subject, missing: Mapping[str, bool]) -> tuple[Distribution | None, float]:
     """The model given which cells are missing, and the log-probability of that; the last few are kept."""
     if not missing:
         return subject.joint.distribution, 0.0
     kept, key = subject.said_missing, tuple(missing.items())
     found = kept.get(key)
     if found is None:
-        found = given_missing(subject.joint.distribution, missing)
+        found = subject.joint.distribution.given_missing_cells(missing)
         while len(kept) >= MODELS:
             kept.pop(next(iter(kept)), None)
         kept[key] = found

@@ -15,12 +15,10 @@ from ..data.evidence import Evidence
 from ..data.frames import encode
 from ..data.schema import Column
 from ..data.table_files import plain
-from ..inference.column import cdf, level_probability, mean_variance
 from ..inference.explanation.explain import explain
 from ..inference.modes import model_modes
-from ..inference.posterior import States, log_density, observe
-from ..inference.rows import sample
-from ..models.mixture import Mixture
+from ..inference.sampling import sample
+from ..models.base import Distribution, PosteriorState
 from ..query_language.parser import parse_conditions
 from ..query_language.render import column_text, condition_text
 from .known import Known
@@ -72,16 +70,16 @@ def mode(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def budget_of(model: Mixture) -> int:
+def budget_of(model: Distribution) -> int:
     """Boxes that the search for a model's most probable row may cut, fewer the longer each takes."""
-    entries = sum(component.mode_cost() for component in model.parts)
+    entries = model.mode_cost()
     return BUDGET if entries <= ENTRIES else BUDGET * ENTRIES // entries
 
 
 def compile_ahead(subject: Subject) -> None:
     """Ask of forests, as briefly as can be, what buttons ask later, so that its kernels are compiled by then."""
     known = Known(subject, None)
-    if any(component.uses_kernels() for component in known.model.parts):
+    if known.model.uses_kernels():
         model_modes(known.model, known.evidence, 1, 1)
         explain(known.model, known.evidence, LISTED)
 
@@ -216,14 +214,14 @@ def row(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     x = _cells(subject, body["cells"]) if "cells" in body else _of_table(subject, body.get("row"))
     is_told = ~np.isnan(x) & ~_without(subject, body.get("without"))
     model, known = subject.joint.distribution, build(subject.joint.schema, np.where(is_told, x, np.nan)[None])
-    whole = observe(model, known)
+    whole = model.observe(known)
     cells = []
     for j, column in enumerate(subject.columns):
         others = known.without(j) if is_told[j] else known
-        weighed = whole if others is known else observe(model, others)
+        weighed = whole if others is known else model.observe(others)
         about = {"name": column.name, "known": bool(is_told[j])}
         cells.append(_cell(subject, others, weighed, j, float(x[j])) | about)
-    density = float(log_density(model, known)[0])
+    density = float(model.log_density(known)[0])
     predictor = subject.predictor
     return {
         "log_density": density if math.isfinite(density) else None,
@@ -291,17 +289,17 @@ def _slice(frame: Any, i: int) -> Any:
     return frame[i : i + 1]
 
 
-def _cell(subject: Subject, others: Evidence, states: States, j: int, x: float) -> dict[str, Any]:
+def _cell(subject: Subject, others: Evidence, state: PosteriorState, j: int, x: float) -> dict[str, Any]:
     """What a cell is, what it was expected to be given the others, weighed, and how unlikely it is."""
-    model, column = subject.joint.distribution, subject.columns[j]
+    column = subject.columns[j]
     if column.is_categorical:
-        share = level_probability(model, others, j, states=states)[0]
+        share = state.level_probabilities(j)[0]
         expected = float(share.argmax())
         tail = math.nan if math.isnan(x) else float(share[share <= share[int(x)] * (1.0 + 1e-9)].sum())
     else:
-        mean, _ = mean_variance(model, others, j, states=states)
+        mean, _ = state.moments(j)
         expected = float(mean[0])
-        tail = math.nan if math.isnan(x) else _tail(cdf(model, others, j, _sides(column, x), states=states)[0])
+        tail = math.nan if math.isnan(x) else _tail(state.cdf(j, _sides(column, x))[0])
     unlikely = abs(math.log(min(max(tail, _TINY), 1.0))) if tail == tail else None
     return {
         "text": cell_text(column, x, DIGITS),

@@ -13,7 +13,7 @@ from ..inference.expectation.expectation import Rows, knows_splits
 from ..inference.expectation.match import Features, MatchedEnsemble, filled, match_ensemble, match_features
 from ..inference.expectation.predictions import expected_answer
 from ..integrations.ensembles.table import Ensemble
-from ..models.mixture import Mixture
+from ..models.base import Distribution
 
 TOLERANCE, DRAWS, SEED = 1e-4, 128, 0
 """Those of `ExpectedPredictor`, so that its answers are the same."""
@@ -30,7 +30,7 @@ class Predictor:
     Parameters
     ----------
     ensemble : Ensemble
-    model : Mixture
+    model : Distribution
         Of the joint.
 
     Raises
@@ -39,13 +39,15 @@ class Predictor:
         If the ensemble's features are not among the joint's columns.
     """
 
-    def __init__(self, ensemble: Ensemble, model: Mixture) -> None:
+    def __init__(self, ensemble: Ensemble, model: Distribution) -> None:
         self.ensemble, self.model = ensemble, model
         self.features: Features = match_features(ensemble, model.schema)
 
     @cached_property
     def _matched(self) -> MatchedEnsemble | None:
-        return match_ensemble(self.ensemble, self.model.forest) if self.model.is_forest else None
+        if not self.model.is_forest:
+            return None
+        return match_ensemble(self.ensemble, self.model.forest_for("a certified bound"))
 
     def ask(self, x: np.ndarray, known: np.ndarray) -> dict[str, Any]:
         """Answers about a row x (d,), of which the cells ``known``, bool (d,), are told; NaN cells never are.

@@ -15,13 +15,12 @@ from ..data import values as answers
 from ..data.build_evidence import build
 from ..data.frames import read
 from ..data.schema import Column
-from ..inference.column import bin_edges, histogram, quantile
+from ..inference.histogram import bin_edges, histogram
 from ..inference.posterior import WeighedEvidence
-from ..inference.reshape import given_missing
-from ..inference.rows import sample
+from ..inference.sampling import sample
 from ..integrations.ensembles.table import Ensemble
+from ..models.base import Distribution
 from ..models.file import contents
-from ..models.mixture import Mixture
 from .prediction import Predictor
 
 BINS = 40
@@ -130,7 +129,7 @@ class Subject:
     def can_miss(self) -> frozenset[str]:
         """Columns where learning saw cells missing."""
         model = self.joint.distribution
-        return frozenset(c.name for c in self.columns if given_missing(model, {c.name: True})[0] is not None)
+        return frozenset(c.name for c in self.columns if model.given_missing_cells({c.name: True})[0] is not None)
 
     @cached_property
     def kept(self) -> dict[int, dict[str, Any]]:
@@ -138,7 +137,7 @@ class Subject:
         return {}
 
     @cached_property
-    def said_missing(self) -> dict[tuple[tuple[str, bool], ...], tuple[Mixture | None, float]]:
+    def said_missing(self) -> dict[tuple[tuple[str, bool], ...], tuple[Distribution | None, float]]:
         """Models given which cells are missing or not, as asked last, with the log-probability of that."""
         return {}
 
@@ -150,7 +149,7 @@ def _bins(nothing: WeighedEvidence, j: int, column: Column) -> Bins:
     try:
         edges = bin_edges(column, BINS)
     except ValueError:  # learning saw no range of it
-        low, high = quantile(nothing.model, nothing.evidence, j, _ENDS)[0].tolist()
+        low, high = nothing.model.observe(nothing.evidence).quantile(j, _ENDS)[0].tolist()
         edges = bin_edges(column, np.unique(np.linspace(low, high if high > low else low + 1.0, BINS + 1)))
     atoms = _heaviest(nothing, j, column)
     cuts = _cuts(column, edges, atoms)

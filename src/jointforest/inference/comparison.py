@@ -14,12 +14,10 @@ from ..data.conditions import AnyOf
 from ..data.evidence import Evidence
 from ..data.meaning import NOWHERE, Region, meaning_of
 from ..data.schema import Column, Schema
-from ..models.mixture import Mixture, of_part
+from ..models.base import Distribution
 from ..runtime.threads import chunks
-from .column import level_probability, quantile
 from .information.projection import Estimate, averaged, exact
-from .posterior import log_density, shares
-from .rows import BLOCK, sample, seed_of_block
+from .sampling import BLOCK, sample, seed_of_block
 
 RELATIONS = {
     "<": operator.lt,
@@ -56,7 +54,7 @@ class Relation(NamedTuple):
 
 
 def probability_of_relation(
-    model: Mixture, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None = -1
+    model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None = -1
 ) -> Estimate:
     """P(relation | one row of evidence) of numeric columns.
 
@@ -77,24 +75,24 @@ def probability_of_relation(
     smooth = [first for first in (0, 1) if model.schema.columns[relation.column[first]].step == 0.0]
     if relation.op == "=" and smooth:
         return _of_atoms(model, evidence, relation, smooth[0], n_jobs)
-    share = shares(model, evidence, n_jobs)[0] if len(model.parts) > 1 else np.ones(1)
+    share = model.observe(evidence).component_weights[0]
     each = [
-        _by_strata(of_part(part), evidence, relation, n, seed + k, n_jobs) if share[k] > 0.0 else (0.0, 0.0)
-        for k, part in enumerate(model.parts)
+        _by_strata(part, evidence, relation, n, seed + k, n_jobs) if share[k] > 0.0 else (0.0, 0.0)
+        for k, part in enumerate(model.components)
     ]
     value, error = np.array(each).T
     return Estimate(float(share @ value), float(np.sqrt((share * error) @ (share * error))), "sampling")
 
 
 def _by_strata(
-    model: Mixture, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None
+    model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None
 ) -> tuple[float, float]:
     """The mean over pairs of draws of the first column, a pair a stratum, and its standard error."""
     rng = np.random.default_rng(seed)
     strata = max(n // 2, 2)
     level = (np.arange(strata)[:, None] + rng.random((strata, 2))) / strata
     level = np.clip(level, 2.0**-52, 1.0 - 2.0**-52)
-    x = quantile(model, evidence, relation.column[0], np.sort(level.ravel()), n_jobs)[0]
+    x = model.observe(evidence).quantile(relation.column[0], np.sort(level.ravel()), n_jobs)[0]
     weight, inside = _given_first(model, evidence, relation, 0, x, n_jobs)
     pairs = np.where(weight > 0.0, inside, 0.0).reshape(strata, 2)
     error = np.sqrt(((pairs[:, 0] - pairs[:, 1]) ** 2).sum() / 4.0) / strata
@@ -102,7 +100,7 @@ def _by_strata(
 
 
 def probability_of_levels(
-    model: Mixture, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None = -1
+    model: Distribution, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None = -1
 ) -> float:
     """P(column a op column b | one row of evidence), exact, of columns of levels: equal if they are written the same.
 
@@ -116,7 +114,7 @@ def probability_of_levels(
 
 
 def _first_levels(
-    model: Mixture, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None
+    model: Distribution, evidence: Evidence, a: int, b: int, op: str, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Levels of column a that one row of evidence admits (q,), their probabilities, P(relation | level), and which
     levels of column b stand in the relation to each, bool (q, K)."""
@@ -126,11 +124,11 @@ def _first_levels(
     known = evidence.value[0, a]
     codes = np.arange(len(first.levels), dtype=np.float64) if np.isnan(known) else np.array([known])
     rows = evidence if not np.isnan(known) else with_values(model.schema, evidence, a, codes)
-    log_p = log_density(model, rows, n_jobs)
+    log_p = model.log_density(rows, n_jobs)
     some = np.flatnonzero(log_p > -np.inf)
     weight = np.exp(log_p[some] - np.logaddexp.reduce(log_p[some]))
     holds = _holds(first, second, op)[codes[some].astype(np.int64)]
-    inside = (level_probability(model, rows.take(some), b, n_jobs) * holds).sum(axis=1)
+    inside = (model.observe(rows.take(some)).level_probabilities(b, n_jobs) * holds).sum(axis=1)
     return codes[some], weight, inside, holds
 
 
@@ -152,7 +150,7 @@ def _check_order(first: Column, second: Column, op: str) -> None:
 
 
 def _by_cells(
-    model: Mixture, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None
+    model: Distribution, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None
 ) -> Estimate | None:
     """The sum over the cells of one column; None if it has no grid, or too many cells."""
     x = _cells(model, evidence, relation.column[first], n_jobs)
@@ -166,14 +164,14 @@ def _by_cells(
     return exact(float(np.clip(weight @ inside + 0.5 * rest, 0.0, 1.0)))
 
 
-def _cells(model: Mixture, evidence: Evidence, j: int, n_jobs: int | None) -> np.ndarray | None:
+def _cells(model: Distribution, evidence: Evidence, j: int, n_jobs: int | None) -> np.ndarray | None:
     """Values of a column that hold all but 2e-8, (q,): the known one, or cells; None without grid, or of too many."""
     column, known = model.schema.columns[j], evidence.value[0, j]
     if not np.isnan(known):
         return np.array([known])
     if column.step == 0.0:
         return None
-    ends = quantile(model, evidence, j, np.array([_TAIL, 1.0 - _TAIL]), n_jobs)[0]
+    ends = model.observe(evidence).quantile(j, np.array([_TAIL, 1.0 - _TAIL]), n_jobs)[0]
     low, high = np.rint((ends - column.center) / column.step).tolist()
     if not high - low < _MOST_CELLS:
         return None
@@ -189,22 +187,22 @@ def _sides(schema: Schema, relation: Relation, first: int, x: np.ndarray) -> lis
 
 
 def _given_first(
-    model: Mixture, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, n_jobs: int | None
+    model: Distribution, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Posterior density of one column at values x (q,), and P(relation | it has the value), each (q,)."""
     j, k = relation.column[first], relation.column[1 - first]
     is_known = not np.isnan(evidence.value[0, j])
     rows = evidence if is_known else with_values(model.schema, evidence, j, x)
     sides = _sides(model.schema, relation, first, x)
-    log_rows = log_density(model, rows, n_jobs)
-    log_both = log_density(model, within(model.schema, rows, k, sides), n_jobs)
-    whole = log_density(model, evidence, n_jobs)[0]
+    log_rows = model.log_density(rows, n_jobs)
+    log_both = model.log_density(within(model.schema, rows, k, sides), n_jobs)
+    whole = model.log_density(evidence, n_jobs)[0]
     with np.errstate(invalid="ignore"):
         inside = np.where(log_rows > -np.inf, np.exp(np.minimum(log_both - log_rows, 0.0)), 0.0)
         return np.exp(log_rows - whole), inside
 
 
-def _of_atoms(model: Mixture, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None) -> Estimate:
+def _of_atoms(model: Distribution, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None) -> Estimate:
     """P(a sum of a column without grid and another is a number): it may be at the column's atoms alone."""
     atoms = np.array(model.schema.columns[relation.column[first]].atoms)
     if not len(atoms):
@@ -213,7 +211,9 @@ def _of_atoms(model: Mixture, evidence: Evidence, relation: Relation, first: int
     return exact(float(np.clip(weight @ inside, 0.0, 1.0)))
 
 
-def _by_rows(model: Mixture, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None) -> Estimate:
+def _by_rows(
+    model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int, n_jobs: int | None
+) -> Estimate:
     return averaged(_satisfied(relation, sample(model, evidence, n, seed, False, n_jobs)).astype(np.float64))
 
 
@@ -247,7 +247,7 @@ class Rejected(ValueError):
 
 
 def related_blocks(
-    model: Mixture,
+    model: Distribution,
     evidence: Evidence,
     relations: Sequence[Relation | Levels],
     n: int,
@@ -260,7 +260,7 @@ def related_blocks(
 
 
 def sample_related(
-    model: Mixture,
+    model: Distribution,
     evidence: Evidence,
     relations: Sequence[Relation | Levels],
     n: int,
@@ -295,7 +295,7 @@ def sample_related(
 
 
 def _of_two(
-    model: Mixture, evidence: Evidence, relation: Relation, n: int, rng: np.random.Generator, n_jobs: int | None
+    model: Distribution, evidence: Evidence, relation: Relation, n: int, rng: np.random.Generator, n_jobs: int | None
 ) -> np.ndarray:
     """Draws of one relation between two columns of numbers."""
     for first in (0, 1):
@@ -316,7 +316,7 @@ def _of_two(
 
 
 def _rest(
-    model: Mixture, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, rng: np.random.Generator,
+    model: Distribution, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, rng: np.random.Generator,
     n_jobs: int | None,
 ) -> np.ndarray:  # fmt: skip
     """A row for each value x (n,) of the first column, the second where it has to be, (n, d)."""
@@ -328,7 +328,8 @@ def _rest(
 
 
 def _completed(
-    model: Mixture, evidence: Evidence, a: int, b: int, values: np.ndarray, regions: list[Region], place: np.ndarray,
+    model: Distribution, evidence: Evidence, a: int, b: int, values: np.ndarray, regions: list[Region],
+    place: np.ndarray,
     rng: np.random.Generator, n_jobs: int | None,
 ) -> np.ndarray:  # fmt: skip
     """A row for each place (n,): column a has ``values[place]`` and column b lies in ``regions[place]``, (n, d)."""
@@ -339,7 +340,7 @@ def _completed(
 
 
 def _of_levels(
-    model: Mixture, evidence: Evidence, relation: Levels, n: int, rng: np.random.Generator, n_jobs: int | None
+    model: Distribution, evidence: Evidence, relation: Levels, n: int, rng: np.random.Generator, n_jobs: int | None
 ) -> np.ndarray:
     """Draws of a relation between two columns of levels."""
     codes, weight, inside, holds = _first_levels(model, evidence, *relation, n_jobs)
@@ -351,7 +352,7 @@ def _of_levels(
     return _completed(model, evidence, relation.a, relation.b, codes, regions, place, rng, n_jobs)
 
 
-def _set_of(model: Mixture, j: int, codes: np.ndarray) -> Region:
+def _set_of(model: Distribution, j: int, codes: np.ndarray) -> Region:
     """The region of some levels of a column."""
     column = model.schema.columns[j]
     meaning = meaning_of(column, AnyOf(*(column.levels[k] for k in codes.tolist()))) if len(codes) else NOWHERE
@@ -359,7 +360,7 @@ def _set_of(model: Mixture, j: int, codes: np.ndarray) -> Region:
     return meaning
 
 
-def _fits(model: Mixture, relation: Relation | Levels, X: np.ndarray) -> np.ndarray:
+def _fits(model: Distribution, relation: Relation | Levels, X: np.ndarray) -> np.ndarray:
     """Which rows (n, d) stand in a relation, bool (n,)."""
     if isinstance(relation, Relation):
         return _satisfied(relation, X)

@@ -6,19 +6,18 @@ import numpy as np
 
 from ..data.build_evidence import build
 from ..data.evidence import Evidence
+from ..models.base import Distribution
 from ..models.box_forest.modes import BUDGET, ModePoints, modes
-from ..models.mixture import Mixture
-from .posterior import log_density
 
 
-def model_modes(model: Mixture, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
+def model_modes(model: Distribution, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
     """The best rows under one row of evidence that were found, by the density of the whole model, and a bound.
 
     A mixture is nowhere greater than the weighted sum of its parts' bounds; its rows are the best of its parts' rows.
 
     Parameters
     ----------
-    model : Mixture
+    model : Distribution
     evidence : Evidence
         One row.
     k : int
@@ -32,7 +31,7 @@ def model_modes(model: Mixture, evidence: Evidence, k: int, budget: int = BUDGET
         As `mode.modes`; if a part is neither a forest nor hidden trees.
     """
     if model.is_forest:
-        return modes(model.forest, evidence, k, budget)
+        return modes(model.forest_for("mode"), evidence, k, budget)
     soft = np.flatnonzero(evidence.soft_columns())
     if len(soft):
         raise ValueError(
@@ -40,7 +39,7 @@ def model_modes(model: Mixture, evidence: Evidence, k: int, budget: int = BUDGET
             "rows and does not select them; ask joint.condition(...) with it, then .given().mode()"
         )
     rows, bounds = [], []
-    for part, log_weight in zip(model.parts, model.log_weight.tolist(), strict=True):
+    for part, log_weight in zip(model.components, model.log_weight.tolist(), strict=True):
         if part.log_density(evidence)[0] > -np.inf:
             X, log_bound = part.modes(evidence, k, budget)
             rows.append(X)
@@ -48,6 +47,6 @@ def model_modes(model: Mixture, evidence: Evidence, k: int, budget: int = BUDGET
     if not rows:
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
     X = np.unique(np.vstack(rows), axis=0)
-    density = log_density(model, build(model.schema, X), n_jobs=1)
+    density = model.log_density(build(model.schema, X), n_jobs=1)
     order = np.argsort(-density, kind="stable")[:k]
     return ModePoints(X[order], density[order], max(float(np.logaddexp.reduce(bounds)), float(density[order[0]])))

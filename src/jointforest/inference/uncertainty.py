@@ -7,10 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.evidence import Evidence
+from ..models.base import Distribution
 from ..models.box_forest.robustness import robustness
-from ..models.mixture import Mixture
-from .column import level_probability
-from .posterior import log_density
 
 READINGS = ("ordinary", "ambiguous", "unfamiliar", "both")
 
@@ -43,7 +41,7 @@ class Uncertainty(NamedTuple):
 
 
 def uncertainty(
-    model: Mixture,
+    model: Distribution,
     evidence: Evidence,
     reference: Evidence,
     j: int,
@@ -62,7 +60,7 @@ def uncertainty(
 
     Parameters
     ----------
-    model : Mixture
+    model : Distribution
     evidence, reference : Evidence
         n rows of values, and those to compare their densities with: the rows of learning, or some of them.
     j, beta, c, shift, n_jobs
@@ -81,15 +79,17 @@ def uncertainty(
     epsilon, predicted = robustness(
         model.forest_for("robustness"), evidence, j, beta=beta, c=c, shift=shift, n_jobs=n_jobs
     )
-    probability = level_probability(model, evidence, j, n_jobs, beta)[np.arange(len(predicted)), predicted]
-    density = log_density(model, evidence, n_jobs)
+    probability = model.observe_by_trees(evidence, beta).level_probabilities(j, n_jobs)[
+        np.arange(len(predicted)), predicted
+    ]
+    density = model.log_density(evidence, n_jobs)
     percentile = _percentile(model, evidence, reference, density, n_jobs)
     kind = 2 * (percentile < unlikely) + ~(epsilon >= fragile)
     return Uncertainty(predicted, probability, epsilon, density, percentile, np.array(READINGS)[kind])
 
 
 def _percentile(
-    model: Mixture, evidence: Evidence, reference: Evidence, density: np.ndarray, n_jobs: int | None
+    model: Distribution, evidence: Evidence, reference: Evidence, density: np.ndarray, n_jobs: int | None
 ) -> np.ndarray:
     """Share of the reference rows with a lower density of the same cells, in percent; once for each pattern of cells.
 
@@ -100,6 +100,6 @@ def _percentile(
     for k, pattern in enumerate(patterns):
         rows = np.flatnonzero(place.ravel() == k)
         masked = reference._replace(value=np.where(pattern, np.nan, reference.value))
-        others = np.sort(log_density(model, masked, n_jobs))
+        others = np.sort(model.log_density(masked, n_jobs))
         out[rows] = 100.0 * np.searchsorted(others, density[rows]) / len(others)
     return out

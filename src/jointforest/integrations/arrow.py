@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..models.base import Distribution
 from ..models.box_forest.check import LEAF_FIELDS, TREE_FIELDS
 from ..models.file import checked_about, contents, json_of, model_of
-from ..models.mixture import Mixture
 
 _KEY = b"jointforest"
 _COMPONENTS = "components"
@@ -23,7 +23,7 @@ _TABLES |= {f"leaves.{name}": _NAMES[shape[0]] for name, (_, shape) in LEAF_FIEL
 """Table of each array of a forest; any other array is a table of its own name."""
 
 
-def to_arrow(model: Mixture) -> dict[str, Any]:
+def to_arrow(model: Distribution) -> dict[str, Any]:
     """The arrays of a model as pyarrow tables, by their names; `from_arrow` reads them.
 
     Arrays of two axes are columns of lists. The table ``parts`` has a line a part, and the schema as JSON in its
@@ -50,7 +50,7 @@ def to_arrow(model: Mixture) -> dict[str, Any]:
     return tables
 
 
-def from_arrow(tables: Mapping[str, Any]) -> Mixture:
+def from_arrow(tables: Mapping[str, Any]) -> Distribution:
     """The model of tables that `to_arrow` gave, wherever they were since; every field is checked.
 
     Raises

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..data.schema import Column, Schema, kernel_columns
+from ..models.base import Distribution
 from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.check import check
 from ..models.box_forest.forest import Forest
@@ -21,7 +22,6 @@ from ..models.box_forest.leaves.derived import make_leaves
 from ..models.box_forest.leaves.levels import WideLevels, dense_levels, layout, one_column, side_by_side
 from ..models.box_forest.leaves.table import NORMAL, UNIFORM, ParameterTables
 from ..models.box_forest.structure import Trees
-from ..models.mixture import Mixture, of_forest
 
 FIELDS = {
     "forest": ("f_idx", "tree", "leaf", "cvg"),
@@ -41,7 +41,7 @@ TOLERANCE = 1e-6
 # ---- A model of the parameters of R's arf.
 
 
-def read_forde(folder: str | os.PathLike[str]) -> Mixture:
+def read_forde(folder: str | os.PathLike[str]) -> Distribution:
     """The model of parameters that are Parquet files in a folder.
 
     Trees are not among them: each leaf becomes a tree of its own. Numbers are continuous, as arf has them.
@@ -86,7 +86,7 @@ def read_forde(folder: str | os.PathLike[str]) -> Mixture:
             column, number = _numbers(name, one, own, leaf, len(weight))
             numbers.append(number)
         columns.append(column)
-    return of_forest(_forest(Schema(tuple(columns), "pyarrow"), weight, numbers, masses, absent))
+    return BoxForest(_forest(Schema(tuple(columns), "pyarrow"), weight, numbers, masses, absent))
 
 
 def _table(folder: Path, name: str) -> dict[str, np.ndarray]:
@@ -230,7 +230,7 @@ def _forest(
 # ---- A forest as the parameters of R's arf.
 
 
-def write_forde(model: Mixture, folder: str | os.PathLike[str]) -> None:
+def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
     """Write the parameters of a model to ``forest``, ``cnt``, ``cat`` and ``meta.parquet`` in a folder.
 
     Raises
@@ -283,10 +283,10 @@ def write_forde(model: Mixture, folder: str | os.PathLike[str]) -> None:
         parquet.write_table(pa.table(table), Path(folder) / f"{name}.parquet")
 
 
-def _plain_forest(model: Mixture) -> Forest:
+def _plain_forest(model: Distribution) -> Forest:
     """The one forest of the model, all of which can be said; a ValueError names what cannot."""
-    part = model.parts[0]
-    if len(model.parts) > 1 or not isinstance(part, BoxForest):
+    part = model.components[0]
+    if len(model.components) > 1 or not isinstance(part, BoxForest):
         raise ValueError("only one forest can be written as parameters of arf, no mixture and no hidden trees")
     forest = part.forest
     if forest.has_background:

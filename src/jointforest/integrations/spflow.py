@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..models.base import Distribution
 from ..models.box_forest.forest import Forest
 from ..models.box_forest.leaves.levels import dense_levels
 from ..models.box_forest.leaves.table import FACTORS, STUDENT, SUM, UNIFORM
-from ..models.mixture import Mixture
 
 
-def to_spflow(model: Mixture) -> Any:
+def to_spflow(model: Distribution) -> Any:
     """The module of SPFlow, float64, with the log-densities of a model that is one forest.
 
     Raises

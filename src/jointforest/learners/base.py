@@ -15,7 +15,8 @@ from ..api.joint import Joint
 from ..data.frames import encode, read, row_weights, take_rows
 from ..data.infer_schema import infer_schema
 from ..data.schema import Columns, Schema, kernel_columns
-from ..models.mixture import Mixture, of_forest
+from ..models.base import Distribution
+from ..models.box_forest.box_forest import BoxForest
 from ..runtime.parameters import Allowed, Number, check_parameters
 from ..runtime.threads import n_threads
 from .batches.fill import Sizes, Structure, fill, leaf_sizes
@@ -269,22 +270,24 @@ class TableLearner(TableScores, Learner):
         """Most rows of a table in batches that make the trees; an error if the learner needs all rows at once."""
         raise NotImplementedError
 
-    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Mixture:
+    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Distribution:
         """The model of a table in batches that has more rows than these, its sample, by passes over it."""
         fold, sample, weight, weights = sampled
         sizes = partial(leaf_sizes, fold, sample.n, rows.schema, rows.columns, seed, weights)
         structure = self._structure(rows, sample.n, weight, seed, sizes)._replace(weights=weights)
-        return of_forest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
+        return BoxForest(fill(fold, sample.n, structure, self.epsilon, self.n_jobs))
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         """The trees of some rows of a table of n, not all, and how their leaves are to be filled; weights as below."""
         raise NotImplementedError
 
-    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Mixture:
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Distribution:
         """The model of the rows; weights (n,) have a mean of 1, None: all alike."""
         raise NotImplementedError
 
-    def _learn_and_compare(self, rows: Rows, weight: np.ndarray | None, seed: int) -> tuple[Mixture, list[LostPair]]:
+    def _learn_and_compare(
+        self, rows: Rows, weight: np.ndarray | None, seed: int
+    ) -> tuple[Distribution, list[LostPair]]:
         """The model of the rows, and the strong pairs of columns that it does not keep."""
         model = self._learn(rows, weight, seed)
         return model, lost_pairs(model, rows.X, weight, self.n_jobs)

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..data.build_evidence import build
 from ..data.schema import Schema
-from ..inference.rows import sample
-from ..models.mixture import Mixture
+from ..inference.sampling import sample
+from ..models.base import Distribution
 from ..runtime.warnings import LostDependenceWarning, warn
 from .hidden_tree.structure import coarse, mutual_information, spanning_tree
 
@@ -34,7 +34,7 @@ class LostPair(NamedTuple):
     joint: float
 
 
-def lost_pairs(model: Mixture, X: np.ndarray, weight: np.ndarray | None, n_jobs: int | None) -> list[LostPair]:
+def lost_pairs(model: Distribution, X: np.ndarray, weight: np.ndarray | None, n_jobs: int | None) -> list[LostPair]:
     """The strong pairs of rows X (n, d), of weights (n,) or None, that ``model`` does not keep, the worst first.
 
     Held against the joint are the pairs of the table's Chow-Liu tree, so that every block of columns is looked at. The

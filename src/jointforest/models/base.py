@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..data.evidence import Evidence
 from ..data.schema import Schema
+
+if TYPE_CHECKING:
+    from .box_forest.forest import Forest
 
 
 class Distribution(ABC):
@@ -67,11 +70,70 @@ class Distribution(ABC):
     def given_missing(self, j: int, is_missing: bool) -> tuple[Distribution | None, float]:
         """The distribution given that cell j is missing, or is not, and the log-probability of that; None if 0."""
 
-    @abstractmethod
-    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        """Rows with means and most probable levels in their free cells (n, d), and background weights (n,)."""
-
     # ---- default implementations, which a subclass may replace by something exact or faster
+
+    @property
+    def components(self) -> tuple[Distribution, ...]:
+        """The distributions that a mixture sums, weighted by `log_weight`; any other kind is its only component."""
+        return (self,)
+
+    @property
+    def log_weight(self) -> np.ndarray:
+        """Log of each component's weight, (K,); ``exp`` of it sums to 1."""
+        return np.zeros(1)
+
+    def observe_by_trees(self, evidence: Evidence, beta: float) -> PosteriorState:
+        """The posterior with tree t weighted by p_t(evidence)^beta; 1 is the joint itself, others need a forest."""
+        if beta != 1.0:
+            self.forest_for("weighing trees by beta")
+        return self.observe(evidence)
+
+    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        """Rows with means and most probable levels in their free cells (n, d), and background weights (n,).
+
+        On a grid a mean moves to the nearest cell centre. Rows whose evidence has probability 0 keep their NaNs.
+        """
+        X = evidence.value.copy()
+        for j, column in enumerate(self.schema.columns):
+            free = np.flatnonzero(np.isnan(X[:, j]))
+            if not len(free):
+                continue
+            state = self.observe(evidence.take(free))
+            if column.is_categorical:
+                p = state.level_probabilities(j, n_jobs)
+                X[free, j] = np.where(np.isnan(p[:, 0]), np.nan, p.argmax(axis=1))
+                continue
+            mean = state.moments(j, n_jobs)[0]
+            if column.step > 0.0:
+                mean = column.center + np.rint((mean - column.center) / column.step) * column.step
+            X[free, j] = mean
+        return X, self.observe(evidence).background_weight(n_jobs)
+
+    def attribution(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        """log p(cell | the other known cells of its row), (n, d), by the chain rule: log p(x) - log p(x without j).
+
+        NaN where nothing is known of the cell, and where the rest of the row has probability 0.
+        """
+        known = ~np.isnan(evidence.value) | (evidence.cell_regions() >= 0)
+        complete = self.log_density(evidence, n_jobs)
+        without = self.log_density_without_each(evidence, known, n_jobs)
+        with np.errstate(invalid="ignore"):  # -inf - -inf
+            return np.where(known, complete[:, None] - without, np.nan)
+
+    def given_missing_cells(self, missing: Mapping[str, bool]) -> tuple[Distribution | None, float]:
+        """The distribution given which cells are missing, by column name, and the log-probability of that.
+
+        None and -inf where that is impossible, as in columns without a missing cell at learning.
+        """
+        given: Distribution = self
+        log_probability = 0.0
+        for name, is_missing in missing.items():
+            conditioned, log_p = given.given_missing(self.schema.index(name), is_missing)
+            if conditioned is None:
+                return None, -np.inf
+            given = conditioned
+            log_probability += log_p
+        return given, log_probability
 
     def sample_and_weigh(
         self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1
@@ -92,6 +154,26 @@ class Distribution(ABC):
         raise ValueError(
             f"a certified mode needs a joint of forests and hidden trees; this one has the component: {self.kind}"
         )
+
+    # ---- what only some kinds have: the default is that this kind does not
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether the distribution is one forest of boxes."""
+        return False
+
+    def forest_for(self, question: str) -> Forest:
+        """The forest of boxes, for a question that only forests answer; a ValueError that names the question."""
+        kinds = ", ".join(component.kind for component in self.components)
+        hint = next((component.forest_hint for component in self.components if component.forest_hint), "")
+        raise ValueError(
+            f"{question} needs a joint that is one forest of boxes; this one has the components: {kinds}{hint}"
+        )
+
+    @property
+    def forest_hint(self) -> str:
+        """What `forest_for` advises: how to learn a forest of boxes instead of this kind."""
+        return ""
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a `.joint` file holds: plain data with the ``kind``, and named arrays."""
@@ -162,10 +244,20 @@ class PosteriorState(ABC):
 
     # ---- default implementations
 
+    @property
+    def component_weights(self) -> np.ndarray:
+        """p(component k | evidence), (n, K), by the components of the distribution; ones of a single component."""
+        return np.ones((len(self.evidence.value), 1))
+
     @cached_property
     def log_evidence(self) -> float:
         """log p(evidence) of the first row, without the evidence's penalty."""
         return float(self.distribution.log_density(self.evidence)[0] - self.evidence.log_penalty[0])
+
+    def quantile_points(self, j: int, q: np.ndarray) -> np.ndarray:
+        """Where the quantiles of column j lie for the first row, ascending; in a mixture those of each component."""
+        points = np.unique(self.quantile(j, q, 1)[0])
+        return points[~np.isnan(points)]
 
     def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
         """P(cell j is missing | the first row) of some columns of which the evidence says nothing, (len(columns),)."""

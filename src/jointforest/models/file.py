@@ -42,7 +42,7 @@ class ModelFileError(ValueError):
     """A file is not a model file, is damaged, or is newer than this library."""
 
 
-def save_model(model: Mixture, path: str | os.PathLike[str]) -> None:
+def save_model(model: Distribution, path: str | os.PathLike[str]) -> None:
     """Save a model to a `.joint` file.
 
     The file is written beside its final place and then moved there, so a file that was there before stays whole
@@ -50,7 +50,7 @@ def save_model(model: Mixture, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : Mixture
+    model : Distribution
     path : str or path
         An existing file is replaced.
 
@@ -65,7 +65,7 @@ def save_model(model: Mixture, path: str | os.PathLike[str]) -> None:
     _write(pack(*contents(model)), path)
 
 
-def load_model(path: str | os.PathLike[str]) -> Mixture:
+def load_model(path: str | os.PathLike[str]) -> Distribution:
     """Load a model from a `.joint` file.
 
     Nothing in the file is executed, and every field is checked: loading a file from elsewhere is safe.
@@ -76,7 +76,7 @@ def load_model(path: str | os.PathLike[str]) -> Mixture:
 
     Returns
     -------
-    Mixture
+    Distribution
 
     Raises
     ------
@@ -91,14 +91,14 @@ def load_model(path: str | os.PathLike[str]) -> Mixture:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
 
 
-def contents(model: Mixture) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def contents(model: Distribution) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What a file holds of a model: a JSON object and named arrays; a ValueError if the model is broken."""
-    check_weights(model.log_weight, len(model.parts), "the model")
+    check_weights(model.log_weight, len(model.components), "the model")
     schema = model.schema.to_dict()
     parts, arrays = [], {_WEIGHT: model.log_weight}
-    for k, part in enumerate(model.parts):
+    for k, part in enumerate(model.components):
         if part.schema.to_dict() != schema:
-            raise ValueError(f"part {k} has another schema than the model")
+            raise ValueError(f"component {k} has another schema than the model")
         about, own = part.to_arrays()
         parts.append(about)
         arrays |= {f"{k}.{name}": array for name, array in own.items()}
@@ -116,8 +116,8 @@ def pack(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
     return data[:at] + _checksum(data, at).encode() + data[at + 64 :]
 
 
-def unpack(data: bytes) -> Mixture:
-    """Mixture from the bytes of a file.
+def unpack(data: bytes) -> Distribution:
+    """The distribution from the bytes of a file.
 
     Raises
     ------
@@ -134,8 +134,8 @@ def unpack(data: bytes) -> Mixture:
     return model_of(about, {name: _array(name, tensor) for name, tensor in _tensors(data).items()})
 
 
-def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Mixture:
-    """Mixture from what `contents` gave, wherever it comes from: every field is checked.
+def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distribution:
+    """The distribution from what `contents` gave, wherever it comes from: every field is checked.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Mixture:
             parts.append(BoxForest(forest_from_arrays(schema, of, own)))
         else:
             parts.append(HiddenTree(hidden_from_arrays(schema, of, own)))
-    return Mixture(schema, tuple(parts), arrays[_WEIGHT])
+    return parts[0] if len(parts) == 1 else Mixture(tuple(parts), arrays[_WEIGHT])
 
 
 def read_about(data: bytes) -> dict[str, Any]:

@@ -1,59 +1,265 @@
-"""The model as every query sees it: a schema and weighted parts. Immutable."""
+"""`Mixture`: a weighted sum of distributions over the same schema, and its posterior state."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
-from ..data.schema import Schema
-from .base import Distribution
+from ..data.evidence import Evidence
+from ..data.schema import Column, Schema
+from .base import Distribution, PosteriorState
 from .box_forest.box_forest import BoxForest
-from .box_forest.forest import Forest
-from .hidden_tree.hidden_tree import CHOW_LIU
+from .box_forest.merge import merge
 
 
-@dataclass(frozen=True)
-class Mixture:
-    """M(x) = sum_k exp(log_weight[k]) P_k(x); each part P_k is a distribution over all columns of the schema.
+class Mixture(Distribution):
+    """M(x) = sum_k exp(log_weight[k]) P_k(x); each component P_k is a distribution over all columns of the schema.
 
     Attributes
     ----------
-    schema : Schema
-    parts : tuple of K Distribution
+    components : tuple of K Distribution
+        Of one schema.
     log_weight : float64 array (K,)
         ``exp`` of it sums to 1.
     """
 
-    schema: Schema
-    parts: tuple[Distribution, ...]
-    log_weight: np.ndarray
+    kind = "mixture"
+
+    def __init__(self, components: tuple[Distribution, ...], log_weight: np.ndarray) -> None:
+        self._components, self._log_weight = components, log_weight
 
     @property
-    def is_forest(self) -> bool:
-        """Whether the only part is a forest of boxes."""
-        return len(self.parts) == 1 and isinstance(self.parts[0], BoxForest)
+    def components(self) -> tuple[Distribution, ...]:
+        return self._components
 
     @property
-    def forest(self) -> Forest:
-        """The forest, where it is the only part; a ValueError elsewhere."""
-        return self.forest_for("this")
+    def log_weight(self) -> np.ndarray:
+        return self._log_weight
 
-    def forest_for(self, question: str) -> Forest:
-        """The forest, for a question that only forests answer; a ValueError that names the question elsewhere."""
-        if len(self.parts) == 1 and isinstance(self.parts[0], BoxForest):
-            return self.parts[0].forest
-        kinds = ", ".join(part.kind for part in self.parts)
-        needs = f"{question} needs a joint that is one forest of boxes; this one has the parts: {kinds}"
-        hint = "; learn with leaf='quantile' to have one" if CHOW_LIU in kinds else ""
-        raise ValueError(needs + hint)
+    @property
+    def schema(self) -> Schema:
+        return self.components[0].schema
+
+    def log_joint(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        """log weight_k + log p_k(evidence) of each component, (n, K)."""
+        return np.column_stack([p.log_density(evidence, n_jobs) for p in self.components]) + self.log_weight
+
+    def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+        return np.logaddexp.reduce(self.log_joint(evidence, n_jobs), axis=1)
+
+    def log_density_without_each(self, evidence: Evidence, known: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        each = [p.log_density_without_each(evidence, known, n_jobs) for p in self.components]
+        return np.logaddexp.reduce([x + w for x, w in zip(each, self.log_weight, strict=True)], axis=0)
+
+    def observe(self, evidence: Evidence) -> MixturePosterior:
+        return MixturePosterior(self, evidence)
+
+    def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
+        """Draws the component by how well the evidence fits it, then a row of that component."""
+        n, d = evidence.value.shape
+        out = np.full((n * m, d), np.nan)
+        last = np.cumsum(self.observe(evidence).component_weights, axis=1)
+        chosen = (np.random.default_rng(seed).random((n, m, 1)) >= last[:, None, :-1]).sum(axis=2).ravel()
+        chosen[np.repeat(np.isnan(last[:, 0]), m)] = -1
+        for k, component in enumerate(self.components):
+            mine = np.flatnonzero(chosen == k)
+            out[mine] = component.sample(evidence.take(mine // max(m, 1)), 1, seed + k + 1, missing, n_jobs)
+        return out
+
+    def condition(self, evidence: Evidence) -> Distribution:
+        log_joint = self.log_joint(evidence)[0]
+        possible = np.flatnonzero(log_joint > -np.inf).tolist() or [0]  # a component says what is wrong if none is
+        return _sum_of([self.components[k].condition(evidence) for k in possible], log_joint[possible])
+
+    def marginalize(self, columns: list[int]) -> Mixture:
+        return Mixture(tuple(p.marginalize(columns) for p in self.components), self.log_weight)
+
+    def given_missing(self, j: int, is_missing: bool) -> tuple[Distribution | None, float]:
+        each = [p.given_missing(j, is_missing) for p in self.components]
+        log_joint = self.log_weight + np.array([log_p for _, log_p in each])
+        log_p = float(np.logaddexp.reduce(log_joint))
+        if log_p == -np.inf:
+            return None, -np.inf
+        possible = [p for p, _ in each if p is not None]
+        return _sum_of(possible, log_joint[log_joint > -np.inf]), log_p
+
+    def modes(self, evidence: Evidence, k: int, budget: int) -> tuple[np.ndarray, float]:
+        """The components' rows; a mixture is nowhere greater than the weighted sum of its components' bounds."""
+        rows, bounds = [], []
+        for component, log_weight in zip(self.components, self.log_weight.tolist(), strict=True):
+            if component.log_density(evidence)[0] > -np.inf:
+                X, log_bound = component.modes(evidence, k, budget)
+                rows.append(X)
+                bounds.append(log_weight + log_bound)
+        if not rows:
+            raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
+        return np.vstack(rows), float(np.logaddexp.reduce(bounds))
+
+    def density_breaks(self, j: int) -> list[np.ndarray]:
+        return [points for component in self.components for points in component.density_breaks(j)]
+
+    def density_cost(self) -> float:
+        return sum(component.density_cost() for component in self.components)
+
+    def mode_cost(self) -> int:
+        return sum(component.mode_cost() for component in self.components)
+
+    def uses_kernels(self) -> bool:
+        return any(component.uses_kernels() for component in self.components)
 
 
-def of_part(part: Distribution) -> Mixture:
-    """The model whose only part is this one."""
-    return Mixture(part.schema, (part,), np.zeros(1))
+def _sum_of(components: list[Distribution], log_joint: np.ndarray) -> Distribution:
+    """The mixture with weights in proportion to ``exp(log_joint)``; a single component is no mixture."""
+    if len(components) == 1:
+        return components[0]
+    return Mixture(tuple(components), log_joint - np.logaddexp.reduce(log_joint))
 
 
-def of_forest(forest: Forest) -> Mixture:
-    """The model whose only part is this forest."""
-    return of_part(BoxForest(forest))
+class MixturePosterior(PosteriorState):
+    """What a mixture says given evidence: each component's answer counts by how well the evidence fits it."""
+
+    distribution: Mixture
+
+    @cached_property
+    def states(self) -> tuple[PosteriorState, ...]:
+        """The posterior state of each component."""
+        return tuple(component.observe(self.evidence) for component in self.distribution.components)
+
+    @cached_property
+    def component_weights(self) -> np.ndarray:
+        """p(component k | evidence), (n, K): rows sum to 1, NaN where the evidence has probability 0."""
+        log_joint = self.distribution.log_joint(self.evidence)
+        with np.errstate(invalid="ignore"):
+            return np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
+
+    def mean_of(self, answers: Sequence[np.ndarray]) -> np.ndarray:
+        """sum_k component_weights[:, k] answers[k]; components of weight 0 do not count, whatever they answer."""
+        return weighted(self.component_weights, answers)
+
+    @cached_property
+    def log_evidence(self) -> float:
+        return float(np.logaddexp.reduce(self._log_joint_of_first))
+
+    @property
+    def _log_joint_of_first(self) -> np.ndarray:
+        """log weight_k + log p_k(evidence) of the first row, (K,), which the states have computed already."""
+        return np.array([state.log_evidence for state in self.states]) + self.distribution.log_weight
+
+    def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
+        return self.mean_of([state.background_weight(n_jobs) for state in self.states])
+
+    def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
+        return self.mean_of([state.level_probabilities(j, n_jobs) for state in self.states])
+
+    def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+        """The variance is sum_k s_k (v_k + (m_k - mean)^2), with weights s_k, means m_k and variances v_k."""
+        each = [state.moments(j, n_jobs) for state in self.states]
+        mean = self.mean_of([m for m, _ in each])
+        return mean, self.mean_of([v + (m - mean) ** 2 for m, v in each])
+
+    def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return self.mean_of([state.cdf(j, x, n_jobs) for state in self.states])
+
+    def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return self.mean_of([state.pdf(j, x, n_jobs) for state in self.states])
+
+    def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        return self.mean_of([state.histogram(j, cuts, n_jobs) for state in self.states])
+
+    def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+        """Quantiles lie between those of the components, where bisection of the mixture's CDF gives them."""
+        each = [state.quantile(j, q, n_jobs) for state in self.states]
+        column, levels = self.distribution.schema.columns[j], np.asarray(q, dtype=np.float64)
+        out = np.full(each[0].shape, np.nan)
+        for i in np.flatnonzero(~np.isnan(self.component_weights[:, 0])).tolist():
+            weight = self.component_weights[[i]]
+            row = [p.observe(self.evidence.take(np.array([i]))) for p in self.distribution.components]
+
+            def below(x: np.ndarray, row: list[PosteriorState] = row, weight: np.ndarray = weight) -> np.ndarray:
+                """P(column <= x) at the k points x."""
+                return weighted(weight, [state.cdf(j, x, 1) for state in row])[0]
+
+            ends = np.array([each[k][i] for k in np.flatnonzero(weight[0] > 0.0).tolist()])
+            out[i] = _bisect(below, levels, ends.min(axis=0), ends.max(axis=0), column)
+        return out
+
+    def quantile_points(self, j: int, q: np.ndarray) -> np.ndarray:
+        return np.unique(np.concatenate([state.quantile_points(j, q) for state in self.states]))
+
+    def covariance(self, a: int, b: int) -> np.ndarray:
+        """sum_k s_k (cov_k + (a_k - a)(b_k - b)) with weights s_k and means a_k, b_k."""
+        centers = [[_center(state, j) for state in self.states] for j in (a, b)]
+        mean_a, mean_b = (self.mean_of(center) for center in centers)
+        apart = [(x - mean_a) * (y - mean_b) for x, y in zip(*centers, strict=True)]
+        return self.mean_of([state.covariance(a, b) + d for state, d in zip(self.states, apart, strict=True)])
+
+    def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
+        log_joint = self._log_joint_of_first
+        weight = np.exp(log_joint - np.logaddexp.reduce(log_joint))
+        some = np.flatnonzero(weight > 0.0).tolist()
+        return np.asarray(sum(weight[k] * self.states[k].missing_probabilities(columns) for k in some))
+
+
+def weighted(weight: np.ndarray, answers: Sequence[np.ndarray]) -> np.ndarray:
+    """sum_k weight[:, k] answers[k]; components of weight 0 do not count, whatever they answer."""
+    total = np.zeros_like(answers[0])
+    for k, answer in enumerate(answers):
+        w = weight[:, k].reshape(-1, *[1] * (answer.ndim - 1))
+        total += np.where(w == 0.0, 0.0, w * answer)
+    return total
+
+
+def _center(state: PosteriorState, j: int) -> np.ndarray:
+    """Mean of a column of numbers, P(True) of a boolean one, (n,)."""
+    column = state.distribution.schema.columns[j]
+    if column.is_categorical:
+        return state.level_probabilities(j) @ np.array([float(level) for level in column.levels])
+    return state.moments(j)[0]
+
+
+_STEPS = 200  # more than halving a span of float64 numbers ever takes
+
+
+def _bisect(
+    below: Callable[[np.ndarray], np.ndarray], q: np.ndarray, low: np.ndarray, high: np.ndarray, column: Column
+) -> np.ndarray:
+    """Smallest x of [low, high] with below(x) >= q for each q: an atom, a cell's centre, or to the last digit.
+
+    ``below`` gives the CDF at as many points as there are q.
+    """
+    low, high = low.copy(), np.where(below(low) >= q, low, high)
+    for atom in column.atoms:  # a jump of the CDF is met by bisection only in the limit
+        at, before = np.full(len(q), atom), np.full(len(q), np.nextafter(atom, -np.inf))
+        enough, short = below(at) >= q, below(before) < q
+        inside = (low < at) & (at < high)
+        high = np.where(inside & enough, at, high)
+        low = np.where(inside & (short if column.step == 0.0 else ~enough), np.minimum(at, high), low)
+    for _ in range(_STEPS):
+        middle = low + 0.5 * (high - low)
+        if column.step > 0.0:
+            middle = column.center + np.floor((middle - column.center) / column.step + 1e-6) * column.step
+        if not np.any((low < middle) & (middle < high)):
+            break
+        enough = below(middle) >= q
+        high, low = np.where(enough, middle, high), np.where(enough, low, middle)
+    return high
+
+
+def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distribution:
+    """M(x) = sum_i weight[i] M_i(x), of distributions of one schema; their forests become one forest.
+
+    So a mixture of forests answers every question of forests, robustness and rules included. The weights (one for
+    each distribution, above 0) sum to 1.
+    """
+    components = [p for distribution in distributions for p in distribution.components]
+    log_weight = np.concatenate([p.log_weight + np.log(w) for p, w in zip(distributions, weight, strict=True)])
+    is_forest = np.array([component.is_forest for component in components])
+    if is_forest.sum() > 1:
+        forests = [component.forest_for("a mixture") for component in components if component.is_forest]
+        total = np.logaddexp.reduce(log_weight[is_forest])
+        others = [component for component in components if not component.is_forest]
+        components = [BoxForest(merge(forests, log_weight[is_forest] - total)), *others]
+        log_weight = np.concatenate([[total], log_weight[~is_forest]])
+    return _sum_of(components, log_weight)

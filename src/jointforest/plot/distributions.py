@@ -19,10 +19,8 @@ from ..data.evidence import Evidence
 from ..data.frames import encode
 from ..data.schema import Column, Schema
 from ..data.values import scalar, values
-from ..inference.column import cdf as cdf_at
-from ..inference.column import level_probability, mean_variance, quantile
 from ..inference.explanation.box_trees import BoxTrees, box_trees
-from ..models.mixture import Mixture
+from ..models.base import Distribution
 
 # ---- Distributions as shares of bins and levels, and how they are drawn: what the pictures of joints have in common.
 
@@ -35,9 +33,9 @@ _FIRST_DATE, _LAST_DATE = -62135596800.0, 253402214400.0
 """Days that matplotlib can draw, in seconds since 1970."""
 
 
-def span(model: Mixture, evidence: Evidence, j: int) -> tuple[float, float]:
+def span(model: Distribution, evidence: Evidence, j: int) -> tuple[float, float]:
     """Numbers between which 99 % of a numeric column lie, given one row of evidence."""
-    low, high = quantile(model, evidence, j, np.array([TAIL, 1 - TAIL]))[0]
+    low, high = model.observe(evidence).quantile(j, np.array([TAIL, 1 - TAIL]))[0]
     return float(low), float(high)
 
 
@@ -171,7 +169,7 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
     if len(data):
         low, high = min(low, data[0]), max(high, data[-1])
     x, is_step = _points(found.step, found.center, np.array(found.atoms), low, high)
-    up_to = cdf_at(model, evidence, j, x)[0]
+    up_to = model.observe(evidence).cdf(j, x)[0]
     ax.plot(places(found, x), up_to, drawstyle="steps-post" if is_step else "default", label="model")
     if len(data):
         ends, share = np.append(data, x[-1]), np.append(np.arange(1, len(data) + 1) / len(data), 1.0)
@@ -256,21 +254,21 @@ def _points(step: float, center: float, atoms: np.ndarray, low: float, high: flo
     return np.unique(np.concatenate([np.linspace(low - margin, high + margin, _POINTS), below, atoms])), False
 
 
-def _draw_numbers(ax: Axes, model: Mixture, j: int, before: Evidence, after: Evidence) -> None:
+def _draw_numbers(ax: Axes, model: Distribution, j: int, before: Evidence, after: Evidence) -> None:
     column = model.schema.columns[j]
     lows, highs = zip(span(model, before, j), span(model, after, j), strict=True)
     edges = bin_edges(column, min(lows), max(highs))
     for evidence, look in ((before, {"color": "0.8", "fill": True}), (after, {"color": "tab:blue", "linewidth": 1.3})):
-        draw_bins(ax, column, edges, np.diff(cdf_at(model, evidence, j, edges)[0]), **look)
-    mean, tails = mean_variance(model, after, j)[0], quantile(model, after, j, _TAILS)[0]
+        draw_bins(ax, column, edges, np.diff(model.observe(evidence).cdf(j, edges)[0]), **look)
+    mean, tails = model.observe(after).moments(j)[0], model.observe(after).quantile(j, _TAILS)[0]
     middle, low, high = places(column, np.concatenate([mean, tails]))
     ax.axvline(middle, color="tab:blue", linewidth=0.8, linestyle="--")
     ax.plot([low, high], [0, 0], color="tab:orange", linewidth=3, solid_capstyle="butt", clip_on=False)
     ax.set_yticks([])
 
 
-def _draw_levels(ax: Axes, model: Mixture, j: int, before: Evidence, after: Evidence) -> None:
-    prior, share = (level_probability(model, evidence, j)[0] for evidence in (before, after))
+def _draw_levels(ax: Axes, model: Distribution, j: int, before: Evidence, after: Evidence) -> None:
+    prior, share = (model.observe(evidence).level_probabilities(j)[0] for evidence in (before, after))
     most = np.argsort(-np.maximum(prior, share), kind="stable")[:MOST_LEVELS]
     order = np.sort(most)[::-1]  # the first level on top
     at = np.arange(len(order))

@@ -15,7 +15,6 @@ from ..data.build_evidence import build
 from ..data.frames import encode
 from ..inference.explanation.leaf_groups import column_in_groups
 from ..inference.explanation.tree_text import tree_leaves
-from ..inference.posterior import log_density
 from .distributions import short, span, trees_of
 
 _PIXELS = 150
@@ -115,7 +114,7 @@ def _density(joint: Joint, axes: list[int], *ends: tuple[float, float]) -> np.nd
     at = [low + (high - low) * (np.arange(_PIXELS) + 0.5) / _PIXELS for low, high in ends]
     X = np.full((_PIXELS * _PIXELS, len(joint.columns)), np.nan)
     X[:, axes[0]], X[:, axes[1]] = (numbers.ravel() for numbers in np.meshgrid(*at))
-    return np.exp(log_density(joint.distribution, build(joint.schema, X))).reshape(_PIXELS, _PIXELS)
+    return np.exp(joint.distribution.log_density(build(joint.schema, X))).reshape(_PIXELS, _PIXELS)
 
 
 def _draw_rows(ax: Axes, joint: Joint, axes: list[int], target: str | None, rows: np.ndarray) -> None:

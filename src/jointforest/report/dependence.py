@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..explorer.subject import Subject
-from ..inference.rows import sample
+from ..inference.sampling import sample
 from ..learners.hidden_tree.structure import coarse, mutual_information, spanning_tree
 
 DRAWS = 10_000

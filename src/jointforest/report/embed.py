@@ -13,13 +13,12 @@ from ..data.discretization.learn import learn_scale
 from ..data.schema import Column
 from ..explorer.answers import table
 from ..explorer.subject import Subject, all_shown, to_shown
-from ..inference.column import histogram
-from ..inference.rows import sample
+from ..inference.histogram import histogram
+from ..inference.sampling import sample
 from ..learners.hidden_tree.learn import LearnSettings, learn_tree
 from ..learners.hidden_tree.structure import CodeTable
 from ..models.hidden_tree.hidden_tree import HiddenTree
 from ..models.hidden_tree.hidden_trees import HiddenTrees
-from ..models.mixture import of_part
 from ..query_language.render import column_text
 
 MOST_BYTES = 750_000
@@ -60,7 +59,7 @@ class Embedded(NamedTuple):
 
 def embedded(subject: Subject) -> Embedded:
     """The joint itself if its tables are at most `MOST_BYTES`, else one learned from rows drawn from it."""
-    parts = subject.joint.distribution.parts
+    parts = subject.joint.distribution.components
     sizes = [_size(bins.cuts, column) for bins, column in zip(subject.bins, subject.columns, strict=True)]
     if len(parts) == 1 and isinstance(parts[0], HiddenTree) and _bytes(parts[0].hidden, sizes) <= MOST_BYTES:
         return Embedded(subject, parts[0].hidden, True, 0, 0.0)
@@ -68,7 +67,7 @@ def embedded(subject: Subject) -> Embedded:
     n = max(min(DRAWS, MOST_CELLS // len(sizes)), 1)
     X = sample(subject.joint.distribution, subject.nothing.evidence, n, 0, missing=True)
     hidden = _learned(subject, X, fitting[0] if fitting else STATES[-1])
-    small = Subject(type(subject.joint)(of_part(HiddenTree(hidden))), subject.title)
+    small = Subject(type(subject.joint)(HiddenTree(hidden)), subject.title)
     return Embedded(small, hidden, False, n, _difference(subject, small))
 
 

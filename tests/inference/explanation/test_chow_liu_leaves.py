@@ -49,7 +49,7 @@ def learned(seed: int, n_trees: int = 1, **settings: object) -> jf.Joint:
 
 
 def hidden_of(joint: jf.Joint) -> HiddenTrees:
-    return joint.distribution.parts[0].hidden  # type: ignore[attr-defined]
+    return joint.distribution.components[0].hidden  # type: ignore[attr-defined]
 
 
 def inside(trees: BoxTrees, X: np.ndarray) -> np.ndarray:

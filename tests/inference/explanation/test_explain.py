@@ -28,11 +28,11 @@ from jointforest.inference.explanation.rules import (
     side_condition,
     split_conditions,
 )
+from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import ParameterTables
 from jointforest.models.box_forest.structure import Trees, leaf_boxes
-from jointforest.models.mixture import of_forest
 from jointforest.query_language.parser import parse_conditions
 
 from ... import oracle
@@ -187,9 +187,9 @@ def test_weights_are_bayes_rule(seed: int) -> None:
     weight, joint = oracle.posterior(model, evidence, 0), oracle.log_joint(model, evidence, 0)
     if np.isnan(weight).any():
         with pytest.raises(ValueError, match="probability 0"):
-            explain(of_forest(model), evidence, 3)
+            explain(BoxForest(model), evidence, 3)
         return
-    rules = explain(of_forest(model), evidence, 1000).rules
+    rules = explain(BoxForest(model), evidence, 1000).rules
     assert sorted(rule["leaf"] for rule in rules) == np.flatnonzero(np.isfinite(joint)).tolist()
     assert [rule["weight"] for rule in rules] == sorted((rule["weight"] for rule in rules), reverse=True)
     texts = rules_of(model)
@@ -201,7 +201,7 @@ def test_weights_are_bayes_rule(seed: int) -> None:
         has_nodes = model.leaves.node_start[leaf] < model.leaves.node_start[leaf + 1]
         is_last = leaf == len(texts) - 1
         assert rule["kind"] == ("background" if is_last else "circuit" if has_nodes else "leaf")
-    assert [rule["leaf"] for rule in explain(of_forest(model), evidence, 2).rules] == [
+    assert [rule["leaf"] for rule in explain(BoxForest(model), evidence, 2).rules] == [
         rule["leaf"] for rule in rules[:2]
     ]
 

@@ -27,7 +27,7 @@ EVIDENCE = [
 
 def state_weights(of: Joint, known: dict, t: int, node: int) -> np.ndarray:
     """p(tree t, state of the node, evidence), by enumeration of all states."""
-    hidden = of.distribution.parts[0].hidden
+    hidden = of.distribution.components[0].hidden
     tree, said = hidden.trees[t], row_of(hidden, build(of.schema, conditions=known), 0)
     weight = np.zeros(tree.transition[node].shape[1])
     share = [by_code(hidden, j, said[j]) for j in range(len(said))]
@@ -41,7 +41,7 @@ def state_weights(of: Joint, known: dict, t: int, node: int) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(4))
 def test_weights_are_those_of_enumeration(seed: int, known: dict) -> None:
     of = hidden_joint(small_table(seed), seed, n_trees=1 + seed % 2, n_states=4)
-    hidden = of.distribution.parts[0].hidden
+    hidden = of.distribution.components[0].hidden
     rules = of.given(known).explain(1000).rules
     log_p = of.given(known).log_probability
     assert sum(rule["weight"] for rule in rules) == pytest.approx(1.0, abs=1e-9)
@@ -109,12 +109,8 @@ def test_what_cannot_be_explained_says_so() -> None:
     of = hidden_joint(small_table(0), 1)
     with pytest.raises(ValueError, match="probability 0"):
         of.condition(INSIDE).given(size=30).explain()
-    part = of.distribution.parts[0]
-    both = Joint(
-        Mixture(
-            of.schema, (part, TablePart(of.schema, np.zeros((1, len(ALL.columns))), np.ones(1))), np.log([0.5, 0.5])
-        )
-    )
+    part = of.distribution.components[0]
+    both = Joint(Mixture((part, TablePart(of.schema, np.zeros((1, len(ALL.columns))), np.ones(1))), np.log([0.5, 0.5])))
     with pytest.raises(
         ValueError, match="an explanation needs forests and hidden trees; this joint has the part: table"
     ):

@@ -135,14 +135,14 @@ def test_joint_distribution_of_codes() -> None:
     table = small_table(0)
     for seed in range(6):
         of = hidden_joint(table, seed)
-        hidden = of.distribution.parts[0].hidden
+        hidden = of.distribution.components[0].hidden
         rows = pd.DataFrame(encode(of.schema, ALL)[0], columns=ALL.columns)
         for columns in ([1], [0, 1], [3, 1], [2, 0, 3]):
             p = joint_codes(hidden, columns)
             names = [of.schema.names[j] for j in columns]
             value = np.full(rows.shape, np.nan)
             value[:, columns] = rows[names]
-            log_p = of.distribution.parts[0].log_density(build(of.schema, value))
+            log_p = of.distribution.components[0].log_density(build(of.schema, value))
             codes, log_base = zip(*(codes_of(hidden.scales[j], value[:, j]) for j in columns), strict=True)
             np.testing.assert_allclose(p[codes], np.exp(log_p - sum(log_base)), atol=1e-12)
             assert p.sum() == pytest.approx(1.0, abs=1e-12)

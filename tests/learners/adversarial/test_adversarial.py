@@ -22,8 +22,8 @@ from jointforest.learners.growing.grow import grow
 from jointforest.learners.growing.rank_tree import find_leaves
 from jointforest.learners.growing.ranks import Ranks, rank, snap
 from jointforest.learners.learnable import count_features
+from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.forest import Forest
-from jointforest.models.mixture import of_forest
 
 SETTINGS = RoundSettings(
     n_estimators=12, min_samples_leaf=3, max_features=2, max_depth=None, max_leaf_nodes=None, bootstrap=True, n_draws=0,
@@ -332,7 +332,7 @@ def test_out_of_bag_density_against_a_slow_computation(frame: pd.DataFrame, monk
     seen: dict[str, np.ndarray] = {}
 
     def spy(model: Forest, evidence: Evidence, drawn: np.ndarray, n_jobs: int) -> np.ndarray:
-        seen["drawn"], seen["joint"] = drawn, jf.Joint(of_forest(model))
+        seen["drawn"], seen["joint"] = drawn, jf.Joint(BoxForest(model))
         return slow(model, evidence, drawn, n_jobs)
 
     slow = adversarial_forest.oob_log_density

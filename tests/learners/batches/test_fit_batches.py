@@ -97,7 +97,7 @@ def otherwise(learner, frame: pd.DataFrame, cuts: list[int], seed: int, n_jobs: 
 def test_joint_does_not_depend_on_cuts_order_or_threads(name, cuts, seed, n_jobs):
     frame = table()
     learned = LEARNERS[name]().fit_batches(frame).joint_
-    forest = learned.distribution.parts[0].forest
+    forest = learned.distribution.components[0].forest
     check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     other = otherwise(LEARNERS[name](), frame, cuts, seed, n_jobs)
     assert other.schema == learned.schema or str(other.schema) == str(learned.schema)
@@ -152,8 +152,8 @@ def test_a_table_no_larger_than_the_sample_is_learned_as_in_memory(name):
 def test_chow_liu_leaves_do_not_depend_on_cuts_order_or_threads(name, cuts, seed, n_jobs):
     frame = table()
     learned = CHOW_LIU[name]().fit_batches(frame).joint_
-    assert learned.distribution.parts[0].kind == "forest with Chow-Liu leaves"
-    check_hidden(learned.distribution.parts[0].hidden)
+    assert learned.distribution.components[0].kind == "forest with Chow-Liu leaves"
+    check_hidden(learned.distribution.components[0].hidden)
     other = otherwise(CHOW_LIU[name](), frame, cuts, seed, n_jobs)
     assert np.array_equal(answers(other, frame), answers(learned, frame))
 
@@ -164,7 +164,7 @@ def test_chow_liu_leaves_hold_all_rows(name):
     frame = table(3000).dropna().reset_index(drop=True)
     frame.loc[:299, "x"] = np.nan
     learned = CHOW_LIU[name]().set_params(epsilon=0.0).fit_batches(frame).joint_
-    hidden = learned.distribution.parts[0].hidden
+    hidden = learned.distribution.components[0].hidden
     rows = np.exp(hidden.log_weight) * 2 * len(frame)
     assert np.abs(rows - np.rint(rows)).max() < 1e-6
     for level, share in frame["g"].value_counts(normalize=True).items():
@@ -182,7 +182,9 @@ def test_leaves_turn_to_chow_liu_leaves_in_batches_as_in_memory(monkeypatch):
     monkeypatch.setattr(joint_tree, "MOST_ROWS", 2000)
     learner, plain = jf.JointTree(random_state=0), jf.JointTree(leaf="quantile", random_state=0)
     parts, whole = learner.fit_batches(learn).joint_, learner.fit(learn).joint_
-    assert parts.distribution.parts[0].kind == whole.distribution.parts[0].kind == "forest with Chow-Liu leaves"
+    assert (
+        parts.distribution.components[0].kind == whole.distribution.components[0].kind == "forest with Chow-Liu leaves"
+    )
     assert parts.log_density(test).mean() == pytest.approx(whole.log_density(test).mean(), abs=0.05)
     assert parts.log_density(test).mean() > plain.fit_batches(learn).score(test) + 0.2
     few = learner.fit(learn[:2000]).joint_
@@ -201,10 +203,10 @@ def test_leaves_are_pruned_by_the_rows_of_the_whole_table():
     frame = table(3000).dropna().reset_index(drop=True)
     learner = jf.AdversarialForest(3, min_samples_leaf=4, max_samples=300, leaf="normal", epsilon=0.0, random_state=0)
     few, all_rows = learner.fit(frame.iloc[:300]).joint_, learner.fit_batches(frame).joint_
-    forest = all_rows.distribution.parts[0].forest
+    forest = all_rows.distribution.components[0].forest
     rows = forest.trees.weight[forest.trees.left < 0] * len(frame)
     assert rows.min() > 3.99 and (np.abs(rows - np.rint(rows)) < 1e-6).all()
-    assert len(rows) > 2 * (few.distribution.parts[0].forest.trees.left < 0).sum()
+    assert len(rows) > 2 * (few.distribution.components[0].forest.trees.left < 0).sum()
 
 
 def test_quantile_leaves_follow_all_rows(monkeypatch):
@@ -467,7 +469,7 @@ def test_generative_forests(target, most, monkeypatch):
     found = [kind(20, random_state=0).fit_batches(s, target) for s in (frame, batches(shuffled, [10, 700]))]
     assert np.array_equal(*(of.predict(test.drop(columns=target)) for of in found))
     first = found[0]
-    forest = first.joint_.distribution.parts[0].forest
+    forest = first.joint_.distribution.components[0].forest
     check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     assert first.joint_.columns[-1] == target and first.n_features_in_ == 4
     whole = kind(20, random_state=0).fit(frame.drop(columns=target), frame[target])

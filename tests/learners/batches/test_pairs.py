@@ -24,7 +24,7 @@ from .test_fit_batches import table
 def test_counts_are_those_of_rows_one_at_a_time(weights: Weights | None) -> None:
     frame = table(300).dropna(subset=["k"]).reset_index(drop=True)
     learner = jf.JointTree(leaf="chow_liu", features=["k"], min_impurity_decrease=0.0, epsilon=0.0)
-    hidden = learner.fit(frame).joint_.distribution.parts[0].hidden  # type: ignore[attr-defined]
+    hidden = learner.fit(frame).joint_.distribution.components[0].hidden  # type: ignore[attr-defined]
     trees, first = hidden.grown.trees, hidden.trees[0]
     cuts = np.sort(trees.threshold[trees.feature >= 0])
     route = Route(hidden.schema, kernel_columns(hidden.schema), trees, 0, weights)

@@ -73,7 +73,7 @@ def test_joint_does_not_depend_on_cuts_or_order(name: str, cuts: list[int], seed
     frame = weighed()
     test = frame.drop(columns="w")
     learned = SAMPLED[name]().fit_batches(frame, sample_weight="w").joint_
-    forest = learned.distribution.parts[0].forest
+    forest = learned.distribution.components[0].forest
     check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     shuffled = frame.sample(frac=1, random_state=seed).reset_index(drop=True)
     other = SAMPLED[name]().fit_batches(batches(shuffled, sorted(cuts)), sample_weight="w").joint_

@@ -26,7 +26,7 @@ LEARNERS = [
 
 
 def hidden_of(joint: jf.Joint) -> HiddenTrees:
-    return joint.distribution.parts[0].hidden  # type: ignore[attr-defined]
+    return joint.distribution.components[0].hidden  # type: ignore[attr-defined]
 
 
 def penguins(n: int = 250) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -73,7 +73,7 @@ def test_a_copy_leaves_nothing_and_a_constant_has_nothing() -> None:
 
 def leaves(joint: jf.Joint) -> int:
     """Hidden trees, the background among them."""
-    return len(joint.distribution.parts[0].hidden.trees)  # type: ignore[attr-defined]
+    return len(joint.distribution.components[0].hidden.trees)  # type: ignore[attr-defined]
 
 
 def split_by_rests(frame: pd.DataFrame, **settings: object) -> jf.Joint:

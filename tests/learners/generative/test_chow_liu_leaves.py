@@ -27,7 +27,7 @@ def test_classes_are_the_joints_conditionals() -> None:
     clf, X, y = fitted("s")
     joint, rows = clf.joint_, X.head(20)
     assert clf.beta_ == 1.0 and joint.columns == (*X.columns, "s")
-    assert joint.distribution.parts[0].kind == "forest with Chow-Liu leaves"
+    assert joint.distribution.components[0].kind == "forest with Chow-Liu leaves"
     share = np.column_stack([joint.log_density(rows.assign(s=level)) for level in clf.classes_])
     share = np.exp(share - np.logaddexp.reduce(share, axis=1)[:, None])
     np.testing.assert_allclose(clf.predict_proba(rows), share, atol=1e-5)

@@ -62,7 +62,7 @@ def test_the_seed_alone_decides() -> None:
     np.testing.assert_array_equal(learn(frame, n_jobs=3, n_estimators=2).log_density(frame), first.log_density(frame))
     other = learn(frame, random_state=1, n_estimators=2)
     assert not np.array_equal(other.log_density(frame), first.log_density(frame))
-    a, b = first.distribution.parts[0].hidden.trees
+    a, b = first.distribution.components[0].hidden.trees
     assert not np.array_equal(a.emission[0], b.emission[0])
 
 
@@ -73,7 +73,7 @@ def test_the_seed_alone_decides() -> None:
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_settings_at_their_ends(settings: dict[str, Any]) -> None:
     joint = learn(table(), **settings)
-    check_hidden(joint.distribution.parts[0].hidden)
+    check_hidden(joint.distribution.components[0].hidden)
     assert_answers(joint, table())
 
 
@@ -102,7 +102,7 @@ def test_wrong_settings_are_named(settings: dict[str, Any], message: str) -> Non
 @pytest.mark.parametrize("name", GOOD)
 def test_hard_tables(name: str) -> None:
     joint = learn(GOOD[name])
-    check_hidden(joint.distribution.parts[0].hidden)
+    check_hidden(joint.distribution.components[0].hidden)
     assert_answers(joint, GOOD[name])
 
 

@@ -12,13 +12,12 @@ from jointforest.api.exchange import mix
 from jointforest.api.joint import Joint
 from jointforest.data.discretization.learn import learn_scale
 from jointforest.data.evidence import Evidence
-from jointforest.inference import column as column_questions
-from jointforest.inference.posterior import background_share, log_density
-from jointforest.inference.reshape import condition, marginalize
+from jointforest.models.base import Distribution
+from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.forest import Forest
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
-from jointforest.models.mixture import Mixture, of_forest
+from jointforest.models.mixture import Mixture
 
 from ... import oracle
 from ...oracle import hidden as hidden_oracle
@@ -49,10 +48,10 @@ class Case:
         trees = tuple(random_tree(rng, scales, np.float64, 0.0) for _ in range(2))
         self.hidden = HiddenTrees(self.forest.schema, scales, trees, np.log([0.25, 0.75]))
         joints = [
-            Joint(of_forest(self.forest)),
-            Joint(Mixture(self.forest.schema, (HiddenTree(self.hidden),), np.zeros(1))),
+            Joint(BoxForest(self.forest)),
+            Joint(HiddenTree(self.hidden)),
         ]
-        self.model: Mixture = mix(joints, [3, 1]).distribution
+        self.model: Distribution = mix(joints, [3, 1]).distribution
         self.evidence: Evidence = random_evidence(self.forest, seed, N)
         self.given = [
             hidden_oracle.Given(self.hidden, hidden_oracle.row_of(self.hidden, self.evidence, i)) for i in range(N)
@@ -82,9 +81,9 @@ def possible(of: Case) -> list[int]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_log_density_and_background(seed: int) -> None:
     of = case(seed)
-    assert [part.kind for part in of.model.parts] == ["forest", "hidden trees"]
-    np.testing.assert_allclose(log_density(of.model, of.evidence), of.log_density, **NEAR)
-    found = background_share(of.model, of.evidence)
+    assert [part.kind for part in of.model.components] == ["forest", "hidden trees"]
+    np.testing.assert_allclose(of.model.log_density(of.evidence), of.log_density, **NEAR)
+    found = of.model.observe(of.evidence).background_weight()
     for i in possible(of):
         expected = of.mixed(i, lambda i=i: oracle.background_weight(of.forest, of.evidence, i), lambda: 0.0)
         assert found[i] == pytest.approx(expected, abs=1e-9)
@@ -96,7 +95,7 @@ def test_columns(seed: int) -> None:
     for j, column in enumerate(of.model.schema.columns):
         in_forest = [oracle.given(of.forest, of.evidence, i, j) for i in range(N)]
         if column.is_categorical:
-            found = column_questions.level_probability(of.model, of.evidence, j)
+            found = of.model.observe(of.evidence).level_probabilities(j)
             for i in possible(of):
                 expected = of.mixed(
                     i,
@@ -108,10 +107,10 @@ def test_columns(seed: int) -> None:
         rng = np.random.default_rng(seed)
         x = np.array([random_number(rng, column) for _ in range(4)])
         below, density = (
-            column_questions.cdf(of.model, of.evidence, j, x),
-            column_questions.pdf(of.model, of.evidence, j, x),
+            of.model.observe(of.evidence).cdf(j, x),
+            of.model.observe(of.evidence).pdf(j, x),
         )
-        mean, _ = column_questions.mean_variance(of.model, of.evidence, j)
+        mean, _ = of.model.observe(of.evidence).moments(j)
         for i in possible(of):
             expected = of.mixed(
                 i,
@@ -133,12 +132,12 @@ def test_columns(seed: int) -> None:
             )
             assert mean[i] == pytest.approx(float(expected), rel=1e-5, abs=1e-5)
         q = np.array([0.02, 0.5, 0.9])
-        found = column_questions.quantile(of.model, of.evidence, j, q)
+        found = of.model.observe(of.evidence).quantile(j, q)
         for i in possible(of):
             one = of.evidence.take(np.array([i]))
             just = column.step or 1e-6 * (1.0 + np.abs(found[i]))
-            assert (column_questions.cdf(of.model, one, j, found[i] + 0.01 * just)[0] >= q - 1e-7).all()
-            assert (column_questions.cdf(of.model, one, j, found[i] - just)[0] <= q + 1e-7).all()
+            assert (of.model.observe(one).cdf(j, found[i] + 0.01 * just)[0] >= q - 1e-7).all()
+            assert (of.model.observe(one).cdf(j, found[i] - just)[0] <= q + 1e-7).all()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -147,17 +146,17 @@ def test_conditioned_and_marginal_mixtures(seed: int) -> None:
     half = np.arange(len(of.model.schema.columns)) % 2 == 0
     first = replace_cells(of.evidence, half)
     second = replace_cells(of.evidence, ~half)
-    alone = log_density(of.model, first)
+    alone = of.model.log_density(first)
     for i in possible(of):
         one = np.array([i])
-        found = log_density(condition(of.model, first.take(one)), second.take(one))
+        found = of.model.condition(first.take(one)).log_density(second.take(one))
         np.testing.assert_allclose(found[0], of.log_density[i] - alone[i], **NEAR)
-    kept = marginalize(of.model, np.flatnonzero(half).tolist())
+    kept = of.model.marginalize(np.flatnonzero(half).tolist())
     inside = of.evidence._replace(
         value=np.ascontiguousarray(of.evidence.value[:, half]),
         region=np.ascontiguousarray(of.evidence.region[:, half]) if of.evidence.has_regions else of.evidence.region,
     )
-    np.testing.assert_allclose(log_density(kept, inside), alone, **NEAR)
+    np.testing.assert_allclose(kept.log_density(inside), alone, **NEAR)
 
 
 def replace_cells(evidence: Evidence, stays: np.ndarray) -> Evidence:
@@ -182,14 +181,12 @@ def test_a_part_that_rules_the_evidence_out_has_no_say() -> None:
             table /= table.sum(axis=1, keepdims=True)
         emission.append(table)
     hidden = replace(of.hidden, trees=(replace(tree, emission=tuple(emission)),), log_weight=np.zeros(1))
-    model = Mixture(of.model.schema, (*of_forest(of.forest).parts, HiddenTree(hidden)), np.log([0.5, 0.5]))
+    model = Mixture((*BoxForest(of.forest).components, HiddenTree(hidden)), np.log([0.5, 0.5]))
     value = np.full((1, len(of.model.schema.columns)), np.nan)
     value[0, j] = level
     evidence = Evidence.of_values(value)
-    assert np.isneginf(model.parts[1].log_density(evidence))[0]
+    assert np.isneginf(model.components[1].log_density(evidence))[0]
     other = next(i for i, column in enumerate(model.schema.columns) if not column.is_categorical)
-    alone = of_forest(of.forest)
-    np.testing.assert_array_equal(
-        column_questions.mean_variance(model, evidence, other), column_questions.mean_variance(alone, evidence, other)
-    )
-    assert len(condition(model, evidence).parts) == 1
+    alone = BoxForest(of.forest)
+    np.testing.assert_array_equal(model.observe(evidence).moments(other), alone.observe(evidence).moments(other))
+    assert len(model.condition(evidence).components) == 1

@@ -13,10 +13,9 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...data.frames import decode, encode
 from ...data.schema import Schema
-from ...models.mixture import Mixture
+from ...models.base import Distribution
 from ...runtime.parameters import check_number
 from ...runtime.random_state import seed_of
-from ..posterior import log_density
 from .outcome import ColumnOutcome, ModelOutcome, Outcome
 from .problem import (
     BEST,
@@ -230,7 +229,7 @@ def _minimal(sets: Iterable[frozenset[int]]) -> list[frozenset[int]]:
 
 
 def counterfactual(
-    model: Mixture,
+    model: Distribution,
     row: Any,
     model_or_target: Any,
     wanted: Any,
@@ -305,10 +304,10 @@ def _fixed(schema: Schema, fixed: Sequence[str], outcome: Outcome) -> np.ndarray
     return out
 
 
-def _check_possible(model: Mixture, outcome: Outcome, x: np.ndarray, fixed: np.ndarray) -> None:
+def _check_possible(model: Distribution, outcome: Outcome, x: np.ndarray, fixed: np.ndarray) -> None:
     """A ValueError if the row's fixed cells, with the wanted outcome, have probability 0."""
     evidence = Evidence.of_values(np.where(fixed, x, np.nan)[None])
-    if np.isneginf(log_density(model, outcome.given(evidence))[0]):
+    if np.isneginf(model.log_density(outcome.given(evidence))[0]):
         names = ", ".join(repr(model.schema.names[j]) for j in np.flatnonzero(fixed))
         raise ValueError(
             f"the wanted outcome has probability 0 given the fixed cells ({names}): {outcome.text}; fix fewer"

@@ -13,10 +13,8 @@ from ...data.evidence import Evidence
 from ...data.frames import decode
 from ...data.meaning import contains, refuse_pair
 from ...data.schema import Schema, near
-from ...models.mixture import Mixture
+from ...models.base import Distribution
 from ...query_language.render import conditions_text
-from ..column import level_probability, mean_variance, quantile
-from ..posterior import log_density
 
 
 class Judged(NamedTuple):
@@ -82,7 +80,7 @@ class ColumnOutcome:
 
     has_probability = True
 
-    def __init__(self, model: Mixture, name: Any, wanted: Any, n_jobs: int | None) -> None:
+    def __init__(self, model: Distribution, name: Any, wanted: Any, n_jobs: int | None) -> None:
         self._model, self._n_jobs = model, n_jobs
         self.target = model.schema.index(name)
         self._column = column = model.schema.columns[self.target]
@@ -96,7 +94,7 @@ class ColumnOutcome:
         self.looks_at = np.ones(len(model.schema.columns), bool)
         self.looks_at[self.target] = False
         nothing = Evidence.of_values(np.full((1, len(self.looks_at)), np.nan))
-        if np.isneginf(log_density(model, self.given(nothing))[0]):
+        if np.isneginf(model.log_density(self.given(nothing))[0]):
             hint = "give a level that it had" if column.is_categorical else "give an interval: between(low, high)"
             raise ValueError(f"column {column.name!r}: the wanted outcome has probability 0: {self.text}; {hint}")
         codes = range(len(column.levels))
@@ -106,10 +104,10 @@ class ColumnOutcome:
         evidence = self._others(X)
         if not self._column.is_categorical:
             with np.errstate(invalid="ignore"):
-                log_share = log_density(self._model, self.given(evidence), self._n_jobs)
-                share = np.exp(log_share - log_density(self._model, evidence, self._n_jobs))
+                log_share = self._model.log_density(self.given(evidence), self._n_jobs)
+                share = np.exp(log_share - self._model.log_density(evidence, self._n_jobs))
             return Judged(share > 0.5, share)
-        each = level_probability(self._model, evidence, self.target, self._n_jobs)
+        each = self._model.observe(evidence).level_probabilities(self.target, self._n_jobs)
         share = each[:, self._codes].sum(axis=1)
         if len(self._codes) > 1:
             return Judged(share > 0.5, share)
@@ -118,9 +116,14 @@ class ColumnOutcome:
     def shown(self, X: np.ndarray) -> np.ndarray:
         evidence = self._others(X)
         if self._column.is_categorical:
-            number = level_probability(self._model, evidence, self.target, self._n_jobs).argmax(axis=1).astype(float)
+            number = (
+                self._model.observe(evidence)
+                .level_probabilities(self.target, self._n_jobs)
+                .argmax(axis=1)
+                .astype(float)
+            )
         else:
-            number = mean_variance(self._model, evidence, self.target, self._n_jobs)[0]
+            number = self._model.observe(evidence).moments(self.target, self._n_jobs)[0]
         return answers.values(self._column, number)
 
     def given(self, evidence: Evidence) -> Evidence:
@@ -129,10 +132,10 @@ class ColumnOutcome:
     def filled(self, X: np.ndarray) -> np.ndarray:
         evidence, out = self._others(X), X.copy()
         if self._column.is_categorical:
-            each = level_probability(self._model, evidence, self.target, self._n_jobs)
+            each = self._model.observe(evidence).level_probabilities(self.target, self._n_jobs)
             out[:, self.target] = self._codes[each[:, self._codes].argmax(axis=1)]
         else:
-            middle = quantile(self._model, self.given(evidence), self.target, np.array([0.5]), self._n_jobs)
+            middle = self._model.observe(self.given(evidence)).quantile(self.target, np.array([0.5]), self._n_jobs)
             out[:, self.target] = middle[:, 0]
         return out
 

@@ -10,9 +10,8 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...data.restore import snapped
 from ...data.schema import Column
-from ...models.mixture import Mixture
-from ..posterior import log_density
-from ..rows import sample
+from ...models.base import Distribution
+from ..sampling import sample
 from .outcome import Outcome
 
 POOL = 1000
@@ -26,7 +25,7 @@ class Problem(NamedTuple):
 
     Attributes
     ----------
-    model : Mixture
+    model : Distribution
     outcome : Outcome
     row : float64 array (d,)
         Numbers and codes; NaN where nothing is known, and in the target's cell.
@@ -39,7 +38,7 @@ class Problem(NamedTuple):
     n_jobs : int or None
     """
 
-    model: Mixture
+    model: Distribution
     outcome: Outcome
     row: np.ndarray
     free: tuple[int, ...]
@@ -53,7 +52,7 @@ class Problem(NamedTuple):
 
     def log_density(self, X: np.ndarray) -> np.ndarray:
         """log p(known cells) of rows (n, d), the target's cell left out, (n,)."""
-        return log_density(self.model, Evidence.of_values(np.ascontiguousarray(X)), self.n_jobs)
+        return self.model.log_density(Evidence.of_values(np.ascontiguousarray(X)), self.n_jobs)
 
     def plausible(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which rows (n, d) are possible and at least as dense as the floor, and their log-densities."""
@@ -66,7 +65,7 @@ class Problem(NamedTuple):
 
 
 def drawn_pool(
-    model: Mixture, outcome: Outcome, row: np.ndarray, fixed: np.ndarray, seed: int, n_jobs: int | None
+    model: Distribution, outcome: Outcome, row: np.ndarray, fixed: np.ndarray, seed: int, n_jobs: int | None
 ) -> np.ndarray:
     """Rows (m, d) of the joint given the fixed cells (a mask) and the wanted outcome, where rows have it.
 
@@ -82,12 +81,12 @@ def drawn_pool(
     return X
 
 
-def floor_of(model: Mixture, row: np.ndarray, pool: np.ndarray, unlikely: float, n_jobs: int | None) -> float:
+def floor_of(model: Distribution, row: np.ndarray, pool: np.ndarray, unlikely: float, n_jobs: int | None) -> float:
     """The row's own log-density, or that of all but ``unlikely`` percent of the pool, whichever is less."""
     if unlikely == 0.0:
         return -np.inf
     X = np.vstack([row, np.where(np.isnan(row), np.nan, pool)])
-    found = log_density(model, Evidence.of_values(X), n_jobs)
+    found = model.log_density(Evidence.of_values(X), n_jobs)
     return float(min(found[0], np.quantile(found[1:], unlikely / 100.0)))
 
 

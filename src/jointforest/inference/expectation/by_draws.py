@@ -8,10 +8,9 @@ import numpy as np
 
 from ...integrations.ensembles.adopt import cell_edges
 from ...integrations.ensembles.evaluate import apply_link, raw
-from ...models.mixture import Mixture
+from ...models.base import Distribution
 from ...runtime.parameters import check
-from ..column import cdf, level_probability
-from ..rows import sample
+from ..sampling import sample
 from .expectation import Rows, distinct, knows_splits, take
 from .match import Features, filled, split_features
 
@@ -43,7 +42,7 @@ class Answers(NamedTuple):
 
 
 def expected_by_draws(
-    features: Features, model: Mixture, rows: Rows, method: str, m: int, seed: int, n_jobs: int | None = -1
+    features: Features, model: Distribution, rows: Rows, method: str, m: int, seed: int, n_jobs: int | None = -1
 ) -> Answers:
     """Expectations over the completions of each row, each as probable as the joint says given the known cells.
 
@@ -53,7 +52,7 @@ def expected_by_draws(
     Parameters
     ----------
     features : Features
-    model : Mixture
+    model : Distribution
         Of any parts.
     rows : Rows
         n rows.
@@ -150,14 +149,14 @@ def _cells(features: Features, f: int) -> tuple[np.ndarray, np.ndarray]:
     return edges, np.append(value[first], np.nextafter(value[-1], np.inf))
 
 
-def _by_cells(features: Features, model: Mixture, rows: Rows, f: int, n_jobs: int | None) -> Answers:
+def _by_cells(features: Features, model: Distribution, rows: Rows, f: int, n_jobs: int | None) -> Answers:
     """Exact answers for rows that lack feature f alone."""
     j = int(features.column[f])
     edges, value = _cells(features, f)
     if features.columns.is_categorical[j]:
-        mass = level_probability(model, rows.evidence, j, n_jobs)
+        mass = model.observe(rows.evidence).level_probabilities(j, n_jobs)
     else:
-        below = np.hstack([np.zeros((len(rows.X), 1)), cdf(model, rows.evidence, j, edges, n_jobs)])
+        below = np.hstack([np.zeros((len(rows.X), 1)), model.observe(rows.evidence).cdf(j, edges, n_jobs)])
         mass = np.diff(below, axis=1, append=1.0)
     out = Answers(*np.empty((5, len(rows.X), len(features.ensemble.base))))
     size = max(1, _DRAWN // len(value))
@@ -170,7 +169,7 @@ def _by_cells(features: Features, model: Mixture, rows: Rows, f: int, n_jobs: in
     return out
 
 
-def _drawn(features: Features, model: Mixture, rows: Rows, m: int, seed: int, n_jobs: int | None) -> Answers:
+def _drawn(features: Features, model: Distribution, rows: Rows, m: int, seed: int, n_jobs: int | None) -> Answers:
     """Means over m draws for each row, and their standard errors."""
     n, d = rows.evidence.value.shape
     completed = sample(model, rows.evidence, m, seed, False, n_jobs).reshape(n, m, d)

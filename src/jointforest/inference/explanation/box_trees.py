@@ -17,7 +17,6 @@ from ...models.box_forest.structure import Trees, leaf_boxes
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...models.hidden_tree.posterior import leaf_sums
-from ...models.mixture import Mixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +82,9 @@ def of_part(part: Distribution) -> BoxTrees | None:
     return BoxTrees(hidden.schema, columns, grown.trees, tree, log_weight, grown.has_background, hidden)
 
 
-def box_trees(model: Mixture, question: str) -> BoxTrees:
+def box_trees(model: Distribution, question: str) -> BoxTrees:
     """The trees of the only part; a ValueError that names the question where there are several, or none with boxes."""
-    found = of_part(model.parts[0]) if len(model.parts) == 1 else None
+    found = of_part(model.components[0]) if len(model.components) == 1 else None
     return of_forest(model.forest_for(question)) if found is None else found
 
 

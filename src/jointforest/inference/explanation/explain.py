@@ -14,6 +14,7 @@ from ...data.discretization import base_density
 from ...data.discretization.discretizer import Scale
 from ...data.evidence import Evidence
 from ...data.schema import Column, Schema
+from ...models.base import Distribution
 from ...models.box_forest.forest import Forest
 from ...models.box_forest.posterior import posterior
 from ...models.hidden_tree.column import States, codes_in_states, told_states
@@ -21,10 +22,8 @@ from ...models.hidden_tree.evidence import CodeEvidence, code_evidence
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...models.hidden_tree.posterior import tree_log_density
-from ...models.mixture import Mixture
 from ...query_language.tokens import tokenize
 from ...runtime.parameters import check_number
-from ..posterior import log_joint
 from .box_trees import BoxTrees, of_part
 from .leaf_groups import LEVEL, column_summary, leaf_kind, leaf_summaries, summary_text
 from .rules import box_conditions, levels_condition, rule_text, side_condition
@@ -186,7 +185,7 @@ def shown_rule(text: str, most: int = _MOST) -> str:
     return "".join([*pieces, text[start:]])
 
 
-def explain(model: Mixture, evidence: Evidence, k: int, n_jobs: int | None = -1) -> Explanation:
+def explain(model: Distribution, evidence: Evidence, k: int, n_jobs: int | None = -1) -> Explanation:
     """The k leaves or states with the largest weight given one row of evidence: see `Posterior.explain`.
 
     Raises
@@ -196,10 +195,9 @@ def explain(model: Mixture, evidence: Evidence, k: int, n_jobs: int | None = -1)
         trees.
     """
     check_number("k", k, 1, whole=True, text="a positive integer")
-    each = log_joint(model, evidence, n_jobs)[0] if len(model.parts) > 1 else np.zeros(1)
-    share = np.exp(each - np.logaddexp.reduce(each)) if np.isfinite(each).any() else each
+    share = np.nan_to_num(model.observe(evidence).component_weights[0])
     found, met = [], {"leaves": 0, "states": 0}
-    for number, part in enumerate(model.parts):
+    for number, part in enumerate(model.components):
         if not share[number] > 0.0:
             continue
         if (trees := of_part(part)) is not None:
@@ -215,7 +213,7 @@ def explain(model: Mixture, evidence: Evidence, k: int, n_jobs: int | None = -1)
         for rule in rules:
             rule["weight"] *= float(share[number])
             rule["log_weight"] += float(model.log_weight[number])
-            if len(model.parts) > 1:
+            if len(model.components) > 1:
                 rule["part"] = number
         found += rules
     if not found:

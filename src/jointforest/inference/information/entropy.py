@@ -9,6 +9,7 @@ from ...data.build_evidence import build
 from ...data.discretization.base_density import code_entropy
 from ...data.discretization.discretizer import codes_of
 from ...data.evidence import Evidence
+from ...models.base import Distribution
 from ...models.box_forest.forest import Forest
 from ...models.box_forest.leaves.circuits import leaf_of_rows
 from ...models.box_forest.leaves.table import FACTORS, SUM
@@ -16,7 +17,6 @@ from ...models.box_forest.posterior import LeafPosterior, by_chunks, chunk_poste
 from ...models.hidden_tree.condition import joint_codes
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ...models.mixture import Mixture
 from .entropy_kernels import column_entropies, leaf_divergence
 from .integral import integral
 from .projection import Columns, Estimate, View, averaged, exact
@@ -65,10 +65,10 @@ def column_of_leaves(model: Forest, j: int) -> tuple[np.ndarray, np.ndarray, np.
 # ---- Entropies under hidden trees: of the codes, and of what lies inside each code.
 
 
-def hidden_of(model: Mixture) -> HiddenTrees | None:
+def hidden_of(model: Distribution) -> HiddenTrees | None:
     """The hidden trees of a model that has no other part."""
-    part = model.parts[0]
-    return part.hidden if len(model.parts) == 1 and isinstance(part, HiddenTree) else None
+    part = model.components[0]
+    return part.hidden if len(model.components) == 1 and isinstance(part, HiddenTree) else None
 
 
 def hidden_entropy(v: View, hidden: HiddenTrees, of: Columns) -> float | None:

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.build_evidence import build
-from ...models.mixture import Mixture
-from ..column import cdf, quantile
+from ...models.base import Distribution
 from .projection import Columns, View
 
 # the rule of Gauss and Kronrod with 15 points, and the 7 points of Gauss inside (Piessens et al., QUADPACK, 1983)
@@ -130,7 +129,7 @@ def cell_range(views: tuple[View, ...], k: int) -> tuple[int, int]:
 def ends(v: View, k: int) -> np.ndarray:
     """The quantiles that all but `BEYOND` on either side lies between, in the reference's numbers."""
     q = np.array([BEYOND, 1.0 - BEYOND])
-    return quantile(v.model, build(v.model.schema), v.number[k], q, 1)[0] - v.shift[k]
+    return v.model.observe(build(v.model.schema)).quantile(v.number[k], q, 1)[0] - v.shift[k]
 
 
 def breaks(views: tuple[View, ...], k: int) -> np.ndarray:
@@ -138,20 +137,15 @@ def breaks(views: tuple[View, ...], k: int) -> np.ndarray:
     both = np.array([ends(v, k) for v in views])
     found = [both.ravel()]
     for v in views:
-        found += [*_breaks(v.model, v.number[k]), np.array(v.columns[k].atoms)]
-        found.append(quantile(v.model, build(v.model.schema), v.number[k], np.arange(1, 16) / 16, 1)[0])
+        found += [*v.model.density_breaks(v.number[k]), np.array(v.columns[k].atoms)]
+        found.append(v.model.observe(build(v.model.schema)).quantile(v.number[k], np.arange(1, 16) / 16, 1)[0])
     points = np.unique(np.concatenate(found))
     return points[(points >= both.min()) & (points <= both.max())]
 
 
-def _breaks(model: Mixture, j: int) -> list[np.ndarray]:
-    """Points between which the densities of the components are smooth."""
-    return [points for component in model.parts for points in component.density_breaks(j)]
-
-
-def _work(model: Mixture) -> float:
+def _work(model: Distribution) -> float:
     """The cost of a density, in visited leaves of a forest."""
-    return max(sum(component.density_cost() for component in model.parts), 1.0)
+    return max(model.density_cost(), 1.0)
 
 
 def _line(
@@ -196,5 +190,5 @@ def _kronrod(lo: np.ndarray, hi: np.ndarray, on_line: Callable) -> tuple[np.ndar
 def _mass(v: View, k: int, lo: np.ndarray, hi: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """P(lo < column < hi) of a view's column without grid, (m,)."""
     inside = np.concatenate([lo, np.nextafter(hi, -np.inf)])
-    below = cdf(v.model, build(v.model.schema), v.number[k], inside, n_jobs)[0]
+    below = v.model.observe(build(v.model.schema)).cdf(v.number[k], inside, n_jobs)[0]
     return np.asarray(below[len(lo) :] - below[: len(lo)])

@@ -9,10 +9,9 @@ import numpy as np
 from ...data.build_evidence import build
 from ...data.evidence import Evidence
 from ...data.schema import Column, Schema, near
+from ...models.base import Distribution
 from ...models.box_forest.forest import Forest
-from ...models.mixture import Mixture
-from ..posterior import log_density
-from ..rows import sample
+from ..sampling import sample
 
 Columns = tuple[int, ...]
 """Numbers of a view's columns."""
@@ -23,7 +22,7 @@ class View(NamedTuple):
 
     Attributes
     ----------
-    model : Mixture
+    model : Distribution
     number : tuple of int
         Number in the model of each of the k columns.
     code : tuple of int64 arrays or None
@@ -34,7 +33,7 @@ class View(NamedTuple):
         Atoms that the other model has here and this one has not: their probability is 0.
     """
 
-    model: Mixture
+    model: Distribution
     number: tuple[int, ...]
     code: tuple[np.ndarray | None, ...]
     shift: tuple[float, ...]
@@ -43,7 +42,7 @@ class View(NamedTuple):
     @property
     def forest(self) -> Forest:
         """The model's forest; a ValueError if it is not one."""
-        return self.model.forest
+        return self.model.forest_for("a closed form")
 
     @property
     def columns(self) -> list[Column]:
@@ -60,7 +59,7 @@ class View(NamedTuple):
 
     def log_density(self, X: np.ndarray, of: Columns, n_jobs: int | None = -1) -> np.ndarray:
         """Log-density (n,) of some of the k columns of rows (n, k) in the reference's numbers."""
-        found = log_density(self.model, self.evidence(X, of), n_jobs)
+        found = self.model.log_density(self.evidence(X, of), n_jobs)
         for k in of:
             if len(self.foreign[k]):
                 found = np.where(np.isin(X[:, k], self.foreign[k]), -np.inf, found)
@@ -75,13 +74,13 @@ class View(NamedTuple):
         return drawn
 
 
-def view(model: Mixture, number: tuple[int, ...]) -> View:
+def view(model: Distribution, number: tuple[int, ...]) -> View:
     """Columns of a model, by number, in its own numbers."""
     k = len(number)
     return View(model, number, (None,) * k, (0.0,) * k, (np.empty(0),) * k)
 
 
-def views(model: Mixture, other: Mixture, number: tuple[int, ...]) -> tuple[View, View]:
+def views(model: Distribution, other: Distribution, number: tuple[int, ...]) -> tuple[View, View]:
     """Columns, by number in the first model, of two models, both in the first one's numbers.
 
     Raises

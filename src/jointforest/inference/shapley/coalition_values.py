@@ -10,12 +10,12 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...integrations.ensembles.evaluate import apply_link, raw, routing
 from ...integrations.ensembles.table import Ensemble
-from ...models.mixture import Mixture
+from ...models.base import Distribution
 from ...runtime.threads import chunks, map_ordered
 from ..expectation.expectation import Rows, knows_splits, take
 from ..expectation.match import MatchedEnsemble
 from ..expectation.predictions import completed
-from ..rows import sample
+from ..sampling import sample
 from .game import Asked, Solved, Value
 from .leaf_kernels import Facing, interventional_rows
 
@@ -133,7 +133,7 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 
 def by_function(
-    function: Function, model: Mixture, X: np.ndarray, needed: np.ndarray, m: int, seed: int, n_jobs: int | None
+    function: Function, model: Distribution, X: np.ndarray, needed: np.ndarray, m: int, seed: int, n_jobs: int | None
 ) -> Value:
     """v(S) = E[f(X) | X_S = x_S] as the mean of f over m draws given the coalition's cells.
 
@@ -142,7 +142,7 @@ def by_function(
     Parameters
     ----------
     function : Function
-    model : Mixture
+    model : Distribution
     X : float64 array (n, d)
         Rows as the joint sees them.
     needed : bool array (d,)

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...data.evidence import Evidence
 from ...learners.hidden_tree.structure import CLASSES, mutual_information
-from ...models.mixture import Mixture
-from ..rows import sample
+from ...models.base import Distribution
+from ..sampling import sample
 
 TOGETHER = 0.5
 """Columns as dependent as normals of this correlation are put together."""
@@ -15,7 +15,7 @@ _DRAWS = 8192
 
 
 def dependent_groups(
-    model: Mixture, columns: list[int], most: int, seed: int, n_jobs: int | None = -1
+    model: Distribution, columns: list[int], most: int, seed: int, n_jobs: int | None = -1
 ) -> list[list[int]]:
     """Columns in groups of dependent ones, at most ``most`` groups.
 
@@ -25,7 +25,7 @@ def dependent_groups(
 
     Parameters
     ----------
-    model : Mixture
+    model : Distribution
     columns : list of int
     most : int
     seed : int

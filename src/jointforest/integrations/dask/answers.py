@@ -13,7 +13,7 @@ from dask.delayed import delayed
 
 from ...api.joint import Joint
 from ...data.frames import decode
-from ...inference.rows import BLOCK, sample_block
+from ...inference.sampling import BLOCK, sample_block
 from ...runtime.parameters import check_number
 from ...runtime.random_state import seed_of
 from ...runtime.threads import chunks

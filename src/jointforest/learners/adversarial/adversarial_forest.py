@@ -8,9 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...data.build_evidence import build
+from ...models.base import Distribution
+from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.forest import Forest
 from ...models.box_forest.structure import Trees
-from ...models.mixture import Mixture, of_forest, of_part
 from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
 from ..base import FOREST, LEAVES, Rows, TableLearner
@@ -237,10 +238,10 @@ class AdversarialForest(TableLearner):
         if self.oob_score and self.leaf == "chow_liu":
             raise ValueError("oob_score=True needs another leaf than 'chow_liu', whose trees share the table's pairs")
 
-    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Mixture:
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Distribution:
         if self.leaf == "chow_liu":
             table = coded(rows, weight)
-            return of_part(chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs))
+            return chow_liu_part(table, self._grow(table.rows, weight, seed).filled, self.epsilon, self.n_jobs)
         grown = self._grow(rows, weight, seed)
         cells = prepare(rows.columns, rows.X)
         quantile, model, plain = self._quantile(rows, cells, grown.filled, weight, seed)
@@ -252,7 +253,7 @@ class AdversarialForest(TableLearner):
             del in_bag
         if model is None:
             model = self._densities(rows, cells, grown.filled, quantile, plain)
-        return of_forest(model)
+        return BoxForest(model)
 
     def _sampled_rows(self) -> int:
         if self.leaf_rows != "all" or self.oob_score:
@@ -265,7 +266,7 @@ class AdversarialForest(TableLearner):
             raise ValueError(f"max_samples={most!r}: fit_batches keeps a sample of the rows; give a whole number")
         return int(most)
 
-    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Mixture:
+    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Distribution:
         if self.leaf != "chow_liu":
             return super()._learn_batches(sampled, rows, seed)
         table = coded(rows, sampled.weight)
@@ -275,7 +276,7 @@ class AdversarialForest(TableLearner):
             return leaf_sizes(fold, sample.n, rows.schema, rows.columns, seed, weights, trees_of_values(table, trees))
 
         trees = self._grow(table.rows, sampled.weight, seed, sizes).filled.trees
-        return of_part(fill_chow_liu(sampled, table, trees, seed, self.epsilon, self.n_jobs))
+        return fill_chow_liu(sampled, table, trees, seed, self.epsilon, self.n_jobs)
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         arrival = self._grow(rows, weight, seed, sizes).filled

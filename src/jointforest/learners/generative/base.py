@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ...api.joint import Joint
 from ...data.evidence import Evidence
 from ...data.frames import read
-from ...inference.posterior import log_density
+from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.forest import Forest
 from ...models.box_forest.robustness import robustness
-from ...models.mixture import of_forest, of_part
 from ...runtime.parameters import ANY, FLAG, Allowed, Number
 from ..base import FOREST, LEAVES, Learner
 from ..batches.fill import Structure, fill
@@ -430,7 +429,7 @@ class GenerativeForest(Learner):
         """Leaf densities, and how the trees are combined; of a sample of rows ``filled`` gives the forest of all."""
         self.feature_importances_ = feature_importances(training, arrival, self._criteria[self.criterion])
         if training.coded is not None:
-            self.joint_ = Joint(of_part(chow_liu_part(training.coded, arrival, self.epsilon, self.n_jobs)))
+            self.joint_ = Joint(chow_liu_part(training.coded, arrival, self.epsilon, self.n_jobs))
             self.beta_ = 1.0
             return self
         settings = self._settings()
@@ -463,7 +462,7 @@ class GenerativeForest(Learner):
         if filled is not None:
             del model  # as large as what takes its place
             model = filled(settings, target, quantile)
-        self.joint_ = Joint(of_forest(model))
+        self.joint_ = Joint(BoxForest(model))
         if self.conformal:
             self._calibration = calibration_rows(training, arrival, seed)
         return self
@@ -532,7 +531,7 @@ class GenerativeForest(Learner):
         True
         """
         evidence = self._evidence(X)
-        return log_density(self.joint_.distribution, evidence, self.n_jobs)
+        return self.joint_.distribution.log_density(evidence, self.n_jobs)
 
     def robustness(self, X: Any, *, beta: float | None = None, c: float = 1.0, shift: str = "leaf") -> np.ndarray:
         """How far every parameter of the forest may be wrong at once before a row's predicted class changes.
@@ -591,7 +590,7 @@ class GenerativeForest(Learner):
         So it is where the dial was chosen: out-of-bag rows judged the trees, not the background.
         """
         model, is_chosen = self.joint_.distribution, self.combine == "weighted" and isinstance(self.beta, str)
-        if not model.is_forest or (model.forest.has_background and not is_chosen):
+        if not model.is_forest or (model.forest_for("this").has_background and not is_chosen):
             return float(self.beta_)
         return min(self.beta_, float(np.nextafter(1.0, 0.0)))
 

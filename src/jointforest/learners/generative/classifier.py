@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
-from ...inference.column import level_probability
 from ...inference.uncertainty import Uncertainty, uncertainty
 from ...runtime.parameters import ANY, Allowed, check_number
 from ..leaf_fitting.assign_rows import Arrival
@@ -263,7 +262,9 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             If there are columns that were not there at learning, or cells of another kind.
         """
         evidence = self._evidence(X)
-        return level_probability(self.joint_.distribution, evidence, self._target, self.n_jobs, self._dial)
+        return self.joint_.distribution.observe_by_trees(evidence, self._dial).level_probabilities(
+            self._target, self.n_jobs
+        )
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of `predict_proba`."""
@@ -312,7 +313,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         cells, kept = self._features(X), self._calibration
         found = np.zeros((len(cells), len(self.classes_)), dtype=bool)
         for rows, pairs in pairs_by_pattern(
-            self.joint_.distribution.forest, kept, cells, self.beta_, None, self.n_jobs
+            self.joint_.distribution.forest_for("conformal prediction"), kept, cells, self.beta_, None, self.n_jobs
         ):
             found[rows] = label_set(pairs, level)
         found[np.arange(len(cells)), self.predict_proba(X).argmax(axis=1)] = True

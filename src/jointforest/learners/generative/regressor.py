@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from ...inference.column import mean_variance, quantile
 from ...runtime.parameters import Allowed, check_number, check_shares
 from ..growing.criterion_kernels import VARIANCE
 from .base import GenerativeForest
@@ -195,7 +194,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
     def predict(self, X: Any) -> np.ndarray:
         """Mean of the target given the known cells of each row; float64 array (n,)."""
         evidence = self._evidence(X)
-        return mean_variance(self.joint_.distribution, evidence, self._target, self.n_jobs, self._dial)[0]
+        return self.joint_.distribution.observe_by_trees(evidence, self._dial).moments(self._target, self.n_jobs)[0]
 
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
         """Quantiles inf{y: P(target <= y | x_o) >= q} of the target given the known cells of each row.
@@ -229,7 +228,9 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         levels = check_shares("q", q)
         evidence = self._evidence(X)
         points = np.atleast_1d(levels)
-        found = quantile(self.joint_.distribution, evidence, self._target, points, self.n_jobs, self._dial)
+        found = self.joint_.distribution.observe_by_trees(evidence, self._dial).quantile(
+            self._target, points, self.n_jobs
+        )
         return found[:, 0] if levels.ndim == 0 else found
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
@@ -273,7 +274,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
 
     def _conformal_interval(self, X: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Conformal bounds (n,) of encoded rows (n, d)."""
-        kept, forest = self._calibration, self.joint_.distribution.forest
+        kept, forest = self._calibration, self.joint_.distribution.forest_for("conformal prediction")
         centre = float(kept.y.mean())
         least = 1e-6 * float(kept.y.std()) or 1.0
         low, high = np.empty(len(X)), np.empty(len(X))

@@ -14,7 +14,6 @@ from ...data.schema import Schema
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...models.hidden_tree.tables import TreeTables
-from ...models.mixture import of_part
 from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
 from ..base import Learner, TableScores, read_table, weighed_rows
@@ -176,7 +175,7 @@ class HiddenTreeForest(TableScores, Learner):
         X, weight = weighed_rows(X, sample_weight)
         rows = read_table(X, self.kinds)
         self._name_columns(rows.schema)
-        self.joint_ = Joint(of_part(HiddenTree(self._learn(rows.schema, rows.X, weight, self._draw_seed()))))
+        self.joint_ = Joint(HiddenTree(self._learn(rows.schema, rows.X, weight, self._draw_seed())))
         return self
 
     def fit_batches(self, source: Any, sample_weight: str | None = None) -> Self:
@@ -223,7 +222,7 @@ class HiddenTreeForest(TableScores, Learner):
         first = self._learn(sample.schema, sample.X, weight, seed)
         if not sample.is_whole:
             first = improve(fold, sample.n, first, self.n_estimators, self.settings_.smoothing, weights)
-        self.joint_ = Joint(of_part(HiddenTree(first)))
+        self.joint_ = Joint(HiddenTree(first))
         return self
 
     def _learn(

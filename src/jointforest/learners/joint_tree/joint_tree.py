@@ -9,8 +9,8 @@ import numpy as np
 
 from ...data.build_evidence import build
 from ...data.schema import Schema
-from ...inference.posterior import log_density
-from ...models.mixture import Mixture, of_forest, of_part
+from ...models.base import Distribution
+from ...models.box_forest.box_forest import BoxForest
 from ...runtime.parameters import ANY, FLAG, Allowed, Number
 from ...runtime.threads import map_ordered
 from ..base import FOREST, LEAVES, Rows, TableLearner, draw_rows, trial_rows
@@ -167,12 +167,14 @@ class JointTree(TableLearner):
         super()._check()
         count_rows(self.min_samples_leaf, 1)
 
-    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Mixture:
+    def _learn(self, rows: Rows, weight: np.ndarray | None, seed: int) -> Distribution:
         least = count_rows(self.min_samples_leaf, len(rows.X))
         way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed, least) if self.leaf == "chow_liu" else INDEPENDENT
         return self._made(way, rows, weight, seed, self.n_estimators, least)
 
-    def _learn_and_compare(self, rows: Rows, weight: np.ndarray | None, seed: int) -> tuple[Mixture, list[LostPair]]:
+    def _learn_and_compare(
+        self, rows: Rows, weight: np.ndarray | None, seed: int
+    ) -> tuple[Distribution, list[LostPair]]:
         if self.leaf != "auto":
             return super()._learn_and_compare(rows, weight, seed)
         least = count_rows(self.min_samples_leaf, len(rows.X))
@@ -184,7 +186,7 @@ class JointTree(TableLearner):
         model = self._made(way, rows, weight, seed, self.n_estimators, least)
         return model, lost_pairs(model, rows.X, weight, self.n_jobs)
 
-    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Mixture:
+    def _learn_batches(self, sampled: Sampled, rows: Rows, seed: int) -> Distribution:
         weight, least = sampled.weight, self._least_of_sample(rows, sampled.sample.n)
         way = INDEPENDENT
         if self.leaf == "chow_liu":
@@ -196,7 +198,7 @@ class JointTree(TableLearner):
         if way == INDEPENDENT:
             return super()._learn_batches(sampled, rows, seed)
         table, arrival = self._grow_on_codes(way, rows, weight, seed, self.n_estimators, least)
-        return of_part(fill_chow_liu(sampled, table, arrival.trees, seed, self.epsilon, self.n_jobs))
+        return fill_chow_liu(sampled, table, arrival.trees, seed, self.epsilon, self.n_jobs)
 
     def _preferred(self, ways: Sequence[str], rows: Rows, weight: np.ndarray | None, seed: int, least: float) -> str:
         """The way to learn with so many rows in a leaf that held-out rows prefer, on trial; the first where rows are
@@ -208,20 +210,22 @@ class JointTree(TableLearner):
         least *= len(kept) / len(rows.X)
         tested, of_held = build(rows.schema, rows.X[held]), None if weight is None else weight[held]
         found = [
-            log_density(self._made(way, rows._replace(X=rows.X[kept]), of_kept, seed, few, least), tested, self.n_jobs)
+            self._made(way, rows._replace(X=rows.X[kept]), of_kept, seed, few, least).log_density(tested, self.n_jobs)
             for way in ways
         ]
         return ways[int(np.argmax([np.average(one, weights=of_held) for one in found]))]
 
-    def _made(self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float) -> Mixture:
+    def _made(
+        self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
+    ) -> Distribution:
         """The first trees, with so many rows in a leaf."""
         if way != INDEPENDENT:
             table, arrival = self._grow_on_codes(way, rows, weight, seed, n_trees, least)
-            return of_part(chow_liu_part(table, arrival, self.epsilon, self.n_jobs))
+            return chow_liu_part(table, arrival, self.epsilon, self.n_jobs)
         arrival = self._grow(rows, weight, seed, n_trees, least)
         cells, settings = prepare(rows.columns, rows.X), self._leaf_settings()
         forest = learn_densities(rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs)
-        return of_forest(forest)
+        return BoxForest(forest)
 
     def _grow_on_codes(
         self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float

@@ -7,10 +7,10 @@ import numpy as np
 from ...data.build_evidence import build
 from ...data.schema import Columns
 from ...evaluation.columns_and_pairs import kolmogorov
-from ...inference.rows import sample
+from ...inference.sampling import sample
+from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.forest import Forest
 from ...models.box_forest.leaves.derived import table_bytes
-from ...models.mixture import of_forest
 
 FAR = 0.01
 """Kolmogorov distance of a column's rows and draws, chance aside, beyond which it is bent."""
@@ -24,7 +24,7 @@ def bent_slots(forest: Forest, X: np.ndarray, weight: np.ndarray | None, n_jobs:
     """Numeric slots whose marginal in the forest is not that of rows X (n, d), of weights (n,) or None: bool (p,)."""
     columns = forest.columns
     n_draws = int(np.clip(_CELLS // X.shape[1], *_DRAWS))
-    drawn = sample(of_forest(forest), build(forest.schema), n_draws, 0, False, n_jobs)
+    drawn = sample(BoxForest(forest), build(forest.schema), n_draws, 0, False, n_jobs)
     most = FAR + 1.0 / np.sqrt(n_draws)
     bent = np.zeros(len(columns.step), bool)
     for j in np.flatnonzero(columns.is_categorical == 0):

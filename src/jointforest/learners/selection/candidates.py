@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.schema import Schema, kernel_columns
+from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
-from ...models.mixture import Mixture
 from ..adversarial.adversarial_forest import AdversarialForest
 from ..base import Rows
 from ..hidden_tree.hidden_tree_forest import MANY_ROWS, HiddenTreeForest
@@ -108,7 +108,7 @@ def _hidden_seconds(d: int, states: int, passes: int) -> float:
     return 1.5 * d * passes * (1.7e-6 + 9e-11 * states**2)
 
 
-def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: np.ndarray, seed: int) -> Mixture:
+def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: np.ndarray, seed: int) -> Distribution:
     """The model of encoded and snapped rows, cells (n, d), under a schema that more rows than these may have made.
 
     Hidden trees of few rows choose their settings when the learner is first used; those of many rows each time, as
@@ -118,5 +118,5 @@ def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: 
     learner.n_features_in_ = len(schema.columns)
     if isinstance(learner, HiddenTreeForest):
         settings = getattr(learner, "settings_", None) if len(cells) < MANY_ROWS else None
-        return Mixture(schema, (HiddenTree(learner._learn(schema, cells, None, seed, settings)),), np.zeros(1))
+        return HiddenTree(learner._learn(schema, cells, None, seed, settings))
     return learner._learn(Rows(schema, kernel_columns(schema), cells), None, seed)

@@ -15,10 +15,9 @@ from ...data.build_evidence import build
 from ...data.schema import Schema
 from ...evaluation.columns_and_pairs import cells_of, some
 from ...evaluation.two_sample_test import told_apart
-from ...inference.posterior import log_density
-from ...inference.reshape import mix
-from ...inference.rows import sample
-from ...models.mixture import Mixture
+from ...inference.sampling import sample
+from ...models.base import Distribution
+from ...models.mixture import mix
 from ..hidden_tree.hidden_tree_forest import MANY_ROWS
 from .budget import Budget
 from .candidates import FEW_ROWS, Candidate, candidates, learn
@@ -50,7 +49,7 @@ class Compared(NamedTuple):
         Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several splits or few rows.
     seconds : float
         To learn, in all splits, and to judge by log-density.
-    model : Mixture
+    model : Distribution
         Of the first split.
     """
 
@@ -58,7 +57,7 @@ class Compared(NamedTuple):
     log_density: np.ndarray
     told_apart: float
     seconds: float
-    model: Mixture
+    model: Distribution
 
     @property
     def mean(self) -> float:
@@ -74,14 +73,14 @@ def compare(candidate: Candidate, schema: Schema, splits: list[Split], seed: int
         model = learn(candidate.learner, schema, split.learn, seed)
         first = first or model
         held = known_levels(split.learn, split.held, is_categorical)
-        found.append(log_density(model, build(schema, held), n_jobs))
+        found.append(model.log_density(build(schema, held), n_jobs))
     assert first is not None
     seconds = time.monotonic() - start
     score = _score(first, splits[0].learn, seed, n_jobs) if len(splits) == 1 else np.nan
     return Compared(candidate, np.concatenate(found), score, seconds, first)
 
 
-def _score(model: Mixture, learned: np.ndarray, seed: int, n_jobs: int | None) -> float:
+def _score(model: Distribution, learned: np.ndarray, seed: int, n_jobs: int | None) -> float:
     """Told-apart score of as many draws as rows, by scikit-learn: the choice must not depend on what is installed."""
     n, d = learned.shape
     if n < FEWEST_TOLD:
@@ -259,7 +258,7 @@ class Task(NamedTuple):
 class Chosen(NamedTuple):
     """The model, and what a `FitReport` says of it."""
 
-    model: Mixture
+    model: Distribution
     candidates: tuple[Judged, ...]
     weight: dict[str, float]
     held_out: str

@@ -47,6 +47,16 @@ class BoxForest(Distribution):
     def observe(self, evidence: Evidence) -> BoxForestPosterior:
         return BoxForestPosterior(self, evidence)
 
+    def observe_by_trees(self, evidence: Evidence, beta: float) -> BoxForestPosterior:
+        return BoxForestPosterior(self, evidence, beta)
+
+    @property
+    def is_forest(self) -> bool:
+        return True
+
+    def forest_for(self, question: str) -> Forest:
+        return self.forest
+
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         return sample(self.forest, evidence, m, seed, missing, n_jobs)
 
@@ -93,6 +103,10 @@ class BoxForestPosterior(PosteriorState):
 
     distribution: BoxForest
 
+    def __init__(self, distribution: BoxForest, evidence: Evidence, beta: float = 1.0) -> None:
+        super().__init__(distribution, evidence)
+        self.beta = beta  # how trees are weighted, see `posterior.chunk_posterior`
+
     @property
     def forest(self) -> Forest:
         return self.distribution.forest
@@ -100,7 +114,9 @@ class BoxForestPosterior(PosteriorState):
     @cached_property
     def row(self) -> OneRow | None:
         """The leaves that a single row of evidence meets; None of several rows, which are answered in chunks."""
-        return OneRow(self.forest, self.evidence) if len(self.evidence.value) == 1 else None
+        if len(self.evidence.value) != 1 or self.beta != 1.0:
+            return None
+        return OneRow(self.forest, self.evidence)
 
     @cached_property
     def log_evidence(self) -> float:
@@ -112,10 +128,10 @@ class BoxForestPosterior(PosteriorState):
         return background_weight(self.forest, self.evidence, n_jobs, self.row)
 
     def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
-        return column.level_probability(self.forest, self.evidence, j, n_jobs, known=self.row)
+        return column.level_probability(self.forest, self.evidence, j, n_jobs, self.beta, self.row)
 
     def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        return column.mean_variance(self.forest, self.evidence, j, n_jobs, known=self.row)
+        return column.mean_variance(self.forest, self.evidence, j, n_jobs, self.beta, self.row)
 
     def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return column.cdf(self.forest, self.evidence, j, x, n_jobs, self.row)
@@ -127,7 +143,7 @@ class BoxForestPosterior(PosteriorState):
         return histogram(self.forest, self.distribution.bin_tables, self.evidence, j, cuts, n_jobs, self.row)
 
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.quantile(self.forest, self.evidence, j, q, n_jobs, known=self.row)
+        return column.quantile(self.forest, self.evidence, j, q, n_jobs, self.beta, self.row)
 
     def covariance(self, a: int, b: int) -> np.ndarray:
         return covariance(self.forest, self.evidence, a, b, self.row)

@@ -41,6 +41,10 @@ class HiddenTree(Distribution):
         return "hidden trees" if self.hidden.grown is None else CHOW_LIU
 
     @property
+    def forest_hint(self) -> str:
+        return "" if self.hidden.grown is None else "; learn with leaf='quantile' to have one"
+
+    @property
     def schema(self) -> Schema:
         return self.hidden.schema
 

@@ -1,0 +1,78 @@
+"""Histograms: the probability of each bin of a column, with the same bins whatever the evidence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..data.schema import Column
+from ..data.values import numbers
+from ..runtime.parameters import check_number
+from .posterior import WeighedEvidence
+
+MOST_BINS = 10_000
+
+
+def histogram(weighed: WeighedEvidence, j: int, edges: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+    """Probability of the bins of column j given evidence, (n, B), or of its levels.
+
+    Parameters
+    ----------
+    weighed : WeighedEvidence
+        n rows.
+    j : int
+    edges : float64 array (B + 1,)
+        Of `bin_edges`; nothing of a column of levels.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    float64 array
+        Rows sum to 1: what lies beyond the edges is in the first and the last bin. NaN where the evidence has
+        probability 0.
+    """
+    mass = weighed.state.histogram(j, edges[1:-1], n_jobs)
+    if weighed.model.schema.columns[j].is_categorical:
+        return mass
+    return np.asarray(mass / mass.sum(axis=1, keepdims=True))
+
+
+def bin_edges(column: Column, bins: Any) -> np.ndarray:
+    """Edges of a column's bins, float64 (B + 1,) ascending: those given, or of at most so many bins; none of levels.
+
+    Raises
+    ------
+    ValueError
+        If ``bins`` is neither a number of bins nor ascending edges, or edges of a column of levels.
+    """
+    if np.ndim(bins) == 0 or column.is_categorical:
+        check_number("bins", bins, 1, MOST_BINS, whole=True, text=_expected(column))
+        return np.empty(0) if column.is_categorical else _even(column, int(bins))
+    edges = numbers(column, bins)
+    if edges.ndim != 1 or len(edges) < 2 or not (edges[:-1] < edges[1:]).all():
+        raise ValueError(f"column {column.name!r}: edges of bins must ascend, at least two of them, got {bins!r:.80}")
+    return edges
+
+
+def _expected(column: Column) -> str:
+    most = f"an integer of 1 to {MOST_BINS}"
+    return f"{most} (column {column.name!r} is {column.kind}: each level is a bin)" if column.is_categorical else most
+
+
+def _even(column: Column, bins: int) -> np.ndarray:
+    """Edges of at most so many bins, equally wide, over the range seen at learning; on a grid of whole cells each."""
+    low, high = column.minimum, column.maximum
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"column {column.name!r}: no range was seen at learning; give the edges of the bins")
+    if column.step > 0.0:
+        first, last = (round((x - column.center) / column.step) for x in (low, high))
+        width = -(-(last - first + 1) // bins)
+        cells = first + width * np.arange(-(-(last - first + 1) // width) + 1)
+        return column.center + (cells - 0.5) * column.step
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    part = np.linspace(0.0, 1.0, bins + 1)
+    return np.unique(low * (1.0 - part) + high * part)

@@ -1,0 +1,110 @@
+"""Draws of whole rows, given evidence; no row is rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..data.evidence import Evidence
+from ..models.base import Distribution
+from ..runtime.progress import bar
+from ..runtime.threads import chunks
+
+BLOCK = 262_144
+"""Draws of a row of evidence under one seed, and rows of a table to be filled; more come in blocks, each with a seed of
+its own."""
+
+
+def sample(
+    model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+) -> np.ndarray:
+    """Draw m rows for each row of evidence: a part by how well the evidence fits it, then a row of that part.
+
+    Parameters
+    ----------
+    model : Distribution
+    evidence : Evidence
+        n rows. Cells with a value keep it.
+    m : int
+        Draws for each row.
+    seed : int
+        Not negative; the answer depends on it alone.
+    missing : bool
+        Blank cells of which nothing is known as often as they were missing at learning.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+
+    Returns
+    -------
+    float64 array (n * m, d)
+        The draws of a row are contiguous; all NaN where the evidence has probability 0.
+    """
+    n, d = evidence.value.shape
+    if m <= BLOCK:
+        return model.sample(evidence, m, seed, missing, n_jobs)
+    out, done = np.empty((n, m, d)), 0
+    with bar(m, "draws") as step:
+        for rows in sample_blocks(model, evidence, m, seed, missing, n_jobs):
+            k = len(rows) // max(n, 1)
+            out[:, done : done + k] = rows.reshape(n, k, d)
+            done += k
+            step(k)
+    return out.reshape(n * m, d)
+
+
+def sample_and_weigh(
+    model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """`sample`, and `background_share` (n,) of the evidence where it is found on the way, else None."""
+    if 0 < m <= BLOCK:
+        return model.sample_and_weigh(evidence, m, seed, missing, n_jobs)
+    return sample(model, evidence, m, seed, missing, n_jobs), None
+
+
+def sample_blocks(
+    model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+) -> Iterator[np.ndarray]:
+    """The draws of `sample`, `BLOCK` draws of each row at a time: arrays (n * k, d)."""
+    for block, (first, stop) in enumerate(chunks(m, BLOCK)):
+        yield sample_block(model, evidence, stop - first, seed, block, missing, n_jobs)
+
+
+def sample_block(
+    model: Distribution,
+    evidence: Evidence,
+    m: int,
+    seed: int,
+    block: int,
+    missing: bool = False,
+    n_jobs: int | None = -1,
+) -> np.ndarray:
+    """The first m draws of each row of evidence in one block of those of `sample`, from 0 on: an array (n * m, d)."""
+    return model.sample(evidence, m, seed_of_block(seed, block), missing, n_jobs)
+
+
+def seed_of_block(seed: int, block: int) -> int:
+    """The seed itself for the first block, so that few draws are the first of many."""
+    return seed if block == 0 else int(np.random.SeedSequence([seed, block]).generate_state(1, np.uint64)[0] >> 2)
+
+
+def impute_by_draws(
+    model: Distribution, evidence: Evidence, m: int, seed: int, n_jobs: int | None = -1
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Fill each row's cells without a value by m joint draws, float64 (n * m, d), as `sampling.sample` gives them.
+
+    Beside them `background_share` (n,) of the evidence where it is found on the way, else None.
+
+    Every `sampling.BLOCK` rows have a seed of their own (`sampling.seed_of_block`), so that a table is filled alike as
+    a whole and block by block.
+    """
+    n = len(evidence.value)
+    if n <= BLOCK:
+        return sample_and_weigh(model, evidence, m, seed, False, n_jobs)
+    drawn, shares = [], []
+    for b, rows in enumerate(chunks(n, BLOCK)):
+        block, own_seed = evidence.take(np.arange(*rows)), seed_of_block(seed, b)
+        of_block, share = sample_and_weigh(model, block, m, own_seed, False, n_jobs)
+        drawn.append(of_block)
+        shares += [] if share is None else [share]
+    return np.concatenate(drawn), np.concatenate(shares) if shares else None
