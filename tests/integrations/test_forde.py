@@ -123,7 +123,7 @@ def test_only_levels_or_only_numbers(tmp_path):
     [
         ({"epsilon": 1e-3}, "epsilon=0"),
         ({"leaf": "quantile"}, "quantile leaves"),
-        ({"leaf": "chow_liu"}, "no hidden trees|dependent columns"),
+        ({"leaf": "chow_liu"}, "one forest of boxes|dependent columns"),
     ],
 )
 def test_what_arf_cannot_say_is_refused(tmp_path, change, message):

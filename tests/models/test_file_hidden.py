@@ -147,7 +147,7 @@ def test_a_mixture_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_part_of_another_schema_is_not_saved(tmp_path: Path) -> None:
     one, other = model_of(1), model_of(2)
-    with pytest.raises(ValueError, match="part 1 has another schema"):
+    with pytest.raises(ValueError, match="component 1 has another schema"):
         save_model(Mixture((one.components[0], other.components[0]), np.log([0.5, 0.5])), tmp_path / "m.joint")
     with pytest.raises(ValueError, match="weights must sum to 1"):
         save_model(Mixture(one.components, np.ones(1)), tmp_path / "m.joint")

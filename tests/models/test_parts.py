@@ -175,7 +175,7 @@ def test_evidence_that_one_part_rules_out_is_the_other_parts() -> None:
     ],
 )
 def test_what_a_kind_of_part_cannot_answer_it_says_by_name(ask, name: str) -> None:
-    with pytest.raises(ValueError, match=rf"{name}.* one forest of boxes; this one has the parts: forest, table"):
+    with pytest.raises(ValueError, match=rf"{name}.* one forest of boxes; this one has the components: forest, table"):
         ask(mixture())
 
 

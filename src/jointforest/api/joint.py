@@ -21,7 +21,6 @@ from ..data.values import warn_unseen
 from ..explorer.open import explore
 from ..inference.counterfactual.counterfactual import counterfactual
 from ..inference.counterfactual.result import Counterfactuals
-from ..inference.explanation.box_trees import box_trees, of_part, tree_log_density
 from ..inference.explanation.explain import Explanation
 from ..inference.explanation.reverse import reverse
 from ..inference.explanation.tree_text import tree_text
@@ -128,7 +127,7 @@ class Joint:
     def epsilon(self) -> float:
         """Weight of the background; 0 if there is none."""
         shares = zip(self.distribution.components, np.exp(self.distribution.log_weight).tolist(), strict=True)
-        trees = [(of_part(part), share) for part, share in shares]
+        trees = [(part.box_trees(), share) for part, share in shares]
         return float(sum(share * np.exp(of.log_weight[-1]) for of, share in trees if of and of.has_background))
 
     def levels(self, column: str) -> tuple[Any, ...]:
@@ -356,7 +355,7 @@ class Joint:
         float64 array (n, n_trees) or (n, n_trees + 1)
             The log-sum of a row is its `log_density`.
         """
-        return tree_log_density(box_trees(self.distribution, "a table of trees"), self._evidence(frame), n_jobs)
+        return self.distribution.box_trees_for("a table of trees").tree_log_density(self._evidence(frame), n_jobs)
 
     def attribution(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
         """Which cells make a row unlikely: log p(x_j | the other known cells of the row), exact, for any row.
@@ -615,7 +614,7 @@ class Joint:
         >>> joint.rules().splitlines()[:2]
         ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0 %']
         """
-        return tree_text(box_trees(self.distribution, "rules"), tree, max_leaves)
+        return tree_text(self.distribution.box_trees_for("rules"), tree, max_leaves)
 
     def reverse(
         self, event: str | Mapping[str, Any], k: int = 10, min_share: float = 0.01, n_jobs: int | None = -1

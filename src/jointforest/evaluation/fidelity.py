@@ -10,7 +10,7 @@ import numpy as np
 from ..data.frames import read
 from ..data.infer_schema import infer_schema
 from ..data.schema import Schema
-from ..models.mixture import Mixture
+from ..models.base import Distribution
 from ..runtime.parameters import check
 from ..runtime.random_state import seed_of
 from .columns_and_pairs import MOST_PAIRS, Cells, cells_of, marginals, pairs, read_cells, read_rows, some
@@ -101,7 +101,7 @@ def fidelity(
 
 def _is_joint(given: Any) -> bool:
     """Whether this is a `Joint`; `api/` is a later layer, so its class cannot be imported here."""
-    return isinstance(getattr(given, "distribution", None), Mixture)
+    return isinstance(getattr(given, "distribution", None), Distribution)
 
 
 class _Tables(NamedTuple):

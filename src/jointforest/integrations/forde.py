@@ -285,10 +285,7 @@ def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
 
 def _plain_forest(model: Distribution) -> Forest:
     """The one forest of the model, all of which can be said; a ValueError names what cannot."""
-    part = model.components[0]
-    if len(model.components) > 1 or not isinstance(part, BoxForest):
-        raise ValueError("only one forest can be written as parameters of arf, no mixture and no hidden trees")
-    forest = part.forest
+    forest = model.forest_for("a file with parameters of arf")
     if forest.has_background:
         raise ValueError("the background has no counterpart in arf: learn with epsilon=0")
     if len(forest.leaves.node_kind):

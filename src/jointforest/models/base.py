@@ -25,7 +25,9 @@ from ..data.evidence import Evidence
 from ..data.schema import Schema
 
 if TYPE_CHECKING:
+    from .box_forest.box_trees import BoxTrees
     from .box_forest.forest import Forest
+    from .hidden_tree.hidden_trees import HiddenTrees
 
 
 class Distribution(ABC):
@@ -174,6 +176,22 @@ class Distribution(ABC):
     def forest_hint(self) -> str:
         """What `forest_for` advises: how to learn a forest of boxes instead of this kind."""
         return ""
+
+    def box_trees(self) -> BoxTrees | None:
+        """Trees of boxes, which rules and pictures of trees are read from; None of a kind without them."""
+        return None
+
+    def box_trees_for(self, question: str) -> BoxTrees:
+        """The trees of boxes; a ValueError that names the question of a kind without them."""
+        trees = self.box_trees()
+        if trees is None:
+            self.forest_for(question)  # which says what is needed
+            raise AssertionError(f"{self.kind} is a forest without trees")
+        return trees
+
+    def hidden_trees(self) -> HiddenTrees | None:
+        """Tables of hidden trees, whose codes have closed forms; None of a kind without them."""
+        return None
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a `.joint` file holds: plain data with the ``kind``, and named arrays."""

@@ -19,8 +19,8 @@ from ..data.evidence import Evidence
 from ..data.frames import encode
 from ..data.schema import Column, Schema
 from ..data.values import scalar, values
-from ..inference.explanation.box_trees import BoxTrees, box_trees
 from ..models.base import Distribution
+from ..models.box_forest.box_trees import BoxTrees
 
 # ---- Distributions as shares of bins and levels, and how they are drawn: what the pictures of joints have in common.
 
@@ -93,7 +93,7 @@ def trees_of(joint: Any) -> BoxTrees:
     """The trees of a joint; a TypeError for anything else, above all its learner."""
     if not isinstance(joint, Joint):
         raise TypeError(f"expected a Joint (of a fitted learner its joint_), got {type(joint).__name__}")
-    return box_trees(joint.distribution, "this picture")
+    return joint.distribution.box_trees_for("this picture")
 
 
 def chosen(schema: Schema, columns: Sequence[str] | None, most: int) -> list[int]:

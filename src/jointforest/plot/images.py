@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 
 from ..api.joint import Joint
 from ..data.build_evidence import build
-from ..inference.explanation.box_trees import BoxTrees
-from ..inference.explanation.leaf_groups import column_in_groups
 from ..inference.explanation.tree_text import tree_leaves
+from ..models.box_forest.box_trees import BoxTrees
 from ..runtime.parameters import Number
 from .distributions import chosen, short, trees_of
 
@@ -73,11 +72,11 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
     leaves = tree_leaves(trees, tree)
     leaves = leaves[np.argsort(-trees.log_weight[leaves], kind="stable")]
     nothing = build(schema)
-    image = np.column_stack([column_in_groups(trees, nothing, leaves[:, None], j).mean() for j in pixels])
+    image = np.column_stack([trees.column_in_groups(nothing, leaves[:, None], j).mean() for j in pixels])
     labels = [f"{100 * share:.1f} %" for share in _shares(trees, leaves)]
     for j, column in enumerate(schema.columns):
         if column.is_categorical:
-            share = column_in_groups(trees, nothing, leaves[:, None], j).level_probability()
+            share = trees.column_in_groups(nothing, leaves[:, None], j).level_probability()
             best = share.argmax(axis=1).tolist()
             labels = [f"{label}\n{short(column.levels[code], 10)}" for label, code in zip(labels, best, strict=True)]
     high = -(-len(leaves) // _WIDE)

@@ -13,7 +13,6 @@ from matplotlib.patches import Rectangle
 from ..api.joint import Joint
 from ..data.build_evidence import build
 from ..data.frames import encode
-from ..inference.explanation.leaf_groups import column_in_groups
 from ..inference.explanation.tree_text import tree_leaves
 from .distributions import short, span, trees_of
 
@@ -85,7 +84,7 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
     leaves = tree_leaves(trees, 0)
     tint: list[Any] = ["none"] * len(leaves)
     if target is not None:
-        classes = column_in_groups(trees, build(schema), leaves[:, None], schema.index(target))
+        classes = trees.column_in_groups(build(schema), leaves[:, None], schema.index(target))
         best = classes.level_probability().argmax(axis=1)
         tint = [to_rgba(_colour(code), 0.15) for code in best.tolist()]
     lo, hi, _ = trees.boxes

@@ -16,10 +16,10 @@ from matplotlib.ticker import MaxNLocator
 from ..api.joint import Joint
 from ..data.build_evidence import build
 from ..data.conditions import AnyOf, Interval, Not
-from ..inference.explanation.box_trees import BoxTrees
-from ..inference.explanation.leaf_groups import column_in_groups, leaf_summaries, summary_text
+from ..inference.explanation.leaf_summaries import leaf_summaries, summary_text
 from ..inference.explanation.tree_text import TreeNode, tree_leaves, tree_nodes
 from ..models.base import Distribution
+from ..models.box_forest.box_trees import BoxTrees
 from ..query_language.render import column_text, condition_text
 from ..runtime.parameters import check_number
 from .distributions import MOST_LEVELS, bin_edges, chosen, draw_bins, places, short, span, trees_of
@@ -207,7 +207,7 @@ def _draw_branches(ax: Axes, shown: _Shown, ends: list[int], depth: int) -> None
 def _draw_column(model: Distribution, forest: BoxTrees, j: int, groups: list[np.ndarray], panels: list[Axes]) -> None:
     """One column's panels from top to bottom."""
     column = forest.schema.columns[j]
-    in_groups = column_in_groups(forest, build(forest.schema), groups, j)
+    in_groups = forest.column_in_groups(build(forest.schema), groups, j)
     if column.is_categorical:
         share = in_groups.level_probability()
         order = np.argsort(-share.max(axis=0), kind="stable")[:MOST_LEVELS]

@@ -59,10 +59,10 @@ class Embedded(NamedTuple):
 
 def embedded(subject: Subject) -> Embedded:
     """The joint itself if its tables are at most `MOST_BYTES`, else one learned from rows drawn from it."""
-    parts = subject.joint.distribution.components
+    tables = subject.joint.distribution.hidden_trees()
     sizes = [_size(bins.cuts, column) for bins, column in zip(subject.bins, subject.columns, strict=True)]
-    if len(parts) == 1 and isinstance(parts[0], HiddenTree) and _bytes(parts[0].hidden, sizes) <= MOST_BYTES:
-        return Embedded(subject, parts[0].hidden, True, 0, 0.0)
+    if tables is not None and _bytes(tables, sizes) <= MOST_BYTES:
+        return Embedded(subject, tables, True, 0, 0.0)
     fitting = [n for n in STATES if 4 * sum(n * size + n * n + n for size in sizes) <= MOST_BYTES]
     n = max(min(DRAWS, MOST_CELLS // len(sizes)), 1)
     X = sample(subject.joint.distribution, subject.nothing.evidence, n, 0, missing=True)

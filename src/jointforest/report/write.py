@@ -15,7 +15,6 @@ from ..evaluation.result import Fidelity, headlines, sections
 from ..explorer.answers import size
 from ..explorer.panels import row
 from ..explorer.subject import Subject
-from ..inference.explanation.box_trees import box_trees
 from ..inference.explanation.tree_text import tree_text
 from ..runtime.parameters import check_number
 from .columns import columns, encoded
@@ -50,7 +49,7 @@ def rules(joint: Any) -> str | None:
     """The rules of a joint that is one tree of few leaves; None of any other."""
     if joint.n_trees != 1 or not 1 < joint.n_leaves <= MOST_LEAVES or joint.n_states:
         return None
-    return tree_text(box_trees(joint.distribution, "rules"), 0, MOST_LEAVES)
+    return tree_text(joint.distribution.box_trees_for("rules"), 0, MOST_LEAVES)
 
 
 # ---- The rows of a table that the joint finds least probable, and which of their cells make them so.

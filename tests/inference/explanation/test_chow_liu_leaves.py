@@ -15,7 +15,7 @@ import jointforest as jf
 from jointforest import plot
 from jointforest.data.build_evidence import build
 from jointforest.data.discretization.discretizer import code_table
-from jointforest.inference.explanation.box_trees import BoxTrees, box_trees
+from jointforest.models.box_forest.box_trees import BoxTrees
 from jointforest.models.hidden_tree.files import check_hidden
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
 from jointforest.models.hidden_tree.posterior import log_density
@@ -68,7 +68,7 @@ def inside(trees: BoxTrees, X: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_row_is_in_the_boxes_of_the_leaves_that_hold_its_codes(seed: int) -> None:
     joint = learned(seed, n_trees=4, max_features=1)
-    hidden, trees = hidden_of(joint), box_trees(joint.distribution, "this")
+    hidden, trees = hidden_of(joint), joint.distribution.box_trees_for("this")
     rng = np.random.default_rng(seed)
     drawn = build(joint.schema, joint._evidence(joint.sample(300, random_state=seed)).value).value
     odd = drawn[rng.integers(300, size=(300, drawn.shape[1])), np.arange(drawn.shape[1])]  # each cell of another row
@@ -108,7 +108,7 @@ def test_one_tree_given_a_leafs_rule_is_the_leaf(seed: int) -> None:
 
 def test_rules_show_every_leaf_and_its_share() -> None:
     joint = learned(0, n_trees=2, epsilon=0.01)
-    trees = box_trees(joint.distribution, "this")
+    trees = joint.distribution.box_trees_for("this")
     assert joint.n_trees == 2 and joint.n_leaves == len(trees.log_weight) - 1 and joint.n_states == 0
     assert joint.epsilon == pytest.approx(0.01) and repr(joint).endswith(f"2 trees, {joint.n_leaves} Chow-Liu leaves)")
     ends = [line for tree in (0, 1) for line in joint.rules(tree).splitlines() if "[Chow-Liu leaf" in line]
@@ -140,7 +140,7 @@ def test_densities_of_trees_are_those_of_their_leaves() -> None:
     rows = table(0).head(50)
     found = joint.tree_log_density(rows)
     assert found.shape == (50, 3)
-    hidden, trees = hidden_of(joint), box_trees(joint.distribution, "this")
+    hidden, trees = hidden_of(joint), joint.distribution.box_trees_for("this")
     assert hidden.grown is not None
     for t in range(3):
         mine = np.flatnonzero(trees.tree[hidden.grown.leaf] == t)

@@ -18,9 +18,8 @@ from jointforest.data.build_evidence import build
 from jointforest.data.evidence import Evidence
 from jointforest.data.meaning import Region, contains, meaning_of
 from jointforest.data.schema import Column, Schema, kernel_columns
-from jointforest.inference.explanation.box_trees import of_forest as of_trees
 from jointforest.inference.explanation.explain import explain
-from jointforest.inference.explanation.leaf_groups import leaf_summaries, summary_text
+from jointforest.inference.explanation.leaf_summaries import leaf_summaries, summary_text
 from jointforest.inference.explanation.rules import (
     box_conditions,
     levels_condition,
@@ -29,6 +28,7 @@ from jointforest.inference.explanation.rules import (
     split_conditions,
 )
 from jointforest.models.box_forest.box_forest import BoxForest
+from jointforest.models.box_forest.box_trees import box_trees as of_trees
 from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import ParameterTables

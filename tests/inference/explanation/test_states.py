@@ -112,6 +112,6 @@ def test_what_cannot_be_explained_says_so() -> None:
     part = of.distribution.components[0]
     both = Joint(Mixture((part, TablePart(of.schema, np.zeros((1, len(ALL.columns))), np.ones(1))), np.log([0.5, 0.5])))
     with pytest.raises(
-        ValueError, match="an explanation needs forests and hidden trees; this joint has the part: table"
+        ValueError, match="an explanation needs forests and hidden trees; this joint has the component: table"
     ):
         both.given(INSIDE).explain()

@@ -15,17 +15,13 @@ from ...data.discretization.discretizer import Scale
 from ...data.evidence import Evidence
 from ...data.schema import Column, Schema
 from ...models.base import Distribution
-from ...models.box_forest.forest import Forest
-from ...models.box_forest.posterior import posterior
+from ...models.box_forest.box_trees import BoxTrees
 from ...models.hidden_tree.column import States, codes_in_states, told_states
 from ...models.hidden_tree.evidence import CodeEvidence, code_evidence
-from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ...models.hidden_tree.posterior import tree_log_density
 from ...query_language.tokens import tokenize
 from ...runtime.parameters import check_number
-from .box_trees import BoxTrees, of_part
-from .leaf_groups import LEVEL, column_summary, leaf_kind, leaf_summaries, summary_text
+from .leaf_summaries import LEVEL, column_summary, leaf_summaries, summary_text
 from .rules import box_conditions, levels_condition, rule_text, side_condition
 
 # ---- What every explanation is: rules as plain data, and as a table to print.
@@ -200,16 +196,18 @@ def explain(model: Distribution, evidence: Evidence, k: int, n_jobs: int | None 
     for number, part in enumerate(model.components):
         if not share[number] > 0.0:
             continue
-        if (trees := of_part(part)) is not None:
+        if (trees := part.box_trees()) is not None:
             rules, n = _leaf_rules(trees, evidence, k, n_jobs)
             met["leaves"] += n
-        elif isinstance(part, HiddenTree) and part.log_density(evidence)[0] > -math.inf:
-            rules, n = state_rules(part.hidden, evidence, k)
+        elif (hidden := part.hidden_trees()) is not None:
+            if part.log_density(evidence)[0] == -math.inf:
+                continue
+            rules, n = state_rules(hidden, evidence, k)
             met["states"] += n
-        elif isinstance(part, HiddenTree):
-            rules = []
         else:
-            raise ValueError(f"an explanation needs forests and hidden trees; this joint has the part: {part.kind}")
+            raise ValueError(
+                f"an explanation needs forests and hidden trees; this joint has the component: {part.kind}"
+            )
         for rule in rules:
             rule["weight"] *= float(share[number])
             rule["log_weight"] += float(model.log_weight[number])
@@ -222,20 +220,9 @@ def explain(model: Distribution, evidence: Evidence, k: int, n_jobs: int | None 
     return Explanation(found, _text(model.schema, found, met))
 
 
-def _met_leaves(trees: BoxTrees, evidence: Evidence, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Leaves that one row of evidence meets, and log p(leaf, evidence) of each."""
-    if isinstance(trees.within, Forest):
-        post = posterior(trees.within, evidence, n_jobs)
-        return post.leaf, post.log_weight
-    assert trees.within.grown is not None
-    log_weight = tree_log_density(trees.within, evidence, n_jobs)[0]
-    met = log_weight > -math.inf
-    return trees.within.grown.leaf[met], log_weight[met]
-
-
 def _leaf_rules(trees: BoxTrees, evidence: Evidence, k: int, n_jobs: int | None) -> tuple[list[dict[str, Any]], int]:
     """The k leaves of a part with the largest weight, none if the evidence is impossible; and how many it meets."""
-    leaf, log_weight = _met_leaves(trees, evidence, n_jobs)
+    leaf, log_weight = trees.met_leaves(evidence, n_jobs)
     n, log_evidence = len(leaf), float(np.logaddexp.reduce(log_weight, initial=-math.inf))
     if log_evidence == -math.inf:
         return [], 0
@@ -248,7 +235,7 @@ def _leaf_rules(trees: BoxTrees, evidence: Evidence, k: int, n_jobs: int | None)
             "log_weight": log,
             "leaf": number,
             "tree": int(trees.tree[number]),
-            "kind": leaf_kind(trees, number),
+            "kind": trees.leaf_kind(number),
             "says": says,
         }
         for number, log, says in zip(

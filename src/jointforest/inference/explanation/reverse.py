@@ -11,9 +11,9 @@ import numpy as np
 from ...data.build_evidence import build, intersect
 from ...data.conditions import AnyOf, PerRow, check_hard, n_rows, normal
 from ...models.base import Distribution
+from ...models.box_forest.box_trees import BoxTrees
 from ...query_language.render import conditions_text
 from ...runtime.parameters import check_number
-from .box_trees import BoxTrees, box_trees
 from .explain import Explanation, shown_rule
 from .rules import box_conditions, rule_text
 
@@ -29,7 +29,7 @@ def reverse(
         If a parameter is out of range, the event says nothing, has probability 0, or speaks of several rows, or the
         model has several parts or no boxes.
     """
-    trees = box_trees(model, "reverse")
+    trees = model.box_trees_for("reverse")
     check_number("k", k, 1, whole=True, text="a positive integer")
     check_number("min_share", min_share, 0, 1)
     schema = model.schema

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.build_evidence import build
+from ...models.box_forest.box_trees import BoxTrees
 from ...query_language.render import column_text, condition_text
 from ...runtime.parameters import check_number
-from .box_trees import BoxTrees
 from .explain import shown_rule, text_html
-from .leaf_groups import leaf_kind, leaf_summaries, summary_text
+from .leaf_summaries import leaf_summaries, summary_text
 from .rules import side_condition, split_conditions
 
 # ---- Nodes and leaves of one tree as people see them: tests as conditions, shares of the tree's rows.
@@ -147,7 +147,7 @@ def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> Tre
         if k in hidden:
             continue
         text = "(all rows)" if node.parent < 0 else _test_text(node, max_leaves is None)
-        at = "" if node.leaf < 0 else f"  [{leaf_kind(forest, node.leaf)} {node.leaf}]"
+        at = "" if node.leaf < 0 else f"  [{forest.leaf_kind(node.leaf)} {node.leaf}]"
         at = f"  [... {folded[k]} leaves]" if k in folded else at
         lines.append(f"{'  ' * node.depth}{text}  {100 * node.share:.1f} %{at}")
         if node.leaf in says:

@@ -9,13 +9,11 @@ from ...data.build_evidence import build
 from ...data.discretization.base_density import code_entropy
 from ...data.discretization.discretizer import codes_of
 from ...data.evidence import Evidence
-from ...models.base import Distribution
 from ...models.box_forest.forest import Forest
 from ...models.box_forest.leaves.circuits import leaf_of_rows
 from ...models.box_forest.leaves.table import FACTORS, SUM
 from ...models.box_forest.posterior import LeafPosterior, by_chunks, chunk_posterior
 from ...models.hidden_tree.condition import joint_codes
-from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from .entropy_kernels import column_entropies, leaf_divergence
 from .integral import integral
@@ -65,12 +63,6 @@ def column_of_leaves(model: Forest, j: int) -> tuple[np.ndarray, np.ndarray, np.
 # ---- Entropies under hidden trees: of the codes, and of what lies inside each code.
 
 
-def hidden_of(model: Distribution) -> HiddenTrees | None:
-    """The hidden trees of a model that has no other part."""
-    part = model.components[0]
-    return part.hidden if len(model.components) == 1 and isinstance(part, HiddenTree) else None
-
-
 def hidden_entropy(v: View, hidden: HiddenTrees, of: Columns) -> float | None:
     """Entropy of a few columns, exact: H(codes) + sum_j sum_c p(code_j = c) H(x_j | c); None if they are too many."""
     p = joint_codes(hidden, [v.number[k] for k in of])
@@ -113,7 +105,7 @@ def entropy(v: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) ->
     if found is not None:
         return exact(found)
     X = v.draw(n, seed, n_jobs)
-    hidden = hidden_of(v.model)
+    hidden = v.model.hidden_trees()
     if hidden is not None:
         inside, log_inside = inside_codes(v, hidden, of, X)
         codes = averaged(log_inside - v.log_density(X, of, n_jobs))
@@ -168,7 +160,7 @@ def _signed(v: View, terms: list[tuple[float, Columns]], n: int, seed: int, n_jo
 
 def exact_entropy(v: View, of: Columns, n_jobs: int | None = -1) -> float | None:
     """Entropy of some columns in closed form (one tree, hidden trees), or else by quadrature; None if neither can."""
-    hidden = hidden_of(v.model)
+    hidden = v.model.hidden_trees()
     if hidden is not None:
         found = hidden_entropy(v, hidden, of)
     else:

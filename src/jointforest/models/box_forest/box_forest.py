@@ -14,6 +14,7 @@ from ...data.schema import Schema
 from ...runtime.numeric_kernels import mix_rows
 from ..base import Distribution, PosteriorState
 from . import column
+from .box_trees import ForestTrees, box_trees
 from .condition import condition, given_missing
 from .covariance import covariance
 from .files import forest_to_arrays
@@ -56,6 +57,9 @@ class BoxForest(Distribution):
 
     def forest_for(self, question: str) -> Forest:
         return self.forest
+
+    def box_trees(self) -> ForestTrees:
+        return box_trees(self.forest)
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
         return sample(self.forest, evidence, m, seed, missing, n_jobs)

@@ -13,6 +13,7 @@ from ...data.evidence import Evidence
 from ...data.schema import Schema
 from ..base import Distribution, PosteriorState
 from . import column, sampling
+from .box_trees import ChowLiuTrees, box_trees
 from .column import covariance
 from .condition import condition, given_missing, marginalize, missing_shares
 from .evidence import is_far
@@ -47,6 +48,12 @@ class HiddenTree(Distribution):
     @property
     def schema(self) -> Schema:
         return self.hidden.schema
+
+    def box_trees(self) -> ChowLiuTrees | None:
+        return box_trees(self.hidden)
+
+    def hidden_trees(self) -> HiddenTrees:
+        return self.hidden
 
     def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
         return log_density(self.hidden, evidence, n_jobs)

@@ -1,0 +1,92 @@
+"""What single leaves say of the columns: means with intervals, and most probable levels."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...data.evidence import Evidence
+from ...data.schema import Column, Schema
+from ...data.values import scalar
+from ...models.box_forest.box_trees import BoxTrees
+from .rules import grid_value
+
+LEVEL = 0.9
+"""Share of a column's distribution in a leaf that its interval holds."""
+_MOST_LEVELS = 3
+
+
+def leaf_summaries(trees: BoxTrees, evidence: Evidence, leaf: np.ndarray) -> list[dict[str, dict[str, Any]]]:
+    """What each of these leaves says, given one row of evidence that all of them meet.
+
+    Parameters
+    ----------
+    trees : BoxTrees
+    evidence : Evidence
+        One row.
+    leaf : integer array (k,)
+
+    Returns
+    -------
+    list of k dicts
+        By column, those left out that the evidence gives a value: ``{"mean", "low", "high"}`` of a number, with the
+        interval of equal tails that holds 90 % of it, or ``{"levels": {level: probability}}``, at most three.
+    """
+    found: list[dict[str, dict[str, Any]]] = [{} for _ in leaf]
+    tails = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    for j, column in enumerate(trees.schema.columns):
+        if not len(leaf) or not math.isnan(evidence.value[0, j]):
+            continue
+        in_leaves = trees.column_in_groups(evidence, leaf[:, None], j)
+        if column.is_categorical:
+            told = in_leaves.level_probability()
+        else:
+            told = np.column_stack([in_leaves.mean(), in_leaves.quantile(tails)])
+        for says, numbers in zip(found, told, strict=True):
+            says[column.name] = column_summary(column, numbers)
+    return found
+
+
+def column_summary(column: Column, numbers: np.ndarray) -> dict[str, Any]:
+    """A column's summary as users read it: of the probabilities of its levels, or of mean, low and high."""
+    if column.is_categorical:
+        return {"levels": _likeliest(column, numbers)}
+    return {name: scalar(column, x) for name, x in zip(("mean", "low", "high"), numbers.tolist(), strict=True)}
+
+
+def summary_text(schema: Schema, says: Mapping[str, Mapping[str, Any]]) -> str:
+    """The summary of a leaf, in one line."""
+    return "; ".join(f"{name} {_column_text(schema[name], summary)}" for name, summary in says.items())
+
+
+def _likeliest(column: Column, share: np.ndarray) -> dict[Any, float]:
+    order = np.argsort(-share, kind="stable")[:_MOST_LEVELS]
+    return {column.levels[code]: float(share[code]) for code in order if share[code] > 0}
+
+
+def _column_text(column: Column, summary: Mapping[str, Any]) -> str:
+    if column.is_categorical:
+        shown = {level: share for level, share in summary["levels"].items() if share >= 0.005}
+        return ", ".join(f"{level} {100 * share:.0f} %" for level, share in (shown or summary["levels"]).items())
+    mean, low, high = (_value_text(column, summary, which) for which in ("mean", "low", "high"))
+    return mean if mean == low == high else f"{mean} ({low} to {high})"
+
+
+def _value_text(column: Column, summary: Mapping[str, Any], which: str) -> str:
+    """A number with two digits of its interval's width, a date, a time to the second."""
+    value = summary[which]
+    if column.kind == "datetime":
+        if isinstance(value, dt.date):  # else beyond the calendar
+            value = grid_value(column, column.to_number(value))
+        return value.isoformat(" ", "seconds") if isinstance(value, dt.datetime) else str(value)
+    width = summary["high"] - summary["low"]
+    if not 0 < width < 1e15 or abs(value) > 1e15:
+        return f"{value:.6g}"
+    places = max(1 - math.floor(math.log10(width)), 0)
+    if column.step > 0 and which != "mean":
+        places = min(places, column.decimals)
+    return f"{value:z.{places}f}"
