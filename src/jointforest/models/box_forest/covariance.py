@@ -9,7 +9,7 @@ from .column_kernels import level_rows, mean_variance_rows
 from .forest import Forest
 from .leaves.circuit_structure_kernels import parents
 from .leaves.table import FACTORS, PRODUCT, Leaves
-from .posterior import LeafPosterior, OneRow
+from .posterior import LeafPosterior, OneRow, by_chunks
 
 
 def covariance(forest: Forest, evidence: Evidence, a: int, b: int, known: OneRow | None = None) -> np.ndarray:
@@ -19,10 +19,42 @@ def covariance(forest: Forest, evidence: Evidence, a: int, b: int, known: OneRow
     w (m_a - c_a)(m_b - c_b); in a circuit the columns part at a PRODUCT, where their means given that it takes part
     multiply, or stay together in a FACTORS node.
     """
-    rows = (
-        [evidence] if len(evidence.value) == 1 else [evidence.take(np.array([i])) for i in range(len(evidence.value))]
-    )
+    n = len(evidence.value)
+    if n > 1 and not len(forest.leaves.node_kind):
+        return by_chunks(forest, evidence, lambda rows, post, first: _of_products(forest, rows, post, first, a, b), -1)
+    rows = [evidence] if n == 1 else [evidence.take(np.array([i])) for i in range(n)]
     return np.array([_of_one(forest, row, a, b, known or OneRow(forest, row)) for row in rows])
+
+
+def _of_products(forest: Forest, rows: Evidence, post: LeafPosterior, first: int, a: int, b: int) -> np.ndarray:
+    """Covariances given the rows first.. whose posterior this is, of a forest without circuits."""
+    n = len(post.log_evidence)
+    mine = rows.take(np.arange(first, first + n))
+    row = np.repeat(np.arange(n), np.diff(post.start))
+    weight = np.exp(post.log_weight - post.log_evidence[row])
+    apart = []
+    for j in (a, b):
+        mean = _leaf_means(forest, mine, j, row, post.leaf)
+        apart.append(mean - np.bincount(row, weight * mean, minlength=n)[row])
+    total = np.bincount(row, weight * apart[0] * apart[1], minlength=n)
+    total[~np.isnan(mine.value[:, [a, b]]).all(axis=1)] = 0.0
+    return np.where(np.isfinite(post.log_evidence), total, np.nan)
+
+
+def _leaf_means(forest: Forest, rows: Evidence, j: int, row: np.ndarray, leaf: np.ndarray) -> np.ndarray:
+    """Mean of a column in the leaf of each of M pairs of a row and a leaf, (M,); 0 in rows that know the column.
+
+    Rows that say the same of the column share the means of their leaves.
+    """
+    region = rows.cell_regions()[:, j]
+    is_known = ~np.isnan(rows.value[:, j])
+    mean = np.zeros(len(leaf))
+    for number in np.unique(region[~is_known]).tolist():
+        pairs = np.flatnonzero(((region == number) & ~is_known)[row])
+        leaves, place = np.unique(leaf[pairs], return_inverse=True)
+        one = rows.take(np.flatnonzero((region == number) & ~is_known)[:1])
+        mean[pairs] = _means(forest, one, j, leaves)[place]
+    return mean
 
 
 def _of_one(forest: Forest, row: Evidence, a: int, b: int, known: OneRow) -> float:

@@ -17,7 +17,7 @@ from ...runtime.threads import one_blas_thread
 from .evidence import CodeEvidence, code_evidence, own_messages
 from .hidden_trees import HiddenTrees, lost_atoms
 from .messages import down, times, up
-from .posterior import CodePosterior, OneRow, by_batches, column_codes, posterior
+from .posterior import CodePosterior, OneRow, by_batches, column_codes, in_batches, posterior
 from .tables import TreeTables
 
 Read = Callable[[Scale, np.ndarray], np.ndarray]
@@ -174,7 +174,9 @@ def _but_nan(answers: np.ndarray, x: np.ndarray) -> np.ndarray:
 # ---- Covariance of two columns of numbers under hidden trees, exact, by two more passes.
 
 
-def covariance(hidden: HiddenTrees, evidence: Evidence, a: int, b: int) -> np.ndarray:
+def covariance(
+    hidden: HiddenTrees, evidence: Evidence, a: int, b: int, n_jobs: int | None = -1
+) -> np.ndarray:
     """Posterior covariance of two numeric or boolean columns (True counts 1) given each of n rows of evidence, (n,).
 
     NaN where the evidence has probability 0. With m_c the means of a's codes and m that of all,
@@ -182,52 +184,64 @@ def covariance(hidden: HiddenTrees, evidence: Evidence, a: int, b: int) -> np.nd
         Cov(a, b) = s (E[b | weights (m_c - m)+ on a's codes] - E[b | weights (m_c - m)- on them]),  s = E (m_c - m)+.
     """
     known = code_evidence(hidden, evidence)
-    with one_blas_thread():
-        return np.array(
-            [_of_one(hidden, [of.take(np.array([i])) for of in known], a, b) for i in range(len(evidence.value))]
-        )
+
+    def work(first: int, stop: int) -> np.ndarray:
+        return _covariances(hidden, [of.take(slice(first, stop)) for of in known], a, b)
+
+    return in_batches(hidden, work, len(evidence.value), n_jobs)
 
 
-def _of_one(hidden: HiddenTrees, known: list[CodeEvidence], a: int, b: int) -> float:
-    found = posterior(hidden, known, [a])
-    if np.isneginf(found.log_joint).all():
-        return float("nan")
-    if not np.isnan([known[a].value[0], known[b].value[0]]).all():
-        return 0.0
-    share = found.codes[a][0]
+def _covariances(hidden: HiddenTrees, known: list[CodeEvidence], a: int, b: int) -> np.ndarray:
+    """Covariances of a batch of rows, (n,)."""
+    before = posterior(hidden, known, [a, b])
+    share = before.codes[a]
+    is_free = np.isnan(known[a].value) & np.isnan(known[b].value)
     excess = _code_means(hidden, known[a], a)
-    excess = excess - share @ excess
-    size = float(share @ np.maximum(excess, 0.0))
-    if size <= 0.0:
-        return 0.0
+    excess = excess - _expected(share, excess)
+    size = _expected(share, np.maximum(excess, 0.0))[:, 0]
     means_b = _code_means(hidden, known[b], b)
-    center = float(posterior(hidden, known, [b]).codes[b][0] @ means_b)
-    ends = []
-    for side in (1.0, -1.0):
-        tilted = list(known)
-        tilted[a] = _tilted(hidden, known[a], a, np.maximum(side * excess, 0.0))
-        ends.append(float(posterior(hidden, tilted, [b]).codes[b][0] @ (means_b - center)))
-    return size * (ends[0] - ends[1])
+    center = _expected(before.codes[b], means_b)
+    out = np.zeros(len(is_free))
+    rows = np.flatnonzero(is_free & (size > 0.0))
+    if len(rows):
+        twice = np.concatenate([rows, rows])
+        tilted = [of.take(twice) for of in known]
+        sides = np.concatenate([excess[rows], -excess[rows]])
+        tilted[a] = _tilted(hidden, tilted[a], a, np.maximum(sides, 0.0))
+        after = posterior(hidden, tilted, [b]).codes[b]
+        above, below = np.split(_expected(after, (means_b - center)[twice])[:, 0], 2)
+        out[rows] = size[rows] * (above - below)
+    out[np.isneginf(before.log_joint.max(axis=1))] = np.nan
+    return out
+
+
+def _expected(share: np.ndarray, of_code: np.ndarray) -> np.ndarray:
+    """Means of what codes have (n, K) by their shares (n, K), (n, 1)."""
+    return np.asarray((share * of_code).sum(axis=1, keepdims=True))
 
 
 def _code_means(hidden: HiddenTrees, known: CodeEvidence, j: int) -> np.ndarray:
-    """Mean of each code of a column within what one row of evidence says of it, (K,); 0 of impossible codes."""
-    scale = next(scale for rows, scale in groups(hidden.scales[j], known) if len(rows))
-    assert scale is not None
-    column = hidden.schema.columns[j]
-    if column.is_categorical:
-        numbers = np.array([float(level) for level in column.levels])
-        return np.asarray(levels(scale, np.eye(scale.n_codes), len(numbers)) @ numbers)
-    return np.nan_to_num(scale.moments[1])
+    """Mean of each code of a column within what each row of evidence says of it, (n, K); 0 of impossible codes."""
+    column, out = hidden.schema.columns[j], np.zeros((len(known.code), hidden.scales[j].n_codes))
+    for rows, scale in groups(hidden.scales[j], known):
+        if scale is None or not len(rows):
+            continue
+        if column.is_categorical:
+            numbers = np.array([float(level) for level in column.levels])
+            out[rows] = levels(scale, np.eye(scale.n_codes), len(numbers)) @ numbers
+        else:
+            out[rows] = np.nan_to_num(scale.moments[1])
+    return out
 
 
 def _tilted(hidden: HiddenTrees, known: CodeEvidence, j: int, weight: np.ndarray) -> CodeEvidence:
-    """What one row says of a column, and a likelihood of each code besides."""
-    K = hidden.scales[j].n_codes
-    region = int(known.code[0]) - K - 1
-    before = known.likelihood[region] if region >= 0 else np.ones(K)
-    regions = (known.regions[region],) if region >= 0 else (hidden.scales[j],)
-    return known._replace(code=np.array([K + 1]), regions=regions, likelihood=(before * weight / weight.max())[None])
+    """What each row says of a column of which it has no value, and likelihoods (n, K) of its codes besides."""
+    K, n = hidden.scales[j].n_codes, len(known.code)
+    region = known.code - K - 1
+    likelihood = weight / weight.max(axis=1, keepdims=True)
+    has = np.flatnonzero(region >= 0)
+    likelihood[has] *= known.likelihood[region[has]]
+    return known._replace(code=K + 1 + np.arange(n), regions=(hidden.scales[j],), likelihood=likelihood)
 
 
 # ---- Hidden states: which of them evidence speaks for, and what the columns are like in them.
