@@ -20,7 +20,7 @@ from jointforest.models.hidden_tree.modes import ascend, code_problem, log_densi
 from jointforest.models.mixture import Mixture
 
 from ..random_cases.hidden_parts import ALL, INSIDE, hidden_joint, mixed_joint, small_table
-from ..random_cases.table_part import TablePart
+from ..random_cases.table_part import TableDistribution
 
 EVIDENCE = [
     {},
@@ -137,7 +137,7 @@ def test_what_has_no_certified_mode_says_so() -> None:
     with pytest.raises(ValueError, match="probability 0"):
         of.condition(INSIDE).given(size=30).mode()
     part = of.distribution.components[0]
-    toy = TablePart(of.schema, np.zeros((1, 4)), np.ones(1))
+    toy = TableDistribution(of.schema, np.zeros((1, 4)), np.ones(1))
     both = Joint(Mixture((part, toy), np.log([0.5, 0.5])))
     message = "needs a joint of forests and hidden trees; this one has the component: table"
     with pytest.raises(ValueError, match=message):

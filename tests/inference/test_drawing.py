@@ -15,7 +15,7 @@ from jointforest.api.joint import Joint
 from jointforest.data.schema import Column, Schema
 from jointforest.runtime.warnings import UnsupportedEvidenceWarning
 
-from ..random_cases.table_part import TablePart
+from ..random_cases.table_part import TableDistribution
 from .test_pairs import joint
 
 GRADES = ("low", "mid", "high")
@@ -31,7 +31,7 @@ SCHEMA = Schema(
 RNG = np.random.default_rng(5)
 ROWS = np.unique(np.column_stack([RNG.integers(0, 5, (70, 2)), RNG.integers(0, 3, (70, 2))]), axis=0).astype(float)
 WEIGHT = RNG.dirichlet(np.ones(len(ROWS)))
-TOY = Joint(TablePart(SCHEMA, ROWS, WEIGHT))
+TOY = Joint(TableDistribution(SCHEMA, ROWS, WEIGHT))
 
 
 @pytest.mark.parametrize(

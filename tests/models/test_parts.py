@@ -16,7 +16,7 @@ from jointforest.data.conditions import About, Likely
 from jointforest.data.frames import encode
 from jointforest.models.mixture import Mixture
 
-from ..random_cases.table_part import TablePart
+from ..random_cases.table_part import TableDistribution
 
 PLACES, SIZES, FLAGS = ("here", "there", "nowhere"), range(10), (False, True)
 ALL = pd.DataFrame(list(itertools.product(PLACES, SIZES, FLAGS)), columns=["place", "size", "flag"])
@@ -36,7 +36,7 @@ def mixture() -> Joint:
     forest = jf.AdversarialForest(n_estimators=3, random_state=0).fit(table(0)).joint_
     rng = np.random.default_rng(1)
     rows = encode(forest.schema, ALL.sample(25, random_state=1))[0]
-    toy = TablePart(forest.schema, rows, rng.dirichlet(np.ones(len(rows))))
+    toy = TableDistribution(forest.schema, rows, rng.dirichlet(np.ones(len(rows))))
     return Joint(Mixture((forest.distribution.components[0], toy), np.log(WEIGHTS)))
 
 

@@ -9,7 +9,7 @@ from jointforest.data.schema import Schema
 from jointforest.models.base import Distribution, PosteriorState
 
 
-class TablePart(Distribution):
+class TableDistribution(Distribution):
     """P(x) = weight of the rows that are x; of columns with levels, or a grid of step 1, so that mass is density."""
 
     kind = "table"
@@ -53,25 +53,22 @@ class TablePart(Distribution):
         drawn = [rng.choice(len(self.rows), m, p=share) for share in self.shares(evidence)]
         return self.rows[np.concatenate([np.empty(0, int), *drawn])]
 
-    def impute(self, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        raise AssertionError("a model of several parts imputes from levels and means")
-
-    def condition(self, evidence: Evidence) -> TablePart:
+    def condition(self, evidence: Evidence) -> TableDistribution:
         post = self.posterior(evidence)[0]
-        return TablePart(self.schema, self.rows, post / post.sum())
+        return TableDistribution(self.schema, self.rows, post / post.sum())
 
-    def marginalize(self, columns: list[int]) -> TablePart:
+    def marginalize(self, columns: list[int]) -> TableDistribution:
         schema = Schema(tuple(self.schema.columns[j] for j in columns), self.schema.frame)
-        return TablePart(schema, self.rows[:, columns], self.weight)
+        return TableDistribution(schema, self.rows[:, columns], self.weight)
 
-    def given_missing(self, j: int, is_missing: bool) -> tuple[TablePart | None, float]:
+    def given_missing(self, j: int, is_missing: bool) -> tuple[TableDistribution | None, float]:
         return (None, -np.inf) if is_missing else (self, 0.0)
 
 
 class TablePosterior(PosteriorState):
     """The answers of the table, by counting."""
 
-    distribution: TablePart
+    distribution: TableDistribution
 
     @property
     def shares(self) -> np.ndarray:

@@ -11,24 +11,10 @@ from ..models.box_forest.modes import BUDGET, ModePoints, modes
 
 
 def model_modes(model: Distribution, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
-    """The best rows under one row of evidence that were found, by the density of the whole model, and a bound.
+    """The k best rows that were found under one row of evidence, by the density of the distribution, and a bound.
 
-    A mixture is nowhere greater than the weighted sum of its parts' bounds; its rows are the best of its parts' rows.
-
-    Parameters
-    ----------
-    model : Distribution
-    evidence : Evidence
-        One row.
-    k : int
-        How many rows.
-    budget : int
-        Boxes that the search in each part may cut; see `hidden_mode.CUTS`.
-
-    Raises
-    ------
-    ValueError
-        As `mode.modes`; if a part is neither a forest nor hidden trees.
+    A mixture is nowhere greater than the weighted sum of its components' bounds; its rows are the best of its
+    components' rows.
     """
     if model.is_forest:
         return modes(model.forest_for("mode"), evidence, k, budget)

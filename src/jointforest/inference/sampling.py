@@ -19,26 +19,9 @@ its own."""
 def sample(
     model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
 ) -> np.ndarray:
-    """Draw m rows for each row of evidence: a part by how well the evidence fits it, then a row of that part.
+    """m rows for each row of evidence, (n * m, d); those of a row are contiguous, NaN where it has probability 0.
 
-    Parameters
-    ----------
-    model : Distribution
-    evidence : Evidence
-        n rows. Cells with a value keep it.
-    m : int
-        Draws for each row.
-    seed : int
-        Not negative; the answer depends on it alone.
-    missing : bool
-        Blank cells of which nothing is known as often as they were missing at learning.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    float64 array (n * m, d)
-        The draws of a row are contiguous; all NaN where the evidence has probability 0.
+    Cells with a value keep it. With ``missing``, cells of which nothing is known are missing as often as at learning.
     """
     n, d = evidence.value.shape
     if m <= BLOCK:

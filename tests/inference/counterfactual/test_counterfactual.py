@@ -17,7 +17,7 @@ from jointforest.data.schema import Column, Schema
 from jointforest.inference.counterfactual import counterfactual, problem
 
 from ...oracle import counterfactual as oracle
-from ...random_cases.table_part import TablePart
+from ...random_cases.table_part import TableDistribution
 
 SCHEMA = Schema(
     (
@@ -41,7 +41,7 @@ def toy(seed: int) -> tuple[Joint, dict[tuple[float, ...], float], tuple[float, 
     rows = np.unique(np.column_stack([rng.choice(v, 60) for v in VALUES]), axis=0)
     weight = rng.dirichlet(np.full(len(rows), 0.5))
     weights = dict(zip(map(tuple, rows.tolist()), weight.tolist(), strict=True))
-    return Joint(TablePart(SCHEMA, rows, weight)), weights, tuple(rows[rng.integers(len(rows))].tolist())
+    return Joint(TableDistribution(SCHEMA, rows, weight)), weights, tuple(rows[rng.integers(len(rows))].tolist())
 
 
 def as_cells(row: tuple[float | None, ...]) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def test_a_function_decides(seed: int) -> None:
 def test_rows_that_change_other_columns_come_before_more_rows_of_one_set() -> None:
     """A larger size will do, all of which are nearer than the other level that will."""
     rows = np.array(list(itertools.product(*VALUES)))
-    joint = Joint(TablePart(SCHEMA, rows, np.full(len(rows), 1 / len(rows))))
+    joint = Joint(TableDistribution(SCHEMA, rows, np.full(len(rows), 1 / len(rows))))
 
     def predict(frame: pd.DataFrame) -> np.ndarray:
         return ((frame["size"] >= 3) | (frame["a"] == "y")).to_numpy(np.float64)

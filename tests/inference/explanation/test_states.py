@@ -15,7 +15,7 @@ from jointforest.models.mixture import Mixture
 
 from ...oracle.hidden import by_code, combinations, row_of
 from ...random_cases.hidden_parts import ALL, INSIDE, hidden_joint, mixed_joint, small_table
-from ...random_cases.table_part import TablePart
+from ...random_cases.table_part import TableDistribution
 
 EVIDENCE = [
     {},
@@ -110,7 +110,7 @@ def test_what_cannot_be_explained_says_so() -> None:
     with pytest.raises(ValueError, match="probability 0"):
         of.condition(INSIDE).given(size=30).explain()
     part = of.distribution.components[0]
-    both = Joint(Mixture((part, TablePart(of.schema, np.zeros((1, len(ALL.columns))), np.ones(1))), np.log([0.5, 0.5])))
+    both = Joint(Mixture((part, TableDistribution(of.schema, np.zeros((1, len(ALL.columns))), np.ones(1))), np.log([0.5, 0.5])))
     with pytest.raises(
         ValueError, match="an explanation needs forests and hidden trees; this joint has the component: table"
     ):

@@ -48,31 +48,6 @@ def expected_by_draws(
 
     Rows that know all features that are split have the ensemble's own answers. Rows that lack one of them are exact:
     its splits cut the column into cells, whose probabilities the joint knows. Others are means over ``m`` draws.
-
-    Parameters
-    ----------
-    features : Features
-    model : Distribution
-        Of any parts.
-    rows : Rows
-        n rows.
-    method : {"auto", "exact", "sample"}
-        "sample": draws wherever anything is missing. "exact": no draws.
-    m : int
-        Draws for each row, at least 2.
-    seed : int
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    Answers
-        NaN where the joint gives the known cells probability 0.
-
-    Raises
-    ------
-    ValueError
-        An unknown method; "exact" where a row lacks two split features or more.
     """
     check("method", method, METHODS)
     out = _plain(features, rows, n_jobs)

@@ -88,27 +88,11 @@ def expected(
     tolerance: float = 0.0,
     n_jobs: int | None = -1,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """E[F | known cells] of the sums F before the link, and a certified bound of the error of each.
+    """E[F | known cells] of the sums F before the link, and a certified bound of the error of each, both (n, K).
 
     Proposition 1 of P. Khosravi and others, "Handling Missing Data in Decision Trees" (2020): the sum, over leaves, of
-    the leaf's value times its probability given the known cells; forests by linearity.
-
-    Parameters
-    ----------
-    matched : MatchedEnsemble
-    rows : Rows
-        n rows.
-    tolerance : float
-        How large an error may be, as a share of half the ensemble's range (the sum over trees of half of what lies
-        between the least and the greatest leaf). 0: exact.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    mean, error : float64 arrays (n, K)
-        NaN where the joint gives the known cells probability 0. Rows that know all features that are split have their
-        plain sums, whatever the joint says of them.
+    the leaf's value times its probability given the known cells; forests by linearity. Rows that know all features that
+    are split have their plain sums; other rows are NaN where the joint gives the known cells probability 0.
     """
     n_outputs = matched.middle.shape[1]
     mean, error = np.empty((len(rows.X), n_outputs)), np.zeros((len(rows.X), n_outputs))
@@ -133,18 +117,7 @@ def expected(
 
 
 def leaf_probability(matched: MatchedEnsemble, rows: Rows, n_jobs: int | None = -1) -> LeafProbabilities:
-    """P(X in box of the leaf | known cells) of every leaf of every tree, exactly.
-
-    Parameters
-    ----------
-    matched, rows, n_jobs
-        As of `expected`.
-
-    Returns
-    -------
-    LeafProbabilities
-        Of all rows, complete ones too.
-    """
+    """P(X in box of the leaf | known cells) of every leaf of every tree, exactly."""
     # every leaf counts, also beside one of the same value
     arrays = matched.arrays()._replace(half_most=np.ones(len(matched.half)))
 

@@ -205,22 +205,9 @@ class MatchedEnsemble:
 
 
 def match_ensemble(ensemble: Ensemble, model: Forest) -> MatchedEnsemble:
-    """Match an ensemble's features with the columns of a joint, by name, and find its nodes' regions.
+    """The ensemble with its features matched to the columns of a joint by name, and its nodes' regions.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-    model : Forest
-        It may have more columns. Features without names are the first columns.
-
-    Returns
-    -------
-    MatchedEnsemble
-
-    Raises
-    ------
-    ValueError
-        A feature without a column; numbers where the other has levels, levels of which the model knows none, dates.
+    A feature without a column of its kind and levels is a ValueError.
     """
     features = match_features(ensemble, model.schema)
     column, level_value = features.column, features.level_value

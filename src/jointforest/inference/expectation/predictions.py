@@ -76,22 +76,6 @@ def by_cells(
 
     The ensemble's splits cut each column into cells (levels that no split tells apart are one); in a combination of
     them F is constant. So this is exact for any link and any joint, but there are products of the numbers of cells.
-
-    Parameters
-    ----------
-    matched : MatchedEnsemble
-    rows : Rows
-        n rows.
-    most : int
-        Rows with more combinations are not answered.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    linked : float64 array (n, K)
-        NaN where it is not answered.
-    moments : Moments
     """
     k, base = len(matched.ensemble.base), matched.ensemble.base
 
@@ -116,18 +100,6 @@ def by_pairs(matched: MatchedEnsemble, rows: Rows, most: float = MOST_PAIRS, n_j
     E[f g] of two trees is the sum over pairs of their leaves of both values times P(in both leaves | known cells);
     within a tree (Lemma 1) only a leaf and itself ("Handling Missing Data in Decision Trees", 2020). To have E[f g] of
     two ensembles, join them to one with two outputs.
-
-    Parameters
-    ----------
-    matched, rows, n_jobs
-        As of `by_cells`.
-    most : float
-        Rows that take more steps (pairs of leaves times components of the joint) are not answered, nor are those that
-        meet leaves of the joint whose columns depend on each other (circuits).
-
-    Returns
-    -------
-    Moments
     """
     base = matched.ensemble.base
 
@@ -154,17 +126,6 @@ def completed(matched: MatchedEnsemble, rows: Rows, m: int, seed: int, n_jobs: i
 
     Stratified: among a row's completions, those from each leaf of the joint are as many as its posterior weight says,
     but for less than one. So means over completions have less variance than those of independent draws, and no bias.
-
-    Parameters
-    ----------
-    matched : MatchedEnsemble
-    rows : Rows
-        n rows.
-    m : int
-    seed : int
-        Not negative; the same seed gives the same completions, whatever the other rows' cells are.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
     """
     model = matched.model
     n, d = rows.evidence.value.shape
@@ -227,36 +188,10 @@ def expected_answer(
     tolerance: float = 0.0,
     n_jobs: int | None = -1,
 ) -> Answered:
-    """E[link(F) | known cells].
+    """E[link(F) | known cells]; NaN where the joint gives the known cells probability 0.
 
-    With an identity link it is E[F] itself, whatever the method.
-
-    Parameters
-    ----------
-    matched : MatchedEnsemble
-    rows : Rows
-        n rows.
-    method : {"auto", "exact", "probit", "sample"}
-        "exact": by all combinations of cells. "probit", of a logistic link: by mean and variance of F. "sample": by
-        ``m`` completions. "auto": exact where there are few combinations, else by completions.
-    m : int
-        Completions of each row.
-    seed : int
-        Of these.
-    tolerance : float
-        Of E[F], see `expectation.expected`.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    Answered
-        NaN where the joint gives the known cells probability 0.
-
-    Raises
-    ------
-    ValueError
-        An unknown method; "probit" with another link; "exact" if a row has more than a million combinations of cells.
+    With an identity link it is E[F] itself, whatever the method. An unknown method, "probit" with another link, and
+    "exact" of a row with more than a million combinations of cells are ValueErrors.
     """
     link = matched.ensemble.link
     check("method", method, METHODS)
@@ -291,19 +226,10 @@ def _sure(answer: np.ndarray) -> Answered:
 def spread(
     matched: MatchedEnsemble, rows: Rows, m: int = 128, seed: int = 0, n_jobs: int | None = -1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of F over the completions of each row.
+    """Mean and variance of F over the completions of each row, both (n, K).
 
     Exact where a row has few combinations of cells, or few pairs of leaves (`second_moments`); else the variance
     is that of ``8 m`` completions around the exact mean.
-
-    Parameters
-    ----------
-    matched, rows, m, seed, n_jobs
-        As of `expected_answer`.
-
-    Returns
-    -------
-    mean, variance : float64 arrays (n, K)
     """
     _, moments = by_cells(matched, rows, MOST_CELLS, n_jobs)
     mean, variance = moments.mean, _variance(moments)

@@ -76,18 +76,7 @@ class Splits(NamedTuple):
 def split_regions(
     ensemble: Ensemble, columns: Columns, column: np.ndarray, level_value: np.ndarray
 ) -> tuple[Splits, SplitRegions]:
-    """The nodes of an ensemble under a joint with these columns, and their regions.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-    columns : Columns
-        Of the joint.
-    column : int32 array (n_features,)
-        The joint's column of each feature.
-    level_value : float64 array (S,)
-        What each level of the joint is to the ensemble: a code, or a number; NaN if it does not know the level.
-    """
+    """The nodes of an ensemble under a joint with these columns, and their regions."""
     is_inner = ensemble.feature >= 0
     nodes = _Nodes(ensemble, np.where(is_inner, column[np.maximum(ensemble.feature, 0)], -1).astype(np.int32))
     ends = np.full((3, len(nodes.column)), ZERO, dtype=np.int32)

@@ -21,20 +21,10 @@ _MOST_LEVELS = 3
 
 
 def leaf_summaries(trees: BoxTrees, evidence: Evidence, leaf: np.ndarray) -> list[dict[str, dict[str, Any]]]:
-    """What each of these leaves says, given one row of evidence that all of them meet.
+    """What each of k leaves says of the columns, given one row of evidence that all of them meet: k dicts by column.
 
-    Parameters
-    ----------
-    trees : BoxTrees
-    evidence : Evidence
-        One row.
-    leaf : integer array (k,)
-
-    Returns
-    -------
-    list of k dicts
-        By column, those left out that the evidence gives a value: ``{"mean", "low", "high"}`` of a number, with the
-        interval of equal tails that holds 90 % of it, or ``{"levels": {level: probability}}``, at most three.
+    Columns to which the evidence gives a value are left out. A number has ``{"mean", "low", "high"}``: the interval
+    of equal tails that holds 90 % of it. A column of levels has ``{"levels": {level: probability}}``, at most three.
     """
     found: list[dict[str, dict[str, Any]]] = [{} for _ in leaf]
     tails = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])

@@ -17,17 +17,7 @@ from ...query_language.render import column_text, condition_text
 def box_conditions(
     schema: Schema, columns: Columns, lo: np.ndarray, hi: np.ndarray, allowed: np.ndarray
 ) -> dict[str, Any]:
-    """Conditions, by column, of one box; columns that it leaves open have none.
-
-    Parameters
-    ----------
-    schema : Schema
-    columns : Columns
-    lo, hi : float64 arrays (p,)
-        Sides ``(lo, hi]`` of the numeric slots.
-    allowed : bool array (S,)
-        Levels that the box admits.
-    """
+    """Conditions, by column, of one box; columns that it leaves open have none."""
     found: dict[str, Any] = {}
     for j, column in enumerate(schema.columns):
         slot = columns.slot[j]

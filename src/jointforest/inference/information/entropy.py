@@ -40,15 +40,9 @@ def mixes_columns(model: Forest, columns: list[int]) -> bool:
 
 
 def column_of_leaves(model: Forest, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Column j of every leaf as a mixture of parameter rows.
+    """Column j of every leaf as a mixture of parameter rows: starts (L + 1,), rows (M,) and weights (M,).
 
-    Returns
-    -------
-    start : int64 array (L + 1,)
-        Leaf l mixes the entries ``start[l]:start[l + 1]``; none if its weight is 0.
-    row : int32 array (M,)
-    share : float64 array (M,)
-        Sums to 1 over a leaf's entries.
+    Leaf l mixes the entries ``start[l]:start[l + 1]``, whose weights sum to 1; it has none if its own weight is 0.
     """
     leaves = model.leaves
     parts = chunk_posterior(model, build(model.schema), 0, 1, j)
@@ -89,18 +83,7 @@ def inside_codes(v: View, hidden: HiddenTrees, of: Columns, X: np.ndarray) -> tu
 
 
 def entropy(v: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
-    """Entropy of some columns against the measure of `Joint.log_density`: -E log p.
-
-    Parameters
-    ----------
-    v : View
-    of : tuple of int
-    n : int
-        Rows to draw if it is not exact.
-    seed : int
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-    """
+    """Entropy of some columns against the measure of `Joint.log_density`: -E log p; from n draws if it is not exact."""
     found = exact_entropy(v, of, n_jobs)
     if found is not None:
         return exact(found)

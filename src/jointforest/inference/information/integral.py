@@ -54,22 +54,6 @@ def integral(views: tuple[View, ...], of: Columns, function: Function, n_jobs: i
     """Integral of a function of densities over some columns, to about 1e-6; None where that takes too much work.
 
     As in `Joint.log_density` levels and atoms count 1, cells of a grid their width, numbers their length.
-
-    Parameters
-    ----------
-    views : tuple of View
-        The models, all in the same numbers.
-    of : tuple of int
-        Numbers of the views' columns; at most one may be without grid.
-    function : callable
-        See `Function`; it must be 0 where every density is 0.
-    n_jobs : int or None
-        Threads.
-
-    Returns
-    -------
-    float or None
-        May be infinite.
     """
     columns = views[0].columns
     free = [k for k in of if not columns[k].is_categorical and columns[k].step == 0.0]

@@ -21,35 +21,9 @@ from .sums import Completions, Sample, complete, gather, leaf_sums, pair_matrix,
 def conjugate_gradients(
     times: Callable[[np.ndarray], np.ndarray], right: np.ndarray, tolerance: float = 1e-12
 ) -> np.ndarray:
-    """Solve A x = b for several right sides at once; of several solutions the one of least norm.
+    """x (n, K) with A x = b for K right sides at once; of several solutions the one of least norm.
 
-    Parameters
-    ----------
-    times : callable
-        A x of x (n, K); A is symmetric, without negative eigenvalues.
-    right : float64 array (n, K)
-        Each column of it A x for some x.
-    tolerance : float
-        Largest residual, relative to the column of ``right``.
-
-    Returns
-    -------
-    float64 array (n, K)
-
-    Raises
-    ------
-    ArithmeticError
-        If the tolerance is not reached in 10 n steps.
-
-    Notes
-    -----
-    M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952).
-
-    Examples
-    --------
-    >>> conjugate_gradients(lambda x: 2 * x, np.array([[1.0], [3.0]]))
-    array([[0.5],
-           [1.5]])
+    An ArithmeticError if the tolerance is not reached in 10 n steps.
     """
     x, residual = np.zeros_like(right), right.copy()
     direction, square = residual.copy(), (residual**2).sum(axis=0)
@@ -87,41 +61,12 @@ def refit_squared(
     most_leaves: int = MOST_LEAVES,
     n_jobs: int | None = -1,
 ) -> np.ndarray:
-    """Leaf values that minimise the expected squared loss, plus a penalty.
+    """Leaf values (L, K) that minimise the expected squared loss, plus a penalty, the trees' weights folded in.
 
     With F the sum of base and trees, exactly:
     sum_i w_i E[(y_i - F)^2 | known cells of row i] / sum_i w_i + weight_decay |theta|^2.
-
-    Parameters
-    ----------
-    matched : MatchedEnsemble
-    rows : Rows
-        n rows.
-    y : float64 array (n, K)
-    method : {"bagging", "forest", "boosting"}
-        "bagging": each tree alone on y, and F is the mean of the trees (Proposition 2). "forest": all trees at once, F
-        their mean if the model is an average, else their sum (Proposition 3, omega = 1/T or 1); without weight decay of
-        all solutions the one whose trees have the least mean squares. "boosting": one tree after the other on what the
-        trees before it leave, F their sum (Proposition 4).
-    weight_decay : float
-    weight : float64 array (n,), optional
-        Weights of rows, default 1.
-    most_leaves : int
-        With more leaves, pairs of leaves have no matrix: "forest" is solved by conjugate gradients, "boosting" goes
-        through the rows once for each tree.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    float64 array (L, K)
-        Values with the trees' weights folded in. Leaves without mass have the mean value of the leaves below the
-        nearest node above that has some.
-
-    Raises
-    ------
-    ValueError
-        If the joint gives a row's known cells probability 0.
+    Leaves without mass have the mean value of the leaves below the nearest node above that has some. A row of
+    probability 0 is a ValueError.
     """
     ensemble = matched.ensemble
     weight = np.ones(len(y)) if weight is None else weight
@@ -252,43 +197,13 @@ def refit_log_loss(
     seed: int = 0,
     n_jobs: int | None = -1,
 ) -> np.ndarray:
-    """Leaf values by the expected log-loss, plus a penalty.
+    """Leaf values (L, K) by the expected log-loss, plus a penalty.
 
     With F the sum of base and trees:
     sum_i w_i E[loss(y_i, F(X)) | known cells of row i] / sum_i w_i + weight_decay |theta|^2 / 2, the mean of the losses
     over the completions of a row, not the loss of a mean. Rows with at most ``m`` combinations of cells have this mean
-    exactly, others that over m stratified completions.
-
-    Parameters
-    ----------
-    matched : MatchedEnsemble
-        Its link is "logistic" or "softmax".
-    rows : Rows
-        n rows.
-    y : float64 array (n, K)
-        Of a logistic link (K = 1) between 0 and 1, else shares of classes.
-    method : {"boosting", "forest"}
-        "boosting": one tree after the other, each leaf by one Newton step from 0, on what the trees before leave:
-        theta = -g / (h + weight_decay sum_i w_i), where g and h are the sums of the loss's two derivatives in F. A step
-        is halved until the leaf's loss does not rise. "forest": all trees at once, by Newton steps to the minimum.
-    weight_decay : float
-        Above 0 for "forest".
-    weight : float64 array (n,), optional
-        Weights of rows, default 1.
-    m, seed : int
-        Completions.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    float64 array (L, K)
-        A tree has values for those outputs for which it had some. Leaves without mass as in `squared_loss`.
-
-    Raises
-    ------
-    ValueError
-        If the joint gives a row's known cells probability 0.
+    exactly, others that over m stratified completions. Leaves without mass as in `refit_squared`. A row of
+    probability 0 is a ValueError.
     """
     weight = np.ones(len(y)) if weight is None else weight
     data = complete(matched, gather(matched, rows, y, weight, n_jobs), m, seed, n_jobs)
@@ -413,31 +328,9 @@ def refit_values(
     seed: int = 0,
     n_jobs: int | None = -1,
 ) -> np.ndarray:
-    """Leaf values by the expected squared loss (`refit_squared`) or log-loss (`refit_log_loss`).
+    """Leaf values (L, K) by the expected squared loss (`refit_squared`) or log-loss (`refit_log_loss`).
 
-    Parameters
-    ----------
-    matched : MatchedEnsemble
-    rows : Rows
-        n rows.
-    y : float64 array (n, K)
-        As `targets` gives it.
-    method : {"auto", "bagging", "forest", "boosting"}
-        "auto": "bagging" if the model is an average of trees, else "boosting".
-    weight_decay : float or None
-        None: 0 of squared loss, one over the sum of weights of log-loss.
-    weight, m, seed, n_jobs
-        As of `refit_log_loss`.
-
-    Returns
-    -------
-    float64 array (L, K)
-
-    Raises
-    ------
-    ValueError
-        A method that there is not, or that does not fit the link; a link with no loss of its own; a negative or no
-        weight decay where there has to be some; rows of probability 0.
+    A method that does not fit the link, and a missing weight decay where one is needed, are ValueErrors.
     """
     ensemble = matched.ensemble
     link = ensemble.link
@@ -467,33 +360,10 @@ def refit_values(
 
 
 def targets(ensemble: Ensemble, y: Any, n: int) -> np.ndarray:
-    """What n rows are to be predicted as, in the model's outputs.
+    """What n rows are to be predicted as in the model's outputs, (n, K): for classes 1 for the row's class, else 0.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-    y : array_like (n,)
-        Numbers; labels, if the model is a classifier.
-    n : int
-
-    Returns
-    -------
-    float64 array (n, K)
-        Of classes 1 for the row's, else 0; of a logistic link (K = 1) 1 for the second.
-
-    Raises
-    ------
-    ValueError
-        Another number of entries, missing ones, numbers that are not finite, labels that the model does not know.
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from jointforest.integrations.ensembles.read import read_ensemble
-    >>> model = read_ensemble(DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"]))
-    >>> targets(model, ["yes", "no"], 2)
-    array([[0., 1.],
-           [1., 0.]])
+    With a logistic link (K = 1) it is 1 for the second class. Labels that the model does not know, missing or infinite
+    entries and another number of them are ValueErrors.
     """
     cells = np.asarray(y, dtype=object)
     if cells.shape != (n,):

@@ -241,11 +241,8 @@ def means_above(left, right, leaf, mass, value):
 def cell_leaves(arrays, rows, first, post, most, scratch, grid):
     """All combinations of cells of the missing columns, of the rows with at most ``most``.
 
-    Returns
-    -------
-    count : number of combinations of each row, -1 where there are more
-    probability : of each combination
-    leaf : the leaf of each combination in each tree (combinations, T)
+    Returns their number by row (-1 where there are more), the probability of each combination, and its leaf in each
+    tree (combinations, T).
     """
     n, n_trees = post.log_evidence.shape[0], arrays.splits.root.shape[0]
     count, probability = np.full(n, -1, np.int64), np.empty(n * most, np.float64)

@@ -45,16 +45,7 @@ def known_cells(rows: Rows, column: np.ndarray) -> np.ndarray:
 
 
 def conditional(rows: Rows, column: np.ndarray, expect: Expect, seed: int) -> Value:
-    """v(S) = E[f(X) | X_S = x_S] under the joint, for coalitions of rows.
-
-    Parameters
-    ----------
-    rows : Rows
-    column : int32 array (n_features,)
-        The joint's column of each feature.
-    expect : Expect
-    seed : int
-    """
+    """v(S) = E[f(X) | X_S = x_S] under the joint, for coalitions of rows."""
     calls = np.random.SeedSequence(seed)
 
     def value(row: np.ndarray, known: np.ndarray) -> Asked:
@@ -93,18 +84,7 @@ Answer = Callable[[np.ndarray, np.ndarray], np.ndarray]
 def interventional(
     X: np.ndarray, other: np.ndarray, column: np.ndarray, background: Background, answer: Answer
 ) -> Value:
-    """v(S) = mean over background rows b of f(x_S, b_rest).
-
-    Parameters
-    ----------
-    X, other : float64 and bool array (n, f)
-        Rows as the model sees them.
-    column : int array (f,)
-        The joint's column of each of these.
-    background : Background
-        R rows, as X and other; complete.
-    answer : Answer
-    """
+    """v(S) = mean over background rows b of f(x_S, b_rest)."""
     X_there, other_there = background
     R, f = X_there.shape
 
@@ -138,19 +118,6 @@ def by_function(
     """v(S) = E[f(X) | X_S = x_S] as the mean of f over m draws given the coalition's cells.
 
     Coalitions that know all that f needs have its own answer.
-
-    Parameters
-    ----------
-    function : Function
-    model : Distribution
-    X : float64 array (n, d)
-        Rows as the joint sees them.
-    needed : bool array (d,)
-        Columns that the function reads.
-    m : int
-        At least 2.
-    seed : int
-    n_jobs : int or None
     """
     calls = np.random.SeedSequence(seed)
 
@@ -197,22 +164,6 @@ def by_completions(
 
     Rows that know all that is split have the ensemble's own answers. The errors are those of neighbouring strata
     taken together two by two.
-
-    Parameters
-    ----------
-    matched : MatchedEnsemble
-    rows : Rows
-    m : int
-        At least 2; odd ones are made even.
-    seed : int
-    link : str
-        What becomes of the sums before the mean is taken, as `Ensemble.link`.
-    n_jobs : int or None
-
-    Notes
-    -----
-    Errors: W. G. Cochran, "Sampling Techniques" (1977), section 5A.12 (collapsed strata): rather
-    too large than too small.
     """
     m += m % 2
     mean, error = np.zeros((2, len(rows.X), len(matched.ensemble.base)))
@@ -249,30 +200,6 @@ def by_leaves(
 
     Linear in leaves: a leaf that needs the players A to be of the row and C of the background gives its value times
     (a - 1)! c! / (a + c)! to each of A, and takes its value times (c - 1)! a! / (a + c)! from each of C.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-        Its sums before the link.
-    X, other : float64 and bool array (n, f), C-contiguous
-    known : bool array (n, f)
-        Cells that coalitions may have.
-    player : int32 array (f,)
-        Player of each feature, -1 for none.
-    p : int
-    background : Background
-        R rows.
-    n_jobs : int or None
-
-    Returns
-    -------
-    Solved
-        Variances are those over the background rows.
-
-    Notes
-    -----
-    S. Lundberg and others, "From local explanations to global understanding with explainable AI for trees" (2020),
-    Algorithm 3.
     """
     there, other_there = background
     R, K = len(there), len(ensemble.base)

@@ -22,23 +22,6 @@ def dependent_groups(
     Mutual information I of each two columns, of 8,192 draws in at most 16 classes a column, becomes the correlation r =
     sqrt(1 - exp(-2 I)) of normals that have it. Groups are joined, the most dependent first by their mean r, while that
     is at least .5 or there are more than ``most``.
-
-    Parameters
-    ----------
-    model : Distribution
-    columns : list of int
-    most : int
-    seed : int
-    n_jobs : int or None
-
-    Returns
-    -------
-    list of lists of int
-        In the order of their first columns.
-
-    Notes
-    -----
-    r: E. H. Linfoot, "An informational measure of correlation" (1957). Joining: average linkage.
     """
     if len(columns) < 2:
         return [[j] for j in columns]

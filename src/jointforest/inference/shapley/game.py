@@ -51,23 +51,6 @@ def make_plan(p: int, m: int, seed: int) -> Plan:
 
     Pairs of the smallest and largest coalitions, which weigh most, are all asked as long as no fewer draws would be due
     to them; the others are drawn, sizes by their weight, players at random.
-
-    Parameters
-    ----------
-    p : int
-        Players, at least 1.
-    m : int
-        At least `least_coalitions` unless all are asked.
-    seed : int
-
-    Returns
-    -------
-    Plan
-
-    Notes
-    -----
-    S. Lundberg, S.-I. Lee, "A Unified Approach to Interpreting Model Predictions" (2017), Theorem 2; paired sampling:
-    I. Covert, S.-I. Lee, "Improving KernelSHAP" (2021), section 4.2.
     """
     return _all(p) if 2**p <= m else _sampled(p, m, np.random.default_rng(seed))
 
@@ -148,21 +131,10 @@ def _least_squares(pairs: np.ndarray, pair_weight: np.ndarray, n_listed: int) ->
 
 
 def solve(plan: Plan, value: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shapley values of n games with K outputs, and the variance of each.
+    """Shapley values of n games with K outputs, and the variance of each, both (n, p, K).
 
     The variance has two sources. Which coalitions were drawn: by the residuals of the drawn pairs (a sandwich, HC3), in
     which the noise of their own values shows as well. The noise of all other values: by the linear map.
-
-    Parameters
-    ----------
-    plan : Plan
-        Of p players and m coalitions.
-    value, variance : float64 arrays (n, m, K)
-        Of each coalition; variance 0 where the value is exact.
-
-    Returns
-    -------
-    phi, variance : float64 arrays (n, p, K)
     """
     phi = np.matmul(plan.weight, value)
     given = slice(0, plan.first_sampled)
@@ -238,25 +210,6 @@ def shapley_values(
 
     Rows that lack the same cells are asked the same coalitions. A player whose cells are all missing has the value 0:
     it is in no coalition.
-
-    Parameters
-    ----------
-    value : Value
-    base : Asked
-        Value of nothing known, q = 1.
-    players : bool array (p, d)
-        The columns of each player.
-    known : bool array (n, d)
-        Which cells the rows know.
-    n_coalitions : int or None
-        Most coalitions of a row; None: all up to 12 players, else 512.
-    seed : int
-    own_coalitions : bool
-        Whether each row has coalitions of its own, so that errors of different rows are independent.
-
-    Returns
-    -------
-    Solved
     """
     present = known @ players.T  # (n, p), bool
     phi, variance = np.zeros((2, *present.shape, base.mean.shape[1]))
@@ -340,21 +293,7 @@ class Players(NamedTuple):
 
 
 def make_players(schema: Schema, columns: Iterable[int], groups: Any) -> Players:
-    """Players of these columns: one each, or the groups, with a player for each column that is in none.
-
-    Parameters
-    ----------
-    schema : Schema
-    columns : iterable of int
-        In the order of the players.
-    groups : None, list of lists of names, or dict of a group's name to names
-        May hold columns of the joint that are not among ``columns``. A name alone stands for itself.
-
-    Raises
-    ------
-    ValueError
-        Unknown columns, a column in two groups, an empty group, two groups of one name.
-    """
+    """Players of these columns: one each, or the groups, with a player for each column that is in none."""
     names, found = [], []
     for name, group in _pairs(groups):
         words = [group] if isinstance(group, str) else list(group)

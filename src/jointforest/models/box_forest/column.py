@@ -24,32 +24,7 @@ def level_probability(
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
-    """Posterior probability of each level of a categorical column, given each row of evidence.
-
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        n rows. A cell with a value gives that level probability 1; a region leaves 0 to the levels outside it.
-    j : int
-        Number of a categorical column with K levels.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-    beta : float
-        How trees are weighed, see `posterior.chunk_posterior`.
-    known : OneRow, optional
-        The evidence, if it was weighed before.
-
-    Returns
-    -------
-    float64 array (n, K)
-        Rows sum to 1; NaN where the evidence has probability 0.
-
-    Raises
-    ------
-    ValueError
-        If column j is not categorical.
-    """
+    """Probability of each of the K levels of a categorical column, (n, K)."""
     if not forest.columns.is_categorical[j]:
         column = forest.schema.columns[j]
         raise ValueError(f"column {column.name!r} is {column.kind}: it has no levels; ask for mean, cdf or quantile")
@@ -74,33 +49,7 @@ def mean_variance(
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior mean and variance of a numeric column, given each row of evidence.
-
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        n rows. A cell with a value has it (on a grid its cell's centre) as mean, and variance 0.
-    j : int
-        Number of a numeric column.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-    beta : float
-        How trees are weighed, see `posterior.chunk_posterior`.
-    known : OneRow, optional
-        The evidence, if it was weighed before.
-
-    Returns
-    -------
-    mean, variance : float64 arrays (n,)
-        In the column's units and their square (date-times: seconds); NaN where the evidence has probability 0. Grids
-        count with their cell centres, so no variance within a cell is added.
-
-    Raises
-    ------
-    ValueError
-        If column j is not numeric.
-    """
+    """Mean and variance of a numeric column, each (n,); cells of a grid count with their centres."""
     table = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs)
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
@@ -144,32 +93,7 @@ def numeric_slot(forest: Forest, j: int) -> int:
 def cdf(
     forest: Forest, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
 ) -> np.ndarray:
-    """P(column j <= x | evidence) of a numeric column.
-
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        n rows. A cell with a value has all its mass there.
-    j : int
-        Number of a numeric column.
-    x : array-like (q,)
-        Points, the same for all rows.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-    known : OneRow, optional
-        The evidence, if it was weighed before.
-
-    Returns
-    -------
-    float64 array (n, q)
-        NaN where the evidence has probability 0, or x is NaN.
-
-    Raises
-    ------
-    ValueError
-        If column j is not numeric.
-    """
+    """P(column j <= x) of a numeric column at q points, (n, q)."""
     # sums of many weights may end a rounding error above 1
     return np.minimum(_at_points(cdf_rows, forest, evidence, j, x, n_jobs, known), 1.0)
 
@@ -177,34 +101,10 @@ def cdf(
 def pdf(
     forest: Forest, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
 ) -> np.ndarray:
-    """Density of a numeric column at x, given the evidence.
+    """Density of a numeric column at q points, (n, q).
 
     On a grid the mass of x's cell over the step; at an atom of a mixed column the atom's mass (its density against a
     counting measure). A cell with a value has 1/step on its grid cell, 1 on an atom, and infinity elsewhere.
-
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        n rows.
-    j : int
-        Number of a numeric column.
-    x : array-like (q,)
-        Points, the same for all rows.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-    known : OneRow, optional
-        The evidence, if it was weighed before.
-
-    Returns
-    -------
-    float64 array (n, q)
-        NaN where the evidence has probability 0, or x is NaN.
-
-    Raises
-    ------
-    ValueError
-        If column j is not numeric.
     """
     return _at_points(pdf_rows, forest, evidence, j, x, n_jobs, known)
 
@@ -237,34 +137,9 @@ def quantile(
     beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
-    """Quantiles inf{x: F(x) >= q} of a numeric column, given the evidence, by a bracketed search on the mixture's CDF.
+    """inf{x: F(x) >= q} of a numeric column at k levels, (n, k), by a bracketed search on the mixture's CDF.
 
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        n rows. A cell with a value has that value (on a grid its cell's centre) as every quantile.
-    j : int
-        Number of a numeric column.
-    q : array-like (k,)
-        Probabilities, above 0 and below 1.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-    beta : float
-        How trees are weighed, see `posterior.chunk_posterior`.
-    known : OneRow, optional
-        The evidence, if it was weighed before.
-
-    Returns
-    -------
-    float64 array (n, k)
-        Cell centres on grids, atoms exactly, other numbers to 1e-10 of the posterior's standard deviation; NaN where
-        the evidence has probability 0.
-
-    Raises
-    ------
-    ValueError
-        If column j is not numeric, or a q is not between 0 and 1.
+    Cell centres on grids, atoms exactly, other numbers to 1e-10 of the posterior's standard deviation.
     """
     numeric_slot(forest, j)
     probabilities = np.ascontiguousarray(q, dtype=np.float64)
@@ -293,27 +168,11 @@ Sums = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
 def tree_answers(
     forest: Forest, evidence: Evidence, j: int, n_jobs: int | None = -1, centre: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What each tree alone says: how probable the evidence is, and what to expect of column j.
+    """log p_t(evidence) of each tree (n, T), and what each tree expects of column j (n, T, K), the background left out.
 
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        n rows, in which column j is missing.
-    j : int
-        Number of a column.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-    centre : float, optional
-        Of a numeric column: ask for its mean squared distance from here, too.
-
-    Returns
-    -------
-    log_evidence : float64 array (n, T)
-        log of the tree's p_t(evidence), background left out; -inf where it is 0.
-    answer : float64 array (n, T, K)
-        Probabilities of column j's K levels, or its mean (K = 1; with a centre K = 2), given the evidence in tree t;
-        where that has probability 0, by the leaves that it can reach, see `posterior.chunk_posterior`.
+    These are the probabilities of its K levels, or its mean; with a centre also its mean squared distance from there.
+    A tree that gives the evidence probability 0 answers by the leaves that it can reach, see
+    `posterior.chunk_posterior`.
     """
     leaves, n_trees = forest.leaves, len(forest.trees.root) - forest.has_background
     weight_of_tree = np.bincount(leaves.tree[: len(leaves.log_weight)], np.exp(leaves.log_weight))[:n_trees]

@@ -44,20 +44,7 @@ class Pieces(NamedTuple):
 
 
 def joined(pieces: Pieces, atoms: np.ndarray, first_run: int, log_weight: np.ndarray, within: float) -> Pieces:
-    """Neighbours joined as long as no row's CDF moves by more than ``within``.
-
-    Parameters
-    ----------
-    pieces : Pieces
-        One run each; the region's runs leave no gaps.
-    atoms : float64 array (R,)
-        Weighed mass of the atoms in each row.
-    first_run : int
-        The region's first run.
-    log_weight : float64 array (Q,)
-        Log-likelihood of each of the region's runs.
-    within : float
-    """
+    """Neighbours joined as long as no row's CDF moves by more than ``within``."""
     n_rows, n_runs = len(atoms), len(log_weight)
     some = np.diff(pieces.start) > 0
     row = np.repeat(np.arange(n_rows), np.diff(pieces.start))
@@ -114,51 +101,13 @@ _MOST_BYTES = 4 * 2**30
 
 
 def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: float = 0.0) -> Forest:
-    """The distribution given evidence, exact: leaves weigh what they weigh in the posterior, and are cut to it.
+    """The forest given one row of evidence, exact: leaves have their posterior weights, and are cut to the evidence.
 
     Supports are cut to the evidence, levels and atoms outside of it get no mass. Where a row has mass in several runs
     of a region, its column becomes a mixture (a SUM) with one truncated piece a run. A value on a grid, or a level, is
     the region of its cell. A column without grid that has a value becomes ``mixed``, with the value as its only atom.
-    Leaves that the evidence excludes go, and trees of which none is left.
-
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        One row; its penalty is no part of the distribution.
-    seen : bool
-        Whether the columns of the evidence are never missing then; else as often as before.
-    within : float
-        By how much the CDF of a number in a leaf may be off, so that there are fewer pieces; the evidence is one of
-        likelihoods then, without gaps.
-
-    Returns
-    -------
-    Forest
-        All columns. It has a background if the old one has, the evidence is possible in it, and there are other trees
-        left.
-
-    Raises
-    ------
-    ValueError
-        If the evidence has probability 0, or a value so far out on its grid that no number lies between cells; or if it
-        cuts leaves into so many pieces that they would take more than 4 GB.
-
-    Notes
-    -----
-    A mixture of products is closed under conditioning on a product of sets: A. Darwiche, "A differential approach to
-    inference in Bayesian networks" (JACM, 2003), section 5, on circuits.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import jointforest as jf
-    >>> from jointforest.data.build_evidence import build
-    >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
-    >>> forest = learned.joint_.distribution.forest
-    >>> given = condition(forest, build(forest.schema, conditions={"island": "Dream"}))
-    >>> len(given.leaves.log_weight) <= len(forest.leaves.log_weight)
-    True
+    Leaves that the evidence excludes go, and trees of which none is left. Evidence of probability 0, a value too far
+    out on its grid, and pieces that would take more than 4 GB are ValueErrors.
     """
     columns, leaves = forest.columns, forest.leaves
     evidence = _as_regions(forest.schema, columns, evidence)

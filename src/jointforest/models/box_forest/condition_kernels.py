@@ -16,14 +16,8 @@ from .leaves.slot_kernels import has_atom, log_add, log_run_mass, safe_log, weig
 def pieces(columns, leaves, evidence, slot, region):
     """The runs of a region in which each parameter row has mass, for one numeric slot.
 
-    Returns
-    -------
-    start : int64 array (R + 1,), run : int64 array (m,)
-        Row r has mass in the runs ``run[start[r]:start[r + 1]]``.
-    log_share : float64 array (m,)
-        Log of the piece's share of the region's mass in the parameter row; the first one has the atoms, too.
-    log_first : float64 array (R,)
-        Log mass of the first piece, atoms included.
+    Row r has mass in the runs ``run[start[r]:start[r + 1]]``, with the log of each piece's weight in the region's mass;
+    the first piece has the atoms, too. Last comes the log mass of each row's first piece, atoms included.
     """
     n_rows, first_run, end_run = leaves.tree.shape[0], evidence.run_start[region], evidence.run_start[region + 1]
     start = np.zeros(n_rows + 1, np.int64)

@@ -192,35 +192,10 @@ def packed(nodes: Nodes) -> Packed:
 
 
 def marginalize(forest: Forest, columns: Sequence[int]) -> Forest:
-    """The marginal of a forest over some of its columns, exact.
+    """The marginal of a forest over some of its columns, exact; it answers as the forest does with the others missing.
 
     Trees keep their splits down to the first one of a column that goes; all leaves below it become one leaf, the
     mixture (a SUM) of what they say of the columns that stay. So tree t's density is the marginal of what it was.
-
-    Parameters
-    ----------
-    forest : Forest
-    columns : sequence of int
-        Numbers of the columns that stay, at least one; their order stays that of the table.
-
-    Returns
-    -------
-    Forest
-        Answers as the old one does where the other columns are missing. A new leaf's missing rates are the means of
-        those of its leaves.
-
-    Raises
-    ------
-    ValueError
-        If no column is left.
-
-    Examples
-    --------
-    >>> import jointforest as jf
-    >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
-    >>> forest = learned.joint_.distribution.forest
-    >>> marginalize(forest, [0, 1]).schema.names
-    ('species', 'island')
     """
     d = len(forest.schema.columns)
     stays = np.zeros(d, bool)

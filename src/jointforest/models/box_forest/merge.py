@@ -18,17 +18,6 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
     """The forest of all trees, with P(x) = sum_i exp(log_weight[i]) P_i(x), exact.
 
     Backgrounds become one: a leaf without splits that is the mixture (a SUM) of them.
-
-    Parameters
-    ----------
-    forests : sequence of Forest
-        At least one, with equal schemas.
-    log_weight : float64 array
-        One a forest; ``exp`` of it sums to 1.
-
-    Returns
-    -------
-    Forest
     """
     own = [np.arange(len(forest.leaves.log_weight) - forest.has_background) for forest in forests]
     backs = [np.array([len(leaf)]) if forest.has_background else np.array([], int)

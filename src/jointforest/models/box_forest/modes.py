@@ -155,20 +155,6 @@ def ascend(forest: Forest, problem: Problem, box: Box, x: np.ndarray) -> np.ndar
 
     Given the other columns a column's density is a mixture of leaves: of levels the best is taken, of numbers the best
     of the leaves' peaks, ends of support and atoms, made better by golden sections towards its neighbours.
-
-    Parameters
-    ----------
-    forest : Forest
-    problem : Problem
-        Of the model; the regions of its evidence are kept to.
-    box : Box
-        From `box.whole`: the levels that agree with the evidence.
-    x : float64 array (d,)
-        A complete row that agrees with the evidence, of positive density.
-
-    Returns
-    -------
-    float64 array (d,)
     """
     columns, leaves, evidence = forest.columns, forest.leaves, problem.evidence
     free = np.flatnonzero(np.isnan(evidence.value[0]))
@@ -215,31 +201,6 @@ def search(
 
     In a box a tree is nowhere greater than its best leaf there, and the mixture than the sum over trees. Each box is
     cut where that sum loses most at a likely point: at the ends of leaves' boxes, between levels, within intervals.
-
-    Parameters
-    ----------
-    problem : Problem
-        A model and one row of evidence.
-    box : Box
-        All that agrees with the evidence.
-    leaf : int32 array (n,)
-        Leaves that meet it.
-    log_bound : float64 array (n,)
-        Of these leaves in the box.
-    best : float
-        Log density of the best row known.
-    visit : function
-        Called with a likely point (d,) of each box that is cut; returns the best log density known then.
-    budget : int
-        Boxes to cut at most. Fewer are cut if open boxes would hold too many leaves, see `_MOST_HELD`.
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    A. H. Land and A. G. Doig, "An automatic method of solving discrete programming problems" (Econometrica, 1960).
     """
     at_least = math.log(len(problem.trees.root))
     total = mixture_bound(problem, leaf, log_bound, -math.inf)
@@ -297,45 +258,11 @@ class ModePoints(NamedTuple):
 
 
 def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> ModePoints:
-    """The best rows under evidence that were found, by the density of the whole forest, and a bound.
+    """The k best rows that were found under evidence, by the density of the forest, and a bound.
 
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        One row.
-    k : int
-        How many, each of another cell: two rows are of one cell if they are of the same leaf in every tree. More if
-        others are as good as the last.
-    budget : int
-        Boxes that branch and bound may cut to show that no row is better than the first; 0 leaves it out.
-
-    Returns
-    -------
-    ModePoints
-        The mode's log density lies between the first one's and ``log_bound``. With a single tree whose leaves are
-        products the two are equal, and the k rows are the modes of the k best leaves.
-
-    Raises
-    ------
-    ValueError
-        If the evidence has probability 0, or is soft: then the row of greatest density given the evidence is the mode
-        of the conditioned forest.
-
-    Notes
-    -----
-    MPE in selective models, and by maximising parts in others: D. Nyga and others, "Joint probability trees" (2023),
-    section 3. Within a tree leaves do not overlap, so a mixture of trees is nowhere greater than the sum of the trees'
-    maxima, also in a box: `branch_and_bound.search`.
-
-    Examples
-    --------
-    >>> import jointforest as jf
-    >>> learned = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins())
-    >>> forest = learned.joint_.distribution.forest
-    >>> best = modes(forest, build(forest.schema, conditions={"species": "Gentoo"}), 1)
-    >>> forest.schema["island"].from_number(best.X[0, 1]), bool(best.log_bound - best.log_density[0] < 1e-8)
-    ('Biscoe', True)
+    The mode's log-density lies between the first row's and ``log_bound``. With a single tree whose leaves are products
+    the two are equal, and the k rows are the modes of the k best leaves. Soft evidence and evidence of probability 0
+    are ValueErrors: the row of greatest density given soft evidence is the mode of the conditioned forest.
     """
     soft = np.flatnonzero(evidence.soft_columns())
     if len(soft):

@@ -48,20 +48,8 @@ class LeafPosterior(NamedTuple):
 def posterior(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> LeafPosterior:
     """Leaves that each row of evidence meets, with log p(leaf, evidence).
 
-    ``exp(log_weight - log_evidence)`` are the row's posterior weights; they are exact, nothing is cut off.
-
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        n rows.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    LeafPosterior
-        A row that is missing everywhere holds all leaves: work through many rows with `by_chunks` instead.
+    ``exp(log_weight - log_evidence)`` are the row's posterior weights; they are exact, nothing is cut off. A row that
+    is missing everywhere holds all leaves: work through many rows with `by_chunks` instead.
     """
 
     def work(first: int, stop: int) -> LeafPosterior:
@@ -230,24 +218,11 @@ _ROWS = 2048
 
 
 def log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
-    """Log-density of each row of evidence; cells of which nothing is known are marginalised.
+    """log p(evidence) of each row with the evidence's penalty, (n,); -inf where it is impossible.
 
     The log of ``sum_l w_l prod_j D_lj(evidence_j)`` over the leaves that the evidence meets, by a log-sum in fixed
     order. Values count with their density (grids: mass of the cell over the step), atoms and levels with their
     mass, regions with their mass.
-
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        n rows.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    float64 array (n,)
-        Natural logarithm, ``evidence.log_penalty`` added; -inf where the forest gives probability 0.
     """
 
     rows, place = distinct_rows(evidence)
@@ -272,16 +247,6 @@ def shared_posterior(forest: Forest, evidence: Evidence) -> LeafPosterior:
     A box is a product of intervals, a leaf without circuit a product of densities: so log p(leaf, evidence) is the sum
     of what the cells say one by one. Rows with regions, leaves with circuits and cells that are hardly shared go the
     usual way.
-
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        n rows.
-
-    Returns
-    -------
-    LeafPosterior
     """
     value, leaves = evidence.value, forest.leaves
     n, d = value.shape
@@ -314,13 +279,7 @@ def shared_posterior(forest: Forest, evidence: Evidence) -> LeafPosterior:
 
 
 def tree_log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
-    """Log of each tree's share of the evidence's density: log(pi_t p_t(evidence)).
-
-    Returns
-    -------
-    float64 array (n, T)
-        The log-sum of a row is its `density.log_density`; -inf where a tree gives the evidence probability 0.
-    """
+    """log(pi_t p_t(evidence)) of each tree, (n, T); -inf where a tree gives the evidence probability 0."""
     n_trees = len(forest.trees.root)
 
     def read(rows: Evidence, leaves: LeafPosterior, first: int) -> np.ndarray:

@@ -68,18 +68,6 @@ def rake(forest: Forest, X: np.ndarray) -> Forest:
     Nearest in Kullback-Leibler divergence KL(raked, forest): the density times a factor of each level, or of each bin
     of a number, found by iterative proportional fitting. Raked are the columns whose marginal is more than `FAR` from
     that of the rows' known cells. Leaf weights follow; a column of several bins becomes a mixture in a leaf.
-
-    Parameters
-    ----------
-    forest : Forest
-        Whose columns are independent in leaves; where they are not, marginals come near.
-    X : float64 array (n, d)
-        Grid columns snapped, NaN where missing.
-
-    References
-    ----------
-    I. Csiszar, "I-divergence geometry of probability distributions and minimization problems" (1975): the mean
-    log-density of rows that have these marginals grows by exactly KL(raked, forest).
     """
     for _ in range(ROUNDS):
         found = _far_columns(forest, X)

@@ -25,30 +25,9 @@ def sample(
 def sample_and_weigh(
     forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw m rows for each row of evidence: a leaf from the row's posterior, then each column given its region.
+    """m rows for each row of evidence (n * m, d), and background weights (n,): a leaf by the posterior, then columns.
 
     Draw k of row i uses the random stream of number ``i*m + k``, so the answer depends on the seed alone.
-
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        n rows. Cells with a value keep it.
-    m : int
-        Draws for each row.
-    seed : int
-        Not negative.
-    missing : bool
-        Blank cells of which nothing is known as often as they are missing in the leaf's rows.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    float64 array (n * m, d)
-        The draws of a row are contiguous; all NaN where the evidence has probability 0.
-    float64 array (n,)
-        Posterior weight of the background, see `posterior.background_weight`; NaN if m is 0.
     """
     n, d = evidence.value.shape
     out, share = np.empty((n * m, d)), np.full(n, np.nan)
@@ -76,19 +55,6 @@ def impute(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.nd
 
     On a grid the mean goes to the nearest cell centre. A mean may lie between the parts of a region; among levels of
     the same probability the first is taken.
-
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        n rows.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    float64 array (n, d)
-        ``evidence.value`` with its NaNs replaced; they stay where the row's evidence has probability 0.
     """
     return impute_and_weigh(forest, evidence, n_jobs)[0]
 

@@ -73,15 +73,7 @@ def add_stump(trees: Trees) -> Trees:
 
 
 def leaf_boxes(trees: Trees, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Box of each of the L leaves.
-
-    Returns
-    -------
-    lo, hi : float64 arrays (L, p)
-        Half-open sides ``(lo, hi]`` of the numeric slots; infinite where no split bounds them.
-    allowed : bool array (L, S)
-        Levels that the box admits.
-    """
+    """Boxes of the L leaves: half-open sides ``(lo, hi]`` of numeric slots, each (L, p), and admitted levels (L, S)."""
     return _boxes(trees, columns, 0, len(trees.leaf))
 
 
@@ -107,23 +99,9 @@ def _boxes(trees: Trees, columns: Columns, start: int, stop: int) -> tuple[np.nd
 def pruned(
     left: np.ndarray, right: np.ndarray, rows_at: np.ndarray, min_rows: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Remove leaves that fewer than ``min_rows`` rows reach: the sibling takes the place of their parent.
+    """Children (M,) of the tree without leaves that fewer than ``min_rows`` rows reach, and which old node each one is.
 
-    Where both children are too small, so is their parent.
-
-    Parameters
-    ----------
-    left, right : int32 arrays (N,)
-        Children, after their parent; -1 at leaves.
-    rows_at : int array (N,)
-        Number of rows that end in each node.
-
-    Returns
-    -------
-    left, right : int32 arrays (M,)
-        Children of the smaller tree, depth first and parents before children.
-    order : int64 array (M,)
-        Which old node each new one is.
+    The sibling of such a leaf takes the place of their parent. Where both children are too small, so is their parent.
     """
     new_left, new_right = left.astype(np.int64), right.astype(np.int64)
     n_nodes = len(left)

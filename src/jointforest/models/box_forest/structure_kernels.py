@@ -14,17 +14,6 @@ def fill_boxes(trees, columns, start, stop, first_leaf, lo, hi, allowed):
     """Cut the boxes of leaves, which are the whole space, by every split above them, in whole trees.
 
     The box of an inner node stands where that of its leftmost leaf will stand: a split copies it to its right child.
-
-    Parameters
-    ----------
-    trees : Trees
-    columns : Columns
-    start, stop : int
-        The trees' nodes: ``start..stop - 1``.
-    first_leaf : int32 array (stop - start,)
-        Scratch: the leftmost leaf below each node.
-    lo, hi : float64 arrays (l, p), allowed : uint8 array (l, S)
-        Of the trees' leaves, which begin with the first one's.
     """
     least = np.int64(trees.leaf.shape[0])
     for node in range(start, stop):

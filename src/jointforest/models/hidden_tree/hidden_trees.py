@@ -36,15 +36,7 @@ class Grown(NamedTuple):
 
 
 def value_trees(trees: Trees, scales: Sequence[Scale], columns: Columns, of_codes: Columns) -> Trees:
-    """Trees on codes as trees on values: the same rows go left.
-
-    Parameters
-    ----------
-    trees : Trees
-    scales : sequence of d Scale
-    columns, of_codes : Columns
-        Of the table, and of its codes, on which the trees are.
-    """
+    """Trees on codes as trees on values: the same rows go left."""
     threshold, levels_at = trees.threshold.copy(), trees.levels_at.copy()
     words, used = [np.empty(0, np.uint64)], 0
     for node in np.flatnonzero(trees.feature >= 0).tolist():

@@ -253,13 +253,9 @@ _AT_ONCE = 16
 
 
 def hidden_modes(hidden: HiddenTrees, evidence: Evidence, budget: int) -> tuple[np.ndarray, float]:
-    """Complete rows of high density under one row of hard evidence, best first, and a bound of any row's log density.
+    """Rows of high density (m, d) under one row of hard evidence, best first, and a bound of any row's log-density.
 
-    Returns
-    -------
-    X : float64 array (m, d)
-        No two of them have the same codes.
-    log_bound : float
+    No two of the rows have the same codes.
     """
     with one_blas_thread():
         problem = code_problem(hidden, evidence)

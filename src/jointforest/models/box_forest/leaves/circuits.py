@@ -24,42 +24,7 @@ _COMPLAINTS = {
 
 
 def check_circuits(circuits: Circuits | Leaves) -> None:
-    """Check that circuits are smooth and decomposable, their weights sum to 1, and their roots have all columns.
-
-    Parameters
-    ----------
-    circuits : Circuits or Leaves
-        Arrays of the types and shapes that `Leaves` promises, with ``node_start`` of L + 1 entries.
-
-    Raises
-    ------
-    ValueError
-        Naming the first leaf and node that is not as `Leaves` promises.
-
-    Notes
-    -----
-    The two conditions under which marginals are exact: A. Darwiche, "A differential approach to inference in Bayesian
-    networks" (JACM, 2003); H. Poon and P. Domingos, "Sum-product networks" (UAI, 2011), definitions 4 to 6.
-
-    Examples
-    --------
-    Two columns; a sum of two products that describe one column each cannot be a density:
-
-    >>> import numpy as np
-    >>> from jointforest.models.box_forest.leaves.table import FACTORS, SUM, Circuits
-    >>> circuits = Circuits(
-    ...     node_start=np.array([0, 3], np.int32),
-    ...     node_kind=np.array([SUM, FACTORS, FACTORS], np.uint8),
-    ...     node_end=np.array([3, 2, 3], np.int32),
-    ...     node_log_weight=np.log([1.0, 0.5, 0.5]),
-    ...     node_row=np.array([-1, 1, 2], np.int32),
-    ...     scope=np.array([[1, 0], [0, 1]], np.uint8),
-    ... )
-    >>> check_circuits(circuits)
-    Traceback (most recent call last):
-    ...
-    ValueError: leaf 0, node 0: not smooth: two children of the sum have different columns
-    """
+    """A ValueError unless circuits are smooth and decomposable, their weights sum to 1, and roots have all columns."""
     start, kind, end = circuits.node_start, circuits.node_kind, circuits.node_end
     n = len(kind)
     if not (len(start) > 0 and start[0] == 0 and start[-1] == n and (start[1:] >= start[:-1]).all()):

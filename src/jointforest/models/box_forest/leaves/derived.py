@@ -22,35 +22,7 @@ def table_bytes(columns: Columns, n_rows: int) -> int:
 
 
 def make_leaves(columns: Columns, tables: ParameterTables, circuits: Circuits | None = None) -> Leaves:
-    """Leaves from their parameters: contiguous arrays of the right types, and the derived fields.
-
-    Parameters
-    ----------
-    columns : Columns
-        Layout of the slots.
-    tables : ParameterTables
-    circuits : Circuits, optional
-        None: every leaf is one product, and the tables have one row a leaf.
-
-    Returns
-    -------
-    Leaves
-        Arrays are copied only where their type or layout has to change.
-
-    Examples
-    --------
-    One leaf with one standard normal column, cut to the positive half:
-
-    >>> import numpy as np
-    >>> from jointforest.data.schema import Columns
-    >>> none, start = np.empty(0), np.zeros(2, np.int32)
-    >>> columns = Columns(np.zeros(1, np.uint8), start[:1], np.zeros(1), np.zeros(1), start, none, start[:1])
-    >>> table = np.zeros((1, 0))
-    >>> normal = ParameterTables([0], [0.0], [[0]], [[0.0]], [[1.0]], [[0.0]], [[np.inf]], table, table, [[0.0]])
-    >>> leaves = make_leaves(columns, normal)
-    >>> float(np.exp(leaves.log_norm[0, 0]).round(12))
-    0.5
-    """
+    """Leaves from their parameters: contiguous arrays of the right types, and the derived fields."""
 
     def real(x: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(x, dtype=np.float64)
