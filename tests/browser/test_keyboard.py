@@ -87,7 +87,10 @@ def test_home_and_end_open_an_end_again(face: Face) -> None:
     ("column", "typed", "sentence"),
     [
         ("body_mass_g", "4000 to 5000", "4000 <= body_mass_g <= 5000"),
+        ("body_mass_g", "4000-5000", "4000 <= body_mass_g <= 5000"),
         ("body_mass_g", ">= 4500", "body_mass_g >= 4500"),
+        ("body_mass_g", "4,500+", "body_mass_g >= 4500"),
+        ("species", "chin, gent", "species != 'Adelie'"),
         ("body_mass_g", "4000", "body_mass_g = 4000"),
         ("species", "not gentoo", "species != 'Gentoo'"),
         ("species", "chin", "species = 'Chinstrap'"),
@@ -113,12 +116,27 @@ def test_dates_typed_and_by_arrows(mixed_face: Face) -> None:
     mixed_face.settle()
     assert "2024-03-01" in mixed_face.sentence
     assert "2024-04-01" in mixed_face.sentence
+    assert mixed_face.trouble == ""
     low = mixed_face.slider("day", "lowest")
     assert low.get_attribute("aria-valuetext") == "1 Mar 2024"
     low.focus()
     press(mixed_face, "ArrowRight")
     mixed_face.settle()
     assert "2024-03-01" not in mixed_face.sentence
+
+
+def test_a_date_counted_from_today_is_said(mixed_face: Face) -> None:
+    field = mixed_face.card("day").locator(".typed")
+    field.fill("last 100 years")
+    field.press("Enter")
+    mixed_face.settle()
+    assert "'last 100 years' is" in mixed_face.trouble and "counted from today" in mixed_face.trouble
+    field.fill("March 2024")
+    field.press("Enter")
+    mixed_face.settle()
+    assert mixed_face.sentence == "'2024-03-01' <= day <= '2024-03-31'"
+    assert mixed_face.trouble == ""
+    assert field.input_value() == "1 Mar 2024 to 31 Mar 2024"
 
 
 def test_the_sentence_is_edited(face: Face) -> None:

@@ -88,7 +88,7 @@ def test_what_is_typed_is_evidence(opened: Callable[..., Page], reports: Any) ->
     page, subject = opened("mixed"), reports["mixed"][1].subject
     face = Face(page)
     typed = {
-        "age": ("30 to 50", "30 <= age <= 50"),
+        "age": ("30-50", "30 <= age <= 50"),
         "day": (">= 2024-06-01", "day >= '2024-06-01'"),
         "group": ("not red", "group != red"),
         "size": ("m or l", "size in {'M', 'L'}"),

@@ -117,6 +117,7 @@ def test_hard_values_are_refused_in_words(client: Client) -> None:
     for low in (1e308, -1e308, 1e-320):
         assert ask(client, "posterior", {"evidence": [{"column": 2, "low": low}]}).status_code in (200, 400, 409)
     assert ask(client, "posterior", '{"evidence": [{"column": 2, "low": 1e400}]}').status_code == 400
+    assert ask(client, "posterior", '{"id": 1e400}').json() == {"error": "the question is no JSON: 1e400 is too large"}
     assert ask(client, "posterior", {"evidence": [{"column": 2, "low": 10**300}]}).status_code in (200, 400, 409)
     deep = {"text": "(" * 5000 + "age > 3" + ")" * 5000}
     assert ask(client, "posterior", {"evidence": deep}).status_code == 400

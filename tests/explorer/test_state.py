@@ -29,7 +29,7 @@ def day(text: str, zone: str | None = None) -> float:
 
 
 def meaning(said: Any, schema: Schema = SCHEMA) -> tuple[Evidence, dict[str, bool]]:
-    rest, missing = without_missing(read_evidence(schema, said))
+    rest, missing = without_missing(read_evidence(schema, said).conditions)
     return build(schema, conditions=rest), missing
 
 
@@ -74,14 +74,14 @@ CASES: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("said", "text"), CASES)
 def test_a_condition_reads_as_its_sentence_and_goes_there_and_back(said: dict[str, Any], text: str) -> None:
-    found = tidied(SCHEMA, read_evidence(SCHEMA, [said]))
+    found = tidied(SCHEMA, read_evidence(SCHEMA, [said]).conditions)
     if text:
         assert sentence(found) == text
     written = json.loads(json.dumps(write_evidence(SCHEMA, found), allow_nan=False))
     assert len(written) == 1 and written[0]["column"] == said["column"]
     assert same(meaning(written), meaning([said]))
     assert same(meaning({"text": sentence(found)}), meaning([said]))
-    assert write_evidence(SCHEMA, tidied(SCHEMA, read_evidence(SCHEMA, written))) == written
+    assert write_evidence(SCHEMA, tidied(SCHEMA, read_evidence(SCHEMA, written).conditions)) == written
 
 
 def test_random_conditions_of_all_columns_go_there_and_back() -> None:
@@ -104,7 +104,7 @@ def test_random_conditions_of_all_columns_go_there_and_back() -> None:
             said.append(
                 {"column": j, "low": low, "high": high, "low_in": rng.random() < 0.5, "high_in": rng.random() < 0.5}
             )
-        found = tidied(SCHEMA, read_evidence(SCHEMA, said))
+        found = tidied(SCHEMA, read_evidence(SCHEMA, said).conditions)
         written = json.loads(json.dumps(write_evidence(SCHEMA, found), allow_nan=False))
         cells = [c["column"] for c in written]
         assert cells == sorted(set(cells))
@@ -136,7 +136,7 @@ def test_texts_become_conditions_of_the_page() -> None:
     text = (
         "age in [40, 41] and size not in {M} and town = 'town 3', price > 10 and price <= 11 and not day < '2024-04-01'"
     )
-    found = write_evidence(SCHEMA, tidied(SCHEMA, read_evidence(SCHEMA, {"text": text})))
+    found = write_evidence(SCHEMA, tidied(SCHEMA, read_evidence(SCHEMA, {"text": text}).conditions))
     said = {SCHEMA.names[c["column"]]: c for c in found}
     assert said["size"]["levels"] == [0, 2] and said["town"]["levels"] == [SCHEMA["town"].codes["town 3"]]
     assert (said["price"]["low"], said["price"]["high"]) == (10.01, 11.0)
@@ -151,14 +151,14 @@ def test_conditions_of_one_column_are_joined() -> None:
         {"column": j, "low": None, "high": 50},
         {"column": j, "low": 20, "high": 60},
     ]
-    found = tidied(SCHEMA, read_evidence(SCHEMA, said))
+    found = tidied(SCHEMA, read_evidence(SCHEMA, said).conditions)
     assert write_evidence(SCHEMA, found) == [{"column": j, "low": 30.0, "high": 50.0, "low_in": True, "high_in": True}]
 
 
 def test_what_says_nothing_is_left_out() -> None:
     said = [{"column": PLACE["size"], "levels": [0, 1, 2]}, {"column": PLACE["x"], "low": None, "high": None}]
-    assert tidied(SCHEMA, read_evidence(SCHEMA, said)) == {}
-    assert read_evidence(SCHEMA, None) == {} and read_evidence(SCHEMA, {"text": "  "}) == {}
+    assert tidied(SCHEMA, read_evidence(SCHEMA, said).conditions) == {}
+    assert read_evidence(SCHEMA, None).conditions == {} and read_evidence(SCHEMA, {"text": "  "}).conditions == {}
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_what_says_nothing_is_left_out() -> None:
         ({"text": "age > 3", "more": 1}, "a sentence"),
         ({"text": "agee > 3"}, "agee"),
         ({"text": "age >"}, "expected"),
-        ([{"column": PLACE["age"]}], "'age': expected levels, low and high, missing, or text"),
+        ([{"column": PLACE["age"]}], "'age': expected levels, low and high, missing, text, or typed"),
         ([{"column": PLACE["age"], "levels": [0]}], "no levels"),
         ([{"column": PLACE["size"], "low": 0}], "levels, not numbers"),
         ([{"column": PLACE["size"], "levels": []}], "no level is left"),
@@ -197,19 +197,21 @@ def test_what_says_nothing_is_left_out() -> None:
 )
 def test_what_cannot_be_said_is_named(said: Any, part: str) -> None:
     with pytest.raises(ValueError, match=part):
-        tidied(SCHEMA, read_evidence(SCHEMA, said))
+        tidied(SCHEMA, read_evidence(SCHEMA, said).conditions)
 
 
 def test_columns_with_numbers_for_names() -> None:
     numbered = pd.DataFrame({0: np.arange(40.0), 1: np.arange(40) % 3})
     joint = jf.AdversarialForest(n_estimators=1, random_state=0).fit(numbered).joint_
-    found = tidied(joint.schema, read_evidence(joint.schema, [{"column": 1, "low": 1, "high": 1}]))
+    found = tidied(joint.schema, read_evidence(joint.schema, [{"column": 1, "low": 1, "high": 1}]).conditions)
     assert sentence(found) == "`1` = 1"
     assert joint.given(sentence(found)).log_probability == pytest.approx(joint.given({1: 1}).log_probability)
 
 
 def test_python_and_shell_ask_the_same() -> None:
-    found = tidied(SCHEMA, read_evidence(SCHEMA, {"text": f"`{NAMES['script']}` = {NAMES['emoji']!r} and age > 30"}))
+    found = tidied(
+        SCHEMA, read_evidence(SCHEMA, {"text": f"`{NAMES['script']}` = {NAMES['emoji']!r} and age > 30"}).conditions
+    )
     call = python_call(found)
     asked = eval(call, {"joint": forest()})
     assert asked.log_probability == pytest.approx(forest().given(found).log_probability)
@@ -218,3 +220,11 @@ def test_python_and_shell_ask_the_same() -> None:
     words = shlex.split(command)
     assert words[:3] == ["jointforest", "query", "my file.joint"]
     assert forest().query(words[3]) == pytest.approx(forest().given(found).mean("x"))
+
+
+def test_a_typed_text_is_read_in_python() -> None:
+    said = [{"column": PLACE["age"], "typed": "30-40"}, {"column": PLACE["size"], "typed": "any"}]
+    assert sentence(tidied(SCHEMA, read_evidence(SCHEMA, said).conditions)) == "30 <= age <= 40"
+    assert "counted from today" in read_evidence(SCHEMA, [{"column": PLACE["day"], "typed": "last year"}]).notes[0]
+    with pytest.raises(ValueError, match="write 40, 20-30"):
+        read_evidence(SCHEMA, [{"column": PLACE["age"], "typed": "old"}])

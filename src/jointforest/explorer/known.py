@@ -30,6 +30,8 @@ class Known:
     Attributes
     ----------
     conditions : dict of column name to condition
+    notes : tuple of str
+        What the page should say of how a typed text was read.
     sentence : str
     model : Distribution
         Given which cells are missing.
@@ -49,7 +51,8 @@ class Known:
 
     def __init__(self, subject: Subject, said: Any) -> None:
         schema = subject.joint.schema
-        self.conditions = tidied(schema, read_evidence(schema, said))
+        conditions, self.notes = read_evidence(schema, said)
+        self.conditions = tidied(schema, conditions)
         self.sentence = sentence(self.conditions)
         rest, missing = without_missing(self.conditions)
         model, self._log_missing = _model_given(subject, missing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 import threading
 from collections import OrderedDict
@@ -201,7 +202,8 @@ async def _body(request: Request) -> dict[str, Any]:
     if not length.isdecimal() or int(length[:12]) > MOST_BYTES:
         raise Refused(413, f"a question has at most {MOST_BYTES:,} bytes")
     try:
-        said = json.loads(await asyncio.wait_for(_read(request), SECONDS), parse_constant=_no_number)
+        body = await asyncio.wait_for(_read(request), SECONDS)
+        said = json.loads(body, parse_constant=_no_number, parse_float=_finite)
     except TimeoutError:
         raise Refused(408, f"the question did not arrive within {SECONDS:g} seconds") from None
     except (ValueError, RecursionError) as error:
@@ -218,6 +220,14 @@ async def _read(request: Request) -> bytes:
         if len(data) > MOST_BYTES:
             raise Refused(413, f"a question has at most {MOST_BYTES:,} bytes")
     return bytes(data)
+
+
+def _finite(text: str) -> float:
+    """A number of JSON; what is too large for a float is refused, because no answer could repeat it."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is too large")
+    return number
 
 
 def _no_number(text: str) -> None:

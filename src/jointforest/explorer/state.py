@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..data.build_evidence import build
 from ..data.conditions import AllOf, AnyOf, Closed, Interval, Missing, Not, has_soft, without_missing
 from ..data.schema import Column, Schema
 from ..query_language.parser import parse_conditions
 from ..query_language.render import column_text, condition_text
+from ..query_language.short_forms import Reading, read_short
 from .subject import from_shown, rounding, to_shown, written
 
 Conditions = dict[str, Any]
@@ -28,8 +29,17 @@ class ImpossibleEvidence(ValueError):
     """Evidence of probability 0."""
 
 
-def read_evidence(schema: Schema, said: Any) -> Conditions:
+class Evident(NamedTuple):
+    """Conditions by column, in the columns' order; and what the page should say of how a typed text was read."""
+
+    conditions: Conditions
+    notes: tuple[str, ...] = ()
+
+
+def read_evidence(schema: Schema, said: Any) -> Evident:
     """Conditions of what the page says: a list of conditions, each of one column, or ``{"text": sentence}``.
+
+    A condition may be a short text, ``{"column": 0, "typed": "20-30"}``, as `read_short` reads it.
 
     Raises
     ------
@@ -37,19 +47,23 @@ def read_evidence(schema: Schema, said: Any) -> Conditions:
         If it is neither, or speaks of columns, levels or numbers that there are not; `QuerySyntaxError` of texts.
     """
     if said is None:
-        return {}
+        return Evident({})
     if isinstance(said, Mapping):
         if set(said) != {"text"} or not isinstance(said["text"], str):
             raise ValueError('evidence: expected {"text": a sentence such as "age >= 40"}, or a list of conditions')
-        return _in_order(schema, _parsed(schema, said["text"]))
+        return Evident(_in_order(schema, _parsed(schema, said["text"])))
     if not isinstance(said, list):
         raise ValueError(f"evidence: expected a list of conditions, got {type(said).__name__}")
     found: Conditions = {}
+    notes = []
     for condition in said:
         column = _column(schema, condition)
-        new = _condition(schema, column, condition)
-        found[column.name] = AllOf(found[column.name], new) if column.name in found else new
-    return _in_order(schema, found)
+        new, note = _condition(schema, column, condition)
+        if note:
+            notes.append(note)
+        if new is not None:
+            found[column.name] = AllOf(found[column.name], new) if column.name in found else new
+    return Evident(_in_order(schema, found), tuple(notes))
 
 
 def write_evidence(schema: Schema, conditions: Conditions) -> list[dict[str, Any]]:
@@ -63,7 +77,7 @@ def write_evidence(schema: Schema, conditions: Conditions) -> list[dict[str, Any
 def tidied(schema: Schema, conditions: Conditions) -> Conditions:
     """The same evidence, each condition in the form in which people say it; what says nothing is left out."""
     said = write_evidence(schema, conditions)
-    return read_evidence(schema, [one for one in said if not _says_nothing(schema, one)])
+    return read_evidence(schema, [one for one in said if not _says_nothing(schema, one)]).conditions
 
 
 def sentence(conditions: Conditions) -> str:
@@ -116,8 +130,17 @@ def place_of(said: Any, n: int, what: str) -> int:
     return said
 
 
-def _condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> Any:
+def _condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> Reading:
     """The condition of one column."""
+    if "typed" in said:
+        if not isinstance(said["typed"], str):
+            raise ValueError(f"column {column.name!r}: typed: expected a text, got {type(said['typed']).__name__}")
+        return read_short(column, said["typed"])
+    return Reading(_plain_condition(schema, column, said))
+
+
+def _plain_condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> Any:
+    """The condition of one column that says its levels, ends or text."""
     if said.get("missing") is not None:
         if not isinstance(said["missing"], bool):
             raise ValueError(f"column {column.name!r}: missing is true or false, got {said['missing']!r:.40}")
@@ -128,7 +151,7 @@ def _condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> Any:
         return _of_levels(column, said["levels"])
     if "low" in said or "high" in said:
         return _of_numbers(column, said)
-    raise ValueError(f"column {column.name!r}: expected levels, low and high, missing, or text")
+    raise ValueError(f"column {column.name!r}: expected levels, low and high, missing, text, or typed")
 
 
 def _of_text(schema: Schema, column: Column, text: Any) -> Any:

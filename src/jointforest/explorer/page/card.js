@@ -64,10 +64,10 @@ export class Card extends HTMLElement {
   }
 
   #hint() {
-    if (this.column.levels) return "type a level, “A or B”, “not A”, “missing”";
+    if (this.column.levels) return "type a level or its beginning, “A, B”, “not A”, “missing”";
     return this.column.kind === "datetime"
-      ? "type “2024-03-01”, “>= 2024-03-01”, “2024-03-01 to 2024-04-01”"
-      : "type “40”, “20 to 60”, “>= 40”, “missing”";
+      ? "type “2023”, “March 2023”, “since 2024-03-01”, “2024-03-01 to 2024-04-01”, “last year”, “missing”"
+      : "type “40”, “20-60”, “40+”, “< 5”, “not 40”, “missing”";
   }
 
   #absent() {
@@ -146,7 +146,7 @@ export class Card extends HTMLElement {
   #typedChange() {
     this.isTyping = false;
     if (this.typed.value === describe(this.condition, this.column, this.write?.value)) return;
-    this.#evidence(parse(this.typed.value, this.column), false, true);
+    this.#evidence(parse(this.typed.value), false, true);
   }
 
   /** What was typed was refused: it stays to be mended. */

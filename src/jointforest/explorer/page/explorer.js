@@ -272,6 +272,7 @@ export class Explorer {
     if (answer.overtaken) return undefined;
     if (answer.version !== this.table.version) return this.#replaced();
     if (!note.live) this.notice.clear("trouble");
+    if (!note.live && !note.exact) this.#tellNotes(answer.notes ?? []);
     const columns = this.answer ? [...this.answer.columns] : [];
     (note.columns ?? this.columns.keys()).forEach((place, k) => {
       columns[place] = answer.columns[k];
@@ -286,6 +287,12 @@ export class Explorer {
       });
     this.note = note;
     return undefined;
+  }
+
+  /** Say how a typed text was read, such as "last year". */
+  #tellNotes(notes) {
+    if (!notes.length) return this.notice.clear("read");
+    return this.notice.show("read", notes.join(" "), ["fine", () => this.notice.clear("read")]);
   }
 
   /** What was asked for is what is known now. */

@@ -1,9 +1,10 @@
 /** What is known and how it is looked at: evidence, its history, and both as an address. Pure functions. */
 
 /**
- * One condition on one column, by its place in the table: one of levels, an interval, missing, or any other text.
+ * One condition on one column, by its place in the table: one of levels, an interval, missing, any other text of the
+ * query language, or what someone typed in a card.
  * @typedef {{column: number, levels?: number[], low?: number|null, high?: number|null, low_in?: boolean,
- *   high_in?: boolean, missing?: boolean, text?: string}} Condition
+ *   high_in?: boolean, missing?: boolean, text?: string, typed?: string}} Condition
  * @typedef {Condition[]|{text: string}} Evidence
  * @typedef {{name: string, kind: string, levels: any[]|null, labels?: string[], edges: number[]|null,
  *   step?: number|null, zone?: string|null, can_miss: boolean}} Column

@@ -1,6 +1,7 @@
 /** Answers questions in the page, with a joint of hidden trees that the file carries. */
 import { Refused } from "./errors.js";
 import { shares, tidy } from "./cuts.js";
+import { readTyped } from "./read_typed.js";
 import { pass, readTrees, through } from "./tree_pass.js";
 import { pythonCall, sentence } from "./words.js";
 
@@ -39,7 +40,11 @@ export class InPageSource {
       throw new Refused("A sentence of the query language needs Python: click, drag, or type in a card.");
     }
     const { columns } = this.table;
-    const found = evidence.map((one) => tidy(one, columns[one.column], this.cuts[one.column])).filter(Boolean);
+    const plain = ({ typed, ...one }) => (typed === undefined ? one : { ...one, ...readTyped(typed, columns[one.column]) });
+    const found = evidence
+      .map(plain)
+      .map((one) => tidy(one, columns[one.column], this.cuts[one.column]))
+      .filter(Boolean);
     found.sort((a, b) => a.column - b.column);
     if (new Set(found.map((one) => one.column)).size < found.length)
       throw new Refused("This file takes one condition a column.");
@@ -89,6 +94,7 @@ export class InPageSource {
     return {
       evidence,
       sentence: words,
+      notes: [],
       python: pythonCall(words),
       probability: isDensity ? null : Math.min(1, Math.exp(log)),
       log_probability: log,
