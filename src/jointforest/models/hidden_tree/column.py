@@ -174,9 +174,7 @@ def _but_nan(answers: np.ndarray, x: np.ndarray) -> np.ndarray:
 # ---- Covariance of two columns of numbers under hidden trees, exact, by two more passes.
 
 
-def covariance(
-    hidden: HiddenTrees, evidence: Evidence, a: int, b: int, n_jobs: int | None = -1
-) -> np.ndarray:
+def covariance(hidden: HiddenTrees, evidence: Evidence, a: int, b: int, n_jobs: int | None = -1) -> np.ndarray:
     """Posterior covariance of two numeric or boolean columns (True counts 1) given each of n rows of evidence, (n,).
 
     NaN where the evidence has probability 0. With m_c the means of a's codes and m that of all,
