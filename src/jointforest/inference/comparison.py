@@ -231,7 +231,9 @@ def _satisfied(relation: Relation, X: np.ndarray) -> np.ndarray:
 LEAST_SHARE, FIRST = 1e-3, 65_536
 """Draws that are rejected are given up where fewer are accepted, of so many at least."""
 AT_ONCE = 4_096
-"""Draws at a time, where some are rejected."""
+"""Draws at first, where some are rejected."""
+_MOST_AT_ONCE = 65_536
+_TO_SPARE = 1.2  # share of the draws that are expected to be enough
 
 
 class Levels(NamedTuple):
@@ -376,8 +378,11 @@ def _accepted(draw: Callable[[int, int], np.ndarray], n: int, rng: np.random.Gen
     kept: list[np.ndarray] = []
     tried = found = 0
     while found < n:
-        kept.append(draw(AT_ONCE, int(rng.integers(2**62))))
-        tried, found = tried + AT_ONCE, found + len(kept[-1])
+        # what evidence says is found once for all draws at a time: the rarer rows are kept, the more are drawn
+        expected = _TO_SPARE * (n - found) * tried / max(found, 1)
+        m = int(np.clip(expected, AT_ONCE, _MOST_AT_ONCE))
+        kept.append(draw(m, int(rng.integers(2**62))))
+        tried, found = tried + m, found + len(kept[-1])
         if tried >= FIRST and found < LEAST_SHARE * tried:
             raise Rejected(f"{found} of {tried:,} draws were kept")
     return np.concatenate(kept)[:n] if kept else draw(0, 0)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..data.evidence import Evidence
+from ..data.evidence import Evidence, distinct_rows
 from ..data.schema import Column, Schema
 from .base import Distribution, PosteriorState
 from .box_forest.box_forest import BoxForest
@@ -57,15 +57,26 @@ class Mixture(Distribution):
         return MixturePosterior(self, evidence)
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
-        """Draws the component by how well the evidence fits it, then a row of that component."""
+        """Draws the component by how well the evidence fits it, then a row of that component.
+
+        Equal rows of evidence, and all draws of a row, are propagated together.
+        """
         n, d = evidence.value.shape
+        rows, place = distinct_rows(evidence)
+        row = np.repeat(np.arange(n) if isinstance(place, slice) else place, m)
         out = np.full((n * m, d), np.nan)
-        last = np.cumsum(self.observe(evidence).component_weights, axis=1)
-        chosen = (np.random.default_rng(seed).random((n, m, 1)) >= last[:, None, :-1]).sum(axis=2).ravel()
-        chosen[np.repeat(np.isnan(last[:, 0]), m)] = -1
+        last = np.cumsum(self.observe(rows).component_weights, axis=1)
+        chosen = (np.random.default_rng(seed).random((n * m, 1)) >= last[row, :-1]).sum(axis=1)
+        chosen[np.isnan(last[row, 0])] = -1
         for k, component in enumerate(self.components):
             mine = np.flatnonzero(chosen == k)
-            out[mine] = component.sample(evidence.take(mine // max(m, 1)), 1, seed + k + 1, missing, n_jobs)
+            mine = mine[np.argsort(row[mine], kind="stable")]
+            count = np.bincount(row[mine], minlength=len(rows.value))
+            of_row = count[row[mine]]
+            for draws in np.unique(of_row).tolist():
+                some = rows.take(np.flatnonzero(count == draws))
+                own_seed = int(np.random.SeedSequence([seed, k, draws]).generate_state(1, np.uint64)[0] >> 2)
+                out[mine[of_row == draws]] = component.sample(some, draws, own_seed, missing, n_jobs)
         return out
 
     def condition(self, evidence: Evidence) -> Distribution:
