@@ -110,7 +110,8 @@ def test_what_cannot_be_explained_says_so() -> None:
     with pytest.raises(ValueError, match="probability 0"):
         of.condition(INSIDE).given(size=30).explain()
     part = of.distribution.components[0]
-    both = Joint(Mixture((part, TableDistribution(of.schema, np.zeros((1, len(ALL.columns))), np.ones(1))), np.log([0.5, 0.5])))
+    toy = TableDistribution(of.schema, np.zeros((1, len(ALL.columns))), np.ones(1))
+    both = Joint(Mixture((part, toy), np.log([0.5, 0.5])))
     with pytest.raises(
         ValueError, match="an explanation needs forests and hidden trees; this joint has the component: table"
     ):
