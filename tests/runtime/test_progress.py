@@ -1,11 +1,11 @@
-"""Progress bars: on a terminal, after a moment, one at a time; never in a pipe, and without tqdm none."""
+"""Progress bars: on a terminal or in a notebook, after a moment, one at a time; in a pipe or without tqdm none."""
 
 from __future__ import annotations
 
 import io
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -126,3 +126,12 @@ def test_the_search_for_a_mode_has_a_bar(bars: list[Bar], terminal: Callable[[],
     terminal()
     joint.given(species="Gentoo").mode()
     assert bars[-1].desc == "boxes at most: " and bars[-1].n >= 1 and bars[-1].closed
+
+
+def test_a_notebook_is_told_by_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress.importlib.util, "find_spec", lambda name: object())
+    shell = SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert not progress._is_notebook()
+    shell.kernel = object()
+    assert progress._is_notebook()

@@ -1,8 +1,9 @@
-"""Progress bars of long work: on a terminal only, after a moment, one at a time, with tqdm where it is installed."""
+"""Progress bars of long work, in terminals and notebooks: after a moment, one at a time, with tqdm if installed."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 import threading
 import time
@@ -22,9 +23,9 @@ _shown: list[Any] = []  # the bar that is up, if any
 def bar(total: int, what: str = "") -> Iterator[Callable[..., None]]:
     """Give a function to be called with the number of steps done, 1 by default, of ``total`` steps in all.
 
-    Work within work that already has a bar, and work whose standard error is no terminal, has none.
+    Work within work that already has a bar has none; nor has work that neither a terminal nor a notebook shows.
     """
-    if total < 2 or not _is_terminal() or not _outermost.acquire(blocking=False):
+    if total < 2 or not (_is_terminal() or _is_notebook()) or not _outermost.acquire(blocking=False):
         yield _nothing
         return
     shown = _Bar(total, what)
@@ -61,7 +62,7 @@ class _Bar:
 
     def show(self) -> None:
         try:
-            tqdm = importlib.import_module("tqdm").tqdm
+            tqdm = importlib.import_module("tqdm.notebook" if _is_notebook() else "tqdm").tqdm
         except ImportError:
             self.can_show = False
             return
@@ -82,6 +83,14 @@ class _Bar:
 
 def _is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _is_notebook() -> bool:
+    """Whether a Jupyter notebook that can show a bar runs this; its standard error is no terminal."""
+    shell = sys.modules.get("IPython")
+    if shell is None or importlib.util.find_spec("ipywidgets") is None:
+        return False
+    return getattr(shell.get_ipython(), "kernel", None) is not None
 
 
 def _nothing(n: int = 1) -> None:
