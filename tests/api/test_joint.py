@@ -547,3 +547,14 @@ def test_save_and_load(tmp_path: object) -> None:
     again = jf.load(tmp_path / "small.joint")
     assert again.query("E(height | sex = Female)") == JOINT.query("E(height | sex = Female)")
     assert again.sample(9, random_state=1).equals(JOINT.sample(9, random_state=1))
+
+
+def test_a_column_meant_as_a_level_is_refused_with_backticks() -> None:
+    levels = ["a", "b", "c"]
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: pd.Categorical(rng.choice(levels, 200), levels, ordered=True) for name in "pq"})
+    joint = jf.JointTree(min_samples_leaf=0.1).fit(frame).joint_
+    for text in ("P(q > p)", "P(q = p)", "P(q != p)"):
+        with pytest.raises(ValueError, match="write it in backticks: `p`"):
+            joint.query(text)
+    assert 0.0 < joint.query("P(q > `p`)").value < 1.0

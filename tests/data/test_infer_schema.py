@@ -258,6 +258,9 @@ def test_warnings():
         warnings.simplefilter("error")
         column(["a", "b"] * 100)
         column([f"id{k}" for k in range(50)])
+        column(
+            pd.Categorical(["a", "b"] * 100, [f"id{k}" for k in range(500)] + ["a", "b"])
+        )  # unused ones do not count
 
 
 def test_row_order_changes_nothing():

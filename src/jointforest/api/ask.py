@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..data.conditions import check_hard
+from ..data.conditions import Interval, Not, check_hard
 from ..inference.information.projection import Estimate, exact
 from ..inference.posterior import WeighedEvidence
 from ..models.base import Distribution
@@ -18,6 +18,7 @@ def ask(model: Distribution, text: str) -> Any:
     if not isinstance(text, str):
         raise TypeError(f"expected a query as text, such as 'E(age | sex = Female)', got {type(text).__name__}")
     query = parse_query(text, {column.name: column.kind for column in model.schema.columns})
+    _check_column_names(model, query)
     posterior = posterior_of(model, dict(query.evidence))
     if query.sum is not None:
         return {"E": mean_of, "Var": variance_of, "Sd": deviation_of}[query.function](posterior.weighed, query.sum)
@@ -38,6 +39,21 @@ def ask(model: Distribution, text: str) -> Any:
     if query.function == "Median":
         return posterior.quantile(query.column, 0.5)
     return {"E": posterior.mean, "Var": posterior.var, "Sd": posterior.std}[query.function](query.column)
+
+
+def _check_column_names(model: Distribution, query: Query) -> None:
+    """Refuse a word that stands for a level but names another column, such as in P(size > width)."""
+    for name, condition in query.event:
+        column = model.schema[name]
+        inner = condition.condition if isinstance(condition, Not) else condition
+        values = (inner.lo, inner.hi) if isinstance(inner, Interval) else (inner,)
+        for value in values:
+            is_level = not column.is_categorical or not isinstance(value, str) or value in column.codes
+            if not is_level and value in model.schema.names:
+                raise ValueError(
+                    f"column {name!r}: {value!r} is not one of its {len(column.levels)} levels, but it is a column; "
+                    f"to compare the two columns, write it in backticks: `{value}`"
+                )
 
 
 def _comparison(posterior: Posterior, query: Query) -> Estimate:

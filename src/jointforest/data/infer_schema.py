@@ -227,9 +227,10 @@ def _categorical(column: Column, seen: Seen) -> Column:
             f"column {column.name!r}: {n_levels} levels, at most {MAX_LEVELS} are supported; "
             "drop the column if it names the rows, or join its rare levels"
         )
-    if seen.sort == "levels" and column.n_observed > 100 and len(levels) > 0.9 * column.n_observed:
+    n_used = int(np.count_nonzero(seen.what.counts)) if isinstance(seen.what, Labels) else n_levels
+    if seen.sort == "levels" and column.n_observed > 100 and n_used > 0.9 * column.n_observed:
         warn(
-            f"column {column.name!r}: {len(levels)} different texts in {column.n_observed} rows; "
+            f"column {column.name!r}: {n_used} different texts in {column.n_observed} rows; "
             "a column that names the rows tells nothing of others: consider dropping it",
             UserWarning,
         )
