@@ -11,7 +11,7 @@ ENGINES_STAMP := $(VENV)/.stamp-test-engines
 DOCS_STAMP := $(VENV)/.stamp-docs
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 
-.PHONY: help demo check test test-browser test-engines docs bench clean
+.PHONY: help demo check test test-browser test-engines test-numba docs bench clean
 
 help:
 	@sed -n '1,2s/^# //p' Makefile
@@ -62,6 +62,17 @@ endif
 
 test-engines: $(ENGINES_STAMP)
 	$(BIN)/python -m pytest -q tests/engines
+
+# One environment for each series of numba that runtime/compile.py names.
+NUMBAS = $(shell sed -n 's/^TESTED_RELEASES = (\(.*\))/\1/p' src/jointforest/runtime/compile.py | tr -d '",')
+
+test-numba:
+	@for series in $(NUMBAS); do \
+	  $(PYTHON) -m venv build/numba-$$series && \
+	  build/numba-$$series/bin/python -m pip install --quiet --editable '.[test]' "numba==$$series.*" && \
+	  NUMBA_CACHE_DIR=build/numba-$$series/cache build/numba-$$series/bin/python -m pytest -q tests/runtime \
+	    tests/models/box_forest/test_posterior.py tests/models/box_forest/test_sampling.py || exit 1; \
+	done
 
 docs: $(DOCS_STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs

@@ -1,11 +1,13 @@
-"""Processor seconds of compiling kernels by verb, on the penguins, in a process with an empty cache: prints JSON.
+"""Measures by verb, on the penguins, what compilation costs in this process, and prints it as JSON.
 
-Uses public names alone, so that it runs on any revision of the package on the path.
+Without an argument it uses public names alone, so that it runs on any revision of the package on the path. The argument
+names a way to compile of `plain_numba.py`.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 import threading
 import time
@@ -18,6 +20,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 import jointforest as jf
 
+REPEATS = 5
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]
 
 
@@ -41,8 +44,44 @@ class Compilations(event.Listener):
                 self.seconds += time.thread_time() - self._own.start
 
 
+def seconds_of(work: Callable[[], Any]) -> float:
+    """Wall seconds of one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def choose(way: str) -> None:
+    """Compile in another way, before any kernel is imported."""
+    if way == "plain numba":  # an unknown version of numba, under which no private part of it is used
+        import numba
+
+        numba.__version__ = "9999.0"
+        return
+    from numba.core.codegen import JITCodeLibrary
+
+    from jointforest.runtime import records
+
+    if way == "records by value":
+        records.follow = lambda function: None
+    from jointforest.runtime import numba_internals as internals
+
+    if way == "inner kernels optimised":
+        internals._INNER.pop("pipeline_class")
+    elif way == "entries optimised twice":
+        internals._EntryLibrary._optimize_final_module = JITCodeLibrary._optimize_final_module
+    elif way == "a signature for each integer type":
+        internals._one_signature = lambda compiled: compiled
+    elif way == "references counted":
+        internals.kernel = internals.array_kernel
+    elif way not in ("as released", "records by value"):
+        raise SystemExit(f"unknown way to compile: {way}")
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
+    if sys.argv[1:]:
+        choose(sys.argv[1])
     seen, found = Compilations(), {}
     event.register("numba:compile", seen)
 
@@ -51,6 +90,7 @@ def main() -> None:
         answer = work()
         spent = time.perf_counter() - start
         found[name] = {"seconds": seen.seconds - seconds, "functions": seen.count - count, "wall": spent}
+        found[name]["again"] = statistics.median(seconds_of(work) for _ in range(REPEATS))
         print(f"{name}: {found[name]['seconds']:.1f} s", file=sys.stderr, flush=True)
         return answer
 

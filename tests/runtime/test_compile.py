@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
+from jointforest.runtime import compile as compilation
 from jointforest.runtime.compile import array_kernel, entry, kernel
 from jointforest.runtime.records import record
 
@@ -134,3 +135,37 @@ def test_a_terminal_is_told_once_that_kernels_are_compiled(tmp_path: Path) -> No
     assert (
         said([sys.executable, "-c", f"import jointforest.runtime.compile; {own}"], tmp_path / "c", terminal=True) == ""
     )
+
+
+ANSWER = """
+import sys, warnings
+import numba
+warnings.simplefilter("ignore")
+if sys.argv[1:] == ["unknown release"]:
+    numba.__version__ = "9999.0"
+import numpy as np
+import jointforest as jf
+rows = jf.datasets.load_penguins()[["island", "bill_length_mm"]][:60]
+joint = jf.JointTree(random_state=0).fit(rows).joint_
+drawn = joint.sample(20, 0)["bill_length_mm"].to_numpy()
+print(joint.log_density(rows).tobytes().hex(), drawn.tobytes().hex())
+print("jointforest.runtime.numba_internals" in sys.modules)
+"""
+
+
+def test_this_release_of_numba_is_one_that_was_tested() -> None:
+    import numba
+
+    assert ".".join(numba.__version__.split(".")[:2]) in compilation.TESTED_RELEASES
+    assert entry.__module__ == "jointforest.runtime.numba_internals"
+
+
+def test_an_unknown_release_of_numba_gives_the_same_answers(tmp_path: Path) -> None:
+    def answer(*release: str) -> list[str]:
+        command = [sys.executable, "-c", ANSWER, *release]
+        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "-".join(release))}
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.split()
+
+    tested, unknown = answer(), answer("unknown release")
+    assert tested[:2] == unknown[:2]
+    assert [tested[2], unknown[2]] == ["True", "False"]

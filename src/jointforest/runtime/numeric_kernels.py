@@ -5,6 +5,12 @@ Not by matrix products: BLAS takes all cores for one of these, whatever else the
 
 from __future__ import annotations
 
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
 from .compile import entry, kernel
 
 
@@ -15,6 +21,25 @@ def mix_rows(table, rows, weight, out):
         row, w = rows[i], weight[i]
         for k in range(out.shape[0]):
             out[k] += w * table[row, k]
+
+
+# ---- Kernel: the lowest bit of a word, which is one instruction of the processor.
+
+
+@intrinsic
+def _trailing_zeros(typing_context, word):
+    """Return the signature of the instruction, and a function that emits it."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), emit
+
+
+@kernel
+def lowest_bit(word):
+    """Return the number of the lowest bit of a uint64 that is set, int64, or 64 if there is none."""
+    return _trailing_zeros(word)  # type: ignore[call-arg]  # not typed as what it becomes in a kernel
 
 
 # ---- Kernel: one step of a bracketed search for the zero of a function.

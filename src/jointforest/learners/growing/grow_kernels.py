@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
 
 from ...runtime.compile import entry, kernel
-from ...runtime.numeric_kernels import stable_sort
+from ...runtime.numeric_kernels import lowest_bit, stable_sort
 from ...runtime.random_kernels import below
 from .criterion_kernels import (
     VARIANCE,
@@ -189,12 +188,12 @@ def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits)
         group = groups[g]
         groups[g] = np.uint64(0)
         while group != 0:
-            at = (g << 6) | _lowest_bit(group)
+            at = (g << 6) | lowest_bit(group)
             group &= group - _ONE
             word = words[at]
             words[at] = np.uint64(0)
             while word != 0:
-                code = (at << 6) | _lowest_bit(word)
+                code = (at << 6) | lowest_bit(word)
                 word &= word - _ONE
                 if last >= 0 and allowed(left, total, weight_left, weight, limits):
                     score = purity(criterion, weight_left, power_left)
@@ -219,12 +218,6 @@ def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits)
                         power_right -= class_growth(criterion, there - w, w)
                     row = np.int64(after[row])
     return best, below, above
-
-
-@kernel
-def _lowest_bit(word):
-    """Number of the lowest bit of a uint64 that is set."""
-    return np.int64(trailing_zeros(word))  # type: ignore[call-arg]  # not typed as what it becomes in a kernel
 
 
 _PURE = 1e-14
