@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
+import jointforest as jf
 from jointforest.runtime import compile as compilation
 from jointforest.runtime.compile import array_kernel, entry, kernel
 from jointforest.runtime.records import record
@@ -141,15 +142,11 @@ ANSWER = """
 import sys, warnings
 import numba
 warnings.simplefilter("ignore")
-if sys.argv[1:] == ["unknown release"]:
+if sys.argv[2:] == ["unknown release"]:
     numba.__version__ = "9999.0"
-import numpy as np
 import jointforest as jf
-rows = jf.datasets.load_penguins()[["island", "bill_length_mm"]][:60]
-joint = jf.JointTree(random_state=0).fit(rows).joint_
-drawn = joint.sample(20, 0)["bill_length_mm"].to_numpy()
-print(joint.log_density(rows).tobytes().hex(), drawn.tobytes().hex())
-print("jointforest.runtime.numba_internals" in sys.modules)
+joint, rows = jf.load(sys.argv[1]), jf.datasets.load_penguins()
+print(joint.log_density(rows).tobytes().hex(), "jointforest.runtime.numba_internals" in sys.modules)
 """
 
 
@@ -161,11 +158,13 @@ def test_this_release_of_numba_is_one_that_was_tested() -> None:
 
 
 def test_an_unknown_release_of_numba_gives_the_same_answers(tmp_path: Path) -> None:
+    jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_.save(tmp_path / "penguins.joint")
+
     def answer(*release: str) -> list[str]:
-        command = [sys.executable, "-c", ANSWER, *release]
+        command = [sys.executable, "-c", ANSWER, str(tmp_path / "penguins.joint"), *release]
         env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "-".join(release))}
         return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.split()
 
     tested, unknown = answer(), answer("unknown release")
-    assert tested[:2] == unknown[:2]
-    assert [tested[2], unknown[2]] == ["True", "False"]
+    assert tested[0] == unknown[0]
+    assert [tested[1], unknown[1]] == ["True", "False"]
