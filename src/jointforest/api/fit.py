@@ -31,13 +31,14 @@ def fit(
     n_jobs: int | None = -1,
     verbose: bool = False,
 ) -> Joint:
-    """Learn the joint distribution of a table: learners are compared on held-out rows, the best learns from all rows.
+    """Learn the joint distribution of a table with the learner that has the highest validation log-likelihood.
 
-    Compared are an adversarial forest, one with Chow-Liu leaves, hidden trees, and mixtures, by the mean log-density of
-    rows that they have not seen: a fifth of the rows, in tables of fewer than 3,000 each row once. Equal rows are held
-    out together, and of large tables a part is compared on. In tables of 3,000 rows or more those are out whose draws
-    are told from the rows more easily than the best one's. Mixtures must be better by 0.01 nats a column. By the fast
-    budget tables of 5,000 rows or more are not compared on: they get a hidden tree.
+    The candidates are an adversarial forest, a forest with Chow-Liu leaves, hidden trees, and mixtures of these. The
+    validation rows are a fifth of the table; in tables of fewer than 3,000 rows each row is held out once. Equal rows
+    are held out together, and large tables are compared on a part of their rows. From 3,000 rows on, a candidate is
+    dropped if a classifier tells its draws from the rows more easily than the best candidate's. A mixture must be
+    better by 0.01 nats for each column. With the fast budget, tables of 5,000 rows or more get a hidden tree without a
+    comparison. The winner learns from all rows.
 
     Parameters
     ----------

@@ -298,7 +298,7 @@ def _atoms(column: Column, held: list[bool]) -> int:
     return sum(1 << k for k, is_in in enumerate(held) if is_in)
 
 
-# ---- Evidence that a row's numbers are near given ones: what they are exactly, heaps and units do not matter.
+# ---- Evidence that a row's numbers are near given ones: their exact values, point masses and units do not matter.
 
 
 def neighbourhood(schema: Schema, known: Evidence, radius: np.ndarray) -> Evidence:

@@ -112,11 +112,11 @@ def find_atoms(values: np.ndarray, counts: np.ndarray, step: float, n: int, n_di
     """Values that hold much of the column, clearly more than a smooth density would give them.
 
     The rule: at least 5 % of the observed cells and at least 5 of them. Without a grid, where a density would never
-    repeat a value, 0.2 % and at least 20 of them are enough. On a grid with more than 20 distinct values a heap is
-    enough: 0.5 % of the cells, at least 5, over twice the mean of the 4 nearest cells (2 on either side within
-    the column's span, cells without rows count 0), and above that mean by more than four standard deviations of
-    chance. A bell of narrow cells is smooth; 40 hours, or a capital gain of 7,298, is a heap. A column with a single
-    value that occurs at least twice has it as its atom. Of more than 64 the most common are taken.
+    repeat a value, 0.2 % and at least 20 of them are enough. On a grid with more than 20 distinct values a local
+    maximum is enough: 0.5 % of the cells, at least 5, over twice the mean of the 4 nearest cells (2 on either side
+    within the column's span, cells without rows count 0), and above that mean by more than four standard deviations of
+    chance. So 40 hours, or a capital gain of 7,298, is a point mass, and a bell of narrow cells is not. A column with a
+    single value that occurs at least twice has it as its atom. Of more than 64 the most common are taken.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     radius : "auto" or float
         0: a row's score is its log-density log p(x). Above 0: the log-probability of rows whose numbers are within so
         many of their column's standard deviations of the row's, and whose levels are the row's own. "auto": 0 for the
-        default estimator, whose leaves are wide; 1 for others, which are as narrow as heaps of equal values: a heap's
+        default estimator, whose leaves are wide; 1 for others, which are as narrow as point masses: a point
         mass says nothing beside a density in the units of its column.
     n_jobs : int or None
         Threads of scoring, and of the default forest (-1: all cores). The result does not depend on it.
@@ -348,8 +348,8 @@ def histogram_forest(X: Any, n_jobs: int | None = -1, random_state: Any = None) 
 
     Uniform leaves, so that a few rows close together make no spike; splits of columns picked at random, so that trees
     differ (both as in an isolation forest); one round; outermost boxes that reach one standard deviation beyond the
-    data. All numbers are densities: heaps and roundings say how a number was written, not how usual the row is, and a
-    heap's mass is not comparable with the density beside it.
+    data. All numbers are densities: point masses and roundings say how a number was written, not how usual the row is.
+    A point mass is not comparable with the density beside it.
 
     Parameters
     ----------

@@ -87,8 +87,8 @@ def _cuts(x: np.ndarray, n: int) -> np.ndarray:
     if len(known) == 0:
         return np.empty(0)
     ends = np.quantile(known, np.arange(1, n) / n, method="inverted_cdf")
-    heaps = np.unique(ends[1:][ends[1:] == ends[:-1]])
-    return np.unique(np.concatenate([ends, np.nextafter(heaps, -np.inf)]))
+    point_masses = np.unique(ends[1:][ends[1:] == ends[:-1]])
+    return np.unique(np.concatenate([ends, np.nextafter(point_masses, -np.inf)]))
 
 
 class _Dependence(NamedTuple):

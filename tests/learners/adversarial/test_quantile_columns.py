@@ -108,7 +108,7 @@ def test_each_column_is_judged_on_rows_that_its_leaves_did_not_see(monkeypatch: 
         asked.append(forest)
         return np.full(100, 0.0 if len(asked) == 1 else next(replies))
 
-    monkeypatch.setattr(choose_leaves, "bent_slots", lambda *_: np.ones(3, bool))
+    monkeypatch.setattr(choose_leaves, "misfit_slots", lambda *_: np.ones(3, bool))
     monkeypatch.setattr(choose_leaves, "not_worse", refused)
     monkeypatch.setattr(choose_leaves, "log_density", density)
     joint = jf.AdversarialForest(3, min_samples_leaf=20, random_state=0).fit(table, sample_weight=weight).joint_

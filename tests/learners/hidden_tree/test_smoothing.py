@@ -23,7 +23,7 @@ def test_bins_that_are_wide_are_no_heaps_unless_they_stand_out():
 def test_heaps_get_no_rows_of_normals():
     codes = np.concatenate([np.full(400, 5), np.arange(600) % 20])[:, None]
     column = code_columns(CodeTable(codes, np.array([20]), np.array([True])))[0]
-    found = own_normals(np.full((1, 20), 10.0, np.float32), column, Smoothing(heap=0.1))
+    found = own_normals(np.full((1, 20), 10.0, np.float32), column, Smoothing(point_mass=0.1))
     assert found[0, 5] == 0.0
     assert (np.delete(found[0], 5) > 0.0).all()
     assert found.sum() == pytest.approx(19 / 20, abs=1e-4)  # the state's share of codes that are no heaps
@@ -34,7 +34,7 @@ def test_a_states_normal_lies_over_its_rows_and_is_wider_with_few():
     count = np.zeros((3, 20), np.float32)
     count[:, 4:7] = np.array([[1.0], [100.0], [100.0]])
     count[2] = 15.0  # a state all over the place, by whose spread the others' is judged
-    found = own_normals(count, column, Smoothing(heap=0.1, wider=4.0))
+    found = own_normals(count, column, Smoothing(point_mass=0.1, wider=4.0))
     assert np.argmax(found[1]) in (4, 5, 6)
     assert found[0, 4:7].sum() < found[1, 4:7].sum()
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-4)
@@ -43,7 +43,7 @@ def test_a_states_normal_lies_over_its_rows_and_is_wider_with_few():
 def test_few_rows_are_as_narrow_as_states_are():
     column = ordered(20, 400)
     count = 10.0 * np.eye(20, dtype=np.float32)  # a state a code, of ten rows each
-    found = own_normals(count, column, Smoothing(heap=0.1))
+    found = own_normals(count, column, Smoothing(point_mass=0.1))
     assert (found.argmax(axis=1) == np.arange(20)).all()
     near = np.abs(np.subtract.outer(np.arange(20), np.arange(20))) <= 1
     assert ((found * near).sum(axis=1) > 0.98).all()  # a dependence as narrow as a code is not blurred

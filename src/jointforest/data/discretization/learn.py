@@ -289,7 +289,7 @@ def _left(rows: np.ndarray, discount: float) -> np.ndarray:
 GAP_ROWS = 0.01
 """Least rows that an interval without any row counts for."""
 STEEPEST = 30.0
-"""Most decay of a piece from end to end, in nats: a heap at its end does not make numbers beside it impossible."""
+"""Most decay of a piece from end to end, in nats: a point mass at an end leaves the numbers beside it possible."""
 SKEW = 3.0
 """Standard deviations by which the mean of a piece's rows differs from its middle before it is not uniform."""
 

@@ -90,9 +90,10 @@ class AdversarialForest(TableLearner):
         End when a round's accuracy is not below that of the round before.
     leaf : "auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile" or "chow_liu"
         Density in a leaf. With all but the last, columns are independent there, and numbers have one on its support.
-        "auto": "normal", but "quantile" for the columns whose distribution over the whole table normals bend: of which
-        rows drawn from the joint are more than 0.01 away (Kolmogorov distance, chance aside); where held-out rows like
-        normals better, for those of them that they like better so one by one; none if tables became larger than 2 GB.
+        "auto": "normal", but "quantile" for each column that normal leaves misfit. These are columns whose rows are
+        more than 0.01 away from rows drawn from the joint, in Kolmogorov distance beyond chance. If quantile leaves for
+        all of them lower the validation log-likelihood, each column is tried alone, and those that raise it get them.
+        No column gets them if the tables became larger than 2 GB.
         "normal": a truncated normal with the mean of the leaf's values, whose untruncated parent has their standard
         deviation. "normal_moments": the parent has their mean as well (the paper; truncation then moves the mean).
         "normal_mle": a truncated normal of maximum likelihood. "quantile": a piecewise-linear CDF, see
@@ -388,7 +389,7 @@ class AdversarialForest(TableLearner):
         )
 
     def _leaf_settings(self) -> Settings:
-        """How leaf densities are estimated; of "auto" where nothing is bent."""
+        """How leaf densities are estimated; with "auto", of the columns that normals fit."""
         leaf = "normal" if self.leaf == "auto" else self.leaf
         return Settings(
             leaf, self.bounds, self.smoothing, self.prior, self.spread_rows, self.min_spread, self.quantile_epsilon

@@ -30,7 +30,7 @@ from ..growing.ranks import snap
 from .passes import Fold, Pass
 
 MOST_ROWS = 200_000
-"""Rows of the sample where the learner has no say in it."""
+"""Rows of the sample, unless the learner asks for another number."""
 
 
 class Seen(NamedTuple):

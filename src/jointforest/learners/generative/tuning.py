@@ -13,7 +13,7 @@ from ...runtime.threads import chunks, map_ordered
 from ..leaf_fitting.assign_rows import Arrival, first_leaves, first_trees, rows_in_leaves
 from ..leaf_fitting.densities import TARGET, join, learn_densities
 from ..leaf_fitting.fit import LeafSums, Settings, background, fit_tree, leaf_sums
-from ..leaf_fitting.quantile_columns import bent_slots, fits, not_worse
+from ..leaf_fitting.quantile_columns import fits, misfit_slots, not_worse
 from ..out_of_bag import oob_log_density
 from .spread_kernels import log_density_by_slot
 from .supervised import GrowSettings, grow_forest
@@ -238,10 +238,10 @@ def _sums(training: Training, arrival: Arrival, first: np.ndarray, t: int, only:
 def quantile_slots(
     training: Training, arrival: Arrival, settings: Settings, target: Settings, seed: int, n_jobs: int | None
 ) -> np.ndarray:
-    """Numeric slots of features that normal leaves bend and that had better have quantile leaves: bool (p,).
+    """Numeric slots of features that get quantile leaves, bool (p,): all that normal leaves misfit, or none.
 
-    All that are bent, or none: where out-of-bag rows are less probable then, or their targets predicted worse, by more
-    than a standard error; where no row is out of bag; where tables would be larger than `MOST_BYTES`.
+    None where that lowers the out-of-bag log-likelihood, or worsens the out-of-bag predictions, by more than a standard
+    error. None also where no row is out of bag, or where tables would be larger than `MOST_BYTES`.
     """
     columns = training.columns
     none = np.zeros(len(columns.step), bool)
@@ -255,16 +255,16 @@ def quantile_slots(
         return learn_densities(training.schema, columns, table, part, settings, EPSILON, n_jobs, target, quantile=slots)
 
     normal = learned(few, none)
-    bent = bent_slots(normal, training.X, few.weight.sum(axis=0), n_jobs)
+    misfit = misfit_slots(normal, training.X, few.weight.sum(axis=0), n_jobs)
     if not columns.is_categorical[-1]:
-        bent[columns.slot[-1]] = False
-    if not bent.any():
+        misfit[columns.slot[-1]] = False
+    if not misfit.any():
         return none
-    one = learned(first_trees(arrival, 1), bent)
+    one = learned(first_trees(arrival, 1), misfit)
     if not fits(columns, len(one.leaves.tree), len(arrival.trees.root)):
         return none
-    quantile = learned(few, bent)
+    quantile = learned(few, misfit)
     evidence, drawn = build(training.schema, training.X[rows]), few.weight[:, rows] > 0
     before, after = (oob_log_density(forest, evidence, drawn, n_jobs) for forest in (normal, quantile))
     losses = [choose_beta(forest, training, few, seed, n_jobs)[1] for forest in (normal, quantile)]
-    return bent if not_worse(after - before) and not_worse(losses[0] - losses[1]) else none
+    return misfit if not_worse(after - before) and not_worse(losses[0] - losses[1]) else none

@@ -54,7 +54,7 @@ def choose_settings(
     settings : LearnSettings, optional
         What is not free, and the most states.
     free : iterable of {"n_states", "n_leaves", "joined", "start", "near", "normal", "transition"}
-        What is chosen; smoothing by ``near`` and ``normal`` matters to ordered columns with codes that are no heaps.
+        What is chosen; smoothing by ``near`` and ``normal`` matters to ordered columns with smooth codes.
     seed : int
     n_jobs : int, optional
 
@@ -129,7 +129,7 @@ def _is_quick(settings: LearnSettings) -> bool:
 
 
 def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int | None) -> tuple[int, Learned | None]:
-    """One leaf, or eight: what held-out rows like better after few passes with few states, eight with half as many.
+    """One leaf or eight, by validation log-likelihood after few passes; with eight leaves, trials have half the states.
 
     All rows learn: some of them would not show what only a leaf's own states can hold, such as the weather of a day.
     One where eight would have fewer states, for want of rows. Where learning is soon over, trials are of one pass with

@@ -24,7 +24,7 @@ from ..learnable import check_cells
 from .choose import LEAVES, choose_settings
 from .learn import LearnSettings, Progress
 from .leaves import ROWS_A_STATE, learn_trees
-from .smoothing import HEAP, Smoothing
+from .smoothing import POINT_MASS, Smoothing
 from .structure import CodeTable
 
 MOST_ROWS = 500_000
@@ -39,7 +39,7 @@ BINS = 128
 """Codes of a number where there are many rows."""
 _FEWEST_BINS = 16
 _FINE_ENDS = 0.5  # of the bins of small tables, which are wide: what dependence is at the ends shows
-_HEAP_BINS = 2.0  # in small tables a code is a heap beyond so many bins' shares
+_POINT_MASS_BINS = 2.0  # in small tables, whose bins are wide, a point mass exceeds so many mean bins
 _NEAR, _WIDER = 3.0, 4.0  # in small tables, `Smoothing.near` and `Smoothing.wider`
 _PASSES = 2, 8
 _VISITS = 500_000  # rows that passes meet, all together, where the bounds allow it
@@ -58,21 +58,22 @@ class HiddenTreeForest(TableScores, Learner):
     Parameters
     ----------
     n_estimators : int
-        Number of hidden trees, a mixture. More of them buy held-out likelihood.
+        Number of hidden trees in the mixture. More trees raise the likelihood of rows that were not learned from.
     n_states : "auto" or int
-        States a column. More of them buy rows that cannot be told from real ones, fewer are smoother and faster.
-        "auto": 256; 384 in tables of 5,000 to 8,191 rows, too few for leaves (below); what held-out rows like best of
-        up to 256 in tables of fewer.
+        States of each column. With more states, drawn rows resemble real ones more; with fewer, the density is
+        smoother and learning faster. "auto": 256; 384 in tables of 5,000 to 8,191 rows, which have too few rows for
+        leaves (below); in smaller tables the number up to 256 with the highest validation log-likelihood.
     n_bins : "auto" or int
         Most codes of a numeric column. "auto": 128; in tables of fewer than 5,000 rows the root of their number, at
         least 16.
     max_leaf_nodes : "auto" or int
         Leaves of a decision tree that cuts the table first, each leaf with a hidden tree of its own. "auto": 1, which
-        is none, or 8 where held-out rows like that better; 1 in tables of fewer than 5,000 rows, or 32 a state.
+        means no tree, or 8 where that has the higher validation log-likelihood. It is 1 in tables of fewer than 5,000
+        rows, or of fewer than 32 rows for each state.
     start : "auto", "shared" or "local"
         First states: clusters of rows over all columns, or for each column others, of what depends on it. "auto":
-        "local" where half of the columns or more are numbers, else "shared"; in tables of fewer than 5,000 rows what
-        held-out rows like better.
+        "local" where half of the columns or more are numbers, else "shared"; in tables of fewer than 5,000 rows the
+        start with the higher validation log-likelihood.
     max_iter : "auto" or int
         Most passes over the rows; they end when held-out rows (a tenth) gain no more. "auto": 8, fewer of more than
         71,000 rows, at least 2.
@@ -276,8 +277,8 @@ class HiddenTreeForest(TableScores, Learner):
             start = "local" if table.is_ordered.mean() >= 0.5 else "shared"
             settings = settings._replace(start=start, refit=True)
         else:
-            heap = max(HEAP, _HEAP_BINS / self._most_bins(n))
-            settings = settings._replace(smoothing=Smoothing(near=_NEAR, heap=heap, wider=_WIDER))
+            point_mass = max(POINT_MASS, _POINT_MASS_BINS / self._most_bins(n))
+            settings = settings._replace(smoothing=Smoothing(near=_NEAR, point_mass=point_mass, wider=_WIDER))
         if not isinstance(self.n_states, str):
             settings = settings._replace(n_states=self.n_states)
         elif not is_large:

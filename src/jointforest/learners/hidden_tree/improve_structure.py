@@ -1,4 +1,4 @@
-"""A better tree of columns: the pair that a short fit has lost is joined where held-out rows like that.
+"""A better tree of columns: the pair that a short fit has lost is joined if the validation log-likelihood rises.
 
 The tree of greatest mutual information looks at neighbours alone. What columns far apart say of each other goes through
 the states of all columns between them, and is lost where these hold something else.
@@ -23,9 +23,9 @@ def pair_to_join(
 ) -> tuple[int, int] | None:
     """The columns of `LearnSettings.joined`, often none.
 
-    The pair that a short fit has lost most is joined in the place of the weakest link between its columns where
-    held-out rows like another short fit better then. What is lost altogether counts more than as much of a stronger
-    dependence.
+    The pair whose dependence a short fit has lost most replaces the weakest link between its columns, if another
+    short fit with it has the higher validation log-likelihood. A dependence that is lost completely counts more than
+    an equal loss of a stronger one.
 
     Parameters
     ----------

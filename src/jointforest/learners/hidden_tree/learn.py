@@ -53,9 +53,9 @@ class LearnSettings(NamedTuple):
         Rows added to transitions at first (`Smoothing.extra`), which halve with each pass.
     full : int
         Passes over all rows at once after the best pass: counts of batches weigh some rows more than others, here all
-        count alike. Each brings rows nearer that cannot be told from real ones, and lessens held-out likelihood a bit.
+        count alike. Each makes drawn rows resemble real ones more, and lowers the validation log-likelihood a bit.
     refit : bool
-        Whether these passes see the rows held out, too, once they have told when to stop.
+        Whether these passes also see the validation rows, after those have determined when to stop.
     joined : tuple of two ints, optional
         Columns that are joined whatever their mutual information (`structure.join`).
     perturb : float

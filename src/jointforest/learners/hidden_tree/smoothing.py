@@ -11,32 +11,33 @@ from ...runtime.threads import Run, of_finite, one_by_one
 from .start import near_states
 from .structure import CodeColumn
 
-HEAP = 1 / 32
-"""Share of the rows beyond which a code is a heap, where bins are fine."""
+POINT_MASS = 1 / 32
+"""Part of the rows beyond which a code is a point mass, where bins are fine."""
 
 
 class Smoothing(NamedTuple):
     """Rows added to the counts of each state.
 
-    A state whose rows all go one way is left alone, one whose rows go many ways will have more that no row went yet
-    (Witten, Bell 1991): what is added grows with the number of ways, less one, that would be as even as those seen.
+    A state whose rows all have the same code gets nothing. A state whose rows have many codes probably has further
+    codes that no row has shown yet (Witten and Bell 1991). So the rows added grow with the effective number of codes
+    of the state, less one: the number of equally frequent codes that would be as diverse.
 
     Attributes
     ----------
     transition : float
-        Rows a way, by the shares of the child's states.
+        Rows for each further code, in the proportions of the child's states.
     normal : float
-        Rows of the state's own normal on the scale of normal scores, times its share of rows in codes that are no heap.
+        Rows of the state's own normal on the scale of normal scores, times its part of rows outside point masses.
     marginal : float
-        Rows a way, by the column's marginal.
+        Rows for each further code, in the proportions of the column's marginal.
     extra : float
-        Rows by the shares of the child's states, however many ways.
+        Rows in the proportions of the child's states, whatever the number of codes.
     near : float
         Rows of transitions by the state's own normal over the child's states (`near_states`), where the child's
         column is of numbers.
-    heap : float
-        A code of a larger share of the rows that stands out of those beside it is a heap, a value of its own meaning:
-        no normal blurs it with its neighbours.
+    point_mass : float
+        A code with a larger part of the rows that exceeds the codes beside it is a point mass, such as 40 hours a week.
+        No normal blurs it with its neighbours.
     wider : float
         Each state's normal has a row more, of so many times the variance within states.
     """
@@ -46,14 +47,14 @@ class Smoothing(NamedTuple):
     marginal: float = 0.01
     extra: float = 0.0
     near: float = 0.0
-    heap: float = HEAP
+    point_mass: float = POINT_MASS
     wider: float = 1.0
 
 
 _LEAST = 0.01  # rows added in any case
 _USUAL = 2.0  # times as many missing cells, for those known, as the column has: beyond that a state misses them
 _FEW_KNOWN = 10.0  # missing cells for each known one, from which the known ones say little of the missing ones
-_ABOVE = 2.0  # a heap has so many times the mean share of the codes beside it
+_ABOVE = 2.0  # a point mass has so many times the mean of the codes beside it
 
 
 class Counts(NamedTuple):
@@ -202,20 +203,20 @@ def _unlike_the_known(known: np.ndarray, lost: np.ndarray) -> np.ndarray:
 
 
 def is_smooth(column: CodeColumn, smoothing: Smoothing) -> bool:
-    """Whether an ordered column has codes that are no heaps."""
+    """Whether an ordered column has codes that are no point masses."""
     return column.is_ordered and int(np.count_nonzero(_is_light(column, smoothing))) > 1
 
 
 def _is_light(column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
-    """Whether a code is no heap, and may be at all, bool (K,)."""
+    """Whether a code is possible and no point mass, bool (K,)."""
     share = column.marginal
-    is_heap = (share > smoothing.heap) & (share > _ABOVE * column.around)
-    return ~is_heap & (share > 0.0)
+    is_point_mass = (share > smoothing.point_mass) & (share > _ABOVE * column.around)
+    return ~is_point_mass & (share > 0.0)
 
 
 @of_finite
 def own_normals(count: np.ndarray, column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
-    """Each state's normal, fitted to normal scores, over the codes that are no heaps, times their share, (H, K).
+    """Each state's normal, fitted to normal scores, over the codes that are no point masses, times their share, (H, K).
 
     Little is known of small states.
     """

@@ -148,7 +148,7 @@ def _walk(near: list[list[int]], root: int) -> tuple[list[int], list[int]]:
 
 # ---- Codes as learning sees them: how many a column has, how common they are, where they lie on a normal scale.
 
-_BESIDE = 2  # codes on either side that a heap stands out of
+_BESIDE = 2  # codes on either side that a point mass must exceed
 
 
 class CodeTable(NamedTuple):

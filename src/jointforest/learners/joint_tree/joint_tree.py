@@ -68,19 +68,19 @@ class JointTree(TableLearner):
         Limits of each tree; the splits that improve most rows most are made first.
     min_impurity_decrease : "auto" or float
         Smallest improvement that is worth a split: the mean, over the targets other than the split column, of the
-        relative reduction of their impurity (paper, Eq. 19-20), 0 to 1. "auto": none but those that are hardly noise;
+        relative reduction of their impurity (paper, Eq. 19-20), 0 to 1. "auto": splits that chance hardly explains;
         a table of independent columns gets one leaf, at least 19 times in 20.
     max_features : "sqrt", "log2", None, int or float
         Columns tried at each node (None: all; a float: that share).
     bootstrap : bool
         Whether each tree of a forest is grown on rows drawn with replacement. A single tree takes every row once.
     leaf : "auto", "quantile", "normal", "normal_moments", "normal_mle", "uniform" or "chow_liu"
-        Density in a leaf. "auto": "quantile", but "chow_liu" where the first tree has otherwise lost a strong pair of
-        columns, as `LostDependenceWarning` has it, unless held-out rows like quantile leaves better.
+        Density in a leaf. "auto": "quantile", but "chow_liu" where the first tree would lose the dependence of two
+        columns, as `LostDependenceWarning` reports it, unless quantile leaves validate better.
         "quantile": independent columns, of numbers a piecewise-linear CDF learned from the leaf's rows (paper, section
         3). The others, a truncated normal or uniform density of numbers, and "chow_liu", columns that depend on each
         other: `AdversarialForest` describes them; splits are then judged by what such leaves would not know, if
-        held-out rows like that better. See ``docs/concepts/joint-tree.md``.
+        that raises the validation log-likelihood. See ``docs/concepts/joint-tree.md``.
     quantile_epsilon : float
         How closely the CDF of a quantile leaf follows that of its rows before it is given their mean and variance; of w
         rows never closer than ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.

@@ -26,7 +26,7 @@ from .folds import cut, known_levels, some_rows
 # ---- Candidates learned from a part of the rows, judged by the others, and by what tells their draws from the rows.
 
 FEWEST_TOLD = 2_000
-"""Rows below which draws are not told from them: a classifier learns too little."""
+"""Rows below which no classifier compares draws with them: it would learn too little."""
 _CELLS_TOLD = 500_000  # of wide tables fewer rows are compared, but `FEWEST_TOLD`
 
 
@@ -167,8 +167,8 @@ class Decision(NamedTuple):
 def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
     """The weights of candidates for a table of d columns: one has all, or a mixture is better by enough.
 
-    Candidates whose draws are told from the rows more easily have none, however probable they find held-out rows: a
-    forest in a mixture may gain log-density and blunt all that columns say of each other.
+    A candidate whose draws a classifier tells from the rows more easily has weight 0, whatever its validation
+    log-likelihood: a forest in a mixture may raise the likelihood and weaken the dependence of the columns.
     """
     means = np.array([one.mean for one in compared])
     is_true = true_ones(np.array([one.told_apart for one in compared]))
@@ -230,7 +230,7 @@ class Task(NamedTuple):
     start : float
         When the clock was started, in seconds of `time.monotonic`.
     tell : callable
-        Is told what happens, a line each.
+        Called with each line of progress.
     """
 
     schema: Schema

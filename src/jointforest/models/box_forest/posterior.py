@@ -189,7 +189,7 @@ def chunk_posterior(
 
     With ``beta`` below 1 tree t counts (pi_t p_t(evidence))^beta: 0 averages the trees' own conditionals, 1 is the
     mixture (GeF and GeF+ of Correia et al. 2020, "Joints in Random Forests", section 4), and ``log_evidence`` is 0. A
-    tree that gives the evidence probability 0 has a say only for ``beta`` = 0, or where all do: it answers by the
+    tree that gives the evidence probability 0 counts only for ``beta`` = 0, or where all trees do so: it answers by the
     leaves that the evidence can reach. The background does not count.
     """
     j = LEAVES if column is None else int(column)

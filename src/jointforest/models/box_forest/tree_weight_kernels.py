@@ -18,7 +18,7 @@ from .region_kernels import cell_region, reachable
 def weigh_trees(start, log_weight, fallen, tree, n_trees, beta):
     """Log-weights of the entries when tree t counts (pi_t p_t(evidence))^beta, and the log of their sum in each row.
 
-    The sum is 1, or 0 where no tree has a say. ``tree`` (M,) is the tree of each entry, ascending within a row. Trees
+    The sum is 1, or 0 where no tree counts. ``tree`` (M,) is the tree of each entry, ascending within a row. Trees
     from ``n_trees`` on (the background) do not count. ``fallen`` (M,) is 1 at entries of trees with p_t(evidence) = 0:
     these count only where all trees of the row are such, then all the same, or if beta is 0.
     """
