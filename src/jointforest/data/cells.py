@@ -192,10 +192,11 @@ _ARROW = (
 _OBJECT = r"object\[(str|bool|int|float|decimal|date)(\|nan)?\]"
 _NULLABLE = r"(U?Int(8|16|32|64)|Float(32|64)|boolean)"
 _PANDAS_TEXT = r"(str|string):(python|pyarrow)"
+_INTERVALS = rf"interval\[({_NUMBER}|datetime64\[{_MOMENT}\]|timedelta64\[(s|ms|us|ns)\]), (left|right|both|neither)\]"
 
 _KNOWN = {
     "pandas": rf"{_NUMBER}|{_NULLABLE}|{_PANDAS_TEXT}|{_OBJECT}|datetime64\[{_MOMENT}\]|{_ARROW}\[pyarrow\]"
-    rf"|category\[(str|string|object|{_NUMBER}|{_NULLABLE}|{_ARROW}\[pyarrow\])(, ordered)?\]",
+    rf"|category\[(str|string|object|{_NUMBER}|{_NULLABLE}|{_ARROW}\[pyarrow\]|{_INTERVALS})(, ordered)?\]",
     "pyarrow": _ARROW,
     "polars": r"String|Categorical|Enum|Boolean|U?Int(8|16|32|64|128)|Float(16|32|64)|Decimal\(\d{1,2}, \d{1,2}\)"
     rf"|date|datetime\[{_MOMENT}\]",
@@ -221,7 +222,7 @@ def of_numbers(dtype: str) -> str:
         return dictionary.group(1) + dictionary.group(2)
     category = re.fullmatch(r"category\[(.+?)(, ordered)?\]", dtype)
     if category:
-        return "float64" if category.group(1) == "object" else category.group(1)
+        return "float64" if re.fullmatch(f"object|{_INTERVALS}", category.group(1)) else category.group(1)
     return dtype
 
 

@@ -29,8 +29,8 @@ def _cells(series: pd.Series, name: str) -> ColumnCells:
     text = str(dtype)
     if isinstance(dtype, pd.CategoricalDtype):
         labels, inner = list(dtype.categories), str(dtype.categories.dtype)
-        if isinstance(dtype.categories.dtype, pd.IntervalDtype):  # of pandas.cut: their text, in their order
-            labels, inner = [str(label) for label in labels], "object"
+        if isinstance(dtype.categories.dtype, pd.IntervalDtype):  # of pandas.cut: levels are their text, in their order
+            labels = [str(label) for label in labels]
         described = f"category[{inner}{', ordered' if dtype.ordered else ''}]"
         return coded(described, series.cat.codes.to_numpy(), labels, True, bool(dtype.ordered))
     if isinstance(dtype, pd.ArrowDtype):
@@ -114,11 +114,25 @@ def _array(column: Column, x: np.ndarray) -> Any:
         arrow = _arrow.array(column, x, dtype.removesuffix("[pyarrow]"))
         return pd.arrays.ArrowExtensionArray(arrow)
     if dtype.startswith("category["):
-        inner, _, ordered = dtype[9:-1].partition(", ")
-        categories = pd.Index(list(column.levels), dtype=_index_dtype(inner))
-        kind = pd.CategoricalDtype(categories, ordered == "ordered")
+        is_ordered = dtype.endswith(", ordered]")
+        inner = _index_dtype(dtype[9:-1].removesuffix(", ordered"))
+        if isinstance(inner, pd.IntervalDtype):
+            categories = pd.IntervalIndex([_interval(str(level), inner) for level in column.levels], dtype=inner)
+        else:
+            categories = pd.Index(list(column.levels), dtype=inner)
+        kind = pd.CategoricalDtype(categories, is_ordered)
         return pd.Categorical.from_codes(restore.codes(x), dtype=kind, validate=False)
     return _plain(column, x, dtype)
+
+
+def _interval(text: str, dtype: pd.IntervalDtype) -> pd.Interval:
+    """The interval that pandas writes as this text."""
+    left, _, right = text[1:-1].partition(", ")
+    to_end = {"M": pd.Timestamp, "m": pd.Timedelta}.get(dtype.subtype.kind, dtype.subtype.type)
+    try:
+        return pd.Interval(to_end(left), to_end(right), closed=dtype.closed)
+    except ValueError:
+        raise ValueError(f"level {text!r} is no {dtype}; the model file is damaged") from None
 
 
 def _index_dtype(name: str) -> Any:
