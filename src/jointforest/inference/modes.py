@@ -24,15 +24,10 @@ def model_modes(model: Distribution, evidence: Evidence, k: int, budget: int = B
             f"mode: the evidence on column {model.schema.names[soft[0]]!r} is soft (likely or about), which outweighs "
             "rows and does not select them; ask joint.condition(...) with it, then .given().mode()"
         )
-    rows, bounds = [], []
-    for part, log_weight in zip(model.components, model.log_weight.tolist(), strict=True):
-        if part.log_density(evidence)[0] > -np.inf:
-            X, log_bound = part.modes(evidence, k, budget)
-            rows.append(X)
-            bounds.append(log_weight + log_bound)
-    if not rows:
+    if model.log_density(evidence)[0] == -np.inf:
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
-    X = np.unique(np.vstack(rows), axis=0)
+    X, log_bound = model.modes(evidence, k, budget)
+    X = np.unique(X, axis=0)
     density = model.log_density(build(model.schema, X), n_jobs=1)
     order = np.argsort(-density, kind="stable")[:k]
-    return ModePoints(X[order], density[order], max(float(np.logaddexp.reduce(bounds)), float(density[order[0]])))
+    return ModePoints(X[order], density[order], max(log_bound, float(density[order[0]])))

@@ -104,8 +104,6 @@ class Mixture(Distribution):
                 X, log_bound = component.modes(evidence, k, budget)
                 rows.append(X)
                 bounds.append(log_weight + log_bound)
-        if not rows:
-            raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
         return np.vstack(rows), float(np.logaddexp.reduce(bounds))
 
     def density_breaks(self, j: int) -> list[np.ndarray]:
