@@ -80,10 +80,26 @@ def notebook(lab: str, new_context: Callable[..., BrowserContext]) -> Page:
     """The notebook with all its cells run."""
     page = new_context(viewport={"width": 1280, "height": 2600}).new_page()
     page.goto(lab)
-    page.locator(".jp-Notebook .jp-CodeCell").nth(len(CELLS) - 1).wait_for()
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    run_all(page)
     return page
+
+
+def run_all(page: Page) -> None:
+    """Run all cells, again if need be: JupyterLab drops cells that are run while a kernel connects."""
+    page.locator(".jp-Notebook .jp-CodeCell").nth(len(CELLS) - 1).wait_for()
+    prompt = page.locator(".jp-Notebook .jp-CodeCell .jp-InputPrompt").first
+    for _ in range(10):
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        try:
+            expect(prompt).to_have_text("[*]:", timeout=5_000)
+        except AssertionError:
+            continue
+        expect(prompt).not_to_have_text("[*]:", timeout=120_000)
+        if re.search(r"\d", prompt.inner_text()):
+            return
+    raise AssertionError("JupyterLab has not run the cells")
 
 
 class CellFace(Face):
@@ -143,7 +159,6 @@ def test_a_notebook_saved_with_its_widgets_shows_the_picture_until_python_answer
     explorer = notebook.locator(".jp-OutputArea").last
     expect(explorer).to_contain_text("No Python answers here")
     expect(explorer.locator("tr:visible")).to_have_count(7)
-    notebook.get_by_role("menuitem", name="Run", exact=True).click()
-    notebook.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    run_all(notebook)
     CellFace(notebook).settle()
     expect(explorer).not_to_contain_text("No Python answers here", use_inner_text=True)
