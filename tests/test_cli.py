@@ -350,11 +350,38 @@ def test_text_that_looks_like_numbers(run: object, tmp_path: Path) -> None:
     assert done.code == 0 and "warning" not in done.err
 
 
-@pytest.mark.parametrize(("separator", "said"), [(";", "semicolons"), ("\t", "tabs")])
-def test_cells_not_separated_by_commas(run: object, tmp_path: Path, separator: str, said: str) -> None:
-    (tmp_path / "t.csv").write_text(f"a{separator}b\n1{separator}2\n3{separator}4\n")
-    done = run("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint")
-    assert done.code == 1 and "t.csv: its one column" in done.err and f"separated by {said}" in done.err
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_cells_not_separated_by_commas(run: object, tmp_path: Path, separator: str) -> None:
+    (tmp_path / "t.csv").write_text(f"a{separator}b\n1{separator}2,5\n3{separator}4,25\n")
+    done = run("inspect", tmp_path / "t.csv")
+    assert done.code == 0 and "2 rows, 2 columns" in done.out and "decimal commas" in done.out
+    refused = run("inspect", tmp_path / "t.csv", "--sep", "!")
+    assert refused.code == 1 and "t.csv: its one column" in refused.err
+
+
+def test_a_messy_file_through_all_commands(run: object, tmp_path: Path) -> None:
+    rows = [
+        f"C-{k:04d};{' South' if k % 3 else 'North'};${1000 + 7 * k:,}.50;{k % 28 + 1}/11/2022;{k % 9:05d};x"
+        for k in range(120)
+    ]
+    rows[7] = rows[7].replace("$1,049.50", "-")
+    (tmp_path / "t.csv").write_text("\n".join(["id;region;pay;day;zip;pay", *rows]) + "\n")
+    table, model = tmp_path / "t.csv", tmp_path / "m.joint"
+    looked = run("inspect", table)
+    assert looked.code == 0 and "names the rows (120 distinct values)" in looked.out and "unit $" in looked.out
+    done = run("fit", table, "-o", model, "--learner", "adversarial", "--trees", 2, "--seed", 0, "--drop", "pay_2")
+    assert done.code == 0 and "'pay' is now 'pay_2'" in done.err and "left out on request" in done.err
+    assert "4 columns" in done.err and "column 'day': text read as dates" in done.err
+    drawn = run("sample", model, "-n", 3, "--seed", 0).out.splitlines()
+    assert drawn[0] == '"id","region","pay","day","zip","pay_2"' and drawn[1].startswith('"C-0120",')
+    filled = run("impute", model, table).out.splitlines()
+    assert filled[1] == rows[0] and filled[8] != rows[7] and filled[8].split(";")[2].startswith("$")
+    assert float(run("query", model, "E(pay | region = South)").out) > 1000
+    refused = run("query", model, "P(id = 'C-0001')")
+    assert refused.code == 1 and "takes no part in the model" in refused.err
+    chosen = run("inspect", table, "--columns", "pay,day")
+    assert "120 rows, 2 columns" in chosen.out
+    assert "no column 'pya'" in run("inspect", table, "--columns", "pya").err
 
 
 def test_one_column_with_a_semicolon_in_its_name(tmp_path: Path) -> None:

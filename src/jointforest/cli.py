@@ -1,4 +1,4 @@
-"""The command line: fit, info, explore, report, sample, score, fidelity, impute, query, predict.
+"""The command line: inspect, fit, info, explore, report, sample, score, fidelity, impute, query, predict.
 
 Heavy packages are imported inside the commands that need them, so that ``--help`` and ``query`` are quick.
 """
@@ -46,7 +46,7 @@ def _reads(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def call(form: str | None, na: tuple[str, ...], sep: str, encoding: str, decimal: str, **rest: Any) -> None:
-        csv = CsvForm(na or NA, "\t" if sep in ("tab", "\\t") else sep, encoding, decimal)
+        csv = CsvForm(na or NA, {"tab": "\t", "\\t": "\t", "auto": ""}.get(sep, sep), encoding, decimal)
         command(source=Input(form, csv), **rest)
 
     missing = (
@@ -55,12 +55,18 @@ def _reads(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal sign of numbers in CSV."),
         click.option("--encoding", default="utf-8", help="Encoding of CSV read, such as latin-1 or utf-16."),
-        click.option("--sep", default=",", metavar="CHAR", help="What separates the cells of CSV read; tab for tabs."),
+        click.option("--sep", default="auto", metavar="CHAR", help="What separates the cells of CSV, or tab."),
         click.option("--na", multiple=True, metavar="TEXT", help=missing),
         _format,
     ):
         call = option(call)
     return call
+
+
+def _choosing(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that choose columns."""
+    command = click.option("--columns", metavar="NAME,NAME,...", help="Learn these columns only.")(command)
+    return click.option("--drop", multiple=True, metavar="COLUMN", help="Leave this column out; repeatable.")(command)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -79,6 +85,7 @@ def app() -> None:
 @click.option("--learner", type=click.Choice(LEARNERS), help="This one; default: the best of them.")
 @click.option("--target", metavar="COLUMN", help="Grow a generative forest that predicts this column.")
 @click.option("--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous; repeatable.")
+@_choosing
 @click.option("--trees", type=click.IntRange(1), help="Number of trees, with --learner or --target.")
 @click.option("--min-leaf", type=click.IntRange(1), help="Least number of rows in a leaf of a forest.")
 @click.option("--out-of-core", is_flag=True, help="Learn by passes over batches of rows, whatever the size.")
@@ -92,6 +99,8 @@ def fit(
     learner: str | None,
     target: str | None,
     kinds: tuple[str, ...],
+    drop: tuple[str, ...],
+    columns: str | None,
     source: Input,
     **more: Any,
 ) -> None:
@@ -106,7 +115,7 @@ def fit(
 
     _check_together(budget, learner, target, more)
     settings: dict[str, Any] = {"random_state": more["seed"], "n_jobs": more["jobs"]}
-    settings["kinds"] = dict(_kind(text) for text in kinds) or None
+    settings["kinds"] = commands.kinds_of(tables[0], source, dict(_kind(text) for text in kinds), drop, columns)
     levels = [name for name, kind in (settings["kinds"] or {}).items() if kind == "categorical"]
     settings |= {"n_estimators": more["trees"]} if more["trees"] else {}
     settings |= {"min_samples_leaf": more["min_leaf"]} if more["min_leaf"] else {}
@@ -125,6 +134,8 @@ def fit(
             joint = commands.joint_of_frame(frame, learner, work, settings)
     joint.save(output)
     how = joint.fitted_by.in_words if joint.fitted_by else _size(joint.info())
+    if joint.reading.notice:
+        say(joint.reading.notice)
     say(f"{n} rows, {len(joint.columns)} columns: {how}")
 
 
@@ -146,6 +157,26 @@ def _seconds(budget: str) -> str | float:
         return float(budget)
     except ValueError:
         return budget
+
+
+@app.command()
+@click.argument("table")
+@click.option("--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous; repeatable.")
+@_choosing
+@_reads
+def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: str | None, source: Input) -> None:
+    """Show how TABLE would be read: kinds of columns, what is converted or set aside, what looks wrong.
+
+    Nothing is learned.
+    """
+    from .data.infer_schema import infer_schema
+    from .data.reading import reading_of
+
+    wanted = dict(_kind(text) for text in kinds)
+    frame = read(table, source, text=[name for name, kind in wanted.items() if kind == "categorical"])
+    schema = infer_schema(frame, commands.kinds_of(table, source, wanted, drop, columns, frame.column_names))
+    click.echo(f"{frame.num_rows} rows, {len(schema.columns)} columns in the model")
+    click.echo(str(reading_of(schema)))
 
 
 @app.command()
@@ -403,21 +434,22 @@ def impute(
         write_answers(joint, table, output, source, filled, BLOCK if method == "sample" else None)
         return
     as_text = format_of(output, source.form) == "csv"
-    frame, texts = read_with_texts(table, source.form, source.csv, text_columns(joint), as_text)
+    csv = commands.csv_form(table, source)
+    frame, texts = read_with_texts(table, source.form, csv, text_columns(joint), as_text)
     if method == "mean":
         tables = [to_arrow(joint.impute(frame, n_jobs=jobs), joint.schema.names)]
     else:
         drawn = joint.impute(frame, "sample", draws or 1, seed, jobs)
         tables = [to_arrow(filled, joint.schema.names) for filled in drawn]
     if texts is not None:
-        tables = [keep_texts(filled, texts, source.csv) for filled in tables]
+        tables = [keep_texts(filled, texts, csv) for filled in tables]
     if draws:
         name = "draw" if "draw" not in joint.schema.names else "draw_number"
         number = [pa.array([k + 1] * len(frame), pa.int64()) for k in range(draws)]
         tables = [filled.add_column(0, name, number[k]) for k, filled in enumerate(tables)]
     whole = pa.concat_tables(tables, promote_options="permissive")
     if texts is not None:
-        write_texts(whole, output, source.csv.separator)
+        write_texts(whole, output, csv.separator)
     else:
         write(joint, whole, output, source.form)
 

@@ -38,16 +38,48 @@ def load(path: str) -> Joint:
     return load(path)
 
 
+def csv_form(path: str, source: Input) -> CsvForm:
+    """How a CSV file is written, its separator found if none was said; of other files as said."""
+    from .data.table_files import find_separator, format_of
+
+    if source.csv.separator or format_of(path, source.form) != "csv":
+        return source.csv
+    return find_separator(path, source.csv)
+
+
+def kinds_of(
+    path: str,
+    source: Input,
+    kinds: dict[str, str],
+    drop: tuple[str, ...],
+    columns: str | None,
+    names: Iterable[str] | None = None,
+) -> dict[str, str] | None:
+    """Kinds of columns, those not wanted as ``ignored``."""
+    kinds = {**kinds, **dict.fromkeys(drop, "ignored")}
+    if columns is not None:
+        from .data.schema import near
+
+        names = list(read(path, source).column_names if names is None else names)
+        kept = [name.strip() for name in columns.split(",")]
+        for name in kept:
+            if name not in names:
+                raise ValueError(f"--columns: there is no column {name!r}; {near(name, names)}")
+        kinds = {**dict.fromkeys([name for name in names if name not in kept], "ignored"), **kinds}
+    return kinds or None
+
+
 def read(path: str, source: Input, joint: Joint | None = None, text: Iterable[str] = ()) -> pa.Table:
     """A table; columns that the model knows as text are read as text."""
     from .data.table_files import read_table
 
-    return read_table(path, source.form, source.csv, text_columns(joint) if joint else text)
+    return read_table(path, source.form, csv_form(path, source), text_columns(joint) if joint else text)
 
 
 def text_columns(joint: Joint) -> list[str]:
-    """Columns whose levels are text."""
-    return [c.name for c in joint.schema.columns if c.levels and all(isinstance(level, str) for level in c.levels)]
+    """Columns of texts, also those that stand for numbers, dates or times."""
+    columns = joint.schema.columns
+    return [c.name for c in columns if c.written or (c.levels and all(isinstance(level, str) for level in c.levels))]
 
 
 def write(joint: Joint, frame: Any, path: str, form: str | None) -> None:
@@ -168,7 +200,7 @@ def joint_of_batches(
     def parts() -> Generator[pa.Table]:
         nonlocal n
         n = 0
-        for _, part in large_files.read_batches(files, source.form, source.csv, text):
+        for _, part in large_files.read_batches(files, source.form, csv_form(files[0], source), text):
             n += part.num_rows
             yield part
 

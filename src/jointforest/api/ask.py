@@ -17,7 +17,7 @@ def ask(model: Distribution, text: str) -> Any:
     """Answer of a query; see `Joint.query`."""
     if not isinstance(text, str):
         raise TypeError(f"expected a query as text, such as 'E(age | sex = Female)', got {type(text).__name__}")
-    query = parse_query(text, {column.name: column.kind for column in model.schema.columns})
+    query = parse_query(text, model.schema.kinds, model.schema.reasons_aside)
     _check_column_names(model, query)
     posterior = posterior_of(model, dict(query.evidence))
     if query.sum is not None:

@@ -52,7 +52,8 @@ def fit(
     holdout : frame of m rows, optional
         Rows of the same source to judge by, instead of a share of ``frame``.
     kinds : dict or None
-        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``.
+        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``. A column of
+        kind ``"identifier"`` or ``"ignored"`` takes no part in the model.
     random_state : None, int, Generator or RandomState
         The same seed gives the same joint for a named budget, whatever ``n_jobs``.
     n_jobs : int or None
@@ -104,6 +105,8 @@ def fit(
         warn(f"budget={budget!r} was too short: left out {', '.join(report.left_out)}", UserWarning)
     joint = Joint(chosen.model, report)
     if verbose:
+        if joint.reading.notice:
+            write_line(joint.reading.notice)
         write_line(str(report))
         only = ["told_apart"]
         write_line(fidelity(joint, frame, holdout, only=only, random_state=random_state, n_jobs=n_jobs).headline)

@@ -16,6 +16,7 @@ from ..data.conditions import AllOf, PerRow, without_missing
 from ..data.evidence import Evidence
 from ..data.frames import encode, fill
 from ..data.meaning import refuse_pair
+from ..data.reading import Reading, reading_of
 from ..data.schema import Schema
 from ..data.values import warn_unseen
 from ..explorer.open import explore
@@ -107,6 +108,20 @@ class Joint:
     def kinds(self) -> dict[str | int, str]:
         """Kind of each column: see `data.schema.KINDS`."""
         return {column.label: column.kind for column in self.schema.columns}
+
+    @property
+    def reading(self) -> Reading:
+        """How the table was read: kinds, what was converted or set aside and why, and what looks wrong.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"rate": ["15%", "3%", "20%", "7%"] * 25, "sold": ["yes", "no"] * 50})
+        >>> print(jf.JointTree(random_state=0).fit(frame).joint_.reading.notice)
+        column 'rate': text read as numbers: unit %, such as '12%'
+        """
+        return reading_of(self.schema)
 
     @property
     def n_trees(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -359,7 +359,7 @@ class Posterior:
 
     def _event(self, text: str) -> tuple[Conditions, tuple[Comparison, ...]]:
         """The conditions by column, and the comparisons of columns, of a text."""
-        return parse_event(text, {column.name: column.kind for column in self.weighed.model.schema.columns})
+        return parse_event(text, self.weighed.model.schema.kinds, self.weighed.model.schema.reasons_aside)
 
     def _where(self, text: str | None, missing: bool) -> tuple[WeighedEvidence, tuple[Comparison, ...]]:
         """The evidence with the conditions of a text added, and its comparisons of columns."""
@@ -526,7 +526,7 @@ class Posterior:
             rows = np.concatenate([none, *drawn_where(weighed, compared, n, random_state, n_jobs)])
         else:
             rows = draw(weighed, n, random_state, missing, n_jobs)
-        return decode(weighed.model.schema, rows)
+        return decode(weighed.model.schema, rows, 0)
 
     def sample_batches(
         self,
@@ -575,7 +575,15 @@ class Posterior:
             drawn = drawn_where(weighed, compared, n, random_state, n_jobs)
         else:
             drawn = draw_batches(weighed, n, random_state, missing, n_jobs)
-        return (decode(weighed.model.schema, rows) for rows in drawn)
+        return _decoded(weighed.model.schema, drawn)
+
+
+def _decoded(schema: Schema, drawn: Iterable[np.ndarray]) -> Iterator[Any]:
+    """Frames of drawn rows, batch by batch."""
+    first = 0
+    for rows in drawn:
+        yield decode(schema, rows, first)
+        first += len(rows)
 
 
 def posterior_of(model: Distribution, known: dict[str, Any]) -> Posterior:
@@ -616,7 +624,7 @@ def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
     if nw.dependencies.is_pandas_series(said):
         said = said.to_dict()
     if isinstance(said, str):
-        return dict(parse_conditions(said, {column.name: column.kind for column in schema.columns}))
+        return dict(parse_conditions(said, schema.kinds, schema.reasons_aside))
     if isinstance(said, Mapping):
         return {schema[name].name: condition for name, condition in said.items()}
     expected = "a text such as 'age >= 40', or a dict (or pandas Series) of conditions by column"

@@ -6,21 +6,21 @@ import codecs
 import csv as lines
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..runtime.warnings import warn
+from .written_forms import SPREADSHEET_ERRORS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-NA = ("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None", "?")
+NA = ("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None", "?", *sorted(SPREADSHEET_ERRORS))
 """What stands for a missing cell in CSV files."""
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SHOWN = {"\t": "tab"}
-_DECIMAL_COMMA = re.compile(r"[+-]?\d{1,15},\d+")
 _MOST = 1000
 """Distinct texts of a column that are looked at."""
 
@@ -79,7 +79,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     Warns
     -----
     UserWarning
-        If its header looks like data, or texts look like numbers with decimal commas.
+        If its header looks like data, or two columns have one name.
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -88,7 +88,6 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     source.seek(0)
     head = source.read(4096)
     _check_encoding(head, name, form)
-    source.seek(0)
     first = codecs.getincrementaldecoder(form.encoding)("replace").decode(head)
     options = csv.ConvertOptions(
         null_values=list(form.na),
@@ -97,13 +96,28 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
         column_types=dict.fromkeys(text, pa.string()),
         decimal_point=form.decimal,
     )
-    try:
-        table = csv.read_csv(
+
+    names: list[str] = []
+
+    def read() -> pa.Table:
+        source.seek(0)
+        return csv.read_csv(
             source,
-            read_options=csv.ReadOptions(encoding=form.encoding),
+            read_options=csv.ReadOptions(encoding=form.encoding, column_names=names, skip_rows=1 if names else 0),
             parse_options=csv.ParseOptions(newlines_in_values=True, delimiter=form.separator),
             convert_options=options,
         )
+
+    try:
+        table = read()
+        if len(set(table.column_names)) < table.num_columns:
+            names += numbered(table.column_names, name, doubt)
+            table = read()
+        codes = _must_be_text(table, read, options)
+        if codes:
+            options.column_types = dict.fromkeys([*text, *codes], pa.string())
+            options.include_columns = []
+            table = read()
     except (pa.ArrowException, UnicodeError) as error:
         hint = _separator_hint(first, form)
         raise ValueError(f"{name} is not a csv table: {error}{f'; {hint}' if hint else ''}") from None
@@ -115,8 +129,59 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
             )
     if doubt:
         _doubt_header(table, name)
-        _doubt_texts(table, name, set(text))
     return table
+
+
+def numbered(given: list[str], name: str, doubt: bool = True) -> list[str]:
+    """Names of columns with a number behind each that another column has already, such as ``a_2``."""
+    names: list[str] = []
+    for column in given:
+        new, k = column, 2
+        while new in names or (new != column and new in given):
+            new, k = f"{column}_{k}", k + 1
+        names.append(new)
+    if doubt and names != given:
+        pairs = [(old, new) for old, new in zip(given, names, strict=True) if old != new]
+        shown = ", ".join(f"{old!r} is now {new!r}" for old, new in pairs[:5])
+        warn(
+            f"{name}: columns with the same name are numbered: {shown}{', ...' if len(pairs) > 5 else ''}", UserWarning
+        )
+    return names
+
+
+def _must_be_text(table: pa.Table, read: Callable[[], pa.Table], options: Any) -> list[str]:
+    """Columns that are no numbers although they were read as such: codes with leading zeros; and times of day."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = [field.name for field in table.schema if pa.types.is_integer(field.type)]
+    times = [field.name for field in table.schema if pa.types.is_time(field.type)]
+    if not whole:
+        return times
+    given = options.column_types
+    options.column_types, options.include_columns = dict.fromkeys(whole, pa.string()), whole
+    texts = read()
+    options.column_types, options.include_columns = given, []
+    coded = [n for n in whole if pc.any(pc.match_substring_regex(texts[n], r"^\s*[+-]?0\d")).as_py()]
+    return coded + times
+
+
+def with_separator(head: bytes, form: CsvForm) -> CsvForm:
+    """The form with the separator that gives all first lines the same number of cells, the most; else commas."""
+    text = codecs.getincrementaldecoder(form.encoding)("replace").decode(head)
+    best, most = ",", 1
+    for separator in _SEPARATORS:
+        if form.decimal == separator:
+            continue
+        try:
+            rows = [row for row in lines.reader(io.StringIO(text, newline=""), delimiter=separator) if row][:50]
+        except lines.Error:
+            continue
+        rows = rows[:-1] if len(head) >= 65536 and len(rows) > 1 else rows  # the last one may be cut
+        counts = set(map(len, rows))
+        if len(counts) == 1 and max(counts) > most:
+            best, most = separator, max(counts)
+    return form._replace(separator=best)
 
 
 def write_csv_texts(table: pa.Table, file: BinaryIO, separator: str) -> None:
@@ -154,7 +219,8 @@ def keep_texts(filled: pa.Table, known: pa.Table, form: CsvForm) -> pa.Table:
         if name in known.column_names:
             if pa.types.is_boolean(kind):
                 texts = _spelled_alike(cells, texts, known[name])
-            texts = pc.coalesce(known[name], texts)
+            # texts are kept already, and some of them, such as "-", are missing cells
+            texts = texts if pa.types.is_string(cells.type) else pc.coalesce(known[name], texts)
         columns[name] = texts
     return pa.table(columns)
 
@@ -219,22 +285,6 @@ def _doubt_header(table: pa.Table, name: str) -> None:
             "if it holds none, put one line of names above it",
             UserWarning,
         )
-
-
-def _doubt_texts(table: pa.Table, name: str, text: set[str]) -> None:
-    """Warn of columns whose texts look like numbers with decimal commas."""
-    import pyarrow as pa
-
-    for field in table.schema:
-        if field.name in text or not pa.types.is_string(field.type):
-            continue
-        found = _some_texts(table[field.name])
-        if found and all(_DECIMAL_COMMA.fullmatch(item) for item in found):
-            warn(
-                f"{name}: column {field.name!r} holds texts such as {min(found)!r}; if these are numbers with decimal "
-                "commas, say --decimal ,",
-                UserWarning,
-            )
 
 
 def _some_texts(column: pa.ChunkedArray) -> set[str]:

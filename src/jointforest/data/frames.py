@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from .cells import ColumnCells, FrameReader, absent
+from .restore import snapped
 from .schema import Column, Schema, near
+from .text_columns import read_cells
 from .times import seconds, unit_of, zone_of
+from .written_forms import SPREADSHEET_ERRORS
 
 # ---- Which library a frame is of: frames taken apart and built again by its backend, imported only then.
 
@@ -130,6 +134,8 @@ def encode_cells(
     for j, name in _matched(schema, reader, ignored):
         column = schema.columns[j]
         cells = reader.cells(name)
+        if column.written is not None:
+            cells = read_cells(column.written, cells, name, column.dtype)
         if cells.sort == "empty" or cells.missing.all():
             continue
         if column.is_categorical:
@@ -141,7 +147,7 @@ def encode_cells(
     return X, unseen
 
 
-def decode(schema: Schema, X: np.ndarray) -> Any:
+def decode(schema: Schema, X: np.ndarray, first_new: int | None = None) -> Any:
     """Frame of the kind the schema came from, with its dtypes, levels, decimals, dates and time zones.
 
     Grid columns are moved to the nearest cell centre. As in the library itself, missing cells turn an ``int64`` pandas
@@ -153,6 +159,8 @@ def decode(schema: Schema, X: np.ndarray) -> Any:
     schema : Schema
     X : float64 array (n, d)
         As `encode` gives it.
+    first_new : int, optional
+        For drawn rows: the number of the first of them. Identifiers, which the model does not have, are new ones.
 
     Returns
     -------
@@ -164,7 +172,43 @@ def decode(schema: Schema, X: np.ndarray) -> Any:
     if schema.unknown:
         known, X = X, np.full((len(X), len(schema.whole.columns)), np.nan)
         X[:, schema.places] = known
-    return build(schema.whole, _columnwise(X))
+    whole, X = _with_texts(schema.whole, _columnwise(X))
+    return build(*(_with_identifiers(whole, X, first_new) if schema.unknown and first_new is not None else (whole, X)))
+
+
+def _with_texts(schema: Schema, X: np.ndarray) -> tuple[Schema, np.ndarray]:
+    """The columns that write numbers as text as columns of these texts, and codes in place of their numbers."""
+    columns = list(schema.columns)
+    for j, column in enumerate(columns):
+        if column.written is None:
+            continue
+        known = ~np.isnan(X[:, j])
+        numbers, codes = np.unique(snapped(column, X[known, j]) + _zero(column), return_inverse=True)
+        place: dict[str, int] = {}
+        code_of = [place.setdefault(column.written.write(number), len(place)) for number in numbers.tolist()]
+        X[known, j] = np.array(code_of, dtype=np.float64)[codes]
+        columns[j] = replace(column, kind="categorical", dtype=column.written.dtype, levels=tuple(place) or ("",))
+    return replace(schema, columns=tuple(columns)), X
+
+
+def _with_identifiers(schema: Schema, X: np.ndarray, first: int) -> tuple[Schema, np.ndarray]:
+    """New identifiers for drawn rows, of which the first has this number."""
+    columns = list(schema.columns)
+    for j, column in enumerate(columns):
+        if column.aside is None or column.aside.reason != "identifier":
+            continue
+        if not column.is_categorical:
+            X[:, j] = column.aside.first + first + np.arange(len(X))
+            continue
+        levels = tuple(column.aside.new(first + k) for k in range(len(X)))
+        X[:, j] = np.arange(len(X))
+        columns[j] = replace(column, levels=levels or ("",))
+    return replace(schema, columns=tuple(columns)), X
+
+
+def _zero(column: Column) -> float:
+    """What the number 0 stands for: of dates the seconds since 1970-01-01."""
+    return column.origin if column.kind == "datetime" else 0.0
 
 
 def _columnwise(X: np.ndarray) -> np.ndarray:
@@ -205,9 +249,18 @@ def _codes(column: Column, cells: ColumnCells) -> tuple[np.ndarray, np.ndarray]:
     else:
         codes, used = cells.codes, list(cells.labels)
     _same_sort(column, used, codes)
-    place = np.array([column.codes.get(label, np.nan) for label in used] + [np.nan])
+    place = np.array([_code(column, label) for label in used] + [np.nan])
+    is_gone = np.array([label in SPREADSHEET_ERRORS and label not in column.codes for label in used] + [True])
     X = place[codes]
-    return X, np.isnan(X) & ~cells.missing
+    return X, np.isnan(X) & ~cells.missing & ~is_gone[codes]
+
+
+def _code(column: Column, label: Any) -> float:
+    """Code of a label, of text with or without the spaces at its ends; NaN if it is no level."""
+    code = column.codes.get(label)
+    if code is None and isinstance(label, str):
+        code = column.codes.get(label.strip())
+    return np.nan if code is None else code
 
 
 def _same_sort(column: Column, labels: list[Any], codes: np.ndarray) -> None:
@@ -326,6 +379,8 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
     """
     out = decode(schema, filled)
     changed = (~np.isnan(X) & (encode(schema, out)[0] != X)) | unseen
+    for j in _of_other_texts(schema, frame):
+        changed[:, j] |= ~np.isnan(X[:, j])
     columns = np.flatnonzero(changed.any(axis=0)).tolist()
     if isinstance(out, np.ndarray):
         for j in columns:
@@ -360,6 +415,20 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
         if nw.dependencies.is_pandas_dataframe(frame):
             out.index = frame.index
     return out
+
+
+def _of_other_texts(schema: Schema, frame: Any) -> list[int]:
+    """Columns whose known cells may be other texts than those that stand for their values."""
+    reader = read(frame)
+    found = []
+    for j, name in _matched(schema, reader, None):
+        column = schema.columns[j]
+        if column.written is None and not isinstance((column.levels or (0,))[0], str):
+            continue
+        labels = reader.cells(name).labels
+        if column.written is not None or any(isinstance(label, str) and label != label.strip() for label in labels):
+            found.append(j)
+    return found
 
 
 def _past_floats(schema: Schema, X: np.ndarray) -> list[int]:
@@ -405,6 +474,8 @@ def _unasked(schema: Schema, frame: Any) -> dict[str, list[Any]]:
 
 def _restored(column: Column, known: list[Any], x: np.ndarray, changed: np.ndarray, cells: list[Any]) -> list[Any]:
     """The column's cells, those that changed as they were: known cells, or for numbers x."""
+    if column.written is not None:
+        return [known[i] if changed[i] and isinstance(known[i], str) else cell for i, cell in enumerate(cells)]
     if not column.is_categorical and column.kind != "datetime":
         numbers = [np.nan if cell is None else float(cell) for cell in cells]
         return list(np.where(changed, x, numbers).tolist())

@@ -13,6 +13,7 @@ import numpy as np
 from ..runtime.warnings import warn
 from .cells import of_numbers
 from .frames import read
+from .identifiers import SetAside
 from .observe_table import (
     MAX_CELLS,
     Labels,
@@ -32,8 +33,13 @@ from .observe_table import (
 )
 from .restore import snapped
 from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema, is_number_name, near
+from .set_aside import set_aside
 from .tally import Wanted, count
+from .text_columns import find_forms, with_forms
 from .times import zone, zone_of
+
+NO_KINDS = ("identifier", "ignored")
+"""What a user can say of a column that is to take no part in the model."""
 
 
 class NoRows(ValueError):
@@ -76,10 +82,13 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     ['integer', 'continuous']
     """
     reader = read(frame)
+    kinds = check_kinds(reader.names, kinds)
+    forms = find_forms(reader, kinds)
+    reader = with_forms(reader, forms)
     seen = look(reader)
-    kinds = check_kinds(seen.names, kinds)
     wanted = to_count(seen, kinds)
-    return schema_of(seen, count(reader, wanted), kinds)
+    schema = schema_of(seen, count(reader, wanted), kinds)
+    return replace(schema, columns=tuple(replace(c, written=forms.get(c.name)) for c in schema.columns))
 
 
 def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[str, str]:
@@ -92,8 +101,9 @@ def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[s
     for name, kind in kinds.items():
         if name not in names:
             raise ValueError(f"kinds: there is no column {name!r}; {near(name, names)}")
-        if kind not in KINDS:
-            raise ValueError(f"kinds: column {name!r}: {kind!r} is no kind of column; one of {', '.join(KINDS)}")
+        if kind not in (*KINDS, *NO_KINDS):
+            known = ", ".join((*KINDS, *NO_KINDS))
+            raise ValueError(f"kinds: column {name!r}: {kind!r} is no kind of column; one of {known}")
     return kinds
 
 
@@ -101,7 +111,7 @@ def to_count(seen: Look, kinds: Mapping[str, str]) -> dict[str, Wanted]:
     """Values whose exact counts decide what may be atoms, in columns of too many values to have counted all."""
     found = {}
     for name, column in zip(seen.names, seen.columns, strict=True):
-        wanted = _to_count(name, column, kinds.get(name))
+        wanted = None if kinds.get(name) in NO_KINDS else _to_count(name, column, kinds.get(name))
         if wanted is not None:
             found[name] = wanted
     return found
@@ -112,14 +122,25 @@ def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str,
     if seen.n == 0:
         raise NoRows("the table has no rows; at least one is needed")
     columns, unknown = [], []
+    aside: Column | None
     for place, (name, column) in enumerate(zip(seen.names, seen.columns, strict=True)):
         has_number_name = name in seen.number_names
-        if column.n_known == 0:
-            unknown.append((place, replace(_unknown(name, column), has_number_name=has_number_name)))
+        if kinds.get(name) == "ignored":
+            aside = replace(_unknown(name, column), n_observed=column.n_known, aside=SetAside("ignored", 0))
+        else:
+            aside = set_aside(name, column, kinds.get(name)) if column.n_known else _unknown(name, column)
+        if aside is not None:
+            unknown.append((place, replace(aside, has_number_name=has_number_name)))
         else:
             made = _column(name, column, kinds.get(name), counted.get(name))
             columns.append(replace(made, has_number_name=has_number_name))
-    _tell_unknown([column.name for _, column in unknown], len(columns))
+    if not columns and any(column.aside for _, column in unknown):
+        name, why = next((column.name, column.aside.in_words) for _, column in unknown if column.aside)
+        raise ValueError(
+            f"column {name!r} {why}, and there is no other column; say its kind to learn it, such as "
+            f"kinds={{{name!r}: 'categorical'}}"
+        )
+    _tell_unknown([column.name for _, column in unknown if column.aside is None], len(columns))
     return Schema(tuple(columns), seen.frame, tuple(unknown))
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from ..runtime.records import record
 from . import times
+
+if TYPE_CHECKING:
+    from .identifiers import SetAside
+    from .written_forms import WrittenForm
 
 # ---- What the kernels know about columns: plain arrays, one entry a column, slot, atom or level.
 
@@ -92,6 +96,10 @@ class Column:
         Number of cells seen at learning that were not missing.
     has_number_name : bool
         Whether the column's name in its frame is a whole number, whose text is ``name`` (pandas alone has such names).
+    written : WrittenForm or None
+        How a column of text writes its numbers, dates or times; ``dtype`` is then the type of the values.
+    aside : SetAside or None
+        Why a column takes no part in the model although it has known cells.
 
     Examples
     --------
@@ -111,6 +119,8 @@ class Column:
     maximum: float = math.nan
     n_observed: int = 0
     has_number_name: bool = False
+    written: WrittenForm | None = None
+    aside: SetAside | None = None
 
     @property
     def label(self) -> str | int:
@@ -158,6 +168,10 @@ class Column:
                 hint, said = near(value, self.levels), shortened(value)
                 raise ValueError(f"column {self.name!r}: {said} is not one of its {len(self.levels)} levels; {hint}")
             return float(code)
+        if self.written is not None and isinstance(value, str):
+            number = self.written.parse(value)
+            if number is not None:
+                return number - self.origin if self.kind == "datetime" else number
         if self.kind == "datetime":
             try:
                 return times.seconds(value, self.origin, times.zone_of(self.dtype))
@@ -211,8 +225,9 @@ class Schema:
     columns : tuple of Column
     frame : {"pandas", "polars", "pyarrow", "numpy"}
     unknown : tuple of (int, Column)
-        Columns of which no cell was known at learning, and their places among all columns of the frame, ascending. A
-        model knows nothing of them: their cells say nothing in evidence, and are missing in draws.
+        Columns that take no part in the model, and their places among all columns of the frame, ascending: those
+        without a known cell at learning, and those that are set aside, such as identifiers. Their cells say nothing
+        in evidence. In draws, identifiers are new, and cells of the other columns are missing.
     """
 
     columns: tuple[Column, ...]
@@ -223,6 +238,16 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """Names of the columns, in order."""
         return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each column by its name."""
+        return {column.name: column.kind for column in self.columns}
+
+    @cached_property
+    def reasons_aside(self) -> dict[str, str]:
+        """Why columns take no part in the model, by their names."""
+        return {c.name: c.aside.in_words if c.aside else "has no known cell" for _, c in self.unknown}
 
     @cached_property
     def whole(self) -> Schema:
@@ -259,11 +284,22 @@ class Schema:
         if j is None and is_number_name(name):
             j = self._number.get(str(name))
             j = j if j is not None and self.columns[j].has_number_name else None
-        if j is None and any(name in (column.name, column.label) for _, column in self.unknown):
-            raise ValueError(f"column {name!r}: all its cells were missing at learning, so that nothing is known of it")
+        if j is None:
+            self._refuse_unknown(name)
         if j is None:
             raise ValueError(f"no column {name!r} in the model; {near(name, self.names)}")
         return j
+
+    def _refuse_unknown(self, name: str | int) -> None:
+        """Say why a column takes no part in the model, if the name is that of one."""
+        column = next((column for _, column in self.unknown if name in (column.name, column.label)), None)
+        if column is not None and column.aside is not None:
+            raise ValueError(
+                f"column {name!r} {column.aside.in_words} and takes no part in the model; to learn it all the same, "
+                f"say its kind, such as kinds={{{name!r}: 'categorical'}}, or --kinds {name}=categorical"
+            )
+        if column is not None:
+            raise ValueError(f"column {name!r}: all its cells were missing at learning, so that nothing is known of it")
 
     def __getitem__(self, name: str | int) -> Column:
         return self.columns[self.index(name)]
@@ -284,6 +320,8 @@ class Schema:
                 "maximum": None if math.isnan(c.maximum) else c.maximum,
                 "n_observed": c.n_observed,
                 **({"has_number_name": True} if c.has_number_name else {}),
+                **({"written": asdict(c.written)} if c.written is not None else {}),
+                **({"aside": asdict(c.aside)} if c.aside is not None else {}),
             }
 
         unknown = [{"place": place} | plain(column) for place, column in self.unknown]

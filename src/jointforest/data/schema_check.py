@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Set
+from dataclasses import fields, replace
 from typing import Any, cast
 
 from . import cells
+from .identifiers import REASONS, SetAside
 from .schema import FRAMES, GRID_KINDS, KINDS, MAX_ATOMS, MAX_LEVELS, Column, Frame, Schema
 from .times import TIME_STEPS
+from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
-_OPTIONAL = {"has_number_name"}
+_OPTIONAL = {"has_number_name", "written", "aside"}
 MAX_UNKNOWN = 100_000
 
 
@@ -49,7 +52,7 @@ def _unknown(entries: Any, frame: Frame, d: int) -> tuple[tuple[int, Column], ..
         if type(place) is not int or not lowest <= place <= d + k:
             raise ValueError(f"{at}.place: expected an integer from {lowest} to {d + k}, got {place!r:.80}")
         column = _column({key: value for key, value in entry.items() if key != "place"}, at, frame)
-        if column.n_observed:
+        if column.n_observed and column.aside is None:
             raise ValueError(f"{at}.n_observed: expected 0, got {column.n_observed}")
         found.append((place, column))
     return tuple(found)
@@ -76,6 +79,10 @@ def _column(entry: Any, at: str, frame: Frame) -> Column:
         raise ValueError(f"{at}.has_number_name: {name!r:.80} is no whole number")
     numbers = (step, origin, atoms, levels, minimum, maximum)
     column = Column(name, kind, dtype, *numbers, n_observed, has_number_name)
+    if "written" in entry:
+        column = replace(column, written=_written(entry["written"], f"{at}.written", frame))
+    if "aside" in entry:
+        column = replace(column, aside=_aside(entry["aside"], f"{at}.aside"))
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
     try:
@@ -85,6 +92,56 @@ def _column(entry: Any, at: str, frame: Frame) -> Column:
     if has_number_name and frame != "pandas":
         raise ValueError(f"{at}.has_number_name: expected false in a {frame} table")
     return column
+
+
+def _aside(entry: Any, at: str) -> SetAside:
+    """Why a column is set aside."""
+    _keys(entry, {field.name for field in fields(SetAside)}, at)
+    texts = {name: _text(entry[name], f"{at}.{name}", 0, 1000) for name in ("reason", "prefix", "suffix", "mask")}
+    for name, low, high in (("n_distinct", 0, 2**53), ("width", 0, 20), ("first", -(2**53), 2**53)):
+        if type(entry[name]) is not int or not low <= entry[name] <= high:
+            raise ValueError(f"{at}.{name}: expected an integer from {low} to {high}, got {entry[name]!r:.80}")
+    if texts["reason"] not in REASONS:
+        raise ValueError(f"{at}.reason: expected one of {', '.join(REASONS)}, got {texts['reason']!r}")
+    if not re.fullmatch(r"(\\.|[dhHaAwW])*", texts["mask"], re.DOTALL):
+        raise ValueError(f"{at}.mask: {texts['mask']!r:.80} is no mask")
+    return SetAside(n_distinct=entry["n_distinct"], width=entry["width"], first=entry["first"], **texts)
+
+
+def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
+    """The form of a text column's numbers."""
+    _keys(entry, {field.name for field in fields(WrittenForm)}, at)
+    texts = {name: _text(entry[name], f"{at}.{name}", 0, 60) for name in ("prefix", "suffix", "thousands", "pattern")}
+    choices = {
+        "sort": SORTS,
+        "decimal": (".", ","),
+        "negative": ("-", "()", "after"),
+        "unit": ("", "minutes", "seconds"),
+    }
+    for name, allowed in choices.items():
+        if not isinstance(entry[name], str) or entry[name] not in allowed:
+            raise ValueError(f"{at}.{name}: expected one of {allowed}, got {entry[name]!r:.80}")
+    if type(entry["decimals"]) is not int or not -1 <= entry["decimals"] <= 20:
+        raise ValueError(f"{at}.decimals: expected a whole number from -1 to 20, got {entry['decimals']!r:.80}")
+    if type(entry["padded"]) is not bool:
+        raise ValueError(f"{at}.padded: expected true or false, got {entry['padded']!r:.80}")
+    if (entry["sort"] in ("time", "duration")) != (entry["unit"] != ""):
+        raise ValueError(f"{at}.unit: {entry['unit']!r} does not fit {entry['sort']}")
+    exceptions = tuple(
+        _text(text, f"{at}.exceptions", 0, 10_000) for text in _list(entry["exceptions"], at, MOST_EXCEPTIONS)
+    )
+    dtype = _text(entry["dtype"], f"{at}.dtype", 1, 500)
+    try:
+        cells.check(frame, Column("", "categorical", dtype, levels=("",), n_observed=1))
+        form = WrittenForm(
+            dtype=dtype, decimals=entry["decimals"], padded=entry["padded"], exceptions=exceptions, **texts,
+            **{name: entry[name] for name in choices},
+        )  # fmt: skip
+        if form.parse(form.example) is None:
+            raise ValueError(f"no cell can have the pattern {form.pattern!r}")
+    except ValueError as error:
+        raise ValueError(f"{at}: {error}") from None
+    return form
 
 
 def _levels_and_range(column: Column, at: str) -> None:

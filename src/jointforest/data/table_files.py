@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from .csv_files import CsvForm, read_csv, write_csv_texts
+from .csv_files import CsvForm, numbered, read_csv, with_separator, write_csv_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,9 +59,19 @@ def read_with_texts(
         table = read_csv(source, name, csv, text)
         return table, read_csv(source, name, csv, table.column_names, doubt=False) if texts else None
     try:
-        return parquet.read_table(source), None
+        table = parquet.read_table(source)
+        return table.rename_columns(numbered(table.column_names, name)), None
     except pa.ArrowException as error:
         raise ValueError(f"{name} is not a parquet table: {error}") from None
+
+
+def find_separator(path: str, csv: CsvForm) -> CsvForm:
+    """The form of a CSV file with the separator that its first lines have; of pipes commas."""
+    if not os.path.isfile(path):  # a pipe is read once
+        return csv._replace(separator=",")
+    with open(path, "rb") as file:
+        head = file.read(65536)
+    return with_separator(head, csv)
 
 
 def write_table(table: pa.Table, path: str, form: str | None = None) -> None:

@@ -98,7 +98,11 @@ def warn_unseen(schema: Schema, frame: Any, unseen: np.ndarray) -> None:
 
 def _warn_unknown(schema: Schema, reader: FrameReader) -> None:
     """Warn of columns that have known cells, but had none at learning."""
-    names = [(f"x{place}" if reader.frame == "numpy" else column.name, column.name) for place, column in schema.unknown]
+    names = [
+        (f"x{place}" if reader.frame == "numpy" else column.name, column.name)
+        for place, column in schema.unknown
+        if column.aside is None
+    ]
     told = [name for own, name in names if own in reader.names and not reader.cells(own).missing.all()]
     if told:
         shown = ", ".join(map(repr, told[:5])) + (f" and {len(told) - 5} more" if len(told) > 5 else "")

@@ -103,7 +103,7 @@ def shell_command(path: str, conditions: Conditions, column: Column) -> str:
 def _parsed(schema: Schema, text: str) -> Conditions:
     if not text.strip():
         return {}
-    return dict(parse_conditions(text, {column.name: column.kind for column in schema.columns}))
+    return dict(parse_conditions(text, schema.kinds, schema.reasons_aside))
 
 
 def _in_order(schema: Schema, conditions: Conditions) -> Conditions:

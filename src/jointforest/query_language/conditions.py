@@ -57,8 +57,8 @@ _MISSING = {"na", "nan", "null", "none"}
 class Cursor:
     """A place in a text: ``at`` is the number of the next token."""
 
-    def __init__(self, text: str, kinds: Mapping[str, str] | None) -> None:
-        self.text, self.kinds = text, kinds
+    def __init__(self, text: str, kinds: Mapping[str, str] | None, aside: Mapping[str, str] | None = None) -> None:
+        self.text, self.kinds, self.aside = text, kinds, aside or {}
         self.tokens = tokenize(text)
         self.at = 0
 
@@ -114,6 +114,8 @@ class Cursor:
         token = self.advance()
         name = str(token.value)
         if self.kinds is not None and name not in self.kinds:
+            if name in self.aside:
+                raise self.fail(f"column {name!r} {self.aside[name]} and takes no part in the model", token)
             raise self.fail(f"no column is called {name!r}", token, self.similar(name))
         return name
 

@@ -97,7 +97,7 @@ class Query:
         return f"{self.function}({what}{levels}{evidence})"
 
 
-def parse_query(text: str, kinds: Mapping[str, str] | None = None) -> Query:
+def parse_query(text: str, kinds: Mapping[str, str] | None = None, aside: Mapping[str, str] | None = None) -> Query:
     """Read a query such as ``P(income = '>50K' | age >= 40, sex = 'Female')``.
 
     Parameters
@@ -105,6 +105,8 @@ def parse_query(text: str, kinds: Mapping[str, str] | None = None) -> Query:
     text : str
     kinds : mapping of str to str, optional
         The table's columns and their kinds; without it any column name is accepted.
+    aside : mapping of str to str, optional
+        Columns that take no part in the model, and why.
 
     Returns
     -------
@@ -120,10 +122,12 @@ def parse_query(text: str, kinds: Mapping[str, str] | None = None) -> Query:
     >>> parse_query("E(age | sex = Female)").column
     'age'
     """
-    return QueryParser(text, kinds).query()
+    return QueryParser(text, kinds, aside).query()
 
 
-def parse_conditions(text: str, kinds: Mapping[str, str] | None = None) -> Conditions:
+def parse_conditions(
+    text: str, kinds: Mapping[str, str] | None = None, aside: Mapping[str, str] | None = None
+) -> Conditions:
     """Read conditions such as ``age >= 40 and sex = 'Female'``: pairs of a column and its condition.
 
     Parameters and errors are those of `parse_query`.
@@ -133,10 +137,12 @@ def parse_conditions(text: str, kinds: Mapping[str, str] | None = None) -> Condi
     >>> parse_conditions("sex = Female")
     (('sex', 'Female'),)
     """
-    return QueryParser(text, kinds).conditions_alone()
+    return QueryParser(text, kinds, aside).conditions_alone()
 
 
-def parse_event(text: str, kinds: Mapping[str, str] | None = None) -> tuple[Conditions, tuple[Comparison, ...]]:
+def parse_event(
+    text: str, kinds: Mapping[str, str] | None = None, aside: Mapping[str, str] | None = None
+) -> tuple[Conditions, tuple[Comparison, ...]]:
     """Read conditions and comparisons of columns, such as ``age >= 40, arrival > departure``.
 
     Parameters and errors are those of `parse_query`.
@@ -148,7 +154,7 @@ def parse_event(text: str, kinds: Mapping[str, str] | None = None) -> tuple[Cond
     >>> conditions[0][0], str(compared[0])
     ('age', 'arrival > departure')
     """
-    parser = QueryParser(text, kinds)
+    parser = QueryParser(text, kinds, aside)
     parser.compared = []
     return parser.conditions_alone(), tuple(parser.compared)
 

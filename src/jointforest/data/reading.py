@@ -1,0 +1,124 @@
+"""How a table was read: the kind of each column, what was converted or set aside and why, and what looks wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+from .schema import Column, Schema
+from .table_files import about_column
+
+_LISTED = 3
+"""Levels that a note names."""
+
+
+@dataclass(frozen=True)
+class ColumnReading:
+    """How one column was read.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        One of `data.schema.KINDS`; ``set aside`` if the column takes no part in the model.
+    about : str
+        Its levels or its range.
+    notes : tuple of str
+        What was converted or set aside and why, and what looks wrong; most columns have none.
+    """
+
+    name: str
+    kind: str
+    about: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table was read; prints as a table, and has an HTML view in notebooks.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnReading
+        In the order of the table.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+    >>> joint.reading.columns[0].kind, joint.reading.notice
+    ('categorical', '')
+    """
+
+    columns: tuple[ColumnReading, ...]
+
+    @property
+    def notice(self) -> str:
+        """The notes, a line each; empty if every column was taken as it is."""
+        return "\n".join(f"column {column.name!r}: {note}" for column in self.columns for note in column.notes)
+
+    def __str__(self) -> str:
+        width = max((len(column.name) for column in self.columns), default=0)
+        lines = []
+        for column in self.columns:
+            lines.append(f"{column.name:<{width}}  {column.kind:<11}  {column.about}".rstrip())
+            lines += [f"{'':<{width}}  {'':<11}  note: {note}" for note in column.notes]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        cell = '<td style="text-align:left;padding:0 1.2em 0 0;background:none">'
+        rows = [
+            f"<tr>{cell}<bdi>{escape(c.name)}</bdi></td>{cell}{escape(c.kind)}</td>{cell}{escape(c.about)}"
+            + "".join(f"<br><i>{escape(note)}</i>" for note in c.notes)
+            + "</td></tr>"
+            for c in self.columns
+        ]
+        return f'<table style="border-collapse:collapse">{"".join(rows)}</table>'
+
+
+def reading_of(schema: Schema) -> Reading:
+    """How the table of a schema was read."""
+    aside = {column.name for _, column in schema.unknown}
+    return Reading(tuple(_reading(column, column.name in aside) for column in schema.whole.columns))
+
+
+def _reading(column: Column, is_aside: bool) -> ColumnReading:
+    if is_aside:
+        why = "has no known cell" if column.aside is None else column.aside.in_words
+        return ColumnReading(column.name, "set aside", "", (f"set aside, because it {why}",))
+    return ColumnReading(column.name, column.kind, _about(column), tuple(_notes(column)))
+
+
+def _about(column: Column) -> str:
+    """The levels or the range of a column, in the form in which the table writes it."""
+    if column.is_categorical:
+        return about_column({"levels": list(column.levels)})
+    ends = (column.minimum, column.maximum)
+    if column.written is not None:
+        zero = column.origin if column.kind == "datetime" else 0.0
+        return " to ".join(column.written.write(end + zero) for end in ends)
+    if column.kind == "datetime":
+        return " to ".join(str(column.from_number(end)) for end in ends)
+    low, high = map(column.from_number, ends)
+    return about_column({"step": column.step, "atoms": list(column.atoms), "minimum": low, "maximum": high})
+
+
+def _notes(column: Column) -> Iterator[str]:
+    """What a user should know of how a column was read."""
+    if column.written is not None:
+        yield f"text read as {column.written.in_words}, such as {column.written.example!r}"
+        if column.written.exceptions:
+            yield f"missing, as of another form: {_named(column.written.exceptions)}"
+    texts = [level for level in column.levels if isinstance(level, str)]
+    folded = Counter(" ".join(text.split()).casefold() for text in texts)
+    alike = [text for text in texts if folded[" ".join(text.split()).casefold()] > 1]
+    if alike:
+        yield f"levels that differ by case or spaces only: {_named(alike)}"
+    if column.n_observed > 1 and (len(column.levels) == 1 or column.minimum == column.maximum):
+        yield "every known cell has the same value"
+
+
+def _named(texts: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(map(repr, texts[:_LISTED])) + (f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else "")

@@ -1,0 +1,129 @@
+"""Identifiers, free text and ignored columns: they take no part in the model, and nothing of them is lost."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jointforest as jf
+from jointforest.data.schema_check import schema_from_dict
+
+N = 200
+RNG = np.random.default_rng(0)
+
+
+def table() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "customer": [f"C-{k:05d}" for k in range(N)],
+            "row_id": np.arange(5, N + 5),
+            "key": ["".join(RNG.choice(list("0123456789abcdef"), 32)) for _ in range(N)],
+            "email": [f"{'ab' * (k % 3)}{k}@x.org" for k in range(N)],
+            "remark": [f"the box number {k} came too late" for k in range(N)],
+            "x": RNG.normal(size=N),
+            "y": RNG.choice(["a", "b"], N),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return table()
+
+
+@pytest.fixture(scope="module")
+def joint(frame: pd.DataFrame) -> jf.Joint:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return jf.JointTree(random_state=0).fit(frame).joint_
+
+
+def test_they_take_no_part(joint: jf.Joint, frame: pd.DataFrame) -> None:
+    assert joint.columns == ("x", "y")
+    reasons = {column.name: column.aside.reason for _, column in joint.schema.unknown if column.aside}
+    assert reasons == dict.fromkeys(["customer", "row_id", "key", "email"], "identifier") | {"remark": "free text"}
+    alone = jf.JointTree(random_state=0).fit(frame[["x", "y"]]).joint_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(joint.log_density(frame), alone.log_density(frame[["x", "y"]]))
+
+
+def test_drawn_rows_have_new_identifiers(joint: jf.Joint, frame: pd.DataFrame) -> None:
+    drawn = joint.sample(300, random_state=0)
+    assert list(drawn.columns) == list(frame.columns)
+    assert drawn["customer"].tolist()[:2] == ["C-00200", "C-00201"] and drawn["row_id"].tolist()[:2] == [205, 206]
+    assert drawn["key"].str.fullmatch("[0-9a-f]{32}").all() and drawn["remark"].isna().all()
+    for name in ("customer", "row_id", "key", "email"):
+        assert drawn[name].is_unique and not set(drawn[name]) & set(frame[name])
+    assert drawn.equals(joint.sample(300, random_state=0))
+
+
+def test_batches_of_draws_have_identifiers_of_their_own(joint: jf.Joint) -> None:
+    drawn = pd.concat(joint.given().sample_batches(300_000, random_state=0))
+    assert drawn["row_id"].is_unique and drawn["key"].is_unique
+
+
+def test_imputation_keeps_them(joint: jf.Joint, frame: pd.DataFrame) -> None:
+    holes = frame.copy()
+    holes.loc[3, "x"] = np.nan
+    holes.loc[4, "customer"] = None
+    filled = joint.impute(holes)
+    kept = ["customer", "row_id", "key", "email", "remark"]
+    assert (
+        filled[kept]
+        .astype(object)
+        .where(filled[kept].notna(), None)
+        .equals(holes[kept].astype(object).where(holes[kept].notna(), None))
+    )
+    assert filled["x"].notna().all()
+
+
+@pytest.mark.parametrize("ask", [lambda j: j.given(customer="C-00001"), lambda j: j.query("P(customer = 'C-00001')")])
+def test_evidence_on_them_says_why_not(joint: jf.Joint, ask: Any) -> None:
+    with pytest.raises(ValueError, match=r"'customer' names the rows \(200 distinct values\) and takes no part"):
+        ask(joint)
+
+
+def test_files_keep_them_and_refuse_damage(joint: jf.Joint, tmp_path: Any) -> None:
+    joint.save(tmp_path / "a.joint")
+    assert jf.load(tmp_path / "a.joint").schema == joint.schema
+    for field, value in [("reason", "x"), ("width", -1), ("first", 0.5), ("mask", "q"), ("prefix", 3)]:
+        data = joint.schema.to_dict()
+        data["unknown"][0]["aside"][field] = value
+        with pytest.raises(ValueError, match="aside"):
+            schema_from_dict(data)
+
+
+def test_kinds_decide(frame: pd.DataFrame) -> None:
+    with pytest.warns(UserWarning, match="different texts"):
+        learned = jf.JointTree(random_state=0, kinds={"customer": "categorical", "y": "identifier", "x": "ignored",
+                                                      "email": "ignored"}).fit(frame).joint_  # fmt: skip
+    assert learned.columns == ("customer",)
+    assert learned.reading.columns[5].notes == ("set aside, because it was left out on request",)
+    with pytest.raises(ValueError, match="an identifier is text or a whole number"):
+        jf.JointTree(kinds={"d": "identifier"}).fit(pd.DataFrame({"d": pd.to_datetime(["2022-01-01"]), "x": [1.0]}))
+
+
+def test_only_identifiers_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"'customer' names the rows .* there is no other column"):
+        jf.JointTree().fit(table()[["customer"]])
+
+
+def test_too_many_levels_are_set_aside() -> None:
+    n = 25_000
+    names = [f"{'xyz' * (k % 2)}{k % 11_000}" for k in range(n)]
+    frame = pd.DataFrame({"name": names, "x": RNG.normal(size=n)})
+    joint = jf.JointTree(random_state=0).fit(frame).joint_
+    assert joint.columns == ("x",) and "levels, too many to learn" in joint.reading.notice
+
+
+def test_the_reading_names_what_looks_wrong() -> None:
+    frame = pd.DataFrame({"region": ["South", "south", "North"] * 10, "one": [1] * 30})
+    reading = jf.JointTree(random_state=0).fit(frame).joint_.reading
+    assert "'region': levels that differ by case or spaces only: 'South', 'south'" in reading.notice
+    assert "'one': every known cell has the same value" in reading.notice
+    assert "<i>levels that differ" in reading._repr_html_() and "note: every known cell" in str(reading)

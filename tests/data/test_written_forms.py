@@ -1,0 +1,158 @@
+"""Texts that stand for numbers, dates and times: what is read, what is written, and what stays text."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import jointforest as jf
+from jointforest.data.frames import decode, encode, read
+from jointforest.data.infer_schema import infer_schema
+from jointforest.data.text_columns import find_forms
+from jointforest.data.written_forms import WrittenForm
+
+NUMBER_FORMS = [
+    WrittenForm("number", "str", prefix, suffix, thousands, decimal, decimals, negative)
+    for prefix, suffix in (("", ""), ("$", ""), ("€ ", ""), ("", "%"), ("", " kg"))
+    for thousands, decimal in (("", "."), (",", "."), (".", ","), (" ", ","), ("'", "."))
+    for decimals in (0, 2)
+    for negative in ("-", "()", "after")
+]
+
+
+@given(st.sampled_from(NUMBER_FORMS), st.floats(-1e9, 1e9))
+def test_numbers_are_read_as_they_are_written(form: WrittenForm, number: float) -> None:
+    assert form.parse(form.write(number)) == pytest.approx(round(number, form.decimals), abs=1e-9)
+
+
+PATTERNS = ["%d/%m/%Y", "%m-%d-%Y", "%Y.%m.%d", "%d %b %Y", "%B %d, %Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %I:%M %p"]
+MOMENTS = st.datetimes(pd.Timestamp("1900-01-01"), pd.Timestamp("2100-01-01"))
+
+
+@given(st.sampled_from(PATTERNS), st.booleans(), MOMENTS)
+def test_dates_are_those_of_strptime(pattern: str, padded: bool, moment: Any) -> None:
+    form = WrittenForm("date", "str", pattern=pattern, padded=padded)
+    moment = moment.replace(second=0, microsecond=0)
+    text = moment.strftime(pattern)
+    read_back = pd.Timestamp(form.parse(text), unit="s")
+    assert read_back == pd.to_datetime(text, format=pattern)
+    assert form.parse(form.write(form.parse(text))) == form.parse(text)
+    if padded:
+        assert form.write(form.parse(text)) == text
+
+
+@given(st.integers(0, 1439), st.booleans(), st.sampled_from(["h:mm", "h:mm:ss", "h:mm p", "h:mmp"]))
+def test_times_are_read_as_they_are_written(minutes: int, padded: bool, pattern: str) -> None:
+    form = WrittenForm("time", "str", pattern=pattern, padded=padded, unit="minutes")
+    assert form.parse(form.write(float(minutes))) == minutes
+
+
+def forms_of(**columns: list[str]) -> dict[str, WrittenForm]:
+    return find_forms(read(pd.DataFrame(columns)), {})
+
+
+def test_a_doubtful_date_is_decided_by_another_column_else_by_convention() -> None:
+    doubtful = ["03/04/2022", "05/06/2022"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert forms_of(a=doubtful, b=["26/11/2022", "01/01/2022"])["a"].pattern == "%d/%m/%Y"
+        assert forms_of(a=doubtful, b=["11/26/2022", "01/01/2022"])["a"].pattern == "%m/%d/%Y"
+    with pytest.warns(UserWarning, match="'a' is read with the month first.*the day first"):
+        assert forms_of(a=doubtful)["a"].pattern == "%m/%d/%Y"
+    with pytest.warns(UserWarning, match="'a' is read with the day first"):
+        assert forms_of(a=["03.04.2022", "05.06.2022"])["a"].pattern == "%d.%m.%Y"
+
+
+def test_a_doubtful_comma_is_decided_by_another_column_else_by_convention() -> None:
+    doubtful = ["1,006", "5,700"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert forms_of(a=doubtful, b=["1,5", "2,25"])["a"].decimal == ","
+        assert forms_of(a=doubtful, b=["1,234.5", "2.0"])["a"].thousands == ","
+    with pytest.warns(UserWarning, match="'a' is read with commas between thousands.*decimal commas"):
+        assert forms_of(a=doubtful)["a"].parse("5,700") == 5700.0
+
+
+def test_one_cell_in_a_thousand_may_differ_and_is_named() -> None:
+    texts = [f"{k}%" for k in range(1, 1000)]
+    with pytest.warns(UserWarning, match="another form: 'see note'"):
+        form = forms_of(a=[*texts, "see note"])["a"]
+    assert form.is_missing("see note") and not form.is_missing("see notes")
+    assert forms_of(a=[*texts, "see note", "nothing"]) == {}
+
+
+@pytest.mark.parametrize("library", ["pandas", "string", "object", "polars", "pyarrow", "numpy"])
+def test_frames_of_every_library_keep_their_texts(library: str) -> None:
+    texts = {"pay": ["$1,200.00", "$3.50", "-", "$77.25"], "day": ["26/11/2022", "1/2/2022", "3/4/2022", ""]}
+    frame: Any = pd.DataFrame(texts)
+    if library in ("string", "object"):
+        frame = frame.astype(library)
+    elif library == "numpy":
+        frame = frame.to_numpy(dtype=object)
+    elif library == "polars":
+        frame = pl.DataFrame(texts)
+    elif library == "pyarrow":
+        frame = pa.table(texts)
+    joint = jf.JointTree(random_state=0).fit(frame).joint_
+    X, _ = encode(joint.schema, frame)
+    assert np.isnan(X).sum() == 2 and X[1, 0] == 3.5
+    drawn = joint.sample(5, random_state=0)
+    assert type(drawn) is type(frame)
+    again, unseen = encode(joint.schema, drawn)
+    assert np.isfinite(again).all() and not unseen.any()
+    filled = joint.impute(frame)
+    known = pd.DataFrame(filled if library == "numpy" else texts | dict(_lists(filled)))
+    assert known.iloc[:2, 0].tolist() == texts["pay"][:2] and known.iloc[:3, 1].tolist() == texts["day"][:3]
+    assert known.iloc[2, 0] not in ("-", None)
+
+
+def _lists(frame: Any) -> dict[str, list[str]]:
+    if isinstance(frame, pl.DataFrame):
+        return {str(name): values for name, values in frame.to_dict(as_series=False).items()}
+    return dict(frame.to_pydict() if isinstance(frame, pa.Table) else frame.to_dict("list"))
+
+
+def test_evidence_may_be_the_text_or_the_number() -> None:
+    frame = pd.DataFrame({"rate": [f"{k}%" for k in range(40)], "sold": ["yes", "no"] * 20})
+    joint = jf.JointTree(random_state=0).fit(frame).joint_
+    assert joint.given(rate="15%").proba("sold") == joint.given(rate=15).proba("sold")
+    with pytest.raises(ValueError, match=r"column 'rate': expected numbers: unit %.*got the text 'many'"):
+        joint.log_density(pd.DataFrame({"rate": ["many"]}))
+    with pytest.raises(ValueError, match="'rate'"):
+        joint.given(rate="many")
+
+
+def test_a_model_file_keeps_the_form_and_refuses_a_damaged_one(tmp_path: Any) -> None:
+    frame = pd.DataFrame({"rate": [f"{k}%" for k in range(40)], "day": ["26/11/2022", "1/2/2022"] * 20})
+    joint = jf.JointTree(random_state=0).fit(frame).joint_
+    joint.save(tmp_path / "a.joint")
+    assert jf.load(tmp_path / "a.joint").schema == joint.schema
+    from jointforest.data.schema_check import schema_from_dict
+
+    wrong: dict[str, Any] = {"sort": "x", "decimals": 99, "padded": 1, "pattern": "%Q", "unit": "days", "dtype": "x"}
+    for field, value in wrong.items():
+        data = joint.schema.to_dict()
+        data["columns"][1]["written"][field] = value
+        with pytest.raises(ValueError, match="written"):
+            schema_from_dict(data)
+
+
+def test_a_kind_given_by_the_user_decides() -> None:
+    frame = pd.DataFrame({"zip": ["123", "456", "789"], "rate": ["1%", "2%", "3%"]})
+    assert infer_schema(frame)["zip"].kind == "categorical"
+    assert infer_schema(frame, {"zip": "integer"})["zip"].kind == "integer"
+    assert infer_schema(frame, {"rate": "categorical"})["rate"].levels == ("1%", "2%", "3%")
+
+
+def test_decoding_writes_the_form() -> None:
+    schema = infer_schema(pd.DataFrame({"pay": ["(1,200.00)", "30.00", "5.25"]}))
+    written = decode(schema, np.array([[-1234.5], [0.25], [np.nan]]))["pay"]
+    assert written.fillna("").tolist() == ["(1,234.50)", "0.25", ""]
