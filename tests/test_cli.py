@@ -258,12 +258,15 @@ def test_query(run: object, home: Path) -> None:
     joint = jf.load(home / "p.joint")
     text = "P(species | body_mass_g > 5000, sex = MALE)"
     answer = json.loads(run("query", home / "p.joint", text, "--json").out)
-    assert answer == {"query": text, "answer": joint.query(text)}
-    assert run("query", home / "p.joint", text).out.split()[::2] == ["Adelie", "Chinstrap", "Gentoo"]
+    n_rows = joint.given("body_mass_g > 5000, sex = MALE").n_rows
+    assert answer == {"query": text, "answer": joint.query(text), "n_rows": pytest.approx(n_rows)}
+    lines = run("query", home / "p.joint", text).out.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["Adelie", "Chinstrap", "Gentoo"]
+    assert lines[3] == f"(about {n_rows:.0f} of 344 rows)"
     assert float(run("query", home / "p.joint", "E(body_mass_g)").out) == pytest.approx(
         joint.query("E(body_mass_g)"), rel=1e-5
     )
-    assert run("query", home / "p.joint", "Mode(species | island = Torgersen)").out == "Adelie\n"
+    assert run("query", home / "p.joint", "Mode(species | island = Torgersen)").out.startswith("Adelie (about ")
     answer = json.loads(run("query", home / "p.joint", "Q(body_mass_g, 0.1, 0.9)", "--json").out)["answer"]
     assert list(answer) == ["0.1", "0.9"]
 
@@ -376,7 +379,9 @@ def test_a_messy_file_through_all_commands(run: object, tmp_path: Path) -> None:
     assert drawn[0] == '"id","region","pay","day","zip","pay_2"' and drawn[1].startswith('"C-0120",')
     filled = run("impute", model, table).out.splitlines()
     assert filled[1] == rows[0] and filled[8] != rows[7] and filled[8].split(";")[2].startswith("$")
-    assert float(run("query", model, "E(pay | region = South)").out) > 1000
+    answer = run("query", model, "E(pay | region = South)").out
+    assert float(answer.split()[0]) > 1000 and "(about 80 of 120 rows)" in answer
+    assert "(extrapolated: fewer than 5 of 120 rows are like this)" in run("query", model, "P(region | pay < 900)").out
     refused = run("query", model, "P(id = 'C-0001')")
     assert refused.code == 1 and "takes no part in the model" in refused.err
     chosen = run("inspect", table, "--columns", "pay,day")

@@ -466,16 +466,23 @@ def query(model: str, question: str, as_json: bool) -> None:
     Q(column, 0.05, 0.95 | evidence)     Median(...)     Mode(...)     logp(event | evidence)
     Corr(column, column | evidence)     E(column - column | evidence)     P(column > column | evidence)
     """
-    answer = load(model).query(question)
+    from .api.ask import ask_with_support
+    from .inference.support import in_words
+
+    joint = load(model)
+    answer, n_rows = ask_with_support(joint.distribution, question)
     answer = answer._asdict() if hasattr(answer, "_asdict") else answer
+    support = in_words(n_rows, joint.schema.n_rows) if "|" in question else ""
     if as_json:
-        click.echo(json.dumps({"query": question, "answer": plain(answer)}))
+        click.echo(json.dumps({"query": question, "answer": plain(answer), "n_rows": plain(n_rows)}))
     elif isinstance(answer, dict):
         width = max(len(str(key)) for key in answer)
         for key, value in answer.items():
             click.echo(f"{key!s:<{width}}  {shown(value)}")
+        if support:
+            click.echo(f"({support})")
     else:
-        click.echo(shown(answer))
+        click.echo(shown(answer) + (f" ({support})" if support else ""))
 
 
 @app.command()

@@ -15,11 +15,20 @@ from .posterior import N_SAMPLES, Posterior, log_event, posterior_of, with_event
 
 def ask(model: Distribution, text: str) -> Any:
     """Answer of a query; see `Joint.query`."""
+    return ask_with_support(model, text)[0]
+
+
+def ask_with_support(model: Distribution, text: str) -> tuple[Any, float]:
+    """Answer of a query, and the number of training rows that its evidence stands for."""
     if not isinstance(text, str):
         raise TypeError(f"expected a query as text, such as 'E(age | sex = Female)', got {type(text).__name__}")
     query = parse_query(text, model.schema.kinds, model.schema.reasons_aside)
     _check_column_names(model, query)
     posterior = posterior_of(model, dict(query.evidence))
+    return _answer(model, query, posterior), float(posterior.n_rows)
+
+
+def _answer(model: Distribution, query: Query, posterior: Posterior) -> Any:
     if query.sum is not None:
         return {"E": mean_of, "Var": variance_of, "Sd": deviation_of}[query.function](posterior.weighed, query.sum)
     if query.compared:

@@ -474,7 +474,8 @@ class Joint:
         if len(known) != 1:
             raise ValueError(f"condition: expected evidence of one row, got {len(known)} rows")
         known.weighed.check()
-        return Joint(known.weighed.model.condition(known.weighed.evidence))
+        n_rows = known.n_rows if self.schema.n_rows else 0.0
+        return Joint(known.weighed.model.condition(known.weighed.evidence).with_rows(float(n_rows)))
 
     def rake(self, frame: Any) -> Joint:
         """The joint nearest to this one whose columns have the marginals of a table, such as that of learning.

@@ -141,7 +141,7 @@ def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str,
             f"kinds={{{name!r}: 'categorical'}}"
         )
     _tell_unknown([column.name for _, column in unknown if column.aside is None], len(columns))
-    return Schema(tuple(columns), seen.frame, tuple(unknown))
+    return Schema(tuple(columns), seen.frame, tuple(unknown), float(seen.n))
 
 
 def _unknown(name: str, seen: Seen) -> Column:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -228,11 +228,14 @@ class Schema:
         Columns that take no part in the model, and their places among all columns of the frame, ascending: those
         without a known cell at learning, and those that are set aside, such as identifiers. Their cells say nothing
         in evidence. In draws, identifiers are new, and cells of the other columns are missing.
+    n_rows : float
+        Rows that the model was learned from, of a conditioned model those that its evidence stands for; 0 if unknown.
     """
 
     columns: tuple[Column, ...]
     frame: Frame
     unknown: tuple[tuple[int, Column], ...] = ()
+    n_rows: float = field(default=0.0, compare=False)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -255,7 +258,7 @@ class Schema:
         columns = list(self.columns)
         for place, column in self.unknown:
             columns.insert(place, column)
-        return Schema(tuple(columns), self.frame)
+        return Schema(tuple(columns), self.frame, n_rows=self.n_rows)
 
     @cached_property
     def places(self) -> np.ndarray:
@@ -266,7 +269,7 @@ class Schema:
     def without(self, j: int) -> Schema:
         """All columns but column j."""
         unknown = tuple((place - int(place > self.places[j]), column) for place, column in self.unknown)
-        return Schema(self.columns[:j] + self.columns[j + 1 :], self.frame, unknown)
+        return Schema(self.columns[:j] + self.columns[j + 1 :], self.frame, unknown, self.n_rows)
 
     @cached_property
     def _number(self) -> dict[str, int]:
@@ -326,7 +329,8 @@ class Schema:
 
         unknown = [{"place": place} | plain(column) for place, column in self.unknown]
         columns = [plain(column) for column in self.columns]
-        return {"frame": self.frame, "columns": columns} | ({"unknown": unknown} if unknown else {})
+        about = {"frame": self.frame, "columns": columns, "n_rows": self.n_rows}
+        return about | ({"unknown": unknown} if unknown else {})
 
 
 def kernel_columns(schema: Schema) -> Columns:

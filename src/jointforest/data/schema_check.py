@@ -27,14 +27,17 @@ def schema_from_dict(data: Any) -> Schema:
     ValueError
         Naming the field that is not as it must be.
     """
-    _keys(data, {"frame", "columns"}, "schema", {"unknown"})
+    _keys(data, {"frame", "columns"}, "schema", {"unknown", "n_rows"})
     if not isinstance(data["frame"], str) or data["frame"] not in FRAMES:
         raise ValueError(f"schema.frame: expected one of {', '.join(FRAMES)}, got {data['frame']!r:.80}")
     if not isinstance(data["columns"], list) or not data["columns"]:
         raise ValueError("schema.columns: expected a non-empty list")
     frame = cast(Frame, data["frame"])
     columns = tuple(_column(entry, f"schema.columns[{j}]", frame) for j, entry in enumerate(data["columns"]))
-    schema = Schema(columns, frame, _unknown(data.get("unknown", []), frame, len(columns)))
+    n_rows = _number(data.get("n_rows", 0.0), "schema.n_rows")
+    if n_rows < 0.0:
+        raise ValueError(f"schema.n_rows: expected a number >= 0, got {n_rows}")
+    schema = Schema(columns, frame, _unknown(data.get("unknown", []), frame, len(columns)), n_rows)
     names = schema.whole.names
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)

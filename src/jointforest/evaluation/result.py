@@ -60,6 +60,12 @@ def text(f: Figures) -> str:
     return "\n".join(lines)
 
 
+TOLD = (0.9, 0.7, 0.4)
+"""Scores of the two-sample test from which on rows are very good, good and fair."""
+CLOSE = (0.97, 0.93, 0.85)
+"""Mean shapes and trends from which on they are very good, good and fair."""
+
+
 def html(f: Figures) -> str:
     """The page as a self-contained piece of HTML, in the colours of what is around it."""
     first, *rest = headlines(f)
@@ -74,6 +80,13 @@ def html(f: Figures) -> str:
     return "".join([*out, "</div>"])
 
 
+def verdict(score: float, steps: tuple[float, float, float] = TOLD) -> str:
+    """A score in words, by the scores from which on it is very good, good and fair."""
+    said = ("very good", "good", "fair: look at what differs most before you rely on it")
+    named = (words for words, step in zip(said, steps, strict=True) if score >= step)
+    return next(named, "poor: do not use these rows in place of the table's; a larger budget may help")
+
+
 def headlines(f: Figures) -> list[str]:
     """Score, score against held-out rows, shape and trend: as many lines as there are."""
     whose = "the joint's rows" if f.of == "joint" else "these rows"
@@ -82,7 +95,7 @@ def headlines(f: Figures) -> list[str]:
         found = f.told_apart
         lines.append(
             f"{found.classifier} tells {whose} from the table's: score {found.score:.2f} "
-            "(1 = cannot be told apart, 0 = always)"
+            f"(1 = cannot be told apart, 0 = always): {verdict(found.score)}"
         )
     if f.told_apart_held_out is not None:
         found, same = f.told_apart_held_out, f.told_apart_as_many
@@ -96,7 +109,9 @@ def headlines(f: Figures) -> list[str]:
         new = None if f.pairs_held_out is None else f.pairs_held_out.trend
         means.append(f"trend of pairs {f.pairs.trend:.3f}{_beside(new, '{:.3f}')}")
     if means:
-        lines.append(", ".join(means) + "; 1 = the same as in the table")
+        figures = [f.marginals.shape if f.marginals else math.nan, f.pairs.trend if f.pairs else math.nan]
+        worst = min(figure for figure in figures if not math.isnan(figure))
+        lines.append(", ".join(means) + f"; 1 = the same as in the table: {verdict(worst, CLOSE)}")
     return lines or [f"{f.n_rows:,} rows beside a table of {f.n_table:,}"]
 
 

@@ -163,6 +163,8 @@ def posterior(subject: Subject, body: Mapping[str, Any], is_wanted: Callable[[],
         "probability": None if known.is_density else min(math.exp(known.log_probability), 1.0),
         "log_probability": known.log_probability,
         "supported": known.is_supported,
+        "support": known.support,
+        "extrapolated": known.is_extrapolated,
         "columns": columns,
     }
 

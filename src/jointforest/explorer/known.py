@@ -10,6 +10,7 @@ from typing import Any
 from ..data.build_evidence import build
 from ..data.conditions import has_soft, without_missing
 from ..inference.posterior import SUPPORT, WeighedEvidence
+from ..inference.support import FEW, in_words, rows_like
 from ..models.base import Distribution
 from .state import ImpossibleEvidence, read_evidence, sentence, tidied
 from .subject import Subject
@@ -90,6 +91,23 @@ class Known:
     def is_supported(self) -> bool:
         """Whether leaves, and not the background alone, support the evidence."""
         return bool(self.weighed.background_share[0] <= SUPPORT)
+
+    @cached_property
+    def n_rows(self) -> float:
+        """Number of training rows that the evidence stands for; NaN if the joint does not know its rows."""
+        if not self.conditions:
+            return self.model.schema.n_rows or math.nan
+        return float(rows_like(self.weighed, self._log_missing)[0])
+
+    @property
+    def support(self) -> str:
+        """How many rows the answers rest on, in words."""
+        return in_words(self.n_rows, self.model.schema.n_rows) if self.conditions else ""
+
+    @property
+    def is_extrapolated(self) -> bool:
+        """Whether the answers rest on fewer rows than say anything."""
+        return self.n_rows < FEW
 
     def _is_point(self) -> bool:
         values = zip(self.model.schema.columns, self.evidence.value[0].tolist(), strict=True)

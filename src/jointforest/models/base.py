@@ -46,6 +46,10 @@ class Distribution(ABC):
     @abstractmethod
     def schema(self) -> Schema: ...
 
+    def with_rows(self, n_rows: float) -> Distribution:
+        """The same distribution, said to be learned from so many rows; 0 if that is unknown."""
+        return self
+
     # ---- required
 
     @abstractmethod

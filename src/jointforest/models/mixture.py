@@ -42,6 +42,9 @@ class Mixture(Distribution):
     def schema(self) -> Schema:
         return self.components[0].schema
 
+    def with_rows(self, n_rows: float) -> Mixture:
+        return Mixture(tuple(part.with_rows(n_rows) for part in self.components), self.log_weight)
+
     def log_joint(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
         """log weight_k + log p_k(evidence) of each component, (n, K)."""
         return np.column_stack([p.log_density(evidence, n_jobs) for p in self.components]) + self.log_weight

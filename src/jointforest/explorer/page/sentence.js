@@ -40,7 +40,7 @@ export class Sentence extends HTMLElement {
       {
         class: "weak",
         hidden: true,
-        title: "no leaf holds rows like these: the answer comes from the wide background alone",
+        title: "few rows of the table are like this: the answers come from what the model assumes",
       },
       "not supported by what was learned",
     );
@@ -131,7 +131,10 @@ export class Sentence extends HTMLElement {
     const log = answer.log_probability.toFixed(2).replace("-", "−");
     say(this.detail, isNothing ? "" : isDensity ? `log-density ${log}` : `probability ${probability(answer)}`);
     this.detail.title = `logarithm ${log}`;
-    this.weak.hidden = answer.supported;
+    say(this.weak, answer.supported ? (answer.extrapolated ? answer.support : "") : "not supported by what was learned");
+    this.weak.hidden = answer.supported && !answer.extrapolated;
+    if (answer.support && !answer.extrapolated) this.detail.textContent += `, ${answer.support}`;
+    this.closest("[data-state]")?.classList.toggle("extrapolated", Boolean(answer.extrapolated));
     this.clear.disabled = isNothing;
     if (!live)
       say(

@@ -250,7 +250,7 @@ def coded_training(training: Training, weight: np.ndarray) -> Training:
     table = coded(Rows(training.schema, training.columns, training.X), even)
     schema = training.schema
     own = (*table.rows.schema.columns[:-1], schema.columns[-1])
-    schema = Schema(own, schema.frame)
+    schema = Schema(own, schema.frame, n_rows=schema.n_rows)
     columns = kernel_columns(schema)
     X = np.column_stack([table.rows.X[:, :-1], training.X[:, -1]])
     return Training(schema, columns, X, prepare(columns, X), training.label_dtype, table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,9 @@ class BoxForest(Distribution):
     @property
     def schema(self) -> Schema:
         return self.forest.schema
+
+    def with_rows(self, n_rows: float) -> BoxForest:
+        return BoxForest(replace(self.forest, schema=replace(self.schema, n_rows=n_rows)), self.kind)
 
     @cached_property
     def bin_tables(self) -> BinTables:

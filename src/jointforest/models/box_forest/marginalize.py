@@ -207,7 +207,7 @@ def marginalize(forest: Forest, columns: Sequence[int]) -> Forest:
     small = restricted_trees(forest.columns, forest.trees, leaves.log_weight, stays)
     new = packed(mixed_nodes(_narrowed(nodes_of(leaves, small.leaf)[0], kept), small, leaves.log_weight))
 
-    schema = Schema(tuple(forest.schema.columns[j] for j in kept), forest.schema.frame)
+    schema = Schema(tuple(forest.schema.columns[j] for j in kept), forest.schema.frame, n_rows=forest.schema.n_rows)
     numeric = forest.columns.slot[kept[forest.columns.is_categorical[kept] == 0]]
     categorical = forest.columns.slot[kept[forest.columns.is_categorical[kept] == 1]]
     atoms = ranges(forest.columns.atom_start[numeric], np.diff(forest.columns.atom_start)[numeric])

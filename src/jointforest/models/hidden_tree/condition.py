@@ -65,7 +65,7 @@ def marginalize(hidden: HiddenTrees, columns: Sequence[int]) -> HiddenTrees:
     if not kept:
         raise ValueError("keep: name at least one column")
     number = {j: i for i, j in enumerate(kept)}
-    schema = Schema(tuple(hidden.schema.columns[j] for j in kept), hidden.schema.frame)
+    schema = Schema(tuple(hidden.schema.columns[j] for j in kept), hidden.schema.frame, n_rows=hidden.schema.n_rows)
     trees = tuple(_without(tree, number) for tree in hidden.trees)
     return HiddenTrees(schema, tuple(hidden.scales[j] for j in kept), trees, hidden.log_weight)
 

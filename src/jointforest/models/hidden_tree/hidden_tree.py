@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +48,9 @@ class HiddenTree(Distribution):
     @property
     def schema(self) -> Schema:
         return self.hidden.schema
+
+    def with_rows(self, n_rows: float) -> HiddenTree:
+        return HiddenTree(replace(self.hidden, schema=replace(self.schema, n_rows=n_rows)))
 
     def box_trees(self) -> ChowLiuTrees | None:
         return box_trees(self.hidden)
