@@ -35,6 +35,7 @@ export class Sentence extends HTMLElement {
     });
     this.chance = el("strong", { class: "chance" });
     this.detail = el("span", { class: "detail" });
+    this.rows = el("span", { class: "support", title: "rows of the table that are like this" });
     this.weak = el(
       "span",
       {
@@ -63,6 +64,7 @@ export class Sentence extends HTMLElement {
         { class: "odds" },
         this.chance,
         this.detail,
+        this.rows,
         this.weak,
         el(
           "span",
@@ -133,7 +135,7 @@ export class Sentence extends HTMLElement {
     this.detail.title = `logarithm ${log}`;
     say(this.weak, answer.supported ? (answer.extrapolated ? answer.support : "") : "not supported by what was learned");
     this.weak.hidden = answer.supported && !answer.extrapolated;
-    if (answer.support && !answer.extrapolated) this.detail.textContent += `, ${answer.support}`;
+    say(this.rows, answer.extrapolated ? "" : (answer.support ?? ""));
     this.closest("[data-state]")?.classList.toggle("extrapolated", Boolean(answer.extrapolated));
     this.clear.disabled = isNothing;
     if (!live)
