@@ -63,9 +63,24 @@ def test_the_probability_is_pythons(
     probability = penguins.probability(evidence)
     said = face.page.locator(".odds .detail").text_content()
     assert said == f"probability {percent(probability)}"
+    shown = face.page.locator(".odds .support").text_content()
+    assert shown == f"about {penguins.given(evidence).n_rows:.0f} of 344 rows"
     rows = re.search(r"1 row in (\d[\d,.]*)$", face.chance)
     if rows:
         assert number(rows[1]) == pytest.approx(1 / probability, rel=0.05)
+
+
+def test_answers_without_rows_are_dimmed(visit: Callable[..., Face], penguin_server: Explorer) -> None:
+    face = visit(penguin_server)
+    face.write("species = 'Gentoo'")
+    assert face.page.locator(".extrapolated").count() == 0
+    face.write("species = 'Gentoo' and island = 'Dream' and body_mass_g < 3000")
+    assert face.page.locator(".extrapolated").count() == 1
+    weak = face.page.locator(".odds .weak")
+    assert weak.is_visible() and weak.text_content() in (
+        "extrapolated: fewer than 5 of 344 rows are like this",
+        "not supported by what was learned",
+    )
 
 
 def test_the_heights_of_a_histogram_are_pythons(penguins: Any, face: Face) -> None:

@@ -270,6 +270,8 @@ def _choice_of(column: _Texts, must: bool) -> _Choice | None:
     has_words = len(texts) < len(column.texts)
     if not texts:
         return None
+    if not any(map(str.isdigit, texts[0])):
+        return None
     sample = texts[:: max(len(texts) // 50, 1)][:60]
     for find in (_as_clock, _as_dates, _as_numbers):
         if sum(find([text], column.dtype, False, True) is not None for text in sample) < 0.9 * len(sample):

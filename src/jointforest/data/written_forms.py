@@ -8,7 +8,7 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property
 
 SORTS = ("number", "date", "time", "duration")
 SPREADSHEET_ERRORS = frozenset(
@@ -250,6 +250,7 @@ def _century(year: int) -> int:
     return year + (1900 if year >= 69 else 2000)
 
 
+@cache
 def date_regex(pattern: str) -> re.Pattern[str]:
     parts = re.split("(%.)", pattern)
     return re.compile("".join(_PARTS.get(part, re.escape(part).replace(r"\ ", r"\s")) for part in parts))
