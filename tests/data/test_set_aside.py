@@ -127,3 +127,11 @@ def test_the_reading_names_what_looks_wrong() -> None:
     assert "'region': levels that differ by case or spaces only: 'South', 'south'" in reading.notice
     assert "'one': every known cell has the same value" in reading.notice
     assert "<i>levels that differ" in reading._repr_html_() and "note: every known cell" in str(reading)
+
+
+def test_a_model_that_takes_such_a_column_is_refused_with_the_reason(joint: jf.Joint, frame: pd.DataFrame) -> None:
+    from sklearn.tree import DecisionTreeRegressor
+
+    model = DecisionTreeRegressor(max_depth=2, random_state=0).fit(frame[["row_id", "x"]], frame["x"])
+    with pytest.raises(ValueError, match=r"takes column 'row_id', which names the rows .* takes no part in the joint"):
+        jf.ExpectedPredictor(model, joint).predict(frame[["row_id", "x"]])

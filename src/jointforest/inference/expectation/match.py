@@ -91,6 +91,12 @@ def _columns(ensemble: Ensemble, schema: Schema) -> np.ndarray:
             )
         return np.arange(len(ensemble.names), dtype=np.int32)
     absent = [name for name in ensemble.names if name not in names]
+    aside = next((name for name in absent if name in schema.reasons_aside), None)
+    if aside is not None:
+        raise ValueError(
+            f"the {ensemble.library} takes column {aside!r}, which {schema.reasons_aside[aside]} and takes no part in "
+            f"the joint; learn the joint with kinds={{{aside!r}: ...}}, or the model without the column"
+        )
     if absent:
         shown = ", ".join(f"{name!r} ({near(name, names)})" for name in absent[:3])
         more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
