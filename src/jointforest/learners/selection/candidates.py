@@ -17,7 +17,7 @@ from .budget import Budget
 FEW_ROWS = 3_000
 """Rows of a small table: candidates are judged by all of its rows, each held out once."""
 MANY_CELLS = 75_000
-"""Cells of a table for which the fast budget has no comparison: 5,000 rows of 15 columns."""
+"""Cells of a table for which the fast budget has no comparison, however few its rows are."""
 _FEWEST_STATES, _ROWS_A_STATE = 16, 8
 _FINAL = 0.65  # share of the budget for learning from all rows
 _LITTLE = 0.02  # share of the budget that is next to nothing
@@ -47,7 +47,8 @@ def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candi
     A named budget that chooses little has one for many cells: comparing would take longer than learning.
     """
     hidden = _hidden(budget, n, d, n_jobs)
-    if n * d >= MANY_CELLS and not budget.chooses_settings and not budget.is_clock:
+    is_large = n >= MANY_ROWS or n * d >= MANY_CELLS
+    if is_large and not budget.chooses_settings and not budget.is_clock:
         return hidden
     row = 2.5e-7 * d  # of one tree
     trees = _TREES if _TREES * n * row <= _LITTLE * budget.seconds else budget.n_trees

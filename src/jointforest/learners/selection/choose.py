@@ -19,7 +19,7 @@ from ...inference.sampling import sample
 from ...models.base import Distribution
 from ...models.mixture import mix
 from .budget import Budget
-from .candidates import FEW_ROWS, MANY_CELLS, Candidate, candidates, learn
+from .candidates import FEW_ROWS, Candidate, candidates, learn
 from .folds import cut, known_levels, some_rows
 
 # ---- Candidates learned from a part of the rows, judged by the others, and by what tells their draws from the rows.
@@ -269,7 +269,7 @@ def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
     known = candidates(task.budget, len(task.cells), len(task.schema.columns), task.n_jobs)
     if len(known) == 1:
-        why = f"for {task.budget.seconds:.0f} seconds tables of {MANY_CELLS:,} cells or more have this candidate alone"
+        why = f"for {task.budget.seconds:.0f} seconds large tables have this candidate alone"
         return _without_choice(task, known[0], "no rows", why)
     splits, held_out = _splits(task)
     if not splits:
