@@ -6,6 +6,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +39,17 @@ def main() -> None:
     jf.fit(table(200, 10), budget="fast", random_state=0)  # compiles
     jf.fit(table(5_000, 15), budget="fast", random_state=0)
     jf.HiddenTreeForest(random_state=0).fit(table(200, 10))
+    works = [
+        (f"jf.fit, fast, {n:,} x {d}", partial(jf.fit, table(n, d), budget="fast", random_state=0))
+        for n, d in ((32_561, 15), (3_000, 150), (2_000, 400), (60, 400))
+    ]
+    works += [
+        (f"HiddenTreeForest.fit, {n:,} x {d}", partial(jf.HiddenTreeForest(random_state=0).fit, table(n, d, is_binary)))
+        for n, d, is_binary in ((60, 400, False), (1_670, 1_058, True))
+    ]
     found = {}
-    for n, d in ((32_561, 15), (3_000, 150), (2_000, 400), (60, 400)):
-        frame = table(n, d)
-        found[f"jf.fit, fast, {n:,} x {d}"] = seconds(lambda: jf.fit(frame, budget="fast", random_state=0))  # noqa: B023
-        print(f"jf.fit, fast, {n:,} x {d}: {found[f'jf.fit, fast, {n:,} x {d}']} s", flush=True)
-    for n, d, is_binary in ((60, 400, False), (1_670, 1_058, True)):
-        frame = table(n, d, is_binary)
-        name = f"HiddenTreeForest.fit, {n:,} x {d}"
-        found[name] = seconds(lambda: jf.HiddenTreeForest(random_state=0).fit(frame))  # noqa: B023
+    for name, work in works:
+        found[name] = seconds(work)
         print(f"{name}: {found[name]} s", flush=True)
         (RESULTS / "budgets.json").write_text(json.dumps(found, indent=2) + "\n")
 

@@ -386,7 +386,13 @@ def test_a_messy_file_through_all_commands(run: object, tmp_path: Path) -> None:
     assert refused.code == 1 and "takes no part in the model" in refused.err
     chosen = run("inspect", table, "--columns", "pay,day")
     assert "120 rows, 2 columns" in chosen.out
-    assert "no column 'pya'" in run("inspect", table, "--columns", "pya").err
+    assert "--columns: there is no column 'pya'" in run("inspect", table, "--columns", "pya").err
+    assert "--drop: there is no column 'pya'" in run("inspect", table, "--drop", "pya").err
+    piped = ("fit", "-", "-o", model, "--learner", "adversarial", "--trees", 2, "--columns", "region,day", "--sep", ";")
+    assert "2 columns" in run(*piped, stdin=table.read_bytes()).err
+    batches = ("fit", table, "-o", model, "--out-of-core", "--trees", 2, "--learner", "adversarial")
+    assert "1 columns" in run(*batches, "--columns", "region").err
+    assert run("query", model, "P(region = 'a|b' or region = South)").out.count("(") == 0
 
 
 def test_one_column_with_a_semicolon_in_its_name(tmp_path: Path) -> None:

@@ -115,8 +115,8 @@ def fit(
 
     _check_together(budget, learner, target, more)
     settings: dict[str, Any] = {"random_state": more["seed"], "n_jobs": more["jobs"]}
-    settings["kinds"] = commands.kinds_of(tables[0], source, dict(_kind(text) for text in kinds), drop, columns)
-    levels = [name for name, kind in (settings["kinds"] or {}).items() if kind == "categorical"]
+    given = dict(_kind(text) for text in kinds)
+    levels = [name for name, kind in given.items() if kind == "categorical"]
     settings |= {"n_estimators": more["trees"]} if more["trees"] else {}
     settings |= {"min_samples_leaf": more["min_leaf"]} if more["min_leaf"] else {}
     work = _seconds(budget or "default")
@@ -124,10 +124,13 @@ def fit(
     if more["out_of_core"] or commands.is_past_memory(tables, source, budget):
         if budget:
             raise click.UsageError("tables in batches are learned by --learner or --target: leave out --budget")
+        names = commands.names_in_batches(tables, source, levels) if drop or columns else []
+        settings["kinds"] = commands.kinds_of(names, given, drop, columns)
         joint, n = commands.joint_of_batches(tables, target, learner or "adversarial", settings, source, levels)
     else:
         frame = read(tables[0], source, text=levels)
         n = frame.num_rows
+        settings["kinds"] = commands.kinds_of(frame.column_names, given, drop, columns)
         if target:
             joint = commands.joint_for_target(frame, target, settings)
         else:
@@ -174,7 +177,7 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
 
     wanted = dict(_kind(text) for text in kinds)
     frame = read(table, source, text=[name for name, kind in wanted.items() if kind == "categorical"])
-    schema = infer_schema(frame, commands.kinds_of(table, source, wanted, drop, columns, frame.column_names))
+    schema = infer_schema(frame, commands.kinds_of(frame.column_names, wanted, drop, columns))
     click.echo(f"{frame.num_rows} rows, {len(schema.columns)} columns in the model")
     click.echo(str(reading_of(schema)))
 
@@ -472,7 +475,7 @@ def query(model: str, question: str, as_json: bool) -> None:
     joint = load(model)
     answer, n_rows = ask_with_support(joint.distribution, question)
     answer = answer._asdict() if hasattr(answer, "_asdict") else answer
-    support = in_words(n_rows, joint.schema.n_rows) if "|" in question else ""
+    support = "" if n_rows == joint.schema.n_rows else in_words(n_rows, joint.schema.n_rows)
     if as_json:
         click.echo(json.dumps({"query": question, "answer": plain(answer), "n_rows": plain(n_rows)}))
     elif isinstance(answer, dict):

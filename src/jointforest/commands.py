@@ -48,25 +48,18 @@ def csv_form(path: str, source: Input) -> CsvForm:
 
 
 def kinds_of(
-    path: str,
-    source: Input,
-    kinds: dict[str, str],
-    drop: tuple[str, ...],
-    columns: str | None,
-    names: Iterable[str] | None = None,
+    names: list[str], kinds: dict[str, str], drop: tuple[str, ...], columns: str | None
 ) -> dict[str, str] | None:
-    """Kinds of columns, those not wanted as ``ignored``."""
-    kinds = {**kinds, **dict.fromkeys(drop, "ignored")}
-    if columns is not None:
-        from .data.schema import near
+    """Kinds of the columns of a table, ``ignored`` of those that are not wanted."""
+    from .data.schema import near
 
-        names = list(read(path, source).column_names if names is None else names)
-        kept = [name.strip() for name in columns.split(",")]
-        for name in kept:
+    kept = names if columns is None else [name.strip() for name in columns.split(",")]
+    for option, wanted in (("--columns", kept), ("--drop", drop)):
+        for name in wanted:
             if name not in names:
-                raise ValueError(f"--columns: there is no column {name!r}; {near(name, names)}")
-        kinds = {**dict.fromkeys([name for name in names if name not in kept], "ignored"), **kinds}
-    return kinds or None
+                raise ValueError(f"{option}: there is no column {name!r}; {near(name, names)}")
+    left_out = [name for name in names if name in drop or name not in kept]
+    return (kinds | dict.fromkeys(left_out, "ignored")) or None
 
 
 def read(path: str, source: Input, joint: Joint | None = None, text: Iterable[str] = ()) -> pa.Table:
@@ -180,6 +173,24 @@ def is_past_memory(tables: tuple[str, ...], source: Input, budget: str | None) -
     return large_files.count_rows(tables) > MOST_IN_MEMORY
 
 
+def _files_of(tables: tuple[str, ...]) -> list[str]:
+    """The files of tables that are learned in batches."""
+    from .data import batches
+
+    if "-" in tables:
+        raise click.UsageError("standard input is read once: learning in batches needs files")
+    return [file for table in tables for file in batches.files_of(table)]
+
+
+def names_in_batches(tables: tuple[str, ...], source: Input, text: list[str]) -> list[str]:
+    """Names of the columns of tables that are learned in batches."""
+    from .data import large_files
+
+    files = _files_of(tables)
+    _, first = next(large_files.read_batches(files, source.form, csv_form(files[0], source), text))
+    return list(first.column_names)
+
+
 def joint_of_batches(
     tables: tuple[str, ...],
     target: str | None,
@@ -189,11 +200,9 @@ def joint_of_batches(
     text: list[str],
 ) -> tuple[Joint, int]:
     """Joint of tables that are read in batches, by the learner named if there is no target; their number of rows."""
-    from .data import batches, large_files
+    from .data import large_files
 
-    if "-" in tables:
-        raise click.UsageError("standard input is read once: learning in batches needs files")
-    files = [file for table in tables for file in batches.files_of(table)]
+    files = _files_of(tables)
     large_files.count_rows(file for file in files if large_files.is_parquet_file(file, source.form))  # are they whole?
     n = 0
 

@@ -156,3 +156,23 @@ def test_decoding_writes_the_form() -> None:
     schema = infer_schema(pd.DataFrame({"pay": ["(1,200.00)", "30.00", "5.25"]}))
     written = decode(schema, np.array([[-1234.5], [0.25], [np.nan]]))["pay"]
     assert written.fillna("").tolist() == ["(1,234.50)", "0.25", ""]
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    texts = ["see note", *(f"{k}.50 kg" for k in range(1, 1000)), "-"]
+    with pytest.warns(UserWarning, match="another form: 'see note'"):
+        form = forms_of(a=texts)["a"]
+    with pytest.warns(UserWarning, match="another form: 'see note'"):
+        assert forms_of(a=texts[::-1])["a"] == form
+    assert form.suffix == " kg" and form.exceptions == ("see note",)
+
+
+def test_one_code_with_a_leading_zero_keeps_a_column_text() -> None:
+    assert forms_of(a=[*(f"{k} kg" for k in range(1, 2000)), "007 kg"]) == {}
+
+
+def test_columns_that_take_no_part_are_not_read() -> None:
+    frame = pd.DataFrame({"a": ["03/04/2022", "05/06/2022"], "b": ["1,006", "5,700"], "x": [1, 2]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert infer_schema(frame, {"a": "ignored", "b": "identifier"}).names == ("x",)

@@ -64,6 +64,11 @@ def test_files_and_mixtures_keep_the_rows(learner: Any, penguins: pd.DataFrame, 
     assert jf.mix([learned, joint], [0.5, 0.5]).given(species="Gentoo").n_rows == pytest.approx(124, rel=0.1)
 
 
+def test_a_mixture_of_joints_of_different_tables_does_not_know_its_rows(joint: jf.Joint) -> None:
+    other = jf.Joint(joint.distribution.with_rows(12.0))
+    assert np.isnan(jf.mix([joint, other], [0.5, 0.5]).given(species="Gentoo").n_rows)
+
+
 def test_the_standard_errors_are_those_of_shares_and_means(joint: jf.Joint) -> None:
     known = joint.given(species="Gentoo")
     n, share = known.n_rows, known.probability("sex = MALE")

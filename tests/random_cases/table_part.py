@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from jointforest.data.evidence import Evidence
@@ -20,6 +22,9 @@ class TableDistribution(Distribution):
     @property
     def schema(self) -> Schema:
         return self._schema
+
+    def with_rows(self, n_rows: float) -> TableDistribution:
+        return TableDistribution(replace(self._schema, n_rows=n_rows), self.rows, self.weight)
 
     def posterior(self, evidence: Evidence) -> np.ndarray:
         """Weight of each row of the table by its likelihood under each row of evidence, (n, r)."""

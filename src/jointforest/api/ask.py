@@ -15,20 +15,29 @@ from .posterior import N_SAMPLES, Posterior, log_event, posterior_of, with_event
 
 def ask(model: Distribution, text: str) -> Any:
     """Answer of a query; see `Joint.query`."""
-    return ask_with_support(model, text)[0]
+    query = _parsed(model, text)
+    return _answer(model, query, posterior_of(model, dict(query.evidence)))
 
 
 def ask_with_support(model: Distribution, text: str) -> tuple[Any, float]:
-    """Answer of a query, and the number of training rows that its evidence stands for."""
+    """Answer of a query, and the number of training rows that its evidence stands for: all of them without evidence."""
+    query = _parsed(model, text)
+    posterior = posterior_of(model, dict(query.evidence))
+    answer = _answer(model, query, posterior)
+    return answer, float(posterior.n_rows) if query.evidence else model.schema.n_rows
+
+
+def _parsed(model: Distribution, text: str) -> Query:
+    """The query that a text is; its names and levels are those of the model."""
     if not isinstance(text, str):
         raise TypeError(f"expected a query as text, such as 'E(age | sex = Female)', got {type(text).__name__}")
     query = parse_query(text, model.schema.kinds, model.schema.reasons_aside)
     _check_column_names(model, query)
-    posterior = posterior_of(model, dict(query.evidence))
-    return _answer(model, query, posterior), float(posterior.n_rows)
+    return query
 
 
 def _answer(model: Distribution, query: Query, posterior: Posterior) -> Any:
+    """What a query asks of the posterior given its evidence."""
     if query.sum is not None:
         return {"E": mean_of, "Var": variance_of, "Sd": deviation_of}[query.function](posterior.weighed, query.sum)
     if query.compared:

@@ -141,7 +141,8 @@ class Posterior:
         return self.weighed.give(self._rows_like())
 
     def _rows_like(self) -> np.ndarray:
-        return rows_like(self.weighed, self._log_missing)
+        weighed = self.weighed
+        return rows_like(weighed.model, weighed.evidence, weighed.log_probability + self._log_missing)
 
     def standard_error(self, of: str | Mapping[str, Any], n_jobs: int | None = -1) -> Any:
         """Standard error of an answer, from the number of training rows that the evidence stands for.
@@ -168,7 +169,7 @@ class Posterior:
 
         Notes
         -----
-        ``docs/concepts/standard-errors.md`` has the formula, and how it compares with 200 bootstrap refits.
+        ``docs/concepts/standard-errors.md`` has the formulas and their assumptions.
 
         Examples
         --------

@@ -183,7 +183,7 @@ def _with_texts(schema: Schema, X: np.ndarray) -> tuple[Schema, np.ndarray]:
         if column.written is None:
             continue
         known = ~np.isnan(X[:, j])
-        numbers, codes = np.unique(snapped(column, X[known, j]) + _zero(column), return_inverse=True)
+        numbers, codes = np.unique(snapped(column, X[known, j]) + column.zero, return_inverse=True)
         place: dict[str, int] = {}
         code_of = [place.setdefault(column.written.write(number), len(place)) for number in numbers.tolist()]
         X[known, j] = np.array(code_of, dtype=np.float64)[codes]
@@ -204,11 +204,6 @@ def _with_identifiers(schema: Schema, X: np.ndarray, first: int) -> tuple[Schema
         X[:, j] = np.arange(len(X))
         columns[j] = replace(column, levels=levels or ("",))
     return replace(schema, columns=tuple(columns)), X
-
-
-def _zero(column: Column) -> float:
-    """What the number 0 stands for: of dates the seconds since 1970-01-01."""
-    return column.origin if column.kind == "datetime" else 0.0
 
 
 def _columnwise(X: np.ndarray) -> np.ndarray:

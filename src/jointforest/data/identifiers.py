@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+NO_KINDS = ("identifier", "ignored")
+"""What a user can say of a column that is to take no part in the model."""
 REASONS = ("identifier", "free text", "too many levels", "ignored")
 CLASSES = (
     ("d", "0123456789"),
@@ -56,7 +58,7 @@ class SetAside:
         }[self.reason]
 
     def new(self, k: int) -> str:
-        """The identifier of drawn row k, which differs from those at learning and of other drawn rows."""
+        """The identifier of drawn row k. Counted ones are new; random ones are new but for a negligible probability."""
         if not self.mask:
             return f"{self.prefix}{max(self.first, 1) + k:0{self.width}d}{self.suffix}"
         chosen, out, i = random.Random(k), [], 0

@@ -13,7 +13,7 @@ import numpy as np
 from ..runtime.warnings import warn
 from .cells import of_numbers
 from .frames import read
-from .identifiers import SetAside
+from .identifiers import NO_KINDS, SetAside
 from .observe_table import (
     MAX_CELLS,
     Labels,
@@ -37,9 +37,6 @@ from .set_aside import set_aside
 from .tally import Wanted, count
 from .text_columns import find_forms, with_forms
 from .times import zone, zone_of
-
-NO_KINDS = ("identifier", "ignored")
-"""What a user can say of a column that is to take no part in the model."""
 
 
 class NoRows(ValueError):

@@ -80,13 +80,11 @@ class Reading:
 
 def reading_of(schema: Schema) -> Reading:
     """How the table of a schema was read."""
-    aside = {column.name for _, column in schema.unknown}
-    return Reading(tuple(_reading(column, column.name in aside) for column in schema.whole.columns))
+    return Reading(tuple(_reading(column, schema.reasons_aside.get(column.name)) for column in schema.whole.columns))
 
 
-def _reading(column: Column, is_aside: bool) -> ColumnReading:
-    if is_aside:
-        why = "has no known cell" if column.aside is None else column.aside.in_words
+def _reading(column: Column, why: str | None) -> ColumnReading:
+    if why is not None:
         return ColumnReading(column.name, "set aside", "", (f"set aside, because it {why}",))
     return ColumnReading(column.name, column.kind, _about(column), tuple(_notes(column)))
 
@@ -97,8 +95,7 @@ def _about(column: Column) -> str:
         return about_column({"levels": list(column.levels)})
     ends = (column.minimum, column.maximum)
     if column.written is not None:
-        zero = column.origin if column.kind == "datetime" else 0.0
-        return " to ".join(column.written.write(end + zero) for end in ends)
+        return " to ".join(column.written.write(end + column.zero) for end in ends)
     if column.kind == "datetime":
         return " to ".join(str(column.from_number(end)) for end in ends)
     low, high = map(column.from_number, ends)

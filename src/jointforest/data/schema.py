@@ -147,6 +147,11 @@ class Column:
         """Centre of one grid cell in the numbers that kernels see (0 for date-times, else `origin`)."""
         return 0.0 if self.kind == "datetime" else self.origin
 
+    @property
+    def zero(self) -> float:
+        """What the number 0 stands for: of date-times the seconds since 1970-01-01, else 0."""
+        return self.origin if self.kind == "datetime" else 0.0
+
     @cached_property
     def codes(self) -> dict[Level, int]:
         """Code of each level."""
@@ -171,7 +176,7 @@ class Column:
         if self.written is not None and isinstance(value, str):
             number = self.written.parse(value)
             if number is not None:
-                return number - self.origin if self.kind == "datetime" else number
+                return number - self.zero
         if self.kind == "datetime":
             try:
                 return times.seconds(value, self.origin, times.zone_of(self.dtype))

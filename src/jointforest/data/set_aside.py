@@ -17,7 +17,7 @@ from .observe_table import Labels, Numbers, Seen
 from .schema import MAX_LEVELS, Column
 
 _LEAST = 100
-"""Rows from which on the number of distinct values says that a column names the rows."""
+"""In columns of more known cells the number of distinct values says whether they name the rows."""
 _DISTINCT = 0.95
 """Least share of distinct values among the cells of a column of identifiers."""
 _WORDS = 5.0
@@ -43,7 +43,7 @@ def set_aside(name: str, seen: Seen, kind: str | None) -> Column | None:
     if isinstance(seen.what, Numbers) and seen.sort in ("integer", "number"):
         numbers = seen.what
         n_distinct = numbers.values.tally.n_distinct
-        is_key = seen.sort == "integer" and seen.n_known >= _LEAST and n_distinct == seen.n_known
+        is_key = seen.sort == "integer" and seen.n_known > _LEAST and n_distinct == seen.n_known
         if must or (is_key and (_ID_NAME.fullmatch(name) or _ID_NAME.fullmatch(name.lower()))):
             aside = SetAside("identifier", n_distinct, first=int(numbers.high) + 1 if abs(numbers.high) < 2**52 else 1)
             return Column(name, "integer", of_numbers(seen.dtype), step=1.0, n_observed=seen.n_known, aside=aside)

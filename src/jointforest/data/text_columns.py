@@ -8,110 +8,47 @@ more, one cell in 1,000 may differ and counts as missing. Everything else stays 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..runtime.warnings import warn
 from .cells import ColumnCells, FrameReader
+from .identifiers import NO_KINDS
 from .schema import CATEGORICAL_KINDS
 from .times import is_date
 from .written_forms import CLOCK, MISSING_WORDS, MOST_EXCEPTIONS, SPREADSHEET_ERRORS, WrittenForm, date_regex
 
-_CURRENCIES: tuple[str, ...] = (
-    "$",
-    "€",
-    "£",
-    "¥",
-    "₹",
-    "₽",
-    "₩",
-    "₪",
-    "₺",
-    "₫",
-    "฿",
-    "US$",
-    "A$",
-    "C$",
-    "R$",
-    "NT$",
-    "HK$",
-    "kr",
-    "Kr",
-    "zł",
+_SYMBOLS = ("$", "€", "£", "¥", "₹", "₽", "₩", "₪", "₺", "₫", "฿", "US$", "A$", "C$", "R$", "NT$", "HK$", "kr", "Kr")
+_CODES = ("USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK")
+_OTHERS = ("HUF", "BRL", "MXN", "ZAR", "KRW", "SGD", "HKD", "TRY", "RUB", "zł", "Rs", "Rs.", "Fr.")
+_CURRENCIES = frozenset((*_SYMBOLS, *_CODES, *_OTHERS))
+_SIZES = ("kg", "g", "mg", "t", "lb", "lbs", "oz", "km", "m", "cm", "mm", "mi", "ft", "in", "yd", "l", "ml", "cl", "px")
+_TIMES = (
+    "h",
+    "hr",
+    "hrs",
+    "min",
+    "s",
+    "sec",
+    "ms",
+    "Hz",
+    "kHz",
+    "MHz",
+    "GHz",
+    "rpm",
+    "mph",
+    "kmh",
+    "km/h",
+    "bps",
+    "bp",
 )
-_CURRENCIES += ("USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK")
-_CURRENCIES += ("HUF", "BRL", "MXN", "ZAR", "KRW", "SGD", "HKD", "TRY", "RUB", "Rs", "Rs.", "Fr.")
-_UNITS = frozenset(
-    [
-        "kg",
-        "g",
-        "mg",
-        "t",
-        "lb",
-        "lbs",
-        "oz",
-        "km",
-        "m",
-        "cm",
-        "mm",
-        "mi",
-        "ft",
-        "in",
-        "yd",
-        "l",
-        "ml",
-        "cl",
-        "h",
-        "hr",
-        "hrs",
-        "min",
-        "s",
-        "sec",
-        "ms",
-        "kB",
-        "KB",
-        "MB",
-        "GB",
-        "TB",
-        "kb",
-        "mb",
-        "gb",
-    ]
-)
-_UNITS |= frozenset(
-    [
-        "Hz",
-        "kHz",
-        "MHz",
-        "GHz",
-        "W",
-        "kW",
-        "kWh",
-        "MW",
-        "V",
-        "mV",
-        "hp",
-        "bhp",
-        "rpm",
-        "mph",
-        "kmh",
-        "km/h",
-        "kmpl",
-        "mpg",
-        "°C",
-        "°F",
-        "°",
-        "px",
-        "pt",
-        "pcs",
-        "bps",
-        "bp",
-        "x",
-    ]
-)
+_BYTES = ("kB", "KB", "MB", "GB", "TB", "kb", "mb", "gb", "x", "pt", "pcs")
+_POWERS = ("W", "kW", "kWh", "MW", "V", "mV", "hp", "bhp", "kmpl", "mpg", "°C", "°F", "°")
+_UNITS = frozenset((*_SIZES, *_TIMES, *_BYTES, *_POWERS))
+"""Units that may follow a number without a space."""
 _NUMBER = re.compile(
     r"(?P<open>\()?\s*(?P<before>[+\-−]?)\s*(?P<prefix>[^\d\s.,()+\-−]{0,4}\.?)\s*(?P<after>[+\-−]?)\s*"
     r"(?P<body>\d[\d.,'’\u00a0\u202f ]*\d|\d|[.,]\d+)(?P<power>[eE][+\-]?\d{1,3})?"
@@ -125,6 +62,11 @@ _DAYS += [f"{a}{s}{b}{s}%y" for s in "/." for a, b in (("%d", "%m"), ("%m", "%d"
 _DAYS += [f"%d{s}%{month}{s}%Y" for s in " -/." for month in "bB"]
 _DAYS += [f"%{month} %d{comma} %Y" for month in "bB" for comma in (",", "")]
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", ", %H:%M", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
+_PATTERNS = [day + clock for day in _DAYS for clock in _CLOCKS]
+_SAMPLE = 60
+"""Texts of a column that are looked at first."""
+_LIKELY = 0.9
+"""Least share of them that have a form which is tried on all texts."""
 
 
 def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> ColumnCells:
@@ -168,14 +110,7 @@ class _Texts(NamedTuple):
     n: int
 
 
-class _Choice(NamedTuple):
-    """Forms that all cells of a column have, the preferred one first, and what distinguishes them."""
-
-    forms: tuple[WrittenForm, ...]
-    doubt: Literal["", "decimal", "day"]
-
-
-def find_forms(reader: FrameReader, kinds: Mapping[str, str], apart: Collection[str] = ()) -> dict[str, WrittenForm]:
+def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> dict[str, WrittenForm]:
     """The forms of a table's text columns that hold numbers, dates or times.
 
     A column with two readings, such as ``03/04/2022``, takes the one that other columns of the table prove. Without
@@ -185,27 +120,25 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str], apart: Collection[
     ----------
     reader : FrameReader
     kinds : mapping of str to str
-        Kinds of columns that the user gave; those to be categorical stay text.
-    apart : names of columns
-        That are not looked at.
+        Kinds of columns that the user gave; those to be categorical, or to take no part in the model, stay text.
 
     Warns
     -----
     UserWarning
         If a column has two readings, or some of its cells have another form.
     """
-    choices: dict[str, _Choice] = {}
+    choices: dict[str, tuple[WrittenForm, ...]] = {}
     for name in reader.names:
-        if name in apart or kinds.get(name) in CATEGORICAL_KINDS:
+        if kinds.get(name) in (*CATEGORICAL_KINDS, *NO_KINDS):
             continue
         texts = _texts_of(reader.cells(name))
-        choice = _choice_of(texts, must=name in kinds) if texts else None
-        if choice is not None:
-            choices[name] = choice
-    sure = [choice.forms[0] for choice in choices.values() if not choice.doubt]
+        forms = _forms_of(texts, must=name in kinds) if texts else ()
+        if forms:
+            choices[name] = forms
+    sure = [forms[0] for forms in choices.values() if len(forms) == 1]
     found = {}
-    for name, choice in choices.items():
-        found[name] = _decided(name, choice, sure) if choice.doubt else choice.forms[0]
+    for name, forms in choices.items():
+        found[name] = forms[0] if len(forms) == 1 else _decided(name, forms, sure)
         exceptions = found[name].exceptions
         if exceptions:
             shown = ", ".join(map(repr, exceptions[:3])) + (", ..." if len(exceptions) > 3 else "")
@@ -258,129 +191,127 @@ def _texts_of(cells: ColumnCells) -> _Texts | None:
     if cells.codes is None or cells.declared or not all(isinstance(label, str) for label in cells.labels):
         return None
     counts = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.labels))
-    used = [(str(label).strip(), int(n)) for label, n in zip(cells.labels, counts, strict=True) if n]
+    used = sorted((str(label).strip(), int(n)) for label, n in zip(cells.labels, counts, strict=True) if n)
     if not used:
         return None
     return _Texts([text for text, _ in used], [n for _, n in used], cells.dtype, int(counts.sum()))
 
 
-def _choice_of(column: _Texts, must: bool) -> _Choice | None:
-    """The forms that all texts have but words for missing cells and rare exceptions."""
+def _forms_of(column: _Texts, must: bool) -> tuple[WrittenForm, ...]:
+    """The forms that all texts have but words for missing cells and rare exceptions, the preferred one first.
+
+    ``must`` says that the user wants numbers or dates.
+    """
     texts = [text for text in column.texts if text not in MISSING_WORDS]
-    has_words = len(texts) < len(column.texts)
-    if not texts:
-        return None
-    if not any(map(str.isdigit, texts[0])):
-        return None
-    sample = texts[:: max(len(texts) // 50, 1)][:60]
-    for find in (_as_clock, _as_dates, _as_numbers):
-        if sum(find([text], column.dtype, False, True) is not None for text in sample) < 0.9 * len(sample):
+    sample = texts[:: len(texts) // _SAMPLE + 1]
+    if not any(character.isdigit() for text in sample for character in text):
+        return ()
+    count = dict(zip(column.texts, column.counts, strict=True))
+    patterns = [p for p in _PATTERNS if any(date_regex(p).fullmatch(text) for text in sample)]
+    dates = [WrittenForm("date", column.dtype, pattern=pattern) for pattern in patterns]
+    clock = WrittenForm("duration", column.dtype, unit="seconds")
+
+    def is_date_text(text: str) -> bool:
+        return any(form.parse(text) is not None for form in dates)
+
+    def is_clock_text(text: str) -> bool:
+        return clock.parse(text) is not None
+
+    def as_numbers(fit: Sequence[str], dtype: str) -> tuple[WrittenForm, ...]:
+        return _as_numbers(fit, dtype, must or len(fit) < len(column.texts))
+
+    for fits, find in ((is_clock_text, _as_clock), (is_date_text, _as_dates), (_is_number_text, as_numbers)):
+        if sum(map(fits, sample)) < _LIKELY * len(sample):
             continue
-        fit = [text for text in texts if find([text], column.dtype, False, True) is not None]
-        odd = set(texts) - set(fit)
-        n_odd = sum(n for text, n in zip(column.texts, column.counts, strict=True) if text in odd)
-        if n_odd > column.n / 1000 or len(odd) > MOST_EXCEPTIONS:
+        fit = [text for text in texts if fits(text)]
+        odd = tuple(sorted(set(texts).difference(fit)))
+        if sum(count[text] for text in odd) > column.n / 1000 or len(odd) > MOST_EXCEPTIONS:
             continue
-        choice = find(fit, column.dtype, has_words or bool(odd), must)
-        if choice is not None:
-            exceptions = tuple(sorted(odd))
-            return choice._replace(forms=tuple(replace(form, exceptions=exceptions) for form in choice.forms))
-    return None
+        forms = find(fit, column.dtype)
+        if forms:
+            return tuple(replace(form, exceptions=odd) for form in forms)
+    return ()
 
 
-def _as_clock(texts: Sequence[str], dtype: str, has_gaps: bool, must: bool) -> _Choice | None:
+def _as_clock(texts: Sequence[str], dtype: str) -> tuple[WrittenForm, ...]:
     """Times of day or durations."""
-    matches = [CLOCK.fullmatch(text) for text in texts]
-    if any(match is None for match in matches):
-        return None
-    found = [match for match in matches if match is not None]
+    found = [match for text in texts if (match := CLOCK.fullmatch(text)) is not None]
     halves = {bool(match["half"]) for match in found}
     with_seconds = {match["s"] is not None for match in found}
     if len(halves) > 1 or len(with_seconds) > 1:
-        return None
+        return ()
     is_time = all(int(match["h"]) < 24 for match in found)
     padded = all(len(match["h"]) > 1 for match in found)
     unit = "seconds" if any(int(match["s"] or 0) for match in found) else "minutes"
     half = " p" if any((match["half"] or "").startswith(" ") for match in found) else "p"
     pattern = "h:mm" + (":ss" if True in with_seconds else "") + (half if True in halves else "")
-    form = WrittenForm("time" if is_time else "duration", dtype, pattern=pattern, padded=padded, unit=unit)
-    return _Choice((form,), "") if all(form.parse(text) is not None for text in texts) else None
+    return (WrittenForm("time" if is_time else "duration", dtype, pattern=pattern, padded=padded, unit=unit),)
 
 
-def _as_dates(texts: Sequence[str], dtype: str, has_gaps: bool, must: bool) -> _Choice | None:
+def _as_dates(texts: Sequence[str], dtype: str) -> tuple[WrittenForm, ...]:
     """Dates, with or without time of day."""
-    first = [day + clock for day in _DAYS for clock in _CLOCKS if date_regex(day + clock).fullmatch(texts[0])]
+    padded = not any(re.search(r"(?<!\d)\d(?!\d)", text) for text in texts)
     forms = []
-    for pattern in first:
-        padded = not any(re.search(r"(?<!\d)\d(?!\d)", text) for text in texts)
-        if "%y" in pattern and not padded:
+    for pattern in _PATTERNS:
+        if not date_regex(pattern).fullmatch(texts[0]) or ("%y" in pattern and not padded):
             continue
         form = WrittenForm("date", dtype, pattern=pattern, padded=padded)
         if all(form.parse(text) is not None for text in texts):
             forms.append(form)
-    if not forms:
-        return None
-    orders = {
-        "d" if form.pattern.find("%d") < form.pattern.find("%m") else "m" for form in forms if "%m" in form.pattern
-    }
-    if len(orders) < 2:
-        return _Choice((forms[0],), "")
+    if len({_order(form) for form in forms}) < 2:
+        return tuple(forms[:1])
     # points and hyphens are written with the day first, slashes with the month first
-    is_day_first = "/" not in forms[0].pattern
-    forms.sort(key=lambda form: (form.pattern.find("%d") < form.pattern.find("%m")) != is_day_first)
-    return _Choice(tuple(forms), "day")
+    preferred = "month" if "/" in forms[0].pattern else "day"
+    return tuple(sorted(forms, key=lambda form: _order(form) != preferred))
 
 
-def _as_numbers(texts: Sequence[str], dtype: str, has_gaps: bool, must: bool) -> _Choice | None:
-    """Numbers with signs between thousands, decimal commas, currencies, units or parentheses."""
-    found = []
-    for text in texts:
-        match = _NUMBER.fullmatch(text)
-        if match is None or (match["open"] is None) != (match["close"] is None):
-            return None
-        found.append(match)
+def _is_number_text(text: str) -> bool:
+    """Whether a text may be a number with a currency or a unit, alone of its column."""
+    match = _NUMBER.fullmatch(text)
+    return match is not None and (match["open"] is None) == (match["close"] is None) and _is_unit(match)
+
+
+def _as_numbers(texts: Sequence[str], dtype: str, must: bool) -> tuple[WrittenForm, ...]:
+    """Numbers with signs between thousands, decimal commas, currencies, units or parentheses.
+
+    Digits alone were stored as text on purpose: they are numbers only if they ``must`` be, by the user's word or as
+    other cells are words for missing numbers.
+    """
+    found = [match for text in texts if (match := _NUMBER.fullmatch(text)) is not None]
     around = {(match["prefix"], match["suffix"] or "") for match in found}
-    if len(around) != 1:
-        return None
-    prefix, suffix = around.pop()
-    alone = len(texts) == 1 and must  # a single text of many
-    if not _is_unit(prefix, suffix, found, alone):
-        return None
-    bodies = [match["body"] for match in found]
-    if any(re.match(r"0\d", body) for body in bodies):
-        return None  # codes
+    bodies = {match["body"] for match in found}
+    is_coded = any(re.match(r"0\d", body) for body in bodies)
     signs = {"()" for match in found if match["open"]} | {"after" for match in found if match["last"]}
-    if len(signs) > 1:
-        return None
+    if len(around) > 1 or is_coded or len(signs) > 1:
+        return ()
+    prefix, suffix = around.pop()
+    if suffix.strip("%‰") and suffix not in _CURRENCIES and len(bodies) < 3:
+        return ()  # few levels, such as 2 doors and 4 doors
     forms = []
     for thousands, decimal in _SEPARATORS:
         form = WrittenForm("number", dtype, prefix, suffix, thousands, decimal, negative=next(iter(signs), "-"))
-        if all(form.parse(text) is not None for text in texts) and any(thousands in body for body in bodies):
+        if any(thousands in body for body in bodies) and all(form.parse(text) is not None for text in texts):
             forms.append(_spaced(form, found, texts))
-    if not forms or (alone and not forms):
-        return None
+    if not forms:
+        return ()
     best = forms[0]
-    is_plain = not (prefix or suffix or best.thousands or signs or best.decimal == ",")
-    if is_plain and all(body.isdigit() for body in bodies) and not (must or (has_gaps and len(set(bodies)) > 2)):
-        return None  # digits alone were stored as text on purpose
-    if best.thousands == " " and not (prefix or suffix) and len(set(map(len, bodies))) == 1 and not alone:
-        return None  # such as telephone numbers
-    commas = [form for form in forms if form.decimal == ","]
-    if best.thousands == "," and commas:
-        return _Choice((best, commas[0]), "decimal")
-    return _Choice((best,), "")
+    is_bare = not (prefix or suffix or signs)
+    if is_bare and all(body.isdigit() for body in bodies) and not (must and len(bodies) > 2):
+        return ()
+    if is_bare and best.thousands == " " and len(set(map(len, bodies))) == 1:
+        return ()  # such as telephone numbers
+    commas = tuple(form for form in forms[1:] if form.decimal == ",")
+    return (best, *commas[:1]) if best.thousands == "," else (best,)
 
 
-def _is_unit(prefix: str, suffix: str, found: Sequence[re.Match[str]], alone: bool) -> bool:
-    """Whether what stands around all numbers is a currency or a unit, and not part of a code."""
+def _is_unit(match: re.Match[str]) -> bool:
+    """Whether what stands around a number is a currency or a unit, and not part of a code."""
+    prefix, suffix = match["prefix"], match["suffix"]
     if prefix and prefix not in _CURRENCIES:
         return False
-    if not suffix or suffix in "%‰" or suffix in _CURRENCIES:
+    if not suffix or suffix in "%‰" or suffix in _CURRENCIES or suffix in _UNITS:
         return True
-    if not re.fullmatch(r"[^\W\d_]+[.²³/]?[^\W\d_]*|°[CF]?|[^\W\d_ ]+( [^\W\d_ ]+)?", suffix):
-        return False
-    is_apart = all(match["gap"] for match in found)
-    return (suffix in _UNITS or is_apart) and (alone or len({match["body"] for match in found}) > 2)
+    return bool(match["gap"] and re.fullmatch(r"[^\W\d_]+[.²³/]?[^\W\d_]*|[^\W\d_ ]+ [^\W\d_ ]+", suffix))
 
 
 def _spaced(form: WrittenForm, found: Sequence[re.Match[str]], texts: Sequence[str]) -> WrittenForm:
@@ -397,25 +328,24 @@ def _spaced(form: WrittenForm, found: Sequence[re.Match[str]], texts: Sequence[s
     return replace(form, prefix=prefix, suffix=suffix if form.suffix else "", decimals=exact)
 
 
-def _decided(name: str, choice: _Choice, sure: Sequence[WrittenForm]) -> WrittenForm:
+def _decided(name: str, forms: Sequence[WrittenForm], sure: Sequence[WrittenForm]) -> WrittenForm:
     """The form of a column with two readings: as other columns prove, else by convention and with a warning."""
-    if choice.doubt == "decimal":
-        proofs = {form.decimal for form in sure if form.thousands in (",", ".") or form.decimal == ","}
-    else:
-        proofs = {_order(form) for form in sure if form.sort == "date"} - {""}
+    is_date = forms[0].sort == "date"
+    reading = _order if is_date else _decimal_sign
+    proofs = {reading(form) for form in sure} - {""}
     if len(proofs) == 1:
-        proof = proofs.pop()
-        return next(
-            (form for form in choice.forms if proof in (form.decimal if choice.doubt == "decimal" else _order(form))),
-            choice.forms[0],
-        )
-    form = choice.forms[0]
-    what = "commas between thousands" if choice.doubt == "decimal" else f"the {_order(form)} first"
-    other = "decimal commas" if choice.doubt == "decimal" else f"the {_order(choice.forms[1])} first"
-    hint = "; if so, say --decimal , or turn the column into numbers" if choice.doubt == "decimal" else ""
-    hint = hint or "; if so, write the dates as year-month-day"
-    warn(f"column {name!r} is read with {what}, such as {form.example!r}; it may also have {other}{hint}", UserWarning)
-    return form
+        return next(form for form in forms if reading(form) in proofs)
+    if is_date:
+        what, other = (f"the {_order(form)} first" for form in forms)
+        hint = "write the dates as year-month-day"
+    else:
+        what, other = "commas between thousands", "decimal commas"
+        hint = "say --decimal , or turn the column into numbers"
+    warn(
+        f"column {name!r} is read with {what}, such as {forms[0].example!r}; it may also have {other}; if so, {hint}",
+        UserWarning,
+    )
+    return forms[0]
 
 
 def _order(form: WrittenForm) -> str:
@@ -424,3 +354,8 @@ def _order(form: WrittenForm) -> str:
     if form.sort != "date" or month < 0 or form.pattern.startswith("%Y"):
         return ""
     return "day" if day < month else "month"
+
+
+def _decimal_sign(form: WrittenForm) -> str:
+    """The decimal sign that a form of numbers proves; "" if it proves none."""
+    return form.decimal if form.thousands in (",", ".") or form.decimal == "," else ""

@@ -15,41 +15,9 @@ SPREADSHEET_ERRORS = frozenset(
     ("#N/A", "#N/A N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#SPILL!", "#CALC!")
 )
 """Texts that mean a missing cell in every column."""
-MISSING_WORDS = SPREADSHEET_ERRORS | frozenset(
-    (
-        "",
-        "-",
-        "--",
-        "---",
-        "–",
-        "—",
-        ".",
-        "..",
-        "...",
-        "?",
-        "NA",
-        "N/A",
-        "n/a",
-        "n.a.",
-        "N.A.",
-        "na",
-        "<NA>",
-        "NaN",
-        "nan",
-        "NULL",
-        "null",
-        "Null",
-        "None",
-        "none",
-        "NONE",
-        "\\N",
-        "missing",
-        "unknown",
-        "nil",
-        "tbd",
-        "TBD",
-    )
-)
+_BLANKS = ("", "-", "--", "---", "–", "—", ".", "..", "...", "?", "\\N", "missing", "unknown", "nil", "tbd", "TBD")
+_NOTHING = ("NA", "N/A", "n/a", "n.a.", "N.A.", "na", "<NA>", "NaN", "nan", "NULL", "null", "Null", "None", "none")
+MISSING_WORDS = frozenset((*SPREADSHEET_ERRORS, *_BLANKS, *_NOTHING, "NONE"))
 """Texts that mean a missing cell where all other cells are numbers, dates or times."""
 
 MOST_EXCEPTIONS = 20
@@ -91,7 +59,7 @@ class WrittenForm:
     negative : {"-", "()", "after"}
         How numbers below zero are written.
     pattern : str
-        Of dates: the form as for ``strptime``. Of times: ``h:mm``, ``hh:mm``, ``hh:mm:ss`` and the like.
+        Of dates: the form as for ``strptime``. Of times: ``h:mm`` or ``h:mm:ss``, and ``p`` where AM or PM follows.
     padded : bool
         Whether days, months and hours have two digits.
     unit : {"", "minutes", "seconds"}
@@ -132,11 +100,9 @@ class WrittenForm:
     @property
     def example(self) -> str:
         """What a cell looks like."""
-        return self.write(
-            {"number": 1234.5 if self.thousands else 12.5, "date": 1.6695e9, "time": 570.0, "duration": 570.0}[
-                self.sort
-            ]
-        )
+        if self.sort == "number":
+            return self.write(1234.5 if self.thousands else 12.5)
+        return self.write(1.6695e9 if self.sort == "date" else 570.0)  # 26 November 2022; half past nine
 
     def parse(self, text: str) -> float | None:
         """The number, or seconds since 1970, that a text stands for; None if it has another form."""
@@ -252,6 +218,7 @@ def _century(year: int) -> int:
 
 @cache
 def date_regex(pattern: str) -> re.Pattern[str]:
+    """What texts of dates in a pattern look like."""
     parts = re.split("(%.)", pattern)
     return re.compile("".join(_PARTS.get(part, re.escape(part).replace(r"\ ", r"\s")) for part in parts))
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from ..data.build_evidence import build
 from ..data.conditions import has_soft, without_missing
 from ..inference.posterior import SUPPORT, WeighedEvidence
@@ -97,7 +99,8 @@ class Known:
         """Number of training rows that the evidence stands for; NaN if the joint does not know its rows."""
         if not self.conditions:
             return self.model.schema.n_rows or math.nan
-        return float(rows_like(self.weighed, self._log_missing)[0])
+        log_probability = np.array([self.log_evidence + self._log_missing])
+        return float(rows_like(self.model, self.evidence, log_probability)[0])
 
     @property
     def support(self) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.evidence import Evidence
-from .posterior import WeighedEvidence
+from ..models.base import Distribution
 
 NEIGHBOURHOOD = 0.05
 """Probability of the neighbourhood in its column that a value with a density stands for."""
@@ -22,16 +22,17 @@ FEW = 5.0
 """Answers that rest on fewer rows than this are extrapolated."""
 
 
-def rows_like(weighed: WeighedEvidence, log_missing: float = 0.0, n_jobs: int | None = -1) -> np.ndarray:
+def rows_like(
+    model: Distribution, evidence: Evidence, log_probability: np.ndarray, n_jobs: int | None = -1
+) -> np.ndarray:
     """Number of training rows that each row of evidence stands for, (n,); NaN if the model does not know its rows.
 
-    ``log_missing`` is the log-probability of the cells that are said to be missing.
+    ``log_probability`` (n,) is that of the evidence, with the cells that are said to be missing.
     """
-    model, evidence = weighed.model, weighed.evidence
     n_rows, n = model.schema.n_rows, len(evidence.value)
     if n_rows == 0.0:
         return np.full(n, np.nan)
-    log_share = weighed.log_probability + log_missing
+    log_share = log_probability
     for j, column in enumerate(model.schema.columns):
         known = ~np.isnan(evidence.value[:, j])
         if column.is_categorical or not known.any():

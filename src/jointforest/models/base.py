@@ -46,11 +46,11 @@ class Distribution(ABC):
     @abstractmethod
     def schema(self) -> Schema: ...
 
-    def with_rows(self, n_rows: float) -> Distribution:
-        """The same distribution, said to be learned from so many rows; 0 if that is unknown."""
-        return self
-
     # ---- required
+
+    @abstractmethod
+    def with_rows(self, n_rows: float) -> Distribution:
+        """The same distribution, whose schema says that it was learned from so many rows; 0 if that is unknown."""
 
     @abstractmethod
     def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:

@@ -306,4 +306,6 @@ def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distributi
         others = [component for component in components if not component.is_forest]
         components = [BoxForest(merge(forests, log_weight[is_forest] - total)), *others]
         log_weight = np.concatenate([[total], log_weight[~is_forest]])
-    return _sum_of(components, log_weight)
+    mixed = _sum_of(components, log_weight)
+    is_one_table = len({distribution.schema.n_rows for distribution in distributions}) == 1
+    return mixed if is_one_table else mixed.with_rows(0.0)

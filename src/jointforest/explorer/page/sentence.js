@@ -43,7 +43,6 @@ export class Sentence extends HTMLElement {
         hidden: true,
         title: "few rows of the table are like this: the answers come from what the model assumes",
       },
-      "not supported by what was learned",
     );
     this.unseen = el("p", { class: "unseen", role: "status", "aria-live": "polite" });
     this.undo = iconButton("undo", icons.UNDO, () => this.#tell("undo"), { title: "undo (Ctrl+Z)", disabled: true });
