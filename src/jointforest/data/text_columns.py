@@ -26,26 +26,8 @@ _CODES = ("USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "NZD", 
 _OTHERS = ("HUF", "BRL", "MXN", "ZAR", "KRW", "SGD", "HKD", "TRY", "RUB", "zł", "Rs", "Rs.", "Fr.")
 _CURRENCIES = frozenset((*_SYMBOLS, *_CODES, *_OTHERS))
 _SIZES = ("kg", "g", "mg", "t", "lb", "lbs", "oz", "km", "m", "cm", "mm", "mi", "ft", "in", "yd", "l", "ml", "cl", "px")
-_TIMES = (
-    "h",
-    "hr",
-    "hrs",
-    "min",
-    "s",
-    "sec",
-    "ms",
-    "Hz",
-    "kHz",
-    "MHz",
-    "GHz",
-    "rpm",
-    "mph",
-    "kmh",
-    "km/h",
-    "bps",
-    "bp",
-)
-_BYTES = ("kB", "KB", "MB", "GB", "TB", "kb", "mb", "gb", "x", "pt", "pcs")
+_TIMES = ("h", "hr", "hrs", "min", "s", "sec", "ms", "Hz", "kHz", "MHz", "GHz", "rpm", "mph", "kmh", "km/h")
+_BYTES = ("kB", "KB", "MB", "GB", "TB", "kb", "mb", "gb", "x", "pt", "pcs", "bps", "bp")
 _POWERS = ("W", "kW", "kWh", "MW", "V", "mV", "hp", "bhp", "kmpl", "mpg", "°C", "°F", "°")
 _UNITS = frozenset((*_SIZES, *_TIMES, *_BYTES, *_POWERS))
 """Units that may follow a number without a space."""

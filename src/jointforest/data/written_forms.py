@@ -124,7 +124,7 @@ class WrittenForm:
             return _date_text(number, self.pattern, self.padded)
         if self.sort != "number":
             return self._clock_text(number)
-        size = abs(number)
+        size = abs(float(number))  # a NumPy number writes itself with its type
         digits = f"{size:.{self.decimals}f}" if self.decimals >= 0 else _plain(size)
         whole, _, fraction = digits.partition(".")
         if self.thousands:
