@@ -135,7 +135,7 @@ def fit(
             joint = commands.joint_for_target(frame, target, settings)
         else:
             joint = commands.joint_of_frame(frame, learner, work, settings)
-    joint.save(output)
+    commands.in_frames_of("file", joint).save(output)
     how = joint.fitted_by.in_words if joint.fitted_by else _size(joint.info())
     if joint.reading.notice:
         say(joint.reading.notice)

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .api.joint import Joint
+    from .data.schema import Frame
 
 
 # ---- Tables of the command line: how they are read, and answers written, large ones batch by batch.
@@ -33,9 +35,19 @@ def say(text: str) -> None:
 
 
 def load(path: str) -> Joint:
+    """The joint of a file, which answers in pyarrow tables: the command line needs no other library of frames."""
     from .api.exchange import load
 
-    return load(path)
+    joint = load(path)
+    return in_frames_of("pyarrow", joint) if joint.schema.frame == "file" else joint
+
+
+def in_frames_of(library: Frame, joint: Joint) -> Joint:
+    """The same joint, with answers in frames of this library."""
+    from .api.joint import Joint
+
+    model = joint.distribution
+    return Joint(model.with_schema(replace(model.schema, frame=library)), joint.fitted_by)
 
 
 def csv_form(path: str, source: Input) -> CsvForm:

@@ -132,6 +132,79 @@ def test_the_reading_names_what_looks_wrong() -> None:
 def test_a_model_that_takes_such_a_column_is_refused_with_the_reason(joint: jf.Joint, frame: pd.DataFrame) -> None:
     from sklearn.tree import DecisionTreeRegressor
 
-    model = DecisionTreeRegressor(max_depth=2, random_state=0).fit(frame[["row_id", "x"]], frame["x"])
+    features = frame[["row_id", "x"]]
+    model = DecisionTreeRegressor(max_depth=2, random_state=0).fit(features, frame["row_id"])
     with pytest.raises(ValueError, match=r"takes column 'row_id', which names the rows .* takes no part in the joint"):
-        jf.ExpectedPredictor(model, joint).predict(frame[["row_id", "x"]])
+        jf.ExpectedPredictor(model, joint).predict(features)
+    without = DecisionTreeRegressor(max_depth=2, random_state=0).fit(features.assign(row_id=0), frame["x"])
+    known = jf.ExpectedPredictor(without, joint).predict(features)  # it never splits the column
+    np.testing.assert_allclose(known, without.predict(features.assign(row_id=0)))
+
+
+def _with_an_empty_column(seed: int) -> tuple[pd.DataFrame, Any]:
+    """A table with a column that is all missing, and a model that has this column among its features."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"a": rng.normal(size=300), "empty": np.nan, "b": rng.normal(size=300)})
+    frame["y"] = frame["a"] + 2 * frame["b"]
+    features = frame[["a", "empty", "b"]].fillna({"empty": 0.0})
+    return frame, DecisionTreeRegressor(max_depth=4, random_state=0).fit(features, frame["y"])
+
+
+@pytest.mark.filterwarnings("ignore:column")
+def test_models_with_a_column_of_which_nothing_is_known_are_answered() -> None:
+    frame, model = _with_an_empty_column(0)
+    joint = jf.JointTree(random_state=0).fit(frame).joint_
+    without = jf.JointTree(random_state=0).fit(frame.drop(columns="empty")).joint_
+    rows = frame[["a", "empty", "b"]].head(20).copy()
+    rows.loc[::2, "b"] = np.nan
+    expected = jf.ExpectedPredictor(model, joint).predict(rows)
+    np.testing.assert_allclose(expected[1::2], model.predict(rows.iloc[1::2].fillna(0.0)))
+    # the same model and joint without the column, for which nothing changes
+    b_alone = [without.given(a=float(rows["a"][i])).sample(4000, i) for i in (0, 2)]
+    for i, drawn in zip((0, 2), b_alone, strict=True):
+        X = drawn[["a", "b"]].assign(empty=0.0)[["a", "empty", "b"]]
+        assert abs(model.predict(X).mean() - expected[i]) < 0.15
+    values = jf.ExpectedPredictor(model, joint).shap(rows)
+    assert values.feature_names == ("a", "b")
+    np.testing.assert_allclose(values.values.sum(axis=1) + values.base_values, expected, atol=1e-9)
+    wanted = jf.between(float(model.predict(rows.head(1).fillna(frame["b"][0]))[0]) + 0.5, None)
+    found = joint.counterfactual(frame.head(1), lambda X: model.predict(X.fillna(0.0)[["a", "empty", "b"]]), wanted)
+    named = joint.counterfactual(frame.head(1), _Filling(model), wanted)
+    assert len(found.rows) and len(named.rows)
+
+
+class _Filling:
+    """A model with names of features, which has an answer for missing cells."""
+
+    def __init__(self, model: Any) -> None:
+        self._model, self.feature_names_in_ = model, model.feature_names_in_
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        return np.asarray(self._model.predict(X.fillna(0.0)))
+
+
+@pytest.mark.filterwarnings("ignore:column.*all cells are missing")
+def test_features_by_position_go_by_the_places_of_the_table() -> None:
+    from sklearn.tree import DecisionTreeRegressor
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    wide = np.insert(np.delete(X, 1, axis=1), 1, 0.0, axis=1)
+    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(wide[:, :3], X[:, 2] + X[:, 3])
+    table = wide.copy()
+    table[:, 1] = np.nan
+    joint = jf.JointTree(random_state=0).fit(table).joint_
+    predictor = jf.ExpectedPredictor(model, joint)
+    np.testing.assert_allclose(predictor.predict(table), model.predict(wide[:, :3]))
+    np.testing.assert_allclose(predictor.predict(table[:, :3]), model.predict(wide[:, :3]))
+
+
+@pytest.mark.filterwarnings("ignore:column.*all cells are missing, so")
+def test_known_cells_of_an_empty_column_are_said_to_be_unused() -> None:
+    frame, _ = _with_an_empty_column(1)
+    joint = jf.JointTree(random_state=0).fit(frame).joint_
+    plain = joint.log_density(frame)
+    with pytest.warns(UserWarning, match="all cells were missing at learning, so that these say nothing: 'empty'"):
+        np.testing.assert_array_equal(joint.log_density(frame.assign(empty="x")), plain)

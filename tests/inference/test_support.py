@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_files_and_mixtures_keep_the_rows(learner: Any, penguins: pd.DataFrame, 
 
 
 def test_a_mixture_of_joints_of_different_tables_does_not_know_its_rows(joint: jf.Joint) -> None:
-    other = jf.Joint(joint.distribution.with_rows(12.0))
+    other = jf.Joint(joint.distribution.with_schema(replace(joint.schema, n_rows=12.0)))
     assert np.isnan(jf.mix([joint, other], [0.5, 0.5]).given(species="Gentoo").n_rows)
 
 
@@ -82,7 +83,7 @@ def test_the_standard_errors_are_those_of_shares_and_means(joint: jf.Joint) -> N
 
 
 def test_joints_that_do_not_know_their_rows_say_so(joint: jf.Joint) -> None:
-    unknown = jf.Joint(joint.distribution.with_rows(0.0))
+    unknown = jf.Joint(joint.distribution.with_schema(replace(joint.schema, n_rows=0.0)))
     assert np.isnan(unknown.given(species="Gentoo").n_rows)
     with pytest.raises(ValueError, match="does not know how many rows"):
         unknown.given(species="Gentoo").standard_error("sex")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from jointforest.data.evidence import Evidence
@@ -23,8 +21,8 @@ class TableDistribution(Distribution):
     def schema(self) -> Schema:
         return self._schema
 
-    def with_rows(self, n_rows: float) -> TableDistribution:
-        return TableDistribution(replace(self._schema, n_rows=n_rows), self.rows, self.weight)
+    def with_schema(self, schema: Schema) -> TableDistribution:
+        return TableDistribution(schema, self.rows, self.weight)
 
     def posterior(self, evidence: Evidence) -> np.ndarray:
         """Weight of each row of the table by its likelihood under each row of evidence, (n, r)."""

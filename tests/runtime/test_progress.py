@@ -81,6 +81,20 @@ def test_long_work_has_one_bar(bars: list[Bar], terminal: Callable[[], Terminal]
     assert len(bars) == 2 and bars[1].desc == "" and bars[1].start_t <= 0.0
 
 
+def test_work_within_a_part_moves_the_bar_around_it(bars: list[Bar], terminal: Callable[[], Terminal]) -> None:
+    terminal()
+    with progress.bar(100.0, "learning") as step:
+        step(10)
+        with progress.part(40):
+            list(map_ordered(lambda i: i, [(i,) for i in range(4)], 1))
+            assert bars[0].n == pytest.approx(10 + 20)
+            list(map_ordered(lambda i: i, [(i,) for i in range(4)], 1))
+            assert bars[0].n == pytest.approx(10 + 30)
+        assert bars[0].n == pytest.approx(50)
+        list(map_ordered(lambda i: i, [(i,) for i in range(4)], 1))  # part of nothing
+    assert len(bars) == 1 and bars[0].n == pytest.approx(50)
+
+
 def test_work_that_is_left_or_fails_leaves_no_bar(bars: list[Bar], terminal: Callable[[], Terminal]) -> None:
     terminal()
     for value in map_ordered(lambda i: i, [(i,) for i in range(9)], 1):
@@ -129,7 +143,6 @@ def test_the_search_for_a_mode_has_a_bar(bars: list[Bar], terminal: Callable[[],
 
 
 def test_a_notebook_is_told_by_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress.importlib.util, "find_spec", lambda name: object())
     shell = SimpleNamespace()
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert not progress._is_notebook()

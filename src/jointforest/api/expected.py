@@ -109,9 +109,8 @@ class ExpectedPredictor:
         self.joint: Joint = joint
         self.tolerance, self.n_draws, self.n_jobs = float(tolerance), int(n_draws), n_jobs
         self.random_state = random_state
-        ensemble = read_ensemble(model)
-        self._features = match_features(ensemble, joint.schema)
-        model = joint.distribution
+        self._features = match_features(read_ensemble(model), joint.schema)
+        ensemble, model = self._features.ensemble, joint.distribution
         self._matched = match_ensemble(ensemble, model.forest_for("expectation")) if model.is_forest else None
         names = tuple(joint.schema.names[j] for j in self._features.column)
         self._ensemble = ensemble._replace(names=names)
@@ -564,7 +563,7 @@ class ExpectedPredictor:
         schema = self.joint.schema
         if isinstance(X, np.ndarray) and X.ndim == 2:
             X = self._whole(X)
-            features = X[:, self._features.column]
+            features = X[:, schema.places[self._features.column]]
         else:
             features = X
         values, unseen = encode(schema, X)
@@ -573,16 +572,17 @@ class ExpectedPredictor:
 
     def _whole(self, X: np.ndarray) -> np.ndarray:
         """An array of the model's features, or of all columns, as one of all columns."""
-        d, column = len(self.joint.schema.names), self._features.column
+        schema, features = self.joint.schema, self._features
+        d = len(schema.whole.names)
         if X.shape[1] == d:
             return X
-        if X.shape[1] != len(column):
+        if X.shape[1] != features.n_given:
             raise ValueError(
-                f"the array has {X.shape[1]} columns; expected the joint's {d}, or the model's {len(column)} features, "
-                "with NaN for what is not known"
+                f"the array has {X.shape[1]} columns; expected the joint's {d}, or the model's {features.n_given} "
+                "features, with NaN for what is not known"
             )
         whole = np.full((len(X), d), np.nan, dtype=object if X.dtype.kind not in "fiub" else np.float64)
-        whole[:, column] = X
+        whole[:, schema.places[features.column]] = X[:, features.given]
         return whole
 
     def _ready(self, rows: Rows) -> MatchedEnsemble:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -475,7 +476,8 @@ class Joint:
             raise ValueError(f"condition: expected evidence of one row, got {len(known)} rows")
         known.weighed.check()
         n_rows = known.n_rows if self.schema.n_rows else 0.0
-        return Joint(known.weighed.model.condition(known.weighed.evidence).with_rows(float(n_rows)))
+        model = known.weighed.model.condition(known.weighed.evidence)
+        return Joint(model.with_schema(replace(model.schema, n_rows=float(n_rows))))
 
     def rake(self, frame: Any) -> Joint:
         """The joint nearest to this one whose columns have the marginals of a table, such as that of learning.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data.evidence import Evidence
-from ..data.frames import decode, encode, read
+from ..data.frames import decode, encode, library_of, read
 from ..data.schema import Schema
 from ..data.values import warn_unseen
 from ..inference.sampling import sample
@@ -218,7 +218,7 @@ def to_result(
         output_names=outputs,
         data=data,
         numbers=numbers,
-        library=schema.frame,
+        library=library_of(schema),
     )
 
 

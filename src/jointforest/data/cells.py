@@ -202,7 +202,8 @@ _KNOWN = {
     rf"|date|datetime\[{_MOMENT}\]",
     "numpy": rf"{_NUMBER}|<U|StringDType\([^)]*\)|{_OBJECT}|datetime64\[(D|s|ms|us|ns)\]",
 }
-_EMPTY = {"pandas": ("null[pyarrow]",), "pyarrow": ("null",), "polars": ("Null",), "numpy": ()}
+_KNOWN["file"] = _KNOWN["pyarrow"]
+_EMPTY = {"pandas": ("null[pyarrow]",), "pyarrow": ("null",), "polars": ("Null",), "numpy": (), "file": ("null",)}
 """Types of columns without any known cell."""
 _IS_TEXT = re.compile(rf"{_PANDAS_TEXT}|object\[str.*|({_ARROW_TEXT}|dictionary<values={_ARROW_TEXT}.*)(\[pyarrow\])?")
 _IS_CATEGORY = re.compile(r"(category\[|dictionary<).*")

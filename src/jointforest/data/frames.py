@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -59,13 +61,23 @@ def build(schema: Schema, X: np.ndarray) -> Any:
         from .backends import polars as _polars
 
         return _polars.build(schema, X)
-    if schema.frame == "pyarrow":
+    if schema.frame in ("pyarrow", "file"):
         from .backends import arrow as _arrow
 
-        return _arrow.build(schema, X)
+        table, library = _arrow.build(schema, X), library_of(schema)
+        if library == "pandas":
+            return table.to_pandas(date_as_object=False)
+        return importlib.import_module("polars").from_arrow(table) if library == "polars" else table
     from .backends import numpy as _numpy
 
     return _numpy.build(schema, X)
+
+
+def library_of(schema: Schema) -> str:
+    """The library of answers: that of the table, or for a table from a file the first of those that are installed."""
+    if schema.frame != "file":
+        return schema.frame
+    return next(name for name in ("pandas", "polars", "pyarrow") if importlib.util.find_spec(name) is not None)
 
 
 def _through_narwhals(frame: Any) -> Any:

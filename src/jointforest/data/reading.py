@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from html import escape
 from .schema import Column, Schema
 from .table_files import about_column
 
+_CODE_NAME = re.compile(r"(^|[^a-z])(zip|zipcode|postcode|postal|plz|fips|naics|sic|icd|isbn|ean|code)([^a-z]|$)")
 _LISTED = 3
 """Levels that a note names."""
 
@@ -115,6 +117,13 @@ def _notes(column: Column) -> Iterator[str]:
         yield f"levels that differ by case or spaces only: {_named(alike)}"
     if column.n_observed > 1 and (len(column.levels) == 1 or column.minimum == column.maximum):
         yield "every known cell has the same value"
+    if column.determined_by:
+        yield f"a function of column {column.determined_by!r}: rows that agree there agree here"
+    if column.kind == "integer" and _CODE_NAME.search(column.name.lower()):
+        yield (
+            "whole numbers, which may be codes by the name; to learn them as levels, say "
+            f"kinds={{{column.name!r}: 'categorical'}}, or --kinds {column.name}=categorical"
+        )
 
 
 def _named(texts: tuple[str, ...] | list[str]) -> str:

@@ -57,7 +57,9 @@ class Columns(NamedTuple):
 
 
 Level = str | bool | int | float
-Frame = Literal["pandas", "polars", "pyarrow", "numpy"]
+Frame = Literal["pandas", "polars", "pyarrow", "numpy", "file"]
+"""The library of a table's frame. A table that the command line read from a file has the types of pyarrow, and its
+answers are frames of the library that is installed."""
 
 FRAMES: tuple[str, ...] = get_args(Frame)
 NUMERIC_KINDS = ("continuous", "mixed", "integer", "rounded", "datetime")
@@ -100,6 +102,8 @@ class Column:
         How a column of text writes its numbers, dates or times; ``dtype`` is then the type of the values.
     aside : SetAside or None
         Why a column takes no part in the model although it has known cells.
+    determined_by : str
+        Name of a column of which this one is a function in all rows of the table; empty if none is known.
 
     Examples
     --------
@@ -121,6 +125,7 @@ class Column:
     has_number_name: bool = False
     written: WrittenForm | None = None
     aside: SetAside | None = None
+    determined_by: str = ""
 
     @property
     def label(self) -> str | int:
@@ -228,7 +233,7 @@ class Schema:
     Attributes
     ----------
     columns : tuple of Column
-    frame : {"pandas", "polars", "pyarrow", "numpy"}
+    frame : {"pandas", "polars", "pyarrow", "numpy", "file"}
     unknown : tuple of (int, Column)
         Columns that take no part in the model, and their places among all columns of the frame, ascending: those
         without a known cell at learning, and those that are set aside, such as identifiers. Their cells say nothing
@@ -330,6 +335,7 @@ class Schema:
                 **({"has_number_name": True} if c.has_number_name else {}),
                 **({"written": asdict(c.written)} if c.written is not None else {}),
                 **({"aside": asdict(c.aside)} if c.aside is not None else {}),
+                **({"determined_by": c.determined_by} if c.determined_by else {}),
             }
 
         unknown = [{"place": place} | plain(column) for place, column in self.unknown]

@@ -15,7 +15,7 @@ from .times import TIME_STEPS
 from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
-_OPTIONAL = {"has_number_name", "written", "aside"}
+_OPTIONAL = {"has_number_name", "written", "aside", "determined_by"}
 MAX_UNKNOWN = 100_000
 
 
@@ -86,6 +86,7 @@ def _column(entry: Any, at: str, frame: Frame) -> Column:
         column = replace(column, written=_written(entry["written"], f"{at}.written", frame))
     if "aside" in entry:
         column = replace(column, aside=_aside(entry["aside"], f"{at}.aside"))
+    column = replace(column, determined_by=_text(entry.get("determined_by", ""), f"{at}.determined_by", 0, 10_000))
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
     try:

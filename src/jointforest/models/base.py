@@ -49,8 +49,8 @@ class Distribution(ABC):
     # ---- required
 
     @abstractmethod
-    def with_rows(self, n_rows: float) -> Distribution:
-        """The same distribution, whose schema says that it was learned from so many rows; 0 if that is unknown."""
+    def with_schema(self, schema: Schema) -> Distribution:
+        """The same distribution of columns that are described otherwise: another frame, or another number of rows."""
 
     @abstractmethod
     def log_density(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -42,8 +43,8 @@ class Mixture(Distribution):
     def schema(self) -> Schema:
         return self.components[0].schema
 
-    def with_rows(self, n_rows: float) -> Mixture:
-        return Mixture(tuple(part.with_rows(n_rows) for part in self.components), self.log_weight)
+    def with_schema(self, schema: Schema) -> Mixture:
+        return Mixture(tuple(part.with_schema(schema) for part in self.components), self.log_weight)
 
     def log_joint(self, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
         """log weight_k + log p_k(evidence) of each component, (n, K)."""
@@ -308,4 +309,4 @@ def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distributi
         log_weight = np.concatenate([[total], log_weight[~is_forest]])
     mixed = _sum_of(components, log_weight)
     is_one_table = len({distribution.schema.n_rows for distribution in distributions}) == 1
-    return mixed if is_one_table else mixed.with_rows(0.0)
+    return mixed if is_one_table else mixed.with_schema(replace(mixed.schema, n_rows=0.0))

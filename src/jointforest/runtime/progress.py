@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 AFTER = 2.0
 """Seconds of work before there is a bar."""
@@ -17,23 +17,54 @@ AFTER = 2.0
 _FORM = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
 _outermost = threading.Lock()
 _shown: list[Any] = []  # the bar that is up, if any
+_working: list[_Bar] = []  # the bar of the work that is done, up or not yet
+
+
+class Steps(Protocol):
+    """To be called with the number of steps done, 1 by default."""
+
+    def __call__(self, n: float = 1) -> None: ...
 
 
 @contextmanager
-def bar(total: int, what: str = "") -> Iterator[Callable[..., None]]:
+def bar(total: float, what: str = "") -> Iterator[Steps]:
     """Give a function to be called with the number of steps done, 1 by default, of ``total`` steps in all.
 
-    Work within work that already has a bar has none; nor has work that neither a terminal nor a notebook shows.
+    Work within work that already has a bar has none, but moves that bar if it is a `part` of that work. Work that
+    neither a terminal nor a notebook shows has no bar.
     """
-    if total < 2 or not (_is_terminal() or _is_notebook()) or not _outermost.acquire(blocking=False):
+    if total < 2 or not (_is_terminal() or _is_notebook()):
         yield _nothing
         return
+    if not _outermost.acquire(blocking=False):
+        outer = _working[-1] if _working else None
+        # further work of the same part may follow, and moves the bar through half of what is left then
+        room = outer.take_room(0.5) if outer is not None else 0.0
+        yield (lambda n=1: outer.step(room * n / total)) if outer is not None and room > 0.0 else _nothing
+        return
     shown = _Bar(total, what)
+    _working.append(shown)
     try:
         yield shown.step
     finally:
+        _working.remove(shown)
         shown.close()
         _outermost.release()
+
+
+@contextmanager
+def part(steps: float) -> Iterator[None]:
+    """Do work that is worth so many steps of the bar around it; bars within this work move that bar."""
+    outer = _working[-1] if _working else None
+    if outer is None or outer.room > 0.0:
+        yield
+        return
+    end, outer.room = outer.done + steps, steps
+    try:
+        yield
+    finally:
+        outer.room = 0.0
+        outer.step(max(end - outer.done, 0.0))
 
 
 def write_line(text: str) -> None:
@@ -48,12 +79,19 @@ def write_line(text: str) -> None:
 class _Bar:
     """A bar that is made at the first step after ``AFTER`` seconds."""
 
-    def __init__(self, total: int, what: str) -> None:
-        self.total, self.what, self.done, self.start = total, what, 0, time.monotonic()
+    def __init__(self, total: float, what: str) -> None:
+        self.total, self.what, self.done, self.start = total, what, 0.0, time.monotonic()
+        self.room = 0.0  # steps that work within this work may do
         self.bar: Any = None
         self.can_show = True
 
-    def step(self, n: int = 1) -> None:
+    def take_room(self, share: float) -> float:
+        """A share of the steps that work within this work may do; it is taken from them."""
+        taken = share * self.room
+        self.room -= taken
+        return taken
+
+    def step(self, n: float = 1) -> None:
         self.done += n
         if self.bar is not None:
             self.bar.update(n)
@@ -62,7 +100,9 @@ class _Bar:
 
     def show(self) -> None:
         try:
-            tqdm = importlib.import_module("tqdm.notebook" if _is_notebook() else "tqdm").tqdm
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # without ipywidgets the bar is of text
+                tqdm = importlib.import_module("tqdm.auto" if _is_notebook() else "tqdm").tqdm
         except ImportError:
             self.can_show = False
             return
@@ -86,12 +126,10 @@ def _is_terminal() -> bool:
 
 
 def _is_notebook() -> bool:
-    """Whether a Jupyter notebook that can show a bar runs this; its standard error is no terminal."""
+    """Whether a Jupyter notebook runs this; its standard error is no terminal."""
     shell = sys.modules.get("IPython")
-    if shell is None or importlib.util.find_spec("ipywidgets") is None:
-        return False
-    return getattr(shell.get_ipython(), "kernel", None) is not None
+    return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
 
 
-def _nothing(n: int = 1) -> None:
+def _nothing(n: float = 1) -> None:
     pass

@@ -161,8 +161,8 @@ class ModelOutcome:
     target = None
 
     def __init__(self, schema: Schema, model: Any, wanted: Any) -> None:
-        self._schema, self._model = schema, model
-        self._numbers = _features(schema, model)
+        self._model = model
+        self._features, self._numbers = _features(schema, model)
         self.looks_at = np.isin(np.arange(len(schema.columns)), self._numbers)
         self.has_probability = hasattr(model, "classes_") and hasattr(model, "predict_proba")
         self._wanted = _wanted(wanted)
@@ -213,10 +213,7 @@ class ModelOutcome:
 
     def _asked(self, function: Any, X: np.ndarray, ndim: int) -> np.ndarray:
         """The model's answer on rows (n, d), as a frame of its features; its shape is checked."""
-        columns = tuple(self._schema.columns[j] for j in self._numbers)
-        whole = len(columns) == len(self._schema.columns)
-        schema = self._schema if whole else Schema(columns, self._schema.frame)
-        frame = decode(schema, np.ascontiguousarray(X[:, self._numbers]))
+        frame = decode(self._features, np.ascontiguousarray(X[:, self._numbers]))
         if getattr(self._model, "feature_names_in_", None) is None and hasattr(self._model, "n_features_in_"):
             frame = np.asarray(frame)
         got = np.asarray(function(frame))
@@ -236,8 +233,8 @@ class ModelOutcome:
         return got
 
 
-def _features(schema: Schema, model: Any) -> list[int]:
-    """Numbers of the columns that the model is shown; all of them to functions, and to predictors with a joint."""
+def _features(schema: Schema, model: Any) -> tuple[Schema, list[int]]:
+    """The columns that the model is shown, as a schema and as numbers; functions and predictors are shown all."""
     if not callable(model) and not hasattr(model, "predict"):
         raise TypeError(
             "model_or_target: expected the name of a column, a model with predict, or a function of a frame, "
@@ -245,11 +242,18 @@ def _features(schema: Schema, model: Any) -> list[int]:
         )
     if isinstance(model, type):
         raise TypeError(f"model_or_target: got the class {model.__name__} itself; give a fitted model")
-    names, every = getattr(model, "feature_names_in_", None), list(range(len(schema.columns)))
+    names, n = getattr(model, "feature_names_in_", None), getattr(model, "n_features_in_", None)
     if names is not None and not hasattr(model, "joint"):
-        return [schema.index(name) for name in np.asarray(names).tolist()]
-    n = getattr(model, "n_features_in_", None)
-    return every if n is None or names is not None else every[: int(n)]
+        wanted = [str(name) for name in np.asarray(names).tolist()]
+    elif n is not None and names is None:
+        wanted = list(schema.whole.names[: int(n)])
+    else:
+        return schema, list(range(len(schema.columns)))
+    # columns without a known cell at learning are shown to the model with missing cells
+    empty = {column.name: column for _, column in schema.unknown if column.aside is None}
+    unknown = tuple((place, empty[name]) for place, name in enumerate(wanted) if name in empty)
+    numbers = [schema.index(name) for name in wanted if name not in empty]
+    return Schema(tuple(schema.columns[j] for j in numbers), schema.frame, unknown), numbers
 
 
 def _wanted(wanted: Any) -> Interval | tuple[Any, ...]:

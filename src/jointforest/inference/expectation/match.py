@@ -26,8 +26,12 @@ class Features(NamedTuple):
     Attributes
     ----------
     ensemble : Ensemble
+        Without those features that it never splits and that the joint does not have.
     column : int32 array (n_features,)
         The joint's column of each feature.
+    given : int64 array (n_features,)
+        The number of each feature among all of those that the model was trained on, which are ``n_given``.
+    n_given : int
     level_value : float64 array (S,)
         What each level of the joint is to the model: a code, or a number; NaN if the model does not know the level (or
         has no such column).
@@ -37,6 +41,8 @@ class Features(NamedTuple):
 
     ensemble: Ensemble
     column: np.ndarray
+    given: np.ndarray
+    n_given: int
     level_value: np.ndarray
     columns: Columns
 
@@ -49,13 +55,23 @@ def match_features(ensemble: Ensemble, schema: Schema) -> Features:
     ValueError
         A feature without a column; numbers where the other has levels, levels of which the model knows none, dates.
     """
-    column, columns = _columns(ensemble, schema), kernel_columns(schema)
+    n_given = len(ensemble.names)
+    (column, wanted), columns = _columns(ensemble, schema), kernel_columns(schema)
+    given = np.flatnonzero(column >= 0)
+    if len(given) < n_given:
+        number = np.append(np.cumsum(column >= 0) - 1, -1).astype(np.int32)  # the last one is that of leaves
+        ensemble = ensemble._replace(
+            feature=number[ensemble.feature],
+            names=tuple(wanted[f] for f in given),
+            categories=tuple(ensemble.categories[f] for f in given),
+        )
+        column = column[given]
     level_value = np.full(int(columns.level_start[-1]), np.nan)
     for f, j in enumerate(column.tolist()):
         values = _level_values(ensemble, f, schema.columns[j])
         first = columns.level_start[columns.slot[j]] if len(values) else 0
         level_value[first : first + len(values)] = values
-    return Features(ensemble, column, level_value, columns)
+    return Features(ensemble, column, given, n_given, level_value, columns)
 
 
 def split_features(features: Features) -> np.ndarray:
@@ -80,17 +96,22 @@ def filled(features: Features, X: np.ndarray, other: np.ndarray, drawn: np.ndarr
     return X, other
 
 
-def _columns(ensemble: Ensemble, schema: Schema) -> np.ndarray:
-    """The joint's column of each feature."""
-    names, d = schema.names, len(schema.names)
-    if by_position(ensemble) and not set(ensemble.names) <= set(names):
-        if len(ensemble.names) > d:
+def _columns(ensemble: Ensemble, schema: Schema) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The joint's column of each feature, -1 of one that is never split and that the joint lacks, and its name."""
+    names, whole = schema.names, schema.whole.names
+    if by_position(ensemble) and not set(ensemble.names) <= set(whole):
+        if len(ensemble.names) > len(whole):
             raise ValueError(
-                f"the {ensemble.library} has {len(ensemble.names)} features without names, the joint only {d} columns; "
-                "fit the model on a frame with the joint's names"
+                f"the {ensemble.library} has {len(ensemble.names)} features without names, the joint only {len(whole)} "
+                "columns; fit the model on a frame with the joint's names"
             )
-        return np.arange(len(ensemble.names), dtype=np.int32)
-    absent = [name for name in ensemble.names if name not in names]
+        wanted = whole[: len(ensemble.names)]
+    else:
+        wanted = ensemble.names
+    number = {name: j for j, name in enumerate(names)}
+    column = np.array([number.get(name, -1) for name in wanted], dtype=np.int32)
+    is_split = np.isin(np.arange(len(column)), ensemble.feature)
+    absent = [wanted[f] for f in np.flatnonzero((column < 0) & is_split)]
     aside = next((name for name in absent if name in schema.reasons_aside), None)
     if aside is not None:
         raise ValueError(
@@ -104,7 +125,7 @@ def _columns(ensemble: Ensemble, schema: Schema) -> np.ndarray:
             f"the {ensemble.library} takes columns that the joint does not have: {shown}{more}; "
             "fit the joint on a table with the model's columns"
         )
-    return np.array([schema.index(name) for name in ensemble.names], dtype=np.int32)
+    return column, wanted
 
 
 def _level_values(ensemble: Ensemble, f: int, column: Column) -> np.ndarray:
@@ -216,7 +237,7 @@ def match_ensemble(ensemble: Ensemble, model: Forest) -> MatchedEnsemble:
     A feature without a column of its kind and levels is a ValueError.
     """
     features = match_features(ensemble, model.schema)
-    column, level_value = features.column, features.level_value
+    ensemble, column, level_value = features.ensemble, features.column, features.level_value
     splits, regions = split_regions(ensemble, model.columns, column, level_value)
     components = joint_components(model)
     no_place = np.full(len(regions.column), -1, dtype=np.int32)

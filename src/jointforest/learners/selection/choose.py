@@ -18,6 +18,7 @@ from ...evaluation.two_sample_test import told_apart
 from ...inference.sampling import sample
 from ...models.base import Distribution
 from ...models.mixture import mix
+from ...runtime import progress
 from .budget import Budget
 from .candidates import FEW_ROWS, Candidate, candidates, learn
 from .folds import cut, known_levels, some_rows
@@ -274,6 +275,15 @@ def choose(task: Task) -> Chosen:
     splits, held_out = _splits(task)
     if not splits:
         return _without_choice(task, known[0], held_out, "no row can be held out")
+    # in seconds that are expected: each candidate learns from the rows of the splits, and one of them from all rows
+    rows = sum(len(split.learn) for split in splits)
+    work = sum(rows * one.seconds for one in known) + len(task.cells) * max(one.seconds for one in known)
+    with progress.bar(max(1000 * work, 2.0), "learning"):
+        return _choice(task, splits, held_out)
+
+
+def _choice(task: Task, splits: list[Split], held_out: str) -> Chosen:
+    """The best of all candidates, learned from all rows."""
     compared, left_out = _compare_all(task, splits)
     may_mix = len(splits[0].learn) >= _SHARE_TO_MIX * len(task.cells)
     decision = decide(compared, len(task.schema.columns), task.seed, may_mix)
@@ -287,7 +297,8 @@ def choose(task: Task) -> Chosen:
     for one in (compared[k] for k in used.tolist()):
         if len(ending.rows):
             task.tell(f"{one.candidate.name}: learning from {len(ending.rows):,} rows")
-            models.append(learn(one.candidate.learner, task.schema, task.cells[ending.rows], seed))
+            with progress.part(1000 * one.candidate.seconds * len(ending.rows)):
+                models.append(learn(one.candidate.learner, task.schema, task.cells[ending.rows], seed))
         else:
             models.append(one.model)
     model = models[0] if len(models) == 1 else mix(models, ending.weight[used])
@@ -336,7 +347,8 @@ def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[
             continue
         if budget.is_clock:
             _compile(candidate)
-        one = compare(candidate, task.schema, splits, task.seed_of_learners(), task.n_jobs)
+        with progress.part(1000 * candidate.seconds * rows):
+            one = compare(candidate, task.schema, splits, task.seed_of_learners(), task.n_jobs)
         if budget.is_clock:
             speed = one.seconds / (rows * candidate.seconds)
         compared.append(one)

@@ -37,8 +37,8 @@ class BoxForest(Distribution):
     def schema(self) -> Schema:
         return self.forest.schema
 
-    def with_rows(self, n_rows: float) -> BoxForest:
-        return BoxForest(replace(self.forest, schema=replace(self.schema, n_rows=n_rows)), self.kind)
+    def with_schema(self, schema: Schema) -> BoxForest:
+        return BoxForest(replace(self.forest, schema=schema), self.kind)
 
     @cached_property
     def bin_tables(self) -> BinTables:

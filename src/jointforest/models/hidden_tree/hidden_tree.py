@@ -49,8 +49,8 @@ class HiddenTree(Distribution):
     def schema(self) -> Schema:
         return self.hidden.schema
 
-    def with_rows(self, n_rows: float) -> HiddenTree:
-        return HiddenTree(replace(self.hidden, schema=replace(self.schema, n_rows=n_rows)))
+    def with_schema(self, schema: Schema) -> HiddenTree:
+        return HiddenTree(replace(self.hidden, schema=schema))
 
     def box_trees(self) -> ChowLiuTrees | None:
         return box_trees(self.hidden)
