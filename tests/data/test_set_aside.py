@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
+from jointforest.data.identifiers import SetAside
+from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema_check import schema_from_dict
 
 N = 200
@@ -119,6 +121,14 @@ def test_too_many_levels_are_set_aside() -> None:
     frame = pd.DataFrame({"name": names, "x": RNG.normal(size=n)})
     joint = jf.JointTree(random_state=0).fit(frame).joint_
     assert joint.columns == ("x",) and "levels, too many to learn" in joint.reading.notice
+
+
+def test_keys_are_known_in_tables_of_many_rows() -> None:
+    n = 150_000
+    frame = pd.DataFrame({"id": np.arange(n), "part_id": np.arange(n) // 2, "x": np.arange(n) % 5})
+    schema = infer_schema(frame)
+    assert [column.name for _, column in schema.unknown] == ["id"] and schema.names == ("part_id", "x")
+    assert schema.unknown[0][1].aside == SetAside("identifier", n, first=n)
 
 
 def test_the_reading_names_what_looks_wrong() -> None:

@@ -120,6 +120,8 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
             table = read()
     except (pa.ArrowException, UnicodeError) as error:
         hint = _separator_hint(first, form)
+        if isinstance(error, UnicodeError):
+            hint = f"its bytes are not {form.encoding}; say --encoding, such as latin-1"
         raise ValueError(f"{name} is not a csv table: {error}{f'; {hint}' if hint else ''}") from None
     _check_separator(table, name, form)
     for field in table.schema:

@@ -42,8 +42,11 @@ def set_aside(name: str, seen: Seen, kind: str | None) -> Column | None:
         return _of_texts(name, seen, seen.what, must)
     if isinstance(seen.what, Numbers) and seen.sort in ("integer", "number"):
         numbers = seen.what
-        n_distinct = numbers.values.tally.n_distinct
-        is_key = seen.sort == "integer" and seen.n_known > _LEAST and n_distinct == seen.n_known
+        tally = numbers.values.tally
+        # of many values a sample is counted: if none of these occurs twice, next to none of the others does
+        is_distinct = bool((tally.counts == 1).all())
+        n_distinct = seen.n_known if is_distinct else tally.n_distinct
+        is_key = seen.sort == "integer" and seen.n_known > _LEAST and is_distinct
         if must or (is_key and (_ID_NAME.fullmatch(name) or _ID_NAME.fullmatch(name.lower()))):
             aside = SetAside("identifier", n_distinct, first=int(numbers.high) + 1 if abs(numbers.high) < 2**52 else 1)
             return Column(name, "integer", of_numbers(seen.dtype), step=1.0, n_observed=seen.n_known, aside=aside)

@@ -129,7 +129,7 @@ def format_of(path: str, form: str | None) -> str:
     if form is not None:
         return form
     ending = Path(path).suffix.lower()
-    if path == "-" or ending == ".csv":
+    if path == "-" or ending in (".csv", ".tsv", ".tab", ".txt"):
         return "csv"
     if ending in (".parquet", ".pq"):
         return "parquet"
@@ -216,7 +216,8 @@ def about_column(column: dict[str, Any]) -> str:
     """One line on a column's values, from what `Joint.info` says of it."""
     if "levels" in column:
         levels = [str(level) for level in column["levels"]]
-        return f"{len(levels)} levels: {', '.join(levels[:6])}{', ...' if len(levels) > 6 else ''}"
+        some = ", ".join(levels[:6]) + (", ..." if len(levels) > 6 else "")
+        return f"{len(levels)} level{'s' if len(levels) != 1 else ''}: {some}"
     step = f", step {column['step']:g}" if column["step"] else ""
     atoms = ", ".join(f"{atom:g}" for atom in column["atoms"][:6]) + (", ..." if len(column["atoms"]) > 6 else "")
     return f"{shown(column['minimum'])} to {shown(column['maximum'])}{step}{f', atoms {atoms}' if atoms else ''}"

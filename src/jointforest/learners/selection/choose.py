@@ -270,7 +270,7 @@ def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
     known = candidates(task.budget, len(task.cells), len(task.schema.columns), task.n_jobs)
     if len(known) == 1:
-        why = f"for {task.budget.seconds:.0f} seconds large tables have this candidate alone"
+        why = "this budget compares no learners on large tables"
         return _without_choice(task, known[0], "no rows", why)
     splits, held_out = _splits(task)
     if not splits:
