@@ -306,7 +306,7 @@ def test_predict(run: object, home: Path) -> None:
         (("score", "HOME/p.joint", "HOME/p.joint", "--format", "parquet"), 1, "is not a parquet table"),
         (("predict", "HOME/p.joint", "HOME/penguins.csv", "--target", "mass"), 1, "mass"),
         (("sample", "HOME/p.joint", "-n", "3", "-o", "HOME/none/x.csv"), 1, "none/x.csv: No such file or directory"),
-        (("sample", "HOME/p.joint", "-n", "3", "-o", "HOME/x.txt"), 1, "--format"),
+        (("sample", "HOME/p.joint", "-n", "3", "-o", "HOME/x.html"), 1, "--format"),
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--kinds", "sex=continuous"), 1, "sex"),
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--kinds", "sex"), 2, "COLUMN=KIND"),
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--budget", "cheap"), 1, "a number of seconds above 0"),

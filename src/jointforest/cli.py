@@ -195,6 +195,10 @@ def info(model: str, as_json: bool) -> None:
     width = max(len(column["name"]) for column in about["columns"])
     for column in about["columns"]:
         click.echo(f"{column['name']:<{width}}  {column['kind']:<11}  {about_column(column)}")
+        for note in column["notes"]:
+            click.echo(f"{'':<{width}}  {'':<11}  note: {note}")
+    for name, reason in about["set_aside"].items():
+        click.echo(f"{name}: set aside, because it {reason}")
 
 
 def _size(about: dict[str, Any]) -> str:

@@ -118,7 +118,7 @@ class Joint:
         --------
         >>> import jointforest as jf
         >>> import pandas as pd
-        >>> frame = pd.DataFrame({"rate": ["15%", "3%", "20%", "7%"] * 25, "sold": ["yes", "no"] * 50})
+        >>> frame = pd.DataFrame({"rate": ["15%", "3%", "20%", "7%"] * 25, "sold": ["yes"] * 50 + ["no"] * 50})
         >>> print(jf.JointTree(random_state=0).fit(frame).joint_.reading.notice)
         column 'rate': text read as numbers: unit %, such as '12%'
         """
@@ -151,9 +151,26 @@ class Joint:
         return self.schema[column].levels
 
     def info(self) -> dict[str, Any]:
-        """Size, parts and columns of the model, as plain dicts and lists."""
+        """Size, parts and columns of the model, as plain dicts and lists.
+
+        Returns
+        -------
+        dict
+            ``trees``, ``leaves``, ``states``, ``epsilon``; ``n_rows`` of the training table, 0 if unknown;
+            ``components`` and ``columns`` as lists of dicts. The ``notes`` of a column say what was converted and what
+            looks wrong. ``set_aside`` gives the reason for each column that takes no part in the model.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> about = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_.info()
+        >>> about["trees"], about["columns"][0]["levels"], about["set_aside"]
+        (1, ['Adelie', 'Chinstrap', 'Gentoo'], {})
+        """
+        notes = {column.name: list(column.notes) for column in self.reading.columns}
         columns = [
             {"name": c.name, "kind": c.kind, "step": c.step, "n_observed": c.n_observed, "atoms": list(c.atoms)}
+            | {"notes": notes[c.name]}
             | (
                 {"levels": list(c.levels)}
                 if c.is_categorical
@@ -162,7 +179,9 @@ class Joint:
             for c in self.schema.columns
         ]
         size = {"trees": self.n_trees, "leaves": self.n_leaves, "states": self.n_states, "epsilon": self.epsilon}
-        return {**size, "components": part_sizes(self.distribution), "columns": columns}
+        size["n_rows"] = self.schema.n_rows
+        aside = dict(self.schema.reasons_aside)
+        return {**size, "components": part_sizes(self.distribution), "columns": columns, "set_aside": aside}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a `.joint` file: see `models.file.save_model`; `load` reads it."""
