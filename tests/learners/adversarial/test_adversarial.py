@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -221,10 +223,10 @@ def test_first_trees_may_end_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None
     frame, grown = make_frame(400), []
     monkeypatch.setattr(rounds, "grow", lambda *a, **k: grown.append(k["number"]) or grow(*a, **k))
     for settings, first in (({"delta": 0.2}, 4), ({"delta": 0.0, "max_iters": 1, "min_samples_leaf": 100}, 12)):
-        monkeypatch.setattr(rounds, "_MANY_ROWS", 401)
+        monkeypatch.setattr(rounds, "FIXED", replace(rounds.FIXED, early_rows=401))
         forest, accuracies = run_rounds(frame, **settings)
         assert len(grown) == 24
-        monkeypatch.setattr(rounds, "_MANY_ROWS", 400)
+        monkeypatch.setattr(rounds, "FIXED", replace(rounds.FIXED, early_rows=400))
         grown.clear()
         early, by_first = run_rounds(frame, **settings)
         assert grown == list(range(12 + first))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -170,6 +172,6 @@ def test_fewer_trees_are_asked_where_there_are_many_rows(
         return as_forest(schema, columns, table, trees, *rest)
 
     monkeypatch.setattr(choose_leaves, "as_forest", joined)
-    monkeypatch.setattr(choose_leaves, "_MANY_ROWS", many)
+    monkeypatch.setattr(choose_leaves, "FIXED", replace(choose_leaves.FIXED, trial_many_rows=many))
     jf.AdversarialForest(12, min_samples_leaf=20, random_state=0).fit(bent(600))
     assert seen == [asked, asked]  # both ways

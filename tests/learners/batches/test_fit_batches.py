@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from unittest.mock import patch
 
 import duckdb
@@ -110,7 +111,10 @@ def test_generative_and_hidden_joints_do_not_depend_on_cuts_or_order(cuts, seed)
     frame = table().assign(k=lambda of: of["k"].fillna(0))
     shuffled = frame.sample(frac=1, random_state=seed).reset_index(drop=True)
     sources = frame, batches(shuffled, sorted(cuts))
-    with patch.object(generative, "MOST_ROWS", 150), patch.object(hidden_tree_forest, "MOST_ROWS", 150):
+    with (
+        patch.object(generative, "FIXED", replace(generative.FIXED, batch_rows=150)),
+        patch.object(hidden_tree_forest, "MOST_ROWS", 150),
+    ):
         forests = [jf.GenerativeForestRegressor(3, random_state=0).fit_batches(of, "k") for of in sources]
         hidden = [jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit_batches(of) for of in sources]
     assert np.array_equal(*(of.joint_.log_density(frame) for of in forests))
@@ -462,7 +466,7 @@ def test_outlier_detector(monkeypatch):
 @pytest.mark.parametrize("target", ["g", "k"])
 @pytest.mark.parametrize("most", [5000, 300])
 def test_generative_forests(target, most, monkeypatch):
-    monkeypatch.setattr(generative, "MOST_ROWS", most)
+    monkeypatch.setattr(generative, "FIXED", replace(generative.FIXED, batch_rows=most))
     frame, test = (of.dropna(subset=["g", "k"]).reset_index(drop=True) for of in (table(1500), table(800, 5)))
     kind = jf.GenerativeForestClassifier if target == "g" else jf.GenerativeForestRegressor
     shuffled = frame.sample(frac=1, random_state=1).reset_index(drop=True)
@@ -488,7 +492,7 @@ def test_generative_forests_describe_held_out_rows_as_in_memory_or_better(monkey
     frame, test = (of.dropna(subset=["k"]).reset_index(drop=True) for of in (table(4000, 1), table(2000, 2)))
     learner = jf.GenerativeForestRegressor(10, kinds={"k": "integer"}, random_state=0)
     whole = learner.fit(frame.drop(columns="k"), frame["k"]).joint_.log_density(test[frame.columns])
-    monkeypatch.setattr(generative, "MOST_ROWS", 2500)
+    monkeypatch.setattr(generative, "FIXED", replace(generative.FIXED, batch_rows=2500))
     parts = learner.fit_batches(batches(frame, [1000, 2500]), "k").joint_.log_density(test)
     assert parts.mean() > whole.mean() - 0.05
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,7 @@ def test_hidden_trees_beyond_the_sample(monkeypatch: pytest.MonkeyPatch) -> None
 def test_generative_forests_beyond_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     from jointforest.learners.generative import base
 
-    monkeypatch.setattr(base, "MOST_ROWS", 300)
+    monkeypatch.setattr(base, "FIXED", replace(base.FIXED, batch_rows=300))
     frame = weighed(1500).dropna(subset=["g"]).reset_index(drop=True)
     forest = jf.GenerativeForestClassifier(10, random_state=0).fit_batches(frame, "g", sample_weight="w")
     share = frame.groupby("g")["w"].sum() / frame["w"].sum()

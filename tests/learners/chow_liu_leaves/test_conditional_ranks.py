@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from jointforest.learners.base import Rows
 from jointforest.learners.chow_liu_leaves.conditional_ranks import Rests, rests
 from jointforest.learners.chow_liu_leaves.leaves import CodedRows, coded
 from jointforest.learners.growing.ranks import snap
+from jointforest.learners.joint_tree.constants import FIXED
 
 
 def table_of(frame: pd.DataFrame) -> CodedRows:
@@ -103,7 +106,8 @@ def test_held_out_rows_choose(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = pd.DataFrame({f"{side}{k}": x for side, of in (("a", first), ("b", 0.9 * first + 0.44 * noise))
                           for k, x in enumerate(of)})  # fmt: skip
     assert leaves(jf.JointTree(leaf="chow_liu", random_state=0).fit(pairs).joint_) > 2
-    monkeypatch.setattr("jointforest.learners.joint_tree.joint_tree.FEWEST", 10_000)
+    few = replace(FIXED, trial_fewest_rows=10_000)
+    monkeypatch.setattr("jointforest.learners.joint_tree.joint_tree.FIXED", few)
     assert leaves(jf.JointTree(leaf="chow_liu", random_state=0).fit(frame).joint_) > 2
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,8 +92,8 @@ def by_loops(forest: Any, X: np.ndarray, level: float) -> list[Any]:
     found = []
     for x in X:
         within = [i for i in range(len(kept.y)) if not (np.isnan(kept.X[i]) & ~np.isnan(x)).any()]
-        exact = len(within) >= conformal.LEAST_ROWS
-        some = within[: conformal.PATTERN_ROWS] if exact else range(min(len(kept.y), conformal.UNION_ROWS))
+        exact = len(within) >= conformal.FIXED.pattern_fewest_rows
+        some = within[: conformal.FIXED.pattern_rows] if exact else range(min(len(kept.y), conformal.FIXED.union_rows))
         of_own, of_asked = [], []
         for i in some:
             trees = np.flatnonzero(kept.out_of_bag[i])
@@ -114,8 +115,7 @@ def by_loops(forest: Any, X: np.ndarray, level: float) -> list[Any]:
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_beside_loops(missing: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that calibrate a pattern alone, and (with cells missing at learning) unions of patterns."""
-    monkeypatch.setattr(conformal, "LEAST_ROWS", 12)
-    monkeypatch.setattr(conformal, "PATTERN_ROWS", 15)
+    monkeypatch.setattr(conformal, "FIXED", replace(conformal.FIXED, pattern_fewest_rows=12, pattern_rows=15))
     rng = np.random.default_rng(1)
     X, y, label = rows(40, rng, missing)
     new, _, _ = rows(6, rng, 0.3)

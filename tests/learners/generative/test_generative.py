@@ -22,8 +22,9 @@ from jointforest.api.joint import Joint
 from jointforest.data.build_evidence import build
 from jointforest.learners.base import draw_rows
 from jointforest.learners.generative.classifier import GenerativeForestClassifier
+from jointforest.learners.generative.constants import FIXED
 from jointforest.learners.generative.regressor import GenerativeForestRegressor
-from jointforest.learners.generative.tuning import BETA_MISSING, BETAS, _average
+from jointforest.learners.generative.tuning import _average
 from jointforest.models.box_forest.column import level_probability, tree_answers
 
 from ... import oracle
@@ -415,11 +416,11 @@ def test_what_is_judged_is_what_is_predicted(leaf: str) -> None:
     ours = fitted(x, y, leaf=leaf, bounds="no" if leaf == "normal" else "local", max_samples=0.3)
     rng, (rows, _) = np.random.default_rng(0), clusters(2)
     rows = rows[:100] + 0.05 * rng.normal(size=(100, 6))
-    rows[rng.random(rows.shape) < BETA_MISSING] = np.nan
+    rows[rng.random(rows.shape) < FIXED.beta_missing] = np.nan
     model = ours.joint_.distribution.forest
     evidence = build(model.schema, np.column_stack([rows, np.full(100, np.nan)]))
     log_tree, answer = tree_answers(model, evidence, 6)
     assert bool(np.isinf(log_tree).any()) == (leaf == "uniform")
-    for beta in BETAS[:-1]:
+    for beta in FIXED.betas[:-1]:
         want = level_probability(model, evidence, 6, beta=beta)
         np.testing.assert_allclose(_average(np.maximum(log_tree, -1e300), answer, beta), want, rtol=1e-9, atol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import cycle
 
 import numpy as np
@@ -55,8 +56,8 @@ def test_classes_of_few_rows_at_a_time_are_judged_alike(monkeypatch: pytest.Monk
     X, y = rng.normal(size=(300, 3)), np.repeat(np.arange(100), 3)  # more classes than leaves hold densely
     found, choose = [], tuning.choose_beta
     monkeypatch.setattr(tuning, "choose_beta", lambda *rest: found.append(choose(*rest)) or found[-1])
-    for at_once in (tuning._AT_ONCE, 4 * 100 * 7):
-        monkeypatch.setattr(tuning, "_AT_ONCE", at_once)
+    for at_once in (tuning.FIXED.answers_at_once, 4 * 100 * 7):
+        monkeypatch.setattr(tuning, "FIXED", replace(tuning.FIXED, answers_at_once=at_once))
         jf.GenerativeForestClassifier(4, random_state=0).fit(X, y)
     (whole, parts) = found[: len(found) // 2], found[len(found) // 2 :]
     for (beta, loss), (same, again) in zip(whole, parts, strict=True):

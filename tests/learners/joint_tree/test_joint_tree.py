@@ -22,8 +22,8 @@ from jointforest.learners.growing.criterion_kernels import ENTROPY, GINI
 from jointforest.learners.growing.grow import thresholds
 from jointforest.learners.growing.rank_tree import RankTree
 from jointforest.learners.growing.ranks import Ranks, rank
+from jointforest.learners.joint_tree.constants import FIXED
 from jointforest.learners.joint_tree.grow import (
-    MOST_EXACT,
     Groups,
     JointRows,
     JointSettings,
@@ -251,7 +251,7 @@ def test_counted_and_listed_groups_are_the_same(j: int) -> None:
 
 def test_large_nodes_are_cut_at_the_edges_of_bins() -> None:
     rng = np.random.default_rng(0)
-    n = MOST_EXACT + 1000
+    n = FIXED.exact_rows + 1000
     x = rng.exponential(size=n)
     X = np.column_stack([x, (x > 1.1) + rng.normal(size=n), rng.random(n) < np.where(x > 0.7, 0.6, 0.2)]).astype(float)
     X[rng.random(n) < 0.05, 0] = np.nan
@@ -274,7 +274,7 @@ def test_large_nodes_are_cut_at_the_edges_of_bins() -> None:
 
 def test_many_levels_by_many_levels_need_no_table() -> None:
     rng = np.random.default_rng(0)
-    n = MOST_EXACT + 1
+    n = FIXED.exact_rows + 1
     code = rng.integers(0, 4000, n)
     X = np.column_stack([code, (code + rng.integers(0, 3, n)) % 4000]).astype(float)
     data, _ = prepare(X, [4000, 4000])

@@ -25,14 +25,8 @@ from ..leaf_fitting.fit import Settings, Table, prepare
 from ..learnable import count_features, warn_leaf_size
 from ..out_of_bag import oob_log_density
 from .choose_leaves import quantile_slots
+from .constants import FIXED
 from .rounds import RoundSettings, prune_by, prune_forest, run, take_samples
-
-ROUNDS = 10
-"""Most rounds after the first, unless the user says otherwise."""
-MAX_SAMPLES = 200_000
-"""Rows that trees are grown on, at most, unless the user says otherwise."""
-SHARE = 0.632
-"""Share of the rows, real and synthetic, that each tree draws where it draws without replacement."""
 
 
 class _Grown(NamedTuple):
@@ -188,7 +182,7 @@ class AdversarialForest(TableLearner):
         max_depth: int | None = None,
         max_leaf_nodes: int | str | None = "auto",
         bootstrap: bool = True,
-        max_samples: int | float | None = MAX_SAMPLES,
+        max_samples: int | float | None = FIXED.max_samples,
         delta: float = 0.1,
         max_iters: int | str = "auto",
         early_stop: bool = True,
@@ -347,7 +341,7 @@ class AdversarialForest(TableLearner):
             max_depth=self.max_depth,
             max_leaf_nodes=self._leaf_nodes(),
             bootstrap=self.bootstrap,
-            n_draws=2 * n if self.bootstrap else round(SHARE * 2 * n),
+            n_draws=2 * n if self.bootstrap else round(FIXED.sample_share * 2 * n),
             delta=self.delta,
             max_iters=self._rounds(),
             early_stop=self.early_stop,
@@ -357,7 +351,7 @@ class AdversarialForest(TableLearner):
     def _rounds(self) -> int:
         """Most rounds after the first."""
         if isinstance(self.max_iters, str):  # "auto"
-            return 0 if self.leaf == "chow_liu" else ROUNDS
+            return 0 if self.leaf == "chow_liu" else FIXED.rounds
         return self.max_iters
 
     def _leaf_nodes(self) -> int | None:

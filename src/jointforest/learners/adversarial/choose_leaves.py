@@ -14,13 +14,7 @@ from ..leaf_fitting.assign_rows import Arrival, first_trees
 from ..leaf_fitting.densities import FittedTree, as_forest, fit_trees, quantile_trees
 from ..leaf_fitting.fit import Settings, Table
 from ..leaf_fitting.quantile_columns import fits, misfit_slots, not_worse
-
-_HELD_OUT = 0.25  # part of the rows that validate
-_TESTED = 2_000  # most validation rows: their mean log-likelihood is then known well enough
-_TREES, _MANY_ROWS, _FEWER_TREES = 10, 10_000, 3  # trees of the trial; three suffice from 10,000 rows on
-_EPSILON = 1e-3  # weight of the background in the trial
-_FEWEST = 20  # validation rows below which a standard error means nothing
-_GROUPS = 16  # most trials of single columns; in wide tables a trial is of several columns, to bound the time
+from .constants import FIXED
 
 
 def quantile_slots(
@@ -46,20 +40,20 @@ def quantile_slots(
         return quantile_trees(rows.columns, cells, part, fitted, slots, settings.quantile_epsilon, n_jobs)
 
     def joined(part: Arrival, fitted: Sequence[FittedTree]) -> Forest:
-        return as_forest(rows.schema, rows.columns, cells, part.trees, fitted, _EPSILON)
+        return as_forest(rows.schema, rows.columns, cells, part.trees, fitted, FIXED.trial_epsilon)
 
     if misfit.any():
         [(leaves, learned)] = with_quantile(first_trees(arrival, 1), plain[:1], misfit)
         n_rows = len(leaves.rows) + (0 if learned is None else len(learned[1].rows))
         misfit = misfit & fits(rows.columns, n_rows, len(arrival.trees.root))
-    held = np.random.default_rng([seed, 4]).permutation(len(rows.X))[: int(_HELD_OUT * len(rows.X))]
-    if not misfit.any() or len(held) < _FEWEST:
+    held = np.random.default_rng([seed, 4]).permutation(len(rows.X))[: int(FIXED.trial_share * len(rows.X))]
+    if not misfit.any() or len(held) < FIXED.trial_fewest_rows:
         return misfit
-    few = first_trees(arrival, _FEWER_TREES if len(rows.X) >= _MANY_ROWS else _TREES)
+    few = first_trees(arrival, FIXED.trial_few_trees if len(rows.X) >= FIXED.trial_many_rows else FIXED.trial_trees)
     part = np.broadcast_to(few.weight, few.leaf_of.shape).copy()
     part[:, held] = 0.0
     few = few._replace(weight=part)
-    asked = held[:_TESTED]
+    asked = held[: FIXED.trial_rows]
     tested = build(rows.schema, rows.X[asked])
     fitted = fit_trees(rows.columns, cells, few, settings, n_jobs, quantile=np.zeros_like(misfit))
     normal = log_density(joined(few, fitted), tested, n_jobs)
@@ -74,7 +68,7 @@ def quantile_slots(
     slots = np.flatnonzero(misfit)
     if len(slots) == 1:
         return better  # the trial of all columns was that of this one
-    for few_slots in np.array_split(slots, min(len(slots), _GROUPS)):
+    for few_slots in np.array_split(slots, min(len(slots), FIXED.trial_groups)):
         alone = np.isin(np.arange(len(misfit)), few_slots)
         better |= alone & (np.average(gain(alone), weights=judged_by) > 0.0)
     return better

@@ -16,10 +16,8 @@ from ..growing.rank_tree import RankTree, find_again, find_leaves, incomplete, p
 from ..growing.ranks import Ranks
 from ..leaf_fitting.assign_rows import settle
 from ..leaf_fitting.statistics_kernels import rows_by_leaf
+from .constants import FIXED
 from .rounds_kernels import from_leaves, from_marginals
-
-_MANY_ROWS, _FIRST_TREES = 10_000, 4
-"""Of so many rows and more the first trees of a round may end the rounds."""
 
 
 class RoundSettings(NamedTuple):
@@ -130,7 +128,7 @@ def _discriminate(
     judged = np.zeros(2 * n, dtype=bool)
     trees, nodes, drawn = [], [], []
     numbers, accuracy = [(t,) for t in range(settings.n_estimators)], np.inf
-    few = _FIRST_TREES if turn > 0 and n >= _MANY_ROWS else len(numbers)
+    few = FIXED.early_trees if turn > 0 and n >= FIXED.early_rows else len(numbers)
     for some in (numbers[:few], numbers[few:]):
         if not some or accuracy <= 0.5 + settings.delta * np.sqrt(few / len(numbers)):
             break

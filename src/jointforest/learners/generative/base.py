@@ -27,6 +27,7 @@ from ..leaf_fitting.fit import LIKE_UNIFORM, Settings
 from ..leaf_fitting.learnspn import SpnSettings, class_circuits, learn_circuits
 from ..learnable import count_features, warn_leaf_size
 from .conformal import Calibration, calibration_rows
+from .constants import FIXED
 from .importances import feature_importances
 from .supervised import GrowSettings, grow_forest
 from .targets import (
@@ -40,7 +41,6 @@ from .targets import (
     sampled_training,
 )
 from .tuning import (
-    SMOOTHINGS,
     choose_beta,
     choose_leaf_size,
     choose_smoothing,
@@ -51,10 +51,6 @@ from .tuning import (
 
 Filled = Callable[[Settings, Settings, np.ndarray | None], Forest]
 """The forest of all rows, by the settings of features, those of the target, and slots with quantile leaves."""
-
-MOST_ROWS = 400_000
-"""Rows of the sample that trees are grown on in batches: ten trees of ten columns are learned in less than 3 GB."""
-_CODED_LEAF_ROWS = 12  # what "auto" is of Chow-Liu leaves
 
 
 class GenerativeForest(Learner):
@@ -224,7 +220,7 @@ class GenerativeForest(Learner):
             )
         fold, seed = fold_of(source, self.n_jobs), self._draw_seed()
         of_target = target, self._target_kind
-        fold, sample, weight, weights = take_weighed(fold, self.kinds, MOST_ROWS, seed, sample_weight, of_target)
+        fold, sample, weight, weights = take_weighed(fold, self.kinds, FIXED.batch_rows, seed, sample_weight, of_target)
         training = sampled_training(sample, target, self._target_kind)
         self._name_features(training)
         _, arrival = self._grow(training, np.ones(len(training.X)) if weight is None else weight, seed)
@@ -245,8 +241,9 @@ class GenerativeForest(Learner):
         """The table that trees are grown on, and the trees."""
         is_coded = self.leaf == "chow_liu"
         n, d = training.X.shape[0], training.X.shape[1] - 1
-        least = (_CODED_LEAF_ROWS if is_coded else 1) if self.min_samples_leaf == "auto" else int(self.min_samples_leaf)
+        least = FIXED.coded_leaf_rows if is_coded else 1
         if self.min_samples_leaf != "auto":
+            least = int(self.min_samples_leaf)
             warn_leaf_size(least, n)
         grow = GrowSettings(
             n_estimators=self.n_estimators,
@@ -419,7 +416,7 @@ class GenerativeForest(Learner):
         return Settings(
             leaf="normal" if self.leaf in ("auto", "spn") else self.leaf,
             bounds=self.bounds,
-            smoothing=SMOOTHINGS[0] if isinstance(self.smoothing, str) else self.smoothing,
+            smoothing=FIXED.smoothings[0] if isinstance(self.smoothing, str) else self.smoothing,
             prior=self.prior,
             spread_rows=self.spread_rows,
             min_spread=0.1 if isinstance(self.min_spread, str) else self.min_spread,

@@ -14,9 +14,8 @@ from ...runtime.parameters import ANY, Allowed, check_number
 from ..leaf_fitting.assign_rows import Arrival
 from .base import Filled, GenerativeForest
 from .conformal import label_set, pairs_by_pattern
+from .constants import FIXED
 from .targets import Training, know_features
-
-_REFERENCE_ROWS = 500
 
 
 class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
@@ -239,7 +238,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         self.classes_ = np.array(training.schema.columns[-1].levels, dtype=training.label_dtype)
 
     def _learn(self, training: Training, arrival: Arrival, seed: int, filled: Filled | None = None) -> Any:
-        rows = np.sort(np.random.default_rng(seed).permutation(len(training.X))[:_REFERENCE_ROWS])
+        rows = np.sort(np.random.default_rng(seed).permutation(len(training.X))[: FIXED.reference_rows])
         self.reference_ = training.X[rows, :-1]
         return super()._learn(training, arrival, seed, filled)
 

@@ -15,17 +15,8 @@ import numpy as np
 from ...models.box_forest.column import tree_answers
 from ...models.box_forest.forest import Forest
 from ..leaf_fitting.assign_rows import Arrival
+from .constants import FIXED
 from .targets import Training, know_features
-
-KEPT_ROWS = 5000
-"""Most training rows that are kept to calibrate."""
-PATTERN_ROWS = 500
-"""Most of them that calibrate one pattern of missing cells."""
-LEAST_ROWS = 100
-"""Fewest rows, without missing cells out of a pattern, that calibrate it alone."""
-UNION_ROWS = 200
-"""Rows that calibrate a pattern for which there are fewer, each with the cells missing that are so in either row."""
-_CHUNK = 64  # rows asked at once with these
 
 
 class Calibration(NamedTuple):
@@ -82,7 +73,7 @@ def calibration_rows(training: Training, arrival: Arrival, seed: int) -> Calibra
             f"conformal=True needs rows out of bag, and every tree was grown on all rows (n_samples = {n}): "
             "bootstrap=True, and more than a few rows"
         )
-    rows = np.random.default_rng([seed, 2]).permutation(rows)[:KEPT_ROWS]
+    rows = np.random.default_rng([seed, 2]).permutation(rows)[: FIXED.kept_rows]
     out_of_bag = np.ascontiguousarray((arrival.weight[:, rows] == 0).T)
     return Calibration(training.X[rows, :-1], training.X[rows, -1], out_of_bag, training.X.shape[0])
 
@@ -101,19 +92,19 @@ def pairs_by_pattern(
     gaps = np.isnan(kept.X)
     for k, pattern in enumerate(patterns):
         rows = np.flatnonzero(which.ravel() == k)
-        within = np.flatnonzero(~(gaps & ~pattern).any(axis=1))[:PATTERN_ROWS]
-        if len(within) >= min(LEAST_ROWS, len(kept.y)):
+        within = np.flatnonzero(~(gaps & ~pattern).any(axis=1))[: FIXED.pattern_rows]
+        if len(within) >= min(FIXED.pattern_fewest_rows, len(kept.y)):
             out = kept.out_of_bag[within]
             own = own_average(*ask(np.where(pattern, np.nan, kept.X[within])), out)
-            for start in range(0, len(rows), PATTERN_ROWS):
-                some = rows[start : start + PATTERN_ROWS]
+            for start in range(0, len(rows), FIXED.pattern_rows):
+                some = rows[start : start + FIXED.pattern_rows]
                 yield some, Pairs(own, kept.y[within], left_out_averages(*ask(X[some]), out))
             continue
-        unions, of_row = np.unique(gaps[:UNION_ROWS] | pattern, axis=0, return_inverse=True)
+        unions, of_row = np.unique(gaps[: FIXED.union_rows] | pattern, axis=0, return_inverse=True)
         of_row, out, y = of_row.ravel(), kept.out_of_bag[: len(of_row)], kept.y[: len(of_row)]
         own = own_average(*ask(np.where(unions[of_row], np.nan, kept.X[: len(of_row)])), out)
-        for start in range(0, len(rows), _CHUNK):
-            some = rows[start : start + _CHUNK]
+        for start in range(0, len(rows), FIXED.calibration_chunk):
+            some = rows[start : start + FIXED.calibration_chunk]
             cells = np.where(unions[:, None], np.nan, X[some]).reshape(-1, X.shape[1])
             log_weight, answer = (each.reshape(len(unions), len(some), *each.shape[1:]) for each in ask(cells))
             asked = np.empty((len(of_row), len(some), answer.shape[-1]))

@@ -15,27 +15,10 @@ from ..leaf_fitting.densities import TARGET, join, learn_densities
 from ..leaf_fitting.fit import LeafSums, Settings, background, fit_tree, leaf_sums
 from ..leaf_fitting.quantile_columns import fits, misfit_slots, not_worse
 from ..out_of_bag import oob_log_density
+from .constants import FIXED
 from .spread_kernels import log_density_by_slot
 from .supervised import GrowSettings, grow_forest
 from .targets import Training
-
-BETAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
-"""Candidates for the dial between the average of trees (0) and the mixture (1)."""
-LEAF_SIZES = (1, 4, 12)
-"""Candidates for the fewest rows in a leaf."""
-SMOOTHINGS = 0.3, 2.0
-"""Candidates for the pseudo-rows of levels."""
-SIGMAS = 1.0
-"""Standard errors of the difference that count as chance between these."""
-PILOT_TREES = 20
-"""Trees that judge leaf sizes and pseudo-rows."""
-BETA_ROWS = 1000
-"""Training rows that judge the dial."""
-BETA_MISSING = 0.3
-"""Share of their cells that is hidden."""
-EPSILON = 1e-3
-"""Weight of the background of the forests that are tried."""
-_AT_ONCE = 2**22  # answers of trees, rows x trees x classes
 
 
 def choose_leaf_size(
@@ -48,16 +31,23 @@ def choose_leaf_size(
     if not grow.bootstrap:
         return grow
     losses = []
-    for size in LEAF_SIZES:
-        few = grow._replace(n_estimators=min(PILOT_TREES, grow.n_estimators), min_samples_leaf=size)
+    for size in FIXED.leaf_sizes:
+        few = grow._replace(n_estimators=min(FIXED.pilot_trees, grow.n_estimators), min_samples_leaf=size)
         arrival = grow_forest(training, weight, few, seed)
         model = learn_densities(
-            training.schema, training.columns, training.table, arrival, settings, EPSILON, grow.n_jobs, TARGET
+            training.schema,
+            training.columns,
+            training.table,
+            arrival,
+            settings,
+            FIXED.pilot_epsilon,
+            grow.n_jobs,
+            TARGET,
         )
         loss = choose_beta(model, training, arrival, seed, grow.n_jobs)[1]
         losses.append(loss.mean() if len(loss) else np.nan)
     best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
-    return grow._replace(min_samples_leaf=LEAF_SIZES[best])
+    return grow._replace(min_samples_leaf=FIXED.leaf_sizes[best])
 
 
 def choose_smoothing(
@@ -66,21 +56,23 @@ def choose_smoothing(
     """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best.
 
     The loss is that of `choose_beta`, with a few trees. The later candidates smooth more: one takes the place of an
-    earlier one only where it is better by more than `SIGMAS` standard errors. The first candidate where no row is out
-    of bag, or no feature has levels or atoms.
+    earlier one only where it is better by more than `Constants.smoothing_sigmas` standard errors. The first candidate
+    where no row is out of bag, or no feature has levels or atoms.
     """
-    few = first_trees(arrival, PILOT_TREES)
+    few = first_trees(arrival, FIXED.pilot_trees)
     features = training.schema.columns[:-1]
-    candidates = [settings._replace(smoothing=rows) for rows in SMOOTHINGS]
+    candidates = [settings._replace(smoothing=rows) for rows in FIXED.smoothings]
     if not any(column.levels or column.atoms for column in features) or (few.weight > 0).all():
         return candidates[0]
     best, least = candidates[0], np.empty(0)
     for candidate in candidates:
         model = learn_densities(
-            training.schema, training.columns, training.table, few, candidate, EPSILON, n_jobs, TARGET
+            training.schema, training.columns, training.table, few, candidate, FIXED.pilot_epsilon, n_jobs, TARGET
         )
         loss = choose_beta(model, training, few, seed, n_jobs)[1]
-        if len(least) == 0 or (least - loss).mean() > SIGMAS * (least - loss).std() / np.sqrt(len(loss)):
+        if len(least) == 0 or (least - loss).mean() > FIXED.smoothing_sigmas * (least - loss).std() / np.sqrt(
+            len(loss)
+        ):
             best, least = candidate, loss
     return best
 
@@ -99,25 +91,25 @@ def choose_beta(
         return 0.0, np.empty(0)
     cells = training.X[rows]
     truth = cells[:, -1].copy()
-    cells[:, :d][rng.random((len(rows), d)) < BETA_MISSING] = np.nan
+    cells[:, :d][rng.random((len(rows), d)) < FIXED.beta_missing] = np.nan
     cells[:, -1] = np.nan
     left_out = (arrival.weight[:, rows] == 0).T
-    few = max(1, _AT_ONCE // (left_out.shape[1] * max(1, len(training.schema.columns[d].levels))))
+    few = max(1, FIXED.answers_at_once // (left_out.shape[1] * max(1, len(training.schema.columns[d].levels))))
     losses = np.hstack([
         _losses(model, build(training.schema, cells[some]), truth[some], left_out[some], n_jobs)
         for some in (slice(*ends) for ends in chunks(len(rows), few))
     ])  # fmt: skip
     best = int(np.argmin([loss.mean() for loss in losses]))
-    return BETAS[best], losses[best]
+    return FIXED.betas[best], losses[best]
 
 
 def _losses(
     model: Forest, evidence: Evidence, truth: np.ndarray, left_out: np.ndarray, n_jobs: int | None
 ) -> np.ndarray:
-    """Of each of `BETAS`, of each row (n,) by the trees that left it out, bool (n, T)."""
+    """Of each of `Constants.betas`, of each row (n,) by the trees that left it out, bool (n, T)."""
     log_tree, answer = tree_answers(model, evidence, len(model.schema.columns) - 1, n_jobs)
     log_tree = np.where(left_out, np.maximum(log_tree, -1e300), -np.inf)
-    return np.stack([_loss(_average(log_tree, answer, beta), truth) for beta in BETAS])
+    return np.stack([_loss(_average(log_tree, answer, beta), truth) for beta in FIXED.betas])
 
 
 def judges_of(seed: int) -> np.random.Generator:
@@ -126,9 +118,9 @@ def judges_of(seed: int) -> np.random.Generator:
 
 
 def judging_rows(arrival: Arrival, rng: np.random.Generator) -> np.ndarray:
-    """Training rows, rising, that some tree was grown without: `BETA_ROWS` of them at most."""
+    """Training rows, rising, that some tree was grown without: `Constants.beta_rows` of them at most."""
     judges = np.flatnonzero((arrival.weight == 0).any(axis=0))
-    return np.sort(rng.permutation(judges)[:BETA_ROWS])
+    return np.sort(rng.permutation(judges)[: FIXED.beta_rows])
 
 
 def _loss(answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -152,15 +144,6 @@ def _average(log_tree: np.ndarray, answer: np.ndarray, beta: float) -> np.ndarra
 
 # ---- How wide the leaves of a generative forest are at least, as out-of-bag rows have it.
 
-SPREADS = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8)
-"""Candidates for the smallest spread in a leaf, in units of the column's."""
-SPREAD_TREES = 8
-"""Trees whose out-of-bag rows judge the spreads."""
-TARGET_SPREADS = (0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45)
-"""Candidates for the smallest spread of a number as target."""
-TARGET_ROWS = 2000
-"""Training rows that judge it."""
-
 
 def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_jobs: int | None) -> np.ndarray:
     """The smallest spread (p,) of each numeric slot that makes out-of-bag cells most probable in their leaves.
@@ -170,7 +153,7 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
     little of how wide leaves should be. 0.1 where no row is out of bag.
     """
     columns, table = training.columns, training.table
-    n_trees = min(SPREAD_TREES, len(arrival.trees.root))
+    n_trees = min(FIXED.spread_trees, len(arrival.trees.root))
     first = first_leaves(arrival.trees)
     numeric = np.flatnonzero(columns.is_categorical == 0).astype(np.int64)
     marginal = join(columns, [background(columns, table)])
@@ -187,11 +170,11 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
             leaves = join(columns, [fitted])
             return log_density_by_slot(columns, leaves, marginal, table.values, table.codes, leaf, out_of_bag, numeric)
 
-        return [score(spread) for spread in SPREADS]
+        return [score(spread) for spread in FIXED.spreads]
 
     scores = np.array(list(map_ordered(judge, [(t,) for t in range(n_trees)], n_jobs))).sum(axis=0)
-    best = np.array(SPREADS)[scores.argmax(axis=0)]
-    return np.where((scores == 0).all(axis=0), 0.1, best)
+    best = np.array(FIXED.spreads)[scores.argmax(axis=0)]
+    return np.where((scores == 0).all(axis=0), FIXED.usual_spread, best)
 
 
 def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | None) -> float:
@@ -205,13 +188,13 @@ def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | Non
     first = first_leaves(arrival.trees)
     rows = np.flatnonzero((arrival.weight == 0).any(axis=0))
     if not len(rows):
-        return 0.1
-    rows = rows[:: -(-len(rows) // TARGET_ROWS)]  # from all over the table, which may be sorted
+        return FIXED.usual_spread
+    rows = rows[:: -(-len(rows) // FIXED.target_rows)]  # from all over the table, which may be sorted
 
     def one(t: int) -> np.ndarray:
         box = tree_boxes(arrival.trees, columns, t)
         sums = _sums(training, arrival, first, t, [last])
-        fitted = fit_tree(columns, table, sums, *box, TARGET._replace(min_spread=SPREADS[0]), [last])
+        fitted = fit_tree(columns, table, sums, *box, TARGET._replace(min_spread=FIXED.spreads[0]), [last])
         leaf = arrival.leaf_of[t, rows] - first[t]
         return np.stack([fitted.a[leaf, slot], fitted.b[leaf, slot]])
 
@@ -219,11 +202,11 @@ def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | Non
     y, unit = training.X[rows, -1], table.spread[slot]
     out_of_bag = arrival.weight[:, rows] == 0
     scores = []
-    for smallest in TARGET_SPREADS:
+    for smallest in FIXED.target_spreads:
         b = np.maximum(spread / unit, smallest)
         log_density = np.where(out_of_bag, -0.5 * ((y - mean) / unit / b) ** 2 - np.log(b), -np.inf)
         scores.append((np.logaddexp.reduce(log_density, axis=0) - np.log(out_of_bag.sum(axis=0))).mean())
-    return TARGET_SPREADS[int(np.argmax(scores))]
+    return FIXED.target_spreads[int(np.argmax(scores))]
 
 
 def _sums(training: Training, arrival: Arrival, first: np.ndarray, t: int, only: list[int]) -> LeafSums:
@@ -245,14 +228,16 @@ def quantile_slots(
     """
     columns = training.columns
     none = np.zeros(len(columns.step), bool)
-    few = first_trees(arrival, PILOT_TREES)
+    few = first_trees(arrival, FIXED.pilot_trees)
     rows = judging_rows(few, judges_of(seed))
     if not len(rows) or not (columns.is_categorical[:-1] == 0).any():
         return none
 
     def learned(part: Arrival, slots: np.ndarray) -> Forest:
         table = training.table
-        return learn_densities(training.schema, columns, table, part, settings, EPSILON, n_jobs, target, quantile=slots)
+        return learn_densities(
+            training.schema, columns, table, part, settings, FIXED.pilot_epsilon, n_jobs, target, quantile=slots
+        )
 
     normal = learned(few, none)
     misfit = misfit_slots(normal, training.X, few.weight.sum(axis=0), n_jobs)

@@ -16,13 +16,11 @@ from ...runtime.threads import map_ordered
 from ..growing.rank_tree import RankTree
 from ..growing.ranks import Ranks
 from ..growing.route_kernels import cut_ranks
+from .constants import FIXED
 from .significance_kernels import log_chance_of_tables
 from .split_kernels import describe, partition, split_rows
 
 # ---- The rows of a table as joint trees want them, row by row.
-
-MAX_BINS = 256
-_MORE_BINS = 64  # of targets that are no columns
 
 
 @record
@@ -66,7 +64,7 @@ class JointRows(NamedTuple):
 
 
 def joint_rows(
-    columns: Columns, is_ordered: np.ndarray, ranks: Ranks, X: np.ndarray, max_bins: int = MAX_BINS
+    columns: Columns, is_ordered: np.ndarray, ranks: Ranks, X: np.ndarray, max_bins: int = FIXED.bins
 ) -> JointRows:
     """`JointRows` of the cells X (n, d), whose ranks these are."""
     n, d = X.shape
@@ -104,14 +102,14 @@ def with_targets(data: JointRows, values: np.ndarray) -> JointRows:
     """The rows with q more targets, numbers in (0, 1) spread evenly, (n, q), NaN where missing; they split nothing."""
     q = values.shape[1]
     d, p = data.bins.shape[1], data.z.shape[1]
-    bins = np.where(np.isnan(values), -1, np.minimum(np.nan_to_num(values) * _MORE_BINS, _MORE_BINS - 1))
+    bins = np.where(np.isnan(values), -1, np.minimum(np.nan_to_num(values) * FIXED.target_bins, FIXED.target_bins - 1))
     return JointRows(
         ranks=data.ranks,
         bins=np.concatenate([data.bins, bins.astype(np.int16)], axis=1),
         z=np.concatenate([data.z, (values - 0.5) * np.sqrt(12.0)], axis=1),
-        n_bins=_append(data.n_bins, np.full(q, _MORE_BINS)),
-        last_rank=_append(data.last_rank, np.tile(np.arange(_MORE_BINS), q)),
-        bin_start=_append(data.bin_start, data.bin_start[-1] + _MORE_BINS * np.arange(1, q + 1)),
+        n_bins=_append(data.n_bins, np.full(q, FIXED.target_bins)),
+        last_rank=_append(data.last_rank, np.tile(np.arange(FIXED.target_bins), q)),
+        bin_start=_append(data.bin_start, data.bin_start[-1] + FIXED.target_bins * np.arange(1, q + 1)),
         is_categorical=_append(data.is_categorical, np.zeros(q)),
         is_ordered=_append(data.is_ordered, np.zeros(q)),
         slot=_append(data.slot, p + np.arange(q)),
@@ -142,10 +140,6 @@ def _standard(x: np.ndarray) -> np.ndarray:
 
 
 # ---- The rows of a node in groups by one column's value, and what each group adds to the targets' statistics.
-
-MOST_EXACT = 16384
-"""Nodes of more rows are split at the edges of bins; the others between any two values."""
-_MOST_CELLS = 1 << 22  # of a table of bin by statistic: 32 MiB
 
 
 @record
@@ -245,7 +239,7 @@ def split_column(data: JointRows, column: int, targets: np.ndarray, n_others: in
 def empty_groups(n_rows: int, by: SplitColumn) -> Groups:
     """Arrays to hold the groups of a node with so many rows, and whether they are to be bins."""
     n_cells = by.n_bins * len(by.statistic)
-    is_binned = n_rows > MOST_EXACT and n_cells <= _MOST_CELLS
+    is_binned = n_rows > FIXED.exact_rows and n_cells <= FIXED.table_cells
     if by.is_exact:  # a bin is a value: worth a table if that has fewer cells than the rows have statistics
         is_binned = n_cells <= n_rows * len(by.targets)
     n_groups, n_entries = (by.n_bins, n_cells) if is_binned else (n_rows, n_rows * by.n_entries)
@@ -395,11 +389,6 @@ def log_chance(
     return float(log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, count))
 
 
-NOISE_LEVEL = 0.05
-"""Chance at most with which a node of independent columns is split, with ``min_impurity_decrease=None``."""
-_THREADS_FROM = 1 << 22
-
-
 class JointSettings(NamedTuple):
     """Parameters of joint trees; see `learners.joint_tree.joint_tree.JointTree` for their meaning.
 
@@ -544,13 +533,13 @@ def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> Split | No
         return best_split(data, rows, weight, by, statistics, settings.criterion, settings.min_weight)
 
     work = len(rows) * len(tried) * len(task.targets)
-    found = list(map_ordered(split_by, [(by,) for by in tried], task.n_jobs if work >= _THREADS_FROM else 1))
+    found = list(map_ordered(split_by, [(by,) for by in tried], task.n_jobs if work >= FIXED.threads_from else 1))
     targets = {by.column: by.targets for by in tried}
     for split in sorted((s for s in found if s.improvement > 0), key=lambda s: (-s.improvement, s.column)):
         if settings.min_impurity_decrease is not None:
             return split if split.improvement >= settings.min_impurity_decrease else None
         chance = log_chance(data, rows, split.column, split.below, split.goes_left, targets[split.column])
-        if chance + split.log_cuts + math.log(len(tried)) <= math.log(NOISE_LEVEL):
+        if chance + split.log_cuts + math.log(len(tried)) <= math.log(FIXED.noise_level):
             return split
     return None
 

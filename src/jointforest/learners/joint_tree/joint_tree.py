@@ -26,13 +26,10 @@ from ..leaf_fitting.densities import learn_densities
 from ..leaf_fitting.fit import Settings, prepare
 from ..learnable import count_features, count_rows, warn_leaf_size
 from ..lost_dependence import LostPair, lost_pairs
+from .constants import FIXED
 from .grow import JointSettings, grow_joint, joint_rows, with_targets
 
 CRITERIA = {"entropy": ENTROPY, "gini": GINI}
-FEWEST = 20
-"""Rows that can judge trees on trial."""
-TRIAL_TREES = 5
-"""Most trees on trial."""
 INDEPENDENT, BY_COLUMNS, BY_RESTS = "independent", "by columns", "by rests"
 """Ways to learn: leaves of independent columns; Chow-Liu leaves, splits judged by whole columns, or by what such leaves
 do not know."""
@@ -204,9 +201,9 @@ class JointTree(TableLearner):
         """The way to learn with so many rows in a leaf that held-out rows prefer, on trial; the first where rows are
         few."""
         kept, held = trial_rows(len(rows.X), seed)
-        if len(held) < FEWEST:
+        if len(held) < FIXED.trial_fewest_rows:
             return ways[0]
-        few, of_kept = min(self.n_estimators, TRIAL_TREES), None if weight is None else weight[kept]
+        few, of_kept = min(self.n_estimators, FIXED.trial_trees), None if weight is None else weight[kept]
         least *= len(kept) / len(rows.X)
         tested, of_held = build(rows.schema, rows.X[held]), None if weight is None else weight[held]
         found = [

@@ -21,13 +21,10 @@ from ...models.mixture import mix
 from ...runtime import progress
 from .budget import Budget
 from .candidates import FEW_ROWS, Candidate, candidates, learn
+from .constants import FIXED
 from .folds import cut, known_levels, some_rows
 
 # ---- Candidates learned from a part of the rows, judged by the others, and by what tells their draws from the rows.
-
-FEWEST_TOLD = 2_000
-"""Rows below which no classifier compares draws with them: it would learn too little."""
-_CELLS_TOLD = 500_000  # of wide tables fewer rows are compared, but `FEWEST_TOLD`
 
 
 class Split(NamedTuple):
@@ -83,9 +80,9 @@ def compare(candidate: Candidate, schema: Schema, splits: list[Split], seed: int
 def _score(model: Distribution, learned: np.ndarray, seed: int, n_jobs: int | None) -> float:
     """Told-apart score of as many draws as rows, by scikit-learn: the choice must not depend on what is installed."""
     n, d = learned.shape
-    if n < FEWEST_TOLD:
+    if n < FIXED.told_rows:
         return np.nan
-    rows = learned[some(n, max(_CELLS_TOLD // d, FEWEST_TOLD), np.random.default_rng(seed))]
+    rows = learned[some(n, max(FIXED.told_cells // d, FIXED.told_rows), np.random.default_rng(seed))]
     drawn = sample(model, build(model.schema, n=1), len(rows), seed, True, n_jobs)
     unseen = np.zeros(rows.shape, bool)
     real, own = (cells_of(model.schema, X, unseen) for X in (rows, drawn))
@@ -93,9 +90,6 @@ def _score(model: Distribution, learned: np.ndarray, seed: int, n_jobs: int | No
 
 
 # ---- Weights of a mixture by EM on held-out log-densities.
-
-_MOST_STEPS = 1_000
-_SMALLEST = 0.02  # weight below which a member is left out of a mixture
 
 
 def mixture_weights(log_density: np.ndarray) -> np.ndarray:
@@ -108,7 +102,7 @@ def mixture_weights(log_density: np.ndarray) -> np.ndarray:
     known = np.isfinite(top)
     density = np.exp(log_density[known] - top[known, None])
     weight = np.full(log_density.shape[1], 1.0 / log_density.shape[1])
-    for _ in range(_MOST_STEPS if len(density) else 0):
+    for _ in range(FIXED.em_steps if len(density) else 0):
         share = density * weight
         new = (share / share.sum(axis=1, keepdims=True)).mean(axis=0)
         if np.abs(new - weight).max() < 1e-9:
@@ -131,7 +125,7 @@ def sparse_weights(log_density: np.ndarray) -> np.ndarray:
     used = np.arange(len(weight))
     while True:
         found = mixture_weights(log_density[:, used])
-        if len(used) == 1 or found.min() >= _SMALLEST:
+        if len(used) == 1 or found.min() >= FIXED.least_weight:
             weight[used] = found
             return weight
         used = np.delete(used, found.argmin())
@@ -147,11 +141,6 @@ def judge_mixture(log_density: np.ndarray, seed: int) -> np.ndarray:
 
 
 # ---- One candidate, or a mixture of some: by held-out rows, among those whose draws are true to the rows.
-
-_GAIN = 0.01
-"""Nats a column by which a mixture must be better: it takes longer to ask, and its rows are told apart more easily."""
-_BLUNT = 0.05
-"""Told-apart score by which a candidate may be worse than the best: three standard errors of 2,400 rows' score."""
 
 
 class Decision(NamedTuple):
@@ -189,29 +178,20 @@ def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) ->
         return Decision(alone, best, np.nan, better)
     mixture = float(judge_mixture(table, seed).mean())
     gain = mixture - means[best]
-    if gain > _GAIN * d:
+    if gain > FIXED.mixture_gain * d:
         weight = np.zeros(len(means))
         weight[used] = sparse_weights(table)
         if np.count_nonzero(weight) > 1:
             return Decision(weight, best, mixture, f"a mixture is better by {gain:.3f} nats than the best alone")
-    return Decision(alone, best, mixture, f"{better}; a mixture would gain less than {_GAIN * d:.2f}")
+    return Decision(alone, best, mixture, f"{better}; a mixture would gain less than {FIXED.mixture_gain * d:.2f}")
 
 
 def true_ones(score: np.ndarray) -> np.ndarray:
     """Which candidates' told-apart scores (K,) are as good as the best, but for noise; all where any is not known."""
     if np.isnan(score).any():
         return np.ones(len(score), bool)
-    found: np.ndarray = score >= score.max() - _BLUNT
+    found: np.ndarray = score >= score.max() - FIXED.told_tolerance
     return found
-
-
-_HELD_SHARE = 0.2
-_FOLDS = 5
-_FIRST = 0.1  # share of the clock's seconds for the first candidate
-_SHARE_TO_MIX = 0.5  # of the rows: weights that fit what fewer rows teach would give forests of boxes too much
-_WORTH = 0.25  # share of the rows that a candidate must have time to learn from
-_CAREFUL = 0.8  # share of the time left that is planned for
-_FEWEST_ROWS = 50  # on which candidates are compared however little time there is
 
 
 class Task(NamedTuple):
@@ -285,7 +265,7 @@ def choose(task: Task) -> Chosen:
 def _choice(task: Task, splits: list[Split], held_out: str) -> Chosen:
     """The best of all candidates, learned from all rows."""
     compared, left_out = _compare_all(task, splits)
-    may_mix = len(splits[0].learn) >= _SHARE_TO_MIX * len(task.cells)
+    may_mix = len(splits[0].learn) >= FIXED.share_to_mix * len(task.cells)
     decision = decide(compared, len(task.schema.columns), task.seed, may_mix)
     judged = [Judged(one.candidate.name, one.mean, one.seconds, one.told_apart) for one in compared]
     if not np.isnan(decision.mixture):
@@ -316,16 +296,18 @@ def _splits(task: Task) -> tuple[list[Split], str]:
     """Rows to learn from and to judge by, and in words which; no split if all rows are equal."""
     cells, budget = task.cells, task.budget
     n, d = cells.shape
-    folds = _FOLDS if n < FEW_ROWS else 1
+    folds = FIXED.folds if n < FEW_ROWS else 1
     rows = budget.rows
     if budget.is_clock:
         first = candidates(budget, n, d, task.n_jobs)[0]
-        rows = min(rows, max(_FEWEST_ROWS, int(_FIRST * budget.seconds / first.seconds)))
+        rows = min(rows, max(FIXED.fewest_rows, int(FIXED.first_share * budget.seconds / first.seconds)))
         folds = 1 if folds * n > rows else folds
     if task.holdout is not None:
         some = some_rows(cells, rows, task.seed)
         return [Split(cells[some], task.holdout)], f"the {len(task.holdout):,} rows of holdout"
-    found = [Split(cells[fold.learn], cells[fold.held]) for fold in cut(cells, rows, folds, _HELD_SHARE, task.seed)]
+    found = [
+        Split(cells[fold.learn], cells[fold.held]) for fold in cut(cells, rows, folds, FIXED.held_share, task.seed)
+    ]
     if not found:
         return [], "no rows: all are equal"
     if len(found) > 1:
@@ -342,7 +324,7 @@ def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[
     left_out: list[str] = []
     for k in range(len(candidates(budget, n, d, task.n_jobs))):
         candidate = candidates(budget._replace(seconds=budget.seconds / speed), n, d, task.n_jobs)[k]
-        if compared and not task.fits(speed * candidate.seconds * (rows + _WORTH * n)):
+        if compared and not task.fits(speed * candidate.seconds * (rows + FIXED.worth * n)):
             left_out.append(candidate.name)
             continue
         if budget.is_clock:
@@ -385,7 +367,7 @@ def _in_time(task: Task, compared: list[Compared], decision: Decision, splits: l
     if task.fits(float(seconds[best])):
         wanted = " + ".join(one.candidate.name for one, w in zip(compared, weight, strict=True) if w > 0)
         return _Ending(alone, everything, [wanted])
-    rows = int(n * _CAREFUL * task.left() / seconds[best])
+    rows = int(n * FIXED.careful * task.left() / seconds[best])
     if rows <= seen:
         return _Ending(alone, everything[:0], [f"{n - seen:,} of {n:,} rows"])
     some = some_rows(task.cells, rows, task.seed)

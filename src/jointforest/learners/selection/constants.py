@@ -1,0 +1,42 @@
+"""The constants of the choice of a learner, each with the reason for its value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Numbers that no parameter sets."""
+
+    told_rows: int = 2_000
+    """Rows below which no classifier compares draws with them: it would learn too little."""
+    told_cells: int = 500_000
+    """Cells that are compared; of wide tables fewer rows are, but `told_rows` at least."""
+    em_steps: int = 1_000
+    """Most steps of EM for the weights of a mixture. The mean is concave, so the bound only ends rounding noise."""
+    least_weight: float = 0.02
+    """Weight below which a member is left out of a mixture: it costs as much time as the others."""
+    mixture_gain: float = 0.01
+    """Nats a column by which a mixture must be better: it takes longer to ask, and its draws are told apart more
+    easily."""
+    told_tolerance: float = 0.05
+    """Told-apart score by which a candidate may be worse than the best: three standard errors of 2,400 rows' score."""
+    held_share: float = 0.2
+    """Share of the rows that validate where each row is not held out once: one fold of five."""
+    folds: int = 5
+    """Folds of small tables."""
+    first_share: float = 0.1
+    """Share of the clock's seconds for the first candidate, so that a wrong estimate of its speed does little harm."""
+    share_to_mix: float = 0.5
+    """Share of the rows that candidates must have learned from for a mixture. Weights that fit what fewer rows teach
+    would give forests of boxes too much."""
+    worth: float = 0.25
+    """Share of the rows that a candidate must have time to learn from; with fewer it would be learned in vain."""
+    careful: float = 0.8
+    """Share of the time left that is planned for, as estimates of time are rough."""
+    fewest_rows: int = 50
+    """Rows on which candidates are compared however little time there is."""
+
+
+FIXED = Constants()
