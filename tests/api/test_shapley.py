@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
 from typing import Any
 
@@ -472,3 +473,45 @@ def test_plots_of_shap_take_the_values() -> None:
     shap.plots.beeswarm(several[:, :, 0], show=False)
     shap.plots.waterfall(several[1, :, 2], show=False)
     plt.close("all")
+
+
+def test_values_of_a_column_are_those_of_all_orders() -> None:
+    """Beside the mean over all orders in which cells become known, asked one by one."""
+    penguins = jf.datasets.load_penguins().dropna()
+    joint = jf.AdversarialForest(n_estimators=3, random_state=0).fit(penguins).joint_
+    row = penguins.iloc[[4]]
+    names = ["island", "bill_length_mm", "body_mass_g"]
+    for target, level in (("species", "Gentoo"), ("flipper_length_mm", None)):
+        found = jf.shapley(target, joint, row[[*names, target]])
+        k = None if level is None else found.output_names.index(level)
+
+        def value(known: tuple[str, ...], target: str = target, level: str | None = level) -> float:
+            given = joint.given({name: row[name].iloc[0] for name in known})
+            return given.mean(target) if level is None else given.proba(target)[level]
+
+        want = dict.fromkeys(names, 0.0)
+        for order in itertools.permutations(names):
+            for place, name in enumerate(order):
+                want[name] += (value(order[: place + 1]) - value(order[:place])) / 6
+        got = found.values[0] if k is None else found.values[0, :, k]
+        np.testing.assert_allclose(got, [want[name] for name in found.feature_names], atol=1e-9)
+        assert not found.standard_error.any() and target not in found.feature_names
+        steps = found.waterfall(0, level)
+        assert steps.ends[-1] == pytest.approx(value(tuple(names)), abs=1e-9) and steps.base == pytest.approx(value(()))
+        assert len(found.waterfall(0, level, most=2).names) == 2
+
+
+def test_errors_of_values_of_a_column() -> None:
+    penguins = jf.datasets.load_penguins().dropna()
+    joint = jf.JointTree(random_state=0).fit(penguins).joint_
+    with pytest.raises(ValueError, match="interventional"):
+        jf.shapley("species", joint, penguins.head(2), interventional=True)
+    with pytest.raises(ValueError, match="specie"):
+        jf.shapley("specie", joint, penguins.head(2))
+    with pytest.raises(TypeError, match="column's name"):
+        jf.shapley(3, joint, penguins.head(2))
+    values = jf.shapley("species", joint, penguins.head(2))
+    with pytest.raises(ValueError, match="Adelie, Chinstrap, Gentoo"):
+        values.waterfall(0, "Emperor")
+    with pytest.raises(ValueError, match="0 to 1"):
+        values.waterfall(2)

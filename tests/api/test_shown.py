@@ -14,6 +14,12 @@ import jointforest as jf
 
 from ..explorer.tables import JOINTS, NAMES, forest
 
+TAGS = {"div", "p", "b", "br", "i", "table", "tr", "td", "th", "span", "bdi", "pre"}
+TAGS |= {"svg", "rect", "path", "circle", "text"}
+PRESENTATION = {"fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "font-size", "text-anchor"}
+PLACES = {"width", "height", "viewbox", "x", "y", "cx", "cy", "r", "rx", "d"}
+ATTRIBUTES = {"style", "role", "aria-label", "aria-hidden"} | PRESENTATION | PLACES
+
 
 class Tags(HTMLParser):
     """Tags and attributes of a piece of HTML, and whether each is closed."""
@@ -104,11 +110,11 @@ def test_html_is_small_static_and_escaped(name: str) -> None:
     pieces += [known.marginal(NAMES["script"])._repr_html_(), known.explain(3)._repr_html_()]
     for html in pieces:
         found = Tags(html)
-        assert not found.open and found.tags <= {"div", "p", "b", "br", "table", "tr", "td", "span", "bdi", "pre"}
-        assert found.attributes <= {"style"} and len(html) < 20_000 and "url(" not in html
+        assert not found.open and found.tags <= TAGS
+        assert found.attributes <= ATTRIBUTES and len(html) < 40_000 and "url(" not in html
     assert all(column in words(pieces[1]) for column in joint.columns)
     assert NAMES["level"] in words(pieces[3]) and f"<b>{'bold'}</b>" not in pieces[3]
-    assert "log-probability of the evidence" in words(pieces[1])
+    assert "probability of the evidence" in words(pieces[1]) and "log-probability" in words(pieces[1])
 
 
 def test_wide_and_long_tables_are_cut() -> None:
@@ -119,4 +125,60 @@ def test_wide_and_long_tables_are_cut() -> None:
     for html in (joint._repr_html_(), joint.given("c0 > 0")._repr_html_()):
         assert "and 11 columns more" in words(html)
     assert "and 10 levels more" in words(joint.marginal("levels")._repr_html_())
-    assert len(joint.marginal("levels")._repr_html_()) < 10_000 and len(repr(joint.marginal("levels"))) < 300
+    assert len(joint.marginal("levels")._repr_html_()) < 16_000 and len(repr(joint.marginal("levels"))) < 300
+
+
+def shares(html: str) -> dict[str, float]:
+    """Texts of cells that stand before a bar, and the per cent after it."""
+    found = re.findall(r"<td[^>]*><bdi>([^<]*)</bdi></td><td[^>]*><svg.*?</svg></td><td[^>]*><bdi>([^<]*)%</bdi>", html)
+    return {
+        unescape(name): float(text.strip("<>")) / 100
+        for name, text in ((name, unescape(text)) for name, text in found)
+        if text.strip("<>")[0].isdigit()
+    }
+
+
+@pytest.mark.parametrize("name", JOINTS)
+def test_cards_say_what_queries_say(name: str) -> None:
+    known = JOINTS[name]().given("age > 50")
+    for html in (known._repr_html_(), known.marginal("size")._repr_html_()):
+        said = shares(html)
+        want = known.proba("size")
+        assert all(
+            said[str(level)] == pytest.approx(share, abs=0.00051) for level, share in want.items() if share > 0.01
+        )
+    mean = float(re.search(r"mean (?:about )?([\d.]+)", words(known.marginal("age")._repr_html_())).group(1))
+    assert mean == pytest.approx(known.mean("age"), abs=0.06)
+    card = re.search(r"<bdi>age</bdi></b>.*?mean (?:about )?([\d.]+)", known._repr_html_()).group(1)
+    assert float(card) == pytest.approx(known.mean("age"), rel=0.01)  # of a mixture from its bins
+
+
+def test_other_views_are_static_and_escaped() -> None:
+    evil = "<script>alert(1)</script>"
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=120)
+    frame = pd.DataFrame(
+        {evil: np.where(x > 0, f"a{evil}", "b"), "x": x.round(2), "y": (x + rng.normal(size=120)).round(2)}
+    )
+    joint = jf.fit(frame, budget="fast", random_state=0)
+    forest_of = jf.AdversarialForest(n_estimators=3, random_state=0).fit(frame).joint_
+    values = jf.shapley(evil, forest_of, frame.head(2))
+    views = [
+        joint.fitted_by,
+        joint.reading,
+        values,
+        jf.shapley("x", forest_of, frame.head(9)),
+        forest_of.given(x=0.5).explain(3),
+    ]
+    views += [
+        forest_of.reverse({evil: "b"}),
+        forest_of.counterfactual(frame[x > 1].iloc[[0]], evil, ["b"], random_state=0),
+    ]
+    views += [jf.fidelity(forest_of, frame.head(60), frame.tail(60), random_state=0)]
+    views += [jf.sage(lambda X: X["x"], forest_of, frame[["x", "y"]].head(20), frame["x"].head(20), n_draws=4)]
+    for view in views:
+        html = view._repr_html_()
+        found = Tags(html)
+        assert not found.open and found.tags <= TAGS and found.attributes <= ATTRIBUTES, type(view)
+        assert "script>" not in html and len(html) < 40_000 and repr(view), type(view)
+    assert "candidate" in str(joint.fitted_by) and repr(joint.fitted_by) == str(joint.fitted_by)

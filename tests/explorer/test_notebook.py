@@ -130,7 +130,7 @@ def test_the_widget_answers_messages_and_follows_another_joint(monkeypatch: pyte
     assert [c["name"] for c in sent[2]["said"]["columns"]] == ["x", "age"]
     found = shown._repr_mimebundle_()
     found = found[0] if isinstance(found, tuple) else found
-    assert "application/vnd.jupyter.widget-view+json" in found and "<table" in found["text/html"]
+    assert "application/vnd.jupyter.widget-view+json" in found and "<svg" in found["text/html"]
     assert "<script" not in found["text/html"]
     shown.close()
 

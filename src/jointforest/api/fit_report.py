@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ..cards import html, svg
+from ..cards.html import Html
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -76,3 +79,25 @@ class FitReport:
         lines.append(f"chosen: {self.in_words}")
         lines += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
         return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        best = max((one.log_density for one in self.candidates), default=0.0)
+        behind = max((best - one.log_density for one in self.candidates), default=0.0) or 1.0
+        is_told = any(not math.isnan(one.told_apart) for one in self.candidates)
+        header = ["candidate", "weight", "", "log-density (nats)", "behind the best", "", "seconds"]
+        rows = []
+        for one in self.candidates:
+            weight, gap = self.chosen.get(one.name, 0.0), best - one.log_density
+            name = Html(f"<b>{html.words(one.name)}</b>") if weight else one.name
+            row = [name, f"{weight:.2f}" if weight else "", Html(svg.bar(weight)), f"{one.log_density:.4f}"]
+            row += [f"{gap:.4f}", Html(svg.step(0.0, -gap, -behind, 0.0)), f"{one.seconds:.1f}"]
+            told = "" if math.isnan(one.told_apart) else f"{one.told_apart:.2f}"
+            rows.append([*row, told] if is_told else row)
+        lines = [f"chosen: {self.in_words}"]
+        lines += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
+        lines += ["told apart: score of a two-sample test on draws, 1 if they cannot be told from the table"] * is_told
+        title = f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; judged by {self.held_out}"
+        pieces = [html.table(rows, [*header, "told apart"] if is_told else header)] if rows else []
+        return html.view(title, lines, pieces)

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..cards import html, svg
+from ..cards.html import Html
 from ..data.evidence import Evidence
 from ..data.frames import encode, read
 from ..data.values import warn_unseen
@@ -50,6 +52,17 @@ class Importance:
         order = np.argsort(-self.values, kind="stable")
         lines = [f"{self.feature_names[k]}: {self.values[k]:.4g} +- {self.standard_error[k]:.2g}" for k in order]
         return f"Importance({self.n_rows} rows, loss {self.loss:.4g})\n" + "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        order = np.argsort(-self.values, kind="stable").tolist()
+        low, high = min(float(self.values.min()), 0.0), max(float(self.values.max()), 0.0)
+        rows = [
+            (self.feature_names[k], Html(svg.step(0.0, float(self.values[k]), low, high)), f"{self.values[k]:.4g}",
+             html.soft(f"± {self.standard_error[k]:.2g}"))
+            for k in order
+        ]  # fmt: skip
+        title = f"Importance of columns over {self.n_rows:,} rows; mean loss {self.loss:.4g}"
+        return html.view(title, [], [html.table(rows, ("column", "", "loss taken away", "standard error"))])
 
 
 def sage(

@@ -91,7 +91,7 @@ class Joint:
         return f"Joint({len(self.columns)} columns: {names}; {size})"
 
     def _repr_html_(self) -> str:
-        return joint_html(repr(self), self.info()["columns"])
+        return joint_html(repr(self), self.distribution)
 
     # -- what it is
 
@@ -457,7 +457,8 @@ class Joint:
             rows = build(self.schema, conditions=said, n=len(evidence))
         else:
             rows = self._evidence(evidence)
-        return Posterior(model, intersect(self.schema, rows, conditions), one=False, log_missing=log_missing)
+        found = intersect(self.schema, rows, conditions)
+        return Posterior(model, found, one=False, log_missing=log_missing, before=self.distribution)
 
     def condition(self, evidence: Any = None, /, **conditions: Any) -> Joint:
         """The joint distribution given evidence, as a joint of its own that can be saved, sampled and asked.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from ..inference.explanation.explain import Explanation, explain
 from ..inference.information.projection import Estimate
 from ..inference.modes import model_modes
 from ..inference.posterior import SUPPORT, WeighedEvidence
-from ..inference.support import mean_error, rows_like, share_error
+from ..inference.support import in_words, mean_error, rows_like, share_error
 from ..models.base import Distribution
 from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
@@ -115,17 +116,28 @@ class Posterior:
     """
 
     def __init__(
-        self, model: Distribution, evidence: Evidence, one: bool, text: str = "", log_missing: float = 0.0
+        self,
+        model: Distribution,
+        evidence: Evidence,
+        one: bool,
+        text: str = "",
+        log_missing: float = 0.0,
+        before: Distribution | None = None,
     ) -> None:
         self.weighed = WeighedEvidence(model, evidence, one, text)
+        self.before = model if before is None else before  # without evidence, of missing cells as well
         self._log_missing = log_missing  # of the cells that are said to be missing, which the model has taken up
 
     def __repr__(self) -> str:
         return f"Posterior({self.weighed})"
 
     def _repr_html_(self) -> str:
-        log_probability = float(self.weighed.log_probability[0]) + self._log_missing if len(self) == 1 else 0.0
-        return posterior_html(repr(self), self.weighed, log_probability)
+        one = len(self) == 1
+        log_probability = float(self.weighed.log_probability[0]) + self._log_missing if one else 0.0
+        n_table = self.weighed.model.schema.n_rows
+        support = in_words(float(self._rows_like()[0]), n_table) if one and log_probability > -math.inf else ""
+        title = f"Given {self.weighed}" if str(self.weighed) else "Given nothing"
+        return posterior_html(title, self.weighed, log_probability, support, self.before)
 
     def __len__(self) -> int:
         return len(self.weighed.evidence.value)
@@ -654,8 +666,9 @@ def posterior_of(model: Distribution, known: dict[str, Any]) -> Posterior:
     one = all(n_rows(condition) is None for condition in known.values())
     said = {name: normal(condition) for name, condition in known.items()} if one else {}
     text = conditions_text({name: condition for name, condition in said.items() if condition is not None})
+    before = model
     model, log_missing, known = taken_up(model, known)
-    return Posterior(model, build(model.schema, conditions=known), one, text, log_missing)
+    return Posterior(model, build(model.schema, conditions=known), one, text, log_missing, before)
 
 
 def taken_up(model: Distribution, known: Mapping[str, Any]) -> tuple[Distribution, float, dict[str, Any]]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..cards import html, svg
+from ..cards.html import Html
 from ..data.evidence import Evidence
 from ..data.frames import decode, encode, library_of, read
 from ..data.schema import Schema
 from ..data.values import warn_unseen
 from ..inference.sampling import sample
-from ..inference.shapley.coalition_values import by_function
+from ..inference.shapley.coalition_values import by_function, by_posterior
 from ..inference.shapley.coalition_values import interventional as interventional_value
 from ..inference.shapley.dependent import dependent_groups
 from ..inference.shapley.game import (
@@ -34,6 +36,33 @@ from ..runtime.warnings import UnsupportedEvidenceWarning, warn
 from .joint import Joint
 
 # ---- Shapley values of rows, as numbers, as a frame, as what shap's plots take.
+
+
+ROWS_SHOWN = 3
+"""So many rows are shown in notebooks one by one; of more the means."""
+
+
+class Waterfall(NamedTuple):
+    """The steps from the answer if nothing is known to a prediction; made by `ShapleyValues.waterfall`.
+
+    Attributes
+    ----------
+    output : str
+        Name of the output; empty of one that has no name.
+    base : float
+        Where the first step starts.
+    names : tuple of str
+        Columns with their cells, such as ``"age = 40"``.
+    values, starts, ends : tuple of float
+        Of each step. The last end is the prediction; without a step ``ends`` has the base alone.
+    """
+
+    output: str
+    base: float
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    starts: tuple[float, ...]
+    ends: tuple[float, ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,6 +118,112 @@ class ShapleyValues:
         shown = ", ".join(self.feature_names[:6]) + (", ..." if p > 6 else "")
         outputs = f", {self.values.shape[2]} outputs" if self.values.ndim == 3 else ""
         return f"ShapleyValues({n} rows, {p} players{outputs}: {shown})"
+
+    def _repr_html_(self) -> str:
+        title = repr(self).removeprefix("ShapleyValues(").removesuffix(")")
+        if self.values.size == 0 or np.isnan(self.values).all():
+            return html.view(f"Shapley values: {title}", [], [])
+        if len(self) <= ROWS_SHOWN:
+            pieces = [html.grid([self._card(row) for row in range(len(self))], 460)]
+            said = "Teal raises the prediction, orange lowers it; each step starts where the last one ends."
+        else:
+            pieces, said = [self._summary()], "Mean absolute value over the rows: how much a column moves predictions."
+        return html.view(f"Shapley values: {title}", [said], pieces)
+
+    def _card(self, row: int) -> str:
+        """A row's waterfall."""
+        found = self.waterfall(row)
+        marks = [found.base, *found.ends, 0.0 if found.base >= 0.0 else found.base]
+        low, high = min(marks), max(marks)
+        rows: list[tuple[str, str, str]] = [(html.soft("nothing known"), "", f"{found.base:.4g}")]
+        for name, value, start, end in zip(found.names, found.values, found.starts, found.ends, strict=True):
+            drawn = Html(svg.step(start, end, low, high))
+            rows.append((html.shortened(name, 34), drawn, f"{value:+.3g}"))
+        rows.append((Html("<b>prediction</b>"), "", Html(f"<b>{found.ends[-1]:.4g}</b>")))
+        return html.card(f"row {row}", found.output, html.table(rows))
+
+    def _summary(self) -> str:
+        """Mean absolute values as bars."""
+        several = self.values.ndim == 3
+        size = np.nanmean(np.abs(self.values), axis=(0, 2) if several else 0)
+        rows = [
+            (self.feature_names[k], Html(svg.step(0.0, float(size[k]), 0.0, float(size.max()))), f"{size[k]:.4g}")
+            for k in np.argsort(-size, kind="stable").tolist()
+        ]
+        return html.table(rows, ("column", "", "mean |value|"))
+
+    def waterfall(self, row: int = 0, output: Any = None, most: int = 10) -> Waterfall:
+        """The steps from the answer if nothing is known to a row's prediction, the largest first.
+
+        Parameters
+        ----------
+        row : int
+        output : str or int, optional
+            Which of several outputs, by its name or number. Default: the row's largest.
+        most : int
+            Most steps; columns that matter less are one step together.
+
+        Returns
+        -------
+        Waterfall
+
+        Raises
+        ------
+        ValueError
+            If there is no such row or output, or the row has no values.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins()
+        >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
+        >>> found = jf.shapley("body_mass_g", joint, penguins.head(1)).waterfall()
+        >>> bool(abs(found.base + sum(found.values) - found.ends[-1]) < 1e-6)
+        True
+        """
+        check_number("row", row, 0, len(self) - 1, whole=True, text=f"the number of a row, 0 to {len(self) - 1}")
+        check_number("most", most, 1, whole=True, text="a positive integer")
+        values, base, label = self.values[row], self.base_values, ""
+        if self.values.ndim == 3:
+            k = self.output_number(output, row)
+            values, base, label = values[:, k], base[k], self.output_names[k] if self.output_names else str(k)
+        elif self.output_names:
+            label = self.output_names[0]
+        if np.isnan(values).any():
+            raise ValueError(f"row {row} has no Shapley values: it has probability 0 under the joint")
+        order = np.argsort(-np.abs(values), kind="stable").tolist()
+        # a player without a cell is in no coalition: its value is 0
+        order = [k for k in order if self.data[row, k] is not None or values[k] != 0.0]
+        kept, rest = (order, []) if len(order) <= most else (order[: most - 1], order[most - 1 :])
+        names = [self._player(row, k) for k in kept]
+        steps = [float(values[k]) for k in kept]
+        if rest:
+            names, steps = [*names, f"{len(rest)} others"], [*steps, float(values[rest].sum())]
+        ends = (float(base) + np.cumsum(steps)).tolist() if steps else [float(base)]
+        starts = [float(base), *ends[:-1]] if steps else []
+        return Waterfall(label, float(base), tuple(names), tuple(steps), tuple(starts), tuple(ends))
+
+    def output_number(self, output: Any = None, row: int | None = None) -> int:
+        """Number of an output by its name or number; by default the largest of a row, or the last of two."""
+        K = self.values.shape[2]
+        if output is None:
+            if row is not None:
+                return int(np.argmax(np.asarray(self.base_values) + self.values[row].sum(axis=0)))
+            return K - 1
+        if str(output) in self.output_names:
+            return self.output_names.index(str(output))
+        if isinstance(output, int) and not isinstance(output, bool) and 0 <= output < K:
+            return output
+        raise ValueError(f"output: expected one of {', '.join(self.output_names) or f'0 to {K - 1}'}, got {output!r}")
+
+    def _player(self, row: int, k: int) -> str:
+        """A player and its cell, as people read them; of a group its cells."""
+        cell, name = self.data[row, k], self.feature_names[k]
+        if cell is None:
+            return name
+        if isinstance(cell, float):
+            cell = f"{cell:.5g}"
+        return f"{name} = {cell}" if np.isfinite(self.numbers[row, k]) else f"{name}: {cell}"
 
     def __len__(self) -> int:
         return len(self.values)
@@ -223,7 +358,7 @@ def to_result(
 
 
 def shapley(
-    predict: Callable[[Any], Any],
+    predict: Callable[[Any], Any] | str,
     joint: Any,
     X: Any,
     *,
@@ -235,16 +370,18 @@ def shapley(
     random_state: Any = 0,
     n_jobs: int | None = -1,
 ) -> ShapleyValues:
-    """Shapley values of any function of a row, given the joint distribution of its columns.
+    """Shapley values of any function of a row, or of what the joint itself predicts, given its joint distribution.
 
     The value of a coalition S of columns is the mean prediction given what they are, E[f(X) | X_S = x_S], as the mean
     over rows drawn from the joint given x_S; ``interventional=True``: with x_S put into rows of a background.
 
     Parameters
     ----------
-    predict : callable
-        From a frame of complete rows, with the columns of X in their order and the joint's types, to an array (n,) or
-        (n, K): ``model.predict``, ``model.predict_proba``, a pipeline, a network.
+    predict : str, or callable
+        A column of the joint, whose posterior is explained: the probabilities of its levels, or its mean. These values
+        are exact up to 12 players, and need no draws. Or a function from a frame of complete rows, with the columns of
+        X in their order and the joint's types, to an array (n,) or (n, K): ``model.predict``,
+        ``model.predict_proba``, a pipeline, a network.
     joint : Joint
         Of the columns of X, and any others.
     X : frame of n rows
@@ -274,7 +411,8 @@ def shapley(
     TypeError
         If joint is no Joint, or predict cannot be called.
     ValueError
-        Unknown columns, groups that overlap, too few coalitions, predictions that are not n finite numbers.
+        Unknown columns, a target of dates, interventional values of a column; groups that overlap, too few coalitions,
+        predictions that are not n finite numbers.
 
     Examples
     --------
@@ -284,17 +422,29 @@ def shapley(
     >>> found = jf.shapley(lambda X: 2.0 * X["bill_length_mm"], joint, penguins[["bill_length_mm", "island"]].head(2))
     >>> found.feature_names
     ('bill_length_mm', 'island')
+    >>> own = jf.shapley("species", joint, penguins[["bill_length_mm", "island"]].head(2))
+    >>> own.output_names
+    ('Adelie', 'Chinstrap', 'Gentoo')
     """
     if not isinstance(joint, Joint):
         hint = "; give its joint_" if hasattr(joint, "joint_") else ""
         raise TypeError(f"joint: expected a Joint, got {type(joint).__name__}{hint}")
-    if not callable(predict):
-        raise TypeError(f"predict: expected a function such as model.predict, got {type(predict).__name__}")
+    if not callable(predict) and not isinstance(predict, str):
+        raise TypeError(
+            f"predict: expected a function such as model.predict, or a column's name, got {type(predict).__name__}"
+        )
     check_number("n_draws", n_draws, 2, whole=True, text="a whole number of at least 2")
     schema, seed = joint.schema, seed_of(random_state)
     values, unseen = encode(schema, X)
     warn_unseen(schema, X, unseen)
     columns = columns_of(schema, X)
+    if isinstance(predict, str):
+        target = schema.index(predict)
+        if interventional:
+            raise ValueError(f"interventional: of the column {predict!r} only conditional values are defined")
+        columns = [j for j in columns if j != target]
+        players = find_players(joint.distribution, columns, groups, n_coalitions, seed, n_jobs)
+        return _of_column(joint.distribution, target, values, players, n_coalitions, seed, n_jobs)
     players = find_players(joint.distribution, columns, groups, n_coalitions, seed, n_jobs)
     function = on_frames(predict, schema, columns)
     needed = np.zeros(len(schema.names), bool)
@@ -312,6 +462,29 @@ def shapley(
     solved = shapley_values(value, base, players.of_columns(len(schema.names)), ~np.isnan(values), n_coalitions, seed)
     K = len(solved.base)
     return to_result(solved, players, schema, values, tuple(map(str, range(K))) if K > 1 else (), K > 1)
+
+
+def _of_column(
+    model: Distribution,
+    j: int,
+    values: np.ndarray,
+    players: Players,
+    n_coalitions: int | None,
+    seed: int,
+    n_jobs: int | None,
+) -> ShapleyValues:
+    """Values of the posterior of column j: of the probabilities of its levels, or of its mean."""
+    column, d = model.schema.columns[j], len(model.schema.columns)
+    if column.kind == "datetime":
+        raise ValueError(f"column {column.name!r}: the mean of dates has no Shapley values; choose another column")
+    cells = values.copy()
+    cells[:, j] = np.nan
+    value = by_posterior(model, cells, j, n_jobs)
+    solved = shapley_values(
+        value, nothing(value, d), players.of_columns(d), ~np.isnan(cells), n_coalitions, seed
+    )  # fmt: skip
+    outputs = tuple(map(str, column.levels)) if column.is_categorical else ()
+    return to_result(solved, players, model.schema, values, outputs, column.is_categorical)
 
 
 def nothing(value: Value, d: int) -> Asked:

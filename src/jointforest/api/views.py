@@ -1,31 +1,29 @@
-"""Joints, posteriors and marginals as small static pieces of HTML, for notebooks: no script, every text escaped."""
+"""Joints, posteriors and marginals as text, and as static cards for notebooks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from html import escape
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..cards import html, svg
+from ..cards.html import Html, shortened
+from ..cards.svg import Span, percent
 from ..data import values as answers
+from ..data.build_evidence import build
 from ..data.schema import Column
-from ..data.table_files import about_column
-from ..inference.histogram import bin_edges, histogram
+from ..explorer.subject import Bins, column_bins
+from ..inference.histogram import histogram
 from ..inference.posterior import SUPPORT, WeighedEvidence
 from ..models.base import Distribution
 
-# ---- What is known of one column in a few words, and as a picture of letters.
+# ---- What is known of one column in a few words.
 
 LISTED = 3
 """Levels that are named."""
-LONGEST = 60
-"""Characters of a name or a level."""
-BINS = 20
-"""Letters of a picture."""
 _TAILS = np.array([0.05, 0.95])
-_BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 def in_words(weighed: WeighedEvidence, j: int) -> str:
@@ -51,19 +49,6 @@ def in_words(weighed: WeighedEvidence, j: int) -> str:
     )
 
 
-def picture(weighed: WeighedEvidence, j: int) -> str:
-    """A histogram of a column of numbers or dates, a letter a bin; nothing of others, or where there is none."""
-    column = weighed.model.schema.columns[j]
-    if column.is_categorical or len(weighed) != 1 or math.isnan(weighed.background_share[0]):
-        return ""
-    try:
-        mass = histogram(weighed, j, bin_edges(column, BINS))[0]
-    except ValueError:  # no range was seen at learning
-        return ""
-    height = np.ceil((len(_BLOCKS) - 1) * np.clip(mass / max(mass.max(), 1e-300), 0.0, 1.0) - 1e-3)
-    return "".join(_BLOCKS[max(int(h), 0)] for h in height.tolist())
-
-
 def shown_number(column: Column, number: float, between_cells: bool = False) -> str:
     """A number or date of a column as people write it, a few digits."""
     if column.kind == "datetime":
@@ -86,11 +71,6 @@ def shown_share(share: float) -> str:
     return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
-def shortened(text: str) -> str:
-    """A text of at most `LONGEST` characters."""
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-
-
 def _levels(column: Column, share: np.ndarray) -> str:
     best = np.argsort(-share, kind="stable")[:LISTED].tolist()
     said = ", ".join(f"{shortened(str(column.levels[k]))} {shown_share(float(share[k]))}" for k in best)
@@ -98,58 +78,222 @@ def _levels(column: Column, share: np.ndarray) -> str:
     return said + (f", {others:,} {'other' if others == 1 else 'others'}" if others else "")
 
 
+# ---- Every column as a card.
+
 COLUMNS = 30
 """Columns that are shown."""
+ALL, SOME = 12, 8
+"""Up to so many levels all are shown, of more so many: the most probable."""
 LEVELS = 20
 """Levels that are shown of a marginal."""
-_CELL = '<td style="text-align:left;padding:0 1.2em 0 0;background:none">'
 
 
-def joint_html(title: str, columns: Sequence[dict]) -> str:
-    """A joint: its size, and what each column is, of `Joint.info`."""
-    rows = [(shortened(c["name"]), c["kind"], about_column(c)) for c in columns[:COLUMNS]]
-    return _page(title, rows, _left_out(len(columns) - len(rows), "column"))
+QUICK = 20_000
+"""A joint of one component with at most so many leaves is asked for means and quantiles; of others bins tell them."""
 
 
-def posterior_html(title: str, weighed: WeighedEvidence, log_probability: float) -> str:
-    """A posterior: how probable the evidence is, and each column given it."""
+class _Spread(NamedTuple):
+    """Mean, and ends of the interval with equal tails that holds 90 %; whether they are the joint's own."""
+
+    mean: float
+    low: float
+    high: float
+    is_exact: bool
+
+
+class _Prior(NamedTuple):
+    """What is known without evidence of a column.
+
+    Attributes
+    ----------
+    bins : Bins
+        How it is cut.
+    mass : float64 array
+        Of the cuts, or levels.
+    spread : _Spread or None
+        None of levels.
+    missing : float
+        How often its cell is missing.
+    """
+
+    bins: Bins
+    mass: np.ndarray
+    spread: _Spread | None
+    missing: float
+
+
+def _priors(model: Distribution, columns: Sequence[int]) -> list[_Prior]:
+    """What is known without evidence of these columns."""
+    kept = model.kept_views
+    wanted = [j for j in columns if j not in kept]
+    if wanted:
+        nothing = WeighedEvidence(model, build(model.schema), one=True)
+        missing = np.nan_to_num(nothing.state.missing_probabilities(wanted)).tolist()
+        for j, share in zip(wanted, missing, strict=True):
+            bins = column_bins(nothing, j, model.schema.columns[j])
+            mass = np.maximum(histogram(nothing, j, bins.cuts)[0], 0.0)
+            kept[j] = _Prior(bins, mass, _spread(nothing, j, bins, mass), float(share))
+    return [kept[j] for j in columns]
+
+
+def joint_html(title: str, model: Distribution) -> str:
+    """A joint: its size, and every column's marginal distribution."""
+    columns = model.schema.columns[:COLUMNS]
+    priors = _priors(model, range(len(columns)))
+    cards = [
+        html.card(column.name, column.kind, *_picture(column, prior.bins, prior[1:3], None, SOME, prior.missing))
+        for column, prior in zip(columns, priors, strict=True)
+    ]
+    rows = f"learned from {model.schema.n_rows:,.0f} rows" if model.schema.n_rows else ""
+    left = _left_out(len(model.schema.columns) - len(columns), "column")
+    said = html.legend("probability without evidence", more=_SCALES)
+    return html.view(title, [rows, said], [html.grid(cards)], left)
+
+
+_SCALES = "Bars of levels: the full width is 100%. Line below a histogram: mean and 90% interval."
+
+
+def posterior_html(
+    title: str, weighed: WeighedEvidence, log_probability: float, support: str, before: Distribution
+) -> str:
+    """A posterior: how probable the evidence is, and each column given it, over what was known before."""
     if len(weighed) != 1:
-        return _page(title, [], "")
+        return html.view(title, [], [])
     if log_probability == -math.inf:
-        return _page(title, [], "The evidence has probability 0.")
+        return html.view(title, ["The evidence has probability 0."], [])
     said = [f"log-density of the evidence {log_probability:.4g}"]
     if log_probability <= 0.0:
-        said = [f"log-probability of the evidence {log_probability:.4g}"]
+        said = [f"probability of the evidence {_chance(log_probability)}", f"log-probability {log_probability:.4g}"]
+    lines = ["; ".join([*said, *([support] if support else [])])]
     if weighed.background_share[0] > SUPPORT:
-        said.append("the evidence is unlike anything learned: its answers are those of a background")
-    names = weighed.model.schema.names
-    shown = range(min(len(names), COLUMNS))
-    rows = [(shortened(names[j]), picture(weighed, j), in_words(weighed, j)) for j in shown]
-    return _page(title, rows, _left_out(len(names) - len(rows), "column"), said)
+        lines.append("The evidence is unlike anything learned: its answers are those of a background.")
+    columns = weighed.model.schema.columns[:COLUMNS]
+    regions = weighed.evidence.cell_regions()[0]
+    cards = []
+    for j, (column, prior) in enumerate(zip(columns, _priors(before, range(len(columns))), strict=True)):
+        mass = np.maximum(histogram(weighed, j, prior.bins.cuts)[0], 0.0)
+        is_known = not math.isnan(weighed.evidence.value[0, j]) or regions[j] >= 0
+        aside = "known" if is_known else _moved(prior.bins.together(mass), prior.bins.together(prior.mass))
+        now, was = (mass, _spread(weighed, j, prior.bins, mass)), (prior.mass, prior.spread)
+        cards.append(html.card(column.name, aside, *_picture(column, prior.bins, now, was, SOME), is_known=is_known))
+    lines.append(html.legend("given the evidence", "without evidence", _SCALES))
+    left = _left_out(len(weighed.model.schema.columns) - len(columns), "column")
+    return html.view(title, lines, [html.grid(cards)], left)
 
 
 def marginal_html(title: str, weighed: WeighedEvidence, j: int) -> str:
-    """A marginal: its levels, or its picture, mean and interval."""
+    """A marginal: its levels, or its histogram, mean and interval."""
     column = weighed.model.schema.columns[j]
-    if not column.is_categorical or len(weighed) != 1 or math.isnan(weighed.background_share[0]):
-        return _page(title, [("", picture(weighed, j), in_words(weighed, j))], "")
-    share = weighed.state.level_probabilities(j)[0]
-    best = np.argsort(-share, kind="stable")[:LEVELS].tolist()
-    rows = [(shortened(str(column.levels[k])), "█" * round(20 * share[k]), shown_share(float(share[k]))) for k in best]
-    return _page(title, rows, _left_out(len(share) - len(rows), "level"))
+    if len(weighed) != 1 or math.isnan(weighed.background_share[0]):
+        return html.view(title, [in_words(weighed, j)], [])
+    (prior,) = _priors(weighed.model, [j])
+    mass = np.maximum(histogram(weighed, j, prior.bins.cuts)[0], 0.0)
+    before = (prior.mass, prior.spread) if weighed.text else None
+    spread = _spread(weighed, j, prior.bins, mass, is_quick=True)
+    body, footer = _picture(column, prior.bins, (mass, spread), before, LEVELS)
+    lines = [html.legend("given the evidence", "without evidence")] if weighed.text else []
+    left = _left_out(len(mass) - LEVELS, "level") if column.is_categorical and len(mass) > max(ALL, LEVELS) else ""
+    return html.view(title, lines, [html.card(column.name, column.kind, body, footer)], left)
 
 
-def _page(title: str, rows: Iterable[tuple[str, str, str]], end: str, said: Sequence[str] = ()) -> str:
-    """A title, lines, a table and a last line; all texts are escaped here."""
-    out = ['<div style="font-family:sans-serif;line-height:1.4">', f"<p><b>{escape(title)}</b>"]
-    out += [f"<br>{escape(line)}" for line in said] + ["</p>", '<table style="border-collapse:collapse">']
-    for name, drawn, words in rows:
-        letters = f'<span style="font-family:monospace;white-space:pre">{escape(drawn)}</span>'
-        out.append(f"<tr>{_CELL}<bdi>{escape(name)}</bdi></td>{_CELL}{letters}</td>{_CELL}{escape(words)}</td></tr>")
-    out.append("</table>")
-    if end:
-        out.append(f'<p style="margin:.4em 0;opacity:.7">{escape(end)}</p>')
-    return "".join([*out, "</div>"])
+_Known = tuple[np.ndarray, _Spread | None]
+"""Masses of a column's cuts or levels, and its mean and interval."""
+
+
+def _picture(
+    column: Column, bins: Bins, now: _Known, before: _Known | None, most: int, missing: float = 0.0
+) -> tuple[str, str]:
+    """A column as a picture, and the line below it."""
+    absent = f"missing {percent(missing)}" if missing >= 1e-9 else ""
+    mass, spread = now
+    if spread is None:
+        return _bars(column, mass, None if before is None else before[0], most), absent
+    low, high = float(bins.edges[0]), float(bins.edges[-1])
+    marks = [_marks(one[1], low, high) for one in (now, before) if one is not None]
+    was = None if before is None else bins.together(before[0])
+    drawn = svg.histogram(column.name, bins.together(mass), was, _ticks(column, low, high), *marks)
+    said = _in_numbers(column, spread)
+    return drawn, f"{said}; {absent}" if absent else said
+
+
+def _in_numbers(column: Column, spread: _Spread) -> str:
+    """Mean and interval in words."""
+    low, high = (shown_number(column, x) for x in (spread.low, spread.high))
+    about = "" if spread.is_exact else "about "
+    mean = f"mean {about}{shown_number(column, spread.mean, True)}"
+    return f"{mean}, at least 90% at {low}" if low == high else f"{mean}, 90% in {about}{low} to {high}"
+
+
+def _marks(spread: _Spread | None, low: float, high: float) -> Span | None:
+    """Mean and interval on an axis from low to high."""
+    if spread is None or not all(map(math.isfinite, spread[:3])):
+        return None
+    first, last = (_share(x, low, high) for x in (spread.low, spread.high))
+    return Span(first, last, (spread.mean - low) / (high - low))
+
+
+def _bars(column: Column, mass: np.ndarray, before: np.ndarray | None, most: int) -> str:
+    """A bar for each level: all of few, of many the most probable."""
+    few, longest = len(mass) <= max(ALL, most), 22 if most == SOME else 60
+    shown = list(range(len(mass))) if few else np.argsort(-mass, kind="stable")[:most].tolist()
+    rows: list[tuple[str, str, str]] = []
+    for k in shown:
+        was = None if before is None else float(before[k])
+        drawn = Html(svg.bar(float(mass[k]), was))
+        rows.append((shortened(str(column.levels[k]), longest), drawn, percent(float(mass[k]))))
+    rest = len(mass) - len(shown)
+    if rest:
+        share = max(1.0 - float(mass[shown].sum()), 0.0)
+        rows.append((html.soft(f"{rest:,} {'other' if rest == 1 else 'others'}"), "", html.soft(percent(share))))
+    return html.table(rows)
+
+
+def _spread(
+    weighed: WeighedEvidence, j: int, bins: Bins, mass: np.ndarray, is_quick: bool | None = None
+) -> _Spread | None:
+    """Mean and interval of a column: the joint's own where that is quick, else from its cuts; None of levels."""
+    column, model = weighed.model.schema.columns[j], weighed.model
+    if column.is_categorical:
+        return None
+    if is_quick is None:
+        is_quick = len(model.components) == 1 and model.size().get("leaves", 0) <= QUICK
+    if is_quick:
+        low, high = weighed.state.quantile(j, _TAILS)[0].tolist()
+        return _Spread(float(weighed.state.moments(j)[0][0]), low, high, True)
+    total = max(float(mass.sum()), 1e-300)
+    mean = float(mass @ (0.5 * (bins.cuts[:-1] + bins.cuts[1:]))) / total
+    low, high = np.interp(_TAILS, np.concatenate([[0.0], np.cumsum(mass) / total]), bins.cuts).tolist()
+    if column.step > 0.0:
+        low, high = (column.center + np.ceil((x - column.center) / column.step - 0.5 - 1e-6) * column.step
+                     for x in (low, high))  # fmt: skip
+    return _Spread(mean, float(low), float(high), False)
+
+
+def _share(x: float, low: float, high: float) -> float:
+    return min(max((x - low) / (high - low), 0.0), 1.0)
+
+
+def _ticks(column: Column, low: float, high: float) -> list[tuple[float, str]]:
+    """Where on the axis of a histogram which numbers stand; of dates the ends."""
+    if column.kind == "datetime":
+        return [(at, shown_number(column, x)[:10]) for at, x in ((0.0, low), (1.0, high))]
+    ticks = svg.round_ticks(low, high, column.step > 0.0 and float(column.step).is_integer())
+    return [(_share(x, low, high), f"{x:,.0f}" if abs(x) >= 1000.0 else f"{x:.6g}") for x in ticks]
+
+
+def _moved(mass: np.ndarray, before: np.ndarray) -> str:
+    """How far a column moved from what was known before: the Kullback-Leibler divergence in bits."""
+    some = mass > 0.0
+    bits = float(mass[some] @ np.log2(mass[some] / np.maximum(before[some], 1e-300)))
+    return f"moved {bits:.2f} bits" if bits >= 0.005 else ""
+
+
+def _chance(log_probability: float) -> str:
+    """A probability in per cent, and as one row in so many."""
+    share = math.exp(log_probability)
+    if share > 0.5 or log_probability < -34.0:
+        return percent(share)
+    return f"{percent(share)} (1 row in {1.0 / share:,.0f})"
 
 
 def _left_out(n: int, what: str) -> str:

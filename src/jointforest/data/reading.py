@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 
+from ..cards.html import Html, table, view, words
 from .schema import Column, Schema
 from .table_files import about_column
 
@@ -70,14 +70,14 @@ class Reading:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        cell = '<td style="text-align:left;padding:0 1.2em 0 0;background:none">'
         rows = [
-            f"<tr>{cell}<bdi>{escape(c.name)}</bdi></td>{cell}{escape(c.kind)}</td>{cell}{escape(c.about)}"
-            + "".join(f"<br><i>{escape(note)}</i>" for note in c.notes)
-            + "</td></tr>"
+            (c.name, c.kind, Html("<br>".join([words(c.about), *(f"<i>{words(note)}</i>" for note in c.notes)])))
             for c in self.columns
         ]
-        return f'<table style="border-collapse:collapse">{"".join(rows)}</table>'
+        n = sum(len(c.notes) for c in self.columns)
+        note = f", {n} {'note' if n == 1 else 'notes'}" if n else ""
+        title = f"How the table was read: {len(self.columns)} columns{note}"
+        return view(title, [], [table(rows, ("column", "kind", "levels or range"), wraps=True)])
 
 
 def reading_of(schema: Schema) -> Reading:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
+from ..cards import html as cards_html
+from ..cards import svg
+from ..cards.html import Html
 from .columns_and_pairs import Marginals, Pairs
 from .held_out import Coverage, HeldOut
 from .privacy import Copies, Membership
@@ -46,7 +48,9 @@ class Figures:
 WORST = 5
 """Columns and pairs that are named."""
 
-Section = tuple[str, list[tuple[str, str]]]
+_Line = tuple[str, str, float | None]
+Section = tuple[str, list[_Line]]
+"""A title, and lines of a name, a value as text, and as a share of 1 where it is one."""
 
 
 def text(f: Figures) -> str:
@@ -69,15 +73,16 @@ CLOSE = (0.97, 0.93, 0.85)
 def html(f: Figures) -> str:
     """The page as a self-contained piece of HTML, in the colours of what is around it."""
     first, *rest = headlines(f)
-    out = ['<div style="font-family:sans-serif;line-height:1.4">', f"<p><b>{escape(first)}</b>"]
-    out += [f"<br>{escape(line)}" for line in rest] + ["</p>"]
-    for title, rows in sections(f):
-        out.append(f'<p style="margin:.6em 0 .2em"><b>{escape(title)}</b></p><table style="border-collapse:collapse">')
-        cell = '<td style="text-align:left;padding:0 1.2em 0 0;background:none">'
-        out += [f"<tr>{cell}{escape(name)}</td>{cell}{escape(value)}</td></tr>" for name, value in rows]
-        out.append("</table>")
-    out += [f'<p style="margin:.4em 0;opacity:.7">({escape(note)})</p>' for note in f.notes]
-    return "".join([*out, "</div>"])
+    cards = []
+    for title, rows in sections_with_shares(f):
+        lines = [
+            (cards_html.shortened(name), "" if share is None else Html(svg.bar(share)), value)
+            for name, value, share in rows
+        ]
+        cards.append(cards_html.card(title, "", cards_html.table(lines, wraps=True)))
+    notes = [cards_html.soft(f"({note})") for note in f.notes]
+    scale = "The full width of a bar is 1, or 100%."
+    return cards_html.view(first, rest, [cards_html.grid(cards, 400), *(f"<p>{note}</p>" for note in notes)], scale)
 
 
 def verdict(score: float, steps: tuple[float, float, float] = TOLD) -> str:
@@ -115,36 +120,42 @@ def headlines(f: Figures) -> list[str]:
     return lines or [f"{f.n_rows:,} rows beside a table of {f.n_table:,}"]
 
 
-def sections(f: Figures) -> list[Section]:
+def sections(f: Figures) -> list[tuple[str, list[tuple[str, str]]]]:
     """Titles, and lines of a name and a value."""
+    return [(title, [(name, value) for name, value, _ in rows]) for title, rows in sections_with_shares(f)]
+
+
+def sections_with_shares(f: Figures) -> list[Section]:
+    """Titles, and lines of a name, a value, and the value as a share of 1 where it is one."""
     found: list[Section] = []
     if f.marginals is not None and f.marginals.distance:
         new = {} if f.marginals_held_out is None else f.marginals_held_out.distance
         worst = list(f.marginals.distance.items())[:WORST]
-        lines = [(name, f"{value:.3f}" + _beside(new.get(name), "{:.3f}")) for name, value in worst]
+        lines: list[_Line] = [(name, f"{value:.3f}" + _beside(new.get(name), "{:.3f}"), value) for name, value in worst]
         found.append(("Columns that differ most (distance)", lines))
         gaps = sorted(f.marginals.missing.items(), key=lambda item: -abs(item[1]))[:WORST]
         if gaps:
             found.append(
-                ("Missing cells, share more than in the table", [(name, f"{value:+.3f}") for name, value in gaps])
+                ("Missing cells, share more than in the table", [(name, f"{value:+.3f}", None) for name, value in gaps])
             )
     if f.pairs is not None and f.pairs.similarity:
         found.append(("Pairs that differ most (similarity)", _pairs(f)))
     if f.told_apart is not None and any(f.told_apart.columns.values()):
-        used = [(name, f"{share:.0%}") for name, share in list(f.told_apart.columns.items())[:WORST] if share > 0.0]
+        most = list(f.told_apart.columns.items())[:WORST]
+        used: list[_Line] = [(name, f"{share:.0%}", share) for name, share in most if share > 0.0]
         found.append(("What the classifier used", used))
     return found + _held_out(f)
 
 
-def _pairs(f: Figures) -> list[tuple[str, str]]:
+def _pairs(f: Figures) -> list[_Line]:
     """The worst pairs; of numbers both correlations."""
     assert f.pairs is not None
     new = {} if f.pairs_held_out is None else f.pairs_held_out.similarity
-    lines = []
+    lines: list[_Line] = []
     for names, value in list(f.pairs.similarity.items())[:WORST]:
         both = f.pairs.correlation.get(names)
         more = "" if both is None else f"  correlation {both[0]:+.2f} in the table, {both[1]:+.2f} in the rows"
-        lines.append((", ".join(names), f"{value:.3f}{_beside(new.get(names), '{:.3f}')}{more}"))
+        lines.append((", ".join(names), f"{value:.3f}{_beside(new.get(names), '{:.3f}')}{more}", value))
     return lines
 
 
@@ -153,26 +164,30 @@ def _held_out(f: Figures) -> list[Section]:
     found: list[Section] = []
     if f.held_out is not None:
         h = f.held_out
-        rows = [("the joint", f"{h.log_density:.3f}"), ("independent columns", f"{h.independent:.3f}")]
+        rows: list[_Line] = [("the joint", f"{h.log_density:.3f}", None)]
+        rows.append(("independent columns", f"{h.independent:.3f}", None))
         if h.impossible > 0.0:
-            rows.append(("rows of density 0", f"{h.impossible:.2%}"))
+            rows.append(("rows of density 0", f"{h.impossible:.2%}", h.impossible))
         found.append(("Held-out rows, mean log-density in nats", rows))
     if f.coverage is not None and f.coverage.share:
         worst = list(f.coverage.share.items())[:WORST]
-        found.append(("Held-out cells in their 90 % intervals", [(name, f"{share:.0%}") for name, share in worst]))
+        lines: list[_Line] = [(name, f"{share:.0%}", share) for name, share in worst]
+        found.append(("Held-out cells in their 90 % intervals", lines))
     if f.copies is not None:
         c = f.copies
-        rows = [("exact copies of a row of the table", f"{c.share:.2%}" + _beside(c.share_held_out, "{:.2%}"))]
+        rows = [("exact copies of a row of the table", f"{c.share:.2%}" + _beside(c.share_held_out, "{:.2%}"), c.share)]
         new = (None, None) if c.distance_held_out is None else c.distance_held_out
         for name, mine, theirs in zip(("median", "5 % quantile"), c.distance, new, strict=True):
-            rows.append((f"distance to the closest row, {name}", f"{mine:.3f}" + _beside(theirs, "{:.3f}")))
+            rows.append((f"distance to the closest row, {name}", f"{mine:.3f}" + _beside(theirs, "{:.3f}"), None))
         found.append(("Copies", rows))
     if f.membership is not None:
         m = f.membership
-        rows = [("advantage by distance to the closest synthetic row", _plus_minus(m.advantage, m.standard_error))]
+        advantage = _plus_minus(m.advantage, m.standard_error)
+        rows = [("advantage by distance to the closest synthetic row", advantage, None)]
         if m.density_advantage is not None and m.density_error is not None:
-            rows.append(("advantage by density under the joint", _plus_minus(m.density_advantage, m.density_error)))
-        rows.append(("rows nearer to the table than to held-out rows", _plus_minus(m.nearer, m.nearer_error)))
+            advantage = _plus_minus(m.density_advantage, m.density_error)
+            rows.append(("advantage by density under the joint", advantage, None))
+        rows.append(("rows nearer to the table than to held-out rows", _plus_minus(m.nearer, m.nearer_error), None))
         found.append(("Guessing who was learned from (0 = chance, 1 = always; nearer: 0.5 = chance)", rows))
     return found
 

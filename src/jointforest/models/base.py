@@ -88,6 +88,11 @@ class Distribution(ABC):
         """Log of each component's weight, (K,); ``exp`` of it sums to 1."""
         return np.zeros(1)
 
+    @cached_property
+    def kept_views(self) -> dict[int, Any]:
+        """What the views in notebooks keep of each column, by its number; views of all posteriors share it."""
+        return {}
+
     def observe_by_trees(self, evidence: Evidence, beta: float) -> PosteriorState:
         """The posterior with tree t weighted by p_t(evidence)^beta; 1 is the joint itself, others need a forest."""
         if beta != 1.0:

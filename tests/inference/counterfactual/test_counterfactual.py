@@ -289,7 +289,7 @@ def test_other_frames(frame: str) -> None:
 def test_what_is_shown() -> None:
     found = learned("hidden").counterfactual(WHOLE.iloc[0], "species", "Gentoo", fixed=["sex"], n=2, random_state=0)
     assert "species = 'Gentoo'" in str(found) and "->" in repr(found) and len(str(found).splitlines()) == 2 + len(found)
-    assert "<table" in found._repr_html_() and "&gt;" in found._repr_html_()
+    assert "<table" in found._repr_html_() and "&rarr;" in found._repr_html_()
 
 
 def test_none_found_is_said() -> None:

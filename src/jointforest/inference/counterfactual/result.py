@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
+
+from ...cards import html, svg
+from ...cards.html import Html
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,12 +64,17 @@ class Counterfactuals:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        cell = '<td style="text-align:left;padding:0 1.2em 0 0;background:none">'
-        out = ['<div style="font-family:sans-serif;line-height:1.4">', f"<p><b>{escape(self.text)}</b></p>"]
-        out.append('<table style="border-collapse:collapse">')
-        for line in self._table() if len(self) else []:
-            out.append("<tr>" + "".join(f"{cell}{escape(one)}</td>" for one in line) + "</tr>")
-        return "".join([*out, "</table></div>"])
+        rows = []
+        for k, changes in enumerate(self.changed):
+            said = (
+                f"{html.words(str(name))}: {html.words(_short(old))} &rarr; <b>{html.words(_short(new))}</b>"
+                for name, (old, new) in changes.items()
+            )
+            share = float(self.validity[k])
+            row = [_short(self.outcome[k]), svg.percent(share), Html(svg.bar(share)), f"{self.distance[k]:.3f}"]
+            rows.append([*row, f"{self.log_density[k]:.1f}", Html("<br>".join(said))])
+        header = ("outcome", "validity", "", "distance", "log-density", "changes")
+        return html.view(self.text, [], [html.table(rows, header)] if rows else [])
 
     def _table(self) -> list[tuple[str, ...]]:
         """Titles, and a line a row."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...cards import html, svg
+from ...cards.html import Html
 from ...data.build_evidence import build
 from ...data.discretization import base_density
 from ...data.discretization.discretizer import Scale
@@ -48,7 +50,32 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return text_html(self.text)
+        title = self.text.split("\n", 1)[0]
+        share = "weight" if any("weight" in rule for rule in self.rules) else "event_probability"
+        rows = [_html_row(rule, share) for rule in self.rules]
+        header = (share.replace("_", " "), "", "rule, and what holds there")
+        return html.view(title, [], [html.table(rows, header, wraps=True)] if rows else [])
+
+
+def _html_row(rule: dict[str, Any], share: str) -> list[str]:
+    """A rule as a row of a table: its share, a bar, the rule with what it says."""
+    shown = shown_rule(rule["rule"]) or ("(background)" if rule.get("kind") == "background" else "(all rows)")
+    said = "; ".join(f"{name} {_plain_text(summary)}" for name, summary in rule.get("says", {}).items())
+    if "lift" in rule:
+        said = f"{rule['lift']:.3g} times as probable as elsewhere; the region has {svg.percent(rule['probability'])}"
+    text = f"<b>{html.words(shown)}</b><br>{html.soft(said)}" if said else f"<b>{html.words(shown)}</b>"
+    return [svg.percent(rule[share]), Html(svg.bar(rule[share])), Html(text)]
+
+
+def _plain_text(summary: dict[str, Any]) -> str:
+    """What a rule says of a column, from plain data."""
+    if "levels" in summary:
+        return ", ".join(f"{level} {p:.0%}" for level, p in summary["levels"].items())
+    mean, low, high = (
+        (f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}") if isinstance(x, float | int) else str(x)[:19]
+        for x in map(summary.get, ("mean", "low", "high"))
+    )
+    return mean if low == high else f"{mean} ({low} to {high})"
 
 
 def text_html(text: str) -> str:

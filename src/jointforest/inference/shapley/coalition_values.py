@@ -151,6 +151,23 @@ def _moments(answer: np.ndarray, n: int, m: int) -> np.ndarray:
     return np.stack([mean, each.var(axis=1, ddof=1) / m if m > 1 else np.zeros_like(mean)])
 
 
+# ---- The value of a coalition as what the joint itself says of a column.
+
+
+def by_posterior(model: Distribution, X: np.ndarray, j: int, n_jobs: int | None) -> Value:
+    """v(S) = P(level of column j | X_S = x_S) for each level, or E[column j | X_S = x_S]; exact."""
+    column = model.schema.columns[j]
+
+    def value(row: np.ndarray, known: np.ndarray) -> Asked:
+        first, place = distinct(np.where(known, X[row], np.nan))
+        cells = np.where(known[first], X[row[first]], np.nan)
+        state = model.observe(Evidence.of_values(cells))
+        mean = state.level_probabilities(j, n_jobs) if column.is_categorical else state.moments(j, n_jobs)[0][:, None]
+        return Asked(mean[place], np.zeros((len(row), mean.shape[1])))
+
+    return value
+
+
 # ---- Expected answers of an ensemble under one forest as means over completions: many coalitions in little time.
 
 _DRAWN = 200_000

@@ -1,0 +1,1 @@
+"""Static cards of HTML and SVG, of which the views in notebooks are made; no script, no style sheet."""

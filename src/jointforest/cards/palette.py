@@ -1,0 +1,18 @@
+"""The colours of cards and plots: those of the explorer's style sheet, safe for colour-blind readers."""
+
+POSTERIOR = "#2a8f86"
+"""What is known now: teal."""
+PRIOR = "#dcd9d0"
+"""What was known before the evidence: beige."""
+PRIOR_LINE = "#a39e91"
+"""The same where it is a line, or lies on a background of unknown colour."""
+PRIOR_OPACITY = 0.4
+"""How opaque `PRIOR_LINE` is as an area, so that it is `PRIOR` on white and a dark grey on black."""
+TABLE = "#1b1e23"
+"""What the rows of a table say, and all text on white."""
+SOFT = "#5a606a"
+"""Text of less weight, on white."""
+LOWER = "#b4632f"
+"""What lowers a prediction: orange. What raises it is `POSTERIOR`."""
+EDGE = "#8b8f97"
+"""Axes and borders."""

@@ -1,0 +1,188 @@
+"""Small pictures as SVG elements: bars of shares, histograms, steps of a waterfall.
+
+Colours are presentation attributes and no element needs a style. Grey is translucent and text has the colour of what is
+around it, so that a picture can be read on white and on black.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+
+from .palette import LOWER, POSTERIOR, PRIOR_LINE, PRIOR_OPACITY
+
+BAR, THICK, STEP = 92, 14, 150
+"""Width and height of a bar of 100 %, and width of a waterfall, in pixels."""
+WIDTH, HEIGHT, ABOVE = 246, 74, 14
+"""Width and height of a histogram's bars, and the room above them for labels."""
+_GHOST = f'fill="{PRIOR_LINE}" fill-opacity="{PRIOR_OPACITY}"'
+
+
+def percent(share: float) -> str:
+    """A share of 1 as per cent with one decimal; what is not 0 or 1 never looks like it."""
+    if share in (0.0, 1.0):
+        return f"{share:.0%}"
+    if 0.0 < share < 0.0005:
+        return "<0.1%"
+    return ">99.9%" if 0.9995 < share < 1.0 else f"{share:.1%}"
+
+
+def bar(share: float, before: float | None = None) -> str:
+    """A share as a bar, before the bar of what was known before; the full width is 100 %."""
+    shapes = [f'<rect width="{BAR}" height="{THICK}" fill="{PRIOR_LINE}" fill-opacity="0.08"/>']
+    if before is not None:
+        end = _short(BAR * min(max(before, 0.0), 1.0))
+        shapes.append(f'<rect width="{end}" height="{THICK}" {_GHOST}/>')
+    shapes.append(
+        f'<rect y="2" width="{_short(BAR * min(max(share, 0.0), 1.0))}" height="{THICK - 4}" fill="{POSTERIOR}"/>'
+    )
+    if before is not None:
+        shapes.append(f'<path d="M{end} 0V{THICK}" stroke="{PRIOR_LINE}" stroke-width="2"/>')
+    return _svg(BAR + 1, THICK, shapes)
+
+
+def step(start: float, end: float, low: float, high: float) -> str:
+    """A step of a waterfall from start to end on an axis from low to high: teal upwards, orange downwards."""
+    left, right = (STEP * (x - low) / max(high - low, 1e-300) for x in sorted((start, end)))
+    colour = POSTERIOR if end >= start else LOWER
+    first = _short(STEP * (start - low) / max(high - low, 1e-300))
+    return _svg(
+        STEP + 1, THICK,
+        [
+            f'<rect x="{_short(left)}" y="2" width="{_short(max(right - left, 1.0))}" height="{THICK - 4}" '
+            f'fill="{colour}"/>',
+            f'<path d="M{first} 0V{THICK}" stroke="{PRIOR_LINE}" stroke-width="1.5"/>',
+        ],
+    )  # fmt: skip
+
+
+def swatch(is_before: bool = False) -> str:
+    """A square of a legend."""
+    look = _GHOST if is_before else f'fill="{POSTERIOR}"'
+    return _svg(12, 12, [f'<rect width="12" height="12" rx="2" {look}/>'])
+
+
+class Span(NamedTuple):
+    """Mean and interval of a column of numbers as positions, 0 to 1; a mean outside is None."""
+
+    low: float
+    high: float
+    mean: float | None
+
+
+CUT, CUT_AT, LEAST = 2.5, 1.6, 0.01
+"""A bar of so many times the second tallest is cut at so many times it, if that is at least so much."""
+LABELLED = 0.25
+"""A tallest bar of this share or more is labelled, cut or not."""
+
+
+def histogram(
+    name: str,
+    mass: np.ndarray,
+    before: np.ndarray | None,
+    ticks: Sequence[tuple[float, str]],
+    span: Span | None,
+    span_before: Span | None = None,
+) -> str:
+    """Masses of bins of equal width as bars, over those of what was known before; marks below say mean and interval.
+
+    A bar that would make all others too small to be seen is broken in two, and labelled with its share.
+    """
+    top, cut = _top(mass, before)
+    x = np.linspace(0.0, WIDTH, len(mass) + 1)
+    shapes = []
+    if before is not None:
+        shapes.append(f'<path d="{_outline(x, before, top)}" {_GHOST}/>')
+    shapes.append(f'<path d="{_bars(x, mass, top)}" fill="{POSTERIOR}"/>')
+    tallest = int(np.argmax(mass))
+    if mass[tallest] > min(top, LABELLED - 1e-12) or (cut and mass[tallest] > top):
+        shapes.append(_label(x, tallest, percent(float(mass[tallest])), mass[tallest] / top))
+    base = ABOVE + HEIGHT
+    shapes.append(f'<path d="M0 {base}H{WIDTH}" stroke="currentColor" stroke-opacity="0.5"/>')
+    for one, y, colour in ((span_before, base + 9, PRIOR_LINE), (span, base + 5, POSTERIOR)):
+        if one is not None:
+            ends = f"M{_short(WIDTH * one.low)} {y}H{_short(max(WIDTH * one.high, WIDTH * one.low + 2))}"
+            shapes.append(f'<path d="{ends}" stroke="{colour}" stroke-width="2"/>')
+            if one.mean is not None and 0.0 <= one.mean <= 1.0:
+                shapes.append(f'<circle cx="{_short(WIDTH * one.mean)}" cy="{y}" r="3" fill="{colour}"/>')
+    for at, words in ticks:
+        anchor = "start" if at < 0.08 else "end" if at > 0.92 else "middle"
+        shapes.append(
+            f'<text x="{_short(WIDTH * at)}" y="{base + 24}" text-anchor="{anchor}" font-size="11" '
+            f'fill="currentColor" fill-opacity="0.75">{escape(words)}</text>'
+        )
+    return _svg(WIDTH, base + 28, shapes, f"histogram of {name}")
+
+
+def _top(mass: np.ndarray, before: np.ndarray | None) -> tuple[float, bool]:
+    """The mass that reaches the top, and whether a bar is cut there."""
+    high = np.sort(mass if before is None else np.maximum(mass, before))
+    if len(high) > 1 and high[-1] > CUT * high[-2] and high[-2] >= LEAST:
+        return float(CUT_AT * high[-2]), True
+    return max(float(high[-1]), 1e-12), False
+
+
+def _outline(x: np.ndarray, mass: np.ndarray, top: float) -> str:
+    """All bars as one area."""
+    base = ABOVE + HEIGHT
+    steps = (f"V{_height(share, top)}H{_short(right)}" for share, right in zip(mass.tolist(), x[1:], strict=True))
+    return f"M0 {base}{''.join(steps)}V{base}Z"
+
+
+def _bars(x: np.ndarray, mass: np.ndarray, top: float) -> str:
+    """The bars one by one, with a gap between them; those that are cut off have a slanting break."""
+    base, found = ABOVE + HEIGHT, []
+    gap = 0.6 if len(mass) <= 60 else 0.0
+    for share, left, right in zip(mass.tolist(), (x[:-1] + gap).tolist(), (x[1:] - gap).tolist(), strict=True):
+        if share <= 0.0:
+            continue
+        sides = _short(left), _short(right)
+        if share > top * (1.0 + 1e-9):
+            low, high = ABOVE + 0.30 * HEIGHT, ABOVE + 0.22 * HEIGHT
+            found.append(f"M{sides[0]} {base}V{_short(low + 3)}L{sides[1]} {_short(low - 3)}V{base}Z")
+            found.append(f"M{sides[0]} {_short(high + 3)}V{ABOVE}H{sides[1]}V{_short(high - 3)}Z")
+        else:
+            found.append(f"M{sides[0]} {base}V{_height(share, top)}H{sides[1]}V{base}Z")
+    return "".join(found)
+
+
+def _label(x: np.ndarray, k: int, words: str, height: float) -> str:
+    """The share of bin k beside the upper end of its bar."""
+    is_left = x[k] > 0.7 * WIDTH
+    at = x[k] - 3 if is_left else x[k + 1] + 3
+    y = ABOVE + HEIGHT * (1.0 - min(height, 1.0)) + 4
+    anchor = "end" if is_left else "start"
+    return (
+        f'<text x="{_short(at)}" y="{_short(y)}" text-anchor="{anchor}" font-size="11" '
+        f'fill="currentColor">{words}</text>'
+    )
+
+
+def _height(share: float, top: float) -> str:
+    return _short(ABOVE + HEIGHT * (1.0 - min(share / top, 1.0)))
+
+
+def _short(x: float) -> str:
+    return f"{x:z.1f}".removesuffix(".0")
+
+
+def _svg(width: int, height: int, shapes: Sequence[str], label: str = "") -> str:
+    said = f'role="img" aria-label="{escape(label)}"' if label else 'aria-hidden="true"'
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return f'<svg style="vertical-align:middle" {size} {said}>{"".join(shapes)}</svg>'
+
+
+def round_ticks(low: float, high: float, whole: bool, most: int = 4) -> list[float]:
+    """At most ``most`` round numbers from low to high."""
+    power = 10.0 ** np.floor(np.log10(max((high - low) / most, 1e-300)))
+    for digit in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0, 25.0):
+        width = digit * power
+        if whole and width != round(width):
+            continue
+        first, last = np.ceil(low / width - 1e-9), np.floor(high / width + 1e-9)
+        if last - first < most:
+            return [float(f"{k * width:.12g}") for k in np.arange(first, last + 1)] or [low]
+    return [low]
