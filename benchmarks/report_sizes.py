@@ -47,7 +47,7 @@ def row(joint: Joint, frame: pd.DataFrame, name: str, limit: float | None) -> di
     found = re.search(r'<script type="application/json" id="joint">(.*?)</script>', text, re.DOTALL)
     assert found is not None
     size, data = len(text.encode()) / 1e6, found[1]
-    tables = len(json.loads(data)["tables"]) / 1e6
+    tables = len(json.loads(data)["packed"]) / 1e6
     rest = size - tables
     progress(f"{name}, {frame.shape[1]} columns: {size:.2f} MB, {tables:.2f} of them the joint")
     sizes = {"file MB": size, "embedded joint MB": tables, "rest MB": rest}

@@ -1,86 +1,130 @@
-"""The joint in the file: its tables are those of the joint, or of one that is near it."""
+"""The joint in the file: its tables are those of the joint, or of one whose distance from it was measured."""
 
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
+import zlib
+from typing import Any
 
 import numpy as np
 import pytest
 
-import jointforest as jf
+from jointforest.api.joint import Joint
 from jointforest.explorer.subject import Subject
-from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.report import embed
-from jointforest.report.embed import cut_shares, embedded, wire
+from jointforest.report.cuts import code_shares, page_cuts
+from jointforest.report.embed import embedded, rounded, wire
+from jointforest.report.errors import measured_errors, random_pieces
+from jointforest.report.pack import Packer, quantized, restored
 
 from ..explorer import tables
 
 
-def test_a_small_joint_of_hidden_trees_is_embedded_itself() -> None:
-    found = embedded(Subject(tables.hidden()))
-    assert found.is_itself and found.difference == 0.0
-    (part,) = tables.hidden().distribution.components
-    assert isinstance(part, HiddenTree) and found.hidden is part.hidden
+@pytest.mark.parametrize("name", tables.JOINTS)
+def test_a_joint_of_any_kind_is_embedded_itself(name: str) -> None:
+    joint = tables.JOINTS[name]()
+    found = embedded(Subject(joint))
+    assert found.is_itself and found.errors is None and found.subject.joint is joint
+    kinds = [part["kind"] for part in wire(found, "t", "s")["parts"]]
+    assert kinds == ["forest" if part.is_forest else "hidden" for part in joint.distribution.components]
+    weights = [part["log_weight"] for part in found.written["parts"]]
+    assert np.exp(weights).sum() == pytest.approx(1.0)
 
 
 def test_a_large_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(embed, "MOST_BYTES", 26_000)
     monkeypatch.setattr(embed, "DRAWS", 1_000)
-    found = embedded(Subject(tables.hidden()))
-    assert not found.is_itself
-    said = wire(found, "t", "s")
-    assert len(base64.b64decode(said["tables"])) <= 10_000
+    found = embedded(Subject(tables.forest()))
+    assert not found.is_itself and found.n_rows == 1_000
+    assert found.subject.joint.schema == tables.forest().schema
+    assert found.errors is not None and found.errors.n == 1_000
+    assert 0.0 < found.errors.usual < found.errors.largest <= 1.0
 
 
-def test_the_difference_said_is_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed, "DRAWS", 2_000)
-    joint = tables.forest()
-    found = embedded(Subject(joint))
-    small = found.subject.joint
-    assert small.columns == joint.columns and small.schema == joint.schema
-    shares = [
-        abs(p - small.given().proba(name)[level])
-        for name in ("member", "size", "town")
-        for level, p in joint.given().proba(name).items()
-    ]
-    assert max(shares) <= found.difference + 1e-9 < 0.1
+def test_fewer_bits_are_tried_before_a_smaller_joint(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = Subject(tables.hidden())
+    size = len(embedded(subject).written["packed"])
+    monkeypatch.setattr(embed, "MOST_BYTES", size - 1)
+    found = embedded(subject)
+    assert found.is_itself and found.bits == 8
+    assert found.errors is not None and found.errors.largest < 0.02
 
 
-def test_masses_of_cuts_are_the_joints(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = embedded(Subject(tables.hidden()))
-    (tree,) = found.hidden.trees
-    for j, (scale, column, bins) in enumerate(
-        zip(found.hidden.scales, found.subject.columns, found.subject.bins, strict=True)
-    ):
-        shares = cut_shares(scale, column, bins.cuts)
-        np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-12)
-        state = np.ones(1)
-        way, k = [], tree.node[j]
+def test_the_errors_are_those_of_the_answers() -> None:
+    subject = Subject(tables.hidden())
+    other = rounded(subject.joint.distribution, 3)
+    near = Joint(other)
+    for piece in random_pieces(subject, 20):
+        found = measured_errors(subject, other, [piece])
+        text = {subject.columns[c["column"]].name: _said(subject, c) for c in piece}
+        worst = max(
+            abs(p - near.given(text).proba(name)[level])
+            for name in ("member", "size", "town")
+            for level, p in subject.joint.given(text).proba(name).items()
+        )
+        assert worst <= found.largest + 1e-6 and found.n == 1
+    every = measured_errors(subject, subject.joint.distribution, random_pieces(subject, 20))
+    assert every.largest == 0.0
+
+
+def _said(subject: Subject, condition: dict[str, Any]) -> Any:
+    from jointforest.explorer.state import read_evidence
+
+    name = subject.columns[condition["column"]].name
+    return read_evidence(subject.joint.schema, [condition]).conditions[name]
+
+
+def test_pieces_are_of_rows_that_there_can_be() -> None:
+    subject = Subject(tables.both())
+    pieces = random_pieces(subject, 50)
+    assert {len(piece) for piece in pieces} <= {0, 1, 2, 3} and pieces == random_pieces(subject, 50)
+    for piece in pieces:
+        text = {subject.columns[c["column"]].name: _said(subject, c) for c in piece}
+        assert not text or subject.joint.probability(text) > 0.0
+
+
+@pytest.mark.parametrize("name", ["hidden trees", "mixture"])
+def test_masses_of_cuts_are_the_joints(name: str) -> None:
+    subject = Subject(tables.JOINTS[name]())
+    part = next(c for c in subject.joint.distribution.components if c.hidden_trees() is not None)
+    hidden = part.hidden_trees()
+    assert hidden is not None
+    for j, (column, cuts) in enumerate(zip(subject.columns, page_cuts(subject), strict=True)):
+        cut, code, share = code_shares(hidden.scales[j], column, cuts.bins.cuts)
+        np.testing.assert_allclose(np.bincount(code, share), 1.0, atol=1e-9)
+        shares = np.zeros((hidden.scales[j].n_codes, cuts.n))
+        shares[code, cut] = share
+        (tree,) = hidden.trees
+        state, way, k = np.ones(1), [], tree.node[j]
         while k >= 0:
             way.append(k)
             k = int(tree.parent[k])
         for k in reversed(way):
             state = state @ tree.transition[k]
         mass = state @ tree.emission[tree.node[j]] @ shares
-        np.testing.assert_allclose(mass, found.subject.masses[j], atol=1e-5)
+        alone = Subject(Joint(part))
+        expected = alone.masses[j]
+        fine = alone.bins[j].together(expected) if not column.is_categorical else expected
+        np.testing.assert_allclose(cuts.bins.together(mass), fine, atol=1e-5)
 
 
-def test_tables_lie_one_after_the_other() -> None:
-    found = embedded(Subject(tables.hidden()))
-    said = wire(found, "t", "s")
-    numbers = np.frombuffer(base64.b64decode(said["tables"]), "<f4")
-    (tree,), (about,) = found.hidden.trees, said["trees"]
-    at = 0
-    for k, (states, cuts) in enumerate(zip(about["states"], about["cuts"], strict=True)):
-        size = tree.transition[k].size
-        np.testing.assert_array_equal(numbers[at : at + size], tree.transition[k].ravel())
-        at += size + states * cuts + states
-    assert at == len(numbers)
+def test_arrays_and_tables_are_where_they_are_said_to_be() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.dirichlet(np.full(5, 0.1), 7)
+    table[:, 3] = 0.0
+    numbers = rng.normal(size=4)
+    packer = Packer()
+    first, second = packer.array(numbers, "f8"), packer.table(table, 12)
+    data = zlib.decompress(base64.b64decode(packer.text()))
+    np.testing.assert_array_equal(np.frombuffer(data, "<f8", first["n"], first["at"]), numbers)
+    planes = np.frombuffer(data, np.uint8, 2 * table.size, second["at"]).reshape(2, *table.shape).astype(int)
+    top = np.frombuffer(data, "<f4", second["top"]["n"], second["top"]["at"])
+    np.testing.assert_array_equal(restored(256 * planes[0] + planes[1], top, 12), restored(*quantized(table, 12), 12))
 
 
-def test_several_trees_are_embedded_with_their_weights() -> None:
-    joint = jf.HiddenTreeForest(2, n_states=4, max_iter=1, random_state=0).fit(jf.datasets.load_penguins()).joint_
-    said = wire(embedded(replace(Subject(joint), title="two")), "two", "")
-    assert len(said["trees"]) == 2
-    assert np.exp([one["log_weight"] for one in said["trees"]]).sum() == pytest.approx(1.0)
+@pytest.mark.parametrize(("bits", "error"), [(8, 3e-3), (12, 2e-4), (16, 1e-5)])
+def test_rounded_entries_are_near(bits: int, error: float) -> None:
+    table = np.random.default_rng(1).dirichlet(np.full(30, 0.2), 40)
+    found = restored(*quantized(table, bits), bits)
+    assert (np.abs(found - table) / table.max(axis=0)).max() < 1.5 * error
+    assert (restored(*quantized(np.zeros((2, 3)), bits), bits) < 1e-29).all()

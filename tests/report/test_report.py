@@ -93,7 +93,7 @@ def test_rules_of_a_small_tree_and_no_sections_that_were_not_asked_for() -> None
     joint = jf.JointTree(leaf="quantile", max_leaf_nodes=3, random_state=0).fit(penguins).joint_
     text = report_text(joint, Wanted())
     assert [one["id"] for one in Elements(text).of("h2") if "id" in one] == ["learned", "columns", "depend", "rules"]
-    assert "come from a smaller joint" in text
+    assert "The joint itself is in this file" in text
     assert data_of(text)["table"]["can"] == []
 
 
@@ -124,10 +124,17 @@ def test_a_hundred_columns_fit_in_a_megabyte_besides_the_joint(monkeypatch: pyte
     frame = pd.DataFrame(X, columns=[f"column {j}" for j in range(100)])
     joint = jf.HiddenTreeForest(n_states=48, max_iter=0, random_state=0).fit(frame).joint_
     text = report_text(joint, Wanted(target="column 3"))
-    tables_ = data_of(text)["tables"]
-    assert len(tables_) <= 4 / 3 * embed.MOST_BYTES + 4
-    assert len(text) - len(tables_) <= 1_000_000
-    assert "a smaller joint" in text
+    packed = data_of(text)["packed"]
+    assert len(packed) <= embed.MOST_BYTES
+    assert len(text) - len(packed) <= 1_000_000
+
+
+def test_a_smaller_joint_is_said_at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embed, "MOST_BYTES", 26_000)
+    monkeypatch.setattr(embed, "DRAWS", 500)
+    text = report_text(tables.forest(), Wanted())
+    assert "The joint is too large for this file." in text
+    assert re.search(r"Over 1,000 random pieces of evidence .* was [\d.e-]+ percentage points", text)
 
 
 @pytest.mark.parametrize(

@@ -124,9 +124,13 @@ class Subject:
     @cached_property
     def centers(self) -> tuple[np.ndarray, ...]:
         """Mean within each cut of a column of numbers, without evidence; nothing of a column of levels."""
+        return tuple(centers_of_cuts(self, j, bins.cuts) for j, bins in enumerate(self.bins))
+
+    @cached_property
+    def draws(self) -> np.ndarray:
+        """Rows drawn from the joint, (n, d), by which the middle of a bin is found."""
         n = max(min(DRAWS, MOST_CELLS // len(self.columns)), 1)
-        X = sample(self.joint.distribution, self.nothing.evidence, n, 0)
-        return tuple(_centers(X[:, j], bins.cuts) for j, bins in enumerate(self.bins))
+        return sample(self.joint.distribution, self.nothing.evidence, n, 0)
 
     @cached_property
     def can_miss(self) -> frozenset[str]:
@@ -174,10 +178,11 @@ def _cuts(column: Column, edges: np.ndarray, atoms: np.ndarray) -> np.ndarray:
     return np.concatenate([[low], inner, [high]])
 
 
-def _centers(drawn: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+def centers_of_cuts(subject: Subject, j: int, cuts: np.ndarray) -> np.ndarray:
     """Mean of the draws in each cut, (C,), its middle where there are few; what lies beyond counts with the ends."""
     if not len(cuts):
         return cuts
+    drawn = subject.draws[:, j]
     place = np.clip(np.searchsorted(cuts, drawn) - 1, 0, len(cuts) - 2)
     n, total = np.bincount(place, minlength=len(cuts) - 1), np.bincount(place, drawn, len(cuts) - 1)
     return np.where(n < FEW, 0.5 * (cuts[:-1] + cuts[1:]), total / np.maximum(n, 1))

@@ -1,33 +1,46 @@
-"""The joint that a report carries along: the joint itself where it is small and of hidden trees, else a smaller one."""
+"""The joint that a report carries along: the joint itself, with few digits, or a smaller one where it is too large."""
 
 from __future__ import annotations
 
-import base64
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.discretization import base_density
-from ..data.discretization.discretizer import Scale, code_table
+from ..data.discretization.discretizer import code_table
 from ..data.discretization.learn import learn_scale
-from ..data.schema import Column
 from ..explorer.answers import table
 from ..explorer.subject import Subject, all_shown, to_shown
-from ..inference.histogram import histogram
 from ..inference.sampling import sample
 from ..learners.hidden_tree.learn import LearnSettings, learn_tree
 from ..learners.hidden_tree.structure import CodeTable
+from ..models.base import Distribution
+from ..models.box_forest.forest import Forest
+from ..models.box_forest.leaves.levels import dense_levels
 from ..models.hidden_tree.hidden_tree import HiddenTree
 from ..models.hidden_tree.hidden_trees import HiddenTrees
+from ..models.hidden_tree.tables import TreeTables
+from ..models.mixture import Mixture
 from ..query_language.render import column_text
+from .cuts import ColumnCuts, code_shares, page_cuts
+from .errors import FEW_PIECES, PIECES, Errors, measured_errors, random_pieces
+from .pack import Packer, distributions, quantized, restored
 
-MOST_BYTES = 750_000
-"""Most bytes of tables; a third more as text."""
-DRAWS = 20_000
+MOST_BYTES = 3 << 20
+"""Most bytes of the joint in a file, as text."""
+BITS = 12, 8
+"""Bits of an entry of a table: the first number with which the joint fits."""
+SURE = 12
+"""With so many bits rounding moves no answer by .02 points (``docs/experiments/report-errors.md``); else it is measured."""
+MOST_BITS = 16
+"""Bits of an entry of a forest's tables of levels, where small masses are those of pseudo-counts."""
+MOST_NUMBERS = 16_000_000
+"""Joints of more numbers than this do not fit, whatever they are."""
+DRAWS = 40_000
 """Rows that a smaller joint is learned from."""
-MOST_CELLS = 2_000_000
+MOST_CELLS = 3_000_000
 """Most cells of these rows."""
-STATES = 48, 32, 24, 16, 8, 4, 2
+STATES = 128, 96, 64, 48, 32, 24, 16, 8, 4, 2
 """States a column of a smaller joint: the first number whose tables fit."""
 BINS = 64
 """Codes of a number in a smaller joint."""
@@ -35,40 +48,87 @@ PASSES = 3
 
 
 class Embedded(NamedTuple):
-    """A joint of hidden trees.
+    """A joint as it is in the file.
 
     Attributes
     ----------
     subject : Subject
-        With its bins.
-    hidden : HiddenTrees
+        The joint of the report, or the smaller one.
     is_itself : bool
         Whether it is the joint of the report.
     n_rows : int
-        Draws that it was learned from; 0 if it is the joint itself.
-    difference : float
-        Largest difference of its share of a bin, a level or of missing cells, from the joint's.
+        Draws that a smaller joint was learned from; 0 of the joint itself.
+    bits : int
+        Of each entry of a table.
+    errors : Errors or None
+        How far its answers are from those of the joint of the report; None where that is known to be next to nothing.
+    written : dict
+        All that ``in_page_source.js`` reads, but for the page's words.
     """
 
     subject: Subject
-    hidden: HiddenTrees
     is_itself: bool
     n_rows: int
-    difference: float
+    bits: int
+    errors: Errors | None
+    written: dict[str, Any]
 
 
 def embedded(subject: Subject) -> Embedded:
-    """The joint itself if its tables are at most `MOST_BYTES`, else one learned from rows drawn from it."""
-    tables = subject.joint.distribution.hidden_trees()
-    sizes = [_size(bins.cuts, column) for bins, column in zip(subject.bins, subject.columns, strict=True)]
-    if tables is not None and _bytes(tables, sizes) <= MOST_BYTES:
-        return Embedded(subject, tables, True, 0, 0.0)
-    fitting = [n for n in STATES if 4 * sum(n * size + n * n + n for size in sizes) <= MOST_BYTES]
-    n = max(min(DRAWS, MOST_CELLS // len(sizes)), 1)
+    """The joint itself if it fits in `MOST_BYTES`, else one learned from rows drawn from it."""
+    found = _fitting(subject)
+    if found is not None:
+        bits, written = found
+        errors = None if bits >= SURE else _errors(subject, rounded(subject.joint.distribution, bits), FEW_PIECES)
+        return Embedded(subject, True, 0, bits, errors, written)
+    n = max(min(DRAWS, MOST_CELLS // len(subject.columns)), 1)
     X = sample(subject.joint.distribution, subject.nothing.evidence, n, 0, missing=True)
-    hidden = _learned(subject, X, fitting[0] if fitting else STATES[-1])
-    small = Subject(type(subject.joint)(HiddenTree(hidden)), subject.title)
-    return Embedded(small, hidden, False, n, _difference(subject, small))
+    small, bits, written = _smaller(subject, X)
+    errors = _errors(subject, rounded(small.joint.distribution, bits), PIECES)
+    return Embedded(small, False, n, bits, errors, written)
+
+
+def _errors(subject: Subject, near: Distribution, n: int) -> Errors:
+    return measured_errors(subject, near, random_pieces(subject, n))
+
+
+def _smaller(subject: Subject, X: np.ndarray) -> tuple[Subject, int, dict[str, Any]]:
+    """A hidden tree learned from draws (n, d) that fits, with as many states as do, its bits, and what is written."""
+    codes = [len(column.levels) or BINS for column in subject.columns]
+    for states in STATES:
+        if states != STATES[-1] and sum(states * (states + size) for size in codes) > MOST_BYTES:
+            continue
+        small = Subject(type(subject.joint)(HiddenTree(_learned(subject, X, states))), subject.title)
+        found = _fitting(small)
+        if found is not None:
+            return small, *found
+    return small, BITS[-1], _written(small, BITS[-1])
+
+
+def _fitting(subject: Subject) -> tuple[int, dict[str, Any]] | None:
+    """Bits and what is written of a joint with as many bits as fit; None if it does not fit, or is of another kind."""
+    if not all(c.is_forest or c.hidden_trees() is not None for c in subject.joint.distribution.components):
+        return None
+    if _numbers(subject.joint.distribution) > MOST_NUMBERS:
+        return None
+    for bits in BITS:
+        written = _written(subject, bits)
+        if len(written["packed"]) <= MOST_BYTES:
+            return bits, written
+    return None
+
+
+def _numbers(distribution: Distribution) -> int:
+    """About how many numbers the tables of a distribution hold."""
+    total = 0
+    for component in distribution.components:
+        hidden = component.hidden_trees()
+        if hidden is not None:
+            total += sum(table.size for tree in hidden.trees for table in (*tree.transition, *tree.emission))
+        elif component.is_forest:
+            forest = component.forest_for("a report")
+            total += len(forest.leaves.tree) * (int(forest.columns.level_start[-1]) + 5 * len(forest.columns.step))
+    return total
 
 
 def _learned(subject: Subject, X: np.ndarray, n_states: int) -> HiddenTrees:
@@ -82,81 +142,132 @@ def _learned(subject: Subject, X: np.ndarray, n_states: int) -> HiddenTrees:
     return HiddenTrees(subject.joint.schema, scales, (learn_tree(table, settings, 0),), np.zeros(1))
 
 
-def _difference(subject: Subject, small: Subject) -> float:
-    """Largest difference of two joints' shares of a bin or level, in the bins of the second."""
-    found = [
-        np.abs(histogram(subject.nothing, j, bins.cuts)[0] - mass).max()
-        for j, (bins, mass) in enumerate(zip(small.bins, small.masses, strict=True))
-    ]
-    return float(max(found))
+def rounded(distribution: Distribution, bits: int) -> Distribution:
+    """The distribution as the file has it: tables of hidden trees with few bits; forests as they are."""
+    parts = tuple(_rounded_part(component, bits) for component in distribution.components)
+    return parts[0] if len(parts) == 1 else Mixture(parts, distribution.log_weight)
 
 
-def _size(cuts: np.ndarray, column: Any) -> int:
-    """Numbers that a state has of a column."""
-    return len(column.levels) if column.is_categorical else len(cuts) - 1
+def _rounded_part(component: Distribution, bits: int) -> Distribution:
+    hidden = component.hidden_trees()
+    if hidden is None:
+        return component
+    trees = tuple(
+        replace(tree, transition=_each(tree.transition, bits), emission=_each(tree.emission, bits))
+        for tree in hidden.trees
+    )
+    return HiddenTree(replace(hidden, trees=trees))
 
 
-def _bytes(hidden: HiddenTrees, sizes: list[int]) -> int:
-    """Bytes of the tables in float32, sizes[j] masses a state of column j."""
-    total = 0
-    for tree in hidden.trees:
-        for k, j in enumerate(tree.column.tolist()):
-            H = tree.transition[k].shape[1]
-            total += tree.transition[k].size + H + (H * sizes[j] if j >= 0 else 0)
-    return 4 * total
+def _each(tables: tuple[np.ndarray, ...], bits: int) -> tuple[np.ndarray, ...]:
+    return tuple(distributions(restored(*quantized(one, bits), bits)) for one in tables)
 
 
-# ---- What the page needs to answer by itself, as JSON: columns and cuts, trees, and their tables as text of base 64.
+# ---- What the page needs to answer by itself: columns and their cuts, and the components of the joint.
 
 
 def wire(found: Embedded, title: str, said: str) -> dict[str, Any]:
     """All that ``in_page_source.js`` reads."""
-    subject, hidden = found.subject, found.hidden
-    about = table(subject, {}) | {"title": title, "said": said, "rows": None, "can": []}
-    trees, tables = _trees(subject, hidden)
-    return {"table": about, "columns": [_column(subject, j) for j in range(len(subject.columns))]} | {
-        "trees": trees,
-        "tables": base64.b64encode(np.concatenate(tables).astype("<f4").tobytes()).decode(),
-    }
+    about = table(found.subject, {}) | {"title": title, "said": said, "rows": None, "can": []}
+    return {"table": about, "n_rows": found.subject.joint.schema.n_rows} | found.written
 
 
-def _column(subject: Subject, j: int) -> dict[str, Any]:
-    """How a column is cut: `Bins` in the page's numbers, the mean of each cut, the centre of a cell of its grid."""
-    column, bins = subject.columns[j], subject.bins[j]
+def _written(subject: Subject, bits: int) -> dict[str, Any]:
+    packer = Packer()
+    cuts = page_cuts(subject)
+    columns = [_column(subject, j, one, packer) for j, one in enumerate(cuts)]
+    distribution = subject.joint.distribution
+    parts = []
+    for component, log_weight in zip(distribution.components, distribution.log_weight.tolist(), strict=True):
+        hidden = component.hidden_trees()
+        if hidden is not None:
+            parts.append(_hidden_part(subject, hidden, cuts, packer, bits) | {"log_weight": log_weight})
+        else:
+            parts.append(_forest_part(component.forest_for("a report"), packer) | {"log_weight": log_weight})
+    return {"columns": columns, "parts": parts, "packed": packer.text()}
+
+
+def _column(subject: Subject, j: int, cuts: ColumnCuts, packer: Packer) -> dict[str, Any]:
+    """How a column is cut: ends of cuts in the page's numbers, the mean of each, the centre of a cell of its grid."""
+    column, bins = subject.columns[j], cuts.bins
+    about: dict[str, Any] = {"quoted": column_text(column.name)}
     if column.is_categorical:
-        return {"quoted": column_text(column.name), "ordered": column.is_ordered}
-    return {
-        "quoted": column_text(column.name),
-        "cuts": all_shown(column, bins.cuts),
+        return about | {"ordered": column.is_ordered}
+    unit, origin = (1e3, column.origin) if column.kind == "datetime" else (1.0, 0.0)
+    return about | {
+        "cuts": packer.array(np.array(all_shown(column, bins.cuts)), "f8"),
         "first": bins.first.tolist(),
         "cell": bins.cell.tolist(),
-        "centers": all_shown(column, subject.centers[j]),
+        "points": cuts.points.tolist(),
+        "centers": packer.array(np.array(all_shown(column, cuts.centers)), "f8"),
         "center": to_shown(column, column.center) if column.step > 0.0 else None,
+        "unit": unit,  # what is shown is (number + origin) * unit
+        "origin": origin,
+        "atoms": list(column.atoms),
     }
 
 
-def _trees(subject: Subject, hidden: HiddenTrees) -> tuple[list[dict[str, Any]], list[np.ndarray]]:
-    """Trees without their tables, and the tables one after the other: of a node transition, masses of cuts, blank."""
-    shares = [
-        cut_shares(scale, column, bins.cuts)
-        for scale, column, bins in zip(hidden.scales, subject.columns, subject.bins, strict=True)
-    ]
-    trees, tables = [], []
-    for tree, log_weight in zip(hidden.trees, hidden.log_weight.tolist(), strict=True):
-        n_cuts = []
-        for k, j in enumerate(tree.column.tolist()):
-            emission = tree.emission[k].astype(np.float64) @ shares[j] if j >= 0 else tree.emission[k]
-            blank = tree.blank[k] if tree.blank else np.zeros(len(emission))
-            tables += [tree.transition[k].ravel(), emission.ravel(), blank]
-            n_cuts.append(emission.shape[1])
-        about = {"column": tree.column.tolist(), "parent": tree.parent.tolist(), "states": tree.n_states.tolist()}
-        trees.append(about | {"cuts": n_cuts, "log_weight": log_weight})
-    return trees, tables
+def _hidden_part(
+    subject: Subject, hidden: HiddenTrees, cuts: list[ColumnCuts], packer: Packer, bits: int
+) -> dict[str, Any]:
+    """Hidden trees: where each column's codes lie, and the tables of the trees."""
+    codes = []
+    for scale, column, one in zip(hidden.scales, subject.columns, cuts, strict=True):
+        cut, code, share = code_shares(scale, column, one.bins.cuts)
+        places = {"cut": packer.array(cut, "u2"), "code": packer.array(code, "u2"), "share": packer.array(share, "f4")}
+        codes.append({"n": scale.n_codes, "cuts": one.n} | places)
+    trees = [_tree(tree, packer, bits) for tree in hidden.trees]
+    for tree, log_weight in zip(trees, hidden.log_weight.tolist(), strict=True):
+        tree["log_weight"] = log_weight
+    return {"kind": "hidden", "codes": codes, "trees": trees}
 
 
-def cut_shares(scale: Scale, column: Column, cuts: np.ndarray) -> np.ndarray:
-    """Share of each code's mass in each cut, or level, (K, C); what lies beyond the cuts is in the outermost."""
-    if column.is_categorical:
-        return base_density.levels(scale, np.eye(scale.n_codes), len(column.levels))
-    below = base_density.cdf(scale, cuts[1:-1])
-    return np.diff(np.vstack([np.zeros(scale.n_codes), below, np.ones(scale.n_codes)]), axis=0).T
+def _tree(tree: TreeTables, packer: Packer, bits: int) -> dict[str, Any]:
+    """A tree, and where its tables are: of each node transition, emission, and shares of missing cells."""
+    blank = tree.blank or tuple(np.zeros(n) for n in tree.n_states.tolist())
+    return {
+        "column": tree.column.tolist(),
+        "parent": tree.parent.tolist(),
+        "states": tree.n_states.tolist(),
+        "transition": [packer.table(one, bits) for one in tree.transition],
+        "emission": [packer.table(one, bits) for one in tree.emission],
+        "blank": [packer.table(one[:, None], max(bits, SURE)) if one.any() else None for one in blank],
+    }
+
+
+def _forest_part(forest: Forest, packer: Packer) -> dict[str, Any]:
+    """A forest of boxes: parameters of its leaves, and the nodes of their circuits."""
+    leaves, columns = forest.leaves, forest.columns
+    slots: list[dict[str, Any]] = []
+    for j, is_categorical in enumerate(columns.is_categorical.tolist()):
+        s = int(columns.slot[j])
+        if is_categorical:
+            slots.append({"levels": packer.table(dense_levels(columns, leaves, s), MOST_BITS)})
+            continue
+        first, stop = columns.atom_start[s : s + 2].tolist()
+        of_date = forest.schema.columns[j].kind == "datetime"  # seconds have more digits than a float32
+        slots.append(
+            {"a": packer.array(leaves.a[:, s], "f8" if of_date else "f4"), "b": packer.array(leaves.b[:, s], "f4")}
+            | {"lo": packer.repeated(leaves.lo[:, s]), "hi": packer.repeated(leaves.hi[:, s])}
+            | {"family": packer.array(leaves.family[:, s], "u1")}
+            | {"atoms": [packer.array(leaves.atom_mass[:, k], "f4") for k in range(first, stop)]}
+        )
+    missing = leaves.missing_rate.T
+    return {
+        "kind": "forest",
+        "n_rows": len(leaves.tree),
+        "has_background": bool(forest.has_background),
+        "log_weights": packer.array(leaves.log_weight, "f8"),
+        "slots": slots,
+        "missing": [
+            packer.array(missing[:, j], "f4") if missing[:, j].any() else None for j in range(missing.shape[1])
+        ],
+        "nodes": _nodes(forest, packer) if len(leaves.node_kind) else None,
+    }
+
+
+def _nodes(forest: Forest, packer: Packer) -> dict[str, Any]:
+    leaves = forest.leaves
+    kinds = {"start": "i4", "kind": "u1", "end": "i4", "log_weight": "f4", "row": "i4", "scope": "i4"}
+    found = {name: packer.array(getattr(leaves, f"node_{name}"), kind) for name, kind in kinds.items()}
+    return found | {"scopes": packer.array(leaves.scope, "u1")}

@@ -152,14 +152,22 @@ def _check(joint: Any, wanted: Wanted) -> None:
 
 
 def _source(found: Embedded) -> str:
-    """Where the answers of the page come from."""
-    bins = "Between the ends of a histogram's bins what is known is spread evenly."
+    """Where the answers of the page come from, and how far they are from the joint's."""
+    measured = ""
+    if found.errors is not None:
+        measured = (
+            f"Over {found.errors.n:,} random pieces of evidence on one to three columns, the largest difference of a "
+            f"probability was {_points(found.errors.largest)}. The largest difference of a piece was at most "
+            f"{_points(found.errors.usual)} for half of the pieces."
+        )
     if found.is_itself:
-        return f"The joint is in this file: answers on this page are its own. {bins}"
-    states = found.hidden.trees[0].n_states.max()
+        return f"The joint itself is in this file, and the cards answer from it. {measured}".strip()
     return (
-        f"Answers to clicks come from a smaller joint, of up to {states} hidden states a column, learned from "
-        f"{found.n_rows:,} rows drawn from the joint: without evidence no share of a bin or level differs from the "
-        f"joint's by more than {100 * found.difference:.2g} percentage points; given evidence it may be more. {bins} "
-        "For the joint's own answers, ask it in Python. Everything below the cards is the joint's own."
+        "The joint is too large for this file. The cards answer from a smaller joint, which was learned from "
+        f"{found.n_rows:,} rows drawn from it. {measured} Ask the joint in Python for its own answers. The sections "
+        "below the cards are those of the joint itself."
     )
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:.2g} percentage points"

@@ -5,7 +5,7 @@ import { Refused } from "./errors.js";
  * A condition as people say it: intervals on a grid end at cells, one cell is a value; null if it says nothing.
  * @param {object} condition - of one column, as the page says it
  * @param {object} column - of the table
- * @param {object} cut - `_column` of wire.py
+ * @param {object} cut - `_column` of embed.py
  */
 export function tidy(condition, column, cut) {
   const { column: place } = condition;
@@ -40,7 +40,8 @@ export function tidy(condition, column, cut) {
 function firstCell(end, closed, step, center, sign) {
   const cells = (sign * (end - center)) / step;
   const near = Math.round(cells);
-  const found = Math.abs(cells - near) <= 1e-6 ? near + (closed ? 0 : 1) : Math.ceil(cells);
+  const rounding = 1e-6 + 1e-15 * Math.abs(cells); // of a fine grid, far from its centre
+  const found = Math.abs(cells - near) <= rounding ? near + (closed ? 0 : 1) : Math.ceil(cells);
   return sign * found;
 }
 
@@ -59,10 +60,10 @@ export function shares(condition, column, cut) {
     for (const level of condition.levels) share[level] = 1;
     return { share, log: 0, isDensity: false };
   }
-  const { cuts, cell } = cut;
+  const { cuts, points } = cut;
   const n = cuts.length - 1;
   const share = new Float64Array(n);
-  const atoms = new Map(column.step ? [] : cell.map((place) => [place, cuts[place + 1]]));
+  const atoms = new Map(column.step ? [] : points.map((place) => [place, cuts[place + 1]]));
   const { low, high } = condition;
   if (!column.step && low !== null && low === high) return ofValue(low, cuts, atoms, share, column);
   for (let c = 0; c < n; c += 1) {

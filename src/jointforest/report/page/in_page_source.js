@@ -1,21 +1,38 @@
-/** Answers questions in the page, with a joint of hidden trees that the file carries. */
+/** Answers questions in the page, with the joint that the file carries. */
 import { Refused } from "./errors.js";
 import { shares, tidy } from "./cuts.js";
+import { ForestPart } from "./forest_part.js";
+import { HiddenPart, normalise } from "./hidden_part.js";
 import { readTyped } from "./read_typed.js";
-import { pass, readTrees, through } from "./tree_pass.js";
+import { inWords, NEIGHBOURHOOD, FEW } from "./support.js";
+import { arrayOf, bytesOf } from "./unpack.js";
 import { pythonCall, sentence } from "./words.js";
 
 const TAILS = [0.05, 0.95];
+const SUPPORT = 0.5; // evidence is unsupported if the background carries more of the posterior
 
 export class InPageSource {
-  /** @param {object} joint - `wire` of wire.py */
-  constructor({ table, columns, trees, tables }) {
-    this.table = table;
-    this.cuts = columns;
-    const bytes = Uint8Array.from(atob(tables), (letter) => letter.charCodeAt(0));
-    this.trees = readTrees(trees, littleEndian(bytes));
-    this.prior = null;
-    this.prior = this.#known([]).columns;
+  /** @param {object} joint - `wire` of embed.py */
+  constructor(joint) {
+    this.table = joint.table;
+    this.nRows = joint.n_rows;
+    this.ready = this.#read(joint);
+  }
+
+  async #read({ columns, parts, packed }) {
+    const buffer = await bytesOf(packed);
+    const whole = (column, j) => ({
+      ...column,
+      cuts: arrayOf(buffer, column.cuts),
+      centers: arrayOf(buffer, column.centers),
+      step: this.table.columns[j].step,
+    });
+    this.cuts = columns.map((column, j) => (column.cuts ? whole(column, j) : column));
+    this.parts = parts.map((part) =>
+      part.kind === "hidden" ? new HiddenPart(part, buffer) : new ForestPart(part, buffer, this.cuts),
+    );
+    this.prior = this.table.columns.map(() => null);
+    this.nothing = this.#known([]);
   }
 
   /**
@@ -27,8 +44,9 @@ export class InPageSource {
   async ask(what, body) {
     if (what === "table") return this.table;
     if (what !== "posterior") throw new Refused("This file cannot answer that; the joint in Python can.");
+    await this.ready;
     const found = this.#known(this.#conditions(body.evidence));
-    const places = body.columns ?? [...found.columns.keys()];
+    const places = body.columns ?? [...this.table.columns.keys()];
     const columns = places.map((j) => this.#column(j, found));
     return { id: body.id, version: this.table.version, ...this.#said(found), columns };
   }
@@ -51,46 +69,31 @@ export class InPageSource {
     return found;
   }
 
-  /** What is known, and every column's masses of cuts and share of missing cells. */
+  /** What is known, and how to ask what it says of a column. */
   #known(evidence) {
-    const said = new Map(evidence.map((one) => [one.column, this.#message(one)]));
-    const passes = this.trees.map((tree) => {
-      const own = tree.column.map((j, k) => (said.has(j) ? said.get(j).own(tree, k) : null));
-      const found = pass(tree, own);
-      return { tree, own, rest: found.rest, log: tree.log_weight + found.log };
-    });
-    const top = Math.max(...passes.map(({ log }) => log));
+    const said = new Map(evidence.map((one) => [one.column, this.#ofCondition(one)]));
+    const observed = this.parts.map((part) => part.observe(said));
+    const top = Math.max(...observed.map(({ log }) => log));
     if (top === -Infinity)
       throw new Refused(`the evidence has probability 0: ${sentence(evidence, this.table.columns, this.cuts)}`, true);
-    const total = passes.reduce((sum, { log }) => sum + Math.exp(log - top), 0);
-    const columns = this.table.columns.map(() => ({ mass: null, missing: 0 }));
-    for (const one of passes) mix(columns, one, said, Math.exp(one.log - top) / total);
-    columns.forEach((column) => normalise(column.mass));
-    let log = top + Math.log(total);
-    for (const { log: base } of said.values()) log += base;
+    const total = observed.reduce((sum, { log }) => sum + Math.exp(log - top), 0);
+    const mixture = observed.map((one) => ({ ...one, weight: Math.exp(one.log - top) / total }));
     const isDensity = [...said.values()].some((one) => one.isDensity);
-    return { evidence, columns, log: evidence.length ? log : 0, isDensity };
+    const log = evidence.length ? top + Math.log(total) : 0;
+    return { evidence, mixture: mixture.filter(({ weight }) => weight > 0), log, isDensity };
   }
 
-  /** What a condition says of the states of its column's node. */
-  #message(condition) {
-    if (condition.missing !== undefined) {
-      const own = (tree, k) => tree.blank[k].map((x) => (condition.missing ? x : 1 - x));
-      return { own, share: null, log: 0, isDensity: false };
-    }
-    const found = shares(condition, this.table.columns[condition.column], this.cuts[condition.column]);
-    const own = (tree, k) => {
-      const { share } = found;
-      const out = new Float64Array(tree.states[k]);
-      for (let h = 0, at = 0; h < out.length; h += 1)
-        for (let c = 0; c < share.length; c += 1, at += 1) out[h] += share[c] * tree.mass[k][at];
-      return out;
-    };
-    return { own, ...found };
+  /** A condition as the parts of the joint read it: with the share of each cut that meets it. */
+  #ofCondition(condition) {
+    if (condition.missing !== undefined) return { missing: condition.missing };
+    const { column: j } = condition;
+    return { condition, ...shares(condition, this.table.columns[j], this.cuts[j]) };
   }
 
-  #said({ evidence, log, isDensity }) {
+  #said({ evidence, mixture, log, isDensity }) {
     const words = sentence(evidence, this.table.columns, this.cuts);
+    const background = mixture.reduce((sum, one) => sum + one.weight * one.background, 0);
+    const rows = evidence.length ? this.#rowsLike(evidence, log) : this.nRows;
     return {
       evidence,
       sentence: words,
@@ -98,50 +101,49 @@ export class InPageSource {
       python: pythonCall(words),
       probability: isDensity ? null : Math.min(1, Math.exp(log)),
       log_probability: log,
-      supported: true,
+      supported: background <= SUPPORT,
+      support: evidence.length && this.nRows ? inWords(rows, this.nRows) : "",
+      extrapolated: this.nRows > 0 && rows < FEW,
     };
   }
 
+  /** Rows of the table that evidence stands for; a value with a density counts with its neighbourhood. */
+  #rowsLike(evidence, log) {
+    const points = evidence.filter((one) => this.#ofCondition(one).isDensity);
+    const alone = points.map((one) => Math.log(NEIGHBOURHOOD) - this.#known([one]).log);
+    return this.nRows * Math.exp(Math.min(0, alone.reduce((sum, x) => sum + x, log)));
+  }
+
+  /** Mass of each cut, or level, of column j. */
+  #fine(j, { evidence, mixture }) {
+    if (!evidence.length && this.prior[j]) return this.prior[j];
+    const found = mixture.map(({ weight, column }) => [weight, column(j)]);
+    const out = new Float64Array(found[0][1].length);
+    for (const [weight, mass] of found) for (let c = 0; c < out.length; c += 1) out[c] += weight * mass[c];
+    normalise(out);
+    if (!evidence.length) this.prior[j] = out;
+    return out;
+  }
+
   /** What a card shows of column j. */
-  #column(j, { evidence, columns }) {
+  #column(j, known) {
+    const { evidence, mixture } = known;
     const column = this.table.columns[j];
     const cut = this.cuts[j];
     const condition = evidence.find((one) => one.column === j) ?? null;
-    const fine = columns[j].mass;
+    const fine = this.#fine(j, known);
     const mass = together(fine, cut.first);
-    const before = together(this.prior[j].mass, cut.first);
+    const before = together(this.#fine(j, this.nothing), cut.first);
     const numbers = column.levels ? ofLevels(column, cut, mass) : ofCuts(column, cut, fine, condition);
+    const absent = mixture.reduce((sum, one) => sum + one.weight * one.missing(j), 0);
     return {
       mass: Array.from(mass),
       atoms: (cut.cell ?? []).map((place) => fine[place]),
       ...numbers,
       moved: evidence.length ? bits(mass, before) : 0,
-      missing: missing(column, condition, columns[j].missing),
+      missing: missing(column, condition, absent),
     };
   }
-}
-
-/** Add one tree's masses and shares of missing cells. */
-function mix(columns, { tree, own, rest }, said, share) {
-  if (!share) return;
-  tree.column.forEach((j, k) => {
-    if (j < 0) return;
-    const condition = said.get(j);
-    const states = own[k] ? rest[k].map((x, h) => x * own[k][h]) : rest[k];
-    const total = states.reduce((sum, x) => sum + x, 0);
-    const isCut = condition?.share;
-    const mass = through(isCut ? rest[k] : states, tree.mass[k], tree.cuts[k]);
-    if (isCut) mass.forEach((x, c) => (mass[c] = x * condition.share[c]));
-    normalise(mass);
-    columns[j].mass ??= new Float64Array(mass.length);
-    mass.forEach((x, c) => (columns[j].mass[c] += share * x));
-    columns[j].missing += (share * states.reduce((sum, x, h) => sum + x * tree.blank[k][h], 0)) / total;
-  });
-}
-
-function normalise(mass) {
-  const total = mass.reduce((sum, x) => sum + x, 0);
-  for (let c = 0; c < mass.length; c += 1) mass[c] /= total;
 }
 
 /** Masses of bins from those of cuts; of levels they are the same. */
@@ -200,10 +202,4 @@ function bits(mass, before) {
 function missing(column, condition, share) {
   if (condition?.missing !== undefined) return Number(condition.missing);
   return condition || !column.can_miss ? null : Math.min(1, share);
-}
-
-/** Numbers of 4 bytes each, the lowest byte first. */
-function littleEndian(bytes) {
-  const view = new DataView(bytes.buffer);
-  return Float32Array.from({ length: bytes.length / 4 }, (_, k) => view.getFloat32(4 * k, true));
 }

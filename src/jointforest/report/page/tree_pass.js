@@ -1,31 +1,25 @@
 /** Messages up and down a hidden tree, for one piece of evidence. Pure functions on typed arrays. */
 
-/**
- * Tables of one tree.
- * @typedef {{column: number[], parent: number[], states: number[], cuts: number[], log_weight: number,
- *   transition: Float64Array[], mass: Float64Array[], blank: Float64Array[], children: number[][]}} Tree
- */
+import { distributionsOf, tableOf } from "./unpack.js";
 
 /**
- * Trees with their tables, cut out of one array.
- * @param {object[]} trees - without tables
- * @param {Float32Array} numbers
- * @returns {Tree[]}
+ * Tables of one tree.
+ * @typedef {{column: number[], parent: number[], states: number[], log_weight: number, transition: Float32Array[],
+ *   emission: Float32Array[], blank: (Float32Array|null)[], children: number[][], node: Map<number, number>}} Tree
  */
-export function readTrees(trees, numbers) {
-  let at = 0;
-  const take = (n) => Float64Array.from(numbers.subarray(at, (at += n)));
-  return trees.map((tree) => {
-    const found = { ...tree, transition: [], mass: [], blank: [], children: tree.parent.map(() => []) };
-    tree.parent.forEach((above, k) => {
-      const states = tree.states[k];
-      found.transition.push(take((above < 0 ? 1 : tree.states[above]) * states));
-      found.mass.push(take(states * tree.cuts[k]));
-      found.blank.push(take(states));
-      if (above >= 0) found.children[above].push(k);
-    });
-    return found;
-  });
+
+/** A tree with its tables; `_tree` of embed.py. @returns {Tree} */
+export function readTree(tree, buffer) {
+  const children = tree.parent.map(() => []);
+  tree.parent.forEach((above, k) => above >= 0 && children[above].push(k));
+  return {
+    ...tree,
+    transition: tree.transition.map((one) => distributionsOf(buffer, one)),
+    emission: tree.emission.map((one) => distributionsOf(buffer, one)),
+    blank: tree.blank.map((one) => one && tableOf(buffer, one)),
+    children,
+    node: new Map(tree.column.map((j, k) => [j, k])),
+  };
 }
 
 /**
