@@ -31,7 +31,7 @@ MOST_BYTES = 3 << 20
 BITS = 12, 8
 """Bits of an entry of a table: the first number with which the joint fits."""
 SURE = 12
-"""With so many bits rounding moves no answer by .02 points (``docs/experiments/report-errors.md``); else it is measured."""
+"""With so many bits rounding moves no answer by .02 points (``docs/experiments/report-errors.md``)."""
 MOST_BITS = 16
 """Bits of an entry of a forest's tables of levels, where small masses are those of pseudo-counts."""
 MOST_NUMBERS = 16_000_000
@@ -259,9 +259,7 @@ def _forest_part(forest: Forest, packer: Packer) -> dict[str, Any]:
         "has_background": bool(forest.has_background),
         "log_weights": packer.array(leaves.log_weight, "f8"),
         "slots": slots,
-        "missing": [
-            packer.array(missing[:, j], "f4") if missing[:, j].any() else None for j in range(missing.shape[1])
-        ],
+        "missing": [packer.array(rate, "f4") if rate.any() else None for rate in missing],
         "nodes": _nodes(forest, packer) if len(leaves.node_kind) else None,
     }
 
