@@ -254,3 +254,29 @@ def test_branches_of_the_tree_are_not_cut_in_two(opened: Callable[..., Page], wi
     assert pieces and set(pieces) == {1}
     named = page.locator(".r-root b, .r-tree li > b").all_text_contents()
     assert sorted(named) == sorted(page.locator("#columns ~ .r-cards h3").all_text_contents())
+
+
+@pytest.mark.parametrize("name", ["penguins", "mixed"])
+@pytest.mark.parametrize("width", [768, 1440])
+def test_no_word_is_broken_and_nothing_is_clipped(opened: Callable[..., Page], name: str, width: int) -> None:
+    page = opened(name, viewport={"width": width, "height": 900})
+    assert page.evaluate(BROKEN) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+BROKEN = """() => {
+    const found = [];
+    const walker = document.createTreeWalker(document.querySelector(".report"), NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const node = walker.currentNode;
+        for (const { 0: word, index } of node.data.matchAll(/[\\p{L}\\p{N}]+/gu)) {
+            const range = document.createRange();
+            range.setStart(node, index);
+            range.setEnd(node, index + word.length);
+            const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+            const isTurned = node.parentElement.closest("thead");
+            if (lines.size > 1 && !isTurned) found.push(word);
+        }
+    }
+    return found;
+}"""

@@ -82,7 +82,7 @@ def test_it_asks_nobody(hostile: str) -> None:
 
 
 def test_sections_are_there(hostile: str) -> None:
-    sections = ["learned", "good", "columns", "depend", "target", "unusual"]
+    sections = ["summary", "learned", "read", "good", "columns", "depend", "target", "unusual"]
     assert [one["id"] for one in Elements(hostile).of("h2") if "id" in one] == sections
     assert not [one for _, one in Elements(hostile).tags if "style" in one]
 
@@ -92,7 +92,9 @@ def test_rules_of_a_small_tree_and_no_sections_that_were_not_asked_for() -> None
     penguins = jf.datasets.load_penguins()
     joint = jf.JointTree(leaf="quantile", max_leaf_nodes=3, random_state=0).fit(penguins).joint_
     text = report_text(joint, Wanted())
-    assert [one["id"] for one in Elements(text).of("h2") if "id" in one] == ["learned", "columns", "depend", "rules"]
+    assert [one["id"] for one in Elements(text).of("h2") if "id" in one] == [
+        "summary", "learned", "read", "columns", "depend", "rules",
+    ]  # fmt: skip
     assert "The joint itself is in this file" in text
     assert data_of(text)["table"]["can"] == []
 
@@ -165,3 +167,43 @@ def test_a_path_that_cannot_be_written_is_named_before_the_work(
 def test_other_rows_than_the_joints_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="other"):
         tables.hidden().report(tmp_path / "r.html", tables.frame().assign(other=1))
+
+
+def contents(text: str) -> list[str]:
+    """Where the links of a page lead."""
+    return [one["href"] or "" for one in Elements(text).of("a")]
+
+
+def test_links_of_the_contents_lead_to_the_sections(hostile: str) -> None:
+    ids = {one["id"] for _, one in Elements(hostile).tags if "id" in one}
+    assert contents(hostile) and {link[1:] for link in contents(hostile)} <= ids
+
+
+def test_the_summary_has_five_sentences(hostile: str) -> None:
+    found = re.search(r'<h2 id="summary">.*?<ol>(.*?)</ol>', hostile, re.DOTALL)
+    assert found is not None
+    said = re.findall(r"<li[^>]*>(.*?)</li>", found[1])
+    assert len(said) == 5 and all(sentence.endswith(".") for sentence in said)
+    assert said[0].startswith("This report describes a table of 300 rows with 10 columns: 4 of numbers, 4 of levels")
+    assert "Taken alone" in said[1] and "classifier" in said[2] and "most unusual row" in said[3]
+
+
+def test_without_rows_the_summary_says_what_was_not_measured() -> None:
+    text = report_text(tables.hidden(), Wanted())
+    assert "was not measured" in text and "depend most on" in text and "examples=" in text
+
+
+def test_the_verdict_is_in_words(hostile: str) -> None:
+    found = re.findall(r'class="r-verdict t-\w">(.*?)</td>', hostile)
+    assert len(found) == 3
+    assert all(re.match("very good|good|fair|poor", words) for words in found)
+
+
+def test_what_was_converted_is_said() -> None:
+    rng = np.random.default_rng(0)
+    price = [f"{x:.2f} EUR" for x in rng.gamma(2.0, 9.0, 200)]
+    frame = pd.DataFrame({"price": price, "same": 1.0, "kind": rng.choice(["a", "b"], 200)})
+    joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(frame).joint_
+    text = report_text(joint, Wanted())
+    assert "Text read as" in text and "How the table was read" in text
+    assert f"{sum(len(one.notes) for one in joint.reading.columns)} note" in text

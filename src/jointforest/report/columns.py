@@ -9,7 +9,7 @@ import numpy as np
 from ..data.frames import encode
 from ..data.schema import Column
 from ..explorer import answers
-from ..explorer.subject import Bins, Subject, cell_text, from_shown
+from ..explorer.subject import Bins, Subject, cell_text, from_shown, to_shown
 
 # ---- Pictures of columns as SVG paths and shares, drawn in boxes of 100 by 40.
 
@@ -73,6 +73,11 @@ def number(column: Column, shown: float | None) -> str:
     return f"{shown:,.0f}" if 1e4 <= abs(shown) < 1e15 else f"{shown:.4g}"
 
 
+def interval(low: str, high: str) -> str:
+    """Where the middle 90 % of values lie, in words."""
+    return f"are {low}" if low == high else f"lie between {low} and {high}"
+
+
 def _levels(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
     order = np.argsort(-mass, kind="stable") if len(mass) > MOST_LEVELS else np.arange(len(mass))
     some = order[:MOST_LEVELS].tolist()
@@ -96,14 +101,15 @@ def _bar(label: str, share: float, rows: float | None) -> dict[str, Any]:
 
 def _numbers(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
     top = max(mass.max(), 0.0 if rows is None else rows.max(), 1e-12)
-    ends = [(float(x) + column.origin) * 1e3 if column.kind == "datetime" else float(x) for x in bins.edges[[0, -1]]]
+    half = 0.5 * column.step  # of a grid the ends are values, not edges of cells
+    ends = [to_shown(column, float(x)) for x in bins.edges[[0, -1]] + [half, -half]]
     return {
         "bars": None,
         "path": steps(bins.edges, mass, top),
         "rows_path": None if rows is None else steps(bins.edges, rows, top),
         "ends": [number(column, end) for end in ends],
         "mean": number(column, one["mean"]),
-        "interval": f"{number(column, one['low'])} to {number(column, one['high'])}",
+        "interval": interval(number(column, one["low"]), number(column, one["high"])),
     }
 
 

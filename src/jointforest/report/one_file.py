@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ def render(data: Mapping[str, Any], **told: Any) -> str:
     page = Environment(
         autoescape=True, loader=FileSystemLoader(FILES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    page.filters["breakable"] = _breakable
     style = text_of(PAGE / "style.css") + text_of(FILES / "report.css")
     modules = json.dumps({"imports": {f"jf/{name}": _address(text) for name, text in _modules().items()}})
     start = f'import "jf/{_MAIN}";'
@@ -48,6 +50,13 @@ def render(data: Mapping[str, Any], **told: Any) -> str:
         data=Markup(_in_script(data)),
         **told,
     )
+
+
+def _breakable(text: Any) -> Any:
+    """A name that may go on in the next line after a "_", ".", "/" or "-", and nowhere inside a word."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[_./-])(?=[^_./-])", str(text)))
 
 
 def _modules() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..evaluation.fidelity import fidelity
-from ..evaluation.result import Fidelity, headlines, sections
+from ..evaluation.result import Fidelity, sections
 from ..explorer.answers import size
 from ..explorer.panels import row
 from ..explorer.subject import Subject
@@ -21,6 +22,7 @@ from .columns import columns, encoded
 from .dependence import dependence, matrix, predictors, tree
 from .embed import Embedded, embedded, wire
 from .one_file import render
+from .summary import judged, summary
 
 # ---- What was learned, in words: kinds of columns, what was compared, rules of a small tree.
 
@@ -74,12 +76,17 @@ def unusual_rows(subject: Subject, frame: Any, k: int) -> list[dict[str, Any]]:
                 "text": cell["text"],
                 "expected": cell["expected"],
                 "is_odd": cell["unlikely"] >= UNLIKELY,
-                "unlikely": f"{cell['unlikely']:.1f}",
+                "unlikely": one_in(cell["unlikely"]),
             }
             for cell in cells[:CELLS]
         ]
         found.append({"number": i, "log_density": f"{density[i]:.2f}", "cells": shown})
     return found
+
+
+def one_in(nats: float) -> str:
+    """How few cells are as far out as this, in words."""
+    return f"1 in {math.exp(min(nats, 700.0)):,.0f} is so far out" if nats < 16.0 else "next to impossible"
 
 
 class Wanted(NamedTuple):
@@ -110,27 +117,33 @@ def report_text(joint: Any, wanted: Wanted) -> str:
     subject = Subject(joint, title)
     X = None if data is None else encoded(subject, data)
     found, depends = embedded(subject), dependence(subject)
+    faithful = None if data is None else fidelity(joint, data, holdout, random_state=0)
+    unusual = unusual_rows(subject, data, examples) if examples else None
+    reading = [one for one in joint.reading.columns if one.notes]
+    n_notes = sum(len(one.notes) for one in reading)
     return render(
         wire(found, title, size(joint) if found.is_itself else f"a smaller joint of {size(found.subject.joint)}"),
         title=title,
         size=size(joint),
         source=_source(found),
+        summary=summary(joint.schema, joint.schema.n_rows, depends, target, faithful, unusual, n_notes),
         facts=facts(joint),
-        fidelity=None if data is None else _figures(fidelity(joint, data, holdout, random_state=0)),
+        reading=reading,
+        fidelity=None if faithful is None else _figures(faithful),
         columns=columns(subject, X),
         n_rows=None if X is None else len(X),
         matrix=None if depends is None else matrix(depends),
         tree=None if depends is None else tree(depends),
         target=target,
         predictors=[] if depends is None or target is None else predictors(depends, target),
-        unusual=unusual_rows(subject, data, examples) if examples else None,
+        unusual=unusual,
         rules=rules(joint),
     )
 
 
 def _figures(found: Fidelity) -> dict[str, Any]:
     """What the template says of fidelity."""
-    return {"headlines": headlines(found), "sections": sections(found), "notes": found.notes}
+    return {"judged": judged(found), "sections": sections(found), "notes": found.notes}
 
 
 def _check(joint: Any, wanted: Wanted) -> None:
