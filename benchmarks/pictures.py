@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/how-to/plots.md: a tree, regions, distribution functions, posteriors and leaves."""
+"""Draws the pictures of docs/how-to/plots.md and of docs/tutorials/pictures.md."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import matplotlib.pyplot as plt
 from _common import HERE, arguments, progress, read
 from matplotlib.figure import Figure
 
+import jointforest as jf
 from jointforest import plot
 from jointforest.data import datasets
 from jointforest.learners.joint_tree.joint_tree import JointTree
 
 DOCS = HERE.parent / "docs" / "images"
+ROW = 17
+"""The test row of Adult whose prediction is explained."""
 
 
 def save(figure: Figure, folder: Path, name: str) -> None:
@@ -23,13 +26,55 @@ def save(figure: Figure, folder: Path, name: str) -> None:
     progress(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
 
 
+CAREER = ["sex = Female", "age >= 40", "education in {Bachelors, Masters}", "occupation = 'Exec-managerial'"]
+CAREER += ["hours_per_week >= 50"]
+LATE = ["DepTime", "Month", "TaxiOut", "DepDelay", "UniqueCarrier", "AirTime"]
+EVENING = ["DepTime >= 1700", "Month in {5, 6, 7}", "TaxiOut > 25", "DepDelay > 15"]
+
+
+def adult(data: Path, folder: Path, quick: bool) -> None:
+    """Answers about Adult."""
+    frame, test = read(data, "adult_train"), read(data, "adult_test")
+    joint = jf.fit(frame.head(3_000) if quick else frame, budget="fast", random_state=0)
+    values = jf.shapley("income", joint, test.head(150))
+    save(plot.shapley_summary(values, output=">50K", most=10).figure, folder, "adult_summary")
+    save(plot.evidence_sequence(joint, "income", CAREER).figure, folder, "adult_sequence")
+    save(plot.pair(joint, "occupation", "income", frame).figure, folder, "adult_pair")
+    save(plot.dependence(joint).figure, folder, "adult_dependence")
+    row = jf.shapley("income", joint, test.iloc[[ROW]])
+    save(plot.why(row, output=">50K").figure, folder, "adult_why")
+
+
+def flights(data: Path, folder: Path, quick: bool) -> None:
+    """Answers about flights from Houston."""
+    frame = read(data, "flights/hflights")
+    joint = jf.fit(frame.head(3_000) if quick else frame, budget="fast", random_state=0)
+    save(plot.posterior(joint.given("ArrDelay > 60"), LATE), folder, "flights_late")
+    save(plot.evidence_sequence(joint, "ArrDelay", EVENING).figure, folder, "flights_sequence")
+    near = "DepDelay <= 120 and ArrDelay <= 120"
+    few = frame[(frame["DepDelay"] <= 120) & (frame["ArrDelay"] <= 120)]
+    save(plot.pair(joint.given(near), "DepDelay", "ArrDelay", few).figure, folder, "flights_delays")
+    save(plot.pair(joint.given("DepDelay <= 60"), "UniqueCarrier", "DepDelay", frame[frame["DepDelay"] <= 60]).figure,
+         folder, "flights_carriers")  # fmt: skip
+    save(plot.dependence(joint).figure, folder, "flights_dependence")
+
+
 def main() -> None:
     options = arguments(__doc__, out=dict(type=Path, default=DOCS, help="folder to write to (default docs/images/)"))
     matplotlib.use("Agg")
+    adult(options.data, options.out, options.quick)
+    flights(options.data, options.out, options.quick)
     penguins = datasets.load_penguins()
     joint = JointTree(min_samples_leaf=0.05, random_state=0).fit(penguins).joint_
     save(plot.tree(joint), options.out, "plot_tree")
     save(plot.posterior(joint.given("body_mass_g > 5000")), options.out, "plot_posterior")
+
+    pieces = ["island = Biscoe", "sex = FEMALE", "body_mass_g < 4500"]
+    save(plot.evidence_sequence(joint, "species", pieces).figure, options.out, "plot_sequence")
+    save(plot.pair(joint, "species", "body_mass_g", penguins).figure, options.out, "plot_pair")
+    save(plot.dependence(joint).figure, options.out, "plot_dependence")
+    row = penguins[penguins["sex"].isna() & penguins["body_mass_g"].notna()].head(1)
+    save(plot.why(jf.shapley("species", joint, row)).figure, options.out, "plot_why")
 
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.4))
     plot.cdf(joint, "flipper_length_mm", penguins, ax=axes[0])

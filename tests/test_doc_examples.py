@@ -10,6 +10,8 @@ import doctest
 import importlib
 import pkgutil
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,14 @@ MODULES = sorted(
 )
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("README.md"), *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def close_figures() -> Iterator[None]:
+    """Pictures of one page or module are not kept while the next one runs."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.mark.parametrize("name", ["jointforest", *MODULES])

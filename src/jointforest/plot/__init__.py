@@ -1,19 +1,30 @@
 """Pictures, with matplotlib (``pip install 'jointforest[plot]'``); nothing else in the package needs it."""
 
-from .distributions import cdf, posterior
+from .distributions import cdf, evidence_sequence, marginal, posterior
 from .images import leaf_images
+from .pairs import dependence, pair
+from .predictions import attribution, calibration, fidelity, shapley_summary, why
 from .regions import regions
 from .robustness import accuracy_by_epsilon, epsilon_against_density, extreme_rows
 from .trees import tree, tree_dot
 
 __all__ = [
     "accuracy_by_epsilon",
+    "attribution",
+    "calibration",
     "cdf",
+    "dependence",
     "epsilon_against_density",
+    "evidence_sequence",
     "extreme_rows",
+    "fidelity",
     "leaf_images",
+    "marginal",
+    "pair",
     "posterior",
     "regions",
+    "shapley_summary",
     "tree",
     "tree_dot",
+    "why",
 ]

@@ -1,4 +1,4 @@
-"""Distributions of single columns: the CDF beside the data's, and the posteriors of all columns beside the prior's."""
+"""Distributions of single columns: the CDF beside the data's, posteriors over what was known before, step by step."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from ..api.joint import Joint
 from ..api.posterior import Posterior
@@ -21,6 +24,7 @@ from ..data.schema import Column, Schema
 from ..data.values import scalar, values
 from ..models.base import Distribution
 from ..models.box_forest.box_trees import BoxTrees
+from .style import LEVELS, LOWER, POSTERIOR, PRIOR, TABLE, clean, in_percent, new_axes, short
 
 # ---- Distributions as shares of bins and levels, and how they are drawn: what the pictures of joints have in common.
 
@@ -77,23 +81,45 @@ def draw_bins(ax: Axes, column: Column, edges: np.ndarray, share: np.ndarray, **
     """Shares of bins as steps."""
     ax.stairs(share, places(column, edges), **look)
     if column.kind == "datetime":
-        locator = AutoDateLocator(minticks=2, maxticks=5)  # fewer, and some spans have no interval, with a warning
-        ax.xaxis.set_major_locator(locator)
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        format_dates(ax)
 
 
-def short(text: Any, most: int = 24) -> str:
-    """Text cut to a length, in one line, that matplotlib takes for no formula."""
-    text = " ".join(str(text).split())
-    text = text if len(text) <= most else text[: most - 1] + "…"
-    return text.replace("$", r"\$")
+def format_dates(ax: Axes, axis: str = "x") -> None:
+    """Few ticks, without what they have in common."""
+    line = ax.xaxis if axis == "x" else ax.yaxis
+    locator = AutoDateLocator(minticks=2, maxticks=5)  # fewer, and some spans have no interval, with a warning
+    line.set_major_locator(locator)
+    line.set_major_formatter(ConciseDateFormatter(locator))
 
 
-def trees_of(joint: Any) -> BoxTrees:
-    """The trees of a joint; a TypeError for anything else, above all its learner."""
+def trees_of(joint: Any, what: str) -> BoxTrees:
+    """The trees of a joint; of several forests in a mixture those of the greatest weight.
+
+    Raises
+    ------
+    TypeError
+        For anything but a joint, above all its learner.
+    ValueError
+        If no component has trees of boxes.
+    """
+    check_joint(joint)
+    model = joint.distribution
+    for k in np.argsort(-model.log_weight, kind="stable").tolist():
+        found = model.components[k].box_trees()
+        if found is not None:
+            return found
+    kinds = ", ".join(dict.fromkeys(component.kind for component in model.components))
+    raise ValueError(
+        f"plot.{what} draws the trees of a forest, and this joint has only the components: {kinds}; plot.pair and "
+        "plot.posterior draw any joint, plot.dependence shows which columns hang together, and "
+        "joint.given(...).explain() lists the hidden states as rules"
+    )
+
+
+def check_joint(joint: Any) -> None:
+    """A TypeError for anything but a joint."""
     if not isinstance(joint, Joint):
         raise TypeError(f"expected a Joint (of a fitted learner its joint_), got {type(joint).__name__}")
-    return joint.distribution.box_trees_for("this picture")
 
 
 def chosen(schema: Schema, columns: Sequence[str] | None, most: int) -> list[int]:
@@ -153,7 +179,7 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
     >>> [line.get_label() for line in ax.lines]
     ['model', 'data']
     """
-    posterior = _one(distribution.given() if isinstance(distribution, Joint) else distribution)
+    posterior = one_posterior(distribution.given() if isinstance(distribution, Joint) else distribution)
     model, evidence = posterior.weighed.model, posterior.weighed.evidence
     j, found = model.schema.index(column), model.schema[column]
     if found.is_categorical:
@@ -170,18 +196,28 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
         low, high = min(low, data[0]), max(high, data[-1])
     x, is_step = _points(found.step, found.center, np.array(found.atoms), low, high)
     up_to = model.observe(evidence).cdf(j, x)[0]
-    ax.plot(places(found, x), up_to, drawstyle="steps-post" if is_step else "default", label="model")
+    ax.plot(places(found, x), up_to, drawstyle="steps-post" if is_step else "default", color=POSTERIOR, label="model")
     if len(data):
         ends, share = np.append(data, x[-1]), np.append(np.arange(1, len(data) + 1) / len(data), 1.0)
         ends, share = np.append(x[0], ends), np.append(0.0, share)
-        ax.plot(places(found, ends), share, drawstyle="steps-post", color="black", linewidth=0.8, label="data")
-    ax.set(xlabel=short(column), ylabel="CDF", ylim=(-0.02, 1.02))
-    ax.legend()
+        ax.plot(places(found, ends), share, drawstyle="steps-post", color=TABLE, linewidth=0.8, label="data")
+    ax.set(xlabel=short(column), ylabel="CDF", ylim=(-0.02, 1.02), title=title_of(posterior))
+    in_percent(ax.yaxis)
+    clean(ax)
+    ax.legend(frameon=False)
     return ax
 
 
+def title_of(posterior: Posterior) -> str:
+    """The evidence of a posterior, as a title."""
+    said = str(posterior.weighed)
+    if said == "1 rows of evidence":
+        return "given one row of a table"
+    return f"given {short(said, 90)}" if said else ""
+
+
 def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Figure:
-    """The posterior of every column, a small panel each, with what was known before in grey.
+    """The posterior of every column, a small panel each, over what was known before the evidence.
 
     Parameters
     ----------
@@ -192,8 +228,9 @@ def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Fig
     Returns
     -------
     Figure
-        One axes a column. Numbers: shares of bins, the mean as a line, the interval of equal tails that holds 90 % as
-        a bar below. Levels: bars; of many the 8 most probable, before or after.
+        One axes a column, a title that says the evidence, and a legend. Numbers: shares of bins, the mean as a line,
+        the interval of equal tails that holds 90 % as a bar below. Levels: bars on an axis of 0 to 100 %; of many the
+        8 most probable, before or after.
 
     Raises
     ------
@@ -211,25 +248,201 @@ def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Fig
     >>> [ax.get_title() for ax in figure.axes][:2]
     ['species', 'island']
     """
-    model, evidence = _one(posterior).weighed.model, posterior.weighed.evidence
+    model = one_posterior(posterior).weighed.model
     numbers = chosen(model.schema, columns, len(model.schema.columns))
     wide = min(len(numbers), 4)
     high = math.ceil(len(numbers) / wide)
-    figure = plt.figure(figsize=(2.6 * wide, 2.0 * high), layout="constrained")
-    before = build(model.schema)
+    figure = plt.figure(figsize=(2.8 * wide, 2.1 * high + 0.6), layout="constrained")
     for place, j in enumerate(numbers):
         ax = figure.add_subplot(high, wide, place + 1)
         ax.set_title(short(model.schema.names[j]), fontsize=9)
         ax.tick_params(labelsize=7)
-        ax.spines[["top", "right"]].set_visible(False)
-        if model.schema.columns[j].is_categorical:
-            _draw_levels(ax, model, j, before, evidence)
-        else:
-            _draw_numbers(ax, model, j, before, evidence)
+        _draw(ax, posterior, j)
+    said = title_of(posterior)
+    if said:
+        figure.suptitle(said[0].upper() + said[1:], fontsize=10)
+    figure.legend(
+        handles=_legend(posterior, [model.schema.columns[j] for j in numbers]),
+        loc="outside lower center",
+        ncols=4,
+        fontsize=8,
+        frameon=False,
+    )
     return figure
 
 
-def _one(posterior: Posterior) -> Posterior:
+def marginal(distribution: Joint | Posterior, column: str, ax: Axes | None = None) -> Axes:
+    """The distribution of one column, over what was known before the evidence.
+
+    Parameters
+    ----------
+    distribution : Joint, or Posterior of one row of evidence
+    column : str
+    ax : Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    Axes
+        As one panel of `posterior`, with a title that says the evidence, and a legend.
+
+    Raises
+    ------
+    ValueError
+        As of `posterior`.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import jointforest as jf
+    >>> from jointforest import plot
+    >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+    >>> ax = plot.marginal(joint.given(species="Gentoo"), "body_mass_g")
+    >>> ax.get_title()
+    "given species = 'Gentoo'"
+    """
+    known = one_posterior(distribution.given() if isinstance(distribution, Joint) else distribution)
+    j = known.weighed.model.schema.index(column)
+    ax = new_axes(5.4, 3.2) if ax is None else ax
+    _draw(ax, known, j)
+    column_of = known.weighed.model.schema.columns[j]
+    ax.set(title=title_of(known), xlabel="probability" if column_of.is_categorical else short(column))
+    ax.set_ylabel(short(column) if column_of.is_categorical else "share of a bin")
+    ax.legend(handles=_legend(known, [column_of]), frameon=False, fontsize=8)
+    return ax
+
+
+def evidence_sequence(joint: Joint, column: str, evidence: Sequence[str], ax: Axes | None = None) -> Axes:
+    """The posterior of one column as pieces of evidence are added one by one.
+
+    Parameters
+    ----------
+    joint : Joint
+    column : str
+    evidence : sequence of str
+        Texts of conditions, such as ``["sex = Female", "age >= 40"]``; each is added to all before it.
+    ax : Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    Axes
+        A line for each step, the first without evidence. Levels: their probabilities side by side; of more than six
+        the five most probable and the others together. Numbers: shares of bins, on one scale, with the mean and the
+        interval of equal tails that holds 90 %.
+
+    Raises
+    ------
+    ValueError
+        If there is no evidence, it cannot be read, or all of it together has probability 0.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import jointforest as jf
+    >>> from jointforest import plot
+    >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+    >>> ax = plot.evidence_sequence(joint, "species", ["island = Biscoe", "body_mass_g > 4500"])
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['nothing known', "+ island = 'Biscoe'", '+ body_mass_g > 4500']
+    """
+    check_joint(joint)
+    if isinstance(evidence, str) or not len(evidence):
+        raise ValueError(f"evidence must be a list of texts such as ['age >= 40'], at least one, got {evidence!r}")
+    steps = [joint.given(), *(joint.given(" and ".join(evidence[: k + 1])) for k in range(len(evidence)))]
+    states = [one_posterior(step).weighed.state for step in steps]
+    labels = ["nothing known", *(f"+ {short(joint.given(piece).weighed, 40)}" for piece in evidence)]
+    j, found = joint.schema.index(column), joint.schema[column]
+    ax = new_axes(7.0, 0.9 + 0.62 * len(steps)) if ax is None else ax
+    if found.is_categorical:
+        _draw_stacks(ax, found, np.array([state.level_probabilities(j)[0] for state in states]))
+    else:
+        spans = [span(step.weighed.model, step.weighed.evidence, j) for step in steps]
+        edges = bin_edges(found, min(low for low, _ in spans), max(high for _, high in spans))
+        mass = np.array([np.diff(state.cdf(j, edges)[0]) for state in states])
+        mean = np.array([state.moments(j)[0][0] for state in states])
+        draw_ridges(ax, found, edges, mass, mean, np.array([state.quantile(j, _TAILS)[0] for state in states]))
+        ax.set_xlabel(short(column))
+    ax.set_yticks(np.arange(len(steps)), labels)
+    ax.set_ylim(len(steps) - 0.45, -1.0 if not found.is_categorical else -0.6)
+    ax.set_title(f"{short(column)} as evidence is added", loc="left", fontsize=11)
+    clean(ax)
+    return ax
+
+
+def _draw_stacks(ax: Axes, column: Column, share: np.ndarray) -> None:
+    """Probabilities of levels (steps, K) side by side, with what is worth reading written in."""
+    most = np.argsort(-share.max(axis=0), kind="stable")
+    some = most if len(most) <= len(LEVELS) else most[: len(LEVELS) - 1]
+    names = [short(column.levels[k], 20) for k in np.sort(some)]
+    parts = share[:, np.sort(some)]
+    if len(some) < len(most):
+        names, parts = [*names, f"{len(most) - len(some)} others"], np.column_stack([parts, 1.0 - parts.sum(axis=1)])
+    left = np.zeros(len(share))
+    colours = [*LEVELS[: len(some)], LEVELS[-1]] if len(some) < len(most) else LEVELS
+    for name, part, colour in zip(names, parts.T, colours, strict=False):
+        ax.barh(np.arange(len(share)), part, left=left, height=0.66, color=colour, label=name, edgecolor="white")
+        for line, (start, width) in enumerate(zip(left.tolist(), part.tolist(), strict=True)):
+            if width >= 0.07:
+                ax.text(start + width / 2, line, f"{width:.0%}", ha="center", va="center", color="white", fontsize=8)
+        left = left + part
+    ax.set_xlim(0, 1)
+    ax.set_xlabel("probability")
+    in_percent(ax.xaxis)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8, title=short(column.name))
+
+
+def draw_ridges(
+    ax: Axes,
+    column: Column,
+    edges: np.ndarray,
+    mass: np.ndarray,
+    mean: np.ndarray,
+    ends: np.ndarray,
+    rows: np.ndarray | None = None,
+) -> None:
+    """Shares of bins (lines, B), one above the other on one scale; the interval and the mean below each.
+
+    ``rows`` (lines, B) are those of a table, as an outline.
+    """
+    both = mass if rows is None else np.concatenate([mass, rows])
+    top = max(float(np.nanmax(both)), 1e-12)
+    for line, share in enumerate(mass):
+        ax.stairs(line - 0.85 * share / top, places(column, edges), baseline=line, fill=True, color=POSTERIOR,
+                  alpha=0.9, label="joint" if line == 0 else None)  # fmt: skip
+        if rows is not None:
+            ax.stairs(line - 0.85 * rows[line] / top, places(column, edges), baseline=line, color=TABLE, linewidth=0.9,
+                      label="table" if line == 0 else None)  # fmt: skip
+        low, high, middle = places(column, np.clip([*ends[line], mean[line]], edges[0], edges[-1]))
+        ax.plot([low, high], [line + 0.1] * 2, color=TABLE, linewidth=1.4, label="90% interval" if line == 0 else None)
+        ax.plot([middle], [line + 0.1], "o", color=TABLE, markersize=4, label="mean" if line == 0 else None)
+    if column.kind == "datetime":
+        format_dates(ax)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
+
+
+def _legend(posterior: Posterior, columns: Sequence[Column]) -> list[Any]:
+    """What the colours of a posterior mean, as far as the columns have them."""
+    known = bool(str(posterior.weighed))
+    found: list[Any] = [Patch(color=POSTERIOR, label="given the evidence" if known else "probability")]
+    found = [Patch(color=PRIOR, label="without evidence"), *found] if known else found
+    if any(not column.is_categorical for column in columns):
+        found.append(Line2D([], [], color=TABLE, linestyle="--", linewidth=0.8, label="mean"))
+        found.append(Line2D([], [], color=LOWER, linewidth=3, label="90% interval"))
+    return found
+
+
+def _draw(ax: Axes, posterior: Posterior, j: int) -> None:
+    """One column of a posterior."""
+    model, evidence = posterior.weighed.model, posterior.weighed.evidence
+    draw = _draw_levels if model.schema.columns[j].is_categorical else _draw_numbers
+    draw(ax, model, posterior.before, j, build(model.schema), evidence)
+    clean(ax)
+
+
+def one_posterior(posterior: Posterior) -> Posterior:
     """The posterior, if it can be drawn."""
     if not isinstance(posterior, Posterior):
         raise TypeError(f"expected a Posterior, such as joint.given(...), got {type(posterior).__name__}")
@@ -254,25 +467,37 @@ def _points(step: float, center: float, atoms: np.ndarray, low: float, high: flo
     return np.unique(np.concatenate([np.linspace(low - margin, high + margin, _POINTS), below, atoms])), False
 
 
-def _draw_numbers(ax: Axes, model: Distribution, j: int, before: Evidence, after: Evidence) -> None:
+def _draw_numbers(
+    ax: Axes, model: Distribution, prior: Distribution, j: int, before: Evidence, after: Evidence
+) -> None:
     column = model.schema.columns[j]
-    lows, highs = zip(span(model, before, j), span(model, after, j), strict=True)
+    lows, highs = zip(span(prior, before, j), span(model, after, j), strict=True)
     edges = bin_edges(column, min(lows), max(highs))
-    for evidence, look in ((before, {"color": "0.8", "fill": True}), (after, {"color": "tab:blue", "linewidth": 1.3})):
-        draw_bins(ax, column, edges, np.diff(model.observe(evidence).cdf(j, edges)[0]), **look)
-    mean, tails = model.observe(after).moments(j)[0], model.observe(after).quantile(j, _TAILS)[0]
+    known = model.observe(after)
+    for state, look in (
+        (prior.observe(before), {"color": PRIOR, "fill": True}),
+        (known, {"color": POSTERIOR, "fill": True, "alpha": 0.75}),
+    ):
+        draw_bins(ax, column, edges, np.diff(state.cdf(j, edges)[0]), **look)
+    mean, tails = known.moments(j)[0], known.quantile(j, _TAILS)[0]
     middle, low, high = places(column, np.concatenate([mean, tails]))
-    ax.axvline(middle, color="tab:blue", linewidth=0.8, linestyle="--")
-    ax.plot([low, high], [0, 0], color="tab:orange", linewidth=3, solid_capstyle="butt", clip_on=False)
+    ax.axvline(middle, color=TABLE, linewidth=0.8, linestyle="--")
+    ax.plot([low, high], [0, 0], color=LOWER, linewidth=3, solid_capstyle="butt", clip_on=False)
     ax.set_yticks([])
+    if column.kind != "datetime":
+        ax.xaxis.set_major_locator(MaxNLocator(5))
 
 
-def _draw_levels(ax: Axes, model: Distribution, j: int, before: Evidence, after: Evidence) -> None:
-    prior, share = (model.observe(evidence).level_probabilities(j)[0] for evidence in (before, after))
+def _draw_levels(
+    ax: Axes, model: Distribution, before: Distribution, j: int, nothing: Evidence, after: Evidence
+) -> None:
+    prior = before.observe(nothing).level_probabilities(j)[0]
+    share = model.observe(after).level_probabilities(j)[0]
     most = np.argsort(-np.maximum(prior, share), kind="stable")[:MOST_LEVELS]
     order = np.sort(most)[::-1]  # the first level on top
     at = np.arange(len(order))
-    ax.barh(at, prior[order], height=0.8, color="0.8")
-    ax.barh(at, share[order], height=0.4, color="tab:blue")
+    ax.barh(at, prior[order], height=0.8, color=PRIOR)
+    ax.barh(at, share[order], height=0.4, color=POSTERIOR)
     ax.set_yticks(at, [short(model.schema.columns[j].levels[code], 14) for code in order])
     ax.set_xlim(0, 1)
+    in_percent(ax.xaxis)

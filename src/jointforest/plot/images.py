@@ -13,7 +13,8 @@ from ..data.build_evidence import build
 from ..inference.explanation.tree_text import tree_leaves
 from ..models.box_forest.box_trees import BoxTrees
 from ..runtime.parameters import Number
-from .distributions import chosen, short, trees_of
+from .distributions import chosen, trees_of
+from .style import short
 
 _WIDE = 10
 
@@ -59,7 +60,7 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
     >>> len(figure.axes) == joint.n_leaves
     True
     """
-    trees, schema = trees_of(joint), joint.schema
+    trees, schema = trees_of(joint, "leaf_images"), joint.schema
     numeric = [column.name for column in schema.columns if not column.is_categorical]
     pixels = chosen(schema, numeric if columns is None else columns, 0)
     for j in pixels:

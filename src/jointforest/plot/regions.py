@@ -14,7 +14,8 @@ from ..api.joint import Joint
 from ..data.build_evidence import build
 from ..data.frames import encode
 from ..inference.explanation.tree_text import tree_leaves
-from .distributions import short, span, trees_of
+from .distributions import span, trees_of
+from .style import short
 
 _PIXELS = 150
 
@@ -64,7 +65,7 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
     >>> len(ax.patches) == joint.n_leaves, [dots.get_label() for dots in ax.collections]
     (True, ['Adelie', 'Chinstrap', 'Gentoo'])
     """
-    trees, schema = trees_of(joint), joint.schema
+    trees, schema = trees_of(joint, "regions"), joint.schema
     axes = [schema.index(x), schema.index(y)]
     if x == y:
         raise ValueError(f"x and y are both column {x!r}: regions are of two columns; plot.cdf shows one")

@@ -22,7 +22,8 @@ from ..models.base import Distribution
 from ..models.box_forest.box_trees import BoxTrees
 from ..query_language.render import column_text, condition_text
 from ..runtime.parameters import check_number
-from .distributions import MOST_LEVELS, bin_edges, chosen, draw_bins, places, short, span, trees_of
+from .distributions import MOST_LEVELS, bin_edges, chosen, draw_bins, places, span, trees_of
+from .style import POSTERIOR, short
 
 _MOST_COLUMNS = 6
 _LABEL = 26
@@ -77,7 +78,7 @@ def tree(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, max_
     7
     >>> figure.savefig("tree.svg")  # or .pdf, .png
     """
-    forest = trees_of(joint)
+    forest = trees_of(joint, "tree")
     shown = _shown(forest, tree, max_leaves)
     names = chosen(forest.schema, columns, _MOST_COLUMNS)
     ends = [number for number, leaves in enumerate(shown.leaves) if len(leaves)]
@@ -127,7 +128,7 @@ def tree_dot(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, 
       n0 -> n2 [label="..."];
     }
     """
-    forest = trees_of(joint)
+    forest = trees_of(joint, "tree")
     shown = _shown(forest, tree, max_leaves)
     names = [forest.schema.names[j] for j in chosen(forest.schema, columns, _MOST_COLUMNS)]
     own = np.array([node.leaf for node in shown.nodes if node.leaf >= 0], dtype=np.int64)
@@ -213,7 +214,7 @@ def _draw_column(model: Distribution, forest: BoxTrees, j: int, groups: list[np.
         order = np.argsort(-share.max(axis=0), kind="stable")[:MOST_LEVELS]
         order = np.sort(order)
         for ax, bars in zip(panels, share[:, order], strict=True):
-            ax.bar(np.arange(len(order)), bars, color="tab:green")
+            ax.bar(np.arange(len(order)), bars, color=POSTERIOR)
             ax.set(ylim=(0, max(bars.max(), 1e-300) * 1.05))
         panels[-1].set_xticks(
             np.arange(len(order)), [short(column.levels[code], 12) for code in order], rotation=60, fontsize=6
@@ -223,7 +224,7 @@ def _draw_column(model: Distribution, forest: BoxTrees, j: int, groups: list[np.
         cdf = in_groups.cdf(edges)
         mean = in_groups.mean()
         for ax, up_to, middle in zip(panels, cdf, mean, strict=True):
-            draw_bins(ax, column, edges, np.diff(up_to), fill=True, color="tab:blue", alpha=0.8)
+            draw_bins(ax, column, edges, np.diff(up_to), fill=True, color=POSTERIOR, alpha=0.9)
             if edges[0] <= middle <= edges[-1]:
                 ax.axvline(places(column, np.array([middle]))[0], color="black", linewidth=0.8)
         panels[-1].tick_params(labelsize=6)

@@ -1,0 +1,432 @@
+"""Why a prediction is what it is, which cells of a row are unusual, and how far predictions can be trusted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from ..api.joint import Joint
+from ..api.shapley import ShapleyValues
+from ..data.build_evidence import build
+from ..data.frames import encode
+from ..evaluation.result import Fidelity
+from ..runtime.parameters import check_number
+from .distributions import check_joint
+from .style import LEVELS, LOWER, POSTERIOR, PRIOR, SHADES, SOFT, TABLE, clean, in_percent, new_axes, short
+
+MOST_ROWS = 1_000
+"""Rows of a table that are compared with, at most: every so-manyth."""
+
+
+def why(values: ShapleyValues, row: int = 0, output: Any = None, most: int = 10, ax: Axes | None = None) -> Axes:
+    """Why one prediction is what it is: what each known cell added to it or took away, as a waterfall.
+
+    Parameters
+    ----------
+    values : ShapleyValues
+        Of `jointforest.shapley` or `ExpectedPredictor.shap`; they are conditional, unless asked otherwise.
+    row : int
+    output : str or int, optional
+        Which of several outputs. Default: the row's largest.
+    most : int
+        Most steps; columns that matter less are one step together.
+    ax : Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    Axes
+        One bar a step, the largest first, from the answer if nothing is known (top) to the prediction (bottom).
+
+    Raises
+    ------
+    ValueError
+        If there is no such row or output, or the row has no values.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import jointforest as jf
+    >>> from jointforest import plot
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
+    >>> values = jf.shapley("species", joint, penguins.head(1))
+    >>> plot.why(values, output="Adelie").get_title(loc="left").split(":")[0]
+    'Adelie'
+    """
+    _check_values(values)
+    steps = values.waterfall(row, output, most)
+    is_share = bool(values.output_names) and all(-1e-9 <= x <= 1.0 + 1e-9 for x in (steps.base, steps.ends[-1]))
+    shown = (lambda x: f"{x:.1%}") if is_share else (lambda x: f"{x:,.4g}")
+    n = len(steps.values)
+    ax = new_axes(7.0, 1.4 + 0.34 * (n + 2)) if ax is None else ax
+    lines = np.arange(1, n + 1)
+    width = np.array(steps.values)
+    colours = [POSTERIOR if x >= 0.0 else LOWER for x in steps.values]
+    ax.barh(lines, width, left=steps.starts, height=0.62, color=colours)
+    marks = [steps.base, *steps.ends]
+    for line, x in enumerate(marks[:-1] if n else []):
+        ax.plot([x, x], [line, line + 1], color=SOFT, linewidth=0.8)
+    ax.plot([marks[-1]] * 2, [n, n + 1], color=SOFT, linewidth=0.8)
+    ax.plot([steps.base], [0], "o", color=TABLE, markersize=5)
+    ax.plot([marks[-1]], [n + 1], "o", color=TABLE, markersize=5)
+    room = (max(marks) - min(marks)) or 1.0
+    for line, (value, end) in enumerate(zip(steps.values, steps.ends, strict=True), 1):
+        text = f"{100 * value:+.1f}" if is_share else f"{value:+,.3g}"
+        side = 1 if value >= 0.0 else -1
+        ax.text(end + side * 0.012 * room, line, text, va="center", ha="left" if side > 0 else "right", fontsize=8)
+    for line, x in ((0, steps.base), (n + 1, marks[-1])):
+        ax.text(x + 0.02 * room, line, shown(x), va="center", fontsize=9, fontweight="bold")
+    ax.set_yticks(np.arange(n + 2), ["nothing known", *(short(name, 40) for name in steps.names), "prediction"])
+    ax.set_ylim(n + 1.6, -0.6)
+    ax.set_xlim(min(marks) - 0.14 * room, max(marks) + 0.16 * room)
+    what = f"{short(steps.output, 30)}: " if steps.output else ""
+    ax.set_title(f"{what}{shown(steps.base)} if nothing is known, {shown(marks[-1])} for this row", loc="left",
+                 fontsize=11)  # fmt: skip
+    ax.set_xlabel("predicted probability (steps in percentage points)" if is_share else "prediction")
+    if is_share:
+        in_percent(ax.xaxis, room)
+    clean(ax)
+    return ax
+
+
+def shapley_summary(values: ShapleyValues, output: Any = None, most: int = 12, ax: Axes | None = None) -> Axes:
+    """What columns do to the predictions of many rows: a dot for each row and column.
+
+    Parameters
+    ----------
+    values : ShapleyValues
+    output : str or int, optional
+        Which of several outputs. Default: the last.
+    most : int
+        Most columns: those whose mean absolute value is largest.
+    ax : Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    Axes
+        Dots to the right raise the prediction. Of columns of numbers the shade says whether the cell is low or high in
+        its column; dots of levels are orange. Dots of missing cells are left out.
+
+    Raises
+    ------
+    ValueError
+        If there is no such output, or no row has values.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import jointforest as jf
+    >>> from jointforest import plot
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
+    >>> ax = plot.shapley_summary(jf.shapley("body_mass_g", joint, penguins.head(20)))
+    >>> len(ax.get_yticklabels())
+    6
+    """
+    _check_values(values)
+    check_number("most", most, 1, whole=True, text="a positive integer")
+    found, label = values.values, ""
+    if found.ndim == 3:
+        k = values.output_number(output)
+        found, label = found[:, :, k], values.output_names[k] if values.output_names else str(k)
+    keep = ~np.isnan(found).any(axis=1)
+    if not keep.any():
+        raise ValueError("no row has Shapley values: all have probability 0 under the joint")
+    found, data, numbers = found[keep], values.data[keep], values.numbers[keep]
+    order = np.argsort(-np.abs(found).mean(axis=0), kind="stable")[:most]
+    ax = new_axes(7.0, 1.3 + 0.42 * len(order)) if ax is None else ax
+    shades = None
+    for line, k in enumerate(order.tolist()):
+        known = np.array([cell is not None for cell in data[:, k]])
+        x, at = found[known, k], line + _swarm(found[known, k], float(np.ptp(found)) or 1.0)
+        if any(isinstance(cell, str | bool) for cell in data[known, k]):
+            ax.scatter(x, at, s=9, color=LOWER, alpha=0.8, linewidths=0)
+            continue
+        rank = numbers[known, k].argsort(kind="stable").argsort(kind="stable") / max(known.sum() - 1, 1)
+        shades = ax.scatter(x, at, s=9, c=0.15 + 0.85 * rank, cmap=SHADES, vmin=0.0, vmax=1.0, linewidths=0)
+    ax.axvline(0.0, color=SOFT, linewidth=0.8)
+    size = np.abs(found).mean(axis=0)
+    names = [f"{short(values.feature_names[k])}  (mean {size[k]:.2g})" for k in order.tolist()]
+    ax.set_yticks(np.arange(len(order)), names)
+    ax.set_ylim(len(order) - 0.4, -0.6)
+    ax.set_xlabel(f"Shapley value{f' for {short(label)}' if label else ''}: what the cell adds to the prediction")
+    if shades is not None:
+        scale = ax.figure.colorbar(shades, ax=ax, ticks=[0.15, 1.0], shrink=0.7, aspect=30)
+        scale.ax.set_yticklabels(["low", "high"])
+        scale.set_label("the cell's number (levels: orange)")
+    ax.set_title(f"What moves the prediction, {len(found):,} rows", loc="left", fontsize=11)
+    clean(ax)
+    return ax
+
+
+def _swarm(x: np.ndarray, width: float) -> np.ndarray:
+    """Offsets that keep dots of nearly the same x apart, within 0.38 of 0."""
+    bins = np.floor(x / (width / 120.0)).astype(np.int64)
+    offset = np.zeros(len(x))
+    counts = np.unique(bins, return_counts=True)[1]
+    gap = min(0.09, 0.76 / max(int(counts.max(initial=1)), 1))
+    for one in np.unique(bins):
+        mine = np.flatnonzero(bins == one)
+        offset[mine] = (np.arange(len(mine)) - (len(mine) - 1) / 2.0) * gap
+    return offset
+
+
+def attribution(joint: Joint, frame: Any, row: int = 0, most: int = 20, ax: Axes | None = None) -> Axes:
+    """Which cells of one row are unusual given the others, beside the same cells of other rows.
+
+    Parameters
+    ----------
+    joint : Joint
+    frame : frame
+        The row, and the rows to compare it with, of which at most 1,000 are asked.
+    row : int
+        Its number in the frame.
+    most : int
+        Most cells: the most unusual ones.
+    ax : Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    Axes
+        A line for each known cell, the most unusual first. The dot is log p(cell | the other cells of its row), in
+        nats; the bar holds the middle 90 % of the rows, and the text says how many rows have a less probable cell.
+
+    Raises
+    ------
+    ValueError
+        If there is no such row, or it has no known cell.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import jointforest as jf
+    >>> from jointforest import plot
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
+    >>> penguins.loc[0, "species"] = "Gentoo"  # an Adelie with another name
+    >>> plot.attribution(joint, penguins).get_yticklabels()[0].get_text()
+    'species = Gentoo'
+    """
+    check_joint(joint)
+    X, unseen = encode(joint.schema, frame)
+    check_number("row", row, 0, len(X) - 1, whole=True, text=f"the number of a row, 0 to {len(X) - 1}")
+    some = np.unique(np.append(np.linspace(0, len(X) - 1, min(len(X), MOST_ROWS)).astype(np.int64), row))
+    cells = joint.distribution.attribution(build(joint.schema, X[some], unseen[some]))
+    log_unseen = np.array([column.log_unseen for column in joint.schema.columns])
+    cells = np.where(unseen[some], log_unseen, cells)
+    mine = cells[int(np.searchsorted(some, row))]
+    if np.isnan(mine).all():
+        raise ValueError(f"row {row} has no known cell")
+    with np.errstate(invalid="ignore"):
+        rarer = np.array([np.mean(one[~np.isnan(one)] < x - 1e-12) if not np.isnan(x) else 2.0
+                          for one, x in zip(cells.T, mine, strict=True)])  # fmt: skip
+    middle = np.nanmedian(np.where(np.isnan(mine), 0.0, cells), axis=0)
+    order = np.lexsort((mine - middle, rarer))[: min(most, int((~np.isnan(mine)).sum()))]
+    ax = new_axes(7.2, 1.3 + 0.34 * len(order)) if ax is None else ax
+    for line, j in enumerate(order.tolist()):
+        low, high = np.nanquantile(cells[:, j], [0.05, 0.95])
+        name = "middle 90% of the rows" if line == 0 else None
+        ax.barh(line, high - low, left=low, height=0.5, color=PRIOR, label=name)
+        colour = LOWER if rarer[j] < 0.05 else POSTERIOR
+        ax.plot([mine[j]], [line], "o", color=colour, markersize=6)
+    ax.plot([], [], "o", color=LOWER, label="this row: among the rarest 5%")
+    ax.plot([], [], "o", color=POSTERIOR, label="this row: usual")
+    labels = [_cell_name(joint, X, unseen, row, j) for j in order.tolist()]
+    ax.set_yticks(np.arange(len(order)), labels)
+    for line, j in enumerate(order.tolist()):
+        ax.text(1.01, line, f"{rarer[j]:.0%} of rows rarer", transform=ax.get_yaxis_transform(), va="center",
+                fontsize=8, color=SOFT)  # fmt: skip
+    ax.set_ylim(len(order) - 0.4, -0.6)
+    ax.set_xlabel("log p(cell | the other cells of its row), in nats")
+    below = 0.55 / (0.34 * (len(order) + 0.5))  # half an inch, as a share of the axes
+    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -below), ncols=3, frameon=False, fontsize=8)  # fmt: skip
+    ax.set_title(f"What is unusual in row {row}", loc="left", fontsize=11)
+    clean(ax)
+    return ax
+
+
+def _cell_name(joint: Joint, X: np.ndarray, unseen: np.ndarray, row: int, j: int) -> str:
+    column = joint.schema.columns[j]
+    if unseen[row, j]:
+        return f"{short(column.name)}: a new level"
+    cell = column.from_number(float(X[row, j]))
+    return short(f"{column.name} = {f'{cell:.6g}' if isinstance(cell, float) else cell}", 40)
+
+
+_INTERVALS = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
+
+
+def calibration(joint: Joint, frame: Any, target: str, bins: int = 10, ax: Axes | None = None) -> Axes:
+    """Whether predicted probabilities of a column come true, on rows that were not learned from.
+
+    Parameters
+    ----------
+    joint : Joint
+    frame : frame
+        Held-out rows with the target, of which at most 1,000 are asked.
+    target : str
+        A column of levels: the share of rows with a level, of the rows to which it is given about the same probability;
+        of more than two levels the three most probable. A column of numbers: the share of rows within the interval
+        of equal tails that should hold 10 to 95 % of them.
+    bins : int
+        Groups of rows of about the same probability, each of as many rows.
+    ax : Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    Axes
+        Points with bars of two standard errors; those on the diagonal are calibrated.
+
+    Raises
+    ------
+    ValueError
+        If the column is unknown, or no row knows it.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import jointforest as jf
+    >>> from jointforest import plot
+    >>> penguins = jf.datasets.load_penguins().sample(frac=1, random_state=0)
+    >>> joint = jf.JointTree(random_state=0).fit(penguins.head(250)).joint_
+    >>> plot.calibration(joint, penguins.tail(94), "body_mass_g").get_xlabel()
+    'the interval should hold'
+    """
+    check_joint(joint)
+    check_number("bins", bins, 1, whole=True, text="a positive integer")
+    j = joint.schema.index(target)
+    column = joint.schema.columns[j]
+    X, unseen = encode(joint.schema, frame)
+    known = np.flatnonzero(~np.isnan(X[:, j]))
+    if not len(known):
+        raise ValueError(f"column {target!r}: no row of the frame knows it")
+    known = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), MOST_ROWS)).astype(np.int64))]
+    X, unseen = X[known], unseen[known]
+    state = joint.distribution.observe(build(joint.schema, X, unseen).without(j))
+    ax = new_axes(4.6, 4.3) if ax is None else ax
+    ax.plot([0, 1], [0, 1], color=SOFT, linewidth=0.9, linestyle="--", label="calibrated")
+    if column.is_categorical:
+        p = state.level_probabilities(j)
+        order = np.argsort(-p.mean(axis=0), kind="stable")[:3].tolist() if p.shape[1] > 2 else [p.shape[1] - 1]
+        for k, colour in zip(order, LEVELS, strict=False):
+            _draw_groups(ax, p[:, k], X[:, j] == k, bins, short(column.levels[k]), colour)
+        ax.set(xlabel="predicted probability", ylabel="share of rows")
+    else:
+        ends = state.quantile(j, np.concatenate([(1 - _INTERVALS) / 2, (1 + _INTERVALS) / 2]))
+        inside = (ends[:, : len(_INTERVALS)] <= X[:, [j]]) & (X[:, [j]] <= ends[:, len(_INTERVALS) :])
+        share = inside.mean(axis=0)
+        ax.errorbar(_INTERVALS, share, 2 * _error(share, len(X)), fmt="o-", color=POSTERIOR, markersize=4,
+                    linewidth=1, label="intervals")  # fmt: skip
+        ax.set(xlabel="the interval should hold", ylabel="share of rows that it holds")
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    in_percent(ax.xaxis)
+    in_percent(ax.yaxis)
+    ax.set_title(f"Calibration of {short(target)}, {len(X):,} rows", loc="left", fontsize=11)
+    ax.legend(frameon=False, fontsize=8, title=short(target) if column.is_categorical else None)
+    clean(ax)
+    return ax
+
+
+def _draw_groups(ax: Axes, p: np.ndarray, is_true: np.ndarray, bins: int, label: str, colour: str) -> None:
+    """Mean probability and share of rows of groups of equal size."""
+    groups = [group for group in np.array_split(np.argsort(p, kind="stable"), bins) if len(group)]
+    x = np.array([p[group].mean() for group in groups])
+    y = np.array([is_true[group].mean() for group in groups])
+    error = np.array([_error(share, len(group)) for share, group in zip(y, groups, strict=True)])
+    ax.errorbar(x, y, 2 * error, fmt="o-", color=colour, markersize=4, linewidth=1, label=label)
+
+
+def _error(share: Any, n: int) -> Any:
+    """Standard error of a share of n rows; as if half a row more had been seen of either outcome."""
+    shrunk = (np.asarray(share) * n + 0.5) / (n + 1.0)
+    return np.sqrt(shrunk * (1.0 - shrunk) / n)
+
+
+def fidelity(found: Fidelity, most: int = 12, ax: Axes | None = None) -> Axes:
+    """How far a joint, or synthetic rows, are from a table: its columns and pairs that differ most.
+
+    Parameters
+    ----------
+    found : Fidelity
+        Of `jointforest.fidelity`.
+    most : int
+        Most columns, and most pairs.
+    ax : Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    Axes
+        Bars are distances from 0 (the same) to 1. A dark mark is the distance of held-out rows, if there are some: what
+        chance alone gives. The title is the score of the two-sample test.
+
+    Raises
+    ------
+    ValueError
+        If neither marginals nor pairs were asked for.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import jointforest as jf
+    >>> from jointforest import plot
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.JointTree(random_state=0).fit(penguins.iloc[::2]).joint_
+    >>> found = jf.fidelity(joint, penguins.iloc[::2], penguins.iloc[1::2], only=["marginals", "pairs"], random_state=0)
+    >>> plot.fidelity(found, most=3).get_xlabel()
+    'distance from the table: 0 the same, 1 nothing in common'
+    """
+    if not isinstance(found, Fidelity):
+        raise TypeError(f"expected what jointforest.fidelity answers, got {type(found).__name__}")
+    check_number("most", most, 1, whole=True, text="a positive integer")
+    lines: list[tuple[str, float, float | None]] = []
+    if found.marginals is not None:
+        new = found.marginals_held_out.distance if found.marginals_held_out else {}
+        lines += [(short(name), x, new.get(name)) for name, x in list(found.marginals.distance.items())[:most]]
+    n_columns = len(lines)
+    if found.pairs is not None:
+        similar = found.pairs_held_out.similarity if found.pairs_held_out else {}
+        for names, x in list(found.pairs.similarity.items())[:most]:
+            other = None if names not in similar else 1.0 - similar[names]
+            lines.append((" × ".join(short(name, 20) for name in names), 1.0 - x, other))
+    if not lines:
+        raise ValueError("the fidelity has neither marginals nor pairs: ask for them with only=['marginals', 'pairs']")
+    at = np.array([k + (0.8 if k >= n_columns > 0 else 0.0) for k in range(len(lines))])
+    ax = new_axes(7.0, 1.5 + 0.27 * len(lines)) if ax is None else ax
+    whose = "joint" if found.of == "joint" else "these rows"
+    ax.barh(at, [x for _, x, _ in lines], height=0.62, color=POSTERIOR, label=whose)
+    marks = [(y, x) for y, (_, _, x) in zip(at.tolist(), lines, strict=True) if x is not None]
+    if marks:
+        ax.plot([x for _, x in marks], [y for y, _ in marks], "|", color=TABLE, markersize=11, markeredgewidth=2,
+                label="held-out rows (chance)")  # fmt: skip
+    ax.set_yticks(at, [name for name, _, _ in lines])
+    ax.set_ylim(at[-1] + 0.6, -0.6)
+    largest = max(x for _, *both in lines for x in both if x is not None)
+    ax.set_xlim(0.0, max(1.05 * largest, 0.1))
+    ax.set_xlabel("distance from the table: 0 the same, 1 nothing in common")
+    score = found.told_apart
+    title = "How far from the table"
+    if score is not None:
+        title = f"Score {score.score:.2f} of the two-sample test (1 = cannot be told apart)"
+    ax.set_title(title, loc="left", fontsize=11)
+    ax.legend(loc="lower right", frameon=False, fontsize=8)
+    clean(ax)
+    return ax
+
+
+def _check_values(values: Any) -> None:
+    if not isinstance(values, ShapleyValues):
+        raise TypeError(
+            f"expected ShapleyValues, such as jf.shapley('income', joint, rows), got {type(values).__name__}"
+        )
