@@ -28,10 +28,11 @@ def _functions(frame: pd.DataFrame) -> dict[str, set[str]]:
     """The columns that each column is a function of, among pairs of known cells."""
     found: dict[str, set[str]] = {}
     for b in frame:
-        for a in frame:
-            pairs = frame[[a, b]].dropna().drop_duplicates() if a != b else frame[[]]
-            repeats = len(frame[[a, b]].dropna()) - frame[a].nunique() if a != b else 0
-            if a != b and frame[b].nunique() > 1 and len(pairs) == pairs[a].nunique() and repeats > 60:
+        for a in frame.columns.drop(b):
+            known = frame[[a, b]].dropna()
+            repeats = len(known) - known[a].nunique()
+            is_function = len(known.drop_duplicates()) == known[a].nunique() and known[b].nunique() > 1
+            if is_function and repeats > max(60, len(known) / 2):
                 found.setdefault(str(b), set()).add(str(a))
     return found
 

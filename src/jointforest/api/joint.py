@@ -395,7 +395,7 @@ class Joint:
     def attribution(self, frame: Any, n_jobs: int | None = -1) -> np.ndarray:
         """Which cells make a row unlikely: log p(x_j | the other known cells of the row), exact, for any row.
 
-        Compare a cell with the same column's cells in other rows: numbers with a density are measured in their units.
+        Compare a cell with the same column's cells in other rows: densities depend on the unit of the numbers.
 
         Parameters
         ----------
@@ -481,7 +481,7 @@ class Joint:
 
         Notes
         -----
-        How, and what is exact: ``docs/how-to/find-modes.md``.
+        How, and what is exact: ``docs/how-to/reshape-a-joint.md``.
 
         Examples
         --------
@@ -532,7 +532,7 @@ class Joint:
 
         Notes
         -----
-        Raking, iterative proportional fitting (Csiszar 1975): ``docs/how-to/find-modes.md``.
+        Raking, iterative proportional fitting (Csiszar 1975): ``docs/how-to/reshape-a-joint.md``.
 
         Examples
         --------

@@ -33,7 +33,7 @@ def draw(
     drawn, background = sample_and_weigh(
         weighed.model, weighed.evidence, int(n), seed_of(random_state), missing, n_jobs
     )
-    weighed.knows(background)
+    weighed.keep_background(background)
     weighed.check(n_jobs)
     return drawn
 

@@ -21,9 +21,9 @@ def determined_columns(reader: FrameReader, schema: Schema) -> dict[str, str]:
     """For each column that is a function of another one: the name of that other column.
 
     Column b is a function of a if all rows with the same value of a have the same value of b; rows in which either is
-    missing do not count. The rows that repeat a value of a are the evidence. They must be so many that rows of
-    independent columns would not agree by chance. Of several columns a, the one with the fewest values is taken. Of two
-    columns that are functions of each other, only the later one is named.
+    missing do not count. The rows that repeat a value of a are the evidence. They must be half of the rows, and so many
+    that rows of independent columns would not agree by chance. Of several columns a, the one with the fewest values is
+    taken. Of two columns that are functions of each other, only the later one is named.
     """
     names = schema.names
     n_rows = max(min(_SAMPLE, int(_CELLS / len(names) ** 2)), 100)
@@ -94,4 +94,5 @@ def _is_function(x: np.ndarray, y: np.ndarray, needed: float) -> bool:
     value[x] = y
     repeats = len(x) - len(np.unique(x))
     most_common = np.bincount(y).max() / len(y)
-    return bool((value[x] == y).all() and -np.log(most_common) * repeats > needed)
+    # a column that differs in most rows determines others by chance, and explains nothing
+    return bool((value[x] == y).all() and 2 * repeats >= len(x) and -np.log(most_common) * repeats > needed)

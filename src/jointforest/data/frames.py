@@ -110,7 +110,7 @@ def encode(schema: Schema, frame: Any, ignored: Collection[str] | None = ()) -> 
     frame : pandas, polars or pyarrow table, or 2-D numpy array
         n rows.
     ignored : names of columns
-        That are left aside, though the schema does not have them; None: all that it does not have.
+        Names of extra columns to ignore; None ignores all extra columns.
 
     Returns
     -------

@@ -67,7 +67,7 @@ class WeighedEvidence:
         """Share of the backgrounds in the posterior, (n,): 0..1, NaN where the evidence has probability 0."""
         return self._weigh_background(-1)
 
-    def knows(self, background: np.ndarray | None) -> None:
+    def keep_background(self, background: np.ndarray | None) -> None:
         """Keep the `background_share` (n,) that another question has found on its way, if it has."""
         self._background = self._background if background is None else background
 

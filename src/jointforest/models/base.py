@@ -153,7 +153,7 @@ class Distribution(ABC):
         return self.sample(evidence, m, seed, missing, n_jobs), self.observe(evidence).background_weight(n_jobs)
 
     def log_density_without_each(self, evidence: Evidence, known: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        """log p(evidence without cell j) of each row and column, (n, d); 0 where ``known`` (n, d) is False."""
+        """log p(evidence without cell j) of each row and column, (n, d); any number where ``known`` (n, d) is False."""
         out = np.zeros(known.shape)
         for j in range(known.shape[1]):
             rows = np.flatnonzero(known[:, j])
@@ -239,7 +239,11 @@ class PosteriorState(ABC):
 
     @abstractmethod
     def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
-        """Posterior weight of the background, 0 to 1, (n,)."""
+        """Posterior weight of the background, 0 to 1, (n,); NaN where the evidence has probability 0.
+
+        Callers recognise impossible evidence by the NaN, and warn of evidence whose weight exceeds one half. A kind
+        without a background returns 0, or 1 where only the tails of its columns answer.
+        """
 
     @abstractmethod
     def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:

@@ -40,7 +40,7 @@ class QuerySyntaxError(ValueError):
         start = max(0, column - _WIDTH)
         shown = "".join(c if c.isprintable() else " " for c in line[start : column + _WIDTH])
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{self.problem} at position {self.position + 1}{hint}\n    {shown}\n    {' ' * (column - start)}^"
+        return f"{self.problem} (at position {self.position + 1}){hint}\n    {shown}\n    {' ' * (column - start)}^"
 
 
 KEYWORDS = {"and", "or", "not", "in", "between"}

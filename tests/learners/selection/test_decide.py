@@ -59,7 +59,7 @@ def test_draws_that_are_told_apart_lose_whatever_their_log_density() -> None:
     assert "as little (score 0.98)" in decision.why
     decision = decide(compared(table, (0.72, 0.98, 0.30)), 4, 0)
     assert decision.weight.tolist() == [0.0, 1.0, 0.0]
-    assert decision.why == "rows drawn are told from the table's least (score 0.98; next 0.72)"
+    assert decision.why == "rows drawn are the hardest to tell from the table's (score 0.98; next 0.72)"
 
 
 def test_of_draws_as_true_as_others_log_density_decides() -> None:

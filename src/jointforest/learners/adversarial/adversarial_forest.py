@@ -39,7 +39,7 @@ class _Grown(NamedTuple):
     in_bag : Arrival or None
         The rows that each tree drew; None unless they are asked for.
     drawn : bool array (T, n)
-        Which these are; without columns where nobody reads it.
+        Whether a tree drew a row; (T, 0) if neither ``leaf_rows="oob"`` nor ``oob_score`` asks for it.
     """
 
     filled: Arrival
@@ -73,8 +73,7 @@ class AdversarialForest(TableLearner):
     max_samples : int, float or None
         Most rows (or share of the rows) that trees are grown on, as many synthetic ones beside them; None: all. They
         are drawn at random once, for all trees; all rows of the table fill the leaves, prune them and weigh them. By
-        default ten trees on 400,000 rows of two tables lost 0.002 nats (standard error 0.011) and gained 0.029 (0.006)
-        in held-out log-density, in 0.3 to 0.45 of the time. See ``docs/concepts/adversarial-forest.md``.
+        default 200,000: see ``docs/experiments/rows-for-growing.md``.
     delta : float
         Rounds end when the out-of-bag accuracy is at most ``0.5 + delta``.
     max_iters : "auto" or int
@@ -301,11 +300,10 @@ class AdversarialForest(TableLearner):
         warn_leaf_size(self.min_samples_leaf, n)
         sample = take_samples(n, weight, self.leaf_rows == "honest", self.max_samples, seed)
         ranks = rank(rows.columns, rows.X, sample.growing if sample.is_part else None)
-        growing = (
-            ranks
-            if len(sample.growing) == n and weight is None
-            else ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, sample.growing]))
-        )
+        grow_all = len(sample.growing) == n and weight is None
+        growing = ranks
+        if not grow_all:
+            growing = ranks._replace(codes=np.ascontiguousarray(ranks.codes[:, sample.growing]))
         forest, self.oob_accuracy_ = run(
             rows.schema, growing, self._round_settings(len(sample.growing)), seed, self._report
         )
@@ -326,7 +324,7 @@ class AdversarialForest(TableLearner):
             return arrive(rows.columns, ranks, forest.trees, forest.leaf_node, np.broadcast_to(counted, (T, n)))
 
         if sizes is None:
-            forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs, growing is ranks)
+            forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs, grow_all)
         else:
             rows_at = sizes(arrival(sample.filling).trees)
             forest = prune_by(forest, ranks.codes, rows_at, self.min_samples_leaf, self.n_jobs)

@@ -60,8 +60,10 @@ class Discriminator(NamedTuple):
 def run(
     schema: Schema, ranks: Ranks, settings: RoundSettings, seed: int, report: Callable[[int, float], None]
 ) -> tuple[Discriminator, list[float]]:
-    """Run the rounds; return the generator (the last forest that could still tell real from synthetic) and the
-    accuracies.
+    """Run the rounds; return the generator and the accuracies.
+
+    A forest that fails to tell real rows from synthetic ones is dropped: the generator is then the forest that drew
+    these synthetic rows. If the first forest fails, or ``max_iters`` ends the rounds, it is the latest forest.
 
     The first round sets real rows against rows whose cells are drawn from each column alone; each later one against
     rows drawn inside the leaves of the forest before. It ends when a forest tells them apart with an out-of-bag
@@ -94,8 +96,8 @@ def _discriminate(
     Rows that every tree drew do not count; without any other row the accuracy is 0.5. Real rows with missing cells are
     judged like synthetic ones, but end, in the forest returned, where other real rows do.
 
-    After the first round, and of many rows, it has but the first trees if these show that the rounds end: what votes
-    are above chance grows at most as the square root of their number (slower where they depend on each other).
+    In tables of many rows, the other trees are not grown if the first trees already show that the rounds end. The
+    accuracy of votes exceeds chance by at most the square root of their number times that of one vote.
     """
     n = ranks.codes.shape[1]
     both = ranks._replace(codes=np.concatenate([ranks.codes, synthetic], axis=1))
@@ -107,6 +109,7 @@ def _discriminate(
     growth = GrowthSettings(
         max_features=settings.max_features,
         keep_looking=False,  # as in the forests that the paper used
+        # a node of twice as many rows, half of them synthetic, would have leaves of too few real rows
         min_samples_split=2 * settings.min_samples_leaf + 1,
         max_depth=settings.max_depth,
         max_leaf_nodes=settings.max_leaf_nodes,
@@ -229,7 +232,7 @@ class Samples(NamedTuple):
 def take_samples(
     n: int, weight: np.ndarray | None, honest: bool, max_samples: int | float | None, seed: int
 ) -> Samples:
-    """Which of n rows grow trees, ``max_samples`` at most, and which fill leaves: all of them.
+    """Which of n rows grow trees, ``max_samples`` at most, and which fill leaves: all, unless ``honest``.
 
     Rows with weights (n,) grow trees as often as these say, evenly. ``honest``: rows that grow trees, half of all at
     most, fill no leaves.

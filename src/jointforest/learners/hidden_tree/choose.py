@@ -44,7 +44,7 @@ def choose_settings(
 ) -> LearnSettings:
     """Settings with those parts replaced that are free, by validation log-likelihood, one after another.
 
-    Trials learn from so many of the rows that their work is bounded, and with as many rows a state as ``settings``
+    Trials learn from few enough rows that their work is bounded, and with as many rows a state as ``settings``
     have, so that the same seed makes the same choice on any machine. Held-out likelihood prefers fewer states than
     rows that cannot be told from real ones need: leave "n_states" out of ``free`` where those are wanted.
 
@@ -89,7 +89,7 @@ def choose_settings(
     information = mutual_information(*coarse(*some[:3]), some.weight)
     n_splits = int(np.clip(np.ceil(_TESTED / (0.1 * len(rows))), 1, _SPLITS))
 
-    def liked(trial: LearnSettings) -> float:
+    def score(trial: LearnSettings) -> float:
         n_states = max(round(trial.n_states * part), 1)
         smaller = trial._replace(n_states=n_states, perturb=0.0, passes=min(trial.passes, _PASSES), batches=_BATCHES)
         found = [learn_trees(some, smaller, seed + i, n_jobs, None, information).held_out for i in range(n_splits)]
@@ -100,17 +100,17 @@ def choose_settings(
         if "start" in free:
             few = min(best.n_states, _STATES_OF_STARTS)
             starts = [best._replace(start=option["start"]) for option in _OPTIONS["start"]]
-            best = max(starts, key=lambda trial: liked(trial._replace(n_states=few)))
+            best = max(starts, key=lambda trial: score(trial._replace(n_states=few)))
             free.discard("start")
-        best, top = _climb(best, len(rows), liked)
+        best, top = _climb(best, len(rows), score)
     if not any(is_smooth(column, best.smoothing) for column in code_columns(some)):
         free -= {"near", "normal"}
     for name, options in _OPTIONS.items():
         if name in free:
-            top = liked(best) if top is None else top
+            top = score(best) if top is None else top
             for option in options:
                 trial = _with(best, option)
-                now = top if trial == best else liked(trial)
+                now = top if trial == best else score(trial)
                 if now > top:
                     best, top = trial, now
     return best
@@ -131,10 +131,10 @@ def _is_quick(settings: LearnSettings) -> bool:
 def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int | None) -> tuple[int, Learned | None]:
     """One leaf or eight, by validation log-likelihood after few passes; with eight leaves, trials have half the states.
 
-    All rows learn: some of them would not show what only a leaf's own states can hold, such as the weather of a day.
-    One where eight would have fewer states, for want of rows. Where learning is soon over, trials are of one pass with
-    half as many states again, in which one tree makes as many steps as each of the eight, and only tables of numbers,
-    which start locally, are tried. Also what one leaf learned.
+    The trials learn from all rows. On fewer rows eight leaves would have fewer states each, and the comparison would
+    favour one leaf. One leaf is taken without a trial if there are too few rows for eight. Where learning is soon over,
+    trials are of one pass with half as many states again, in which one tree makes as many steps as each of the eight,
+    and only tables of numbers, which start locally, are tried. Also what one leaf learned.
     """
     if len(table.codes) < LEAVES * settings.n_states * ROWS_A_STATE:
         return 1, None
@@ -157,14 +157,14 @@ def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:
     return settings._replace(smoothing=settings.smoothing._replace(**option))
 
 
-def _climb(settings: LearnSettings, n: int, liked: Callable[[LearnSettings], float]) -> tuple[LearnSettings, float]:
+def _climb(settings: LearnSettings, n: int, score: Callable[[LearnSettings], float]) -> tuple[LearnSettings, float]:
     """More and more states for n rows, until two steps bring nothing or there are too few rows a state."""
     best, top, worse = settings, -np.inf, 0
     for n_states in [*(h for h in _STATES if h < settings.n_states), settings.n_states]:
         if n_states > _STATES[0] and n_states * ROWS_A_STATE > n:
             break
         trial = settings._replace(n_states=n_states)
-        now = liked(trial)
+        now = score(trial)
         if now > top:
             best, top, worse = trial, now, 0
         else:

@@ -86,7 +86,7 @@ class HiddenTreeForest(TableScores, Learner):
         Threads (-1: all cores). The result does not depend on it.
     random_state : int, RandomState or None
     verbose : bool
-        Whether to tell each pass on standard error.
+        Whether to print each pass to standard error.
 
     Attributes
     ----------
@@ -100,8 +100,7 @@ class HiddenTreeForest(TableScores, Learner):
     Notes
     -----
     The maths, and what each ingredient is worth: ``docs/concepts/hidden-tree-forest.md``. Matrix products are
-    single-threaded and in
-    float32; another processor, or another BLAS, may round the last digits differently.
+    single-threaded and in float32; another processor, or another BLAS, may round the last digits differently.
 
     Examples
     --------

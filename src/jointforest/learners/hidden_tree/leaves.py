@@ -141,7 +141,7 @@ ROWS_A_STATE = 4
 
 
 class Learned(NamedTuple):
-    """Hidden trees, and how well rows held out like them.
+    """Hidden trees, and the mean log-probability of held-out rows.
 
     Attributes
     ----------

@@ -99,7 +99,7 @@ def tree_of(
     normals: Normals | None = None,
     run: Run = one_by_one,
 ) -> TreeTables:
-    """The tree whose tables are proportional to counts and what is added; ``normals`` are their `normals_of`, about."""
+    """The tree whose tables are proportional to counts and what is added; ``normals`` may be of earlier counts."""
     of = normals_of(counts, order, parent, columns, smoothing) if normals is None else normals
 
     def one(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -168,7 +168,7 @@ def _to_one(table: np.ndarray) -> np.ndarray:
 
 
 def _other_ways(count: np.ndarray) -> np.ndarray:
-    """How many ways, less one, the rows of each state go, were they even: the inverse of Simpson's index, (H, 1)."""
+    """Effective number of next states of each state (the inverse of Simpson's index) minus one, (H, 1)."""
     total = count.sum(axis=1) + np.float32(1e-9)
     square = np.einsum("ij,ij->i", count, count) + np.float32(1e-18)
     return np.maximum(total * (total / square) - 1.0, 0.0)[:, None]

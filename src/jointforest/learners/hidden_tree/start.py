@@ -30,8 +30,8 @@ def start_states(
 ) -> np.ndarray:
     """State of each row in each column, (n, d): "shared", clusters over all columns; "local", others for each column.
 
-    For a local start a column i counts towards column j by what it tells of it: its features are multiplied by the root
-    of the correlation of two normals of such information, which is the root of 1 - exp(-2 information).
+    For a local start a column i counts towards column j by what it tells of it: its features are multiplied by
+    (1 - exp(-2 information))^(1/4), the root of the correlation of two normals of such mutual information.
     """
     seen = features(codes, columns)
     w = np.ones(len(codes)) if weight is None else weight
@@ -137,7 +137,7 @@ def _n_features(column: CodeColumn, levels: int) -> int:
     return 1 if column.is_ordered else min(levels, column.n_codes)
 
 
-# ---- States of a column that are near one another: a state's normal over the states of a child.
+# ---- Transitions between neighbouring states of a column: a normal fitted to the child's mean scores.
 
 _LITTLE = 0.02  # of the variance of the child's states is added to each normal
 

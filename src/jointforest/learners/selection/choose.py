@@ -168,7 +168,8 @@ def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) ->
     used = np.flatnonzero(is_true)
     if len(used) == 1:
         other = max((one.told_apart, one.candidate.name) for one in compared[:best] + compared[best + 1 :])
-        why = f"rows drawn are told from the table's least (score {compared[best].told_apart:.2f}; next {other[0]:.2f})"
+        scores = f"score {compared[best].told_apart:.2f}; next {other[0]:.2f}"
+        why = f"rows drawn are the hardest to tell from the table's ({scores})"
         return Decision(alone, best, np.nan, why)
     table = np.column_stack([compared[k].log_density for k in used.tolist()])
     better = f"better by {means[best] - np.delete(means[used], used.searchsorted(best)).max():.3f} nats than the next"
@@ -250,7 +251,7 @@ def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
     known = candidates(task.budget, len(task.cells), len(task.schema.columns), task.n_jobs)
     if len(known) == 1:
-        why = "this budget compares no learners on large tables"
+        why = "this budget compares no learners on tables of this size"
         return _without_choice(task, known[0], "no rows", why)
     splits, held_out = _splits(task)
     if not splits:

@@ -1,4 +1,4 @@
-"""Probabilities of the levels of categorical columns."""
+"""One column given evidence: level probabilities, moments, distribution functions, densities and quantiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A forest conditioned on evidence, as a forest of its own. See docs/how-to/find-modes.md."""
+"""A forest conditioned on evidence, as a forest of its own. See docs/how-to/reshape-a-joint.md."""
 
 from __future__ import annotations
 

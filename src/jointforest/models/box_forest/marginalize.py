@@ -1,4 +1,4 @@
-"""The marginal distribution of some columns, as a forest of its own. See docs/how-to/find-modes.md."""
+"""The marginal distribution of some columns, as a forest of its own. See docs/how-to/reshape-a-joint.md."""
 
 from __future__ import annotations
 

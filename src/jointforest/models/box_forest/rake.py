@@ -1,5 +1,5 @@
 """A forest whose one-column marginals are given ones: raking, as conditioning on likelihoods. See
-docs/how-to/find-modes.md."""
+docs/how-to/reshape-a-joint.md."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ MOST = 1 << 24
 def joint_codes(hidden: HiddenTrees, columns: Sequence[int]) -> np.ndarray | None:
     """p(codes of m columns), an array (K_1, ..., K_m) that sums to 1; None if it were larger than `MOST`.
 
-    Given evidence: of `reshape.condition`.
+    Codes given evidence are those of the conditioned trees: see `condition`.
     """
     size = np.prod([float(hidden.scales[j].n_codes) for j in columns])
     if size * max(int(tree.n_states.max()) for tree in hidden.trees) > MOST:

@@ -145,9 +145,9 @@ _ROWS = 1e-3  # rows of the table that learned, expected as far out or farther
 
 
 def is_far(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
-    """Whether a cell says that its column lies beyond all that was observed, where not even a 1,000th of a row is.
+    """Whether a number lies far beyond all that was observed, bool (n,): fewer than `_ROWS` rows are expected there.
 
-    That is taken of a number that the bins at the ends hold 1 / K of the rows each. Result bool (n,).
+    Each of the two outer bins of a column of K bins is taken to hold 1 / K of the rows.
     """
     far = np.zeros(len(evidence.value), bool)
     regions = evidence.cell_regions() if evidence.has_regions else None

@@ -1,6 +1,6 @@
 """Messages up and down a hidden tree, for a batch of rows at once.
 
-Arrays of messages upward are scaled row by row to a greatest entry of 1, and the logarithms of the scales are summed in
+Upward messages are scaled row by row to a greatest entry of 1, and the logarithms of the scales are summed in
 float64; those downward to a sum of 1.
 Where evidence is impossible, the scale is -inf and the messages are arbitrary. None stands for all ones.
 """
@@ -18,7 +18,7 @@ from .tables import TreeTables
 Message = np.ndarray | None
 
 _TINY = 1e-30  # scales whose inverse is a float32
-_IN_FLOAT32 = 3  # messages that may be multiplied in float32; what states differ by in more of them needs float64
+_IN_FLOAT32 = 3  # messages that may be multiplied in float32; products of more lose differences between states
 
 
 class Upward(NamedTuple):
