@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...data.build_evidence import build
 from ...models.box_forest.leaves.table import STUDENT
 from ...models.box_forest.structure import leaf_boxes
 from ...runtime.threads import chunks, map_ordered
@@ -245,7 +244,7 @@ def column_distance(p: View, q: View, k: int, n_jobs: int | None = -1) -> Column
     """Distance of the distributions of column k of two views."""
     if not p.columns[k].is_categorical:
         return _of_numbers(p, q, k, n_jobs)
-    mine, theirs = (v.model.observe(build(v.model.schema)).level_probabilities(v.number[k], n_jobs)[0] for v in (p, q))
+    mine, theirs = (v.marginals.level_probabilities(v.number[k], n_jobs)[0] for v in (p, q))
     code = q.code[k]
     assert code is not None
     return ColumnDistance(0.5 * float(np.abs(mine - theirs[code]).sum()), None)
@@ -290,7 +289,7 @@ def _cdfs(both: tuple[View, View], k: int, x: np.ndarray, n_jobs: int | None) ->
     """The two CDFs at points, (2, q)."""
 
     def work(v: View, first: int, stop: int) -> np.ndarray:
-        return v.model.observe(build(v.model.schema)).cdf(v.number[k], x[first:stop] + v.shift[k], 1)[0]
+        return v.marginals.cdf(v.number[k], x[first:stop] + v.shift[k], 1)[0]
 
     parts = list(map_ordered(work, [(v, *part) for v in both for part in chunks(len(x), _POINTS)], n_jobs))
     return np.concatenate(parts).reshape(2, -1)
@@ -313,7 +312,7 @@ def _start(both: tuple[View, View], k: int) -> np.ndarray:
 def _quantiles(v: View, k: int) -> np.ndarray:
     tail = 10.0 ** -np.arange(2, 10)  # in wide tails few points would do badly
     q = np.concatenate([np.arange(1, 32) / 32, tail, 1.0 - tail, [0.05, 0.95]])
-    return v.model.observe(build(v.model.schema)).quantile(v.number[k], q, 1)[0] - v.shift[k]
+    return v.marginals.quantile(v.number[k], q, 1)[0] - v.shift[k]
 
 
 def _spread(both: tuple[View, View], k: int) -> float:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...data.build_evidence import build
 from ...models.base import Distribution
 from .projection import Columns, View
 
@@ -113,7 +112,7 @@ def cell_range(views: tuple[View, ...], k: int) -> tuple[int, int]:
 def ends(v: View, k: int) -> np.ndarray:
     """The quantiles that all but `BEYOND` on either side lies between, in the reference's numbers."""
     q = np.array([BEYOND, 1.0 - BEYOND])
-    return v.model.observe(build(v.model.schema)).quantile(v.number[k], q, 1)[0] - v.shift[k]
+    return v.marginals.quantile(v.number[k], q, 1)[0] - v.shift[k]
 
 
 def breaks(views: tuple[View, ...], k: int) -> np.ndarray:
@@ -122,7 +121,7 @@ def breaks(views: tuple[View, ...], k: int) -> np.ndarray:
     found = [both.ravel()]
     for v in views:
         found += [*v.model.density_breaks(v.number[k]), np.array(v.columns[k].atoms)]
-        found.append(v.model.observe(build(v.model.schema)).quantile(v.number[k], np.arange(1, 16) / 16, 1)[0])
+        found.append(v.marginals.quantile(v.number[k], np.arange(1, 16) / 16, 1)[0])
     points = np.unique(np.concatenate(found))
     return points[(points >= both.min()) & (points <= both.max())]
 
@@ -174,5 +173,5 @@ def _kronrod(lo: np.ndarray, hi: np.ndarray, on_line: Callable) -> tuple[np.ndar
 def _mass(v: View, k: int, lo: np.ndarray, hi: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """P(lo < column < hi) of a view's column without grid, (m,)."""
     inside = np.concatenate([lo, np.nextafter(hi, -np.inf)])
-    below = v.model.observe(build(v.model.schema)).cdf(v.number[k], inside, n_jobs)[0]
+    below = v.marginals.cdf(v.number[k], inside, n_jobs)[0]
     return np.asarray(below[len(lo) :] - below[: len(lo)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from ...data.build_evidence import build
 from ...data.evidence import Evidence
 from ...data.schema import Column, Schema, near
-from ...models.base import Distribution
+from ...models.base import Distribution, PosteriorState
 from ...models.box_forest.forest import Forest
 from ..sampling import sample
 
@@ -17,7 +19,8 @@ Columns = tuple[int, ...]
 """Numbers of a view's columns."""
 
 
-class View(NamedTuple):
+@dataclass(frozen=True)
+class View:
     """k columns of a model, in the numbers of a reference schema (its own, or another model's).
 
     Attributes
@@ -48,6 +51,11 @@ class View(NamedTuple):
     def columns(self) -> list[Column]:
         """The model's own k columns."""
         return [self.model.schema.columns[j] for j in self.number]
+
+    @cached_property
+    def marginals(self) -> PosteriorState:
+        """The model given nothing, whose answers about single columns share what they have in common."""
+        return self.model.observe(build(self.model.schema))
 
     def evidence(self, X: np.ndarray, of: Columns) -> Evidence:
         """Some of the k columns of rows (n, k) in the reference's numbers, as evidence for the model."""
@@ -101,7 +109,7 @@ def views(model: Distribution, other: Distribution, number: tuple[int, ...]) -> 
         for column, twin in zip(columns, twins, strict=True)
     )
     pairs = list(zip(columns, twins, strict=True))
-    mine = view(model, number)._replace(foreign=tuple(_foreign(column, twin) for column, twin in pairs))
+    mine = replace(view(model, number), foreign=tuple(_foreign(column, twin) for column, twin in pairs))
     theirs = tuple(other.schema.index(column.name) for column in columns)
     foreign = tuple(_foreign(twin, column) for column, twin in pairs)
     return mine, View(other, theirs, code, shift, foreign)
