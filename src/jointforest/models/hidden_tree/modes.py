@@ -26,6 +26,8 @@ from .tables import TreeTables
 STEPS = 200
 """Most steps of all columns at once."""
 _TINY = 1e-300
+_FEW_COLUMNS = 40
+"""Of more columns cuts and starts take longer in proportion: there are fewer, and they change several columns."""
 Box = tuple[np.ndarray, ...]
 """Which codes of each column are allowed: d bool arrays (n, K_j), for n boxes at once."""
 
@@ -147,22 +149,37 @@ def ascend(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
     """Rows of codes (n, d) at least as probable, each once, of which no single column can be changed for the better.
 
     First all columns are changed at once (expectation maximisation: each takes the code of greatest mean log share,
-    states weighed as the row says), which ends soon, then one at a time the rows that this left to be bettered.
+    states weighed as the row says), which ends soon, then one at a time the rows that this left to be bettered. In
+    tables of many columns several are changed at a time, where that is at least as good as the best of them alone.
     """
     codes = np.unique(_all_at_once(problem, codes), axis=0)
-    open_ = np.arange(len(codes))
-    for _ in range(100 * codes.shape[1]):
+    d = codes.shape[1]
+    open_, together = np.arange(len(codes)), d // 5 if d > _FEW_COLUMNS else 1
+    for _ in range(100 * d):
         gain = _gains(problem, codes[open_])
         most = np.column_stack([each.max(axis=1) for each in gain])
-        column = most.argmax(axis=1)
         better = np.flatnonzero(most.max(axis=1) > 1.0 + 1e-12)
         if not len(better):
             break
-        for j in np.unique(column[better]).tolist():
-            rows = better[column[better] == j]
-            codes[open_[rows], j] = gain[j][rows].argmax(axis=1)
-        open_ = open_[better]
+        best = np.column_stack([each[better].argmax(axis=1) for each in gain])
+        open_, most = open_[better], most[better]
+        changed = _changed(codes[open_], best, most, 1)
+        if together > 1:
+            several = _changed(codes[open_], best, most, together)
+            rises = log_density_of(problem, several) >= log_density_of(problem, changed)
+            changed[rises] = several[rises]
+        codes[open_] = changed
     return np.unique(codes, axis=0)
+
+
+def _changed(codes: np.ndarray, best: np.ndarray, gain: np.ndarray, m: int) -> np.ndarray:
+    """Rows of codes (n, d) with the best code in the m columns of greatest gain (n, d), as far as these gain."""
+    columns = np.argsort(-gain, axis=1, kind="stable")[:, :m]
+    new = np.where(np.take_along_axis(gain, columns, axis=1) > 1.0 + 1e-12, np.take_along_axis(best, columns, axis=1),
+                   np.take_along_axis(codes, columns, axis=1))  # fmt: skip
+    out = codes.copy()
+    np.put_along_axis(out, columns, new, axis=1)
+    return out
 
 
 def _all_at_once(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
@@ -260,13 +277,14 @@ def hidden_modes(hidden: HiddenTrees, evidence: Evidence, budget: int) -> tuple[
     with one_blas_thread():
         problem = code_problem(hidden, evidence)
         found = _Found(problem)
-        n_starts = min(max(budget // _BOXES_A_START, STARTS[0]), STARTS[1])
+        width = max(len(hidden.scales) / _FEW_COLUMNS, 1.0)
+        n_starts = min(max(int(budget / (_BOXES_A_START * width)), STARTS[0]), STARTS[1])
         drawn = sample(hidden, evidence, n_starts, 0, n_jobs=1)
         codes = [codes_of(scale, drawn[:, j])[0] for j, scale in enumerate(hidden.scales)]
         root = everything(problem)
         starts = np.vstack([np.column_stack(codes).astype(np.int64), bounds(problem, root).star])
         found.add(ascend(problem, starts))
-        log_bound = _search(problem, root, found, budget // (CUTS * len(problem.trees)))
+        log_bound = _search(problem, root, found, int(budget / (CUTS * len(problem.trees) * width)))
     codes_found, log_density = found.all()
     order = np.argsort(-log_density, kind="stable")
     X = np.column_stack([value[codes_found[order, j]] for j, value in enumerate(problem.value)])
