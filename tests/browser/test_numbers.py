@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import jointforest as jf
+from jointforest.cards.format import percent
 from jointforest.explorer.open import Explorer
 
 from .face import Face
@@ -21,13 +22,6 @@ EVIDENCE = [
     "sex is missing",
     "species in {'Adelie', 'Gentoo'} and bill_depth_mm < 15",
 ]
-
-
-def percent(share: float) -> str:
-    """A share as the page writes it."""
-    if share in (0.0, 1.0):
-        return f"{share:.0%}"
-    return "<0.1%" if share < 0.0005 else ">99.9%" if share > 0.9995 else f"{share:.1%}"
 
 
 def number(text: str) -> float:
@@ -45,7 +39,7 @@ def test_what_a_card_says_is_what_python_says(
     for column in ("species", "island", "sex"):
         assert face.shares(column) == {level: percent(p) for level, p in given.proba(column).items()}, column
     for column in ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"):
-        numbers = re.fullmatch(r"mean ([\d,.]+)90% in ([\d,.]+)(?: to ([\d,.]+))?", face.summary(column))
+        numbers = re.fullmatch(r"mean ([\d,.]+)90% of values: ([\d,.]+)(?: to ([\d,.]+))?", face.summary(column))
         assert numbers is not None, face.summary(column)
         low, high = given.interval(column, 0.9)
         digits = len(numbers[1].partition(".")[2])

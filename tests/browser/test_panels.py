@@ -7,11 +7,13 @@ import io
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Locator, expect
 
 import jointforest as jf
+from jointforest.cards.format import percent
 
 from .face import Face
 
@@ -109,3 +111,62 @@ def test_panels_close_and_links_open_them(face: Face) -> None:
     assert re.search(r"#panel=why$", face.page.url)
     face.page.get_by_role("button", name="close Why").click()
     assert face.page.locator(".panel").is_hidden()
+
+
+def test_two_pieces_of_evidence_are_compared(penguins: Any, face: Face) -> None:
+    face.write("species = 'Gentoo'")
+    face.page.get_by_role("button", name="Compare", exact=True).click()
+    face.rest()
+    panel = face.page.locator("[data-panel=compare]")
+    face.page.get_by_role("button", name="keep what is known as A").click()
+    face.write("species = 'Adelie'")
+    face.rest()
+    line = panel.locator("tr").filter(has=face.page.get_by_role("rowheader", name="island", exact=True))
+    shares = [penguins.given(species=name).proba("island") for name in ("Gentoo", "Adelie")]
+    apart = 0.5 * sum(abs(shares[0][level] - shares[1][level]) for level in shares[0])
+    assert line.locator("small").text_content() == percent(apart)
+    assert percent(shares[0]["Biscoe"]) in (line.locator("td").nth(0).text_content() or "")
+    assert panel.locator("dd").all_text_contents() == ["species = 'Gentoo'", "species = 'Adelie' (what is known now)"]
+
+
+def test_bars_have_one_scale_on_all_cards(face: Face) -> None:
+    read = """() => [...document.querySelectorAll('.bar')].map(bar => [
+        new DOMMatrix(getComputedStyle(bar.querySelector('.fill')).transform).a,
+        parseFloat(bar.querySelector('.bar-value').textContent) / 100])"""
+    for scale, evidence in (("to 100%", "island = 'Dream'"), ("to the longest", "island = 'Dream'")):
+        face.write(evidence)
+        face.page.get_by_role("button", name=scale, exact=True).click()
+        bars = [(length, share) for length, share in face.page.evaluate(read) if 0.005 < share < 1.0]
+        ratios = [length / share for length, share in bars]
+        assert len(bars) >= 4 and max(ratios) < 1.1 * min(ratios)
+        assert (abs(max(ratios) - 1.0) < 0.05) == (scale == "to 100%")
+
+
+def test_a_bin_is_read_out_on_hover_and_focus(penguins: Any, face: Face) -> None:
+    card = face.card("body_mass_g")
+    card.locator(".area").hover(position={"x": 100, "y": 40})
+    said = card.locator(".readout").text_content() or ""
+    assert re.fullmatch(r"[\d,]+ to [\d,]+: [\d.]+%, before [\d.]+%", said)
+    face.page.mouse.move(5, 5)
+    assert not card.locator(".readout").is_visible()
+    face.slider("body_mass_g", "lowest").focus()
+    assert card.locator(".readout").is_visible()
+
+
+def test_a_point_mass_that_is_cut_off_is_marked(mixed_face: Face) -> None:
+    assert mixed_face.card("amount").locator(".cut:visible").count() == 1
+    assert mixed_face.card("age").locator(".cut:visible").count() == 0
+
+
+@pytest.mark.parametrize("column", ["species", "body_mass_g"])
+def test_a_card_is_saved_as_a_picture(face: Face, column: str) -> None:
+    face.write("island = 'Dream'")
+    for kind, begin in (("SVG", b"<svg "), ("PNG", b"\x89PNG")):
+        face.card(column).hover()
+        face.page.get_by_role("button", name=f"save a picture of {column}").click()
+        with face.page.expect_download() as waiting:
+            face.page.get_by_role("button", name=f"save as {kind}").click()
+        data = waiting.value.path().read_bytes()
+        assert data.startswith(begin) and waiting.value.suggested_filename == f"{column}.{kind.lower()}"
+        if kind == "SVG":
+            assert ElementTree.fromstring(data).tag.endswith("svg") and b"island = 'Dream'" in data

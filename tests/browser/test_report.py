@@ -13,6 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page
 
 import jointforest as jf
+from jointforest.cards.format import percent
 from jointforest.explorer import answers
 from jointforest.explorer.state import ImpossibleEvidence
 from jointforest.explorer.subject import Subject
@@ -23,7 +24,6 @@ from jointforest.report.errors import random_pieces
 from ..explorer import tables as hard
 from . import tables
 from .face import Face
-from .test_numbers import percent
 
 ASK = """async body => {
     const { InPageSource } = await import("jf/in_page_source.js");
@@ -106,7 +106,7 @@ def test_a_click_is_evidence_and_every_card_follows(opened: Callable[..., Page],
 def test_what_the_file_cannot_do_is_not_offered(opened: Callable[..., Page]) -> None:
     page = opened("penguins")
     buttons = page.locator(".asks button:visible").all_text_contents()
-    assert buttons == ["History"]
+    assert buttons == ["Compare", "History"]
     assert page.locator("textarea.sentence").get_attribute("readonly") is not None
     assert [b.get_attribute("aria-label") for b in page.locator("[data-copies]:visible").all()] == ["copy as Python"]
 

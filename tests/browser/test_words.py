@@ -6,6 +6,10 @@ import json
 import math
 from typing import Any
 
+import numpy as np
+
+from jointforest.cards.format import number_writer, percent
+
 from .face import Face
 
 AGE = {"name": "age", "kind": "integer", "levels": None, "edges": [16.5 + 2 * k for k in range(38)], "step": 1}
@@ -42,6 +46,27 @@ def test_shares(face: Face) -> None:
         assert run(face, "format", "percent", share) == text
 
 
+def test_python_writes_shares_and_numbers_as_the_page_does(face: Face) -> None:
+    random = np.random.default_rng(0)
+    shares = [0.0, 1.0, 0.0005, 0.9995, 0.1235, 0.00051, *random.random(200), *10.0 ** random.uniform(-8, 0, 50)]
+    said = face.page.evaluate("shares => import('./format.js').then(page => shares.map(page.percent))", shares)
+    assert said == [percent(share) for share in shares]
+    for low, high, step in [
+        (16.5, 90.5, 1), (0.0, 0.8, 0), (-3.0, 3.0, 0.01), (0.0, 99999.5, 1), (1987.0, 2011.0, 1), (-4e5, 1e6, 0),
+        (0.0, 3e9, 1), (0.0, 2e-9, 0), (1.0, 1.0005, 0), (-20.0, 1400.0, 0.5),
+    ]:  # fmt: skip
+        column = {"kind": "integer", "edges": [low, high], "step": step or None}
+        values = [low, high, 0.5 * (low + high), 2.5, 1.005, *random.uniform(low, high, 40)]
+        values = [round(x) if step == 1 else x for x in values]
+        for kind in ("value", "mean"):
+            said = face.page.evaluate(
+                "([column, values, kind]) => import('./format.js').then(page => values.map(page.writer(column)[kind]))",
+                [column, values, kind],
+            )
+            write = number_writer(low, high, step, of_means=kind == "mean")
+            assert said == list(map(write, values)), (low, high, step, kind)
+
+
 def test_what_is_typed_goes_to_python(face: Face) -> None:
     for typed, condition in [("20-30", {"typed": "20-30"}), (" 40+ ", {"typed": "40+"}), ("", None), ("any", None)]:
         assert run(face, "typed", "parse", typed) == condition
@@ -57,13 +82,14 @@ def test_an_address_is_read_back(face: Face) -> None:
     view = {
         "given": "a = 'x&y' and `b#c` > 1",
         "sort": "moved",
+        "scale": "most",
         "pinned": ["p&q", "="],
         "hidden": ["#"],
         "panel": "why",
     }
     hash = run(face, "state", "writeHash", view)
     assert run(face, "state", "readHash", hash) == view
-    plain = {"given": "", "sort": "table", "pinned": [], "hidden": [], "panel": None}
+    plain = {"given": "", "sort": "table", "scale": "full", "pinned": [], "hidden": [], "panel": None}
     assert run(face, "state", "writeHash", plain) == ""
 
 

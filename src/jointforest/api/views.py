@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..cards import html, svg
+from ..cards.format import percent
 from ..cards.html import Html, shortened
-from ..cards.svg import Span, percent
+from ..cards.svg import Span
 from ..data import values as answers
 from ..data.build_evidence import build
 from ..data.schema import Column

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .format import percent
 from .palette import LOWER, POSTERIOR, PRIOR_LINE, PRIOR_OPACITY
 
 BAR, THICK, STEP = 92, 14, 150
@@ -19,15 +20,6 @@ BAR, THICK, STEP = 92, 14, 150
 WIDTH, HEIGHT, ABOVE = 246, 74, 14
 """Width and height of a histogram's bars, and the room above them for labels."""
 _GHOST = f'fill="{PRIOR_LINE}" fill-opacity="{PRIOR_OPACITY}"'
-
-
-def percent(share: float) -> str:
-    """A share of 1 as per cent with one decimal; what is not 0 or 1 never looks like it."""
-    if share in (0.0, 1.0):
-        return f"{share:.0%}"
-    if 0.0 < share < 0.0005:
-        return "<0.1%"
-    return ">99.9%" if 0.9995 < share < 1.0 else f"{share:.1%}"
 
 
 def bar(share: float, before: float | None = None) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cards.format import number_writer, percent
 from ..data.frames import encode
 from ..data.schema import Column
 from ..explorer import answers
@@ -57,20 +58,15 @@ def encoded(subject: Subject, frame: Any) -> np.ndarray:
     return encode(subject.joint.schema, frame)[0]
 
 
-def percent(share: float) -> str:
-    """A share as people read it."""
-    return "<0.1%" if 0.0 < share < 0.0005 else f"{share:.1%}"
-
-
-def number(column: Column, shown: float | None) -> str:
-    """A number of the column as people read it, a date as a date."""
+def number(column: Column, shown: float | None, low: float, high: float, of_means: bool = False) -> str:
+    """A number of a column that ranges from low to high as people read it, a date as a date."""
     if shown is None:
         return "–"
     if column.kind == "datetime":
         step = max(column.step, 1.0)
         x = from_shown(column, shown)
         return cell_text(column, column.center + round((x - column.center) / step) * step) or "–"
-    return f"{shown:,.0f}" if 1e4 <= abs(shown) < 1e15 else f"{shown:.4g}"
+    return number_writer(low, high, column.step, of_means)(shown)
 
 
 def interval(low: str, high: str) -> str:
@@ -103,13 +99,14 @@ def _numbers(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.nd
     top = max(mass.max(), 0.0 if rows is None else rows.max(), 1e-12)
     half = 0.5 * column.step  # of a grid the ends are values, not edges of cells
     ends = [to_shown(column, float(x)) for x in bins.edges[[0, -1]] + [half, -half]]
+    around = float(bins.edges[0]), float(bins.edges[-1])
     return {
         "bars": None,
         "path": steps(bins.edges, mass, top),
         "rows_path": None if rows is None else steps(bins.edges, rows, top),
-        "ends": [number(column, end) for end in ends],
-        "mean": number(column, one["mean"]),
-        "interval": interval(number(column, one["low"]), number(column, one["high"])),
+        "ends": [number(column, end, *around) for end in ends],
+        "mean": number(column, one["mean"], *around, of_means=True),
+        "interval": interval(number(column, one["low"], *around), number(column, one["high"], *around)),
     }
 
 

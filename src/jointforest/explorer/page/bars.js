@@ -37,7 +37,8 @@ export class Bars extends HTMLElement {
   }
 
   /**
-   * @param {{mass: number[], prior: number[], condition: object|null, live: boolean}} known
+   * @param {{mass: number[], prior: number[], condition: object|null, live: boolean, top: number}} known - top: the share
+   *   of a bar over the full width
    */
   update(known) {
     this.known = known;
@@ -84,7 +85,8 @@ export class Bars extends HTMLElement {
     else {
       const chosen = new Set(condition?.levels?.length <= SOME ? condition.levels : []);
       const heavy = (k) => (chosen.has(k) ? 2 : 0) + mass[k] + prior[k] * 1e-9;
-      this.shown = all.sort((a, b) => heavy(b) - heavy(a) || a - b).slice(0, this.most);
+      const rank = (a, b) => prior[b] - prior[a] || a - b; // so that rows do not change places with the evidence
+      this.shown = all.sort((a, b) => heavy(b) - heavy(a) || a - b).slice(0, this.most).sort(rank);
     }
     const keep = new Set(this.shown);
     for (const [k, row] of this.rows)
@@ -123,7 +125,6 @@ export class Bars extends HTMLElement {
         before,
         ways,
       );
-      label.title = label.textContent;
       this.rows.set(k, { line, fill, ghost, tick, value, before });
     }
     return this.rows.get(k);
@@ -132,12 +133,11 @@ export class Bars extends HTMLElement {
   // --------------------------------------------------------------------------------------------------------- drawing
 
   #draw() {
-    const { mass, prior, condition, live } = this.known;
+    const { mass, prior, condition, live, top } = this.known;
     const chosen = new Set(condition?.levels ?? []);
     this.classList.toggle("live", live);
     this.classList.toggle("chosen", chosen.size > 0);
     this.classList.toggle("few", this.size <= 6);
-    const top = this.size <= 6 ? 1 : Math.max(...this.shown.map((k) => Math.max(mass[k], prior[k])), 1e-12);
     for (const k of this.shown) {
       const row = this.#row(k);
       const was = Math.min(1, prior[k] / top);
@@ -146,6 +146,7 @@ export class Bars extends HTMLElement {
       row.tick.style.setProperty("--off", was - 1);
       say(row.value, percent(mass[k]));
       say(row.before, `, before ${percent(prior[k])}`);
+      mark(row.line, "title", `${labelOf(this.column, k)}: ${percent(mass[k])}, before ${percent(prior[k])}`);
       mark(row.line, "aria-selected", chosen.has(k));
       row.line.classList.toggle("out", chosen.size > 0 && !chosen.has(k));
     }

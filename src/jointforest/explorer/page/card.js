@@ -1,9 +1,11 @@
 /** One column: its name, what is said of it, what is known of it now. */
 import "./bars.js";
 import "./histogram.js";
+import { download } from "./clipboard.js";
 import { define, el, focusedNear, freshId, iconButton, mark, say } from "./dom.js";
 import { bits, percent, writer } from "./format.js";
 import * as icons from "./icons.js";
+import { pictureOf, pngOf } from "./picture.js";
 import { describe, parse } from "./typed.js";
 
 /** Says `evidence` with `detail: {column, condition, live}`, `pin` and `hide` with `detail: {column}`. */
@@ -20,11 +22,15 @@ export class Card extends HTMLElement {
     const id = freshId("card");
     this.setAttribute("role", "group");
     this.setAttribute("aria-labelledby", id);
-    this.moved = el("span", { class: "moved", title: "how far it moved from what was known without evidence" });
+    this.moved = el("span", { class: "moved", title: "how far the evidence moved this column, in bits of information; 0 is not at all" });
     this.pin = iconButton(`pin ${column.name}`, icons.PIN, () => this.#tell("pin"), { "aria-pressed": "false" });
     const hide = iconButton(`hide ${column.name}`, icons.HIDE, () => this.#tell("hide"));
+    const save = iconButton(`save a picture of ${column.name}`, icons.SAVE, () => this.#offerPicture(), {
+      "aria-expanded": "false",
+    });
+    this.saveButton = save;
     const name = el("h2", { id, dir: "auto", title: column.name }, column.name);
-    this.append(el("header", {}, name, el("span", { class: "tools" }, this.pin, hide), this.moved));
+    this.append(el("header", {}, name, el("span", { class: "tools" }, save, this.pin, hide), this.moved));
   }
 
   /** Make what is inside, once it is about to be seen. */
@@ -61,6 +67,27 @@ export class Card extends HTMLElement {
       this.picture,
       el("footer", {}, this.summary, column.can_miss ? this.absent : null),
     );
+  }
+
+  // -------------------------------------------------------------------------------------------------------- pictures
+
+  /** Show, or take away, the buttons that save the card as a picture. */
+  #offerPicture() {
+    const isOpen = this.offer?.isConnected ?? false;
+    mark(this.saveButton, "aria-expanded", !isOpen);
+    if (isOpen) return this.offer.remove();
+    const button = (kind) => el("button", { type: "button", class: "quiet", onclick: () => this.#save(kind) }, `save as ${kind}`);
+    this.offer = el("div", { class: "offer" }, button("SVG"), button("PNG"));
+    return this.querySelector("header").after(this.offer);
+  }
+
+  async #save(kind) {
+    const { column } = this;
+    const svg = pictureOf(column, this.known, this.known.sentence ?? "", this.picture?.shown ?? []);
+    const name = `${column.name.replace(/[^\p{L}\p{N}_-]+/gu, "_") || "column"}.${kind.toLowerCase()}`;
+    if (kind === "SVG") download(svg, name, "image/svg+xml");
+    else download(await pngOf(svg), name, "image/png");
+    this.#offerPicture();
   }
 
   #hint() {
@@ -105,10 +132,10 @@ export class Card extends HTMLElement {
     if (!this.known || !this.isStale) return;
     this.isStale = false;
     if (!this.picture) this.#build();
-    const { now, before, condition, live } = this.known;
+    const { now, before, condition, live, top } = this.known;
     say(this.moved, now.moved >= 0.005 ? `${bits(now.moved)} bits` : "");
     if (focusedNear(this) !== this.typed || !this.isTyping) this.#showCondition(condition);
-    this.picture.update({ ...now, prior: before.mass, priorAtoms: before.atoms, before, condition, live });
+    this.picture.update({ ...now, prior: before.mass, priorAtoms: before.atoms, before, condition, live, top });
     this.#summarise(now);
     if (this.column.can_miss) {
       const missing = now.missing ?? (condition ? 0 : null); // what is known of a cell says that it is there
@@ -130,7 +157,7 @@ export class Card extends HTMLElement {
     const { write } = this;
     if (!this.numbers) {
       this.numbers = [el("b"), el("span")];
-      this.summary.append(el("span", {}, "mean ", this.numbers[0]), el("span", {}, "90% in ", this.numbers[1]));
+      this.summary.append(el("span", {}, "mean ", this.numbers[0]), el("span", {}, "90% of values: ", this.numbers[1]));
     }
     say(this.numbers[0], mean === null ? "–" : write.mean(mean));
     return say(this.numbers[1], low === high ? write.value(low) : `${write.value(low)} to ${write.value(high)}`);

@@ -10,9 +10,9 @@ export async function copy(text) {
   }
 }
 
-/** Hand a text to the user as a file. */
-export function download(text, name, type) {
-  const address = URL.createObjectURL(new Blob([text], { type }));
+/** Hand a text, or a blob, to the user as a file. */
+export function download(content, name, type) {
+  const address = URL.createObjectURL(new Blob([content], { type }));
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

@@ -1,5 +1,6 @@
 /** The page: asks a joint what is known, and shows it on a card a column. */
 import "./card.js";
+import "./legend.js";
 import "./notice.js";
 import "./sentence.js";
 import "./toolbar.js";
@@ -13,6 +14,8 @@ import { History, conditionOn, readHash, withCondition, writeHash } from "./stat
 
 /** With more columns, only the cards in sight are asked for while the mouse moves. */
 const MANY = 40;
+/** Panels that ask nothing but what the cards ask. */
+const LOCAL = new Set(["history", "compare"]);
 const REST = 160; // milliseconds without a change until exact numbers are asked for, and the address is written
 const PULSE = 5000; // milliseconds between looks at whether the joint is still there, and the same
 const AGAIN = 1000; // milliseconds until a server that is gone is asked again
@@ -62,6 +65,7 @@ export class Explorer {
     this.notice = document.createElement("jf-notice");
     this.toolbar = document.createElement("jf-toolbar");
     this.toolbar.setPanels(PANELS);
+    this.legend = document.createElement("jf-legend");
     this.grid = el("div", { class: "cards" });
     this.none = el("p", { class: "none", hidden: true }, "No column is called so.");
     this.aside = el("aside", { class: "panel", hidden: true });
@@ -69,6 +73,7 @@ export class Explorer {
       root.getRootNode() === document ? "main" : "div", // a page inside another one is not its main part
       { class: "main" },
       this.toolbar,
+      this.legend,
       el("div", { class: "split" }, el("div", {}, this.grid, this.none), this.aside),
     );
     root.replaceChildren(
@@ -101,6 +106,10 @@ export class Explorer {
       this.#arrange();
     });
     on("sort", ({ sort }) => this.look({ sort }));
+    on("scale", ({ scale }) => {
+      this.look({ scale });
+      this.#draw(this.answer, { live: false });
+    });
     on("pin", ({ column }) => this.look({ pinned: toggled(this.view.pinned, this.columns[column].name) }));
     on("hide", ({ column }) => this.look({ hidden: toggled(this.view.hidden, this.columns[column].name) }));
     on("unhide", () => this.look({ hidden: [] }));
@@ -161,7 +170,7 @@ export class Explorer {
     this.answer = prior;
     this.good = [];
     this.sentence.setCan((what) => this.can(what));
-    this.toolbar.showPanels(PANELS.filter(({ name }) => name === "history" || this.can(name)));
+    this.toolbar.showPanels(PANELS.filter(({ name }) => LOCAL.has(name) || this.can(name)));
     if (!this.can("text")) this.#forgetWords();
     this.title.textContent = table.title;
     this.about.textContent = table.said;
@@ -174,6 +183,7 @@ export class Explorer {
       return card;
     });
     this.grid.replaceChildren(...this.cards);
+    this.grid.style.setProperty("--label", `clamp(3.5rem, ${this.#longestLabel()}ch, 46%)`);
     this.view.pinned = this.view.pinned.filter((name) => this.#has(name));
     this.view.hidden = this.view.hidden.filter((name) => this.#has(name));
     if (isNew)
@@ -187,6 +197,12 @@ export class Explorer {
     if (!Array.isArray(this.evidence) || this.evidence.length)
       this.change(this.evidence, { from: this.sentence, quiet: true });
     else this.#exact();
+  }
+
+  /** Letters of the longest level's name: all cards have room for it, so that equal shares are equally long bars. */
+  #longestLabel() {
+    const lengths = this.columns.flatMap(({ labels }) => (labels ?? []).slice(0, 100).map((label) => label.length));
+    return lengths.reduce((most, n) => Math.max(most, n), 0);
   }
 
   /** Whether the source can answer; one that does not say can answer everything. */
@@ -412,16 +428,26 @@ export class Explorer {
   #draw(answer, note) {
     const live = Boolean(note.live);
     const evidence = Array.isArray(answer.evidence) ? answer.evidence : [];
+    const top = this.#longest(answer);
+    const { sentence } = answer;
     this.cards.forEach((card, place) => {
       const now = answer.columns[place];
       const condition = conditionOn(evidence, place);
-      card.update({ now, before: this.prior.columns[place], condition, live });
+      card.update({ now, before: this.prior.columns[place], condition, live, top, sentence });
     });
     this.sentence.update(answer, { live });
     if (!live) this.#look();
     this.#state(this.asker.busy ? "asking" : note.exact ? "exact" : "known");
     if (note.began !== undefined)
       performance.measure("known", { start: note.began, detail: { exact: Boolean(note.exact), live } });
+  }
+
+  /** The share of a bar over the full width, the same on all cards: 1, or the greatest share of a level on the page. */
+  #longest({ columns, evidence }) {
+    if (this.view.scale !== "most") return 1;
+    const isFree = (k) => this.columns[k].levels && !conditionOn(evidence, k);
+    const shares = [...columns.keys()].flatMap((k) => (isFree(k) ? [...columns[k].mass, ...this.prior.columns[k].mass] : []));
+    return shares.reduce((most, x) => Math.max(most, x), 1e-12);
   }
 
   /** How fresh what is shown is: "asking", "known", "exact", "refused" or "gone". */
@@ -438,6 +464,7 @@ export class Explorer {
 
   #look() {
     this.toolbar.update(this.view);
+    this.legend.update(this.view.scale);
     this.#arrange();
     const isOther = (this.panel?.dataset.panel ?? null) !== this.view.panel;
     if (isOther && this.history.now) this.#openPanel();

@@ -49,7 +49,8 @@ function bestRatio(share) {
   return share > 0.95 ? "nearly every row" : `${one.format(share)} of rows`;
 }
 
-const superscript = (n) =>
+/** A power of ten, as 10⁻¹⁹. */
+export const superscript = (n) =>
   String(n)
     .replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)])
     .replace("-", "⁻");
@@ -84,7 +85,7 @@ function numbers(span, largest, column) {
       LOCALE,
       far
         ? { notation: "scientific", maximumSignificantDigits: 4 }
-        : { maximumFractionDigits: digits, useGrouping: "min2" },
+        : { maximumFractionDigits: digits, useGrouping: largest >= 1e4 },
     );
   const short = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumSignificantDigits: 3 });
   const value = form(decimals);

@@ -38,8 +38,15 @@ export class Histogram extends HTMLElement {
     );
     this.window = el("div", { class: "window", hidden: true });
     this.handles = [this.#handle(0), this.#handle(1)];
-    this.area = el("div", { class: "area" }, this.picture, this.window, ...this.handles);
+    this.readout = el("div", { class: "readout", "aria-hidden": "true", hidden: true });
+    this.area = el("div", { class: "area" }, this.picture, this.window, ...this.handles, this.readout);
     this.area.addEventListener("pointerdown", (event) => this.#press(event));
+    this.area.addEventListener("pointermove", (event) => this.#read(this.#shareAt(event)));
+    this.area.addEventListener("pointerleave", () => this.#read(null));
+    this.handles.forEach((handle, which) => {
+      handle.addEventListener("focus", () => this.#readEnd(which));
+      handle.addEventListener("blur", () => this.#read(null));
+    });
     const marks = ticks(this.column).map((x) => this.#tick(x));
     this.nowLine = el("div", { class: "span now" }, el("i"));
     this.wasLine = el("div", { class: "span was" }, el("i"));
@@ -92,6 +99,7 @@ export class Histogram extends HTMLElement {
     this.#line(this.wasLine, known.before);
     const now = this.#heights(known.mass, known.atoms ?? []);
     const was = this.#heights(known.prior, known.priorAtoms ?? []);
+    if (!this.readout.hidden) this.#read(this.readAt);
     this.glide([...now.bars, ...now.atoms, ...was.bars], known.live);
   }
 
@@ -107,10 +115,11 @@ export class Histogram extends HTMLElement {
           bin,
           width: edges[bin + 1] - edges[bin],
           label: el("span", { class: "atom", hidden: true }),
+          cut: el("span", { class: "cut", hidden: true, title: "taller than the picture" }),
         };
       })
       .filter(({ place, width }) => shares[place] >= APART && !(width < 1.5 * step));
-    this.window.after(...atoms.map(({ label }) => label));
+    this.window.after(...atoms.flatMap(({ label, cut }) => [cut, label]));
     return atoms;
   }
 
@@ -138,17 +147,22 @@ export class Histogram extends HTMLElement {
     this.#drawAtoms(
       Array.from(atoms, (share) => Math.min(1, share / top)),
       atoms,
+      Array.from(atoms, (share) => share > 1.001 * top),
     );
   }
 
   /** Atoms as needles, with their shares where there is room for the text. */
-  #drawAtoms(heights, shares) {
+  #drawAtoms(heights, shares, isCut) {
     const at = this.atoms.map(({ x }) => 100 * this.axis.position(x));
     mark(
       this.needles,
       "d",
       at.map((x, a) => (shares[a] > 0.0005 ? `M${x} 100V${(100 - 100 * heights[a]).toFixed(2)}` : "")).join(""),
     );
+    this.atoms.forEach(({ cut }, a) => {
+      cut.hidden = !(heights[a] >= 1 && isCut[a]);
+      cut.style.left = `${at[a]}%`;
+    });
     const taken = [];
     for (const a of [...at.keys()].sort((b, c) => shares[c] - shares[b])) {
       const { label } = this.atoms[a];
@@ -201,10 +215,36 @@ export class Histogram extends HTMLElement {
 
   // -------------------------------------------------------------------------------------------------------- gestures
 
+  // -------------------------------------------------------------------------------------------------------- reading
+
+  /** Where a pointer is, as a share of the axis. */
+  #shareAt(event) {
+    const box = this.area.getBoundingClientRect();
+    return (event.clientX - box.left) / box.width;
+  }
+
+  /** Say what the bin holds in which an end lies. */
+  #readEnd(which) {
+    this.#read(this.ends[which] === null ? which : this.axis.position(this.ends[which]));
+  }
+
+  /** Say which bin lies at a share of the axis, and what it holds; null: nothing. */
+  #read(share) {
+    this.readAt = share;
+    this.readout.hidden = share === null || !this.known;
+    if (this.readout.hidden) return;
+    const { edges } = this.column;
+    const k = this.axis.bin(this.axis.value(share));
+    const half = 0.5 * (this.column.step ?? 0);
+    const ends = [edges[k] + half, edges[k + 1] - half].map((x) => this.write.value(x));
+    const range = ends[0] === ends[1] ? ends[0] : `${ends[0]} to ${ends[1]}`;
+    this.readout.textContent = `${range}: ${percent(this.known.mass[k])}, before ${percent(this.known.prior[k])}`;
+    this.readout.classList.toggle("end", share > 0.5);
+  }
+
   /** The value on the snapping grid that a pointer is at. */
   #at(event) {
-    const box = this.area.getBoundingClientRect();
-    return snap(this.axis.value((event.clientX - box.left) / box.width), this.step);
+    return snap(this.axis.value(this.#shareAt(event)), this.step);
   }
 
   /** An end as evidence has it: none at or beyond the end of the axis. */

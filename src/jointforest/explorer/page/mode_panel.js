@@ -1,6 +1,7 @@
 /** The most probable row given what is known. */
 import { newest } from "./asker.js";
 import { breakable, el } from "./dom.js";
+import { number, superscript } from "./format.js";
 import { conditionOn } from "./state.js";
 import { fill } from "./fill.js";
 
@@ -9,7 +10,7 @@ export class ModePanel {
     this.explorer = explorer;
     this.ask = newest(explorer.source);
     this.answer = el("div");
-    body.append(el("p", { class: "lead" }, "The one most probable completion of what is known."), this.answer);
+    body.append(el("p", { class: "lead" }, "The most probable completion of what is known that the search found."), this.answer);
   }
 
   update() {
@@ -29,11 +30,17 @@ export class ModePanel {
       ),
     );
     const sure = certified
-      ? "Certified: no row is more probable."
-      : `Not certified: another row may be more probable by at most ${(bound - log).toFixed(2)} nats.`;
+      ? "It is certain that no row is more probable."
+      : `Another row may be more probable, but at most ${times(bound - log)} times as probable.`;
     return [
       el("dl", { class: "pairs" }, ...lines),
       el("p", { class: "note" }, `log-density ${log.toFixed(2).replace("-", "−")}. ${sure}`),
     ];
   }
+}
+
+/** A difference of log-densities as a factor. */
+function times(nats) {
+  const factor = Math.exp(nats);
+  return factor < 1e6 ? number(Number(factor.toPrecision(2))) : `10${superscript(Math.ceil(nats / Math.LN10))}`;
 }

@@ -1,5 +1,6 @@
 /** The panels there are, and how one is opened. */
 import { el, iconButton } from "./dom.js";
+import { ComparePanel } from "./compare_panel.js";
 import { CLOSE } from "./icons.js";
 import { HistoryPanel } from "./history_panel.js";
 import { ModePanel } from "./mode_panel.js";
@@ -13,6 +14,7 @@ const KINDS = {
   mode: ModePanel,
   why: WhyPanel,
   pair: PairPanel,
+  compare: ComparePanel,
   row: RowPanel,
   history: HistoryPanel,
 };
@@ -21,6 +23,7 @@ const TITLES = {
   mode: "Most probable",
   why: "Why",
   pair: "Two columns",
+  compare: "Compare",
   row: "One row",
   history: "History",
 };

@@ -1,7 +1,7 @@
 /** What is known, in words that can be edited, and how probable it is. */
 import { copy } from "./clipboard.js";
 import { define, el, iconButton, say } from "./dom.js";
-import { oneIn, percent } from "./format.js";
+import { oneIn, percent, superscript } from "./format.js";
 import * as icons from "./icons.js";
 
 const EXAMPLE = "Nothing yet. Click a bar, drag over a histogram, or write a condition here.";
@@ -218,8 +218,7 @@ function probability({ probability: p }) {
   return p > 0
     ? p
         .toExponential(1)
-        .replace(/e([+-]\d+)$/, (_, power) => ` × 10^${Number(power)}`)
-        .replace("-", "−")
+        .replace(/e([+-]\d+)$/, (_, power) => ` × 10${superscript(Number(power))}`)
     : "below the smallest number";
 }
 

@@ -93,7 +93,7 @@ export class History {
 
 /**
  * How the page is looked at.
- * @typedef {{given: string, sort: "table"|"moved", pinned: string[], hidden: string[], panel: string|null}} View
+ * @typedef {{given: string, sort: "table"|"moved", scale: "full"|"most", pinned: string[], hidden: string[], panel: string|null}} View
  */
 
 /** A view as the part of an address behind #, as short as can be. */
@@ -101,6 +101,7 @@ export function writeHash(view) {
   const words = new URLSearchParams();
   if (view.given) words.set("given", view.given);
   if (view.sort !== "table") words.set("sort", view.sort);
+  if (view.scale === "most") words.set("scale", view.scale);
   for (const name of view.pinned) words.append("pin", name);
   for (const name of view.hidden) words.append("hide", name);
   if (view.panel) words.set("panel", view.panel);
@@ -114,6 +115,7 @@ export function readHash(hash) {
   return {
     given: words.get("given") ?? "",
     sort: words.get("sort") === "moved" ? "moved" : "table",
+    scale: words.get("scale") === "most" ? "most" : "full",
     pinned: words.getAll("pin"),
     hidden: words.getAll("hide"),
     panel: words.get("panel"),

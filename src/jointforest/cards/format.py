@@ -1,0 +1,79 @@
+"""Numbers and shares as people read them, the same in Python as in the pages' ``format.js``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
+
+GROUPED = 1e4
+"""The numbers of a column whose greatest is below this, such as years, are written without commas."""
+FAR = 1e9
+"""From here on numbers are written with a power of ten."""
+MINUS = "−"
+
+
+def percent(share: float | None) -> str:
+    """A share of 1 as per cent with one decimal; what is not 0 or 1 never looks like it.
+
+    Examples
+    --------
+    >>> percent(0.1234), percent(0.0), percent(0.0004), percent(0.9996)
+    ('12.3%', '0%', '<0.1%', '>99.9%')
+    """
+    if share is None or math.isnan(share):
+        return "–"
+    if share in (0.0, 1.0):
+        return "100%" if share else "0%"
+    if 0.0 < share < 0.0005:
+        return "<0.1%"
+    if 0.9995 < share < 1.0:
+        return ">99.9%"
+    return f"{_rounded(100 * Decimal(repr(float(share))), 1)}%"
+
+
+def number_writer(low: float, high: float, step: float = 0.0, of_means: bool = False) -> Callable[[float], str]:
+    """How the values of a column of numbers are written that ranges from low to high, on a grid of ``step`` or none.
+
+    Means of whole numbers (``of_means``) have a few decimals where the range is small.
+
+    Examples
+    --------
+    >>> write = number_writer(17.0, 90.0, 1.0)
+    >>> write(38.0), number_writer(0.0, 1.0)(0.25), number_writer(0.0, 99999.0, 1.0)(1234.0)
+    ('38', '0.25', '1,234')
+    """
+    span, largest = max(high - low, math.ulp(0.0)), max(abs(low), abs(high))
+    is_whole = step > 0.0 and step == round(step)
+    fine = max(0, 3 - math.ceil(math.log10(span)))
+    digits = 0 if is_whole else min(12, fine)
+    if is_whole and of_means:
+        digits = min(2, fine) or int(span < 200.0)
+    is_far = largest >= FAR or (not is_whole and span < 1e-6)
+    comma = "," if largest >= GROUPED else ""
+
+    def write(x: float) -> str:
+        number = Decimal(repr(float(x)))
+        if is_far:
+            return _scientific(number)
+        text = f"{_rounded(number, digits):{comma}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return text.replace("-", MINUS)
+
+    return write
+
+
+def _rounded(number: Decimal, digits: int) -> Decimal:
+    return number.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+
+
+def _scientific(number: Decimal) -> str:
+    """A number with at most four digits and a power of ten, such as 1.235E9."""
+    if not number:
+        return "0E0"
+    power = number.adjusted()
+    mantissa = _rounded(number.scaleb(-power), 3)
+    if abs(mantissa) >= 10:
+        mantissa, power = mantissa / 10, power + 1
+    text = f"{mantissa:f}".rstrip("0").rstrip(".")
+    return f"{text}E{power}".replace("-", MINUS, int(number < 0))

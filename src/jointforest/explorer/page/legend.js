@@ -1,0 +1,38 @@
+/** What the colours and marks of the cards mean, and the switch of their scale. */
+import { define, el, mark } from "./dom.js";
+
+const MEANINGS = [
+  ["k-now", "given the evidence"],
+  ["k-before", "before the evidence"],
+  ["k-tick", "where a bar ended before"],
+  ["k-mean", "mean, and where 90% of the values lie"],
+  ["k-point", "a single value with a share of its own"],
+  ["k-cut", "taller than the picture"],
+];
+const SCALES = { full: "to 100%", most: "to the longest" };
+
+/** Says `scale` with `detail.scale`. */
+export class Legend extends HTMLElement {
+  connectedCallback() {
+    if (this.switches) return;
+    this.switches = Object.entries(SCALES).map(([scale, text]) =>
+      el("button", { type: "button", "aria-pressed": "false", "data-scale": scale, onclick: () => this.#tell(scale) }, text),
+    );
+    this.append(
+      el("span", { class: "scale-of-bars" }, "bars reach"),
+      el("div", { class: "choice", role: "group", "aria-label": "scale of the bars of all cards" }, ...this.switches),
+      ...MEANINGS.map(([key, text]) => el("span", {}, el("i", { class: key, "aria-hidden": "true" }), text)),
+    );
+  }
+
+  /** @param {"full"|"most"} scale */
+  update(scale) {
+    for (const button of this.switches) mark(button, "aria-pressed", button.dataset.scale === scale);
+  }
+
+  #tell(scale) {
+    this.dispatchEvent(new CustomEvent("scale", { detail: { scale }, bubbles: true }));
+  }
+}
+
+define("jf-legend", Legend);
