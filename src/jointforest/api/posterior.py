@@ -132,12 +132,15 @@ class Posterior:
         return f"Posterior({self.weighed})"
 
     def _repr_html_(self) -> str:
-        one = len(self) == 1
-        log_probability = float(self.weighed.log_probability[0]) + self._log_missing if one else 0.0
-        n_table = self.weighed.model.schema.n_rows
-        support = in_words(float(self._rows_like()[0]), n_table) if one and log_probability > -math.inf else ""
-        title = f"Given {self.weighed}" if str(self.weighed) else "Given nothing"
-        return posterior_html(title, self.weighed, log_probability, support, self.before)
+        weighed = self.weighed
+        title = f"Given {weighed}" if str(weighed) else "Given nothing"
+        if len(self) != 1:
+            return posterior_html(title, weighed, 0.0, "", self.before)
+        # of the state, which the cards need anyway: the evidence is propagated once
+        log_probability = float(weighed.state.log_evidence) + float(weighed.evidence.log_penalty[0]) + self._log_missing
+        n_rows = rows_like(weighed.model, weighed.evidence, np.array([log_probability]))
+        support = in_words(float(n_rows[0]), weighed.model.schema.n_rows) if log_probability > -math.inf else ""
+        return posterior_html(title, weighed, log_probability, support, self.before)
 
     def __len__(self) -> int:
         return len(self.weighed.evidence.value)

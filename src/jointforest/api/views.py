@@ -15,9 +15,9 @@ from ..cards.svg import Span
 from ..data import values as answers
 from ..data.build_evidence import build
 from ..data.schema import Column
-from ..explorer.subject import Bins, column_bins
-from ..inference.histogram import histogram
+from ..inference.histogram import bin_edges, histogram
 from ..inference.posterior import SUPPORT, WeighedEvidence
+from ..inference.sampling import sample
 from ..models.base import Distribution
 
 # ---- What is known of one column in a few words.
@@ -90,11 +90,15 @@ LEVELS = 20
 
 
 QUICK = 20_000
-"""A joint of one component with at most so many leaves is asked for means and quantiles; of others bins tell them."""
+"""A joint of one component with at most so many leaves is asked for means and quantiles; of others draws tell them."""
+DRAWS = 2_000
+MANY, FEW = 40, 16
+"""Bins of a histogram, and of one of a joint with more leaves: the tables of all columns are to fit in memory."""
+_ENDS = np.array([0.001, 0.999])
 
 
 class _Spread(NamedTuple):
-    """Mean, and ends of the interval with equal tails that holds 90 %; whether they are the joint's own."""
+    """Mean, and ends of the interval with equal tails that holds 90 %; whether they are exact, not of draws."""
 
     mean: float
     low: float
@@ -107,17 +111,17 @@ class _Prior(NamedTuple):
 
     Attributes
     ----------
-    bins : Bins
-        How it is cut.
+    edges : float64 array
+        Ends of its bins; nothing of levels.
     mass : float64 array
-        Of the cuts, or levels.
+        Of the bins, or levels.
     spread : _Spread or None
         None of levels.
     missing : float
         How often its cell is missing.
     """
 
-    bins: Bins
+    edges: np.ndarray
     mass: np.ndarray
     spread: _Spread | None
     missing: float
@@ -129,12 +133,36 @@ def _priors(model: Distribution, columns: Sequence[int]) -> list[_Prior]:
     wanted = [j for j in columns if j not in kept]
     if wanted:
         nothing = WeighedEvidence(model, build(model.schema), one=True)
+        drawn = _draws(nothing)
         missing = np.nan_to_num(nothing.state.missing_probabilities(wanted)).tolist()
         for j, share in zip(wanted, missing, strict=True):
-            bins = column_bins(nothing, j, model.schema.columns[j])
-            mass = np.maximum(histogram(nothing, j, bins.cuts)[0], 0.0)
-            kept[j] = _Prior(bins, mass, _spread(nothing, j, bins, mass), float(share))
+            edges = _edges(nothing, j)
+            mass = np.maximum(histogram(nothing, j, edges)[0], 0.0)
+            kept[j] = _Prior(edges, mass, _spread(nothing, j, drawn), float(share))
     return [kept[j] for j in columns]
+
+
+def _is_small(model: Distribution) -> bool:
+    """Whether a model has few enough leaves to be asked for everything."""
+    return all(component.size().get("leaves", 0) <= QUICK for component in model.components)
+
+
+def _edges(nothing: WeighedEvidence, j: int) -> np.ndarray:
+    """Ends of a column's bins, the same whatever the evidence; none of levels."""
+    column, most = nothing.model.schema.columns[j], MANY if _is_small(nothing.model) else FEW
+    try:
+        return bin_edges(column, most)
+    except ValueError:  # learning saw no range of it
+        low, high = nothing.state.quantile(j, _ENDS)[0].tolist()
+        return bin_edges(column, np.unique(np.linspace(low, high if high > low else low + 1.0, most + 1)))
+
+
+def _draws(weighed: WeighedEvidence) -> np.ndarray | None:
+    """Rows drawn given the evidence, from which means and intervals are read; None where the joint is quicker."""
+    model = weighed.model
+    if len(model.components) == 1 and _is_small(model):
+        return None
+    return sample(model, weighed.evidence, DRAWS, 0)
 
 
 def joint_html(title: str, model: Distribution) -> str:
@@ -142,15 +170,17 @@ def joint_html(title: str, model: Distribution) -> str:
     columns = model.schema.columns[:COLUMNS]
     priors = _priors(model, range(len(columns)))
     cards = [
-        html.card(column.name, column.kind, *_picture(column, prior.bins, prior[1:3], None, SOME, prior.missing))
+        html.card(column.name, column.kind, *_picture(column, prior.edges, prior[1:3], None, SOME, prior.missing))
         for column, prior in zip(columns, priors, strict=True)
     ]
     rows = f"learned from {model.schema.n_rows:,.0f} rows" if model.schema.n_rows else ""
     left = _left_out(len(model.schema.columns) - len(columns), "column")
-    said = html.legend("probability without evidence", more=_SCALES)
+    is_drawn = any(prior.spread is not None and not prior.spread.is_exact for prior in priors)
+    said = html.legend("probability without evidence", more=f"{_SCALES} {_ABOUT}" if is_drawn else _SCALES)
     return html.view(title, [rows, said], [html.grid(cards)], left)
 
 
+_ABOUT = f"About: from {DRAWS:,} draws."
 _SCALES = "Bars of levels: the full width is 100%. Line below a histogram: mean and 90% interval."
 
 
@@ -169,15 +199,16 @@ def posterior_html(
     if weighed.background_share[0] > SUPPORT:
         lines.append("The evidence is unlike anything learned: its answers are those of a background.")
     columns = weighed.model.schema.columns[:COLUMNS]
-    regions = weighed.evidence.cell_regions()[0]
+    regions, drawn = weighed.evidence.cell_regions()[0], _draws(weighed)
     cards = []
     for j, (column, prior) in enumerate(zip(columns, _priors(before, range(len(columns))), strict=True)):
-        mass = np.maximum(histogram(weighed, j, prior.bins.cuts)[0], 0.0)
+        mass = np.maximum(histogram(weighed, j, prior.edges)[0], 0.0)
         is_known = not math.isnan(weighed.evidence.value[0, j]) or regions[j] >= 0
-        aside = "known" if is_known else _moved(prior.bins.together(mass), prior.bins.together(prior.mass))
-        now, was = (mass, _spread(weighed, j, prior.bins, mass)), (prior.mass, prior.spread)
-        cards.append(html.card(column.name, aside, *_picture(column, prior.bins, now, was, SOME), is_known=is_known))
-    lines.append(html.legend("given the evidence", "without evidence", _SCALES))
+        aside = "known" if is_known else _moved(mass, prior.mass)
+        now, was = (mass, _spread(weighed, j, drawn)), (prior.mass, prior.spread)
+        cards.append(html.card(column.name, aside, *_picture(column, prior.edges, now, was, SOME), is_known=is_known))
+    scales = _SCALES if drawn is None else f"{_SCALES} {_ABOUT}"
+    lines.append(html.legend("given the evidence", "without evidence", scales))
     left = _left_out(len(weighed.model.schema.columns) - len(columns), "column")
     return html.view(title, lines, [html.grid(cards)], left)
 
@@ -188,10 +219,9 @@ def marginal_html(title: str, weighed: WeighedEvidence, j: int) -> str:
     if len(weighed) != 1 or math.isnan(weighed.background_share[0]):
         return html.view(title, [in_words(weighed, j)], [])
     (prior,) = _priors(weighed.model, [j])
-    mass = np.maximum(histogram(weighed, j, prior.bins.cuts)[0], 0.0)
+    mass = np.maximum(histogram(weighed, j, prior.edges)[0], 0.0)
     before = (prior.mass, prior.spread) if weighed.text else None
-    spread = _spread(weighed, j, prior.bins, mass, is_quick=True)
-    body, footer = _picture(column, prior.bins, (mass, spread), before, LEVELS)
+    body, footer = _picture(column, prior.edges, (mass, _spread(weighed, j, None)), before, LEVELS)
     lines = [html.legend("given the evidence", "without evidence")] if weighed.text else []
     left = _left_out(len(mass) - LEVELS, "level") if column.is_categorical and len(mass) > max(ALL, LEVELS) else ""
     return html.view(title, lines, [html.card(column.name, column.kind, body, footer)], left)
@@ -202,17 +232,17 @@ _Known = tuple[np.ndarray, _Spread | None]
 
 
 def _picture(
-    column: Column, bins: Bins, now: _Known, before: _Known | None, most: int, missing: float = 0.0
+    column: Column, edges: np.ndarray, now: _Known, before: _Known | None, most: int, missing: float = 0.0
 ) -> tuple[str, str]:
     """A column as a picture, and the line below it."""
     absent = f"missing {percent(missing)}" if missing >= 1e-9 else ""
     mass, spread = now
     if spread is None:
         return _bars(column, mass, None if before is None else before[0], most), absent
-    low, high = float(bins.edges[0]), float(bins.edges[-1])
+    low, high = float(edges[0]), float(edges[-1])
     marks = [_marks(one[1], low, high) for one in (now, before) if one is not None]
-    was = None if before is None else bins.together(before[0])
-    drawn = svg.histogram(column.name, bins.together(mass), was, _ticks(column, low, high), *marks)
+    was = None if before is None else before[0]
+    drawn = svg.histogram(column.name, mass, was, _ticks(column, low, high), *marks)
     said = _in_numbers(column, spread)
     return drawn, f"{said}; {absent}" if absent else said
 
@@ -249,25 +279,15 @@ def _bars(column: Column, mass: np.ndarray, before: np.ndarray | None, most: int
     return html.table(rows)
 
 
-def _spread(
-    weighed: WeighedEvidence, j: int, bins: Bins, mass: np.ndarray, is_quick: bool | None = None
-) -> _Spread | None:
-    """Mean and interval of a column: the joint's own where that is quick, else from its cuts; None of levels."""
-    column, model = weighed.model.schema.columns[j], weighed.model
-    if column.is_categorical:
+def _spread(weighed: WeighedEvidence, j: int, drawn: np.ndarray | None) -> _Spread | None:
+    """Mean and interval of a column: of draws, or without any the joint's own; None of levels."""
+    if weighed.model.schema.columns[j].is_categorical:
         return None
-    if is_quick is None:
-        is_quick = len(model.components) == 1 and model.size().get("leaves", 0) <= QUICK
-    if is_quick:
+    if drawn is None:
         low, high = weighed.state.quantile(j, _TAILS)[0].tolist()
         return _Spread(float(weighed.state.moments(j)[0][0]), low, high, True)
-    total = max(float(mass.sum()), 1e-300)
-    mean = float(mass @ (0.5 * (bins.cuts[:-1] + bins.cuts[1:]))) / total
-    low, high = np.interp(_TAILS, np.concatenate([[0.0], np.cumsum(mass) / total]), bins.cuts).tolist()
-    if column.step > 0.0:
-        low, high = (column.center + np.ceil((x - column.center) / column.step - 0.5 - 1e-6) * column.step
-                     for x in (low, high))  # fmt: skip
-    return _Spread(mean, float(low), float(high), False)
+    low, high = np.quantile(drawn[:, j], _TAILS, method="inverted_cdf").tolist()
+    return _Spread(float(drawn[:, j].mean()), low, high, False)
 
 
 def _share(x: float, low: float, high: float) -> float:

@@ -114,7 +114,7 @@ class Subject:
     @cached_property
     def bins(self) -> tuple[Bins, ...]:
         """How each column is cut, the same whatever the evidence."""
-        return tuple(column_bins(self.nothing, j, column) for j, column in enumerate(self.columns))
+        return tuple(_bins(self.nothing, j, column) for j, column in enumerate(self.columns))
 
     @cached_property
     def masses(self) -> tuple[np.ndarray, ...]:
@@ -149,8 +149,7 @@ class Subject:
         return {}
 
 
-def column_bins(nothing: WeighedEvidence, j: int, column: Column) -> Bins:
-    """How a column is cut, whatever the evidence; ``nothing`` is no evidence, weighed."""
+def _bins(nothing: WeighedEvidence, j: int, column: Column) -> Bins:
     none = np.empty(0)
     if column.is_categorical:
         return Bins(none, none, none.astype(int), none, none.astype(int))
