@@ -170,3 +170,21 @@ def test_a_card_is_saved_as_a_picture(face: Face, column: str) -> None:
         assert data.startswith(begin) and waiting.value.suggested_filename == f"{column}.{kind.lower()}"
         if kind == "SVG":
             assert ElementTree.fromstring(data).tag.endswith("svg") and b"island = 'Dream'" in data
+
+
+def test_reasons_of_a_prediction_are_a_waterfall(penguins: Any, face: Face) -> None:
+    face.write("bill_length_mm > 45 and sex = 'MALE'")
+    panel = open_panel(face, "Why this prediction")
+    panel.get_by_label("predicted column").select_option(label="species")
+    face.rest()
+    panel.get_by_label("predicted level").select_option(label="Gentoo")
+    face.rest()
+    said = [text.strip() for text in panel.locator(".reasons b").all_text_contents()]
+    given = penguins.given("bill_length_mm > 45 and sex = 'MALE'")
+    assert said[0] == percent(penguins.given().proba("species")["Gentoo"])
+    assert said[-1] == percent(given.proba("species")["Gentoo"])
+    assert len(said) == 4 and all(re.fullmatch(r"[+−][\d.]+ points", step) for step in said[1:-1])
+    panel.get_by_label("predicted column").select_option(label="body_mass_g")
+    face.rest()
+    assert not panel.get_by_label("predicted level").is_visible()
+    assert panel.locator("h3").text_content() == "mean of body_mass_g"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from . import answers, panels
+from . import answers, panels, reasons
 from .state import ImpossibleEvidence
 from .subject import Subject
 
@@ -17,6 +17,7 @@ ASKS: dict[str, Callable[..., Any]] = {
     "csv": panels.csv_text,
     "mode": panels.mode,
     "why": panels.why,
+    "reasons": reasons.reasons,
     "pair": panels.pair,
     "row": panels.row,
 }

@@ -5,6 +5,7 @@ import { CLOSE } from "./icons.js";
 import { HistoryPanel } from "./history_panel.js";
 import { ModePanel } from "./mode_panel.js";
 import { PairPanel } from "./pair_panel.js";
+import { ReasonsPanel } from "./reasons_panel.js";
 import { RowPanel } from "./row_panel.js";
 import { RowsPanel } from "./rows_panel.js";
 import { WhyPanel } from "./why_panel.js";
@@ -13,6 +14,7 @@ const KINDS = {
   rows: RowsPanel,
   mode: ModePanel,
   why: WhyPanel,
+  reasons: ReasonsPanel,
   pair: PairPanel,
   compare: ComparePanel,
   row: RowPanel,
@@ -22,6 +24,7 @@ const TITLES = {
   rows: "Rows like this",
   mode: "Most probable",
   why: "Why",
+  reasons: "Why this prediction",
   pair: "Two columns",
   compare: "Compare",
   row: "One row",

@@ -1,0 +1,101 @@
+/** Why a column is predicted as it is: which pieces of evidence move the prediction, and by how much, as a waterfall. */
+import { newest } from "./asker.js";
+import { el } from "./dom.js";
+import { percent, writer } from "./format.js";
+import { fill } from "./fill.js";
+import { conditionOn } from "./state.js";
+import { labelOf } from "./typed.js";
+
+export class ReasonsPanel {
+  constructor(explorer, body) {
+    this.explorer = explorer;
+    this.ask = newest(explorer.source);
+    explorer.reason ??= { column: null, level: null };
+    this.column = el("select", { "aria-label": "predicted column", onchange: () => this.#choose(Number(this.column.value)) });
+    this.level = el("select", { "aria-label": "predicted level", onchange: () => this.#chooseLevel() });
+    this.answer = el("div");
+    body.append(
+      el("p", { class: "lead" }, "How much each piece of evidence moves the prediction of a column."),
+      el("p", { class: "row-of-buttons" }, el("label", {}, el("span", {}, "column"), this.column), this.level),
+      this.answer,
+    );
+  }
+
+  update() {
+    const { columns, good, answer, reason } = this.explorer;
+    const free = [...columns.keys()].filter((k) => !conditionOn(good, k));
+    if (!good.length || !free.length) {
+      this.column.replaceChildren();
+      this.level.hidden = true;
+      return this.answer.replaceChildren(el("p", { class: "note" }, "Give evidence first: click a bar, or drag over a histogram."));
+    }
+    if (!free.includes(reason.column))
+      Object.assign(reason, { column: free.reduce((a, b) => (answer.columns[b].moved > answer.columns[a].moved ? b : a)), level: null });
+    this.column.replaceChildren(
+      ...free.map((k) => el("option", { value: k, selected: k === reason.column, dir: "auto" }, columns[k].name)),
+    );
+    return this.#ask();
+  }
+
+  #choose(column) {
+    Object.assign(this.explorer.reason, { column, level: null });
+    this.#ask();
+  }
+
+  #chooseLevel() {
+    this.explorer.reason.level = Number(this.level.value);
+    this.#ask();
+  }
+
+  #ask() {
+    const { good, reason, columns } = this.explorer;
+    const body = { evidence: good, column: reason.column, level: reason.level };
+    return fill(this.answer, this.ask("reasons", body), (found) => this.#show(found, columns[reason.column]));
+  }
+
+  #show({ level, base, value, steps, is_exact: isExact }, column) {
+    this.level.hidden = !column.levels;
+    if (column.levels) {
+      const names = column.levels.map((_, k) => labelOf(column, k));
+      this.level.replaceChildren(
+        ...names.map((name, k) => el("option", { value: k, selected: String(column.levels[k]) === level || name === level, dir: "auto" }, name)),
+      );
+    }
+    const write = column.levels ? percent : writer(column).mean;
+    const by = column.levels ? (x) => `${(100 * x).toFixed(1)} points` : (x) => amount(x, column);
+    const ends = [base];
+    steps.forEach((step) => ends.push(ends.at(-1) + step.by));
+    const [low, high] = column.levels ? [0, 1] : [Math.min(...ends), Math.max(...ends)];
+    const place = (x) => (high > low ? (100 * (x - low)) / (high - low) : 0);
+    const line = (name, from, to, text, kind) => {
+      const bar = el("i", { class: kind });
+      bar.style.insetInlineStart = `${Math.min(place(from), place(to))}%`;
+      bar.style.width = `${Math.max(0.6, Math.abs(place(to) - place(from)))}%`;
+      return el("li", {}, el("span", { dir: "auto" }, name), el("span", { class: "step-bar", "aria-hidden": "true" }, bar), el("b", {}, text));
+    };
+    const what = column.levels ? `P(${column.name} = ${level})` : `mean of ${column.name}`;
+    return [
+      el("h3", { dir: "auto" }, what),
+      el(
+        "ol",
+        { class: "reasons" },
+        line("without evidence", low, base, write(base), "base"),
+        ...steps.map((step, k) => line(step.said, ends[k], ends[k + 1], `${step.by >= 0 ? "+" : "−"}${by(Math.abs(step.by))}`, step.by >= 0 ? "up" : "down")),
+        line("given all of it", low, value, write(value), "base"),
+      ),
+      el(
+        "p",
+        { class: "note" },
+        "Teal raises the prediction, orange lowers it. Each amount is the mean change that the piece makes, over " +
+          `${isExact ? "all" : "random"} orders in which the pieces may come to be known (Shapley value).`,
+      ),
+    ];
+  }
+}
+
+const DAY = 86_400_000;
+
+/** A difference of values of a column; of dates in days. */
+function amount(x, column) {
+  return column.kind === "datetime" ? `${(x / DAY).toFixed(1)} days` : writer(column).mean(x);
+}

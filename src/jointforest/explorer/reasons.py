@@ -1,0 +1,90 @@
+"""Why a column is predicted as it is: by how much each piece of the evidence moves the prediction."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .known import Known
+from .state import place_of, sentence, write_evidence
+from .subject import Subject, to_shown
+
+EXACT = 7
+"""Up to so many conditions all their subsets are asked."""
+ORDERS = 24
+"""Of more, the mean over so many random orders is taken."""
+
+
+def reasons(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """By how much each condition of ``evidence`` moves the prediction of column number ``column``.
+
+    The prediction is the mean of a column of numbers, the probability of a level (number ``level``, the most probable
+    one by default) of any other. The amounts are conditional Shapley values: the mean, over all orders in which the
+    conditions may come to be known, of the change that a condition makes. They sum to the whole change.
+    """
+    known = Known(subject, body.get("evidence"))
+    j = place_of(body.get("column"), len(subject.columns), "column")
+    column = subject.columns[j]
+    conditions = [name for name in known.conditions if name != column.name]
+    if not conditions:
+        raise ValueError(f"nothing is known but of column {column.name!r} itself: give evidence on another column")
+    said = {one["column"]: one for one in write_evidence(subject.joint.schema, known.conditions)}
+    pieces = [said[subject.joint.schema.index(name)] for name in conditions]
+    level = None
+    if column.is_categorical:
+        whole = Known(subject, pieces).weighed.state.level_probabilities(j)[0]
+        level = int(whole.argmax()) if body.get("level") is None else place_of(body["level"], len(whole), "level")
+
+    def predicted(some: frozenset[int]) -> float:
+        state = Known(subject, [pieces[k] for k in sorted(some)]).weighed.state
+        return float(state.level_probabilities(j)[0, level] if level is not None else state.moments(j)[0][0])
+
+    amounts, base, value = shapley(len(pieces), predicted)
+    shown = (lambda x: x) if column.is_categorical else (lambda x: to_shown(column, x))
+    unit = 1e3 if column.kind == "datetime" else 1.0  # a difference of dates is one of milliseconds
+    steps = [
+        {"name": name, "said": sentence({name: known.conditions[name]}), "by": amount * unit}
+        for name, amount in zip(conditions, amounts.tolist(), strict=True)
+    ]
+    steps.sort(key=lambda step: -abs(step["by"]))
+    return {
+        "column": column.name,
+        "level": None if level is None else str(column.levels[level]),
+        "base": shown(base),
+        "value": shown(value),
+        "steps": steps,
+        "is_exact": len(pieces) <= EXACT,
+    }
+
+
+def shapley(n: int, value: Callable[[frozenset[int]], float]) -> tuple[np.ndarray, float, float]:
+    """Shapley values (n,) of a game of n players, and its value of none and of all; impossible coalitions are not met.
+
+    Exact for few players, else the mean over random orders, whose values also sum to the difference.
+    """
+    kept: dict[frozenset[int], float] = {}
+
+    def of(some: frozenset[int]) -> float:
+        if some not in kept:
+            kept[some] = value(some)
+        return kept[some]
+
+    amounts, everyone = np.zeros(n), frozenset(range(n))
+    if n <= EXACT:
+        for size in range(n):
+            weight = 1.0 / (n * math.comb(n - 1, size))
+            for some in map(frozenset, itertools.combinations(range(n), size)):
+                for k in everyone - some:
+                    amounts[k] += weight * (of(some | {k}) - of(some))
+    else:
+        rng = np.random.default_rng(0)
+        for _ in range(ORDERS):
+            so_far: frozenset[int] = frozenset()
+            for k in rng.permutation(n).tolist():
+                amounts[k] += (of(so_far | {k}) - of(so_far)) / ORDERS
+                so_far |= {k}
+    return amounts, of(frozenset()), of(everyone)

@@ -1,0 +1,72 @@
+"""Reasons of a prediction: Shapley values by their definition."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jointforest.explorer import reasons
+from jointforest.explorer.questions import answer
+from jointforest.explorer.reasons import shapley
+from jointforest.explorer.subject import Subject
+
+from . import tables
+
+SAID = {"age": "age >= 40", "size": "size = 'M'", "price": "price is missing"}
+
+
+def by_orders(value: Any, n: int) -> np.ndarray:
+    """Shapley values as the mean over all orders."""
+    amounts = np.zeros(n)
+    for order in itertools.permutations(range(n)):
+        for place, k in enumerate(order):
+            before = frozenset(order[:place])
+            amounts[k] += (value(before | {k}) - value(before)) / math.factorial(n)
+    return amounts
+
+
+@pytest.mark.parametrize("name", tables.JOINTS)
+@pytest.mark.parametrize("column", ["member", "x"])
+def test_amounts_are_shapley_values_of_the_posterior(name: str, column: str) -> None:
+    joint = tables.JOINTS[name]()
+    subject = Subject(joint)
+    j = joint.columns.index(column)
+    text = " and ".join(SAID.values())
+    status, found = answer(subject, "reasons", {"evidence": {"text": text}, "column": j})
+    assert status == 200 and found["is_exact"]
+    names = list(SAID)
+
+    def value(some: frozenset[int]) -> float:
+        given = joint.given(" and ".join(SAID[names[k]] for k in sorted(some))) if some else joint.given()
+        if column == "x":
+            return float(given.mean("x"))
+        return float(given.proba("member")[found["level"] == "True"])
+
+    expected = dict(zip(names, by_orders(value, 3), strict=True))
+    assert {step["name"]: step["by"] for step in found["steps"]} == pytest.approx(expected, abs=1e-9)
+    assert found["base"] + sum(expected.values()) == pytest.approx(found["value"])
+    sizes = [abs(step["by"]) for step in found["steps"]]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_of_many_pieces_orders_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    def value(some: frozenset[int]) -> float:
+        return sum(some) + (3.0 if {0, 2} <= some else 0.0)
+
+    exact, _, _ = shapley(4, value)
+    np.testing.assert_allclose(exact, by_orders(value, 4))
+    monkeypatch.setattr(reasons, "EXACT", 2)
+    drawn, base, everyone = shapley(4, value)
+    assert base + drawn.sum() == pytest.approx(everyone)
+    np.testing.assert_allclose(drawn, exact, atol=1.0)
+
+
+def test_without_evidence_on_another_column_it_says_so() -> None:
+    subject = Subject(tables.hidden())
+    j = tables.hidden().columns.index("member")
+    status, found = answer(subject, "reasons", {"evidence": {"text": "member = True"}, "column": j})
+    assert status == 400 and "give evidence on another column" in found["error"]
