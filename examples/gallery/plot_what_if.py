@@ -33,7 +33,7 @@ low, high = heavy.interval("flipper_length_mm", 0.9)
 print(f"flippers: {heavy.mean('flipper_length_mm'):.0f} mm, 90 % interval {low:.0f} to {high:.0f}")
 
 # %%
-# All columns: the prior is grey, the posterior is blue.
+# All columns: the prior is beige, the posterior is teal.
 
 figure = plot.posterior(heavy)
 

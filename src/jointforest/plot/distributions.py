@@ -43,16 +43,16 @@ def span(model: Distribution, evidence: Evidence, j: int) -> tuple[float, float]
     return float(low), float(high)
 
 
-def bin_edges(column: Column, low: float, high: float) -> np.ndarray:
-    """Edges of at most 40 bins that hold the numbers from low to high; on a grid, of whole cells.
+def bin_edges(column: Column, low: float, high: float, most: int = BINS) -> np.ndarray:
+    """Edges of at most so many bins that hold the numbers from low to high; on a grid, of whole cells.
 
     Far out, where cells are narrower than the numbers' own steps, a grid is as none.
     """
     if column.step == 0.0 or max(abs(low - column.center), abs(high - column.center)) > _LAST_CELL * column.step:
         width = high - low or max(abs(low), 1.0) * 1e-3
-        return np.linspace(low - 0.02 * width, high + 0.02 * width, BINS + 1)
+        return np.linspace(low - 0.02 * width, high + 0.02 * width, most + 1)
     first, last = (round((end - column.center) / column.step) for end in (low, high))
-    cells = -(-(last - first + 1) // BINS)
+    cells = -(-(last - first + 1) // most)
     n = -(-(last - first + 1) // cells)
     return column.center + (first - 0.5 + cells * np.arange(n + 1)) * column.step
 

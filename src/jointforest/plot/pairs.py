@@ -21,7 +21,17 @@ from ..explorer.subject import Subject
 from ..inference.explanation.rules import side_condition
 from ..inference.posterior import WeighedEvidence
 from ..report.dependence import dependence as dependence_of
-from .distributions import bin_edges, check_joint, draw_ridges, format_dates, one_posterior, places, span, title_of
+from .distributions import (
+    BINS,
+    bin_edges,
+    check_joint,
+    draw_ridges,
+    format_dates,
+    one_posterior,
+    places,
+    span,
+    title_of,
+)
 from .style import SHADES, clean, in_percent, new_axes, short
 
 MOST_LEVELS = 10
@@ -98,7 +108,7 @@ def _beside(ax: Axes | None, rows: np.ndarray | None, wide: float, high: float) 
 def _numbers(weighed: WeighedEvidence, j: int, k: int, rows: np.ndarray | None, ax: Axes | None, title: str) -> Axes:
     """Shades of cells."""
     schema = weighed.model.schema
-    edges = [bin_edges(schema.columns[i], *span(weighed.model, weighed.evidence, i)) for i in (j, k)]
+    edges = [bin_edges(schema.columns[i], *span(weighed.model, weighed.evidence, i), _bins(rows)) for i in (j, k)]
     mass = np.maximum(_cells(weighed, j, k, *edges), 0.0)
     top = float(np.quantile(mass[mass > 0.0], _BRIGHT)) if (mass > 0.0).any() else 1.0
     ax, beside = _beside(ax, rows, 4.6, 3.9)
@@ -125,6 +135,11 @@ def _numbers(weighed: WeighedEvidence, j: int, k: int, rows: np.ndarray | None, 
     in_percent(scale.ax.yaxis, top)
     _write_title(ax, beside, title)
     return ax
+
+
+def _bins(rows: np.ndarray | None) -> int:
+    """Most bins of a column: few of a table with few rows, so that its cells are not all chance."""
+    return BINS if rows is None else int(np.clip(np.sqrt(len(rows)), 12, BINS))
 
 
 def _write_title(ax: Axes, beside: Axes | None, title: str) -> None:
@@ -175,7 +190,7 @@ def _numbers_of_levels(
     schema = weighed.model.schema
     codes, share, given = _of_levels(weighed, level)
     column, state = schema.columns[number], weighed.model.observe(given)
-    edges = bin_edges(column, *span(weighed.model, weighed.evidence, number))
+    edges = bin_edges(column, *span(weighed.model, weighed.evidence, number), _bins(rows))
     mass = np.diff(state.cdf(number, edges), axis=1)
     data = None
     if rows is not None:

@@ -152,7 +152,7 @@ def shapley_summary(values: ShapleyValues, output: Any = None, most: int = 12, a
         shades = ax.scatter(x, at, s=9, c=0.15 + 0.85 * rank, cmap=SHADES, vmin=0.0, vmax=1.0, linewidths=0)
     ax.axvline(0.0, color=SOFT, linewidth=0.8)
     size = np.abs(found).mean(axis=0)
-    names = [f"{short(values.feature_names[k])}  (mean {size[k]:.2g})" for k in order.tolist()]
+    names = [f"{short(values.feature_names[k])}  (mean {_size_text(size[k])})" for k in order.tolist()]
     ax.set_yticks(np.arange(len(order)), names)
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.set_xlabel(f"Shapley value{f' for {short(label)}' if label else ''}: what the cell adds to the prediction")
@@ -163,6 +163,10 @@ def shapley_summary(values: ShapleyValues, output: Any = None, most: int = 12, a
     ax.set_title(f"What moves the prediction, {len(found):,} rows", loc="left", fontsize=11)
     clean(ax)
     return ax
+
+
+def _size_text(size: float) -> str:
+    return f"{size:,.0f}" if size >= 100.0 else f"{size:.2g}"
 
 
 def _swarm(x: np.ndarray, width: float) -> np.ndarray:
@@ -420,7 +424,7 @@ def fidelity(found: Fidelity, most: int = 12, ax: Axes | None = None) -> Axes:
     if score is not None:
         title = f"Score {score.score:.2f} of the two-sample test (1 = cannot be told apart)"
     ax.set_title(title, loc="left", fontsize=11)
-    ax.legend(loc="lower right", frameon=False, fontsize=8)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
     clean(ax)
     return ax
 
