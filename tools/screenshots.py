@@ -34,6 +34,8 @@ VIEWS = {
     "mode": (1280, 800, EVIDENCE, "mode"),
     "why": (1280, 800, EVIDENCE, "why"),
     "pair": (1280, 800, "sex = 'MALE'", "pair"),
+    "compare": (1280, 800, EVIDENCE, "compare"),
+    "reasons": (1280, 800, EVIDENCE, "reasons"),
     "row": (1280, 800, EVIDENCE, "row"),
     "prediction": (1280, 800, "", "row"),
     "history": (1280, 800, EVIDENCE, "history"),

@@ -186,5 +186,5 @@ def test_reasons_of_a_prediction_are_a_waterfall(penguins: Any, face: Face) -> N
     assert len(said) == 4 and all(re.fullmatch(r"[+−][\d.]+ points", step) for step in said[1:-1])
     panel.get_by_label("predicted column").select_option(label="body_mass_g")
     face.rest()
-    assert not panel.get_by_label("predicted level").is_visible()
+    assert panel.get_by_label("predicted level").is_hidden()
     assert panel.locator("h3").text_content() == "mean of body_mass_g"

@@ -183,7 +183,7 @@ export class Explorer {
       return card;
     });
     this.grid.replaceChildren(...this.cards);
-    this.grid.style.setProperty("--label", `clamp(3.5rem, ${this.#longestLabel()}ch, 46%)`);
+    this.grid.style.setProperty("--label", `clamp(3.5rem, ${this.#longestLabel()}ch, 50%)`);
     this.view.pinned = this.view.pinned.filter((name) => this.#has(name));
     this.view.hidden = this.view.hidden.filter((name) => this.#has(name));
     if (isNew)

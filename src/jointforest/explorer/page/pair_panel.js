@@ -8,8 +8,8 @@ import { fill } from "./fill.js";
 /** Levels of a side that have cells of their own; the others share one. */
 const MOST = 24;
 /** Up to so many levels all are written beside the map. */
-const ALL_ACROSS = 5;
-const ALL_DOWN = 24;
+const ACROSS = 5;
+const ALL = 24;
 
 export class PairPanel {
   constructor(explorer, body) {
@@ -56,8 +56,8 @@ export class PairPanel {
     const across = heaviest(answer.a.labels, answer.mass);
     const down = heaviest(answer.b.labels, turned(across.mass));
     const sides = [
-      this.#side(answer.a, across, places[0], ALL_ACROSS),
-      this.#side(answer.b, down, places[1], ALL_DOWN),
+      this.#side(answer.a, across, places[0], "across"),
+      this.#side(answer.b, down, places[1], "down"),
     ];
     const mass = turned(down.mass);
     const tallest = Math.max(...mass.flat(), 1e-300);
@@ -90,11 +90,15 @@ export class PairPanel {
     const marks = (side, what) =>
       el(
         "div",
-        { class: `map-${what}${side.isEach ? " each" : ""}`, "aria-hidden": "true" },
+        {
+          class: `map-${what}${side.isEach ? " each" : ""}${side.isEach && side.n > ACROSS ? " many" : ""}`,
+          "aria-hidden": "true",
+        },
         ...side.marks.map((text) => el("span", { dir: "auto", title: text }, text)),
       );
     const grid = el("div", { class: "map-grid" }, marks(sides[1], "down"), map, el("span"), marks(sides[0], "across"));
-    return [grid, told, heard, el("p", {}, said), this.#asTable(sides, mass)];
+    const legend = el("p", { class: "map-legend" }, "0%", el("i", { "aria-hidden": "true" }), `${percent(tallest)} of all rows in a cell`);
+    return [grid, legend, told, heard, el("p", {}, said), this.#asTable(sides, mass)];
   }
 
   /** A cell that the arrows move, and what it says; it stays where it was when the map is drawn anew. */
@@ -140,21 +144,21 @@ export class PairPanel {
   }
 
   /** What one side of the map says: of levels those kept, of numbers the ends of bins; greater numbers lie higher. */
-  #side({ edges }, { labels, kept }, place, most) {
+  #side({ edges }, { labels, kept }, place, where) {
     const column = this.explorer.columns[place];
     const write = labels ? null : writer({ ...column, edges });
     const n = labels ? labels.length : edges.length - 1;
     const text = (k) => (labels ? labels[k] : `${write.value(edges[k])} to ${write.value(edges[k + 1])}`);
-    const isEach = Boolean(labels) && n <= most;
-    const ends = labels ? [labels[0], labels[n - 1]] : [write.tick(edges[0]), write.tick(edges[n])];
-    const marks = isEach ? labels : labels || most === ALL_ACROSS ? ends : ends.reverse();
+    const isEach = Boolean(labels) && n <= ALL;
+    const ends = labels ? [] : [0, n >> 1, n].map((k) => write.tick(edges[k])).filter((_, k) => n % 2 === 0 || k !== 1);
+    const marks = isEach ? labels : where === "across" ? ends : ends.reverse();
     return { name: column.name, n, text, marks, isEach, edges, kept };
   }
 
   #cell(sides, i, j, share, tallest, told, places) {
     const y = sides[1].edges ? sides[1].n - 1 - j : j;
     const cell = svg("rect", { x: i, y, width: 1, height: 1, class: "cell" });
-    cell.style.fillOpacity = Math.sqrt(share / tallest).toFixed(3);
+    cell.style.fillOpacity = (share / tallest).toFixed(3);
     const text = textOf(sides, i, j, share);
     cell.addEventListener("pointerenter", () => {
       told.textContent = text;

@@ -16,7 +16,12 @@ export class ReasonsPanel {
     this.answer = el("div");
     body.append(
       el("p", { class: "lead" }, "How much each piece of evidence moves the prediction of a column."),
-      el("p", { class: "row-of-buttons" }, el("label", {}, el("span", {}, "column"), this.column), this.level),
+      el(
+        "p",
+        { class: "row-of-buttons" },
+        el("label", {}, el("span", {}, "column"), this.column),
+        el("label", {}, el("span", {}, "level"), this.level),
+      ),
       this.answer,
     );
   }
@@ -26,7 +31,7 @@ export class ReasonsPanel {
     const free = [...columns.keys()].filter((k) => !conditionOn(good, k));
     if (!good.length || !free.length) {
       this.column.replaceChildren();
-      this.level.hidden = true;
+      this.level.parentElement.hidden = true;
       return this.answer.replaceChildren(el("p", { class: "note" }, "Give evidence first: click a bar, or drag over a histogram."));
     }
     if (!free.includes(reason.column))
@@ -54,7 +59,7 @@ export class ReasonsPanel {
   }
 
   #show({ level, base, value, steps, is_exact: isExact }, column) {
-    this.level.hidden = !column.levels;
+    this.level.parentElement.hidden = !column.levels;
     if (column.levels) {
       const names = column.levels.map((_, k) => labelOf(column, k));
       this.level.replaceChildren(
