@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..cards import html, svg
-from ..cards.format import percent
+from ..cards.format import number_writer, percent
 from ..cards.html import Html, shortened
 from ..cards.svg import Span
 from ..data import values as answers
@@ -243,16 +243,20 @@ def _picture(
     marks = [_marks(one[1], low, high) for one in (now, before) if one is not None]
     was = None if before is None else before[0]
     drawn = svg.histogram(column.name, mass, was, _ticks(column, low, high), *marks)
-    said = _in_numbers(column, spread)
+    said = _in_numbers(column, spread, low, high)
     return drawn, f"{said}; {absent}" if absent else said
 
 
-def _in_numbers(column: Column, spread: _Spread) -> str:
-    """Mean and interval in words."""
-    low, high = (shown_number(column, x) for x in (spread.low, spread.high))
+def _in_numbers(column: Column, spread: _Spread, first: float, last: float) -> str:
+    """Mean and interval in words; the column's axis, from first to last, says how many digits there are."""
+    if column.kind == "datetime" or not all(map(math.isfinite, spread[:3])):
+        mean, low, high = (shown_number(column, x, k == 0) for k, x in enumerate(spread[:3]))
+    else:
+        mean = number_writer(first, last, column.step, True)(spread.mean)
+        low, high = map(number_writer(first, last, column.step), (spread.low, spread.high))
     about = "" if spread.is_exact else "about "
-    mean = f"mean {about}{shown_number(column, spread.mean, True)}"
-    return f"{mean}, at least 90% at {low}" if low == high else f"{mean}, 90% in {about}{low} to {high}"
+    said = f"mean {about}{mean}"
+    return f"{said}, at least 90% at {low}" if low == high else f"{said}, 90% in {about}{low} to {high}"
 
 
 def _marks(spread: _Spread | None, low: float, high: float) -> Span | None:
@@ -299,7 +303,8 @@ def _ticks(column: Column, low: float, high: float) -> list[tuple[float, str]]:
     if column.kind == "datetime":
         return [(at, shown_number(column, x)[:10]) for at, x in ((0.0, low), (1.0, high))]
     ticks = svg.round_ticks(low, high, column.step > 0.0 and float(column.step).is_integer())
-    return [(_share(x, low, high), f"{x:,.0f}" if abs(x) >= 1000.0 else f"{x:.6g}") for x in ticks]
+    write = number_writer(low, high, column.step)
+    return [(_share(x, low, high), write(x)) for x in ticks]
 
 
 def _moved(mass: np.ndarray, before: np.ndarray) -> str:
