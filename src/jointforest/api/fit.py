@@ -37,8 +37,8 @@ def fit(
     validation rows are a fifth of the table; in tables of fewer than 3,000 rows each row is held out once. Equal rows
     are held out together, and large tables are compared on a part of their rows. From 3,000 rows on, a candidate is
     dropped if a classifier tells its draws from the rows more easily than the best candidate's. A mixture must be
-    better by 0.01 nats for each column. With the fast budget, tables of 5,000 rows or of 75,000 cells get a hidden
-    tree without a comparison. The winner learns from all rows.
+    better by 0.01 nats for each column. With the fast budget, tables of 5,000 rows, of 75,000 cells or
+    of 200 columns get a hidden tree without a comparison. The winner learns from all rows.
 
     Parameters
     ----------

@@ -1,7 +1,11 @@
 """Settings chosen by held-out rows."""
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+import pytest
+
+from jointforest.learners.hidden_tree import choose
 from jointforest.learners.hidden_tree.choose import choose_settings
 from jointforest.learners.hidden_tree.learn import LearnSettings
 from jointforest.learners.hidden_tree.structure import CodeTable
@@ -60,3 +64,26 @@ def test_leaves_are_chosen_where_each_has_dependence_of_its_own():
         assert choose_settings(independent, settings, ("n_leaves",), n_jobs=1).n_leaves == 1
     quick = LearnSettings(n_states=16, passes=3, start="shared")
     assert choose_settings(table, quick, ("n_leaves",), n_jobs=1).n_leaves == 1
+
+
+def test_trials_of_wide_tables_learn_dependent_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    hidden = rng.integers(0, 3, (400, 1))
+    codes = np.where(rng.random((400, 200)) < 0.8, hidden, rng.integers(0, 3, (400, 200)))
+    table = CodeTable(codes, np.full(200, 3), np.zeros(200, bool))
+    learned: list[int] = []
+    learn = choose.learn_trees
+
+    def watched(some: CodeTable, *more: Any) -> Any:
+        learned.append(some.codes.shape[1])
+        return learn(some, *more)
+
+    monkeypatch.setattr(choose, "learn_trees", watched)
+    monkeypatch.setattr(choose, "_SOME_COLUMNS", 20)
+    best = choose.choose_settings(table, LearnSettings(n_states=16), ("n_states",))
+    assert set(learned) == {20} and 3 <= best.n_states <= 16
+    narrow = table.select(np.arange(150))
+    np.testing.assert_array_equal(narrow.codes, codes[:, :150])
+    learned.clear()
+    choose.choose_settings(narrow, LearnSettings(n_states=4), ("n_states",))
+    assert set(learned) == {150}

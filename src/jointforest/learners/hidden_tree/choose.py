@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from .improve_structure import pair_to_join
-from .learn import FEWEST, LearnSettings
+from .learn import FEWEST, WIDE, LearnSettings
 from .leaves import ROWS_A_STATE, Learned, learn_trees
 from .smoothing import is_smooth
-from .structure import CodeTable, coarse, code_columns, mutual_information
+from .structure import CodeTable, coarse, code_columns, mutual_information, spanning_tree
 
 _WORK = 3e11  # multiply-adds of all trials together, about
 _SHARE = 0.5  # of the work of learning itself, at most
 _ROWS = 4_000  # rows that trials see in any case
 _TESTED = 400  # held-out rows that a small table's trials look at, over several splits
 _SPLITS = 4
+_SOME_COLUMNS = 96  # columns that trials see in wide tables, as their time is that of the columns
 _ROWS_EACH = 8  # of a state, in tables too small to choose by
 _STATES = (4, 8, 16, 32, 64, 128, 256)
 _OPTIONS: dict[str, list[dict[str, Any]]] = {
@@ -44,9 +45,10 @@ def choose_settings(
 ) -> LearnSettings:
     """Settings with those parts replaced that are free, by validation log-likelihood, one after another.
 
-    Trials learn from few enough rows that their work is bounded, and with as many rows a state as ``settings``
-    have, so that the same seed makes the same choice on any machine. Held-out likelihood prefers fewer states than
-    rows that cannot be told from real ones need: leave "n_states" out of ``free`` where those are wanted.
+    Trials learn from few enough rows that their work is bounded, and with as many rows a state as ``settings`` have, so
+    that the same seed makes the same choice on any machine. In wide tables they learn some columns alone: those in the
+    middle of the spanning tree, which depend on each other. Held-out likelihood prefers fewer states than rows that
+    cannot be told from real ones need: leave "n_states" out of ``free`` where those are wanted.
 
     Parameters
     ----------
@@ -87,6 +89,9 @@ def choose_settings(
         return best._replace(n_states=min(best.n_states, few)) if "n_states" in free else best
     some, part = table.take(rows), len(rows) / len(table.codes)
     information = mutual_information(*coarse(*some[:3]), some.weight)
+    if len(table.n_codes) >= WIDE:
+        middle = np.sort(spanning_tree(information)[0][:_SOME_COLUMNS])
+        some, information = some.select(middle), information[np.ix_(middle, middle)]
     n_splits = int(np.clip(np.ceil(_TESTED / (0.1 * len(rows))), 1, _SPLITS))
 
     def score(trial: LearnSettings) -> float:

@@ -24,6 +24,9 @@ _START_ROWS = 20_000  # most rows that first states are found from
 _ANNEALED = 0.5  # what is left of the rows added to transitions at first, after each pass
 _FEW_STATES = 128  # up to which batches are twice as long
 _FEWEST_IN_BATCH = 8  # rows
+WIDE = 200
+"""Columns from which the time of a batch is that of its columns, whatever its rows: there are fewer batches then."""
+_WIDE_BATCHES = 12  # of a pass, at most as many as settings say; 24 were no better on tables of 180 and 220 columns
 _PATIENCE = 2  # passes in a row that may bring no gain
 
 
@@ -170,7 +173,8 @@ def _learn(
     if settings.passes < 1 or len(rows.codes) == 0:
         return tree, mean_log_probability(tree, held.codes, held.weight, run) if len(held.codes) else np.nan
     batch = settings.batch * (2 if settings.n_states <= _FEW_STATES else 1)
-    n_batches = _n_batches(len(rows.codes), batch, settings.batches)
+    fewest = min(settings.batches, _WIDE_BATCHES) if len(columns) >= WIDE else settings.batches
+    n_batches = _n_batches(len(rows.codes), batch, fewest)
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
     best, found, worse = tree, -np.inf, 0
     with bar(settings.passes + settings.full, "passes") as step:

@@ -174,6 +174,11 @@ class CodeTable(NamedTuple):
         """Some of the rows."""
         return self._replace(codes=self.codes[rows], weight=None if self.weight is None else self.weight[rows])
 
+    def select(self, columns: np.ndarray) -> CodeTable:
+        """Some of the columns."""
+        codes = np.ascontiguousarray(self.codes[:, columns])
+        return self._replace(codes=codes, n_codes=self.n_codes[columns], is_ordered=self.is_ordered[columns])
+
     def weighed_rows(self) -> np.ndarray:
         """Which rows have any weight."""
         return np.arange(len(self.codes)) if self.weight is None else np.flatnonzero(self.weight > 0)

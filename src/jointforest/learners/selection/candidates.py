@@ -12,6 +12,7 @@ from ...models.hidden_tree.hidden_tree import HiddenTree
 from ..adversarial.adversarial_forest import AdversarialForest
 from ..base import Rows
 from ..hidden_tree.hidden_tree_forest import MANY_ROWS, HiddenTreeForest
+from ..hidden_tree.learn import WIDE
 from .budget import Budget
 
 FEW_ROWS = 3_000
@@ -44,10 +45,10 @@ class Candidate(NamedTuple):
 def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidate]:
     """Learners for a table of n rows and d columns, the cheapest first.
 
-    A named budget that chooses little has one for many cells: comparing would take longer than learning.
+    A named budget that chooses little has one for many cells or columns: comparing would take longer than learning.
     """
     hidden = _hidden(budget, n, d, n_jobs)
-    is_large = n >= MANY_ROWS or n * d >= MANY_CELLS
+    is_large = n >= MANY_ROWS or n * d >= MANY_CELLS or d >= WIDE
     if is_large and not budget.chooses_settings and not budget.is_clock:
         return hidden
     row = 2.5e-7 * d  # of one tree
