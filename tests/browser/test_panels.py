@@ -188,3 +188,18 @@ def test_reasons_of_a_prediction_are_a_waterfall(penguins: Any, face: Face) -> N
     face.rest()
     assert panel.get_by_label("predicted level").is_hidden()
     assert panel.locator("h3").text_content() == "mean of body_mass_g"
+
+
+def test_the_tour_has_five_steps_and_is_offered_once(face: Face) -> None:
+    button = face.page.get_by_role("button", name="take the tour")
+    assert button.evaluate("node => node.classList.contains('new')")
+    button.click()
+    tour = face.page.get_by_role("group", name="tour")
+    for step in range(1, 6):
+        assert (tour.get_by_role("status").text_content() or "").startswith(f"{step} of 5: ")
+        assert face.page.locator(".pointed").count() == 1
+        face.page.keyboard.press("Enter")
+    assert tour.is_hidden() and face.page.locator(".pointed").count() == 0
+    face.page.reload()
+    face.settle()
+    assert not button.evaluate("node => node.classList.contains('new')")

@@ -1,4 +1,5 @@
 /** What the colours and marks of the cards mean, and the switch of their scale. */
+import "./tour.js";
 import { define, el, mark } from "./dom.js";
 
 const MEANINGS = [
@@ -22,6 +23,7 @@ export class Legend extends HTMLElement {
       el("span", { class: "scale-of-bars" }, "bars reach"),
       el("div", { class: "choice", role: "group", "aria-label": "scale of the bars of all cards" }, ...this.switches),
       ...MEANINGS.map(([key, text]) => el("span", {}, el("i", { class: key, "aria-hidden": "true" }), text)),
+      document.createElement("jf-tour"),
     );
   }
 
