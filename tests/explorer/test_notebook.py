@@ -37,6 +37,7 @@ def ask(subject: Subject, what: Any, body: Any = None) -> Any:
 
 def test_questions_are_answered_as_the_server_answers_them(subject: Subject) -> None:
     bodies: dict[str, Any] = {"pair": {"columns": [0, 2]}, "row": {"row": 3}, "csv": {"n": 3}}
+    bodies["reasons"] = {"evidence": {"text": "age > 30"}, "column": 0}
     for what, function in ASKS.items():
         found = ask(subject, what, bodies.get(what))
         assert found["status"] == 200
