@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,7 @@ def test_hidden_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = jf.HiddenTreeForest(**settings), jfd.HiddenTreeForest(**settings)
     whole = here.fit_batches(frame).joint_.log_density(frame)
     assert np.array_equal(there.fit(cut(frame, [0, 7, 300])).joint_.log_density(frame), whole)
-    monkeypatch.setattr(hidden_tree_forest, "MOST_ROWS", 400)
+    monkeypatch.setattr(hidden_tree_forest, "FIXED", replace(hidden_tree_forest.FIXED, batch_rows=400))
     found = there.fit(cut(frame, [0, 7, 300])).joint_.log_density(frame)
     assert np.allclose(found, here.fit_batches(frame).joint_.log_density(frame), atol=1e-4)
 

@@ -113,7 +113,7 @@ def test_generative_and_hidden_joints_do_not_depend_on_cuts_or_order(cuts, seed)
     sources = frame, batches(shuffled, sorted(cuts))
     with (
         patch.object(generative, "FIXED", replace(generative.FIXED, batch_rows=150)),
-        patch.object(hidden_tree_forest, "MOST_ROWS", 150),
+        patch.object(hidden_tree_forest, "FIXED", replace(hidden_tree_forest.FIXED, batch_rows=150)),
     ):
         forests = [jf.GenerativeForestRegressor(3, random_state=0).fit_batches(of, "k") for of in sources]
         hidden = [jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit_batches(of) for of in sources]
@@ -433,7 +433,7 @@ def test_hidden_trees(monkeypatch):
     learner = jf.HiddenTreeForest(2, n_states=8, max_leaf_nodes=2, random_state=0)
     whole = learner.fit(frame).score(test)
     assert learner.fit_batches(batches(frame, [900, 2000])).score(test) == pytest.approx(whole, abs=0.15)
-    monkeypatch.setattr(hidden_tree_forest, "MOST_ROWS", 1500)
+    monkeypatch.setattr(hidden_tree_forest, "FIXED", replace(hidden_tree_forest.FIXED, batch_rows=1500))
     shuffled = frame.sample(frac=1, random_state=3).reset_index(drop=True)
     found = [learner.fit_batches(source).joint_ for source in (frame, batches(shuffled, [100, 150, 2500]))]
     assert np.allclose(found[0].log_density(test), found[1].log_density(test), atol=1e-4)

@@ -111,7 +111,7 @@ def test_chow_liu_leaves_beyond_the_sample() -> None:
 def test_hidden_trees_beyond_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     from jointforest.learners.hidden_tree import hidden_tree_forest
 
-    monkeypatch.setattr(hidden_tree_forest, "MOST_ROWS", 1000)
+    monkeypatch.setattr(hidden_tree_forest, "FIXED", replace(hidden_tree_forest.FIXED, batch_rows=1000))
     frame = weighed(3000)
     learner = jf.HiddenTreeForest(n_states=8, max_leaf_nodes=2, max_iter=1, random_state=0)
     found = learner.fit_batches(frame, sample_weight="w").joint_

@@ -1,5 +1,6 @@
 """Settings chosen by held-out rows."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def test_trials_of_wide_tables_learn_dependent_columns(monkeypatch: pytest.Monke
         return learn(some, *more)
 
     monkeypatch.setattr(choose, "learn_trees", watched)
-    monkeypatch.setattr(choose, "_SOME_COLUMNS", 20)
+    monkeypatch.setattr(choose, "FIXED", replace(choose.FIXED, trial_columns=20))
     best = choose.choose_settings(table, LearnSettings(n_states=16), ("n_states",))
     assert set(learned) == {20} and 3 <= best.n_states <= 16
     narrow = table.select(np.arange(150))

@@ -7,33 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from .constants import FIXED
 from .improve_structure import pair_to_join
-from .learn import FEWEST, WIDE, LearnSettings
-from .leaves import ROWS_A_STATE, Learned, learn_trees
+from .learn import LearnSettings
+from .leaves import Learned, learn_trees
 from .smoothing import is_smooth
 from .structure import CodeTable, coarse, code_columns, mutual_information, spanning_tree
 
-_WORK = 3e11  # multiply-adds of all trials together, about
-_SHARE = 0.5  # of the work of learning itself, at most
-_ROWS = 4_000  # rows that trials see in any case
-_TESTED = 400  # held-out rows that a small table's trials look at, over several splits
-_SPLITS = 4
-_SOME_COLUMNS = 96  # columns that trials see in wide tables, as their time is that of the columns
-_ROWS_EACH = 8  # of a state, in tables too small to choose by
-_STATES = (4, 8, 16, 32, 64, 128, 256)
 _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "start": [{"start": "shared"}, {"start": "local"}],
     "near": [{"near": rows} for rows in (0.0, 3.0, 10.0)],
     "normal": [{"normal": rows} for rows in (5.0, 30.0, 100.0)],
     "transition": [{"transition": rows} for rows in (0.05, 0.3)],
 }
-_N_TRIALS = 8
-_PASSES, _BATCHES = 3, 4  # of trials, at most and at least
-_STATES_OF_STARTS = 16
-LEAVES = 8
-"""Leaves of the decision tree that is tried beside none."""
-_SHORT = 2  # passes over all rows, of trials of leaves and of pairs
-_QUICK_PASSES, _QUICK_STATES = 3, 128
 
 
 def choose_settings(
@@ -84,26 +70,27 @@ def choose_settings(
     free = set(free) - {"n_leaves", "joined"}
     if not free:
         return best
-    if len(rows) < FEWEST:  # none would be held out
-        few = max(len(rows) // _ROWS_EACH, 1)
+    if len(rows) < FIXED.fewest_held_out_from:  # none would be held out
+        few = max(len(rows) // FIXED.rows_a_state_without_trials, 1)
         return best._replace(n_states=min(best.n_states, few)) if "n_states" in free else best
     some, part = table.take(rows), len(rows) / len(table.codes)
     information = mutual_information(*coarse(*some[:3]), some.weight)
-    if len(table.n_codes) >= WIDE:
-        middle = np.sort(spanning_tree(information)[0][:_SOME_COLUMNS])
+    if len(table.n_codes) >= FIXED.wide:
+        middle = np.sort(spanning_tree(information)[0][: FIXED.trial_columns])
         some, information = some.select(middle), information[np.ix_(middle, middle)]
-    n_splits = int(np.clip(np.ceil(_TESTED / (0.1 * len(rows))), 1, _SPLITS))
+    n_splits = int(np.clip(np.ceil(FIXED.trial_held_out / (0.1 * len(rows))), 1, FIXED.trial_splits))
 
     def score(trial: LearnSettings) -> float:
         n_states = max(round(trial.n_states * part), 1)
-        smaller = trial._replace(n_states=n_states, perturb=0.0, passes=min(trial.passes, _PASSES), batches=_BATCHES)
+        passes = min(trial.passes, FIXED.trial_passes)
+        smaller = trial._replace(n_states=n_states, perturb=0.0, passes=passes, batches=FIXED.trial_batches)
         found = [learn_trees(some, smaller, seed + i, n_jobs, None, information).held_out for i in range(n_splits)]
         return float(np.mean(found))
 
     top = None
     if "n_states" in free:
         if "start" in free:
-            few = min(best.n_states, _STATES_OF_STARTS)
+            few = min(best.n_states, FIXED.start_states)
             starts = [best._replace(start=option["start"]) for option in _OPTIONS["start"]]
             best = max(starts, key=lambda trial: score(trial._replace(n_states=few)))
             free.discard("start")
@@ -124,13 +111,13 @@ def choose_settings(
 def _short(settings: LearnSettings) -> LearnSettings:
     """Few passes with half of the states."""
     return settings._replace(
-        passes=min(settings.passes, _SHORT), n_leaves=1, n_states=max(settings.n_states // 2, 1), full=0
+        passes=min(settings.passes, FIXED.short_passes), n_leaves=1, n_states=max(settings.n_states // 2, 1), full=0
     )
 
 
 def _is_quick(settings: LearnSettings) -> bool:
     """Whether learning is over so soon that trials must be, too."""
-    return settings.passes <= _QUICK_PASSES and settings.n_states <= _QUICK_STATES
+    return settings.passes <= FIXED.quick_passes and settings.n_states <= FIXED.quick_states
 
 
 def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int | None) -> tuple[int, Learned | None]:
@@ -141,7 +128,7 @@ def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int 
     trials are of one pass with half as many states again, in which one tree makes as many steps as each of the eight,
     and only tables of numbers, which start locally, are tried. Also what one leaf learned.
     """
-    if len(table.codes) < LEAVES * settings.n_states * ROWS_A_STATE:
+    if len(table.codes) < FIXED.leaves * settings.n_states * FIXED.rows_a_state:
         return 1, None
     quick = _short(settings)
     if _is_quick(settings):
@@ -150,10 +137,10 @@ def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int, n_jobs: int 
         quick = quick._replace(passes=1, n_states=max(settings.n_states // 4, 1), batch=len(table.codes))
     one, more = (
         quick._replace(n_leaves=leaves, n_states=max(quick.n_states // less, 1))
-        for leaves, less in ((1, 1), (LEAVES, 2))
+        for leaves, less in ((1, 1), (FIXED.leaves, 2))
     )
     first, other = (learn_trees(table, trial, seed, n_jobs) for trial in (one, more))
-    return (LEAVES if other.held_out > first.held_out else 1), first
+    return (FIXED.leaves if other.held_out > first.held_out else 1), first
 
 
 def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:
@@ -165,8 +152,8 @@ def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:
 def _climb(settings: LearnSettings, n: int, score: Callable[[LearnSettings], float]) -> tuple[LearnSettings, float]:
     """More and more states for n rows, until two steps bring nothing or there are too few rows a state."""
     best, top, worse = settings, -np.inf, 0
-    for n_states in [*(h for h in _STATES if h < settings.n_states), settings.n_states]:
-        if n_states > _STATES[0] and n_states * ROWS_A_STATE > n:
+    for n_states in [*(h for h in FIXED.states_tried if h < settings.n_states), settings.n_states]:
+        if n_states > FIXED.states_tried[0] and n_states * FIXED.rows_a_state > n:
             break
         trial = settings._replace(n_states=n_states)
         now = score(trial)
@@ -182,6 +169,8 @@ def _climb(settings: LearnSettings, n: int, score: Callable[[LearnSettings], flo
 def _some(table: CodeTable, settings: LearnSettings, seed: int) -> np.ndarray:
     """Rows of the trials: work falls with the cube of their share, since states fall with it, too."""
     rows = table.weighed_rows()
-    whole = 3.0 * len(rows) * len(table.n_codes) * settings.n_states**2 * max(settings.passes, 1) * _N_TRIALS
-    most = max(int(len(rows) * min(_SHARE / _N_TRIALS, _WORK / whole) ** (1 / 3)), _ROWS)
+    whole = 3.0 * len(rows) * len(table.n_codes) * settings.n_states**2 * max(settings.passes, 1) * FIXED.trials
+    most = max(
+        int(len(rows) * min(FIXED.trial_share / FIXED.trials, FIXED.trial_work / whole) ** (1 / 3)), FIXED.trial_rows
+    )
     return np.sort(np.random.default_rng(seed).permutation(rows)[:most])

@@ -10,18 +10,9 @@ from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...models.hidden_tree.messages import down, log_probability, up
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.threads import Run, chunks, of_finite, one_by_one
+from .constants import FIXED
 from .smoothing import Counts, Smoothing, normals_of, tree_of
 from .structure import CodeColumn, code_column
-
-_ENTRIES = 1 << 15  # of a message, in one piece of work: rows x states; sums are merged in the order of the pieces
-_ROWS = 128, 256  # fewest and most rows of a piece, unless their messages are too many
-_PIECES = 8  # pieces whose sums wait to be merged
-_LONG = 1_024  # rows of a batch that is cut to longer pieces: merging tables takes long, too
-_AS_IT_WAS = 4  # batches after which states' normals are fitted anew: they take long, and hardly change
-_FEW = 1 << 14  # rows x codes up to which a table of ones is faster than a sparse one
-_SOME_STATES = 64  # from which rows of a batch are worth threads
-_MANY_STATES = 192  # from which tables are
-_FLOATS = 16_000_000  # most numbers in the messages of one kind of a piece
 
 
 def own_messages(tree: TreeTables, codes: np.ndarray) -> list[np.ndarray]:
@@ -77,7 +68,7 @@ def _row_sums(x: np.ndarray) -> np.ndarray:
 def _sums(code: np.ndarray, K: int, weight: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Sums of the rows of x (n, H) with each code, by their weights (n,): (K, H)."""
     n = len(code)
-    if n * K <= _FEW:
+    if n * K <= FIXED.dense_entries:
         return np.where(np.arange(K)[:, None] == code, weight, np.zeros((), x.dtype)) @ x
     from scipy.sparse import csc_array
 
@@ -102,14 +93,14 @@ def improve(
     n = len(codes)
     places = np.array_split(rng.permutation(n), len(shares))
     total = float(n if weight is None else weight.sum())
-    side_by_side = run if int(tree.n_states.max()) >= _MANY_STATES else one_by_one
+    side_by_side = run if int(tree.n_states.max()) >= FIXED.table_threads_from_states else one_by_one
     normals = None
     for i, (rows, share) in enumerate(zip(places, shares.tolist(), strict=True)):
         w = None if weight is None else weight[rows]
         found = batch_counts(tree, codes[rows], w, run)
         gain = share * total / max(float(len(rows) if w is None else w.sum()), 1e-12)
         _move(counts, found, share, gain)
-        if i % _AS_IT_WAS == 0:
+        if i % FIXED.batches_of_normals == 0:
             normals = normals_of(counts, tree.column, tree.parent, columns, smoothing)
         tree = tree_of(counts, tree.column, tree.parent, columns, smoothing, normals, side_by_side)
     return tree, counts
@@ -141,11 +132,11 @@ def batch_counts(tree: TreeTables, codes: np.ndarray, weight: np.ndarray | None,
     def one(a: int, b: int) -> Counts:
         return expected_counts(tree, codes[a:b], None if weight is None else weight[a:b])[0]
 
-    run = run if int(tree.n_states.max()) >= _SOME_STATES else one_by_one
-    at_once = _rows_at_once(tree) * (1 if len(codes) <= _LONG else 4)
+    run = run if int(tree.n_states.max()) >= FIXED.threads_from_states else one_by_one
+    at_once = _rows_at_once(tree) * (1 if len(codes) <= FIXED.long_batch else 4)
     total: Counts | None = None
-    for first in range(0, len(codes), _PIECES * at_once):
-        pieces = chunks(min(len(codes) - first, _PIECES * at_once), at_once)
+    for first in range(0, len(codes), FIXED.waiting_pieces * at_once):
+        pieces = chunks(min(len(codes) - first, FIXED.waiting_pieces * at_once), at_once)
         for found in run(one, [(first + a, first + b) for a, b in pieces]):
             if total is None:
                 total = found
@@ -158,14 +149,11 @@ def batch_counts(tree: TreeTables, codes: np.ndarray, weight: np.ndarray | None,
 
 
 def _rows_at_once(tree: TreeTables) -> int:
-    rows = int(np.clip(_ENTRIES // int(tree.n_states.max()), *_ROWS))
-    return int(np.clip(_FLOATS // max(int(tree.n_states.sum()), 1), 32, rows))
+    rows = int(np.clip(FIXED.piece_entries // int(tree.n_states.max()), FIXED.piece_fewest_rows, FIXED.piece_most_rows))
+    return int(np.clip(FIXED.piece_floats // max(int(tree.n_states.sum()), 1), 32, rows))
 
 
 # ---- One step of expectation maximisation over a table in batches: expected counts of all rows, then new tables.
-
-_NOTHING = 1e-6  # share of a row below which a tree does without it
-_AT_ONCE = 8_192  # rows that trees share out at once
 
 
 class Totals(NamedTuple):
@@ -208,14 +196,14 @@ def add_rows(
     The trees of one member of a mixture, whose number ``member`` (T,) tells, share each row out; each member has every
     row.
     """
-    for start in range(0, len(codes), _AT_ONCE):
-        some = codes[start : start + _AT_ONCE]
+    for start in range(0, len(codes), FIXED.shared_at_once):
+        some = codes[start : start + FIXED.shared_at_once]
         share = _shares(hidden, member, some)
         if weight is not None:
-            share *= weight[start : start + _AT_ONCE, None]
+            share *= weight[start : start + FIXED.shared_at_once, None]
         totals.mass[:] += share.sum(axis=0)
         for t, tree in enumerate(hidden.trees):
-            rows = np.flatnonzero(share[:, t] > (_NOTHING if weight is None else 0.0))
+            rows = np.flatnonzero(share[:, t] > (FIXED.negligible_share if weight is None else 0.0))
             if len(rows):
                 _add(totals.counts[t], batch_counts(tree, some[rows], share[rows, t], run))
 

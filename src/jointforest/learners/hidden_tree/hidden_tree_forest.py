@@ -21,30 +21,12 @@ from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
 from ..learnable import check_cells
-from .choose import LEAVES, choose_settings
+from .choose import choose_settings
+from .constants import FIXED
 from .learn import LearnSettings, Progress
-from .leaves import ROWS_A_STATE, learn_trees
-from .smoothing import POINT_MASS, Smoothing
+from .leaves import learn_trees
+from .smoothing import Smoothing
 from .structure import CodeTable
-
-MOST_ROWS = 500_000
-"""Rows of the sample that a table in batches is learned from: as codes they are small."""
-STATES = 256
-"""States a column where there are many rows."""
-MORE_STATES = 384
-"""States a column where there are many rows, but too few for eight leaves of `STATES` to be tried."""
-MANY_ROWS = 5_000
-"""Rows from which on states and smoothing are given; of fewer rows, held-out rows choose them, too."""
-BINS = 128
-"""Codes of a number where there are many rows."""
-_FEWEST_BINS = 16
-_FINE_ENDS = 0.5  # of the bins of small tables, which are wide: what dependence is at the ends shows
-_POINT_MASS_BINS = 2.0  # in small tables, whose bins are wide, a point mass exceeds so many mean bins
-_NEAR, _WIDER = 3.0, 4.0  # in small tables, `Smoothing.near` and `Smoothing.wider`
-_PASSES = 2, 8
-_VISITS = 500_000  # rows that passes meet, all together, where the bounds allow it
-_FULL = 2, 4  # passes over all rows at once, where there are many: of one tree, and of trees in leaves
-_PERTURB = 0.2  # spread of the log of mutual information, so that members differ
 
 
 class HiddenTreeForest(TableScores, Learner):
@@ -216,7 +198,7 @@ class HiddenTreeForest(TableScores, Learner):
         self._check()
         fold = fold_of(source, self.n_jobs)
         seed = self._draw_seed()
-        fold, sample, weight, weights = take_weighed(fold, self.kinds, MOST_ROWS, seed, sample_weight)
+        fold, sample, weight, weights = take_weighed(fold, self.kinds, FIXED.batch_rows, seed, sample_weight)
         check_cells(sample.schema.names, sample.X)
         self._name_columns(sample.schema)
         first = self._learn(sample.schema, sample.X, weight, seed)
@@ -234,7 +216,7 @@ class HiddenTreeForest(TableScores, Learner):
         settings: LearnSettings | None = None,
     ) -> HiddenTrees:
         n_bins = self._most_bins(len(cells))
-        fine = _FINE_ENDS if len(cells) < MANY_ROWS else 0.0
+        fine = FIXED.fine_ends if len(cells) < FIXED.many_rows else 0.0
         scales = tuple(learn_scale(c, cells[:, j], weight, n_bins, fine) for j, c in enumerate(schema.columns))
         codes = code_table(scales, cells, self.n_jobs)
         n_codes = np.array([scale.n_codes for scale in scales])
@@ -245,7 +227,7 @@ class HiddenTreeForest(TableScores, Learner):
         trees: list[TreeTables] = []
         share = []
         for t, own in enumerate(seeds):
-            member = self.settings_._replace(perturb=_PERTURB if t else 0.0)
+            member = self.settings_._replace(perturb=FIXED.perturb if t else 0.0)
             learned = learn_trees(table, member, own, self.n_jobs, self._progress(t))
             trees += learned.trees
             share.append(learned.share)
@@ -256,28 +238,30 @@ class HiddenTreeForest(TableScores, Learner):
         """Most codes of a number in a table of n rows."""
         if not isinstance(self.n_bins, str):
             return self.n_bins
-        return BINS if n >= MANY_ROWS else max(_FEWEST_BINS, round(n**0.5))
+        return FIXED.bins if n >= FIXED.many_rows else max(FIXED.fewest_bins, round(n**0.5))
 
     def _passes(self, n: int) -> int:
         """Most passes over n rows."""
         if not isinstance(self.max_iter, str):
             return self.max_iter
-        return int(np.clip(np.ceil(_VISITS / max(n, 1)), *_PASSES))
+        return int(np.clip(np.ceil(FIXED.visits / max(n, 1)), FIXED.fewest_passes, FIXED.most_passes))
 
     def _settings(self, table: CodeTable, seed: int) -> LearnSettings:
         """The given settings; the others are chosen by validation log-likelihood."""
         free = []
         n = len(table.codes)
-        is_large = n >= MANY_ROWS
+        is_large = n >= FIXED.many_rows
         passes = self._passes(n)
-        settings = LearnSettings(n_states=STATES, passes=passes)
+        settings = LearnSettings(n_states=FIXED.states, passes=passes)
         if is_large:
-            settings = settings._replace(n_states=STATES if n >= LEAVES * STATES * ROWS_A_STATE else MORE_STATES)
+            settings = settings._replace(
+                n_states=FIXED.states if n >= FIXED.leaves * FIXED.states * FIXED.rows_a_state else FIXED.more_states
+            )
             start = "local" if table.is_ordered.mean() >= 0.5 else "shared"
             settings = settings._replace(start=start, refit=True)
         else:
-            point_mass = max(POINT_MASS, _POINT_MASS_BINS / self._most_bins(n))
-            settings = settings._replace(smoothing=Smoothing(near=_NEAR, point_mass=point_mass, wider=_WIDER))
+            point_mass = max(FIXED.point_mass, FIXED.point_mass_bins / self._most_bins(n))
+            settings = settings._replace(smoothing=Smoothing(near=FIXED.near, point_mass=point_mass, wider=FIXED.wider))
         if not isinstance(self.n_states, str):
             settings = settings._replace(n_states=self.n_states)
         elif not is_large:
@@ -297,7 +281,11 @@ class HiddenTreeForest(TableScores, Learner):
         if free and passes > 0:
             settings = choose_settings(table, settings, free, seed, self.n_jobs)
         if is_large:
-            settings = settings._replace(full=min(_FULL[settings.n_leaves > 1], max(passes // 2, 1)))
+            settings = settings._replace(
+                full=min(
+                    FIXED.full_passes_of_leaves if settings.n_leaves > 1 else FIXED.full_passes, max(passes // 2, 1)
+                )
+            )
         return settings
 
     def _progress(self, tree: int) -> Progress | None:

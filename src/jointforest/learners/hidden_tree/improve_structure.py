@@ -9,13 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...models.hidden_tree.tables import TreeTables
-from .learn import FEWEST, LearnSettings
+from .constants import FIXED
+from .learn import LearnSettings
 from .leaves import Learned, learn_trees
 from .structure import CodeTable, coarse, mutual_information, spanning_tree
-
-LOST = 0.05
-"""Fall of a pair's dependence, as a correlation of normal columns, from which on it may be joined."""
-_DRAWS = 20_000  # most rows that show what a tree has lost
 
 
 def pair_to_join(
@@ -42,11 +39,11 @@ def pair_to_join(
     tuple of two ints or None
     """
     rows, d = table.take(table.weighed_rows()), len(table.n_codes)
-    if d < 3 or len(rows.codes) < FEWEST:  # none would be held out
+    if d < 3 or len(rows.codes) < FIXED.fewest_held_out_from:  # none would be held out
         return None
     classes, size = coarse(*rows[:3])
     information = mutual_information(classes, size, rows.weight)
-    drawn = draw_codes(first.trees[0], min(len(rows.codes), _DRAWS), np.random.default_rng([seed, 2]))
+    drawn = draw_codes(first.trees[0], min(len(rows.codes), FIXED.lost_draws), np.random.default_rng([seed, 2]))
     for j, K in enumerate(table.n_codes.tolist()):
         to_class = np.full(K + 1, -1, np.int16)
         to_class[rows.codes[:, j]] = classes[:, j]
@@ -55,7 +52,7 @@ def pair_to_join(
     fall = wanted - _as_correlation(mutual_information(drawn, size))
     order, parent = spanning_tree(information)
     fall[order[1:], order[parent[1:]]] = fall[order[parent[1:]], order[1:]] = 0.0
-    lost = np.tril(np.where(fall < LOST, 0.0, fall**2 / np.maximum(wanted, LOST)), -1)
+    lost = np.tril(np.where(fall < FIXED.lost, 0.0, fall**2 / np.maximum(wanted, FIXED.lost)), -1)
     a, b = (int(j) for j in np.unravel_index(np.argmax(lost), lost.shape))
     if lost[a, b] == 0.0:
         return None

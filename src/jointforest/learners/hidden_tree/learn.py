@@ -10,24 +10,13 @@ import numpy as np
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.progress import bar
 from ...runtime.threads import Run, one_blas_thread, workers
+from .constants import FIXED
 from .em import improve, mean_log_probability
 from .smoothing import Counts, Smoothing, count_states, tree_of
 from .start import most_rows, start_states
 from .structure import CodeColumn, CodeTable, coarse, code_columns, join, mutual_information, spanning_tree
 
 Progress = Callable[[int, int, float], None]
-
-_HELD_OUT = 0.1  # share of the rows that tell when to stop
-FEWEST = 100
-"""Rows below which none is held out, and all passes are made."""
-_START_ROWS = 20_000  # most rows that first states are found from
-_ANNEALED = 0.5  # what is left of the rows added to transitions at first, after each pass
-_FEW_STATES = 128  # up to which batches are twice as long
-_FEWEST_IN_BATCH = 8  # rows
-WIDE = 200
-"""Columns from which the time of a batch is that of its columns, whatever its rows: there are fewer batches then."""
-_WIDE_BATCHES = 12  # of a pass, at most as many as settings say; 24 were no better on tables of 180 and 220 columns
-_PATIENCE = 2  # passes in a row that may bring no gain
 
 
 class LearnSettings(NamedTuple):
@@ -145,10 +134,10 @@ def learn_and_test(
 
 def _split(rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Rows to learn from, and rows held out."""
-    if len(rows) < FEWEST:
+    if len(rows) < FIXED.fewest_held_out_from:
         return rows, rows[:0]
     rows = rng.permutation(rows)
-    few = int(_HELD_OUT * len(rows))
+    few = int(FIXED.held_out * len(rows))
     return np.sort(rows[few:]), np.sort(rows[:few])
 
 
@@ -172,8 +161,8 @@ def _learn(
     tree = tree_of(counts, order, parent, columns, _smoothing(settings, 0))
     if settings.passes < 1 or len(rows.codes) == 0:
         return tree, mean_log_probability(tree, held.codes, held.weight, run) if len(held.codes) else np.nan
-    batch = settings.batch * (2 if settings.n_states <= _FEW_STATES else 1)
-    fewest = min(settings.batches, _WIDE_BATCHES) if len(columns) >= WIDE else settings.batches
+    batch = settings.batch * (2 if settings.n_states <= FIXED.few_states else 1)
+    fewest = min(settings.batches, FIXED.wide_batches) if len(columns) >= FIXED.wide else settings.batches
     n_batches = _n_batches(len(rows.codes), batch, fewest)
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
     best, found, worse = tree, -np.inf, 0
@@ -189,7 +178,7 @@ def _learn(
                 best, found, worse = tree, now, 0
             else:
                 worse += 1
-                if worse >= _PATIENCE:
+                if worse >= FIXED.patience:
                     break
         full = settings.smoothing
         more = _together(rows, held) if settings.refit else rows
@@ -206,7 +195,7 @@ def _n_batches(n: int, batch: int, fewest: int) -> int:
 
     None has more rows than ``batch``: one row more is a piece of work of its own, a tenth of the time of all.
     """
-    return max(min(n // _FEWEST_IN_BATCH, max(fewest, -(-n // batch))), 1)
+    return max(min(n // FIXED.fewest_in_batch, max(fewest, -(-n // batch))), 1)
 
 
 def _together(rows: CodeTable, held: CodeTable) -> CodeTable:
@@ -216,7 +205,7 @@ def _together(rows: CodeTable, held: CodeTable) -> CodeTable:
 
 def _smoothing(settings: LearnSettings, done: int) -> Smoothing:
     """What is added once some passes are done; nothing extra in the last."""
-    extra = settings.anneal * _ANNEALED**done if done < settings.passes else 0.0
+    extra = settings.anneal * FIXED.annealed**done if done < settings.passes else 0.0
     return settings.smoothing._replace(extra=extra)
 
 
@@ -232,7 +221,7 @@ def _first_counts(
 ) -> Counts:
     """Counts of the start, from some of the rows and for the weight of all."""
     n = len(rows.codes)
-    some = np.sort(rng.permutation(n)[: min(_START_ROWS, most_rows(columns))])
+    some = np.sort(rng.permutation(n)[: min(FIXED.start_rows, most_rows(columns))])
     few, share = rows.take(some), n / max(len(some), 1)
     if rows.weight is not None and few.weight is not None:
         share = rows.weight.sum() / few.weight.sum()

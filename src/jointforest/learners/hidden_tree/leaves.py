@@ -10,15 +10,12 @@ import numpy as np
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.progress import bar
 from ...runtime.threads import map_ordered, of_finite, one_blas_thread
+from .constants import FIXED
 from .learn import LearnSettings, Progress, learn_and_test
 from .start import features
 from .structure import CodeColumn, CodeTable, code_columns
 
 # ---- Rows of codes cut into the leaves of a decision tree, so that each leaf can have a hidden tree of its own.
-
-_ROWS = 20_000  # most rows that splits are found on
-_WIDTH = 64  # most numbers of a row that splits look at: wider ones are projected
-_FEWEST = 1 / 3  # of the rows of an average leaf, at least
 
 
 class Leaf(NamedTuple):
@@ -59,12 +56,14 @@ def cut(
         table * np.float32(np.exp(perturb * noise))
         for table, noise in zip(features(codes, columns), rng.standard_normal(len(columns)), strict=True)
     ])  # fmt: skip
-    if seen.shape[1] > _WIDTH:
-        seen = seen @ (rng.standard_normal((seen.shape[1], _WIDTH)) / np.sqrt(_WIDTH)).astype(np.float32)
+    if seen.shape[1] > FIXED.leaf_numbers:
+        seen = seen @ (rng.standard_normal((seen.shape[1], FIXED.leaf_numbers)) / np.sqrt(FIXED.leaf_numbers)).astype(
+            np.float32
+        )
     weight = np.ones(len(codes)) if weight is None else weight
     is_seen = np.zeros(len(codes), bool)
-    is_seen[rng.permutation(len(codes))[:_ROWS]] = True
-    fewest = _FEWEST * weight[is_seen].sum() / n_leaves
+    is_seen[rng.permutation(len(codes))[: FIXED.leaf_rows]] = True
+    fewest = FIXED.leaf_fewest * weight[is_seen].sum() / n_leaves
 
     def best(leaf: Leaf) -> _Split:
         rows = leaf.rows[is_seen[leaf.rows]]
@@ -136,10 +135,6 @@ def _by_direction(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
     return np.argsort(place, kind="stable")
 
 
-ROWS_A_STATE = 4
-"""Fewest rows for each state, of a leaf or of a table that has more states than the fewest."""
-
-
 class Learned(NamedTuple):
     """Hidden trees, and the mean log-probability of held-out rows.
 
@@ -176,7 +171,7 @@ def learn_trees(
     leaves = _leaves(table, settings, seed)
 
     def one(leaf: Leaf, own_seed: int) -> tuple[TreeTables, float]:
-        few = settings._replace(n_states=max(min(settings.n_states, len(leaf.rows) // ROWS_A_STATE), 1))
+        few = settings._replace(n_states=max(min(settings.n_states, len(leaf.rows) // FIXED.rows_a_state), 1))
         return learn_and_test(table.take(leaf.rows), few, own_seed, 1, told.tell, None, leaf.allowed)
 
     seeds = np.random.default_rng([seed, 1]).integers(2**31, size=len(leaves)).tolist()

@@ -8,11 +8,9 @@ import numpy as np
 
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.threads import Run, of_finite, one_by_one
+from .constants import FIXED
 from .start import near_states
 from .structure import CodeColumn
-
-POINT_MASS = 1 / 32
-"""Part of the rows beyond which a code is a point mass, where bins are fine."""
 
 
 class Smoothing(NamedTuple):
@@ -47,14 +45,8 @@ class Smoothing(NamedTuple):
     marginal: float = 0.01
     extra: float = 0.0
     near: float = 0.0
-    point_mass: float = POINT_MASS
+    point_mass: float = FIXED.point_mass
     wider: float = 1.0
-
-
-_LEAST = 0.01  # rows added in any case
-_USUAL = 2.0  # times as many missing cells, for those known, as the column has: beyond that a state misses them
-_FEW_KNOWN = 10.0  # missing cells for each known one, from which the known ones say little of the missing ones
-_ABOVE = 2.0  # a point mass has so many times the mean of the codes beside it
 
 
 class Counts(NamedTuple):
@@ -146,13 +138,13 @@ def normals_of(
 def _blank(lost: np.ndarray, known: np.ndarray, smoothing: Smoothing) -> np.ndarray:
     """Share of missing cells by state, (H,), towards the column's own where rows are few."""
     share = lost.sum() / max(float(lost.sum() + known.sum()), 1e-12)
-    added = np.float32(_LEAST if smoothing.marginal > 0.0 else 1e-9)
+    added = np.float32(FIXED.least_rows if smoothing.marginal > 0.0 else 1e-9)
     return (lost + added * np.float32(share)) / (lost + known + added)
 
 
 def _transition(count: np.ndarray, smoothing: Smoothing, near: np.ndarray | None = None) -> np.ndarray:
     share = np.einsum("ij->j", count) + np.float32(1e-3)
-    least = _LEAST if smoothing.transition > 0.0 else 0.0
+    least = FIXED.least_rows if smoothing.transition > 0.0 else 0.0
     rows = smoothing.transition * _other_ways(count) + np.float32(smoothing.extra + least)
     table = rows * (share / share.sum(dtype=np.float64)).astype(count.dtype)
     table += count
@@ -177,7 +169,7 @@ def _other_ways(count: np.ndarray) -> np.ndarray:
 def _emission(
     count: np.ndarray, lost: np.ndarray, column: CodeColumn, smoothing: Smoothing, normals: np.ndarray | None
 ) -> np.ndarray:
-    rows = smoothing.marginal * _other_ways(count) + np.float32(_LEAST if smoothing.marginal > 0.0 else 0.0)
+    rows = smoothing.marginal * _other_ways(count) + np.float32(FIXED.least_rows if smoothing.marginal > 0.0 else 0.0)
     normal = np.float32(smoothing.normal)
     if smoothing.marginal > 0.0:
         known = count.sum(axis=1)
@@ -198,8 +190,8 @@ def _unlike_the_known(known: np.ndarray, lost: np.ndarray) -> np.ndarray:
     counts as the column's marginal. A state that misses cells no more often than others has none.
     """
     usual = lost.sum() / max(float(known.sum()), 1e-12)
-    more = np.maximum(lost - np.float32(_USUAL * usual) * known, 0.0)
-    return np.asarray(more * more / (more + np.float32(_FEW_KNOWN) * known + np.float32(1e-9)))
+    more = np.maximum(lost - np.float32(FIXED.usual_missing * usual) * known, 0.0)
+    return np.asarray(more * more / (more + np.float32(FIXED.few_known) * known + np.float32(1e-9)))
 
 
 def is_smooth(column: CodeColumn, smoothing: Smoothing) -> bool:
@@ -210,7 +202,7 @@ def is_smooth(column: CodeColumn, smoothing: Smoothing) -> bool:
 def _is_light(column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
     """Whether a code is possible and no point mass, bool (K,)."""
     share = column.marginal
-    is_point_mass = (share > smoothing.point_mass) & (share > _ABOVE * column.around)
+    is_point_mass = (share > smoothing.point_mass) & (share > FIXED.point_mass_above * column.around)
     return ~is_point_mass & (share > 0.0)
 
 

@@ -5,17 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...runtime.threads import Run, of_finite, one_by_one
+from .constants import FIXED
 from .structure import CodeColumn
-
-_LEVELS = 24  # most indicators of one column
-_RARE = 0.002  # a level that fewer rows have gets no indicator
-_WIDTH = 2_048  # most indicators of all columns together
-_CELLS = 20_000_000  # most numbers that clustering sees: fewer rows of wide tables
-_FAINT = 0.02  # columns of less weight are left out
-_NEAREST = 16  # most columns of a local start
-_PASSES = 8  # of k-means
-_AT_ONCE = 8  # centres drawn together, where there are many
-_MANY = 64  # centres; each of fewer is drawn by its distance to all before it, or two may share a cluster
 
 
 def start_states(
@@ -42,8 +33,8 @@ def start_states(
     def one(j: int, own: np.random.Generator) -> np.ndarray:
         closeness = (-np.expm1(-2.0 * information[j])) ** 0.25
         closeness[j] = 1.0
-        near = np.argsort(-closeness, kind="stable")[:_NEAREST]
-        near = near[(closeness[near] > _FAINT) | (near == j)]
+        near = np.argsort(-closeness, kind="stable")[: FIXED.nearest_columns]
+        near = near[(closeness[near] > FIXED.faint_weight) | (near == j)]
         return clusters(np.hstack([seen[i] * np.float32(closeness[i]) for i in near]), n_states, own, w)
 
     return np.column_stack(run(one, list(enumerate(rng.spawn(len(seen))))))
@@ -51,7 +42,9 @@ def start_states(
 
 def most_rows(columns: tuple[CodeColumn, ...]) -> int:
     """Most rows that clustering should see, by the features of the columns."""
-    return int(max(_CELLS // max(sum(_n_features(column, _levels(len(columns))) for column in columns), 1), 1_000))
+    return int(
+        max(FIXED.cluster_cells // max(sum(_n_features(column, _levels(len(columns))) for column in columns), 1), 1_000)
+    )
 
 
 @of_finite
@@ -63,7 +56,7 @@ def clusters(X: np.ndarray, n_clusters: int, rng: np.random.Generator, weight: n
     if n_clusters < 2 or X.shape[1] == 0 or n < 2:
         return np.zeros(n, dtype=np.int64)
     centre = _first_centres(X, n_clusters, rng, weight)
-    for _ in range(_PASSES):
+    for _ in range(FIXED.cluster_passes):
         near = _nearest(X, centre)
         rows = csc_array((weight.astype(np.float32), near, np.arange(n + 1)), shape=(len(centre), n))
         size = np.bincount(near, weights=weight, minlength=len(centre)).astype(np.float32)[:, None]
@@ -77,7 +70,7 @@ def _nearest(X: np.ndarray, centre: np.ndarray) -> np.ndarray:
 
 def _first_centres(X: np.ndarray, n_clusters: int, rng: np.random.Generator, weight: np.ndarray) -> np.ndarray:
     """Rows far from one another: drawn by their squared distance to those drawn before, a few of many at once."""
-    at_once = _AT_ONCE if n_clusters >= _MANY else 1
+    at_once = FIXED.centres_at_once if n_clusters >= FIXED.many_centres else 1
     length = (X**2).sum(axis=1)
     chosen = [int(np.searchsorted(np.cumsum(weight), rng.random() * weight.sum()))]
     far = np.full(len(X), np.inf)
@@ -113,7 +106,7 @@ def _features(code: np.ndarray, column: CodeColumn, levels: int) -> np.ndarray:
         table = column.score[:, None]
     else:
         common = np.argsort(-column.marginal, kind="stable")[:levels]
-        common = common[column.marginal[common] >= _RARE]
+        common = common[column.marginal[common] >= FIXED.rare_level]
         if len(common) == 2 and K == 2:
             common = common[:1]
         table = np.zeros((K, len(common)))
@@ -124,13 +117,13 @@ def _features(code: np.ndarray, column: CodeColumn, levels: int) -> np.ndarray:
     seen = np.vstack([table, np.zeros(table.shape[1])]).astype(np.float32)[code]
     missing = code == K
     share = missing.mean()
-    if not _RARE <= share < 1.0:
+    if not FIXED.rare_level <= share < 1.0:
         return seen
     return np.column_stack([seen, ((missing - share) / np.sqrt(share * (1 - share))).astype(np.float32)])
 
 
 def _levels(n_columns: int) -> int:
-    return int(np.clip(_WIDTH // max(n_columns, 1), 1, _LEVELS))
+    return int(np.clip(FIXED.indicators // max(n_columns, 1), 1, FIXED.indicator_levels))
 
 
 def _n_features(column: CodeColumn, levels: int) -> int:
@@ -138,8 +131,6 @@ def _n_features(column: CodeColumn, levels: int) -> int:
 
 
 # ---- Transitions between neighbouring states of a column: a normal fitted to the child's mean scores.
-
-_LITTLE = 0.02  # of the variance of the child's states is added to each normal
 
 
 @of_finite
@@ -166,7 +157,7 @@ def near_states(count: np.ndarray, emission: np.ndarray, column: CodeColumn) -> 
     rows = count.sum(axis=1, dtype=np.float64) + 1e-3
     mean = count @ place / rows
     variance = np.maximum(count @ place**2 / rows - mean**2, 0.0)
-    variance = (rows * variance + spread) / (rows + 1.0) + _LITTLE * spread
+    variance = (rows * variance + spread) / (rows + 1.0) + FIXED.near_variance * spread
     log = (place - middle) ** 2 / spread - (place - mean[:, None]) ** 2 / variance[:, None]
     table = share * np.exp(0.5 * (log - log.max(axis=1, keepdims=True)))
     return np.asarray(table / table.sum(axis=1, keepdims=True), dtype=count.dtype)

@@ -11,8 +11,8 @@ from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ..adversarial.adversarial_forest import AdversarialForest
 from ..base import Rows
-from ..hidden_tree.hidden_tree_forest import MANY_ROWS, HiddenTreeForest
-from ..hidden_tree.learn import WIDE
+from ..hidden_tree.constants import FIXED as HIDDEN
+from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
 from .budget import Budget
 
 FEW_ROWS = 3_000
@@ -48,7 +48,7 @@ def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candi
     A named budget that chooses little has one for many cells or columns: comparing would take longer than learning.
     """
     hidden = _hidden(budget, n, d, n_jobs)
-    is_large = n >= MANY_ROWS or n * d >= MANY_CELLS or d >= WIDE
+    is_large = n >= HIDDEN.many_rows or n * d >= MANY_CELLS or d >= HIDDEN.wide
     if is_large and not budget.chooses_settings and not budget.is_clock:
         return hidden
     row = 2.5e-7 * d  # of one tree
@@ -69,7 +69,7 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidat
     members, states = _members_and_states(budget, n, d, passes)
     seconds = members * _hidden_seconds(d, states, passes)
     name = f"{members} hidden tree{'s' * (members > 1)} of {states} states"
-    if n >= MANY_ROWS or (n >= FEW_ROWS and budget.chooses_settings):
+    if n >= HIDDEN.many_rows or (n >= FEW_ROWS and budget.chooses_settings):
         most = "auto" if budget.chooses_settings else passes
         return [Candidate(name, HiddenTreeForest(members, n_states=states, max_iter=most, n_jobs=n_jobs), seconds)]
     given: dict[str, Any] = {
@@ -121,6 +121,6 @@ def learn(learner: AdversarialForest | HiddenTreeForest, schema: Schema, cells: 
     learner._check()
     learner.n_features_in_ = len(schema.columns)
     if isinstance(learner, HiddenTreeForest):
-        settings = getattr(learner, "settings_", None) if len(cells) < MANY_ROWS else None
+        settings = getattr(learner, "settings_", None) if len(cells) < HIDDEN.many_rows else None
         return HiddenTree(learner._learn(schema, cells, None, seed, settings))
     return learner._learn(Rows(schema, kernel_columns(schema), cells), None, seed)

@@ -1,0 +1,184 @@
+"""The constants of hidden trees, each with the reason for its value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Numbers that no parameter sets. Those without another reason are set by hand and bound time or memory.
+
+    The experiments are in ``docs/experiments/hidden-tree-settings.md``. `structure` has its own, as questions about
+    dependence use it, too.
+    """
+
+    # ---- settings by the size of the table
+
+    many_rows: int = 5_000
+    """Rows from which on states and smoothing are given. In smaller tables the validation log-likelihood chooses them;
+    in larger ones it prefers more smoothing than realistic samples need."""
+    states: int = 256
+    """States of a column in tables of many rows."""
+    more_states: int = 384
+    """States of a column where eight leaves are not tried for want of rows: one tree then has to hold all clusters."""
+    bins: int = 128
+    """Codes of a number in tables of many rows: a bin then has at least 39 rows."""
+    fewest_bins: int = 16
+    """Codes of a number in the smallest tables; between, they grow as the root of the number of rows."""
+    fine_ends: float = 0.5
+    """How much finer the outer bins of small tables are. Their bins are wide, and dependence at the ends would be
+    lost."""
+    point_mass_bins: float = 2.0
+    """Mean bins that a point mass exceeds in small tables, whose bins are wide."""
+    near: float = 3.0
+    """`Smoothing.near` of small tables, before it is chosen."""
+    wider: float = 4.0
+    """`Smoothing.wider` of small tables."""
+    fewest_passes: int = 2
+    """Passes over the rows of the largest tables."""
+    most_passes: int = 8
+    """Passes over the rows of the smallest tables."""
+    visits: int = 500_000
+    """Rows that all passes meet together, where the bounds allow it."""
+    full_passes: int = 2
+    """Passes over all rows at once, of one tree. Each makes draws resemble the rows more, and lowers the validation
+    log-likelihood a little."""
+    full_passes_of_leaves: int = 4
+    """The same with eight leaves, each of which has fewer rows."""
+    perturb: float = 0.2
+    """Spread of the log of mutual information, so that the trees of a mixture differ."""
+    batch_rows: int = 500_000
+    """Rows of the sample that a table in batches is learned from: as codes they are small."""
+
+    # ---- trials of settings
+
+    trial_work: float = 3e11
+    """Multiply-adds of all trials together, about, which bounds the time."""
+    trial_share: float = 0.5
+    """Work of the trials, as a share of that of learning itself, at most."""
+    trial_rows: int = 4_000
+    """Rows that trials see in any case."""
+    trial_columns: int = 96
+    """Columns that trials see in wide tables, as their time is that of the columns."""
+    trial_held_out: int = 400
+    """Held-out rows that a small table's trials look at together, over several splits."""
+    trial_splits: int = 4
+    """Most splits of these."""
+    trials: int = 8
+    """Number of trials that the work is planned for."""
+    trial_passes: int = 3
+    """Most passes of a trial."""
+    trial_batches: int = 4
+    """Fewest batches in a pass of a trial."""
+    rows_a_state_without_trials: int = 8
+    """Rows for each state in tables too small for trials."""
+    start_states: int = 16
+    """States of the trials that choose the start, before the number of states is chosen."""
+    states_tried: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
+    """Numbers of states that are tried, in this order, until two in a row bring nothing."""
+    leaves: int = 8
+    """Leaves of the decision tree that is tried beside none."""
+    rows_a_state: int = 4
+    """Fewest rows for each state, of a leaf or of a table that has more states than the fewest."""
+    short_passes: int = 2
+    """Passes over all rows of the trials of leaves and of pairs."""
+    quick_passes: int = 3
+    """Learning of at most so many passes and `quick_states` is soon over, and so must trials be."""
+    quick_states: int = 128
+    """See `quick_passes`."""
+    lost: float = 0.05
+    """Fall of a pair's dependence, as a correlation of normal columns, from which on it may be joined."""
+    lost_draws: int = 20_000
+    """Most rows that show what a tree has lost."""
+
+    # ---- passes of expectation maximisation
+
+    held_out: float = 0.1
+    """Share of the rows that tell when to stop."""
+    fewest_held_out_from: int = 100
+    """Rows below which none is held out, and all passes are made."""
+    start_rows: int = 20_000
+    """Most rows that the first states are found from."""
+    annealed: float = 0.5
+    """Share of the rows added to transitions at first that is left after each pass."""
+    few_states: int = 128
+    """States up to which batches are twice as long: much of the time does not depend on the rows then."""
+    fewest_in_batch: int = 8
+    """Fewest rows of a batch."""
+    wide: int = 200
+    """Columns from which the time of a batch is that of its columns, so that there are fewer batches."""
+    wide_batches: int = 12
+    """Most batches of a pass in wide tables. More were no better on tables of 180 and 220 columns."""
+    patience: int = 2
+    """Passes in a row that may bring no gain."""
+    piece_entries: int = 1 << 15
+    """Entries of a message in one piece of work, rows x states: 128 KiB, which the processor's cache holds. Sums are
+    merged in the order of the pieces."""
+    piece_fewest_rows: int = 128
+    """Fewest rows of a piece, unless its messages are too many: fewer would mostly be overhead."""
+    piece_most_rows: int = 256
+    """Most rows of a piece."""
+    piece_floats: int = 16_000_000
+    """Most numbers in the messages of one kind of a piece: 64 MB."""
+    waiting_pieces: int = 8
+    """Pieces whose sums wait to be merged."""
+    long_batch: int = 1_024
+    """Rows of a batch from which pieces are four times as long, as merging tables takes long, too."""
+    batches_of_normals: int = 4
+    """Batches after which the states' normals are fitted anew: they take long, and hardly change."""
+    dense_entries: int = 1 << 14
+    """Rows x codes up to which a dense table of ones is faster than a sparse one."""
+    threads_from_states: int = 64
+    """States from which the rows of a batch are worth threads."""
+    table_threads_from_states: int = 192
+    """States from which the tables are worth threads, too."""
+    negligible_share: float = 1e-6
+    """Share of a row below which a tree does without it."""
+    shared_at_once: int = 8_192
+    """Rows that trees share out at once."""
+
+    # ---- smoothing
+
+    point_mass: float = 1 / 32
+    """Part of the rows beyond which a code is a point mass, where bins are fine: four bins' worth."""
+    point_mass_above: float = 2.0
+    """A point mass also has so many times the mean of the codes beside it."""
+    least_rows: float = 0.01
+    """Rows added in any case, so that no code has probability 0."""
+    usual_missing: float = 2.0
+    """Odds of a missing cell, in units of the column's, beyond which a state counts as one of missing cells."""
+    few_known: float = 10.0
+    """Missing cells for each known one, from which the known ones say little of the missing ones."""
+
+    # ---- first states
+
+    indicator_levels: int = 24
+    """Most indicators of one column."""
+    rare_level: float = 0.002
+    """A level that a smaller share of the rows has gets no indicator: its unit variance would outweigh the others."""
+    indicators: int = 2_048
+    """Most indicators of all columns together."""
+    cluster_cells: int = 20_000_000
+    """Most numbers that clustering sees, which is fewer rows of wide tables: 160 MB."""
+    faint_weight: float = 0.02
+    """Columns of less weight are left out of a local start."""
+    nearest_columns: int = 16
+    """Most columns of a local start."""
+    cluster_passes: int = 8
+    """Passes of k-means; EM follows, so that the clusters need not be exact."""
+    centres_at_once: int = 8
+    """Centres drawn together, where there are many."""
+    many_centres: int = 64
+    """Each of fewer centres is drawn by its distance to all before it, or two may share a cluster."""
+    near_variance: float = 0.02
+    """Share of the variance of the child's states that is added to each normal, so that none is a point."""
+    leaf_rows: int = 20_000
+    """Most rows that splits into leaves are found on."""
+    leaf_numbers: int = 64
+    """Most numbers of a row that splits look at: wider rows are projected."""
+    leaf_fewest: float = 1 / 3
+    """Fewest rows of a leaf, as a share of the rows of an average leaf."""
+
+
+FIXED = Constants()
