@@ -534,3 +534,14 @@ def test_errors_name_what_is_wrong() -> None:
     noon, night = (jf.JointTree().fit(pd.DataFrame({"d": day + pd.Timedelta(h, "h")})).joint_ for h in (12, 0))
     with pytest.raises(ValueError, match=r"column 'd': on grids of 86400 .* lie between"):
         noon.compare(night)
+
+
+@pytest.mark.filterwarnings("error")
+def test_entropy_of_many_columns_does_not_overflow() -> None:
+    rng = np.random.default_rng(0)
+    hidden = rng.integers(0, 2, (120, 1))
+    X = np.where(rng.random((120, 320)) < 0.7, hidden * 8, 0) + rng.integers(0, 9, (120, 320))
+    frame = pd.DataFrame({f"c{j}": X[:, j].astype(str) for j in range(320)})
+    joint = jf.HiddenTreeForest(n_states=3, max_iter=1, random_state=0).fit(frame).joint_
+    found = joint.entropy(n_samples=64, random_state=0)
+    assert np.isfinite(found.value) and found.method != "exact"

@@ -109,7 +109,8 @@ class Constants:
     wide: int = 200
     """Columns from which the time of a batch is that of its columns, so that there are fewer batches."""
     wide_batches: int = 12
-    """Most batches of a pass in wide tables. More were no better on tables of 180 and 220 columns."""
+    """Most batches of a pass in wide tables. Twice as many gained .02 nats of validation log-likelihood on a table of
+    180 columns (dna), and nothing on one of 220."""
     patience: int = 2
     """Passes in a row that may bring no gain."""
     piece_entries: int = 1 << 15

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -213,7 +214,7 @@ def joint_codes(hidden: HiddenTrees, columns: Sequence[int]) -> np.ndarray | Non
 
     Codes given evidence are those of the conditioned trees: see `condition`.
     """
-    size = np.prod([float(hidden.scales[j].n_codes) for j in columns])
+    size = math.prod(int(hidden.scales[j].n_codes) for j in columns)  # of many columns it exceeds the largest float
     if size * max(int(tree.n_states.max()) for tree in hidden.trees) > MOST:
         return None
     few = marginalize(hidden, columns)
