@@ -28,7 +28,7 @@ CELLS = [
 ]
 TEXTS = [
     "Joint(7 columns: species, island",
-    "log-probability of the evidence",
+    "probability of the evidence 36.0%",
     "body_mass_g given species = 'Gentoo'",
     "Columns that differ most",
     "(all rows)  100.0 %",
@@ -78,7 +78,7 @@ def lab(place: Path, own: dict[str, str]) -> Iterator[str]:
 @pytest.fixture
 def notebook(lab: str, new_context: Callable[..., BrowserContext]) -> Page:
     """The notebook with all its cells run."""
-    page = new_context(viewport={"width": 1280, "height": 2600}).new_page()
+    page = new_context(viewport={"width": 1280, "height": 7000}).new_page()
     page.goto(lab)
     run_all(page)
     return page
@@ -138,8 +138,8 @@ def test_an_exported_notebook_opens_without_a_network(place: Path, own: dict[str
     page.goto((place / "exported.html").as_uri())
     for text in TEXTS:
         expect(page.get_by_text(text).first).to_be_visible()
-    explorer = page.locator(".jp-OutputArea").last  # the joint's static picture
-    expect(explorer.locator("tr")).to_have_count(7)
+    explorer = page.locator(".jp-OutputArea").last  # the joint's static picture: a row for each level
+    expect(explorer.locator("tr")).to_have_count(8)
     expect(explorer).to_contain_text("flipper_length_mm")
     context.close()
 
@@ -158,7 +158,7 @@ def test_a_notebook_saved_with_its_widgets_shows_the_picture_until_python_answer
     notebook.goto(lab)
     explorer = notebook.locator(".jp-OutputArea").last
     expect(explorer).to_contain_text("No Python answers here")
-    expect(explorer.locator("tr:visible")).to_have_count(7)
+    expect(explorer.locator("tr:visible")).to_have_count(8)
     run_all(notebook)
     CellFace(notebook).settle()
     expect(explorer).not_to_contain_text("No Python answers here", use_inner_text=True)

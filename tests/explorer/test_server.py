@@ -88,7 +88,7 @@ def test_the_page_and_its_files(client: Client) -> None:
 
 @pytest.mark.parametrize("what", sorted(ASKS))
 def test_every_question_is_answered(client: Client, what: str) -> None:
-    body = {"evidence": {"text": "age > 30"}, "columns": [0, 2], "row": 3, "n": 5}
+    body = {"evidence": {"text": "age > 30"}, "columns": [0, 2], "column": 0, "row": 3, "n": 5}
     found = ask(client, what, body)
     assert found.status_code == 200, found.text
     if what == "csv":

@@ -246,3 +246,10 @@ def test_written_out_and_read_again(conditions: dict[str, object], levels: list[
 def test_any_name_and_value_can_be_written(name: str, value: object) -> None:
     ((column, condition),) = parse_conditions(conditions_text({name: value}))
     assert column == name and condition == value and type(condition) is type(value)
+
+
+@pytest.mark.parametrize("name", ["NONE", "na", "true", "False", "and"])
+def test_names_that_are_words_of_the_language_are_written_in_backticks(name: str) -> None:
+    conditions = ((name, likely({Interval(0, None, "left"): 1.0}, 0.5)),)
+    assert f"`{name}`" in conditions_text(conditions)
+    assert parse_conditions(conditions_text(conditions)) == conditions

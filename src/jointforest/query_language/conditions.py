@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..data.conditions import About, AllOf, AnyOf, Interval, Likely, Missing, Not, about, has_soft, likely
 from ..data.schema import near
 from .render import column_text, number_text
-from .tokens import KEYWORDS, QuerySyntaxError, Token, tokenize
+from .tokens import KEYWORDS, MISSING, QuerySyntaxError, Token, tokenize
 
 # ---- Conditions put together in one normal form, so that the same meaning said the same way is the same condition.
 
@@ -50,8 +50,6 @@ def merge(clauses: Iterable[Conditions]) -> Conditions:
 
 
 # ---- Reading tokens one by one: symbols, columns' names, values.
-
-_MISSING = {"na", "nan", "null", "none"}
 
 
 class Cursor:
@@ -151,7 +149,7 @@ class Cursor:
         word = str(token.value)
         if word.lower() in ("true", "false"):
             return word.lower() == "true"
-        if word.lower() in _MISSING:
+        if word.lower() in MISSING:
             hint = f"leave out what is not known; a missing value is: column is missing; a level is: '{word}'"
             raise self.fail(f"{word} is not a value", token, hint)
         return word

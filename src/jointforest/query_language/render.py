@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..data.conditions import About, AllOf, AnyOf, Interval, Likely, Missing, Not, Soft, normal, width
-from .tokens import KEYWORDS, is_word_character
+from .tokens import KEYWORDS, MISSING, is_word_character
+
+_TAKEN = KEYWORDS | MISSING | {"true", "false"}
+"""Words that are something else than a column where a value may stand."""
 
 
 def conditions_text(conditions: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> str:
@@ -25,7 +28,7 @@ def conditions_text(conditions: Mapping[str, Any] | Iterable[tuple[str, Any]]) -
 
 def column_text(name: str) -> str:
     """A column's name, in backticks if it needs them."""
-    bare = name and all(map(is_word_character, name)) and not name[0].isdecimal() and name.lower() not in KEYWORDS
+    bare = name and all(map(is_word_character, name)) and not name[0].isdecimal() and name.lower() not in _TAKEN
     return name if bare else "`" + name.replace("`", "``") + "`"
 
 

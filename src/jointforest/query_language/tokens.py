@@ -44,6 +44,8 @@ class QuerySyntaxError(ValueError):
 
 
 KEYWORDS = {"and", "or", "not", "in", "between"}
+MISSING = {"na", "nan", "null", "none"}
+"""Words that tables write in place of a value: no values here."""
 """Words, in any case, that are neither names nor values unless quoted."""
 
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
