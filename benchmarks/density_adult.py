@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from _common import adult_split, arguments, finish, mean_and_error, progress, timed, verdict
 
-from jointforest.data.build_evidence import build
-from jointforest.data.evidence import Evidence
+from jointforest.data.evidence import Evidence, build
 from jointforest.data.frames import encode
 from jointforest.learners.adversarial.adversarial_forest import AdversarialForest
 from jointforest.models.box_forest.posterior import log_density

@@ -10,13 +10,22 @@ import pytest
 
 from jointforest.data.evidence import Evidence
 from jointforest.data.schema import kernel_columns
-from jointforest.models.box_forest.column import cdf, level_probability, mean_variance, pdf, quantile
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.levels import dense_levels
 from jointforest.models.box_forest.leaves.table import ParameterTables
-from jointforest.models.box_forest.posterior import background_weight, log_density, posterior
-from jointforest.models.box_forest.sampling import impute, sample
+from jointforest.models.box_forest.posterior import (
+    background_weight,
+    cdf,
+    impute,
+    level_probability,
+    log_density,
+    mean_variance,
+    pdf,
+    posterior,
+    quantile,
+    sample,
+)
+from jointforest.models.box_forest.structure import Forest
 
 from .random_cases.evidence import random_evidence
 from .random_cases.levels import split_levels

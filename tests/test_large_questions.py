@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.data.build_evidence import build
 from jointforest.data.conditions import AllOf, AnyOf, Not
+from jointforest.data.evidence import build
 from jointforest.data.meaning import contains, meaning_of, region_contains
 from jointforest.data.schema import Column, Schema
 from jointforest.inference.explanation.explain import shown_rule

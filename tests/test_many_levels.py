@@ -13,14 +13,12 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 import jointforest as jf
 from jointforest.data.evidence import Evidence
 from jointforest.models.box_forest.check import check
-from jointforest.models.box_forest.column import level_probability
 from jointforest.models.box_forest.condition import condition
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves import levels as wide_levels
 from jointforest.models.box_forest.marginalize import marginalize
 from jointforest.models.box_forest.merge import merge
-from jointforest.models.box_forest.posterior import log_density
-from jointforest.models.box_forest.sampling import impute, sample
+from jointforest.models.box_forest.posterior import impute, level_probability, log_density, sample
+from jointforest.models.box_forest.structure import Forest
 
 from .random_cases.evidence import random_evidence
 from .random_cases.models import random_model

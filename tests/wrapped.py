@@ -6,7 +6,7 @@ import os
 
 from jointforest.api.joint import Joint
 from jointforest.models.box_forest.box_forest import BoxForest
-from jointforest.models.box_forest.forest import Forest
+from jointforest.models.box_forest.structure import Forest
 from jointforest.models.file import load_model, save_model
 
 

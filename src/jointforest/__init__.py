@@ -44,7 +44,7 @@ _HOME = {
     "PerRow": "data.conditions",
     "Pooled": "evaluation.pool",
     "Posterior": "api.posterior",
-    "QuerySyntaxError": "query_language.tokens",
+    "QuerySyntaxError": "query_language.parser",
     "ShapleyValues": "api.shapley",
     "UnseenLevelWarning": "runtime.warnings",
     "UnsupportedEvidenceWarning": "runtime.warnings",
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from .learners.generative.regressor import GenerativeForestRegressor
     from .learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
     from .learners.joint_tree.joint_tree import JointTree
-    from .query_language.tokens import QuerySyntaxError
+    from .query_language.parser import QuerySyntaxError
     from .runtime.warnings import LostDependenceWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
 
 __all__ = [

@@ -547,7 +547,7 @@ def _with_hint(warning: Warning | str) -> str:
 
 def _in_words(error: Exception) -> str:
     """The message on one line; errors in a query point at the place below it."""
-    from .query_language.tokens import QuerySyntaxError
+    from .query_language.parser import QuerySyntaxError
 
     if isinstance(error, QuerySyntaxError):
         return str(error)

@@ -17,7 +17,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeRegressor
 
 import jointforest as jf
-from jointforest.data.build_evidence import build
+from jointforest.data.evidence import build
 from jointforest.data.frames import encode
 from jointforest.models.box_forest.posterior import posterior
 from jointforest.models.box_forest.tree_weight_kernels import routed_rows

@@ -19,10 +19,9 @@ import jointforest as jf
 from jointforest.api.joint import Joint
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import NORMAL, STUDENT, UNIFORM, ParameterTables
-from jointforest.models.box_forest.structure import Trees
+from jointforest.models.box_forest.structure import Forest, Trees
 
 from ..wrapped import joint_of
 

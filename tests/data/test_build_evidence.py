@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jointforest.data.build_evidence import build, intersect
 from jointforest.data.conditions import AllOf, Not, PerRow, between
+from jointforest.data.evidence import build, intersect
 from jointforest.data.schema import Column, Schema
 
 SCHEMA = Schema(

@@ -497,7 +497,7 @@ def test_penguins_are_the_same_in_every_library():
 def test_no_frame_library_is_imported_for_an_array():
     code = (
         "import sys, numpy as np; from jointforest.data.infer_schema import infer_schema; "
-        "from jointforest.data.frames import encode, decode; from jointforest.data.build_evidence import build; "
+        "from jointforest.data.frames import encode, decode; from jointforest.data.evidence import build; "
         "a = np.random.rand(9, 2); s = infer_schema(a); decode(s, encode(s, a)[0]); "
         "assert not {'pandas', 'polars', 'pyarrow'} & set(sys.modules)"
     )

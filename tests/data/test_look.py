@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointforest.data import tally
+from jointforest.data import observe_table as tally
 from jointforest.data.frames import read
 from jointforest.data.infer_schema import check_kinds, infer_schema, schema_of, to_count
-from jointforest.data.observe_table import look, merge_looks
-from jointforest.data.tally import Size, add_counts, count
+from jointforest.data.observe_table import Size, add_counts, count, look, merge_looks
 
 
 def by_parts(parts, kinds=None):

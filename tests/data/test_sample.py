@@ -12,16 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jointforest.data.frames import read
+from jointforest.data.observe_table import Size
 from jointforest.data.sample_rows import (
     common_keys,
     count_common,
     merge_common,
     merge_samples,
+    row_keys,
     sample_rows,
     size_of,
     weighed_rows,
 )
-from jointforest.data.tally import Size, row_keys
 
 
 def rows_of(cells):

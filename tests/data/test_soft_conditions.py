@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from jointforest.data.build_evidence import build, intersect
 from jointforest.data.conditions import AllOf, AnyOf, Not, PerRow, about, between, check_hard, likely
+from jointforest.data.evidence import build, intersect
 from jointforest.data.meaning import Region, log_likelihood, meaning_of, soft_region
 from jointforest.data.schema import Column, Schema
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jointforest.data.tally import Size, label_key, merge_tallies, mixed, number_keys, numbers_of, tally_of, unmixed
+from jointforest.data.observe_table import Size, merge_tallies, mixed, number_keys, numbers_of, tally_of, unmixed
+from jointforest.data.sample_rows import label_key
 
 SIZE = Size(most=8, n_common=6)
 

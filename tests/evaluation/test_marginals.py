@@ -6,7 +6,8 @@ import pytest
 from scipy.stats import ks_2samp
 
 from jointforest.data.infer_schema import infer_schema
-from jointforest.evaluation.columns_and_pairs import kolmogorov, marginals, read_cells
+from jointforest.evaluation.columns_and_pairs import marginals, read_cells
+from jointforest.evaluation.misfit import kolmogorov
 
 from ..oracle import fidelity as oracle
 from .tables import columns, table

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.data.build_evidence import build
 from jointforest.data.conditions import without_missing
-from jointforest.data.evidence import Evidence
+from jointforest.data.evidence import Evidence, build
 from jointforest.data.schema import Schema
 from jointforest.explorer.state import python_call, read_evidence, sentence, shell_command, tidied, write_evidence
 

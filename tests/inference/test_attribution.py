@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from jointforest.data.build_evidence import build
-from jointforest.data.evidence import Evidence
+from jointforest.data.evidence import Evidence, build
 from jointforest.data.frames import encode
 from jointforest.models.base import Distribution
 from jointforest.models.box_forest.box_forest import BoxForest

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from scipy.stats import norm
 
-from jointforest.data.build_evidence import build
+from jointforest.data.evidence import build
 from jointforest.models.box_forest import modes as branch
 from jointforest.models.box_forest.leaves.table import NORMAL, UNIFORM
 from jointforest.models.box_forest.mode_kernels import leaf_modes

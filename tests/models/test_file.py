@@ -22,11 +22,9 @@ from jointforest.data.schema import Schema
 from jointforest.models import file as store
 from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.check import DERIVED_FIELDS, check
-from jointforest.models.box_forest.forest import Forest
-from jointforest.models.box_forest.leaves.circuits import leaf_of_rows
-from jointforest.models.box_forest.posterior import log_density
-from jointforest.models.box_forest.sampling import sample
-from jointforest.models.box_forest.structure import Trees, leaf_boxes
+from jointforest.models.box_forest.leaves.derived import leaf_of_rows
+from jointforest.models.box_forest.posterior import log_density, sample
+from jointforest.models.box_forest.structure import Forest, Trees, leaf_boxes
 from jointforest.models.file import ModelFileError
 
 from ..random_cases.evidence import random_evidence

@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jointforest.data.build_evidence import build
+from jointforest.data.evidence import build
 from jointforest.models import file as store
 from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.check import check
-from jointforest.models.box_forest.column import level_probability, quantile
-from jointforest.models.box_forest.forest import Forest
-from jointforest.models.box_forest.posterior import log_density
-from jointforest.models.box_forest.sampling import impute, sample
+from jointforest.models.box_forest.posterior import impute, level_probability, log_density, quantile, sample
+from jointforest.models.box_forest.structure import Forest
 from jointforest.models.file import ModelFileError
 
 from ..random_cases.evidence import random_evidence

@@ -11,8 +11,8 @@ import pytest
 
 import jointforest as jf
 from jointforest.api.joint import Joint
-from jointforest.data.build_evidence import build
 from jointforest.data.conditions import About, Likely
+from jointforest.data.evidence import build
 from jointforest.data.frames import encode
 from jointforest.models.mixture import Mixture
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from jointforest.data.evidence import Evidence
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.table import STUDENT, UNIFORM
+from jointforest.models.box_forest.structure import Forest
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 

@@ -9,10 +9,9 @@ import pytest
 from scipy import stats
 
 from jointforest.data.schema import Column, Schema, kernel_columns
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import ParameterTables
-from jointforest.models.box_forest.structure import Trees
+from jointforest.models.box_forest.structure import Forest, Trees
 
 from .. import oracle
 from ..random_cases.cells import Region, make_evidence

@@ -7,9 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jointforest.data.conditions import AllOf, AnyOf, Interval, Not, about, likely
-from jointforest.query_language.parser import Query, parse_conditions, parse_query
+from jointforest.query_language.parser import Query, QuerySyntaxError, parse_conditions, parse_query
 from jointforest.query_language.render import conditions_text
-from jointforest.query_language.tokens import QuerySyntaxError
 
 KINDS = {
     "age": "integer",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jointforest.integrations.ensembles.table import Ensemble
-from jointforest.models.box_forest.forest import Forest
+from jointforest.models.box_forest.structure import Forest
 
 from .evidence import random_point
 from .models import cell_number, random_number

@@ -8,8 +8,8 @@ import numpy as np
 
 from jointforest.data.evidence import Evidence
 from jointforest.data.schema import Column
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.table import FACTORS, SUM
+from jointforest.models.box_forest.structure import Forest
 
 from ..oracle.slot import level_mass
 from .cells import Cell, Region, make_evidence

@@ -14,7 +14,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from jointforest.data.schema import CATEGORICAL_KINDS, KINDS, Column, Schema, kernel_columns
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import (
     FACTORS,
@@ -26,7 +25,7 @@ from jointforest.models.box_forest.leaves.table import (
     Circuits,
     ParameterTables,
 )
-from jointforest.models.box_forest.structure import Trees
+from jointforest.models.box_forest.structure import Forest, Trees
 
 from .levels import split_levels
 

@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..data.build_evidence import build
-from ..data.evidence import Evidence
-from ..data.frames import encode
-from ..data.values import warn_unseen
+from ..data.evidence import Evidence, build
+from ..data.frames import encode, warn_unseen
 from ..inference.expectation.by_draws import Answers, expected_by_draws
-from ..inference.expectation.expectation import Rows, expected, knows_splits, with_table
+from ..inference.expectation.expectation import Rows, expected, expected_answer, knows_splits, spread, with_table
 from ..inference.expectation.match import MatchedEnsemble, filled, match_ensemble, match_features
-from ..inference.expectation.predictions import expected_answer, spread
 from ..inference.refit.refit import refit_values, row_weights, targets
 from ..inference.shapley.coalition_values import Background, by_completions, by_leaves, conditional, known_cells
 from ..inference.shapley.coalition_values import interventional as interventional_value

@@ -11,8 +11,7 @@ import numpy as np
 from ..cards import html, svg
 from ..cards.html import Html
 from ..data.evidence import Evidence
-from ..data.frames import encode, read
-from ..data.values import warn_unseen
+from ..data.frames import encode, read, warn_unseen
 from ..inference.sampling import sample
 from ..inference.shapley.coalition_values import by_function, conditional, known_cells, loss_of, loss_with_error
 from ..inference.shapley.game import Asked, Players, Value, shapley_values

@@ -11,15 +11,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from ..data import values as answers
-from ..data.build_evidence import build, intersect
 from ..data.conditions import AllOf, PerRow, without_missing
-from ..data.evidence import Evidence
-from ..data.frames import encode, fill
+from ..data.evidence import Evidence, build, intersect
+from ..data.frames import encode, fill, warn_unseen
 from ..data.meaning import refuse_pair
 from ..data.reading import Reading, reading_of
-from ..data.schema import Schema
-from ..data.values import warn_unseen
+from ..data.schema import Schema, snap
 from ..explorer.open import explore
 from ..inference.counterfactual.counterfactual import counterfactual
 from ..inference.counterfactual.result import Counterfactuals
@@ -34,7 +31,6 @@ from ..inference.uncertainty import Uncertainty, uncertainty
 from ..integrations.arrow import to_arrow
 from ..integrations.forde import write_forde
 from ..integrations.spflow import to_spflow
-from ..learners.growing.ranks import snap
 from ..models.base import Distribution
 from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.rake import rake
@@ -174,7 +170,7 @@ class Joint:
             | (
                 {"levels": list(c.levels)}
                 if c.is_categorical
-                else {"minimum": answers.scalar(c, c.minimum), "maximum": answers.scalar(c, c.maximum)}
+                else {"minimum": c.scalar(c.minimum), "maximum": c.scalar(c.maximum)}
             )
             for c in self.schema.columns
         ]
@@ -1064,7 +1060,7 @@ class Joint:
         else:
             evidence = self._without(frame, target, n_jobs, beta)
             number, _ = self.distribution.observe_by_trees(evidence, beta).moments(self.schema.index(target), n_jobs)
-        return np.asarray(answers.values(column, number))
+        return np.asarray(column.values(number))
 
     def predict_proba(self, frame: Any, target: str, n_jobs: int | None = -1, *, beta: float = 1.0) -> np.ndarray:
         """Probabilities of the levels of a target column, float64 (n, K) in the order of ``levels(target)``.
@@ -1194,7 +1190,7 @@ class Joint:
             self.distribution, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely, n_jobs=n_jobs
         )
         codes = np.where(found.predicted < 0, np.nan, found.predicted)
-        return found._replace(predicted=answers.values(column, codes))
+        return found._replace(predicted=column.values(codes))
 
     # -- helpers
 

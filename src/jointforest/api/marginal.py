@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data import values as answers
+from ..data.schema import seconds_apart
 from ..inference.histogram import bin_edges, histogram
 from ..inference.peak import peak
 from ..inference.posterior import WeighedEvidence
@@ -133,7 +133,7 @@ class Marginal:
         numbers = self._quantiles(np.atleast_1d(levels), n_jobs)
         if levels.ndim == 0:
             return self._values(numbers[:, 0])
-        return answers.values(self._column, numbers[0] if self._weighed.one else numbers)
+        return self._column.values(numbers[0] if self._weighed.one else numbers)
 
     def interval(self, level: float = 0.9, n_jobs: int | None = -1) -> tuple[Any, Any]:
         """Bounds (lo, hi) of the interval with equal tails that holds this share of the distribution."""
@@ -145,7 +145,7 @@ class Marginal:
     def pmf(self, level: Any, n_jobs: int | None = -1) -> Any:
         """Probability of a level, or of each of several levels."""
         share = self._level_shares(n_jobs)
-        code = answers.numbers(self._column, level).astype(np.int64)
+        code = self._column.numbers(level).astype(np.int64)
         return self._shaped(share[:, code.ravel()], code.shape)
 
     def proba(self, n_jobs: int | None = -1) -> Any:
@@ -188,7 +188,7 @@ class Marginal:
         edges = bin_edges(self._column, bins)
         self._weighed.check(n_jobs)
         mass = histogram(self._weighed, self._j, edges, n_jobs)
-        shown = self._column.levels if self._column.is_categorical else answers.values(self._column, edges)
+        shown = self._column.levels if self._column.is_categorical else self._column.values(edges)
         return Histogram(shown, mass[0] if self._weighed.one else mass)
 
     def likeliest(self, n_jobs: int | None = -1) -> Any:
@@ -203,7 +203,7 @@ class Marginal:
             return self._values(peak(self._weighed.model, self._weighed.evidence, self._j, n_jobs))
         share = self._level_shares(n_jobs)
         code = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
-        level = answers.values(self._column, code)
+        level = self._column.values(code)
         return level[0] if self._weighed.one else level
 
     # -- numbers
@@ -223,13 +223,15 @@ class Marginal:
     def std(self, n_jobs: int | None = -1) -> Any:
         """Standard deviation; of a date-time column a timedelta64."""
         self._need_numbers("standard deviation", n_jobs)
-        deviation = answers.spread(self._column, np.sqrt(self._variance(n_jobs)))
-        is_time = self._weighed.one and self._column.kind == "datetime"
-        return deviation[0] if is_time else self._weighed.give(deviation)
+        deviation = np.sqrt(self._variance(n_jobs))
+        if self._column.kind != "datetime":
+            return self._weighed.give(deviation)
+        apart = seconds_apart(deviation)
+        return apart[0] if self._weighed.one else apart
 
     def sample(self, n: int = 1, random_state: Any = None, n_jobs: int | None = -1) -> np.ndarray:
         """Draw n values, shape (n,); of a frame of m rows shape (m, n)."""
-        drawn = answers.values(self._column, draw(self._weighed, n, random_state, n_jobs=n_jobs)[:, self._j])
+        drawn = self._column.values(draw(self._weighed, n, random_state, n_jobs=n_jobs)[:, self._j])
         return np.asarray(self._shaped(drawn.reshape(len(self._weighed), n), (n,)))
 
     # -- helpers
@@ -279,7 +281,7 @@ class Marginal:
 
     def _at(self, question: Callable[..., np.ndarray], what: str, x: Any, n_jobs: int | None) -> Any:
         self._need_numbers(what, n_jobs, boolean=False)
-        points = answers.numbers(self._column, x)
+        points = self._column.numbers(x)
         return self._shaped(question(self._j, points.ravel(), n_jobs), points.shape)
 
     def _in_range(self, numbers: np.ndarray) -> np.ndarray:
@@ -294,8 +296,8 @@ class Marginal:
     def _values(self, number: np.ndarray) -> Any:
         """A scalar of one row of evidence, an array of a frame."""
         if self._weighed.one:
-            return answers.scalar(self._column, float(number[0]))
-        return answers.values(self._column, number)
+            return self._column.scalar(float(number[0]))
+        return self._column.values(number)
 
     def _shaped(self, answer: np.ndarray, shape: tuple[int, ...]) -> Any:
         """One row: the argument's shape. A frame: (n, q), or (n,) for a single point."""

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data import values as answers
-from ..data.build_evidence import build, intersect
 from ..data.conditions import AnyOf, PerRow
-from ..data.schema import Column, Schema
+from ..data.evidence import build, intersect
+from ..data.schema import Column, Schema, seconds_apart
 from ..inference.comparison import (
     Levels,
     Rejected,
@@ -25,7 +24,7 @@ from ..inference.explanation.rules import side_condition
 from ..inference.information.projection import Estimate, exact
 from ..inference.posterior import SUPPORT, WeighedEvidence
 from ..models.base import Distribution
-from ..query_language.conditions import Comparison, Sum
+from ..query_language.parser import Comparison, Sum
 from ..runtime.parameters import check_number
 from ..runtime.random_state import seed_of
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
@@ -99,7 +98,7 @@ def _conditions(column: Column, cuts: np.ndarray) -> list[Any]:
 
 
 def _shown(column: Column, cuts: np.ndarray) -> Any:
-    return column.levels if column.is_categorical else answers.values(column, cuts)
+    return column.levels if column.is_categorical else column.values(cuts)
 
 
 # ---- Sums of columns, and comparisons of columns, given evidence.
@@ -264,5 +263,5 @@ def _not_numbers(columns: list[Column], where: str) -> ValueError:
 def _given(weighed: WeighedEvidence, is_time: bool, numbers: np.ndarray) -> Any:
     if not is_time:
         return weighed.give(numbers)
-    spread = answers.spread(Column("", "datetime", "datetime64[us]", step=1.0), numbers)
-    return spread[0] if weighed.one else spread
+    apart = seconds_apart(numbers)
+    return apart[0] if weighed.one else apart

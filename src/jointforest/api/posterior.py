@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from ..data.build_evidence import build, intersect
 from ..data.conditions import AnyOf, Missing, Not, check_hard, n_rows, normal, without_missing
-from ..data.evidence import Evidence
+from ..data.evidence import Evidence, build, intersect
 from ..data.frames import decode
 from ..data.meaning import refuse_pair
 from ..data.schema import Schema
@@ -23,8 +22,7 @@ from ..inference.support import in_words, mean_error, rows_like, share_error
 from ..models.base import Distribution
 from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
-from ..query_language.conditions import Comparison, Conditions
-from ..query_language.parser import parse_conditions, parse_event
+from ..query_language.parser import Comparison, Conditions, parse_conditions, parse_event
 from ..query_language.render import conditions_text
 from ..runtime.parameters import check_number
 from .marginal import Marginal, check_draws, draw, draw_batches

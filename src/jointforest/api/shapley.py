@@ -11,9 +11,8 @@ import numpy as np
 from ..cards import html, svg
 from ..cards.html import Html
 from ..data.evidence import Evidence
-from ..data.frames import decode, encode, library_of, read
+from ..data.frames import decode, encode, library_of, read, warn_unseen
 from ..data.schema import Schema
-from ..data.values import warn_unseen
 from ..inference.sampling import sample
 from ..inference.shapley.coalition_values import by_function, by_posterior
 from ..inference.shapley.coalition_values import interventional as interventional_value

@@ -12,8 +12,7 @@ from ..cards import html, svg
 from ..cards.format import number_writer, percent
 from ..cards.html import Html, shortened
 from ..cards.svg import Span
-from ..data import values as answers
-from ..data.build_evidence import build
+from ..data.evidence import build
 from ..data.schema import Column
 from ..inference.histogram import bin_edges, histogram
 from ..inference.posterior import SUPPORT, WeighedEvidence
@@ -53,7 +52,7 @@ def in_words(weighed: WeighedEvidence, j: int) -> str:
 def shown_number(column: Column, number: float, between_cells: bool = False) -> str:
     """A number or date of a column as people write it, a few digits."""
     if column.kind == "datetime":
-        moment: Any = answers.scalar(column, number)
+        moment: Any = column.scalar(number)
         return str(moment.isoformat(" ", "minutes")) if hasattr(moment, "hour") else str(moment)
     value = float(number) if between_cells or column.step == 0.0 else float(column.from_number(number))
     if abs(value) >= 1e15:

@@ -252,3 +252,8 @@ def check(frame: str, column: Column) -> None:
     name = times.zone_of(dtype)
     if column.kind == "datetime" and name is not None:
         times.zone(name)
+
+
+def floats(objects: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Python numbers (int, float, bool, Decimal) as float64, NaN where missing."""
+    return np.array([np.nan if gone else float(v) for v, gone in zip(objects, missing, strict=True)], dtype=np.float64)

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..runtime.records import record
+from .conditions import Soft, factors, n_rows, of_row
+from .meaning import (
+    NOWHERE,
+    Region,
+    Runs,
+    contains,
+    intersected,
+    log_likelihood,
+    meaning_of,
+    region_contains,
+    soft_region,
+    weighed,
+)
+from .schema import Column, Schema
 
 
 @record
@@ -137,3 +153,349 @@ def _key(bits: np.ndarray) -> np.ndarray:
     odd = np.random.default_rng(0).integers(2**63, size=bits.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     mixed: np.ndarray = ((bits ^ (bits >> np.uint64(32))) * odd).sum(axis=1, dtype=np.uint64)
     return mixed
+
+
+# ---- Evidence from frames and conditions: per cell nothing, a value, or a region.
+
+
+def build(
+    schema: Schema,
+    X: np.ndarray | None = None,
+    unseen: np.ndarray | None = None,
+    conditions: Mapping[str, Any] | None = None,
+    n: int | None = None,
+) -> Evidence:
+    """Evidence of n rows.
+
+    Parameters
+    ----------
+    schema : Schema
+    X : float64 array (n, d), optional
+        Values and level codes, NaN where nothing is known, from `frames.encode`. Default: nothing is known.
+    unseen : bool array (n, d), optional
+        Cells that hold a level never seen at learning; they count as missing, with a penalty.
+    conditions : dict of column name to condition, optional
+        A scalar, a list (any of its entries), or what `conditions` offers; it holds for every row, unless its ends are
+        arrays with one entry a row, or it is a `PerRow`. A cell that has a value too must meet both; of soft evidence
+        its log_penalty then has the value's log-likelihood. One with a level never seen counts as missing, so that the
+        condition alone holds for it.
+    n : int, optional
+        Number of rows if there is no X; default: that of the conditions' arrays, else 1.
+
+    Returns
+    -------
+    Evidence
+
+    Raises
+    ------
+    ValueError
+        Wrong shapes, unknown columns, and conditions that a column cannot have (see `meaning.meaning_of`).
+
+    Examples
+    --------
+    >>> age = Column("age", "integer", "int64", step=1.0)
+    >>> evidence = build(Schema((age,), "pandas"), conditions={"age": [1, 2, 7]})
+    >>> evidence.run_lo, evidence.run_hi
+    (array([0.5, 6.5]), array([2.5, 7.5]))
+    """
+    conditions = dict(conditions or {})
+    d = len(schema.columns)
+    if X is None:
+        lengths = {name: rows for name, condition in conditions.items() if (rows := n_rows(condition)) is not None}
+        n = n if n is not None else next(iter(lengths.values()), 1)
+        value = np.full((n, d), np.nan)
+    else:
+        value = np.array(X, dtype=np.float64, order="C", ndmin=2)
+        if value.shape[1] != d or (n is not None and len(value) != n):
+            raise ValueError(f"X: expected shape ({'n' if n is None else n}, {d}), got {value.shape}")
+    penalty = np.zeros(len(value))
+    if unseen is not None:
+        if unseen.shape != value.shape:
+            raise ValueError(f"unseen: expected shape {value.shape}, got {unseen.shape}")
+        for j in np.flatnonzero(unseen.any(axis=0)).tolist():
+            value[unseen[:, j], j] = np.nan
+            penalty[unseen[:, j]] += schema.columns[j].log_unseen
+    return intersect(schema, Evidence.of_values(value, penalty), conditions)
+
+
+def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any]) -> Evidence:
+    """The evidence, and the conditions besides; the evidence given is left as it is.
+
+    Where a column has both, the result is what meets both: a value if there was one and it meets the condition, the
+    empty region if it does not, the common part of two regions (likelihoods multiply). Evidence of one row is repeated
+    for conditions of n.
+
+    Raises
+    ------
+    ValueError
+        As `build`.
+    """
+    conditions = {name: condition for name, condition in conditions.items() if _says_something(condition)}
+    if not conditions:
+        return evidence
+    n = len(evidence.value)
+    lengths = {name: rows for name, condition in conditions.items() if (rows := n_rows(condition)) is not None}
+    if n == 1 and lengths:
+        n = next(iter(lengths.values()))
+    for name, rows in lengths.items():
+        if rows != n:
+            raise ValueError(f"column {name!r}: the condition speaks of {rows} rows, the evidence has {n}")
+    if len(evidence.value) != n:
+        evidence = evidence.repeat(n)
+    value, region, penalty = evidence.value.copy(), evidence.cell_regions(), evidence.log_penalty.copy()
+    known = RegionTable(evidence)
+    for name, condition in conditions.items():
+        j = schema.index(name)
+        column = schema.columns[j]
+        if name in lengths:
+            for i in range(n):
+                for factor in factors(of_row(condition, i)):
+                    cell = float(value[i, j]), int(region[i, j])
+                    value[i, j], region[i, j], fit = _Addition(column, factor, known).to(*cell)
+                    penalty[i] += fit
+        else:
+            for factor in factors(condition):
+                _add(_Addition(column, factor, known), value[:, j], region[:, j], penalty)
+    return known.evidence(value, region, penalty)
+
+
+def _says_something(condition: Any) -> bool:
+    if n_rows(condition) is not None:
+        return True
+    return not (condition is None or (isinstance(condition, float) and math.isnan(condition)))
+
+
+class RegionTable:
+    """Regions by number, each once."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        bounds = list(zip(evidence.run_lo.tolist(), evidence.run_hi.tolist(), strict=True))
+        start = evidence.run_start.tolist()
+        runs, atoms = evidence.run_log_weight.tolist(), evidence.atom_log_weight.tolist() or [()] * len(start[1:])
+        self.regions = [
+            weighed(zip(bounds[a:b], runs[a:b], strict=True), int(held), weights)
+            if any(runs[a:b]) or any(weights)
+            else Region(tuple(bounds[a:b]), int(held))
+            for a, b, held, weights in zip(start[:-1], start[1:], evidence.atoms.tolist(), atoms, strict=True)
+        ]
+        self._number = {region: number for number, region in enumerate(self.regions)}
+
+    def number(self, region: Region) -> int:
+        number = self._number.setdefault(region, len(self.regions))
+        if number == len(self.regions):
+            self.regions.append(region)
+        return number
+
+    def evidence(self, value: np.ndarray, region: np.ndarray, penalty: np.ndarray) -> Evidence:
+        """Evidence with the regions that are in use."""
+        used, numbers = np.unique(region, return_inverse=True)
+        regions = [self.regions[number] for number in used.tolist() if number >= 0]
+        if not regions:
+            region = np.empty((0, 0), dtype=np.int32)
+        else:
+            region = np.ascontiguousarray((numbers.reshape(region.shape) - (used[0] < 0)).astype(np.int32))
+        runs = [run for found in regions for run in found.runs]
+        is_soft = any(found.run_log_weights or found.atom_log_weights for found in regions)
+        widest = max((found.atoms.bit_length() for found in regions), default=0) if is_soft else 0
+        return Evidence(
+            value=value,
+            region=region,
+            run_start=np.cumsum([0] + [len(found.runs) for found in regions]).astype(np.int32),
+            run_lo=np.array([lo for lo, _ in runs], dtype=np.float64),
+            run_hi=np.array([hi for _, hi in runs], dtype=np.float64),
+            atoms=np.array([found.atoms for found in regions], dtype=np.uint64),
+            run_log_weight=np.array([w for found in regions for w in found.run_weights()], dtype=np.float64),
+            atom_log_weight=np.array(
+                [found.atom_weights() + (0.0,) * (widest - found.atoms.bit_length()) for found in regions]
+                if widest
+                else np.empty((0, 0)),
+                dtype=np.float64,
+            ),
+            log_penalty=penalty,
+        )
+
+
+class _Addition:
+    """A condition on a column, and what becomes of a cell to which it is added."""
+
+    def __init__(self, column: Column, condition: Any, known: RegionTable) -> None:
+        self.column, self.condition, self.known = column, condition, known
+        self.likelihood = soft_region(column, condition) if isinstance(condition, Soft) else None
+        self.meaning = self.likelihood or meaning_of(column, condition)
+
+    def to(self, value: float, region: int) -> tuple[float, int, float]:
+        """Value and region of a cell that had this value (NaN: none) and region (-1: none), and its log-penalty."""
+        new = self.meaning
+        if new is None:
+            return value, region, 0.0
+        nowhere = math.nan, self.known.number(NOWHERE), 0.0
+        if not math.isnan(value):
+            if self.likelihood is not None:
+                fit = log_likelihood(self.column, self.likelihood, value)
+            else:
+                fit = 0.0 if contains(self.column, self.condition, value) else -math.inf
+            return (value, -1, fit) if fit > -math.inf else nowhere
+        old = self.known.regions[region] if region >= 0 else None
+        if isinstance(new, Region):
+            return math.nan, self.known.number(new if old is None else intersected(old, new)), 0.0
+        fit = 0.0 if old is None else log_likelihood(self.column, old, new)
+        return (new, -1, fit) if fit > -math.inf else nowhere
+
+
+def _add(addition: _Addition, value: np.ndarray, region: np.ndarray, penalty: np.ndarray) -> None:
+    """Add a condition to all cells of a column, in place; equal cells at once."""
+    if len(value) == 0:
+        return
+    place = np.unique(value, return_inverse=True)[1]
+    cells = place * (int(region.max()) + 2) + region + 1
+    _, first, same = np.unique(cells, return_index=True, return_inverse=True)
+    added = [addition.to(float(value[i]), int(region[i])) for i in first.tolist()]
+    value[:] = np.array([x for x, _, _ in added])[same]
+    region[:] = np.array([number for _, number, _ in added], dtype=np.int32)[same]
+    penalty += np.array([fit for _, _, fit in added])[same]
+
+
+# ---- One row of evidence as many, which differ in what they say of one column.
+
+_NEAR = 1e-6  # of a cell
+
+
+def with_values(schema: Schema, evidence: Evidence, j: int, x: np.ndarray) -> Evidence:
+    """n rows of evidence, in which column j has the values x (n,) besides what one row says (no value) of it."""
+    n, column = len(x), schema.columns[j]
+    rows = evidence.repeat(n)
+    penalty, region = rows.log_penalty.copy(), rows.cell_regions()
+    if region[0, j] >= 0:
+        said = RegionTable(evidence).regions[int(region[0, j])]
+        penalty += [log_likelihood(column, said, value) for value in x.tolist()]
+    region[:, j] = -1
+    value = rows.value.copy()
+    value[:, j] = x
+    return rows._replace(value=value, log_penalty=penalty, region=region if rows.has_regions else rows.region)
+
+
+def within(schema: Schema, evidence: Evidence, j: int, regions: Sequence[Region]) -> Evidence:
+    """n rows of evidence, of which the i-th says, too, that column j lies in ``regions[i]``."""
+    table, column = RegionTable(evidence), schema.columns[j]
+    value, number = evidence.value.copy(), evidence.cell_regions()
+    for i, region in enumerate(regions):
+        x, old = float(value[i, j]), int(number[i, j])
+        if math.isnan(x):
+            number[i, j] = table.number(region if old < 0 else intersected(table.regions[old], region))
+        elif not region_contains(column, region, x):
+            value[i, j], number[i, j] = math.nan, table.number(NOWHERE)
+    return table.evidence(value, number, evidence.log_penalty.copy())
+
+
+def side_of(column: Column, op: str, x: float) -> Region:
+    """The region of a numeric column that stands in a relation (``< <= > >= = !=``) to a number; atoms one by one."""
+    if op in ("<", "<="):
+        return _up_to(column, x, op == "<=")
+    if op in (">", ">="):
+        return _without(column, _up_to(column, x, op == ">"))
+    at = _at(column, x)
+    return at if op == "=" else _without(column, at)
+
+
+def _up_to(column: Column, x: float, closed: bool) -> Region:
+    if column.step > 0.0:
+        place = (x - column.center) / column.step
+        on_center = abs(place - round(place)) < _NEAR
+        last = round(place) - (not closed) if on_center else math.floor(place)
+        edge = column.center + (last + 0.5) * column.step
+        return Region(((-math.inf, edge),), _atoms(column, [atom < edge for atom in column.atoms]))
+    return Region(((-math.inf, x),), _atoms(column, [atom <= x if closed else atom < x for atom in column.atoms]))
+
+
+def _at(column: Column, x: float) -> Region:
+    if column.step > 0.0:
+        place = round((x - column.center) / column.step)
+        center = column.center + place * column.step
+        if abs(center - x) > _NEAR * column.step:
+            return NOWHERE
+        lo, hi = center - 0.5 * column.step, center + 0.5 * column.step
+        return Region(((lo, hi),), _atoms(column, [lo < atom <= hi for atom in column.atoms]))
+    return Region((), _atoms(column, [atom == x for atom in column.atoms]))
+
+
+def _without(column: Column, region: Region) -> Region:
+    """What a region of at most one run leaves over."""
+    runs: Runs = ((-math.inf, math.inf),)
+    if region.runs:
+        ((lo, hi),) = region.runs
+        runs = tuple(run for run in ((-math.inf, lo), (hi, math.inf)) if run[0] < run[1])
+    return Region(runs, ~region.atoms & ((1 << len(column.atoms)) - 1))
+
+
+def _atoms(column: Column, held: list[bool]) -> int:
+    return sum(1 << k for k, is_in in enumerate(held) if is_in)
+
+
+# ---- Evidence that a row's numbers are near given ones: their exact values, point masses and units do not matter.
+
+
+def neighbourhood(schema: Schema, known: Evidence, radius: np.ndarray) -> Evidence:
+    """The evidence, with every number x that is known replaced by the interval from x - radius to x + radius.
+
+    Parameters
+    ----------
+    schema : Schema
+    known : Evidence
+        n rows of values.
+    radius : float64 array (d,)
+        How far from the value its neighbours are, in the column's numbers, at least 0. On a grid a cell is in the
+        interval if its centre is. Of level codes it says nothing.
+
+    Returns
+    -------
+    Evidence
+        Regions in place of numbers; equal numbers of a column share one.
+
+    Examples
+    --------
+    >>> age = Schema((Column("age", "integer", "int64", step=1.0),), "pandas")
+    >>> near = neighbourhood(age, Evidence.of_values(np.array([[40.0], [np.nan]])), np.array([2.0]))
+    >>> near.run_lo.tolist(), near.run_hi.tolist(), near.region.tolist()
+    ([37.5], [42.5], [[0], [-1]])
+    """
+    value, region = known.value.copy(), np.full(known.value.shape, -1, dtype=np.int32)
+    lo, hi, atoms = [], [], []
+    n_regions = 0
+    for j, column in enumerate(schema.columns):
+        if column.is_categorical:
+            continue
+        rows = np.flatnonzero(~np.isnan(value[:, j]))
+        numbers, place = np.unique(value[rows, j], return_inverse=True)
+        region[rows, j] = n_regions + place
+        value[rows, j] = np.nan
+        n_regions += len(numbers)
+        start, end, held = _intervals(column, numbers, float(radius[j]))
+        lo.append(start)
+        hi.append(end)
+        atoms.append(held)
+    if n_regions == 0:
+        return known
+    return known._replace(
+        value=value,
+        region=region,
+        run_start=np.arange(n_regions + 1, dtype=np.int32),
+        run_lo=np.concatenate(lo),
+        run_hi=np.concatenate(hi),
+        atoms=np.concatenate(atoms),
+        run_log_weight=np.zeros(n_regions),
+    )
+
+
+def _intervals(column: Column, x: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ends of the run around each number x (m,), on cell edges of a grid, and the atoms within as bits."""
+    if column.step > 0.0:
+        cell = np.round((x - column.center) / column.step)
+        cells = np.floor(radius / column.step)
+        lo, hi = (column.center + (cell + side * (cells + 0.5)) * column.step for side in (-1.0, 1.0))
+    else:
+        lo, hi = np.minimum(x - radius, np.nextafter(x, -np.inf)), np.maximum(x + radius, np.nextafter(x, np.inf))
+    held = np.zeros(len(x), dtype=np.uint64)
+    for k, atom in enumerate(column.atoms):
+        is_near = (lo < atom) & (atom < hi) if column.step > 0.0 else (lo <= atom) & (atom <= hi)
+        held |= is_near.astype(np.uint64) << np.uint64(k)
+    return lo, hi, held

@@ -1,20 +1,24 @@
-"""The kinds of a table's columns, inferred once at learning from a look at it; every one can be overridden."""
+"""The schema of a table, inferred once at learning from what is observed of its columns.
+
+The chapters: the kind of each column, which a user can override; columns that are set aside; columns that are a
+function of another column.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..runtime.warnings import warn
-from .cells import of_numbers
-from .determined import determined_columns
+from .cells import ColumnCells, FrameReader, of_numbers, taken
 from .frames import read
-from .identifiers import NO_KINDS, SetAside
+from .identifiers import CLASSES, NO_KINDS, SetAside
 from .observe_table import (
     MAX_CELLS,
     Labels,
@@ -22,6 +26,8 @@ from .observe_table import (
     Moments,
     Numbers,
     Seen,
+    Wanted,
+    count,
     counted_numbers,
     find_atoms,
     grid_step,
@@ -32,10 +38,7 @@ from .observe_table import (
     sizes,
     time_step,
 )
-from .restore import snapped
-from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema, is_number_name, near
-from .set_aside import set_aside
-from .tally import Wanted, count
+from .schema import CATEGORICAL_KINDS, KINDS, MAX_LEVELS, Column, Level, Schema, is_number_name, near, snapped
 from .text_columns import find_forms, with_forms
 from .times import zone, zone_of
 
@@ -393,3 +396,182 @@ def _finite(column: Column, seen: Numbers) -> Numbers:
 
 def _whole(value: float) -> int | float:
     return int(value) if value == round(value) and abs(value) < 2**53 else value
+
+
+# ---- Columns that carry no distribution: identifiers, free text and columns of too many levels.
+
+_LEAST = 100
+"""In columns of more known cells the number of distinct values says whether they name the rows."""
+_DISTINCT = 0.95
+"""Least share of distinct values among the cells of a column of identifiers."""
+_WORDS = 5.0
+"""Least mean number of words in a cell of free text."""
+_ID_NAME = re.compile(r"(.*[^a-z])?(id|ids|key|uuid|guid|index|rownum|row_?number|unnamed: ?\d+)|.*[a-z](Id|ID)")
+
+
+def set_aside(name: str, seen: Seen, kind: str | None) -> Column | None:
+    """A column without a distribution, None for any other; ``kind`` is the user's word on it.
+
+    Examples
+    --------
+    >>> labels = Labels(("a-07", "a-08"), np.array([1, 1]), False, False)
+    >>> column = set_aside("id", Seen("levels", "str:python", 2, labels), "identifier")
+    >>> column.aside.new(0)
+    'a-09'
+    """
+    if kind not in (None, "identifier"):
+        return None
+    must = kind == "identifier"
+    if isinstance(seen.what, Labels) and all(isinstance(label, str) for label in seen.what.labels):
+        return _of_texts(name, seen, seen.what, must)
+    if isinstance(seen.what, Numbers) and seen.sort in ("integer", "number"):
+        numbers = seen.what
+        tally = numbers.values.tally
+        # of many values a sample is counted: if none of these occurs twice, next to none of the others does
+        is_distinct = bool((tally.counts == 1).all())
+        n_distinct = seen.n_known if is_distinct else tally.n_distinct
+        is_key = seen.sort == "integer" and seen.n_known > _LEAST and is_distinct
+        if must or (is_key and (_ID_NAME.fullmatch(name) or _ID_NAME.fullmatch(name.lower()))):
+            aside = SetAside("identifier", n_distinct, first=int(numbers.high) + 1 if abs(numbers.high) < 2**52 else 1)
+            return Column(name, "integer", of_numbers(seen.dtype), step=1.0, n_observed=seen.n_known, aside=aside)
+        return None
+    if must:
+        raise ValueError(f"kinds: column {name!r}: an identifier is text or a whole number, got {seen.sort}")
+    return None
+
+
+def _of_texts(name: str, seen: Seen, labels: Labels, must: bool) -> Column | None:
+    """A column of texts that is set aside, or None."""
+    used = [str(label) for label, n in zip(labels.labels, labels.counts.tolist(), strict=True) if n]
+    share = len(used) / max(seen.n_known, 1)
+    words = float(np.mean([len(text.split()) for text in used[:1000]])) if used else 0.0
+    if must:
+        reason = "identifier"
+    elif labels.declared or seen.n_known <= _LEAST:
+        return None
+    elif words >= _WORDS and share > 0.5:
+        reason = "free text"
+    elif share >= _DISTINCT:
+        reason = "identifier"
+    elif len(used) > MAX_LEVELS:
+        reason = "too many levels"
+    else:
+        return None
+    aside = SetAside(reason, len(used), **_pattern(used)) if reason == "identifier" else SetAside(reason, len(used))
+    return Column(name, "categorical", seen.dtype, levels=("",), n_observed=seen.n_known, aside=aside)
+
+
+def _pattern(texts: list[str]) -> dict[str, Any]:
+    """How identifiers are written: a text with a number in it, or characters of the same classes."""
+    matches = [re.fullmatch(r"(.*?)(\d{1,15})(\D*)", text) for text in texts]
+    found = [match for match in matches if match is not None]
+    if len(found) == len(texts) and len({(match[1], match[3]) for match in found}) == 1:
+        widths = {len(match[2]) for match in found}
+        has_zeros = any(match[2].startswith("0") for match in found)
+        width = max(widths) if has_zeros and len(widths) == 1 else 0
+        last = max(int(match[2]) for match in found)
+        return {"prefix": found[0][1], "suffix": found[0][3], "width": width, "first": last + 1}
+    if len({len(text) for text in texts}) > 1 or len(texts[0]) > 100:
+        return {"prefix": "new-"}
+    mask, freedom = [], 1.0
+    for characters in map(set, zip(*texts, strict=True)):
+        of = next((name for name, members in CLASSES if characters <= set(members)), None)
+        if len(characters) == 1 or of is None:
+            if len(characters) > 1:
+                return {"prefix": "new-"}
+            mask.append("\\" + next(iter(characters)))
+        else:
+            mask.append(of)
+            freedom *= len(dict(CLASSES)[of])
+    return {"mask": "".join(mask)} if freedom >= 1e15 else {"prefix": "new-"}  # enough that none is drawn twice
+
+
+# ---- Columns that are a function of another column in all rows of a table, such as the state of a zip code.
+
+_SAMPLE = 500
+"""Rows on which most pairs of columns are already seen to be no function of each other."""
+_CELLS = 5e7
+"""Most cells of the sample that are compared, over all pairs of columns; wide tables have a smaller sample."""
+_CHANCE = 1e-3
+"""Most columns that are expected to be called a function of another by chance, in a whole table."""
+
+
+def determined_columns(reader: FrameReader, schema: Schema) -> dict[str, str]:
+    """For each column that is a function of another one: the name of that other column.
+
+    Column b is a function of a if all rows with the same value of a have the same value of b; rows in which either is
+    missing do not count. The rows that repeat a value of a are the evidence. They must be half of the rows, and so many
+    that rows of independent columns would not agree by chance. Of several columns a, the one with the fewest values is
+    taken. Of two columns that are functions of each other, only the later one is named.
+    """
+    names = schema.names
+    n_rows = max(min(_SAMPLE, int(_CELLS / len(names) ** 2)), 100)
+    rows = np.unique(np.linspace(0, reader.n - 1, n_rows).astype(np.int64))
+    sample = np.column_stack([_codes(taken(reader.cells(name), rows)) for name in names])
+    kept: dict[str, np.ndarray] = {}
+
+    def codes(name: str) -> np.ndarray:
+        if name not in kept:
+            kept[name] = _codes(reader.cells(name))
+        return kept[name]
+
+    found: dict[str, str] = {}
+    for b, a in _pairs(sample, reader.n, names, codes):
+        if found.get(a) != b:
+            found.setdefault(b, a)
+    return found
+
+
+def _pairs(
+    sample: np.ndarray, n: int, names: tuple[str, ...], codes: Callable[[str], np.ndarray]
+) -> list[tuple[str, str]]:
+    """All pairs (b, a) of columns of which b is a function of a; those of a with few values first."""
+    d = len(names)
+    found = []
+    for a in range(d):
+        likely = [b for b in np.flatnonzero(_may_follow(sample, a)) if b != a]
+        for b in likely:
+            if len(sample) == n:
+                x, y = sample[:, a], sample[:, b]
+            else:
+                x, y = codes(names[a]), codes(names[b])
+            if _is_function(x, y, np.log(d * d / _CHANCE)):
+                found.append((int(x.max()), b, a))
+    return [(names[b], names[a]) for _, b, a in sorted(found, key=lambda one: (one[0], -one[1], one[2]))]
+
+
+def _codes(cells: ColumnCells) -> np.ndarray:
+    """The number of each cell's value among the distinct ones, int64 (n,); -1 where missing."""
+    values = cells.values if cells.codes is None else cells.codes
+    out = np.full(len(cells.missing), -1)
+    if cells.missing.all():
+        return out
+    out[~cells.missing] = np.unique(values[~cells.missing], return_inverse=True)[1].ravel()
+    return out
+
+
+def _may_follow(sample: np.ndarray, a: int) -> np.ndarray:
+    """Columns that are constant among the rows of equal values of column a, which has such rows, bool (d,)."""
+    known = np.flatnonzero(sample[:, a] >= 0)
+    order = known[np.argsort(sample[known, a], kind="stable")]
+    starts = np.flatnonzero(np.diff(sample[order, a], prepend=-1))
+    if not len(order) or len(starts) in (1, len(order)):
+        return np.zeros(sample.shape[1], bool)
+    rows = sample[order]
+    highest = np.maximum.reduceat(rows, starts)
+    lowest = np.minimum.reduceat(np.where(rows < 0, len(sample), rows), starts)
+    return np.asarray((highest <= lowest).all(axis=0) & (rows.max(axis=0) > 0))
+
+
+def _is_function(x: np.ndarray, y: np.ndarray, needed: float) -> bool:
+    """Whether y is a function of x, with more nats of evidence than needed."""
+    known = (x >= 0) & (y >= 0)
+    x, y = x[known], y[known]
+    if not len(x) or y.min() == y.max():
+        return False
+    value = np.zeros(x.max() + 1, dtype=np.int64)
+    value[x] = y
+    repeats = len(x) - len(np.unique(x))
+    most_common = np.bincount(y).max() / len(y)
+    # a column that differs in most rows determines others by chance, and explains nothing
+    return bool((value[x] == y).all() and 2 * repeats >= len(x) and -np.log(most_common) * repeats > needed)

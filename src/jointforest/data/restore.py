@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import times
-from .schema import Column
+from .schema import Column, snapped
 from .times import PER_SECOND, unit_of
 
 
@@ -16,21 +16,6 @@ def codes(x: np.ndarray) -> np.ndarray:
     """Level codes as int32, -1 where missing."""
     out: np.ndarray = np.where(np.isnan(x), -1.0, x).astype(np.int32)
     return out
-
-
-def snapped(column: Column, x: np.ndarray) -> np.ndarray:
-    """Numbers moved to the centre of their grid cell, as the nearest float to the decimal; as they are without grid."""
-    if column.step == 0.0:
-        return np.ascontiguousarray(x)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if column.center == 0.0 and column.step <= 1.0 and round(1.0 / column.step) * column.step == 1.0:
-            per_unit = round(1.0 / column.step)  # dividing whole numbers gives the float nearest to the decimal
-            centers = np.rint(x * per_unit) / per_unit
-        else:
-            centers = np.rint((x - column.center) / column.step) * column.step + column.center
-            centers = np.round(centers, column.decimals)
-    far = np.abs(x) > 2.0**52 * column.step
-    return np.asarray(np.where(far, x, centers)) if far.any() else centers
 
 
 def values(column: Column, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -102,8 +87,3 @@ def _typed(column: Column, items: list[Any]) -> list[Any]:
     if column.dtype.startswith("object[decimal"):
         return [Decimal(str(item)) for item in items]
     return items
-
-
-def floats(objects: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Python numbers (int, float, bool, Decimal) as float64, NaN where missing."""
-    return np.array([np.nan if gone else float(v) for v, gone in zip(objects, missing, strict=True)], dtype=np.float64)

@@ -1,19 +1,20 @@
 """A sample of a table's rows that does not depend on their order, or on how the table is cut.
 
-Rows are chosen by their content: those of the smallest keys (`keys.row_keys`), and how often each of them occurs in the
-table is counted. Rows that occur often could not be left to chance like that: one that is chosen would stand for many,
-and so they are found (`Tally.frequent`), counted in a second pass, and always in.
+Rows are chosen by their content: those with the smallest `row_keys`. How often each of them occurs in the table is
+counted. A common row cannot be left to chance: if it is chosen, it stands for many rows. So common rows are found by
+`Tally.frequent`, counted in a second pass, and always taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .cells import ColumnCells, FrameReader, joined, taken
-from .tally import Size, Tally, merge_tallies, row_keys, tally_of
+from .observe_table import Size, Tally, merge_tallies, mixed, number_keys, tally_of
 
 Cells = Mapping[str, ColumnCells]
 
@@ -115,3 +116,40 @@ def _first(cells: Cells, keys: np.ndarray, wanted: np.ndarray) -> Cells:
         order = np.argsort(keys, kind="stable")
         rows = order[np.searchsorted(keys[order], wanted)]
     return {name: taken(column, rows) for name, column in cells.items()}
+
+
+# ---- 64-bit keys of cells and rows, by their content alone: what is sampled does not depend on where a row stands.
+
+
+_MISSING = np.uint64(0x9E3779B97F4A7C15)
+
+
+def label_key(label: Any) -> int:
+    """Key of a level: of equal levels the same, whatever the process."""
+    text = f"{'text' if isinstance(label, str) else 'number'}:{label if isinstance(label, str) else float(label)!r}"
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def cell_keys(cells: ColumnCells) -> np.ndarray:
+    """Key of each cell of a column, uint64 (n,); a moment's does not depend on the unit it is stored in."""
+    if cells.sort == "levels" and cells.codes is not None:
+        of_label = np.array([label_key(label) for label in cells.labels] + [0], dtype=np.uint64)
+        keys = of_label[cells.codes]
+    elif cells.sort == "datetime":
+        ticks = np.where(cells.missing, 0, cells.values)
+        per_second = round(cells.per_second) if cells.per_second >= 1 else 1
+        whole = ticks // per_second
+        keys = number_keys(whole * round(max(1.0, 1 / cells.per_second))) ^ number_keys(
+            (ticks - whole * per_second) / per_second
+        )
+    else:
+        keys = number_keys(np.where(cells.missing, 0.0, cells.values))
+    return np.where(cells.missing, _MISSING, keys)
+
+
+def row_keys(columns: Iterable[tuple[str, ColumnCells]], n: int, seed: int) -> np.ndarray:
+    """Key of each of n rows, uint64 (n,): of equal cells in columns of equal names, in whatever order, the same."""
+    total = np.zeros(n, dtype=np.uint64)
+    for name, cells in columns:
+        total += mixed(cell_keys(cells) ^ np.uint64(label_key(name)))
+    return mixed(total ^ mixed(np.full(1, seed, dtype=np.uint64)))

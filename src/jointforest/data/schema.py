@@ -217,6 +217,51 @@ class Column:
         number = round(cells) * self.step + self.origin
         return round(number) if self.kind == "integer" else round(number, self.decimals)
 
+    def values(self, numbers: np.ndarray) -> np.ndarray:
+        """Array of the column's values for numbers or level codes, in any shape.
+
+        Numbers stay float64. Date-times become datetime64[us], in UTC if the column has a time zone, and NaN becomes
+        NaT. Levels become an object array, and NaN becomes None.
+        """
+        if self.is_categorical:
+            known = ~np.isnan(numbers)
+            levels = np.array([*self.levels, None], dtype=object)
+            return levels[np.where(known, numbers, len(self.levels)).astype(np.int64)]
+        if self.kind != "datetime":
+            return numbers
+        micro = np.round(numbers * 1e6)
+        # Far beyond any calendar the background still has mass: such moments are shown as the last one there is.
+        far = 2.0**62
+        moment = np.clip(np.where(np.isnan(micro), 0.0, micro), -far, far).astype(np.int64) + int(self.origin) * 10**6
+        return np.where(np.isnan(micro), np.datetime64("NaT"), moment.view("datetime64[us]"))
+
+    def scalar(self, number: float) -> Any:
+        """One answer, which need not be a value of the column: a float, the nearest date, a datetime, or a level."""
+        if self.kind == "datetime":
+            if math.isnan(number):
+                return None
+            if times.is_date(self.dtype):
+                number = round(number / self.step) * self.step
+            try:
+                return times.moment(number, self.origin, self.dtype)
+            except OverflowError:
+                return self.values(np.array([number]))[0]
+        return self.from_number(number) if self.is_categorical else float(number)
+
+    def numbers(self, given: Any) -> np.ndarray:
+        """Array of numbers or level codes for a value, or an array or list of values, in its shape.
+
+        Raises
+        ------
+        ValueError
+            If a value is not one of the column's.
+        """
+        array = np.asarray(given)
+        if array.dtype.kind in "iuf" and not self.is_categorical and self.kind != "datetime":
+            return array.astype(np.float64)
+        flat = [self.to_number(value) for value in array.astype(object).ravel()]
+        return np.array(flat, dtype=np.float64).reshape(array.shape)
+
     @property
     def decimals(self) -> int:
         """Number of decimals that every cell centre of the grid can be written with."""
@@ -420,3 +465,34 @@ def centers(column: Column, numbers: np.ndarray) -> np.ndarray:
     near = np.rint(cells)
     at = np.where(np.abs(cells - near) <= 1e-6 + 4e-16 * np.abs(cells), near, cells)
     return np.asarray(np.ceil(at - 0.5))
+
+
+def snapped(column: Column, x: np.ndarray) -> np.ndarray:
+    """Numbers moved to the centre of their grid cell, as the nearest float to the decimal; as they are without grid."""
+    if column.step == 0.0:
+        return np.ascontiguousarray(x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if column.center == 0.0 and column.step <= 1.0 and round(1.0 / column.step) * column.step == 1.0:
+            per_unit = round(1.0 / column.step)  # dividing whole numbers gives the float nearest to the decimal
+            centers = np.rint(x * per_unit) / per_unit
+        else:
+            centers = np.rint((x - column.center) / column.step) * column.step + column.center
+            centers = np.round(centers, column.decimals)
+    far = np.abs(x) > 2.0**52 * column.step
+    return np.asarray(np.where(far, x, centers)) if far.any() else centers
+
+
+def snap(columns: Columns, X: np.ndarray) -> np.ndarray:
+    """Copy of X (n, d) with the values of grid columns moved to the centres of their cells."""
+    X = np.array(X, dtype=np.float64)
+    for j in np.flatnonzero(columns.is_categorical == 0):
+        step, origin = columns.step[columns.slot[j]], columns.origin[columns.slot[j]]
+        if step > 0:
+            X[:, j] = origin + step * np.ceil((X[:, j] - origin) / step - 0.5)
+    return X
+
+
+def seconds_apart(seconds: np.ndarray) -> np.ndarray:
+    """Distances between date-times, timedelta64[us]; NaT for NaN."""
+    micro = np.round(seconds * 1e6)
+    return np.where(np.isnan(micro), np.timedelta64("NaT"), np.nan_to_num(micro).astype("timedelta64[us]"))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ..api.joint import Joint
-from ..data.build_evidence import build
+from ..data.evidence import build
 from ..data.frames import encode
 from ..data.schema import Column, Schema
 

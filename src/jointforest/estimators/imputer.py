@@ -11,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin, clone, is_class
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ..api.joint import Joint
-from ..data.build_evidence import build
+from ..data.evidence import build
 from ..data.frames import decode, encode, fill, read, row_weights, take_rows
 from ..data.schema import Schema
 from ..inference.sampling import sample

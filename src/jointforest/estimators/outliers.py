@@ -13,8 +13,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..api.joint import Joint
-from ..data.build_evidence import neighbourhood
-from ..data.evidence import Evidence
+from ..data.evidence import Evidence, neighbourhood
 from ..data.frames import decode, encode, row_weights, take_rows
 from ..data.infer_schema import infer_schema
 from ..data.schema import Schema

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.frames import encode, read
-from ..data.restore import snapped
-from ..data.schema import Column, Schema, near
+from ..data.schema import Column, Schema, near, snapped
+from .misfit import kolmogorov
 
 
 class Cells(NamedTuple):
@@ -133,23 +133,6 @@ def marginals(real: Cells, rows: Cells) -> Marginals:
         if not math.isnan(found):
             distance[name] = found
     return Marginals(dict(sorted(distance.items(), key=lambda item: -item[1])), missing)
-
-
-def kolmogorov(a: np.ndarray, b: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Largest difference of two empirical CDFs, numbers (n,) and (m,); NaN if a is empty, 1 if b alone is.
-
-    ``weight`` (n,) are those of a; None: all alike.
-    """
-    if not len(a) or (weight is not None and not weight.sum() > 0.0):
-        return math.nan
-    if not len(b):
-        return 1.0
-    order = np.argsort(a)
-    a, b = a[order], np.sort(b)
-    mass = np.arange(len(a) + 1.0) if weight is None else np.concatenate([[0.0], np.cumsum(weight[order])])
-    at = np.concatenate([a, b])
-    below = mass[np.searchsorted(a, at, "right")] / mass[-1] - np.searchsorted(b, at, "right") / len(b)
-    return float(np.abs(below).max())
 
 
 def total_variation(a: np.ndarray, b: np.ndarray, n_levels: int) -> float:

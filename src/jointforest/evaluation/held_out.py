@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.build_evidence import build
+from ..data.evidence import build
 from ..data.schema import Schema
 from ..models.base import Distribution
 from .columns_and_pairs import some

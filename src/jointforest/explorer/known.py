@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..data.build_evidence import build
 from ..data.conditions import has_soft, without_missing
+from ..data.evidence import build
 from ..inference.posterior import SUPPORT, WeighedEvidence
 from ..inference.support import FEW, in_words, rows_like
 from ..models.base import Distribution

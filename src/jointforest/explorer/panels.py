@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.build_evidence import build
-from ..data.evidence import Evidence
+from ..data.evidence import Evidence, build
 from ..data.frames import encode
 from ..data.schema import Column
 from ..data.table_files import plain

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.build_evidence import build
+from ..data.evidence import build
 from ..inference.expectation.by_draws import expected_by_draws
-from ..inference.expectation.expectation import Rows, knows_splits
+from ..inference.expectation.expectation import Rows, expected_answer, knows_splits
 from ..inference.expectation.match import Features, MatchedEnsemble, filled, match_ensemble, match_features
-from ..inference.expectation.predictions import expected_answer
 from ..integrations.ensembles.table import Ensemble
 from ..models.base import Distribution
 

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..data.build_evidence import build
 from ..data.conditions import AllOf, AnyOf, Closed, Interval, Missing, Not, has_soft, without_missing
+from ..data.evidence import build
 from ..data.schema import Column, Schema
 from ..query_language.parser import parse_conditions
 from ..query_language.render import column_text, condition_text

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data import times
-from ..data import values as answers
-from ..data.build_evidence import build
+from ..data.evidence import build
 from ..data.frames import read
 from ..data.schema import Column
 from ..inference.histogram import bin_edges, histogram
@@ -282,7 +281,7 @@ def written(column: Column, number: float) -> Any:
 
 def _date_text(column: Column, number: float) -> str:
     """The shortest text that the column reads as this moment."""
-    moment = answers.scalar(column, number)
+    moment = column.scalar(number)
     if not hasattr(moment, "isoformat"):
         return str(moment)
     if not hasattr(moment, "hour"):

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.build_evidence import side_of, with_values, within
 from ..data.conditions import AnyOf
-from ..data.evidence import Evidence
+from ..data.evidence import Evidence, side_of, with_values, within
 from ..data.meaning import NOWHERE, Region, meaning_of
 from ..data.schema import Column, Schema
 from ..models.base import Distribution

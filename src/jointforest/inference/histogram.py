@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..data.schema import Column
-from ..data.values import numbers
 from ..runtime.parameters import check_number
 from .posterior import WeighedEvidence
 
@@ -51,7 +50,7 @@ def bin_edges(column: Column, bins: Any) -> np.ndarray:
     if np.ndim(bins) == 0 or column.is_categorical:
         check_number("bins", bins, 1, MOST_BINS, whole=True, text=_expected(column))
         return np.empty(0) if column.is_categorical else _even(column, int(bins))
-    edges = numbers(column, bins)
+    edges = column.numbers(bins)
     if edges.ndim != 1 or len(edges) < 2 or not (edges[:-1] < edges[1:]).all():
         raise ValueError(f"column {column.name!r}: edges of bins must ascend, at least two of them, got {bins!r:.80}")
     return edges

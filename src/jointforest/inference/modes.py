@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data.build_evidence import build
-from ..data.evidence import Evidence
+from ..data.evidence import Evidence, build
 from ..models.base import Distribution
 from ..models.box_forest.modes import BUDGET, ModePoints, modes
 

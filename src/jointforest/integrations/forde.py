@@ -17,11 +17,10 @@ from ..data.schema import Column, Schema, kernel_columns
 from ..models.base import Distribution
 from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.check import check
-from ..models.box_forest.forest import Forest
 from ..models.box_forest.leaves.derived import make_leaves
 from ..models.box_forest.leaves.levels import WideLevels, dense_levels, layout, one_column, side_by_side
 from ..models.box_forest.leaves.table import NORMAL, UNIFORM, ParameterTables
-from ..models.box_forest.structure import Trees
+from ..models.box_forest.structure import Forest, Trees
 
 FIELDS = {
     "forest": ("f_idx", "tree", "leaf", "cvg"),

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..models.base import Distribution
-from ..models.box_forest.forest import Forest
 from ..models.box_forest.leaves.levels import dense_levels
 from ..models.box_forest.leaves.table import FACTORS, STUDENT, SUM, UNIFORM
+from ..models.box_forest.structure import Forest
 
 
 def to_spflow(model: Distribution) -> Any:

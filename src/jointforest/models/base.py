@@ -26,7 +26,7 @@ from ..data.schema import Schema
 
 if TYPE_CHECKING:
     from .box_forest.box_trees import BoxTrees
-    from .box_forest.forest import Forest
+    from .box_forest.structure import Forest
     from .hidden_tree.hidden_trees import HiddenTrees
 
 

@@ -17,11 +17,9 @@ from matplotlib.ticker import MaxNLocator
 
 from ..api.joint import Joint
 from ..api.posterior import Posterior
-from ..data.build_evidence import build
-from ..data.evidence import Evidence
+from ..data.evidence import Evidence, build
 from ..data.frames import encode
 from ..data.schema import Column, Schema
-from ..data.values import scalar, values
 from ..models.base import Distribution
 from ..models.box_forest.box_trees import BoxTrees
 from .style import LEVELS, LOWER, POSTERIOR, PRIOR, TABLE, clean, in_percent, new_axes, short
@@ -71,10 +69,10 @@ def places(column: Column, numbers: np.ndarray) -> Any:
     margin = 0.1 * (high - low)  # of the axis
     if low - margin + column.origin < _FIRST_DATE or high + margin + column.origin > _LAST_DATE:
         raise ValueError(
-            f"column {column.name!r}: dates from {scalar(column, low)} to {scalar(column, high)}, and "
+            f"column {column.name!r}: dates from {column.scalar(low)} to {column.scalar(high)}, and "
             "matplotlib draws the years 1 to 9999; narrow the evidence, or leave the column out"
         )
-    return values(column, numbers)
+    return column.values(numbers)
 
 
 def draw_bins(ax: Axes, column: Column, edges: np.ndarray, share: np.ndarray, **look: Any) -> None:

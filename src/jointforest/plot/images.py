@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..api.joint import Joint
-from ..data.build_evidence import build
+from ..data.evidence import build
 from ..inference.explanation.tree_text import tree_leaves
 from ..models.box_forest.box_trees import BoxTrees
 from ..runtime.parameters import Number

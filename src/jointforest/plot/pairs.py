@@ -13,8 +13,8 @@ from scipy.spatial.distance import squareform
 
 from ..api.joint import Joint
 from ..api.posterior import Posterior
-from ..data.build_evidence import intersect
 from ..data.conditions import AnyOf, PerRow
+from ..data.evidence import intersect
 from ..data.frames import encode
 from ..data.schema import Column
 from ..explorer.subject import Subject

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from ..api.joint import Joint
 from ..api.shapley import ShapleyValues
-from ..data.build_evidence import build
+from ..data.evidence import build
 from ..data.frames import encode
 from ..evaluation.result import Fidelity
 from ..runtime.parameters import check_number

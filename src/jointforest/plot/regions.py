@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
 from ..api.joint import Joint
-from ..data.build_evidence import build
+from ..data.evidence import build
 from ..data.frames import encode
 from ..inference.explanation.tree_text import tree_leaves
 from .distributions import span, trees_of

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..api.joint import Joint
-from ..data.build_evidence import build
 from ..data.conditions import AnyOf, Interval, Not
+from ..data.evidence import build
 from ..inference.explanation.leaf_summaries import leaf_summaries, summary_text
 from ..inference.explanation.tree_text import TreeNode, tree_leaves, tree_nodes
 from ..models.base import Distribution

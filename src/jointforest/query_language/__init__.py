@@ -1,9 +1,7 @@
 """Queries and conditions as text."""
 
-from .conditions import Comparison, Sum
-from .parser import Query, parse_conditions, parse_event, parse_query
+from .parser import Comparison, Query, QuerySyntaxError, Sum, parse_conditions, parse_event, parse_query
 from .render import conditions_text
-from .tokens import QuerySyntaxError
 
 __all__ = [
     "Comparison",

@@ -34,13 +34,693 @@ pair a column.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from ..data.conditions import About, AllOf, AnyOf, Interval, Likely, Missing, Not, about, has_soft, likely
 from ..data.schema import near
-from .conditions import Comparison, ConditionParser, Conditions, Sum
-from .render import column_text, conditions_text
-from .tokens import QuerySyntaxError
+from .render import KEYWORDS, MISSING, column_text, conditions_text, is_word_character, number_text
+
+# ---- The one error of the language: what is wrong, where, and what to do.
+
+_WIDTH = 60
+"""Characters shown on either side of the place."""
+
+
+class QuerySyntaxError(ValueError):
+    """A text that is not a query, or not a condition.
+
+    Attributes
+    ----------
+    problem : str
+        What is wrong, one line.
+    text : str
+        The whole text.
+    position : int
+        Where, counted from 0.
+    hint : str
+        What to do, one line; may be empty.
+    """
+
+    def __init__(self, problem: str, text: str, position: int, hint: str = "") -> None:
+        self.problem, self.text, self.position, self.hint = problem, text, position, hint
+        super().__init__(problem, text, position, hint)
+
+    def __str__(self) -> str:
+        # Only the line at fault is shown, and of a long one only the part around the place.
+        first = self.text.rfind("\n", 0, self.position) + 1
+        last = self.text.find("\n", self.position)
+        line = self.text[first : len(self.text) if last < 0 else last]
+        column = self.position - first
+        start = max(0, column - _WIDTH)
+        shown = "".join(c if c.isprintable() else " " for c in line[start : column + _WIDTH])
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{self.problem} (at position {self.position + 1}){hint}\n    {shown}\n    {' ' * (column - start)}^"
+
+
+_NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_PAIRS = frozenset(["<=", ">=", "==", "!=", "<>"])
+_SYMBOLS = _PAIRS | frozenset("<>=()[]{},|+-:*/")
+_SPELLINGS = {"==": "=", "<>": "!=", "\u2264": "<=", "\u2265": ">=", "\u2260": "!="}
+_QUOTES = {"'": "string", '"': "double", "`": "backtick"}
+_LONGEST_NUMBER = 400
+
+
+class Token(NamedTuple):
+    """A word (bare), string ('..'), double (".."), backtick (`..`), number, symbol or end.
+
+    ``value`` is the text without quotes, the Python number, or the symbol in its one spelling.
+    """
+
+    sort: str
+    value: str | int | float
+    start: int
+    stop: int
+
+
+def tokenize(text: str) -> list[Token]:
+    """Cut a text into tokens; the last one is the end.
+
+    Raises
+    ------
+    QuerySyntaxError
+        At an unclosed quote, an unreadable number or a character with no meaning.
+    """
+    tokens = []
+    at = 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        token = _next_token(text, at)
+        tokens.append(token)
+        at = token.stop
+    tokens.append(Token("end", "", len(text), len(text)))
+    return tokens
+
+
+def _next_token(text: str, at: int) -> Token:
+    character = text[at]
+    if character in _QUOTES:
+        return _quoted(text, at)
+    pair = text[at : at + 2]
+    symbol = pair if pair in _PAIRS else character
+    if symbol in _SYMBOLS or symbol in _SPELLINGS:
+        return Token("symbol", _SPELLINGS.get(symbol, symbol), at, at + len(symbol))
+    number = _NUMBER.match(text, at)
+    if number and not (number.end() < len(text) and is_word_character(text[number.end()])):
+        return Token("number", _number(text, at, number.group()), at, number.end())
+    if is_word_character(character):
+        stop = at
+        while stop < len(text) and is_word_character(text[stop]):
+            stop += 1
+        return Token("word", text[at:stop], at, stop)
+    hint = "names with dots or spaces go in backticks or double quotes, text values in single quotes"
+    if character == ";":
+        hint = "join conditions by ',' or 'and'"
+    elif character in "&!":
+        hint = "write 'and', 'or', 'not'"
+    raise QuerySyntaxError(f"cannot read {character!r}", text, at, hint)
+
+
+def _quoted(text: str, at: int) -> Token:
+    """A quoted text; the quote doubled stands for itself."""
+    quote = text[at]
+    parts = []
+    start = at + 1
+    while True:
+        stop = text.find(quote, start)
+        if stop < 0:
+            raise QuerySyntaxError(f"the quote {quote} is not closed", text, at, f"add {quote} at its end")
+        parts.append(text[start:stop])
+        if not text.startswith(quote, stop + 1):
+            return Token(_QUOTES[quote], quote.join(parts), at, stop + 1)
+        start = stop + 2
+
+
+def _number(text: str, at: int, digits: str) -> int | float:
+    if len(digits) > _LONGEST_NUMBER or not math.isfinite(float(digits)):
+        raise QuerySyntaxError("the number is too large", text, at)
+    return int(digits) if digits.isdecimal() else float(digits)
+
+
+# ---- Conditions put together in one normal form, so that the same meaning said the same way is the same condition.
+
+Value = str | int | float | bool
+Condition = Value | Interval | AnyOf | AllOf | Not | Likely | About | Missing
+Conditions = tuple[tuple[str, Condition], ...]
+"""Pairs of a column and its condition, each column once."""
+
+
+def all_of(conditions: Iterable[Condition]) -> Condition:
+    """All of them; a lone one is itself."""
+    flat = [part for c in conditions for part in (c.conditions if isinstance(c, AllOf) else (c,))]
+    return flat[0] if len(flat) == 1 else AllOf(*flat)
+
+
+def any_of(conditions: Iterable[Condition]) -> Condition:
+    """Any of them; a lone one is itself."""
+    flat = [part for c in conditions for part in (c.conditions if isinstance(c, AnyOf) else (c,))]
+    return flat[0] if len(flat) == 1 else AnyOf(*flat)
+
+
+def negate(condition: Condition) -> Condition:
+    """The opposite condition."""
+    if isinstance(condition, Not):
+        inner: Condition = condition.condition
+        return inner
+    if isinstance(condition, bool):
+        return not condition
+    return Not(condition)
+
+
+def merge(clauses: Iterable[Conditions]) -> Conditions:
+    """Conditions that all hold: those on one column become one."""
+    found: dict[str, list[Condition]] = {}
+    for conditions in clauses:
+        for column, condition in conditions:
+            found.setdefault(column, []).append(condition)
+    return tuple((column, all_of(parts)) for column, parts in found.items())
+
+
+# ---- Reading tokens one by one: symbols, columns' names, values.
+
+
+class Cursor:
+    """A place in a text: ``at`` is the number of the next token."""
+
+    def __init__(self, text: str, kinds: Mapping[str, str] | None, aside: Mapping[str, str] | None = None) -> None:
+        self.text, self.kinds, self.aside = text, kinds, aside or {}
+        self.tokens = tokenize(text)
+        self.at = 0
+
+    @property
+    def token(self) -> Token:
+        """The next token."""
+        return self.tokens[self.at]
+
+    def advance(self) -> Token:
+        """The next token, and go past it."""
+        token = self.token
+        self.at += 1
+        return token
+
+    def fail(self, problem: str, token: Token | None = None, hint: str = "") -> QuerySyntaxError:
+        """The error to raise; at the next token, unless another is given."""
+        return QuerySyntaxError(problem, self.text, (token or self.token).start, hint)
+
+    def is_symbol(self, *symbols: str, ahead: int = 0) -> bool:
+        """Whether the next token (or one further ahead) is one of the symbols."""
+        token = self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
+        return token.sort == "symbol" and token.value in symbols
+
+    def is_keyword(self, *words: str, ahead: int = 0) -> bool:
+        """Whether the next token (or one further ahead) is one of the words, in any case."""
+        token = self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
+        return token.sort == "word" and str(token.value).lower() in words
+
+    def expect(self, symbol: str, hint: str = "") -> None:
+        """Go past a symbol that must be there."""
+        if not self.is_symbol(symbol):
+            raise self.fail(f"expected '{symbol}', found {self.found()}", hint=hint)
+        self.advance()
+
+    def found(self) -> str:
+        """The next token as errors show it."""
+        if self.token.sort == "end":
+            return "the end of the text"
+        return repr(self.text[self.token.start : self.token.stop][:40])
+
+    def is_column_name(self) -> bool:
+        """Whether the next token can be a column: a bare word that is no keyword, or a quoted name."""
+        token = self.token
+        if token.sort == "word":
+            return str(token.value).lower() not in KEYWORDS
+        return token.sort in ("backtick", "double")
+
+    def column(self) -> str:
+        """Read a column's name; an error if the table has no such column."""
+        if not self.is_column_name():
+            hint = "names are bare words, or in backticks or double quotes"
+            raise self.fail(f"expected a column's name, found {self.found()}", hint=hint)
+        token = self.advance()
+        name = str(token.value)
+        if self.kinds is not None and name not in self.kinds:
+            if name in self.aside:
+                raise self.fail(f"column {name!r} {self.aside[name]} and takes no part in the model", token)
+            raise self.fail(f"no column is called {name!r}", token, self.similar(name))
+        return name
+
+    def similar(self, name: str) -> str:
+        """Hint for a name that is no column."""
+        names = list(self.kinds or ())
+        longer = [other for other in names if other.startswith(name)]
+        if longer and not self.is_symbol("=", "<", ">"):
+            # The name was cut off at a dash or a space.
+            return f"names with dots, dashes or spaces are quoted: `{longer[0]}`"
+        return near(name, names)
+
+    def value(self) -> Value:
+        """Read a value: a number with its sign, a text, or a bare word."""
+        sign = self.advance() if self.is_symbol("+", "-") else None
+        token = self.token
+        if token.sort == "number" and not isinstance(token.value, str):
+            self.advance()
+            return -token.value if sign and sign.value == "-" else token.value
+        if sign:
+            raise self.fail(f"expected a number after '{sign.value}', found {self.found()}")
+        if token.sort in ("string", "double"):
+            self.advance()
+            return str(token.value)
+        if token.sort == "word" and str(token.value).lower() not in KEYWORDS:
+            return self.word()
+        hint = "values are numbers, 'text in single quotes', or single words"
+        raise self.fail(f"expected a value, found {self.found()}", hint=hint)
+
+    def word(self) -> str | bool:
+        """Read a bare word as a value: true and false are booleans, signs of a missing value an error."""
+        token = self.advance()
+        word = str(token.value)
+        if word.lower() in ("true", "false"):
+            return word.lower() == "true"
+        if word.lower() in MISSING:
+            hint = f"leave out what is not known; a missing value is: column is missing; a level is: '{word}'"
+            raise self.fail(f"{word} is not a value", token, hint)
+        return word
+
+    def quoting_hint(self) -> str:
+        """Hint for a token that nothing leads up to: often the rest of a text without quotes."""
+        previous = self.tokens[self.at - 1] if self.at else self.token
+        if previous.sort in ("word", "number") and self.token.sort != "end":
+            return "text with dashes, dots or spaces goes in single quotes: 'Never-married'"
+        return ""
+
+
+# ---- Sums of columns, and comparisons of them: read, and written out.
+
+OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+@dataclass(frozen=True)
+class Sum:
+    """sum of coefficient * column, plus a constant.
+
+    Attributes
+    ----------
+    terms : tuple of (float, str)
+        Coefficients, none of them 0, and columns, each once.
+    constant : float
+
+    Examples
+    --------
+    >>> str(Sum(((1.0, "arrival"), (-2.0, "delay")), 3.0))
+    'arrival - 2 * delay + 3'
+    """
+
+    terms: tuple[tuple[float, str], ...]
+    constant: float = 0.0
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is one column as it is."""
+        return len(self.terms) == 1 and self.terms[0][0] == 1.0 and self.constant == 0.0
+
+    def __sub__(self, other: Sum) -> Sum:
+        return _collected([*self.terms, *((-c, name) for c, name in other.terms)], self.constant - other.constant)
+
+    def __str__(self) -> str:
+        parts = [(c, column_text(name) if abs(c) == 1.0 else f"{number_text(abs(c))} * {column_text(name)}")
+                 for c, name in self.terms]  # fmt: skip
+        if self.constant or not parts:
+            parts.append((self.constant, number_text(abs(self.constant))))
+        text = "".join(f" {'-' if c < 0 else '+'} {part}" for c, part in parts)
+        return text[3:] if text.startswith(" + ") else "-" + text[3:]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two sums of columns compared; ``op`` is one of `OPERATORS`."""
+
+    left: Sum
+    op: str
+    right: Sum
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.op} {self.right}"
+
+
+class SumReader(Cursor):
+    """Reads sums of columns, such as ``arrival - 2 * delay + 3``."""
+
+    def sum(self, of_values: bool = False) -> Sum:
+        """A sum of at least one term; ``of_values``: bare words are columns only where the table has such a one."""
+        terms: list[tuple[float, str]] = []
+        constant = 0.0
+        sign = self._sign(1.0)
+        while True:
+            coefficient, name = self._term(of_values)
+            if name is None:
+                constant += sign * coefficient
+            else:
+                terms.append((sign * coefficient, name))
+            if not self.is_symbol("+", "-"):
+                return _collected(terms, constant)
+            sign = self._sign(1.0)
+
+    def comparison(self) -> Comparison | None:
+        """The comparison of columns that stands here, gone past; None if none does, with the cursor where it was."""
+        start = self.at
+        try:
+            left = self.sum()
+            if self.is_symbol(*OPERATORS):
+                op = str(self.advance().value)
+                right = self.sum(any(self._has_levels(name) for _, name in left.terms) or self.kinds is None)
+                if self._is_of_columns(left, right):
+                    return Comparison(left, op, right)
+        except QuerySyntaxError:
+            pass
+        self.at = start
+        return None
+
+    def _is_of_columns(self, left: Sum, right: Sum) -> bool:
+        """Whether it is more than one column and a value."""
+        if len(left.terms) + len(right.terms) > 1:
+            return True
+        of, other = (left, right) if left.terms else (right, left)
+        return bool(of.terms) and not of.is_column and not other.terms
+
+    def _has_levels(self, name: str) -> bool:
+        return self.kinds is not None and self.kinds[name] in ("categorical", "ordered")
+
+    def _sign(self, sign: float) -> float:
+        while self.is_symbol("+", "-"):
+            sign *= -1.0 if self.advance().value == "-" else 1.0
+        return sign
+
+    def _term(self, of_values: bool) -> tuple[float, str | None]:
+        """A coefficient and a column, or a number."""
+        token = self.token
+        if token.sort == "number":
+            self.advance()
+            if not self.is_symbol("*"):
+                return float(token.value), None
+            self.advance()
+            return float(token.value), self._summand(of_values)
+        name = self._summand(of_values)
+        if not self.is_symbol("*", "/"):
+            return 1.0, name
+        by = str(self.advance().value)
+        factor = self.token
+        if factor.sort != "number" or not float(factor.value):
+            raise self.fail(f"expected a number other than 0 after '{by}', found {self.found()}")
+        self.advance()
+        return (float(factor.value) if by == "*" else 1.0 / float(factor.value)), name
+
+    def _summand(self, of_values: bool) -> str:
+        token = self.token
+        if of_values and token.sort != "backtick":
+            raise self.fail("expected a column in backticks")
+        return self.column()
+
+
+def _collected(terms: list[tuple[float, str]], constant: float) -> Sum:
+    """The sum with each column once."""
+    total: dict[str, float] = {}
+    for coefficient, name in terms:
+        total[name] = total.get(name, 0.0) + coefficient
+    return Sum(tuple((c, name) for name, c in total.items() if c != 0.0), constant)
+
+
+_DEEPEST = 50
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_CLOSING = {"{": "}", "(": ")", "[": "]"}
+
+
+class ConditionParser(SumReader):
+    """Recursive descent: one method a rule of the grammar (see `parser`)."""
+
+    depth = 0
+    compared: list[Comparison] | None = None
+    """Comparisons of columns met so far; None where they have no place."""
+
+    def conditions(self, what: str) -> Conditions:
+        """Clauses joined by commas."""
+        if self.token.sort == "end":
+            raise self.fail(f"expected {what}", hint="such as age >= 40")
+        clauses = [self.clause()]
+        while self.is_symbol(","):
+            self.advance()
+            clauses.append(self.clause())
+        if not (self.token.sort == "end" or self.is_symbol("|", ")")):
+            raise self.fail(f"expected ',' or 'and', found {self.found()}", hint=self.quoting_hint())
+        return merge(clauses)
+
+    def clause(self) -> Conditions:
+        """Conditions joined by ``or``, all on one column."""
+        start = self.token
+        found = [self.all()]
+        while self.is_keyword("or"):
+            self.advance()
+            found.append(self.all())
+        if len(found) == 1:
+            return found[0]
+        if not all(found):
+            raise self.fail("a comparison of columns is not joined by 'or'", start, "ask for the parts, and add up")
+        return self.on_one_column(start, found, "or", "P(A or B) = P(A) + P(B) - P(A, B)")
+
+    def all(self) -> Conditions:
+        """Conditions joined by ``and``."""
+        found = [self.part()]
+        while self.is_keyword("and"):
+            self.advance()
+            found.append(self.part())
+        return merge(found)
+
+    def part(self) -> Conditions:
+        """A condition, its opposite, or conditions in brackets."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self.fail(f"brackets and 'not' more than {_DEEPEST} deep")
+        start = self.token
+        if self.is_keyword("not"):
+            self.advance()
+            found = self.part()
+            if not found:
+                raise self.fail("a comparison of columns has no 'not' before it", start, "turn it round: a <= b")
+            if len(found) > 1:
+                raise self.across_columns(start, found, "not", "P(not A) = 1 - P(A)")
+            found = ((found[0][0], negate(found[0][1])),)
+        elif self.is_symbol("("):
+            self.advance()
+            found = self.conditions("a condition")
+            self.expect(")", "each '(' needs its ')'")
+        elif (comparison := self.comparison()) is not None:
+            self.compare(comparison, start)
+            found = ()
+        else:
+            found = (self.condition(),)
+        self.depth -= 1
+        return found
+
+    def compare(self, comparison: Comparison, start: Token) -> None:
+        """Take down a comparison of columns."""
+        if self.compared is None:
+            hint = "ask for its probability: P(a > b | evidence)"
+            raise self.fail("columns are compared in the event of P alone", start, hint)
+        if self.is_symbol(*OPERATORS):
+            raise self.fail("a chain of comparisons of columns", hint="write a < b, b < c")
+        of = comparison.left - comparison.right
+        if len(of.terms) < 2:
+            hint = "compare it with one number: column > 3" if of.terms else "name two columns"
+            raise self.fail("a comparison of columns is of two or more", start, hint)
+        self.compared.append(comparison)
+
+    def on_one_column(self, start: Token, found: list[Conditions], word: str, answer: str) -> Conditions:
+        """Conditions of which any may hold; an error at ``start`` if they are on several columns."""
+        columns = {column for conditions in found for column, _ in conditions}
+        if len(columns) > 1:
+            raise self.across_columns(start, merge(found), word, answer)
+        return ((columns.pop(), any_of([conditions[0][1] for conditions in found])),)
+
+    def across_columns(self, start: Token, found: Conditions, word: str, answer: str) -> QuerySyntaxError:
+        """The error that a word joins several columns; ``answer`` is how to ask instead."""
+        names = ", ".join(repr(column) for column, _ in found[:4])
+        hint = f"ask for the parts and combine them: {answer}"
+        return self.fail(f"'{word}' over different columns ({names}) is not a region of one column", start, hint)
+
+    def condition(self) -> tuple[str, Condition]:
+        """One condition; ``column`` may stand after a value, as in ``40 <= age < 60``."""
+        if self.token.sort in ("number", "string") or self.is_symbol("+", "-"):
+            return self.turned()
+        start = self.token
+        column = self.column()
+        if self.is_symbol(*_TURNED):
+            op = str(self.advance().value)
+            condition = self.against(op, self.value())
+            if self.is_symbol(*_TURNED):
+                raise self.fail("a chain of comparisons starts with a value", hint=f"write 40 <= {column} < 60")
+            return column, condition
+        if self.is_keyword("not") and self.is_keyword("in", "between", ahead=1):
+            self.advance()
+            return column, negate(self.membership())
+        if self.is_keyword("in", "between"):
+            return column, self.membership()
+        if self.is_keyword("is"):
+            return column, self.missing()
+        if self.is_keyword("about"):
+            return column, self.measured(column)
+        if self.is_keyword("likely"):
+            return column, self.likelihoods(column)
+        return column, self.lone(start, column)
+
+    def lone(self, start: Token, column: str) -> Condition:
+        """A column with nothing after it is a boolean that is true."""
+        if not (self.token.sort == "end" or self.is_symbol(",", ")", "|") or self.is_keyword("and", "or")):
+            hint = "a condition is: column = value, column in {...}, column between a and b"
+            raise self.fail(f"expected a comparison after {column!r}, found {self.found()}", hint=hint)
+        if self.kinds is not None and self.kinds[column] != "boolean":
+            hint = f"only a boolean column stands alone; write {column} = value"
+            raise self.fail(f"{column!r} is {self.kinds[column]}, not boolean", start, hint)
+        return True
+
+    def turned(self) -> tuple[str, Condition]:
+        """A condition that starts with a value: ``40 <= age``, ``40 <= age < 60``."""
+        low = self.value()
+        if not self.is_symbol(*_TURNED):
+            raise self.fail(f"expected a comparison, found {self.found()}", hint="write age >= 40, or 40 <= age < 60")
+        first = str(self.advance().value)
+        column = self.column()
+        if not self.is_symbol(*_TURNED):
+            return column, self.against(_TURNED[first], low)
+        if first[0] not in "<>" or str(self.token.value)[0] != first[0]:
+            raise self.fail("the two comparisons of a chain point the same way", hint=f"write 40 <= {column} < 60")
+        second = str(self.advance().value)
+        high = self.value()
+        closed = ("=" in first, "=" in second)
+        if first[0] == ">":
+            low, high, closed = high, low, closed[::-1]
+        return column, _interval(low, high, *closed)
+
+    def membership(self) -> Condition:
+        """What follows a column: ``between`` two values, or ``in`` a list of them."""
+        if self.is_keyword("between"):
+            self.advance()
+            low = self.value()
+            if not self.is_keyword("and"):
+                raise self.fail(f"expected 'and', found {self.found()}", hint="write column between 40 and 60")
+            self.advance()
+            return _interval(low, self.value(), True, True)
+        self.advance()
+        opening = str(self.token.value)
+        if not self.is_symbol(*_CLOSING):
+            raise self.fail(f"expected a list of values, found {self.found()}", hint="write column in {a, b}")
+        self.advance()
+        if self.is_symbol(_CLOSING[opening]):
+            raise self.fail("an empty list of values", hint="give at least one value")
+        values = [self.value()]
+        while self.is_symbol(","):
+            self.advance()
+            values.append(self.value())
+        self.expect(_CLOSING[opening], f"values are joined by ','; the list ends with '{_CLOSING[opening]}'")
+        return any_of(values)
+
+    def missing(self) -> Condition:
+        """What follows a column: ``is missing``, ``is not missing``."""
+        self.advance()
+        is_not = self.is_keyword("not")
+        if is_not:
+            self.advance()
+        if not self.is_keyword("missing"):
+            hint = "write column is missing, column is not missing; column = value"
+            raise self.fail(f"expected 'missing', found {self.found()}", hint=hint)
+        self.advance()
+        return negate(Missing()) if is_not else Missing()
+
+    def measured(self, column: str) -> About:
+        """What follows a column: ``about`` a value, and the standard deviation ``sd``."""
+        self.advance()
+        value, hint = self.value(), f"write {column} about 40 sd 2"
+        if not self.is_keyword("sd"):
+            raise self.fail(f"expected 'sd', found {self.found()}", hint=hint)
+        self.advance()
+        start = self.token
+        try:
+            return about(value, self.value())
+        except (TypeError, ValueError) as error:
+            raise self.fail("sd is a number above 0", start, hint) from error
+
+    def likelihoods(self, column: str) -> Likely:
+        """What follows a column: ``likely`` and the likelihoods of values, or of conditions on the column."""
+        start, hint = self.advance(), f"write {column} likely {{a: 0.7, b: 0.3, others: 0.1}}"
+        self.expect("{", hint)
+        found: dict[Condition, float] = {}
+        others = 0.0
+        while True:
+            key = self.token
+            is_others = self.is_keyword("others") and self.is_symbol(":", ahead=1)
+            said = self.advance().value if is_others else self.outcome(column)
+            if said in found and not is_others:
+                raise self.fail("a second likelihood of one value", key)
+            self.expect(":", hint)
+            if self.token.sort != "number":
+                raise self.fail(f"expected a likelihood, found {self.found()}", hint=hint)
+            likelihood = float(self.advance().value)
+            if is_others:
+                others = likelihood
+            else:
+                found[said] = likelihood
+            if not self.is_symbol(","):
+                break
+            self.advance()
+        self.expect("}", "likelihoods are joined by ','; they end with '}'")
+        try:
+            return likely(found, others)
+        except ValueError as error:
+            raise self.fail("all likelihoods are 0, or there are none", start, hint) from error
+
+    def outcome(self, column: str) -> Condition:
+        """A value, or a condition on the column, that has a likelihood."""
+        at, start = self.at, self.token
+        if start.sort != "backtick":
+            value = self.value()
+            if self.is_symbol(":", ",", "}"):
+                return value
+        self.at = at
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self.fail(f"likelihoods more than {_DEEPEST} deep")
+        of, condition = self.condition()
+        self.depth -= 1
+        if of != column:
+            raise self.fail(f"a condition on {of!r} among likelihoods of {column!r}", start)
+        if has_soft(condition):
+            raise self.fail("the likelihood of soft evidence", start, "multiply the likelihoods, and write them down")
+        return condition
+
+    def against(self, op: str, value: Value) -> Condition:
+        """Condition that a column stands in a relation to a value."""
+        if op == "=":
+            return value
+        if op == "!=":
+            return negate(value)
+        if op in ("<", "<="):
+            return _interval(None, value, False, op == "<=")
+        return _interval(value, None, op == ">=", False)
+
+
+def _interval(low: Value | None, high: Value | None, low_in: bool, high_in: bool) -> Interval:
+    """Interval from whether its ends belong to it."""
+    if low_in and high_in:
+        return Interval(low, high, "both")
+    if low_in or high_in:
+        return Interval(low, high, "left" if low_in else "right")
+    return Interval(low, high, "neither")
+
+
+# ---- A query, read.
 
 # ---- A query, read.
 

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..data.conditions import About, AllOf, AnyOf, Interval, Likely, Missing, Not, Soft, normal, width
-from .tokens import KEYWORDS, MISSING, is_word_character
 
+KEYWORDS = {"and", "or", "not", "in", "between"}
+"""Words, in any case, that are neither names nor values unless they are quoted."""
+MISSING = {"na", "nan", "null", "none"}
+"""Words that tables write in place of a value: no values here."""
 _TAKEN = KEYWORDS | MISSING | {"true", "false"}
 """Words that are something else than a column where a value may stand."""
 
@@ -109,3 +112,8 @@ def _value_text(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     return "'" + str(value).replace("'", "''") + "'"
+
+
+def is_word_character(character: str) -> bool:
+    """Whether a bare word may hold this character: letters, digits, the underscore, and accents."""
+    return character.isalnum() or ("a" + character).isidentifier()

@@ -8,7 +8,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
-from ..data import times, values
+from ..data import times
 from ..data.conditions import Interval
 from ..data.schema import Column, shortened
 
@@ -221,7 +221,7 @@ def _stop(column: Column, found: Period) -> Any:
     if length >= times.TIME_STEPS[0]:
         return _text(found.stop)
     # counted from the start: clocks may show the end twice, or never
-    return values.scalar(column, column.to_number(_text(found.start)) + length)
+    return column.scalar(column.to_number(_text(found.start)) + length)
 
 
 def _text(moment: dt.date) -> str:
@@ -238,7 +238,7 @@ def note(column: Column, text: str, found: Period, today: dt.date) -> str:
     last = first if found.stop is None else (found.stop - DAY).date()
     span = f"{first}" if first == last else f"{first} to {last}"
     said = f"{text!r} is {span}, counted from today ({today})."
-    ends = [values.scalar(column, x) for x in (column.minimum, column.maximum) if math.isfinite(x)]
+    ends = [column.scalar(x) for x in (column.minimum, column.maximum) if math.isfinite(x)]
     if len(ends) == 2:
         low, high = (end.date() if isinstance(end, dt.datetime) else end for end in ends)
         if last < low or first > high:

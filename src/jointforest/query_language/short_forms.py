@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 from ..data.conditions import AnyOf, Interval, Missing, Not
 from ..data.schema import Column, near, shortened
 from . import short_dates
-from .parser import parse_conditions
+from .parser import QuerySyntaxError, parse_conditions
 from .render import column_text
 from .short_dates import Period
-from .tokens import QuerySyntaxError
 
 FORMS = {
     "number": "40, 20-30, 40+, < 5, several as in 20, 30-40, not 40, or missing",

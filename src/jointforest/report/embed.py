@@ -15,8 +15,8 @@ from ..inference.sampling import sample
 from ..learners.hidden_tree.learn import LearnSettings, learn_tree
 from ..learners.hidden_tree.structure import CodeTable
 from ..models.base import Distribution
-from ..models.box_forest.forest import Forest
 from ..models.box_forest.leaves.levels import dense_levels
+from ..models.box_forest.structure import Forest
 from ..models.hidden_tree.hidden_tree import HiddenTree
 from ..models.hidden_tree.hidden_trees import HiddenTrees
 from ..models.hidden_tree.tables import TreeTables

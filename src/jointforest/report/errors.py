@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.build_evidence import build
 from ..data.conditions import PerRow
-from ..data.evidence import Evidence
+from ..data.evidence import Evidence, build
 from ..data.schema import Column, Schema
 from ..explorer.state import read_evidence
 from ..explorer.subject import Bins, Subject, to_shown

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from jointforest.inference.expectation.expectation import Rows, expected
+from jointforest.inference.expectation.expectation import Rows, by_cells, by_pairs, completed, expected
 from jointforest.inference.expectation.match import match_ensemble
-from jointforest.inference.expectation.predictions import by_cells, by_pairs, completed
 from jointforest.integrations.ensembles.evaluate import apply_link
 
 from ... import oracle
@@ -97,5 +96,5 @@ def test_completions_do_not_depend_on_threads():
 def test_completions_do_not_depend_on_how_many_are_held_at_once(monkeypatch):
     _, _, matched, _, _, rows = case(1, n=5)
     whole = completed(matched, rows, 7, 3, n_jobs=1)
-    monkeypatch.setattr("jointforest.inference.expectation.predictions._DRAWN", 3)  # fewer than one row's
+    monkeypatch.setattr("jointforest.inference.expectation.expectation._DRAWN", 3)  # fewer than one row's
     np.testing.assert_array_equal(completed(matched, rows, 7, 3, n_jobs=1), whole)

@@ -13,8 +13,8 @@ import pytest
 
 import jointforest as jf
 from jointforest import plot
-from jointforest.data.build_evidence import build
 from jointforest.data.discretization.discretizer import code_table
+from jointforest.data.evidence import build
 from jointforest.models.box_forest.box_trees import BoxTrees
 from jointforest.models.hidden_tree.files import check_hidden
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees

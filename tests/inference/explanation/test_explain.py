@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jointforest as jf
-from jointforest.data.build_evidence import build
-from jointforest.data.evidence import Evidence
+from jointforest.data.evidence import Evidence, build
 from jointforest.data.meaning import Region, contains, meaning_of
 from jointforest.data.schema import Column, Schema, kernel_columns
 from jointforest.inference.explanation.explain import explain
@@ -29,10 +28,9 @@ from jointforest.inference.explanation.rules import (
 )
 from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.box_trees import box_trees as of_trees
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import ParameterTables
-from jointforest.models.box_forest.structure import Trees, leaf_boxes
+from jointforest.models.box_forest.structure import Forest, Trees, leaf_boxes
 from jointforest.query_language.parser import parse_conditions
 
 from ... import oracle

@@ -10,7 +10,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.api.joint import Joint
-from jointforest.data.build_evidence import build
+from jointforest.data.evidence import build
 from jointforest.models.mixture import Mixture
 
 from ...oracle.hidden import by_code, combinations, row_of

@@ -10,10 +10,10 @@ import pytest
 from scipy import integrate
 
 from jointforest.api.joint import Joint
-from jointforest.data.build_evidence import build
 from jointforest.data.discretization.base_density import code_entropy, pdf
 from jointforest.data.discretization.discretizer import codes_of
 from jointforest.data.discretization.learn import learn_scale
+from jointforest.data.evidence import build
 from jointforest.data.frames import encode
 from jointforest.data.schema import Column
 from jointforest.models.hidden_tree.condition import joint_codes

@@ -13,16 +13,15 @@ from hypothesis import given, settings
 from scipy import stats
 
 import jointforest as jf
-from jointforest.data.build_evidence import build
+from jointforest.data.evidence import build
 from jointforest.inference.information import divergence, entropy, integral
 from jointforest.inference.information.divergence import AREA, SUP
 from jointforest.inference.information.entropy_kernels import family_entropy as family_entropy_kernel
 from jointforest.inference.information.projection import Estimate, View, views
-from jointforest.models.box_forest.column import cdf
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves import family_kernels, grid_kernels
 from jointforest.models.box_forest.leaves.table import NORMAL, STUDENT, UNIFORM, ParameterTables
-from jointforest.models.box_forest.posterior import log_density
+from jointforest.models.box_forest.posterior import cdf, log_density
+from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
 from ...compiled import compiled

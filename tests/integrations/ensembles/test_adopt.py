@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
 from jointforest.data.frames import encode
-from jointforest.data.schema import Schema
+from jointforest.data.schema import Schema, snap
 from jointforest.integrations.ensembles.adopt import (
     SplitTree,
     cell_edges,
@@ -37,7 +37,6 @@ from jointforest.integrations.ensembles.adopt import (
 )
 from jointforest.learners.generative.from_sklearn import adopt, read_forest
 from jointforest.learners.generative.targets import Training, read_training
-from jointforest.learners.growing.ranks import snap
 from jointforest.models.box_forest.check import check_trees
 from jointforest.models.box_forest.structure import leaf_boxes
 

@@ -15,17 +15,14 @@ import jointforest as jf
 from jointforest.data.evidence import Evidence
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
-from jointforest.data.schema import Schema, kernel_columns
-from jointforest.learners.adversarial import adversarial_forest, rounds
-from jointforest.learners.adversarial.rounds import RoundSettings, prune_forest, run
+from jointforest.data.schema import Schema, kernel_columns, snap
+from jointforest.learners.adversarial import adversarial_forest
+from jointforest.learners.adversarial.adversarial_forest import RoundSettings, prune_forest, run
 from jointforest.learners.adversarial.rounds_kernels import from_leaves, from_marginals
-from jointforest.learners.base import draw_rows
-from jointforest.learners.growing.grow import grow
-from jointforest.learners.growing.rank_tree import find_leaves
-from jointforest.learners.growing.ranks import Ranks, rank, snap
-from jointforest.learners.learnable import count_features
+from jointforest.learners.base import count_features, draw_rows
+from jointforest.learners.growing.grow import Ranks, find_leaves, grow, rank
 from jointforest.models.box_forest.box_forest import BoxForest
-from jointforest.models.box_forest.forest import Forest
+from jointforest.models.box_forest.structure import Forest
 
 SETTINGS = RoundSettings(
     n_estimators=12, min_samples_leaf=3, max_features=2, max_depth=None, max_leaf_nodes=None, bootstrap=True, n_draws=0,
@@ -55,7 +52,9 @@ def ranked(frame: pd.DataFrame) -> tuple[Schema, Ranks]:
     return schema, rank(columns, snap(columns, encode(schema, frame)[0]))
 
 
-def run_rounds(frame: pd.DataFrame, seed: int = 0, **settings: object) -> tuple[rounds.Discriminator, list[float]]:
+def run_rounds(
+    frame: pd.DataFrame, seed: int = 0, **settings: object
+) -> tuple[adversarial_forest.Discriminator, list[float]]:
     schema, ranks = ranked(frame)
     return run(schema, ranks, SETTINGS._replace(n_draws=2 * len(frame), **settings), seed, lambda turn, accuracy: None)
 
@@ -154,7 +153,7 @@ def test_accuracy_counts_rows_that_some_tree_did_not_draw() -> None:
     n = len(frame)
     synthetic = draw_marginals(ranks.codes, 2)
     settings = SETTINGS._replace(n_estimators=2, n_draws=2 * n)
-    forest, accuracy = rounds._discriminate(schema, ranks, synthetic, settings, 0, 0)
+    forest, accuracy = adversarial_forest._discriminate(schema, ranks, synthetic, settings, 0, 0)
     both = np.concatenate([ranks.codes, synthetic], axis=1)
     y = np.r_[np.ones(n), np.zeros(n)]
     vote, judged = np.zeros(2 * n), np.zeros(2 * n, bool)
@@ -207,8 +206,8 @@ def test_rounds_end_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
     ]:
         forests = iter(range(10))
         told = iter(accuracies)
-        monkeypatch.setattr(rounds, "_discriminate", lambda *a, f=forests, c=told: (next(f), next(c)))
-        monkeypatch.setattr(rounds, "_generate", lambda *a: None)
+        monkeypatch.setattr(adversarial_forest, "_discriminate", lambda *a, f=forests, c=told: (next(f), next(c)))
+        monkeypatch.setattr(adversarial_forest, "_generate", lambda *a: None)
         said: list[tuple[int, float]] = []
         forest, found = run(
             schema, ranks, SETTINGS._replace(**settings), 0, lambda turn, accuracy, s=said: s.append((turn, accuracy))
@@ -221,12 +220,12 @@ def test_rounds_end_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_first_trees_may_end_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many rows only; the generator is what it is without, and where few trees do not show the end all are grown."""
     frame, grown = make_frame(400), []
-    monkeypatch.setattr(rounds, "grow", lambda *a, **k: grown.append(k["number"]) or grow(*a, **k))
+    monkeypatch.setattr(adversarial_forest, "grow", lambda *a, **k: grown.append(k["number"]) or grow(*a, **k))
     for settings, first in (({"delta": 0.2}, 4), ({"delta": 0.0, "max_iters": 1, "min_samples_leaf": 100}, 12)):
-        monkeypatch.setattr(rounds, "FIXED", replace(rounds.FIXED, early_rows=401))
+        monkeypatch.setattr(adversarial_forest, "FIXED", replace(adversarial_forest.FIXED, early_rows=401))
         forest, accuracies = run_rounds(frame, **settings)
         assert len(grown) == 24
-        monkeypatch.setattr(rounds, "FIXED", replace(rounds.FIXED, early_rows=400))
+        monkeypatch.setattr(adversarial_forest, "FIXED", replace(adversarial_forest.FIXED, early_rows=400))
         grown.clear()
         early, by_first = run_rounds(frame, **settings)
         assert grown == list(range(12 + first))
@@ -378,7 +377,9 @@ def fitted_rows(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, **settings
     """The rows that each tree was grown on and that estimated its leaves."""
     seen: dict = {}
 
-    def spy(forest: rounds.Discriminator, codes: np.ndarray, used: np.ndarray, *rest: object) -> rounds.Discriminator:
+    def spy(
+        forest: adversarial_forest.Discriminator, codes: np.ndarray, used: np.ndarray, *rest: object
+    ) -> adversarial_forest.Discriminator:
         seen["used"] = np.array(used)
         return prune_forest(forest, codes, used, *rest)
 

@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.learners.adversarial import choose_leaves
+from jointforest.learners.adversarial import adversarial_forest
 from jointforest.learners.leaf_fitting import quantile_columns
 from jointforest.learners.leaf_fitting.densities import as_forest
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.derived import table_bytes
 from jointforest.models.box_forest.leaves.table import UNIFORM
-from jointforest.models.box_forest.structure import Trees
+from jointforest.models.box_forest.structure import Forest, Trees
 
 
 def bent(n: int) -> pd.DataFrame:
@@ -110,9 +109,9 @@ def test_each_column_is_judged_on_rows_that_its_leaves_did_not_see(monkeypatch: 
         asked.append(forest)
         return np.full(100, 0.0 if len(asked) == 1 else next(replies))
 
-    monkeypatch.setattr(choose_leaves, "misfit_slots", lambda *_: np.ones(3, bool))
-    monkeypatch.setattr(choose_leaves, "not_worse", refused)
-    monkeypatch.setattr(choose_leaves, "log_density", density)
+    monkeypatch.setattr(adversarial_forest, "misfit_slots", lambda *_: np.ones(3, bool))
+    monkeypatch.setattr(quantile_columns, "not_worse", refused)
+    monkeypatch.setattr(adversarial_forest, "log_density", density)
     joint = jf.AdversarialForest(3, min_samples_leaf=20, random_state=0).fit(table, sample_weight=weight).joint_
     assert len(asked) == 5  # normals, all, and each of the three
     leaves = joint.distribution.forest.leaves
@@ -171,7 +170,7 @@ def test_fewer_trees_are_asked_where_there_are_many_rows(
         seen.append(len(trees.root))
         return as_forest(schema, columns, table, trees, *rest)
 
-    monkeypatch.setattr(choose_leaves, "as_forest", joined)
-    monkeypatch.setattr(choose_leaves, "FIXED", replace(choose_leaves.FIXED, trial_many_rows=many))
+    monkeypatch.setattr(adversarial_forest, "as_forest", joined)
+    monkeypatch.setattr(adversarial_forest, "FIXED", replace(adversarial_forest.FIXED, trial_many_rows=many))
     jf.AdversarialForest(12, min_samples_leaf=20, random_state=0).fit(bent(600))
-    assert seen == [asked, asked]  # both ways
+    assert [n_trees for n_trees in seen if n_trees < 12] == [asked, asked]  # both ways

@@ -8,9 +8,9 @@ import pytest
 
 import jointforest as jf
 from jointforest.data.schema import Schema
-from jointforest.learners.adversarial import adversarial_forest, rounds
-from jointforest.learners.adversarial.rounds import take_samples
-from jointforest.learners.growing.ranks import Ranks
+from jointforest.learners.adversarial import adversarial_forest
+from jointforest.learners.adversarial.adversarial_forest import take_samples
+from jointforest.learners.growing.grow import Ranks
 
 from .test_adversarial import assert_same_joint, make_frame
 
@@ -90,7 +90,7 @@ def test_enough_samples_change_nothing(settings: dict, weighted: bool) -> None:
 def seen(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, **settings: object) -> dict:
     """What the rounds were given, and the forest that came of it."""
     found: dict = {}
-    run = rounds.run
+    run = adversarial_forest.run
 
     def spy(schema: Schema, ranks: Ranks, *rest: object) -> tuple:
         found["ranks"] = ranks

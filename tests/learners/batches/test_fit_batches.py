@@ -21,7 +21,7 @@ from pyarrow import dataset, parquet
 import jointforest as jf
 from jointforest.data.batches import batches_of, known_rows
 from jointforest.data.frames import read
-from jointforest.data.tally import row_keys
+from jointforest.data.sample_rows import row_keys
 from jointforest.learners.batches import sample as sampling
 from jointforest.learners.batches.passes import fold_of
 from jointforest.learners.generative import base as generative

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import jointforest as jf
 from jointforest.data.frames import read
-from jointforest.data.tally import row_keys
+from jointforest.data.sample_rows import row_keys
 from jointforest.learners.batches.passes import Pass
 from jointforest.learners.batches.sample import Weights, take_weighed
 from jointforest.models.box_forest.check import check

@@ -11,10 +11,9 @@ import pytest
 import jointforest as jf
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
-from jointforest.data.schema import kernel_columns
+from jointforest.data.schema import kernel_columns, snap
 from jointforest.learners.base import Rows
 from jointforest.learners.chow_liu_leaves.leaves import coded
-from jointforest.learners.growing.ranks import snap
 from jointforest.models.hidden_tree.files import check_hidden
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
 

@@ -11,11 +11,10 @@ import pytest
 import jointforest as jf
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
-from jointforest.data.schema import kernel_columns
+from jointforest.data.schema import kernel_columns, snap
 from jointforest.learners.base import Rows
 from jointforest.learners.chow_liu_leaves.conditional_ranks import Rests, rests
 from jointforest.learners.chow_liu_leaves.leaves import CodedRows, coded
-from jointforest.learners.growing.ranks import snap
 from jointforest.learners.joint_tree.constants import FIXED
 
 

@@ -13,7 +13,7 @@ import pytest
 import jointforest as jf
 from jointforest.learners.generative import conformal
 from jointforest.learners.generative.targets import know_features
-from jointforest.models.box_forest.column import mean_variance, tree_answers
+from jointforest.models.box_forest.posterior import mean_variance, tree_answers
 
 from ...oracle import conformal as oracle
 

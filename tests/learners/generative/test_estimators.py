@@ -25,10 +25,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 import jointforest as jf
-from jointforest.data.build_evidence import build
+from jointforest.data.evidence import build
 from jointforest.data.frames import encode
 from jointforest.models.box_forest.check import check
-from jointforest.models.box_forest.column import cdf, tree_answers
+from jointforest.models.box_forest.posterior import cdf, tree_answers
 
 Classifier, Regressor = jf.GenerativeForestClassifier, jf.GenerativeForestRegressor
 FIXED = {"min_samples_leaf": 1, "min_spread": 0.1, "beta": 0.5}

@@ -19,13 +19,13 @@ from sklearn.impute import KNNImputer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from jointforest.api.joint import Joint
-from jointforest.data.build_evidence import build
+from jointforest.data.evidence import build
 from jointforest.learners.base import draw_rows
 from jointforest.learners.generative.classifier import GenerativeForestClassifier
 from jointforest.learners.generative.constants import FIXED
 from jointforest.learners.generative.regressor import GenerativeForestRegressor
 from jointforest.learners.generative.tuning import _average
-from jointforest.models.box_forest.column import level_probability, tree_answers
+from jointforest.models.box_forest.posterior import level_probability, tree_answers
 
 from ... import oracle
 

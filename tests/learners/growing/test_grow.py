@@ -12,14 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from jointforest.data.schema import Columns
+from jointforest.data.schema import Columns, snap
 from jointforest.learners.growing.criterion_kernels import ENTROPY, GINI, VARIANCE, Limits
-from jointforest.learners.growing.grow import GrowthSettings, grow, join, node_weights
-from jointforest.learners.growing.grow_kernels import best_levels, best_threshold, describe
-from jointforest.learners.growing.growth_records import GrowthRows, Scratch, scratch_for
-from jointforest.learners.growing.rank_tree import RankTree, find_leaves, incomplete, prune, with_shares
-from jointforest.learners.growing.ranks import Ranks, rank, snap
-from jointforest.learners.growing.route_kernels import cut_ranks
+from jointforest.learners.growing.grow import (
+    GrowthRows,
+    GrowthSettings,
+    Ranks,
+    RankTree,
+    Scratch,
+    find_leaves,
+    grow,
+    incomplete,
+    join,
+    node_weights,
+    prune,
+    rank,
+    scratch_for,
+    with_shares,
+)
+from jointforest.learners.growing.grow_kernels import best_levels, best_threshold, cut_ranks, describe
 from jointforest.models.box_forest.structure import Trees, add_stump, leaf_boxes
 
 from ...compiled import compiled

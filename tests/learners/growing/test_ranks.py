@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from jointforest.data.schema import Columns
-from jointforest.learners.growing.ranks import between, rank, snap
+from jointforest.data.schema import Columns, snap
+from jointforest.learners.growing.grow import between, rank
 
 from .test_grow import make_columns
 

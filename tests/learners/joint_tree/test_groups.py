@@ -6,7 +6,7 @@ import numpy as np
 
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns
-from jointforest.learners.growing.ranks import rank
+from jointforest.learners.growing.grow import rank
 from jointforest.learners.joint_tree.grow import joint_rows, split_column
 
 

@@ -18,10 +18,9 @@ import jointforest as jf
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import Columns
+from jointforest.learners.base import count_rows
 from jointforest.learners.growing.criterion_kernels import ENTROPY, GINI
-from jointforest.learners.growing.grow import thresholds
-from jointforest.learners.growing.rank_tree import RankTree
-from jointforest.learners.growing.ranks import Ranks, rank
+from jointforest.learners.growing.grow import Ranks, RankTree, rank, thresholds
 from jointforest.learners.joint_tree.constants import FIXED
 from jointforest.learners.joint_tree.grow import (
     Groups,
@@ -39,7 +38,6 @@ from jointforest.learners.joint_tree.grow import (
 )
 from jointforest.learners.joint_tree.joint_tree import judging
 from jointforest.learners.joint_tree.split_kernels import count_groups, list_groups, partition
-from jointforest.learners.learnable import count_rows
 from jointforest.models.box_forest.check import check
 
 from ...compiled import compiled

@@ -16,20 +16,22 @@ from scipy import stats
 
 from jointforest.data.schema import Column, Schema, kernel_columns
 from jointforest.models.box_forest.check import check
-from jointforest.models.box_forest.column import cdf, level_probability, mean_variance, quantile
-from jointforest.models.box_forest.forest import Forest
-from jointforest.models.box_forest.leaves.circuits import check_circuits, leaf_of_rows
-from jointforest.models.box_forest.leaves.derived import make_leaves
+from jointforest.models.box_forest.leaves.derived import check_circuits, leaf_of_rows, make_leaves
 from jointforest.models.box_forest.leaves.table import FACTORS, NORMAL, PRODUCT, SUM, UNIFORM, Circuits, ParameterTables
 from jointforest.models.box_forest.posterior import (
     background_weight,
+    cdf,
     chunk_posterior,
+    impute,
+    level_probability,
     log_density,
+    mean_variance,
     posterior,
+    quantile,
+    sample,
     tree_log_density,
 )
-from jointforest.models.box_forest.sampling import impute, sample
-from jointforest.models.box_forest.structure import Trees
+from jointforest.models.box_forest.structure import Forest, Trees
 
 from ... import oracle
 from ...oracle.quadrature import complete, rule

@@ -8,10 +8,8 @@ import pandas as pd
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns
-from jointforest.learners.growing.rank_tree import RankTree
-from jointforest.learners.growing.ranks import rank
-from jointforest.learners.leaf_fitting.assign_rows import arrive
-from jointforest.learners.leaf_fitting.densities import as_forest, fit_trees, learn_densities, quantile_trees
+from jointforest.learners.growing.grow import RankTree, rank
+from jointforest.learners.leaf_fitting.densities import arrive, as_forest, fit_trees, learn_densities, quantile_trees
 from jointforest.learners.leaf_fitting.fit import Settings, prepare
 
 

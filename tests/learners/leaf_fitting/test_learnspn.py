@@ -21,7 +21,7 @@ from jointforest.learners.leaf_fitting.learnspn import (
     make_views,
 )
 from jointforest.learners.leaf_fitting.statistics_kernels import rows_by_leaf
-from jointforest.models.box_forest.leaves.circuits import check_circuits
+from jointforest.models.box_forest.leaves.derived import check_circuits
 from jointforest.models.box_forest.leaves.table import FACTORS, PRODUCT, SUM, Circuits
 from jointforest.runtime.random_kernels import stream
 

@@ -13,8 +13,7 @@ import jointforest as jf
 from jointforest.api.joint import Joint
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
-from jointforest.data.schema import kernel_columns
-from jointforest.learners.growing.ranks import snap
+from jointforest.data.schema import kernel_columns, snap
 from jointforest.learners.leaf_fitting.densities import join
 from jointforest.learners.leaf_fitting.fit import Settings as LeafSettings
 from jointforest.learners.leaf_fitting.fit import fit_tree, leaf_sums, prepare
@@ -26,9 +25,8 @@ from jointforest.learners.leaf_fitting.quantile import (
     values_of_rows,
 )
 from jointforest.models.box_forest.check import check
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.table import FACTORS, SUM
-from jointforest.models.box_forest.structure import Trees
+from jointforest.models.box_forest.structure import Forest, Trees
 
 from ...wrapped import joint_of
 

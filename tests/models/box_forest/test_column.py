@@ -9,12 +9,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from jointforest.data.build_evidence import build
-from jointforest.data.evidence import Evidence, distinct_rows
-from jointforest.models.box_forest.column import cdf, level_probability, mean_variance, pdf, quantile
-from jointforest.models.box_forest.forest import Forest
-from jointforest.models.box_forest.posterior import background_weight, log_density, tree_log_density
-from jointforest.models.box_forest.sampling import impute
+from jointforest.data.evidence import Evidence, build, distinct_rows
+from jointforest.models.box_forest.posterior import (
+    background_weight,
+    cdf,
+    impute,
+    level_probability,
+    log_density,
+    mean_variance,
+    pdf,
+    quantile,
+    tree_log_density,
+)
+from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
 from ...random_cases.cells import Region, make_evidence

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from jointforest.models.box_forest.column import cdf, level_probability, pdf
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import UNIFORM, ParameterTables
-from jointforest.models.box_forest.posterior import log_density, posterior
+from jointforest.models.box_forest.posterior import cdf, level_probability, log_density, pdf, posterior
+from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
 from ...oracle.quadrature import complete, integrand, rule

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 
 from jointforest.data.evidence import Evidence
 from jointforest.models.box_forest import histogram as histograms
-from jointforest.models.box_forest.column import level_probability
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.histogram import BinTables, bin_mass, bins_between, histogram
 from jointforest.models.box_forest.histogram_kernels import add_rows_inside
-from jointforest.models.box_forest.posterior import OneRow
+from jointforest.models.box_forest.posterior import OneRow, level_probability
+from jointforest.models.box_forest.structure import Forest
 from jointforest.runtime.numeric_kernels import mix_rows
 
 from ... import oracle

@@ -8,8 +8,16 @@ from hypothesis import given, settings
 
 import jointforest as jf
 from jointforest.data.evidence import Evidence
-from jointforest.models.box_forest.column import cdf, level_probability, mean_variance, pdf, quantile
-from jointforest.models.box_forest.posterior import OneRow, background_weight, chunk_posterior
+from jointforest.models.box_forest.posterior import (
+    OneRow,
+    background_weight,
+    cdf,
+    chunk_posterior,
+    level_probability,
+    mean_variance,
+    pdf,
+    quantile,
+)
 
 from ... import oracle
 from ...random_cases.evidence import random_evidence

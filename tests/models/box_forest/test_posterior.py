@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from jointforest.data.schema import Columns
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import ParameterTables
-from jointforest.models.box_forest.posterior import background_weight, log_density, posterior
+from jointforest.models.box_forest.posterior import background_weight, impute_and_weigh, log_density, posterior
 from jointforest.models.box_forest.posterior_kernels import add_atom
-from jointforest.models.box_forest.sampling import impute_and_weigh
 
 from ... import oracle
 from ...compiled import compiled

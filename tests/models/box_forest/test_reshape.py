@@ -11,10 +11,9 @@ from hypothesis import given, settings
 import jointforest as jf
 from jointforest.models.box_forest import check as _validate
 from jointforest.models.box_forest.condition import condition
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.marginalize import marginalize
-from jointforest.models.box_forest.posterior import log_density, tree_log_density
-from jointforest.models.box_forest.sampling import sample
+from jointforest.models.box_forest.posterior import log_density, sample, tree_log_density
+from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
 from ...random_cases.cells import Cell, Region, make_evidence

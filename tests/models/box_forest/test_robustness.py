@@ -15,11 +15,11 @@ from scipy.optimize import minimize_scalar
 
 import jointforest
 from jointforest.data.evidence import Evidence
-from jointforest.models.box_forest.column import level_probability, mean_variance
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves.table import UNIFORM
+from jointforest.models.box_forest.posterior import level_probability, mean_variance
 from jointforest.models.box_forest.robustness import robustness, worst_margin
 from jointforest.models.box_forest.robustness_bound_kernels import best_mean, normal_density_bound, trend
+from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
 from ...compiled import compiled

@@ -15,11 +15,9 @@ from hypothesis import given, settings
 from scipy import stats
 
 from jointforest.data.evidence import Evidence
-from jointforest.models.box_forest import sampling
-from jointforest.models.box_forest.column import cdf, quantile
-from jointforest.models.box_forest.forest import Forest
-from jointforest.models.box_forest.posterior import log_density
-from jointforest.models.box_forest.sampling import sample, sample_and_weigh
+from jointforest.models.box_forest import posterior
+from jointforest.models.box_forest.posterior import cdf, log_density, quantile, sample, sample_and_weigh
+from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
 from ...random_cases.cells import Cell, Region, make_evidence
@@ -224,7 +222,7 @@ def test_the_weight_of_the_background_comes_with_the_draws(m: int, monkeypatch: 
     model = random_model(2, kinds=("continuous", "mixed", "categorical"))
     assert model.has_background
     evidence = make_evidence([[None] * 3, [None, Region(), None], [1.0, None, 0.0], [50.0, None, None]])
-    monkeypatch.setattr(sampling, "_DRAWS", 2)  # several chunks of rows, and of draws
+    monkeypatch.setattr(posterior, "_DRAWS", 2)  # several chunks of rows, and of draws
     draws, share = sample_and_weigh(model, evidence, m, 5)
     np.testing.assert_array_equal(draws, sample(model, evidence, m, 5))
     for row, of_row in enumerate(share):

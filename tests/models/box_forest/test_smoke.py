@@ -10,11 +10,20 @@ import pytest
 from scipy.special import logsumexp
 
 from jointforest.data.evidence import Evidence
-from jointforest.models.box_forest.column import cdf, level_probability, mean_variance, pdf, quantile
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.leaves import level_kernels, slot_kernels
-from jointforest.models.box_forest.posterior import background_weight, log_density, posterior
-from jointforest.models.box_forest.sampling import impute, sample
+from jointforest.models.box_forest.posterior import (
+    background_weight,
+    cdf,
+    impute,
+    level_probability,
+    log_density,
+    mean_variance,
+    pdf,
+    posterior,
+    quantile,
+    sample,
+)
+from jointforest.models.box_forest.structure import Forest
 
 from ...compiled import compiled
 from ...random_cases.cells import Region, make_evidence

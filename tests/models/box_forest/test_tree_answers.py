@@ -8,13 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from jointforest.data.build_evidence import build
-from jointforest.data.evidence import Evidence
-from jointforest.models.box_forest.column import level_probability, mean_variance, quantile, tree_answers
-from jointforest.models.box_forest.forest import Forest
+from jointforest.data.evidence import Evidence, build
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import NORMAL, UNIFORM, ParameterTables
-from jointforest.models.box_forest.posterior import chunk_posterior
+from jointforest.models.box_forest.posterior import (
+    chunk_posterior,
+    level_probability,
+    mean_variance,
+    quantile,
+    tree_answers,
+)
+from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
 from ...random_cases.evidence import random_evidence

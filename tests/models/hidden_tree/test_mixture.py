@@ -14,7 +14,7 @@ from jointforest.data.discretization.learn import learn_scale
 from jointforest.data.evidence import Evidence
 from jointforest.models.base import Distribution
 from jointforest.models.box_forest.box_forest import BoxForest
-from jointforest.models.box_forest.forest import Forest
+from jointforest.models.box_forest.structure import Forest
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
 from jointforest.models.mixture import Mixture

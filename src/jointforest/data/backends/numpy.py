@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from .. import restore
-from ..cells import ColumnCells, FrameReader, absent, coded, empty, hint_for, numbers, ticks, unsupported
+from ..cells import ColumnCells, FrameReader, absent, coded, empty, floats, hint_for, numbers, ticks, unsupported
 from ..schema import Schema
 from ..times import PER_SECOND
 
@@ -67,7 +67,7 @@ def _objects(column: np.ndarray, name: str) -> ColumnCells:
         ((int, float, np.integer, np.floating), "number", "float"),
     ):
         if all(isinstance(v, types) and (sort == "boolean" or not isinstance(v, bool)) for v in known):
-            return numbers(sort, f"object[{described}{nan}]", restore.floats(column, missing))
+            return numbers(sort, f"object[{described}{nan}]", floats(column, missing))
     kinds = Counter(type(v).__name__ for v in known)
     shown = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(4))
     lone = next(iter(kinds)).lower() if len(kinds) == 1 else ""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .. import restore
-from ..cells import ColumnCells, FrameReader, check_names, coded, empty, hint_for, numbers, ticks, unsupported
+from ..cells import ColumnCells, FrameReader, check_names, coded, empty, floats, hint_for, numbers, ticks, unsupported
 from ..schema import Column, Schema, is_number_name
 from ..times import PER_SECOND, is_date
 from . import arrow as _arrow
@@ -77,7 +77,7 @@ def _objects(series: pd.Series, name: str) -> ColumnCells:
     }
     if inferred in sorts:
         sort, described = sorts[inferred]
-        return numbers(sort, f"object[{described}{nan}]", restore.floats(series.to_numpy(), missing))
+        return numbers(sort, f"object[{described}{nan}]", floats(series.to_numpy(), missing))
     if inferred == "date":
         days = series.where(~missing, None).to_numpy().astype("datetime64[D]")
         return ticks("object[date]", days.view(np.int64), missing, 1 / 86400)

@@ -6,10 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ...data import values as answers
-from ...data.build_evidence import intersect
 from ...data.conditions import AllOf, AnyOf, Interval, Not, PerRow, check_hard, normal
-from ...data.evidence import Evidence
+from ...data.evidence import Evidence, intersect
 from ...data.frames import decode
 from ...data.meaning import contains, refuse_pair
 from ...data.schema import Schema, near
@@ -124,7 +122,7 @@ class ColumnOutcome:
             )
         else:
             number = self._model.observe(evidence).moments(self.target, self._n_jobs)[0]
-        return answers.values(self._column, number)
+        return self._column.values(number)
 
     def given(self, evidence: Evidence) -> Evidence:
         return intersect(self._model.schema, evidence, self._event)

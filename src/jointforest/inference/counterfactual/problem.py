@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.evidence import Evidence
-from ...data.restore import snapped
-from ...data.schema import Column
+from ...data.schema import Column, snapped
 from ...models.base import Distribution
 from ..sampling import sample
 from .outcome import Outcome

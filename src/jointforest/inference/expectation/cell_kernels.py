@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from ...models.box_forest.circuit_kernels import circuit_log_density, draw_parts, find_atoms, has_circuit
-from ...models.box_forest.column_kernels import row_mixture
 from ...models.box_forest.leaves.level_kernels import level_mass
 from ...models.box_forest.leaves.table import FACTORS
+from ...models.box_forest.posterior_kernels import row_mixture
 from ...models.box_forest.sampling_kernels import draw_row
 from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import mix, stream, uniform

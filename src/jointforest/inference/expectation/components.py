@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.box_forest.forest import Forest
+from ...models.box_forest.structure import Forest
 from ...runtime.records import record
 from .component_kernels import circuit_components, fill_level_masses
 

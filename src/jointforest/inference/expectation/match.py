@@ -11,8 +11,8 @@ from ...data.schema import Column, Columns, Schema, kernel_columns, near
 from ...integrations.ensembles.evaluate import by_position, level_codes
 from ...integrations.ensembles.levels import HashedLevels
 from ...integrations.ensembles.table import Ensemble
-from ...models.box_forest.forest import Forest
 from ...models.box_forest.leaves.table import Leaves
+from ...models.box_forest.structure import Forest
 from ...runtime.records import record
 from .components import Components, RegionMasses, dependent_size, joint_components, level_masses
 from .split_regions import SplitRegions, Splits, split_regions

@@ -11,17 +11,16 @@ import numpy as np
 
 from ...cards import html, svg
 from ...cards.html import Html
-from ...data.build_evidence import build
 from ...data.discretization import base_density
 from ...data.discretization.discretizer import Scale
-from ...data.evidence import Evidence
+from ...data.evidence import Evidence, build
 from ...data.schema import Column, Schema
 from ...models.base import Distribution
 from ...models.box_forest.box_trees import BoxTrees
 from ...models.hidden_tree.column import States, codes_in_states, told_states
 from ...models.hidden_tree.evidence import CodeEvidence, code_evidence
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ...query_language.tokens import tokenize
+from ...query_language.parser import tokenize
 from ...runtime.parameters import check_number
 from .leaf_summaries import LEVEL, column_summary, leaf_summaries, summary_text
 from .rules import box_conditions, levels_condition, rule_text, side_condition

@@ -11,7 +11,6 @@ import numpy as np
 
 from ...data.evidence import Evidence
 from ...data.schema import Column, Schema
-from ...data.values import scalar
 from ...models.box_forest.box_trees import BoxTrees
 from .rules import grid_value
 
@@ -45,7 +44,7 @@ def column_summary(column: Column, numbers: np.ndarray) -> dict[str, Any]:
     """A column's summary as users read it: of the probabilities of its levels, or of mean, low and high."""
     if column.is_categorical:
         return {"levels": _likeliest(column, numbers)}
-    return {name: scalar(column, x) for name, x in zip(("mean", "low", "high"), numbers.tolist(), strict=True)}
+    return {name: column.scalar(x) for name, x in zip(("mean", "low", "high"), numbers.tolist(), strict=True)}
 
 
 def summary_text(schema: Schema, says: Mapping[str, Mapping[str, Any]]) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...data.build_evidence import build, intersect
 from ...data.conditions import AnyOf, PerRow, check_hard, n_rows, normal
+from ...data.evidence import build, intersect
 from ...models.base import Distribution
 from ...models.box_forest.box_trees import BoxTrees
 from ...query_language.render import conditions_text

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.build_evidence import build
+from ...data.evidence import build
 from ...models.box_forest.box_trees import BoxTrees
 from ...query_language.render import column_text, condition_text
 from ...runtime.parameters import check_number

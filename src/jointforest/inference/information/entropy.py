@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...data.build_evidence import build
 from ...data.discretization.base_density import code_entropy
 from ...data.discretization.discretizer import codes_of
-from ...data.evidence import Evidence
-from ...models.box_forest.forest import Forest
-from ...models.box_forest.leaves.circuits import leaf_of_rows
+from ...data.evidence import Evidence, build
+from ...models.box_forest.leaves.derived import leaf_of_rows
 from ...models.box_forest.leaves.table import FACTORS, SUM
 from ...models.box_forest.posterior import LeafPosterior, by_chunks, chunk_posterior
+from ...models.box_forest.structure import Forest
 from ...models.hidden_tree.condition import joint_codes
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from .entropy_kernels import column_entropies, leaf_divergence

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...data.build_evidence import build
-from ...data.evidence import Evidence
+from ...data.evidence import Evidence, build
 from ...data.schema import Column, Schema, near
 from ...models.base import Distribution, PosteriorState
-from ...models.box_forest.forest import Forest
+from ...models.box_forest.structure import Forest
 from ..sampling import sample
 
 Columns = tuple[int, ...]

@@ -12,9 +12,8 @@ from ...integrations.ensembles.evaluate import apply_link, raw, routing
 from ...integrations.ensembles.table import Ensemble
 from ...models.base import Distribution
 from ...runtime.threads import chunks, map_ordered
-from ..expectation.expectation import Rows, knows_splits, take
+from ..expectation.expectation import Rows, completed, knows_splits, take
 from ..expectation.match import MatchedEnsemble
-from ..expectation.predictions import completed
 from ..sampling import sample
 from .game import Asked, Solved, Value
 from .leaf_kernels import Facing, interventional_rows

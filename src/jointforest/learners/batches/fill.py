@@ -8,15 +8,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...data.sample_rows import row_keys
 from ...data.schema import Columns, Schema
-from ...data.tally import row_keys
 from ...integrations.ensembles.adopt import with_weights
-from ...models.box_forest.forest import Forest
-from ...models.box_forest.structure import Trees, tree_boxes
+from ...models.box_forest.structure import Forest, Trees, tree_boxes
 from ...models.box_forest.structure_kernels import route_by_key
 from ...runtime.threads import map_ordered
-from ..leaf_fitting.assign_rows import Arrival, first_leaves, rows_in_leaves
-from ..leaf_fitting.densities import FittedTree, as_forest, columns_of, fit_leaves, quantile_leaves
+from ..leaf_fitting.densities import (
+    Arrival,
+    FittedTree,
+    as_forest,
+    columns_of,
+    first_leaves,
+    fit_leaves,
+    quantile_leaves,
+    rows_in_leaves,
+)
 from ..leaf_fitting.fit import Settings, Table, codes_of, marginals
 from ..leaf_fitting.quantile import (
     LeafValues,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...data.discretization.discretizer import Scale, code_table
 from ...runtime.threads import map_ordered
-from ..leaf_fitting.assign_rows import first_leaves
+from ..leaf_fitting.densities import first_leaves
 from .fill import Route, routed
 from .passes import Fold, Pass
 from .sample import check_number

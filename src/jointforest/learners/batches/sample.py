@@ -12,7 +12,7 @@ import numpy as np
 from ...data.cells import FrameReader
 from ...data.frames import encode_cells, read, row_weights, take_rows
 from ...data.infer_schema import NoRows, check_kinds, schema_of, to_count
-from ...data.observe_table import Look, look, merge_looks
+from ...data.observe_table import Look, Wanted, add_counts, count, look, merge_looks
 from ...data.sample_rows import (
     CommonRows,
     RowSample,
@@ -24,9 +24,7 @@ from ...data.sample_rows import (
     size_of,
     weighed_rows,
 )
-from ...data.schema import Schema, kernel_columns, near
-from ...data.tally import Wanted, add_counts, count
-from ..growing.ranks import snap
+from ...data.schema import Schema, kernel_columns, near, snap
 from .passes import Fold, Pass
 
 MOST_ROWS = 200_000

@@ -18,7 +18,7 @@ from ..base import Rows
 from ..batches.fill import Route
 from ..batches.pair_counts import Pairs, count_pairs
 from ..batches.sample import Sampled
-from ..leaf_fitting.assign_rows import Arrival, first_leaves
+from ..leaf_fitting.densities import Arrival, first_leaves
 from .learn import Boxes, Counted, Edges, counted_rows, edges_of, learn_leaves
 
 N_BINS = 64

@@ -12,24 +12,21 @@ from ...api.joint import Joint
 from ...data.evidence import Evidence
 from ...data.frames import read
 from ...models.box_forest.box_forest import BoxForest
-from ...models.box_forest.forest import Forest
 from ...models.box_forest.robustness import robustness
+from ...models.box_forest.structure import Forest
 from ...runtime.parameters import ANY, FLAG, Allowed, Number
-from ..base import FOREST, LEAVES, Learner
+from ..base import FOREST, LEAVES, Learner, count_features, warn_leaf_size
 from ..batches.fill import Structure, fill
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
 from ..chow_liu_leaves.leaves import LEAF_NODES, chow_liu_part
 from ..growing.criterion_kernels import ENTROPY, GINI
-from ..leaf_fitting.assign_rows import Arrival
-from ..leaf_fitting.densities import TARGET, LearnCircuits, learn_densities
+from ..leaf_fitting.densities import TARGET, Arrival, LearnCircuits, learn_densities
 from ..leaf_fitting.fit import LIKE_UNIFORM, Settings
 from ..leaf_fitting.learnspn import SpnSettings, class_circuits, learn_circuits
-from ..learnable import count_features, warn_leaf_size
 from .conformal import Calibration, calibration_rows
 from .constants import FIXED
-from .importances import feature_importances
-from .supervised import GrowSettings, grow_forest
+from .supervised import GrowSettings, feature_importances, grow_forest
 from .targets import (
     Training,
     as_table,

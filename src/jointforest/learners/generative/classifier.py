@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from ...inference.uncertainty import Uncertainty, uncertainty
 from ...runtime.parameters import ANY, Allowed, check_number
-from ..leaf_fitting.assign_rows import Arrival
+from ..leaf_fitting.densities import Arrival
 from .base import Filled, GenerativeForest
 from .conformal import label_set, pairs_by_pattern
 from .constants import FIXED

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.box_forest.column import tree_answers
-from ...models.box_forest.forest import Forest
-from ..leaf_fitting.assign_rows import Arrival
+from ...models.box_forest.posterior import tree_answers
+from ...models.box_forest.structure import Forest
+from ..leaf_fitting.densities import Arrival
 from .constants import FIXED
 from .targets import Training, know_features
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...data.schema import Column, Schema, near
 from ...integrations.ensembles.adopt import SplitTree, find_leaf, to_trees, with_weights, without_leaves
 from ...models.box_forest.structure import Trees
-from ..leaf_fitting.assign_rows import Arrival, first_leaves
+from ..leaf_fitting.densities import Arrival, first_leaves
 from .targets import Training
 
 _TREES = (DecisionTreeClassifier, DecisionTreeRegressor)  # ExtraTree* are subclasses

@@ -9,19 +9,15 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array, column_or_1d
 
-from ...data.build_evidence import build
 from ...data.cells import absent
-from ...data.evidence import Evidence
-from ...data.frames import encode, read, take_rows
+from ...data.evidence import Evidence, build
+from ...data.frames import encode, read, take_rows, warn_unseen
 from ...data.infer_schema import infer_schema
-from ...data.schema import Column, Columns, Schema, kernel_columns
-from ...data.values import warn_unseen
-from ..base import Rows
+from ...data.schema import Column, Columns, Schema, kernel_columns, snap
+from ..base import Rows, check_cells
 from ..batches.sample import Sample
 from ..chow_liu_leaves.leaves import CodedRows, coded
-from ..growing.ranks import snap
 from ..leaf_fitting.fit import Table, prepare
-from ..learnable import check_cells
 
 
 class Training(NamedTuple):

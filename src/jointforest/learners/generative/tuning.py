@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...data.build_evidence import build
-from ...data.evidence import Evidence
-from ...models.box_forest.column import tree_answers
-from ...models.box_forest.forest import Forest
-from ...models.box_forest.structure import tree_boxes
+from ...data.evidence import Evidence, build
+from ...models.box_forest.posterior import oob_log_density, tree_answers
+from ...models.box_forest.structure import Forest, tree_boxes
 from ...runtime.threads import chunks, map_ordered
-from ..leaf_fitting.assign_rows import Arrival, first_leaves, first_trees, rows_in_leaves
-from ..leaf_fitting.densities import TARGET, join, learn_densities
+from ..leaf_fitting.densities import (
+    TARGET,
+    Arrival,
+    first_leaves,
+    first_trees,
+    join_leaves,
+    learn_densities,
+    rows_in_leaves,
+)
 from ..leaf_fitting.fit import LeafSums, Settings, background, fit_tree, leaf_sums
-from ..leaf_fitting.quantile_columns import fits, misfit_slots, not_worse
-from ..out_of_bag import oob_log_density
+from ..leaf_fitting.quantile_columns import choose_slots, misfit_slots, small_enough
+from ..leaf_fitting.statistics_kernels import log_density_by_slot
 from .constants import FIXED
-from .spread_kernels import log_density_by_slot
 from .supervised import GrowSettings, grow_forest
 from .targets import Training
 
@@ -156,7 +160,7 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
     n_trees = min(FIXED.spread_trees, len(arrival.trees.root))
     first = first_leaves(arrival.trees)
     numeric = np.flatnonzero(columns.is_categorical == 0).astype(np.int64)
-    marginal = join(columns, [background(columns, table)])
+    marginal = join_leaves(columns, [background(columns, table)])
 
     def judge(t: int) -> list[np.ndarray]:
         box = tree_boxes(arrival.trees, columns, t)
@@ -167,7 +171,7 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
 
         def score(spread: float) -> np.ndarray:
             fitted = fit_tree(columns, table, sums, *box, settings._replace(min_spread=spread), numeric.tolist())
-            leaves = join(columns, [fitted])
+            leaves = join_leaves(columns, [fitted])
             return log_density_by_slot(columns, leaves, marginal, table.values, table.codes, leaf, out_of_bag, numeric)
 
         return [score(spread) for spread in FIXED.spreads]
@@ -215,7 +219,7 @@ def _sums(training: Training, arrival: Arrival, first: np.ndarray, t: int, only:
     return leaf_sums(training.columns, (table.values, table.codes), table.spread, *rows, arrival.weight[t], only)
 
 
-# ---- Which features of a generative forest get quantile leaves: those that normals bend, where out-of-bag rows agree.
+# ---- Which features of a generative forest get quantile leaves: rows that are out of bag are the validation rows.
 
 
 def quantile_slots(
@@ -224,7 +228,7 @@ def quantile_slots(
     """Numeric slots of features that get quantile leaves, bool (p,): all that normal leaves misfit, or none.
 
     None where that lowers the out-of-bag log-likelihood, or worsens the out-of-bag predictions, by more than a standard
-    error. None also where no row is out of bag, or where tables would be larger than `MOST_BYTES`.
+    error. None also where no row is out of bag.
     """
     columns = training.columns
     none = np.zeros(len(columns.step), bool)
@@ -232,24 +236,26 @@ def quantile_slots(
     rows = judging_rows(few, judges_of(seed))
     if not len(rows) or not (columns.is_categorical[:-1] == 0).any():
         return none
+    evidence, drawn = build(training.schema, training.X[rows]), few.weight[:, rows] > 0
 
-    def learned(part: Arrival, slots: np.ndarray) -> Forest:
+    def learned(trees: Arrival, slots: np.ndarray) -> Forest:
         table = training.table
         return learn_densities(
-            training.schema, columns, table, part, settings, FIXED.pilot_epsilon, n_jobs, target, quantile=slots
+            training.schema, columns, table, trees, settings, FIXED.pilot_epsilon, n_jobs, target, quantile=slots
         )
+
+    def fits(slots: np.ndarray) -> bool:
+        one = learned(first_trees(arrival, 1), slots)
+        return small_enough(columns, len(one.leaves.tree), len(arrival.trees.root))
+
+    def gains(slots: np.ndarray) -> list[np.ndarray]:
+        forests = normal, learned(few, slots)
+        before, after = (oob_log_density(forest, evidence, drawn, n_jobs) for forest in forests)
+        losses = [choose_beta(forest, training, few, seed, n_jobs)[1] for forest in forests]
+        return [after - before, losses[0] - losses[1]]
 
     normal = learned(few, none)
     misfit = misfit_slots(normal, training.X, few.weight.sum(axis=0), n_jobs)
     if not columns.is_categorical[-1]:
         misfit[columns.slot[-1]] = False
-    if not misfit.any():
-        return none
-    one = learned(first_trees(arrival, 1), misfit)
-    if not fits(columns, len(one.leaves.tree), len(arrival.trees.root)):
-        return none
-    quantile = learned(few, misfit)
-    evidence, drawn = build(training.schema, training.X[rows]), few.weight[:, rows] > 0
-    before, after = (oob_log_density(forest, evidence, drawn, n_jobs) for forest in (normal, quantile))
-    losses = [choose_beta(forest, training, few, seed, n_jobs)[1] for forest in (normal, quantile)]
-    return misfit if not_worse(after - before) and not_worse(losses[0] - losses[1]) else none
+    return choose_slots(misfit, fits, gains)

@@ -7,13 +7,392 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.schema import Columns
-from ...models.box_forest.structure import Trees, rows_below
+from ...models.box_forest.structure import Trees, pruned, rows_below
+from ...runtime.random_kernels import stream
+from ...runtime.records import record
 from .criterion_kernels import GINI, VARIANCE, Limits
-from .grow_kernels import grow_tree
-from .growth_records import N_NODES, N_WORDS, GrowingTree, GrowthRows, Rules, growing_tree, scratch_for, with_more_room
-from .rank_tree import RankTree, find_again, incomplete
-from .ranks import Ranks, between
-from .route_kernels import cut_ranks
+from .grow_kernels import N_NODES, N_WORDS, cut_ranks, grow_tree, route, set_shares
+
+
+@record
+class Ranks(NamedTuple):
+    """Table of n rows and d columns as integer codes.
+
+    Attributes
+    ----------
+    codes : int32 array (d, n)
+        Rank of the value (numeric) or level (categorical); -1 where missing.
+    n_codes : int32 array (d,)
+        Number of ranked values of the column, or of its levels.
+    value_start : int64 array (d + 1,)
+        The ranked values of column j, distinct, ascending, are ``values[value_start[j]:value_start[j + 1]]`` (none if
+        categorical).
+    values : float64 array
+    """
+
+    codes: np.ndarray
+    n_codes: np.ndarray
+    value_start: np.ndarray
+    values: np.ndarray
+
+
+def between(low: np.ndarray, high: np.ndarray, step: np.ndarray | float, origin: np.ndarray | float) -> np.ndarray:
+    """Thresholds between pairs of values, ``low <= threshold < high``: halfway; on a grid the cell edge next to it."""
+    middle = low / 2 + high / 2
+    middle = np.where((middle >= low) & (middle < high), middle, low)
+    grid = np.asarray(step) > 0
+    safe = np.where(grid, step, 1.0)
+    cell_low, cell_high = (np.rint((np.where(grid, x, 0.0) - origin) / safe) for x in (low, high))
+    edge = origin + step * (cell_low + np.floor((cell_high - cell_low - 1) / 2) + 0.5)
+    return np.where(grid, edge, middle)
+
+
+def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ranks:
+    """Ranks of the cells of X (n, d), NaN where missing; grid columns must be snapped.
+
+    Ranked are the values of all rows, or of ``rows`` (numbers, (m,)): then a cell of another row has the rank of the
+    value on its side of every threshold `between` two neighbours, so that it goes where a split of these sends it.
+    """
+    n, d = X.shape
+    codes = np.empty((d, n), dtype=np.int32)
+    n_codes = np.zeros(d, dtype=np.int32)
+    values: list[np.ndarray] = []
+    for j in range(d):
+        known = ~np.isnan(X[:, j])
+        codes[j] = -1
+        if columns.is_categorical[j]:
+            slot = columns.slot[j]
+            codes[j, known] = X[known, j].astype(np.int32)
+            n_codes[j] = columns.level_start[slot + 1] - columns.level_start[slot]
+            values.append(np.empty(0))
+            continue
+        if rows is None:
+            distinct, codes[j, known] = np.unique(X[known, j], return_inverse=True)
+        else:
+            distinct = np.unique(X[rows[known[rows]], j])
+            slot = columns.slot[j]
+            thresholds = between(distinct[:-1], distinct[1:], columns.step[slot], columns.origin[slot])
+            codes[j, known] = np.searchsorted(thresholds, X[known, j])
+        n_codes[j] = len(distinct)
+        values.append(distinct)
+    start = np.concatenate([[0], np.cumsum([len(v) for v in values])]).astype(np.int64)
+    return Ranks(codes, n_codes, start, np.concatenate(values) if values else np.empty(0))
+
+
+# ---- One tree on ranks: where rows end in it, and what it is without its small leaves.
+
+
+@record
+class RankTree(NamedTuple):
+    """One tree of N nodes on ranks, children after their parent.
+
+    Attributes
+    ----------
+    feature : int32 array (N,)
+        Column of the split; -1 at leaves.
+    below_rank : int32 array (N,)
+        Largest rank that goes left; -1 unless the split is numeric. Rows up to it go left, whether the tree was grown
+        on them or not: the threshold lies between the column's values of that rank and the next.
+    levels_at : int32 array (N,)
+        First word of the node's set in ``level_words``; -1 unless the split is categorical.
+    left, right : int32 arrays (N,)
+        Children; -1 at leaves.
+    level_words : uint64 array
+        Level sets that go left, see `nodes.Trees.left_levels`.
+    share_left : float64 array (N,)
+        Share of the node's rows with known value that went left: rows with the value missing are sent left by a
+        draw with this probability, at learning. Nothing is imputed, and nothing is learned from a missing cell.
+    """
+
+    feature: np.ndarray
+    below_rank: np.ndarray
+    levels_at: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    level_words: np.ndarray
+    share_left: np.ndarray
+
+
+def find_leaves(tree: RankTree, codes: np.ndarray, seed: int, number: int) -> np.ndarray:
+    """Leaf node (int32, n) of each row of ``codes`` (d, n); rows missing a split value take a side by a seeded draw."""
+    return find_again(tree, codes, np.empty(codes.shape[1], np.int32), np.arange(codes.shape[1]), seed, number)
+
+
+def find_again(
+    tree: RankTree, codes: np.ndarray, node: np.ndarray, rows: np.ndarray, seed: int, number: int
+) -> np.ndarray:
+    """Leaf nodes (int32, n) as `find_leaves` has them, known as ``node`` but for some rows (int64)."""
+    out, moved = node.copy(), rows.astype(np.int32)
+    start, stop = np.zeros((2, len(tree.feature)), dtype=np.int64)
+    stop[0] = len(rows)
+    route(codes, tree, moved, np.empty_like(moved), start, stop, seed, number, out)
+    return out
+
+
+def incomplete(codes: np.ndarray) -> np.ndarray:
+    """Rows of ``codes`` (d, n) with a missing cell: int64."""
+    return np.flatnonzero(codes.min(axis=0, initial=0) < 0)
+
+
+def with_shares(
+    tree: RankTree, codes: np.ndarray, node: np.ndarray, missing: np.ndarray, seed: int, number: int
+) -> RankTree:
+    """The tree, but rows missing a split value take sides as often as the rows of ``codes`` (d, n) do.
+
+    The rows that a tree was grown on are those of all classes; the rows of one class may split otherwise. Nodes that
+    no row reaches keep their shares.
+
+    Parameters
+    ----------
+    node : int32 array (n,)
+        Leaf node of each row; what it says of rows with missing cells does not matter.
+    missing : int64 array
+        Rows with missing cells (`incomplete`).
+    """
+    n_nodes = len(tree.feature)
+    changed = tree._replace(share_left=tree.share_left.copy())
+    complete = np.bincount(node, minlength=n_nodes) - np.bincount(node[missing], minlength=n_nodes)
+    start, stop = np.zeros((2, n_nodes), dtype=np.int64)
+    stop[0] = len(missing)
+    rows, weight = missing.astype(np.int32), np.ones(codes.shape[1])
+    known = rows_below(tree.left, tree.right, complete)
+    set_shares(codes, changed, rows, np.empty_like(rows), weight, known, start, stop, stream(seed, number))
+    return changed
+
+
+def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> tuple[RankTree, np.ndarray]:
+    """Remove leaves that fewer than ``min_rows`` rows reach (Watson et al. 2023, Algorithm 1).
+
+    Returns the smaller tree, and the number that each node has in it (int32, N); -1 for those that are gone.
+
+    The sibling of such a leaf takes the place of their parent, so its box grows to hold both. Where both children
+    are too small, so is their parent.
+
+    Parameters
+    ----------
+    rows_at : int array (N,)
+        Number of rows that end in each node, as leaves of ``tree``.
+    """
+    left, right, order = pruned(tree.left, tree.right, rows_at, min_rows)
+    inner = left >= 0
+    number = np.full(len(tree.left), -1, dtype=np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    smaller = RankTree(
+        feature=np.where(inner, tree.feature[order], -1).astype(np.int32),
+        below_rank=np.where(inner, tree.below_rank[order], -1).astype(np.int32),
+        levels_at=np.where(inner, tree.levels_at[order], -1).astype(np.int32),
+        left=left,
+        right=right,
+        level_words=tree.level_words,
+        share_left=tree.share_left[order],
+    )
+    return smaller, number
+
+
+# ---- What a tree is grown on and by which rules, the tree while it grows, and scratch: records for kernels.
+
+
+@record
+class GrowthRows(NamedTuple):
+    """What a tree is grown on.
+
+    Attributes
+    ----------
+    codes : int32 array (d, n), n_codes : int32 array (d,)
+        Ranks and levels, and how many a column has; see `ranks.Ranks`.
+    is_categorical, is_ordered : uint8 arrays (d,)
+    target : float64 array (n,)
+        Class of each row, 0..n_statistics-1; or for VARIANCE a number, of variance 1 or 0.
+    weight : float64 array (n,)
+        Weight of each row (how often the bootstrap drew it).
+    """
+
+    codes: np.ndarray
+    n_codes: np.ndarray
+    is_categorical: np.ndarray
+    is_ordered: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+
+
+@record
+class Rules(NamedTuple):
+    """When and how nodes are split.
+
+    Attributes
+    ----------
+    criterion : int
+        GINI, ENTROPY or VARIANCE.
+    max_features : int
+        Columns tried at each node, of those with more than one value in the table.
+    keep_looking : bool
+        Whether to try more where all of them are constant in the node; else it becomes a leaf.
+    min_weight : float
+        Nodes of less weight become leaves.
+    limits : Limits
+        What either side of a split must keep.
+    max_depth, max_leaf_nodes : int
+        -1 for no limit. Nodes are split best first if leaves are limited, else depth first.
+    min_gain : float
+        Smallest gain worth a split, a unit of weight; with VARIANCE as a share of the node's sum of squares.
+    """
+
+    criterion: int
+    max_features: int
+    keep_looking: bool
+    min_weight: float
+    limits: Limits
+    max_depth: int
+    max_leaf_nodes: int
+    min_gain: float
+
+
+@record
+class GrowingTree(NamedTuple):
+    """A tree while it grows: room for C nodes, children after their parent, of which the first are in use.
+
+    Attributes
+    ----------
+    tree : RankTree
+        Its ``below_rank`` is the largest rank of the node's rows that go left; see `route_kernels.cut_ranks`.
+    above_rank : int32 array (C,)
+        Smallest rank of the node's rows that go right; -1 unless the split is numeric.
+    start, stop : int64 arrays (C,)
+        The node's rows are ``Scratch.rows[start:stop]``.
+    depth : int32 array (C,)
+    priority : float64 array (C,), queue : int64 array (C,)
+        Nodes that can be split, a binary heap with the largest priority first: the gain if leaves are limited, else
+        the node's number.
+    counts : int64 array (4,)
+        Nodes in use, examined and queued, and words of level sets in use.
+    """
+
+    tree: RankTree
+    above_rank: np.ndarray
+    start: np.ndarray
+    stop: np.ndarray
+    depth: np.ndarray
+    priority: np.ndarray
+    queue: np.ndarray
+    counts: np.ndarray
+
+
+@record
+class Scratch(NamedTuple):
+    """All rows of the tree, those of the node at hand, and scratch for its splits.
+
+    m is the most rows of a node, S the number of statistics: the class weights; for VARIANCE the weight and the sum
+    of weight times target.
+
+    Attributes
+    ----------
+    rows : int32 array (m,)
+        The rows of the tree, of positive weight, node by node; reordered when a node is split.
+    spare : int32 array (m,)
+    tried : int64 array
+        Columns with more than one value, in the order in which they were last tried.
+    state : uint64 array (1,)
+        The tree's stream of random numbers.
+    trial, chosen : uint8 arrays (most levels,)
+        Whether each level goes left, in the split tried and in the best one so far.
+    target, weight : float64 arrays (m,)
+        Class or number of each row of the node, in their order, and its weight.
+    node : float64 array (S,)
+        Statistics of the node.
+    code : int32 array (m,)
+        Rank or level of each row of the node in the column tried.
+    total, left, right : float64 arrays (S,)
+    table : float64 array (m or most levels, S)
+        Statistics by rank or level.
+    order, spare_order : int64 arrays (m or most levels,)
+    share, spare_share : float64 arrays (most levels,)
+    first : int32 array (most ranks,), after : int32 array (m,)
+        Rows of the node by rank: the first of a rank, and the one after each; -1 for none. ``first`` is all
+        -1 between uses.
+    words, groups : uint64 arrays
+        The set of ranks in use, as bits; and which words are not 0, as bits. All 0 between uses.
+    """
+
+    rows: np.ndarray
+    spare: np.ndarray
+    tried: np.ndarray
+    state: np.ndarray
+    trial: np.ndarray
+    chosen: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+    node: np.ndarray
+    code: np.ndarray
+    total: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    table: np.ndarray
+    order: np.ndarray
+    spare_order: np.ndarray
+    share: np.ndarray
+    spare_share: np.ndarray
+    first: np.ndarray
+    after: np.ndarray
+    words: np.ndarray
+    groups: np.ndarray
+
+
+def growing_tree(capacity: int, n_words: int, n_rows: int) -> GrowingTree:
+    """A tree of one node, with all rows and not yet examined, and room for more."""
+    feature, below_rank, levels_at, left, right, above_rank, depth = np.full((7, capacity), -1, dtype=np.int32)
+    start, stop, queue = np.empty((3, capacity), dtype=np.int64)
+    share_left, priority = np.zeros((2, capacity))
+    start[0], stop[0], depth[0] = 0, n_rows, 0
+    tree = RankTree(feature, below_rank, levels_at, left, right, np.zeros(n_words, dtype=np.uint64), share_left)
+    return GrowingTree(tree, above_rank, start, stop, depth, priority, queue, np.array([1, 0, 0, 0]))
+
+
+def with_more_room(growing: GrowingTree) -> GrowingTree:
+    """The tree with room for twice the nodes and words."""
+    old = growing.tree
+    larger = growing_tree(2 * len(old.feature), 2 * len(old.level_words), 0)
+    for new, array in zip((*larger.tree, *larger[1:]), (*old, *growing[1:]), strict=True):
+        new[: len(array)] = array
+    return larger
+
+
+def scratch_for(table: GrowthRows, rows: np.ndarray, n_statistics: int, seed: int, number: int) -> Scratch:
+    """Scratch to grow tree ``number`` of the forest with this ``seed`` on these rows (int32 array (m,))."""
+    numeric = table.is_categorical == 0
+    most_ranks = int(table.n_codes[numeric].max(initial=1))
+    most_levels = int(table.n_codes[~numeric].max(initial=1))
+    m = len(rows)
+    longest = max(m, most_levels)
+    n_words = most_ranks // 64 + 1
+    node, total, left, right = np.empty((4, n_statistics))
+    target, weight = np.empty((2, m))
+    return Scratch(
+        rows=rows,
+        spare=np.empty_like(rows),
+        tried=np.flatnonzero(table.n_codes > 1),  # columns of one value tell nothing, and do not count
+        state=stream(seed, number),
+        trial=np.empty(most_levels, dtype=np.uint8),
+        chosen=np.empty(most_levels, dtype=np.uint8),
+        target=target,
+        weight=weight,
+        node=node,
+        code=np.empty(m, dtype=np.int32),
+        total=total,
+        left=left,
+        right=right,
+        table=np.empty((longest, n_statistics)),
+        order=np.empty(longest, dtype=np.int64),
+        spare_order=np.empty(longest, dtype=np.int64),
+        share=np.empty(most_levels),
+        spare_share=np.empty(most_levels),
+        first=np.full(most_ranks, -1, dtype=np.int32),
+        after=np.empty(m, dtype=np.int32),
+        words=np.zeros(n_words, dtype=np.uint64),
+        groups=np.zeros(n_words // 64 + 1, dtype=np.uint64),
+    )
+
+
+# ---- Grow a tree.
 
 _FIRST_CAPACITY = 64
 _ROWS_A_NODE = 8  # for which there is room at first
@@ -152,7 +531,7 @@ def thresholds(columns: Columns, ranks: Ranks, tree: RankTree) -> np.ndarray:
     return out
 
 
-def join(columns: Columns, ranks: Ranks, trees: list[RankTree], rows_at: list[np.ndarray]) -> Trees:
+def join_trees(columns: Columns, ranks: Ranks, trees: list[RankTree], rows_at: list[np.ndarray]) -> Trees:
     """The node table of a forest; ``rows_at[t]`` (N_t,) counts the rows that end in each node of tree t."""
     node_at = np.cumsum([0] + [len(t.feature) for t in trees])
     word_at = np.cumsum([0] + [len(t.level_words) for t in trees])

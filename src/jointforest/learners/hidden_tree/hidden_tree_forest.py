@@ -16,11 +16,10 @@ from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
-from ..base import Learner, TableScores, read_table, weighed_rows
+from ..base import Learner, TableScores, check_cells, read_table, weighed_rows
 from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
-from ..learnable import check_cells
 from .choose import choose_settings
 from .constants import FIXED
 from .learn import LearnSettings, Progress

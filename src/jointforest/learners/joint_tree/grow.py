@@ -13,9 +13,8 @@ from ...data.schema import Columns
 from ...runtime.progress import bar
 from ...runtime.records import record
 from ...runtime.threads import map_ordered
-from ..growing.rank_tree import RankTree
-from ..growing.ranks import Ranks
-from ..growing.route_kernels import cut_ranks
+from ..growing.grow import Ranks, RankTree
+from ..growing.grow_kernels import cut_ranks
 from .constants import FIXED
 from .significance_kernels import log_chance_of_tables
 from .split_kernels import describe, partition, split_rows

@@ -7,25 +7,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...data.build_evidence import build
+from ...data.evidence import build
 from ...data.schema import Schema
+from ...evaluation.misfit import LostPair, lost_pairs
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...runtime.parameters import ANY, FLAG, Allowed, Number
 from ...runtime.threads import map_ordered
-from ..base import FOREST, LEAVES, Rows, TableLearner, draw_rows, trial_rows
+from ..base import FOREST, LEAVES, Rows, TableLearner, count_features, count_rows, draw_rows, trial_rows, warn_leaf_size
 from ..batches.fill import Sizes, Structure
 from ..batches.sample import MOST_ROWS, Sampled
 from ..chow_liu_leaves.conditional_ranks import Rests, rests
 from ..chow_liu_leaves.leaves import CodedRows, chow_liu_part, coded, fill_chow_liu
 from ..growing.criterion_kernels import ENTROPY, GINI
-from ..growing.rank_tree import RankTree
-from ..growing.ranks import rank
-from ..leaf_fitting.assign_rows import Arrival, arrive
-from ..leaf_fitting.densities import learn_densities
+from ..growing.grow import RankTree, rank
+from ..leaf_fitting.densities import Arrival, arrive, learn_densities
 from ..leaf_fitting.fit import Settings, prepare
-from ..learnable import count_features, count_rows, warn_leaf_size
-from ..lost_dependence import LostPair, lost_pairs
 from .constants import FIXED
 from .grow import JointSettings, grow_joint, joint_rows, with_targets
 

@@ -175,7 +175,7 @@ class Table(NamedTuple):
 
 
 def prepare(columns: Columns, X: np.ndarray) -> Table:
-    """`Table` of X (n, d), whose grid columns are snapped (see `learners.growing.ranks.snap`)."""
+    """`Table` of X (n, d), whose grid columns are snapped (see `data.schema.snap`)."""
     values = np.ascontiguousarray(X.T)
     codes = codes_of(columns, values)
     own, atom_share = _no_scale(columns), np.zeros(int(columns.atom_start[-1]))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.schema import Columns
-from ...models.box_forest.leaves.circuits import node_scopes
+from ...models.box_forest.leaves.derived import node_scopes
 from ...models.box_forest.leaves.table import FACTORS, SUM, Circuits
 from ...runtime.random_kernels import stream
 from ...runtime.records import record

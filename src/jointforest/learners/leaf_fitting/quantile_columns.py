@@ -1,41 +1,67 @@
-"""Columns of numbers that leaves misfit: their marginal in a forest is not that of the rows."""
+"""Which columns get quantile leaves: those that normal leaves misfit, unless validation rows are against it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
-from ...data.build_evidence import build
 from ...data.schema import Columns
-from ...evaluation.columns_and_pairs import kolmogorov
-from ...inference.sampling import sample
+from ...evaluation.misfit import misfit_columns
 from ...models.box_forest.box_forest import BoxForest
-from ...models.box_forest.forest import Forest
 from ...models.box_forest.leaves.derived import table_bytes
+from ...models.box_forest.structure import Forest
 
-FAR = 0.01
-"""Kolmogorov distance of a column's rows and draws, chance aside, beyond which leaves misfit it."""
-_CELLS = 4_000_000  # most cells drawn
-_DRAWS = 4_000, 20_000  # fewest and most rows drawn
 MOST_BYTES = 2**31
 """Size that a forest's tables may have with quantile leaves, which need a row for each piece of a CDF."""
 
 
+def choose_slots(
+    misfit: np.ndarray,
+    fits: Callable[[np.ndarray], bool],
+    gains: Callable[[np.ndarray], Sequence[np.ndarray]],
+    weight: np.ndarray | None = None,
+    groups: int = 0,
+) -> np.ndarray:
+    """Numeric slots that get quantile leaves, bool (p,).
+
+    These are all ``misfit`` slots, unless the validation rows are against it. Then they are tried in groups, and those
+    that raise the first criterion are taken.
+
+    Parameters
+    ----------
+    misfit : bool array (p,)
+        Slots that normal leaves misfit.
+    fits : callable
+        Whether the tables of the forest with quantile leaves of some slots are small enough.
+    gains : callable
+        What validation rows (n,) gain by quantile leaves of some slots, by one criterion or several.
+    weight : float64 array (n,), optional
+        Weights of the validation rows; None: all alike.
+    groups : int
+        Most groups that are tried; 0: none.
+    """
+    nothing = np.zeros_like(misfit)
+    if not misfit.any() or not fits(misfit):
+        return nothing
+    if all(not_worse(gain, weight) for gain in gains(misfit)):
+        return misfit
+    slots = np.flatnonzero(misfit)
+    if len(slots) == 1 or not groups:
+        return nothing  # the trial of all columns was that of this one
+    better = nothing
+    for group in np.array_split(slots, min(len(slots), groups)):
+        alone = np.isin(np.arange(len(misfit)), group)
+        better |= alone & (np.average(gains(alone)[0], weights=weight) > 0.0)
+    return better
+
+
 def misfit_slots(forest: Forest, X: np.ndarray, weight: np.ndarray | None, n_jobs: int | None) -> np.ndarray:
     """Numeric slots whose marginal in the forest is not that of rows X (n, d), of weights (n,) or None: bool (p,)."""
-    columns = forest.columns
-    n_draws = int(np.clip(_CELLS // X.shape[1], *_DRAWS))
-    drawn = sample(BoxForest(forest), build(forest.schema), n_draws, 0, False, n_jobs)
-    most = FAR + 1.0 / np.sqrt(n_draws)
-    misfit = np.zeros(len(columns.step), bool)
-    for j in np.flatnonzero(columns.is_categorical == 0):
-        x, y = X[:, j], drawn[:, j]
-        known = ~np.isnan(x)
-        far = kolmogorov(x[known], y[~np.isnan(y)], None if weight is None else weight[known])
-        misfit[columns.slot[j]] = far > most
-    return misfit
+    return misfit_columns(BoxForest(forest), X, weight, n_jobs)[forest.columns.is_categorical == 0]
 
 
-def fits(columns: Columns, n_rows: int, n_trees: int) -> bool:
+def small_enough(columns: Columns, n_rows: int, n_trees: int) -> bool:
     """Whether tables of ``n_trees`` trees of ``n_rows`` parameter rows each are of no more than `MOST_BYTES`."""
     return table_bytes(columns, n_rows * n_trees) <= MOST_BYTES
 

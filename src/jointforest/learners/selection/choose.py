@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ...api.fit_report import Judged
-from ...data.build_evidence import build
+from ...data.evidence import build
 from ...data.schema import Schema
 from ...evaluation.columns_and_pairs import cells_of, some
 from ...evaluation.two_sample_test import told_apart

@@ -13,22 +13,32 @@ from ...data.evidence import Evidence
 from ...data.schema import Schema
 from ...runtime.numeric_kernels import mix_rows
 from ..base import Distribution, PosteriorState
-from . import column
 from .box_trees import ForestTrees, box_trees
 from .condition import condition, given_missing
 from .covariance import covariance
 from .files import forest_to_arrays
-from .forest import Forest
 from .histogram import BinTables, histogram
 from .marginalize import marginalize
 from .modes import modes
-from .posterior import OneRow, background_weight, log_density
-from .sampling import impute_and_weigh, sample, sample_and_weigh
+from .posterior import (
+    OneRow,
+    background_weight,
+    cdf,
+    impute_and_weigh,
+    level_probability,
+    log_density,
+    mean_variance,
+    pdf,
+    quantile,
+    sample,
+    sample_and_weigh,
+)
+from .structure import Forest
 
 
 @dataclass(frozen=True)
 class BoxForest(Distribution):
-    """A mixture of trees whose leaves are boxes: see `forest.Forest` for its arrays and its formula."""
+    """A mixture of trees whose leaves are boxes: see `structure.Forest` for its arrays and its formula."""
 
     forest: Forest
     kind: str = "forest"
@@ -135,22 +145,22 @@ class BoxForestPosterior(PosteriorState):
         return background_weight(self.forest, self.evidence, n_jobs, self.row)
 
     def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
-        return column.level_probability(self.forest, self.evidence, j, n_jobs, self.beta, self.row)
+        return level_probability(self.forest, self.evidence, j, n_jobs, self.beta, self.row)
 
     def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        return column.mean_variance(self.forest, self.evidence, j, n_jobs, self.beta, self.row)
+        return mean_variance(self.forest, self.evidence, j, n_jobs, self.beta, self.row)
 
     def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.cdf(self.forest, self.evidence, j, x, n_jobs, self.row)
+        return cdf(self.forest, self.evidence, j, x, n_jobs, self.row)
 
     def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.pdf(self.forest, self.evidence, j, x, n_jobs, self.row)
+        return pdf(self.forest, self.evidence, j, x, n_jobs, self.row)
 
     def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return histogram(self.forest, self.distribution.bin_tables, self.evidence, j, cuts, n_jobs, self.row)
 
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.quantile(self.forest, self.evidence, j, q, n_jobs, self.beta, self.row)
+        return quantile(self.forest, self.evidence, j, q, n_jobs, self.beta, self.row)
 
     def covariance(self, a: int, b: int) -> np.ndarray:
         return covariance(self.forest, self.evidence, a, b, self.row)

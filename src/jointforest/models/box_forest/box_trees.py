@@ -13,12 +13,11 @@ import numpy as np
 
 from ...data.evidence import Evidence
 from ...data.schema import Columns, Schema
-from .column_kernels import cdf_rows, level_rows, mean_variance_rows
-from .forest import Forest
-from .leaves.circuits import leaf_of_rows
+from .leaves.derived import leaf_of_rows
 from .posterior import LeafPosterior, chunk_posterior, posterior, tree_log_density
+from .posterior_kernels import cdf_rows, level_rows, mean_variance_rows
 from .quantile_kernels import quantile_rows
-from .structure import Trees, leaf_boxes
+from .structure import Forest, Trees, leaf_boxes
 
 
 class ColumnInGroups(Protocol):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...data.schema import Columns, Schema, kernel_columns
-from .leaves.circuits import check_circuits, leaf_of_rows, node_scopes, scope_columns
+from .leaves.derived import check_circuits, leaf_of_rows, node_scopes, scope_columns
 from .leaves.level_kernels import fill_wide
 from .leaves.levels import WideLevels, layout, words_of
 from .leaves.table import FACTORS, NORMAL, STUDENT, UNIFORM, Circuits, Leaves

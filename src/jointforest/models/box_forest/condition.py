@@ -10,13 +10,13 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...data.schema import Columns, Schema, kernel_columns
 from .condition_kernels import pieces
-from .forest import Forest
 from .leaves.circuit_structure_kernels import parents
 from .leaves.derived import make_leaves, table_bytes
 from .leaves.levels import WideLevels, apart, layout, side_by_side, weighed
 from .leaves.table import FACTORS, PRODUCT, SUM, ParameterTables
 from .marginalize import Nodes, Packed, nodes_of, packed, restricted_trees, without
 from .posterior_kernels import LEAVES, posterior_rows, row_scratch
+from .structure import Forest
 
 # ---- The pieces that likelihoods of runs cut a column into, and fewer of them where a leaf hardly tells.
 

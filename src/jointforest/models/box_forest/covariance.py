@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...data.evidence import Evidence
-from .column_kernels import level_rows, mean_variance_rows
-from .forest import Forest
 from .leaves.circuit_structure_kernels import parents
 from .leaves.table import FACTORS, PRODUCT, Leaves
 from .posterior import LeafPosterior, OneRow, by_chunks
+from .posterior_kernels import level_rows, mean_variance_rows
+from .structure import Forest
 
 
 def covariance(forest: Forest, evidence: Evidence, a: int, b: int, known: OneRow | None = None) -> np.ndarray:

@@ -8,11 +8,10 @@ import numpy as np
 
 from ...data.schema import Schema, kernel_columns
 from .check import LEAF_FIELDS, TREE_FIELDS, WIDE_FIELDS, check, check_columns, check_derived, check_leaves, check_trees
-from .forest import Forest
 from .leaves.derived import make_leaves
 from .leaves.levels import WideLevels, layout
 from .leaves.table import Circuits, ParameterTables
-from .structure import Trees
+from .structure import Forest, Trees
 
 NAMES = frozenset(
     {f"trees.{name}" for name in TREE_FIELDS}

@@ -9,10 +9,9 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...runtime.numeric_kernels import mix_rows
 from ...runtime.threads import chunks, map_ordered
-from .column import level_probability, numeric_slot
-from .forest import Forest
 from .histogram_kernels import add_rows_inside, bin_rows
-from .posterior import LeafPosterior, OneRow, by_chunks
+from .posterior import LeafPosterior, OneRow, by_chunks, level_probability, numeric_slot
+from .structure import Forest
 
 # ---- Mass of bins of a numeric column: what histograms are made of.
 

@@ -10,11 +10,10 @@ import numpy as np
 from ...data.schema import Columns, Schema, kernel_columns
 from ...runtime.records import record
 from .condition_kernels import new_nodes, restrict, weights_below
-from .forest import Forest
 from .leaves.derived import make_leaves
 from .leaves.levels import layout, take
 from .leaves.table import FACTORS, SUM, Circuits, Leaves, ParameterTables
-from .structure import Trees
+from .structure import Forest, Trees
 
 # ---- Parts of a new model from those of an old one: fewer leaves, fewer columns, other circuits.
 

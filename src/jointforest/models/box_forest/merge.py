@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .forest import Forest
 from .leaves.derived import make_leaves
 from .leaves.levels import layout, stacked, take
 from .leaves.table import ParameterTables
 from .marginalize import Nodes, Restricted, mean_missing_rates, mixed_nodes, nodes_of, packed
-from .structure import Trees, add_stump
+from .structure import Forest, Trees, add_stump
 
 
 def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:

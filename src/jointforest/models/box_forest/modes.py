@@ -10,18 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...data.build_evidence import build
-from ...data.evidence import Evidence
+from ...data.evidence import Evidence, build
 from ...data.schema import Columns
 from ...runtime.progress import bar
 from ...runtime.records import record
 from .bound_kernels import bound_halves, choose_cut, mixture_bound
-from .forest import Forest
 from .leaves.table import Leaves
 from .mode_kernels import best_level, best_number, leaf_modes, leaves_of_rows, tried_scratch
 from .posterior import log_density
 from .posterior_kernels import posterior_rows, row_scratch
-from .structure import Trees
+from .structure import Forest, Trees
 
 # ---- What the kernels of modes work on: a forest, one row of evidence, and scratch.
 

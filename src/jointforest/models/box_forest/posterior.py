@@ -10,9 +10,24 @@ import numpy as np
 from ...data.evidence import Evidence, distinct_rows
 from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered, n_threads
-from .forest import Forest
 from .leaves.levels import mixed_levels
-from .posterior_kernels import LEAVES, LEAVES_AND_SHARES, LOG_EVIDENCE, entries_of_column, posterior_rows, row_scratch
+from .posterior_kernels import (
+    LEAVES,
+    LEAVES_AND_SHARES,
+    LOG_EVIDENCE,
+    cdf_rows,
+    entries_of_column,
+    leaf_moments,
+    level_rows,
+    level_sums,
+    mean_variance_rows,
+    pdf_rows,
+    posterior_rows,
+    row_scratch,
+)
+from .quantile_kernels import quantile_rows
+from .sampling_kernels import Draws, draw_rows, draw_scratch, impute_rows
+from .structure import Forest
 from .tree_weight_kernels import routed_rows, shared_rows, weigh_trees, with_routed
 
 _ENTRIES = 2_000_000
@@ -214,7 +229,7 @@ def row_chunks(forest: Forest, evidence: Evidence, most: int = 1024) -> list[tup
 
 # ---- log p(evidence).
 
-_ROWS = 2048
+_DENSITY_ROWS = 2048
 
 
 def log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
@@ -231,7 +246,7 @@ def log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> 
         scratch = row_scratch(forest)
         return posterior_rows(forest.columns, forest.trees, forest.leaves, rows, first, stop, LOG_EVIDENCE, scratch)[3]
 
-    parts = list(map_ordered(work, chunks(len(rows.value), _ROWS), n_jobs))
+    parts = list(map_ordered(work, chunks(len(rows.value), _DENSITY_ROWS), n_jobs))
     return np.concatenate([np.empty(0), *parts])[place] + evidence.log_penalty
 
 
@@ -293,3 +308,325 @@ def tree_log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1
         return np.where(highest > -np.inf, highest + total, -np.inf).reshape(n, n_trees)
 
     return by_chunks(forest, evidence, read, n_jobs) + evidence.log_penalty[:, None]
+
+
+# ---- One column given evidence: level probabilities, moments, distribution functions, densities and quantiles.
+
+
+def level_probability(
+    forest: Forest,
+    evidence: Evidence,
+    j: int,
+    n_jobs: int | None = -1,
+    beta: float = 1.0,
+    known: OneRow | None = None,
+) -> np.ndarray:
+    """Probability of each of the K levels of a categorical column, (n, K)."""
+    if not forest.columns.is_categorical[j]:
+        column = forest.schema.columns[j]
+        raise ValueError(f"column {column.name!r} is {column.kind}: it has no levels; ask for mean, cdf or quantile")
+
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        # sums of many weights may end a rounding error above 1
+        return np.minimum(level_rows(forest.columns, forest.leaves, rows, j, post, first), 1.0)
+
+    return by_chunks(forest, evidence, read, n_jobs, j, beta, known)
+
+
+# ---- Means and variances of numeric columns.
+
+_FEW_ROWS = 8
+
+
+def mean_variance(
+    forest: Forest,
+    evidence: Evidence,
+    j: int,
+    n_jobs: int | None = -1,
+    beta: float = 1.0,
+    known: OneRow | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of a numeric column, each (n,); cells of a grid count with their centres."""
+    table = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs)
+
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        return mean_variance_rows(forest.columns, forest.leaves, rows, j, post, first, table)
+
+    both = by_chunks(forest, evidence, read, n_jobs, j, beta, known)
+    return both[:, 0].copy(), both[:, 1].copy()
+
+
+def moments_table(
+    forest: Forest, evidence: Evidence, slot: int, n_jobs: int | None, few: int = _FEW_ROWS
+) -> np.ndarray:
+    """Mean and variance of a numeric slot in every parameter row, (R, 2); NaN where one lacks it.
+
+    Shared by all rows of evidence; (0, 2) if these are no more than ``few``, too few to pay.
+    """
+    if len(evidence.value) <= few:
+        return np.empty((0, 2))
+    j = int(np.flatnonzero(forest.columns.is_categorical == 0)[slot])
+    leaves = forest.leaves
+    described = np.arange(len(leaves.tree)) < len(leaves.log_weight)
+    described[leaves.node_row[leaves.node_scope >= 0][leaves.scope[:, j] == 1]] = True
+
+    def work(first: int, stop: int) -> np.ndarray:
+        return leaf_moments(forest.columns, leaves, evidence, j, described, first, stop)
+
+    return np.concatenate(list(map_ordered(work, chunks(len(forest.leaves.tree), 4096), n_jobs)))
+
+
+def numeric_slot(forest: Forest, j: int) -> int:
+    """Slot of numeric column j; a ValueError if it is categorical."""
+    if forest.columns.is_categorical[j]:
+        column = forest.schema.columns[j]
+        raise ValueError(f"column {column.name!r} is {column.kind}: this question needs numbers; ask for its levels")
+    return int(forest.columns.slot[j])
+
+
+# ---- CDF, density and quantiles of numeric columns.
+
+
+def cdf(
+    forest: Forest, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
+) -> np.ndarray:
+    """P(column j <= x) of a numeric column at q points, (n, q)."""
+    # sums of many weights may end a rounding error above 1
+    return np.minimum(_at_points(cdf_rows, forest, evidence, j, x, n_jobs, known), 1.0)
+
+
+def pdf(
+    forest: Forest, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
+) -> np.ndarray:
+    """Density of a numeric column at q points, (n, q).
+
+    On a grid the mass of x's cell over the step; at an atom of a mixed column the atom's mass (its density against a
+    counting measure). A cell with a value has 1/step on its grid cell, 1 on an atom, and infinity elsewhere.
+    """
+    return _at_points(pdf_rows, forest, evidence, j, x, n_jobs, known)
+
+
+def _at_points(
+    kernel: Callable[..., np.ndarray],
+    forest: Forest,
+    evidence: Evidence,
+    j: int,
+    x: np.ndarray,
+    n_jobs: int | None,
+    known: OneRow | None,
+) -> np.ndarray:
+    """What the kernel says of column j at the points x, for each row: (n, q)."""
+    numeric_slot(forest, j)
+    points = np.ascontiguousarray(x, dtype=np.float64)
+
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        return kernel(forest.columns, forest.leaves, rows, j, post, first, points)
+
+    return by_chunks(forest, evidence, read, n_jobs, j, known=known)
+
+
+def quantile(
+    forest: Forest,
+    evidence: Evidence,
+    j: int,
+    q: np.ndarray,
+    n_jobs: int | None = -1,
+    beta: float = 1.0,
+    known: OneRow | None = None,
+) -> np.ndarray:
+    """inf{x: F(x) >= q} of a numeric column at k levels, (n, k), by a bracketed search on the mixture's CDF.
+
+    Cell centres on grids, atoms exactly, other numbers to 1e-10 of the posterior's standard deviation.
+    """
+    numeric_slot(forest, j)
+    probabilities = np.ascontiguousarray(q, dtype=np.float64)
+    if not np.all((probabilities > 0.0) & (probabilities < 1.0)):
+        bad = probabilities[~((probabilities > 0.0) & (probabilities < 1.0))][0]
+        name = forest.schema.columns[j].name
+        raise ValueError(f"quantile of column {name!r}: q must be above 0 and below 1, got {bad}")
+
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        return quantile_rows(forest.columns, forest.leaves, rows, j, post, first, probabilities)
+
+    found = by_chunks(forest, evidence, read, n_jobs, j, beta, known)
+    rising = np.argsort(
+        probabilities, kind="stable"
+    )  # each q has its own search: keep their order within its tolerance
+    found[:, rising] = np.maximum.accumulate(found[:, rising], axis=1)
+    return found
+
+
+# ---- What each tree alone says of a column.
+
+Sums = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
+"""Leaves (m,), their weights and the places (m,) among n they are summed up in, to sums of what they say, (n, K)."""
+
+
+def tree_answers(
+    forest: Forest, evidence: Evidence, j: int, n_jobs: int | None = -1, centre: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """log p_t(evidence) of each tree (n, T), and what each tree expects of column j (n, T, K), the background left out.
+
+    These are the probabilities of its K levels, or its mean; with a centre also its mean squared distance from there.
+    A tree that gives the evidence probability 0 answers by the leaves that it can reach, see
+    `posterior.chunk_posterior`.
+    """
+    leaves, n_trees = forest.leaves, len(forest.trees.root) - forest.has_background
+    weight_of_tree = np.bincount(leaves.tree[: len(leaves.log_weight)], np.exp(leaves.log_weight))[:n_trees]
+    if forest.columns.is_categorical[j]:
+        sums = _level_sums(forest, j)
+    else:
+        sums = _moment_sums(forest, evidence, j, n_jobs, centre)
+
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        n = len(post.log_evidence)
+        scratch = row_scratch(forest)
+        start, leaf, log_weight, fallen = with_routed(
+            forest.columns, forest.trees, leaves, rows, first, post, int(j), n_trees, scratch
+        )
+        row, tree = np.repeat(np.arange(n), np.diff(start)), leaves.tree[leaf]
+        kept = tree < n_trees
+        cell = row[kept] * n_trees + tree[kept]
+        leaf, log_weight = leaf[kept], log_weight[kept]
+        top = np.full(n * n_trees, -np.inf)
+        np.maximum.at(top, cell, log_weight)
+        weight = np.exp(log_weight - top[cell])
+        total = np.bincount(cell, weight, minlength=n * n_trees)
+        answer = sums(leaf, weight, cell, n * n_trees) / total[:, None]
+        log_tree = top + np.log(total)
+        log_tree[cell[fallen[kept]]] = -np.inf
+        return np.column_stack([log_tree, answer]).reshape(n, n_trees, -1)
+
+    both = by_chunks(forest, evidence, read, n_jobs, j)
+    return both[:, :, 0] - np.log(weight_of_tree), both[:, :, 1:]
+
+
+def _level_sums(forest: Forest, j: int) -> Sums:
+    """Of the probabilities of column j's K levels."""
+    slot = int(forest.columns.slot[j])
+    size = int(forest.columns.level_start[slot + 1] - forest.columns.level_start[slot])
+
+    def sums(leaf: np.ndarray, weight: np.ndarray, place: np.ndarray, n: int) -> np.ndarray:
+        out = np.zeros((n, size))
+        level_sums(forest.leaves, slot, size, leaf, weight, place, out)
+        return out
+
+    return sums
+
+
+def _moment_sums(forest: Forest, evidence: Evidence, j: int, n_jobs: int | None, centre: float | None) -> Sums:
+    """Of column j's means, and with a centre of its mean squared distances from there."""
+    moments = moments_table(forest, evidence, numeric_slot(forest, j), n_jobs, few=0)
+    of_leaf = [moments[:, 0]]
+    if centre is not None:
+        of_leaf.append(moments[:, 1] + (moments[:, 0] - centre) ** 2)
+
+    def sums(leaf: np.ndarray, weight: np.ndarray, place: np.ndarray, n: int) -> np.ndarray:
+        return np.column_stack([np.bincount(place, weight * values[leaf], minlength=n) for values in of_leaf])
+
+    return sums
+
+
+# ---- Draws of whole rows given evidence, and missing cells filled in; no row is rejected.
+
+_DRAWS = 12_288  # a chunk: of fewer few share a leaf, with more the last one keeps threads waiting
+_DRAW_ROWS = 128
+
+
+def sample(
+    forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+) -> np.ndarray:
+    """The draws of `sample_and_weigh`."""
+    return sample_and_weigh(forest, evidence, m, seed, missing, n_jobs)[0]
+
+
+def sample_and_weigh(
+    forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False, n_jobs: int | None = -1
+) -> tuple[np.ndarray, np.ndarray]:
+    """m rows for each row of evidence (n * m, d), and background weights (n,): a leaf by the posterior, then columns.
+
+    Draw k of row i uses the random stream of number ``i*m + k``, so the answer depends on the seed alone.
+    """
+    n, d = evidence.value.shape
+    out, share = np.empty((n * m, d)), np.full(n, np.nan)
+
+    def work(rows: tuple[int, int], draws: tuple[int, int]) -> None:
+        post = chunk_posterior(forest, evidence, *rows)
+        scratch = draw_scratch(forest.leaves, int(np.diff(post.start).max(initial=0)), draws[1] - draws[0])
+        wanted = Draws(m, *draws, seed, missing)
+        draw_rows(forest.columns, forest.leaves, evidence, post, rows[0], wanted, scratch, out)
+        if draws[0] == 0:
+            share[slice(*rows)] = background_share(forest, post)
+
+    some_rows = row_chunks(forest, evidence, max(1, min(_DRAW_ROWS, _DRAWS // max(m, 1))))
+    items = [(rows, draws) for rows in some_rows for draws in chunks(m, _DRAWS)]
+    for _ in map_ordered(work, items, n_jobs, "draws"):
+        pass
+    return out, share
+
+
+# ---- Missing cells filled in.
+
+
+def impute(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
+    """Fill each cell without a value: numbers by posterior mean, categorical cells by the most probable level.
+
+    On a grid the mean goes to the nearest cell centre. A mean may lie between the parts of a region; among levels of
+    the same probability the first is taken.
+    """
+    return impute_and_weigh(forest, evidence, n_jobs)[0]
+
+
+def impute_and_weigh(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
+    """`impute`, and the posterior weight of the background in each row (n,), in one pass."""
+    means = _means(forest, evidence, n_jobs)
+
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        filled = impute_rows(forest.columns, forest.leaves, rows, post, first, means)
+        return np.column_stack([filled, background_share(forest, post)])
+
+    both = by_chunks(forest, evidence, read, n_jobs)
+    return np.ascontiguousarray(both[:, :-1]), both[:, -1]
+
+
+def _means(forest: Forest, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
+    """Means of the numeric slots in every parameter row, (R, p), where a cell wants one; (0, 0) for few rows."""
+    numeric = np.flatnonzero(forest.columns.is_categorical == 0)
+    tables = {
+        int(forest.columns.slot[j]): moments_table(forest, evidence, int(forest.columns.slot[j]), n_jobs)
+        for j in numeric
+        if np.isnan(evidence.value[:, j]).any()
+    }
+    if not any(len(table) for table in tables.values()):
+        return np.empty((0, 0))
+    means = np.full((len(forest.leaves.tree), len(numeric)), np.nan)
+    for slot, table in tables.items():
+        means[:, slot] = table[:, 0]
+    return means
+
+
+# ---- Log-densities of training rows by the trees that were grown without them.
+
+
+def oob_log_density(model: Forest, evidence: Evidence, drawn: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Log-density (n,) of each row by the trees that did not draw it and the background; NaN where every tree drew it.
+
+    Parameters
+    ----------
+    model : Forest
+        Its leaf densities are estimated on the rows that each tree drew.
+    evidence : Evidence
+        The n rows.
+    drawn : bool array (T, n)
+        Which rows each tree drew.
+    n_jobs : int or None
+        Threads; the answer does not depend on it.
+    """
+    by_tree = tree_log_density(model, evidence, n_jobs)
+    n_trees = len(drawn)
+    out_of_bag = ~drawn.T
+    number = out_of_bag.sum(axis=1)
+    trees = np.where(out_of_bag, by_tree[:, :n_trees], -np.inf)
+    rescale = np.log(n_trees) - np.log(np.maximum(number, 1))
+    density = np.logaddexp.reduce(np.column_stack([trees + rescale[:, None], by_tree[:, n_trees:]]), axis=1)
+    return np.where(number > 0, density, np.nan)

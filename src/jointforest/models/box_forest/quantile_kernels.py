@@ -12,9 +12,9 @@ import numpy as np
 
 from ...runtime.compile import array_kernel, entry, kernel
 from ...runtime.numeric_kernels import chandrupatla
-from .column_kernels import Mixture, mixed_cdf, mixed_moments, row_mixture
 from .leaves.slot_kernels import cell_end, find_atom, line_cdf, slot_cdf
 from .leaves.table import UNIFORM
+from .posterior_kernels import Mixture, mixed_cdf, mixed_moments, row_mixture
 from .region_kernels import cell_region, known_number
 
 _SAMPLE = 256

@@ -11,11 +11,11 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...runtime.warnings import warn
 from .condition import condition
-from .forest import Forest
 from .histogram import Bins, bins_between, mass_in_leaves
 from .leaves.levels import WideLevels, levels_of_slot, mixed_over_rows, weighed_sums
 from .leaves.table import Leaves
 from .posterior import LeafPosterior, OneRow
+from .structure import Forest
 
 FAR = 0.015
 """Columns whose marginal is farther than this from the wanted one are raked."""

@@ -7,18 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...data.build_evidence import build
-from ...data.evidence import Evidence, distinct_rows
+from ...data.evidence import Evidence, build, distinct_rows
 from ...data.schema import Columns, Schema
 from ...runtime.parameters import check, check_number
 from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
-from .column import level_probability, mean_variance
-from .forest import Forest
 from .leaves.table import FACTORS, Leaves
-from .posterior import log_density
+from .posterior import level_probability, log_density, mean_variance
 from .robustness_kernels import allowed_levels, epsilon_rows, margin_rows, node_weights
-from .structure import Trees
+from .structure import Forest, Trees
 
 # ---- What is asked of robustness, the same for all rows, and whether it can be asked.
 

@@ -11,9 +11,9 @@ from ...runtime.compile import array_kernel, entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
 from ...runtime.records import record
 from .circuit_kernels import circuit_log_density, column_mixture, draw_parts, find_atoms, has_circuit, share_out
-from .column_kernels import Mixture, mixed_levels, row_mixture
 from .leaves.slot_kernels import level_draw, slot_draw, slot_mean_variance
 from .leaves.table import Leaves
+from .posterior_kernels import Mixture, mixed_levels, row_mixture
 from .region_kernels import cell_region
 
 

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...data.build_evidence import build
 from ...data.discretization import base_density
 from ...data.discretization.base_density import levels
 from ...data.discretization.discretizer import Scale
-from ...data.evidence import Evidence
+from ...data.evidence import Evidence, build
 from ...data.schema import Column
 from ...runtime.threads import one_blas_thread
 from .evidence import CodeEvidence, code_evidence, own_messages

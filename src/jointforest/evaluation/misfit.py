@@ -1,17 +1,62 @@
-"""Which strong pairs of columns a joint does not keep: the rows it was learned from against rows drawn from it."""
+"""What a joint gets wrong of the table that it was learned from: poorly fitted columns, and pairs of columns.
+
+Both compare rows that were learned from with rows drawn from the joint.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from ..data.build_evidence import build
+from ..data.evidence import build
 from ..data.schema import Schema
-from ..inference.sampling import sample
+from ..learners.hidden_tree.structure import coarse, mutual_information, spanning_tree
 from ..models.base import Distribution
 from ..runtime.warnings import LostDependenceWarning, warn
-from .hidden_tree.structure import coarse, mutual_information, spanning_tree
+
+# ---- Columns of numbers whose marginal in the joint is not that of the rows.
+
+FAR = 0.01
+"""Kolmogorov distance of a column's rows and draws, chance aside, beyond which the joint fits the column poorly."""
+_CELLS = 4_000_000  # most cells drawn
+_DRAWS = 4_000, 20_000  # fewest and most rows drawn
+
+
+def misfit_columns(model: Distribution, X: np.ndarray, weight: np.ndarray | None, n_jobs: int | None) -> np.ndarray:
+    """Columns of numbers whose marginal is not that of rows X (n, d), of weights (n,) or None: bool (d,)."""
+    n_draws = int(np.clip(_CELLS // X.shape[1], *_DRAWS))
+    drawn = model.sample(build(model.schema), n_draws, 0, False, n_jobs)
+    most = FAR + 1.0 / np.sqrt(n_draws)
+    misfit = np.zeros(X.shape[1], bool)
+    for j, column in enumerate(model.schema.columns):
+        if column.is_categorical:
+            continue
+        x, y = X[:, j], drawn[:, j]
+        known = ~np.isnan(x)
+        misfit[j] = kolmogorov(x[known], y[~np.isnan(y)], None if weight is None else weight[known]) > most
+    return misfit
+
+
+def kolmogorov(a: np.ndarray, b: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Largest difference of two empirical CDFs, numbers (n,) and (m,); NaN if a is empty, 1 if b alone is.
+
+    ``weight`` (n,) are those of a; None: all alike.
+    """
+    if not len(a) or (weight is not None and not weight.sum() > 0.0):
+        return math.nan
+    if not len(b):
+        return 1.0
+    order = np.argsort(a)
+    a, b = a[order], np.sort(b)
+    mass = np.arange(len(a) + 1.0) if weight is None else np.concatenate([[0.0], np.cumsum(weight[order])])
+    at = np.concatenate([a, b])
+    below = mass[np.searchsorted(a, at, "right")] / mass[-1] - np.searchsorted(b, at, "right") / len(b)
+    return float(np.abs(below).max())
+
+
+# ---- Strong pairs of columns whose dependence a joint loses: rows that were learned from against rows drawn.
 
 ROWS = 4_000
 """Rows of the table that are looked at, and rows drawn."""
@@ -46,7 +91,7 @@ def lost_pairs(model: Distribution, X: np.ndarray, weight: np.ndarray | None, n_
         return []
     taken = np.sort(np.random.default_rng(0).permutation(len(X))[:ROWS])
     X, weight = X[taken], None if weight is None else weight[taken]
-    drawn = sample(model, build(model.schema), ROWS, 0, False, n_jobs)
+    drawn = model.sample(build(model.schema), ROWS, 0, False, n_jobs)
     names, is_number = model.schema.names, [not column.is_categorical for column in model.schema.columns]
     classes, size = _classes(model.schema, X, drawn)
     table, joint = mutual_information(classes[: len(X)], size, weight), mutual_information(classes[len(X) :], size)
