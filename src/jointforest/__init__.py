@@ -38,7 +38,7 @@ _HOME = {
     "JointImputer": "estimators.imputer",
     "JointTree": "learners.joint_tree.joint_tree",
     "LostDependenceWarning": "runtime.warnings",
-    "Marginal": "api.marginal",
+    "Marginal": "api.posterior",
     "Missing": "data.conditions",
     "Not": "data.conditions",
     "PerRow": "data.conditions",
@@ -71,8 +71,7 @@ if TYPE_CHECKING:
     from .api.importance import Importance, conditional_importance, sage
     from .api.information import ColumnDistance, Estimate
     from .api.joint import Joint
-    from .api.marginal import Marginal
-    from .api.posterior import Posterior
+    from .api.posterior import Marginal, Posterior
     from .api.shapley import ShapleyValues, shapley
     from .data.conditions import AllOf, AnyOf, Interval, Missing, Not, PerRow, about, between, likely
     from .estimators.augmenter import JointAugmenter

@@ -83,9 +83,7 @@ def test_masses_are_the_posterior_s(name: str, text: str) -> None:
             assert c["mass"] == pytest.approx(list(known.proba(column.name).values()), abs=1e-7)
             continue
         edges = subject(name).bins[column_place(name, column.name)].edges
-        wanted = np.diff(
-            known.weighed.state.cdf(column_place(name, column.name), edges[1:-1])[0], prepend=0.0, append=1.0
-        )
+        wanted = np.diff(known.state.cdf(column_place(name, column.name), edges[1:-1])[0], prepend=0.0, append=1.0)
         assert c["mass"] == pytest.approx(wanted.tolist(), abs=2e-6)
         for atom, mass in zip(about["atoms"], c["atoms"], strict=True):
             if column.step == 0.0:

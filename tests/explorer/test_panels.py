@@ -108,9 +108,9 @@ def test_pairs(name: str, columns: tuple[int, int]) -> None:
             continue
         edges = np.array(found[axis]["edges"])
         assert len(edges) == n + 1 and (np.diff(edges) > 0).all()
-        known = joint.given("age > 30").weighed
+        known = joint.given("age > 30").state
         cuts = edges[1:-1] / 1e3 - column.origin if column.kind == "datetime" else edges[1:-1]
-        below = known.model.observe(known.evidence).cdf(j, cuts)[0]
+        below = known.distribution.observe(known.evidence).cdf(j, cuts)[0]
         assert mass.sum(axis=0 if axis == "b" else 1).cumsum()[:-1] == pytest.approx(below.tolist(), abs=1e-4)
     independent = np.outer(mass.sum(axis=1), mass.sum(axis=0))
     bits = sum(p * math.log2(p / q) for p, q in zip(mass.ravel(), independent.ravel(), strict=True) if p > 0)

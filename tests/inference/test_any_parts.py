@@ -59,7 +59,7 @@ def test_the_mode_of_hidden_trees_is_found_and_certified(seed: int, known: dict)
 def test_rows_climb_until_no_single_code_is_better(seed: int) -> None:
     """From every row of codes; compared with all rows that differ in one code."""
     of = hidden_joint(small_table(seed), seed, n_trees=1 + seed % 3, n_states=4)
-    problem = code_problem(of.distribution.components[0].hidden, of.given(INSIDE).weighed.evidence)
+    problem = code_problem(of.distribution.components[0].hidden, of.given(INSIDE).state.evidence)
     some = [np.flatnonzero(~np.isnan(value)) for value in problem.value]
     rows = np.array(list(itertools.product(*some)))[:: 1 + seed]
     density = log_density_of(problem, rows)

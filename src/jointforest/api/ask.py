@@ -6,11 +6,10 @@ from typing import Any
 
 from ..data.conditions import Interval, Not, check_hard
 from ..inference.information.projection import Estimate, exact
-from ..inference.posterior import WeighedEvidence
 from ..models.base import Distribution
 from ..query_language.parser import Query, parse_query
-from .pairs import deviation_of, mean_of, probability_of, variance_of
-from .posterior import N_SAMPLES, Posterior, log_event, posterior_of, with_event
+from .pairs import deviation_of, mean_of, variance_of
+from .posterior import N_SAMPLES, Posterior, posterior_of, with_event
 
 
 def ask(model: Distribution, text: str) -> Any:
@@ -39,7 +38,9 @@ def _parsed(model: Distribution, text: str) -> Query:
 def _answer(model: Distribution, query: Query, posterior: Posterior) -> Any:
     """What a query asks of the posterior given its evidence."""
     if query.sum is not None:
-        return {"E": mean_of, "Var": variance_of, "Sd": deviation_of}[query.function](posterior.weighed, query.sum)
+        answer = {"E": mean_of, "Var": variance_of, "Sd": deviation_of}[query.function]
+        posterior.check()
+        return posterior.give(answer(posterior.state, query.sum))
     if query.compared:
         return _comparison(posterior, query)
     if query.column is not None and query.other is not None:
@@ -77,18 +78,18 @@ def _check_column_names(model: Distribution, query: Query) -> None:
 def _comparison(posterior: Posterior, query: Query) -> Estimate:
     """P(comparison, event | evidence) = P(event | evidence) P(comparison | event, evidence)."""
     if not query.event:
-        return probability_of(posterior.weighed, query.compared, N_SAMPLES, 0, -1)
+        return posterior.probability_of(query.compared, N_SAMPLES, 0, -1)
     share = float(posterior.probability(dict(query.event)))
     if share == 0.0:
         return exact(0.0)
-    model, both, _ = with_event(posterior.weighed, dict(query.event), as_regions=True)
+    model, both, _ = with_event(posterior.state, dict(query.event), as_regions=True)
     assert model is not None
-    found = probability_of(WeighedEvidence(model, both, one=True), query.compared, N_SAMPLES, 0, -1)
+    found = Posterior(model.observe(both), one=True).probability_of(query.compared, N_SAMPLES, 0, -1)
     return Estimate(share * found.value, share * found.standard_error, found.method)
 
 
 def _log_density(posterior: Posterior, query: Query) -> float:
     """log p(event | evidence), values counted by their density."""
     check_hard(dict(query.event))
-    posterior.weighed.check()
-    return float(log_event(posterior.weighed, dict(query.event), as_regions=False)[0])
+    posterior.check()
+    return float(posterior.log_event(dict(query.event), as_regions=False)[0])

@@ -25,7 +25,6 @@ from ..inference.explanation.reverse import reverse
 from ..inference.explanation.tree_text import tree_text
 from ..inference.information.divergence import ColumnDistance
 from ..inference.information.projection import Estimate
-from ..inference.posterior import WeighedEvidence
 from ..inference.sampling import impute_by_draws
 from ..inference.uncertainty import Uncertainty, uncertainty
 from ..integrations.arrow import to_arrow
@@ -41,8 +40,7 @@ from ..runtime.random_state import seed_of
 from .ask import ask
 from .fit_report import FitReport
 from .information import compare, divergence, entropy, mutual_information
-from .marginal import Marginal
-from .posterior import Posterior, conditions_of, posterior_of, taken_up
+from .posterior import Marginal, Posterior, check_support, conditions_of, posterior_of, taken_up
 from .views import joint_html, part_sizes, size_text
 
 
@@ -454,7 +452,7 @@ class Joint:
         else:
             rows = self._evidence(evidence)
         found = intersect(self.schema, rows, conditions)
-        return Posterior(model, found, one=False, log_missing=log_missing, before=self.distribution)
+        return Posterior(model.observe(found), one=False, log_missing=log_missing, before=self.distribution)
 
     def condition(self, evidence: Any = None, /, **conditions: Any) -> Joint:
         """The joint distribution given evidence, as a joint of its own that can be saved, sampled and asked.
@@ -490,9 +488,9 @@ class Joint:
         known = self.given(evidence, **conditions)
         if len(known) != 1:
             raise ValueError(f"condition: expected evidence of one row, got {len(known)} rows")
-        known.weighed.check()
+        known.check()
         n_rows = known.n_rows if self.schema.n_rows else 0.0
-        model = known.weighed.model.condition(known.weighed.evidence)
+        model = known.state.distribution.condition(known.state.evidence)
         return Joint(model.with_schema(replace(model.schema, n_rows=float(n_rows))))
 
     def rake(self, frame: Any) -> Joint:
@@ -1013,10 +1011,12 @@ class Joint:
         evidence = build(self.schema, X, unseen)
         if method == "mean":
             filled, share = self.distribution.impute(evidence, n_jobs)
-            WeighedEvidence(self.distribution, evidence, background=share).check(n_jobs)
+            check_support(share)
             return fill(self.schema, frame, X, unseen, filled)
         draws, background = impute_by_draws(self.distribution, evidence, m or 1, seed_of(random_state), n_jobs)
-        WeighedEvidence(self.distribution, evidence, background=background).check(n_jobs)
+        if background is None:
+            background = self.distribution.observe(evidence).background_weight(n_jobs)
+        check_support(background)
         each = draws.reshape(len(X), m or 1, X.shape[1])
         frames = [fill(self.schema, frame, X, unseen, each[:, k]) for k in range(m or 1)]
         return frames if m is not None else frames[0]
@@ -1202,7 +1202,7 @@ class Joint:
         unseen[:, j] = False
         warn_unseen(self.schema, frame, unseen)
         evidence = build(self.schema, X, unseen).without(j)
-        WeighedEvidence(self.distribution, evidence).check(n_jobs)
+        check_support(self.distribution.observe(evidence).background_weight(n_jobs))
         return evidence
 
     def _evidence(self, frame: Any) -> Evidence:

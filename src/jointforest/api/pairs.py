@@ -22,8 +22,7 @@ from ..inference.comparison import (
 from ..inference.covariance import mean_and_covariance
 from ..inference.explanation.rules import side_condition
 from ..inference.information.projection import Estimate, exact
-from ..inference.posterior import SUPPORT, WeighedEvidence
-from ..models.base import Distribution
+from ..models.base import SUPPORT, Distribution, PosteriorState
 from ..query_language.parser import Comparison, Sum
 from ..runtime.parameters import check_number
 from ..runtime.random_state import seed_of
@@ -50,39 +49,36 @@ class Pair(NamedTuple):
     probability: np.ndarray
 
 
-def pair(weighed: WeighedEvidence, a: str, b: str, bins: int, n_jobs: int | None) -> Pair:
+def pair(state: PosteriorState, a: str, b: str, bins: int, n_jobs: int | None) -> Pair:
     """See `Posterior.pair`."""
     check_number("bins", bins, 2, whole=True, text="an integer of at least 2")
-    schema = weighed.model.schema
+    schema = state.distribution.schema
     if a == b:
         raise ValueError(f"pair: column {a!r} twice; name two columns")
-    if len(weighed) != 1:
-        raise ValueError(f"pair: expected evidence of one row, got {len(weighed)} rows")
-    weighed.check(n_jobs)
     j, k = schema.index(a), schema.index(b)
     first, second = schema.columns[j], schema.columns[k]
-    cuts = [_cuts(weighed, i, schema.columns[i], int(bins), n_jobs) for i in (j, k)]
+    cuts = [_cuts(state, i, schema.columns[i], int(bins), n_jobs) for i in (j, k)]
     # p(a in bin, b in bin) = p(a in bin) p(b in bin | a in bin): the bins of a are rows of evidence
-    rows = intersect(schema, weighed.evidence, {a: PerRow(tuple(_conditions(first, cuts[0])))})
+    rows = intersect(schema, state.evidence, {a: PerRow(tuple(_conditions(first, cuts[0])))})
     with np.errstate(invalid="ignore"):
-        share = np.exp(weighed.model.log_density(rows, n_jobs) - weighed.log_probability)
+        share = np.exp(state.distribution.log_density(rows, n_jobs) - state.distribution.log_density(state.evidence))
     some = np.flatnonzero(share > 0.0)
     rows = rows.take(some)
     if second.is_categorical:
-        inside = weighed.model.observe(rows).level_probabilities(k, n_jobs)
+        inside = state.distribution.observe(rows).level_probabilities(k, n_jobs)
     else:
-        below = weighed.model.observe(rows).cdf(k, cuts[1], n_jobs)
+        below = state.distribution.observe(rows).cdf(k, cuts[1], n_jobs)
         inside = np.diff(below, axis=1, prepend=0.0, append=1.0)
     probability = np.zeros((len(share), inside.shape[1]))
     probability[some] = share[some, None] * np.maximum(inside, 0.0)
     return Pair(_shown(first, cuts[0]), _shown(second, cuts[1]), probability)
 
 
-def _cuts(weighed: WeighedEvidence, j: int, column: Column, bins: int, n_jobs: int | None) -> np.ndarray:
+def _cuts(state: PosteriorState, j: int, column: Column, bins: int, n_jobs: int | None) -> np.ndarray:
     """Cuts between the bins of a column of numbers, on a grid between cells; none of a column of levels."""
     if column.is_categorical:
         return np.empty(0)
-    low, high = weighed.state.quantile(j, ENDS, n_jobs)[0].tolist()
+    low, high = state.quantile(j, ENDS, n_jobs)[0].tolist()
     cuts = np.linspace(low, high, bins + 1)[1:-1]
     if column.step > 0.0:
         cuts = column.center + (np.floor((cuts - column.center) / column.step) + 0.5) * column.step
@@ -107,49 +103,54 @@ _JUDGED = 1_000
 """Drawn rows that say whether what was asked for is like anything learned."""
 
 
-def mean_of(weighed: WeighedEvidence, of: Sum) -> Any:
-    """Mean of a sum of columns; of the difference of two dates a timedelta64."""
-    is_time, origin = _times(weighed.model.schema, of)
-    weighed.check()
-    columns, c = _numbers(weighed.model.schema, of)
-    mean = np.column_stack([mean_and_covariance(weighed.state, [j])[0] for j in columns])
-    return _given(weighed, is_time, mean @ c + of.constant + origin)
+def mean_of(state: PosteriorState, of: Sum) -> np.ndarray:
+    """Mean of a sum of columns, (n,); of the difference of two dates timedelta64."""
+    is_time, origin = _times(state.distribution.schema, of)
+    columns, c = _numbers(state.distribution.schema, of)
+    mean = np.column_stack([mean_and_covariance(state, [j])[0] for j in columns])
+    seconds = mean @ c + of.constant + origin
+    return seconds_apart(seconds) if is_time else seconds
 
 
-def variance_of(weighed: WeighedEvidence, of: Sum) -> Any:
-    """Variance of a sum of columns; of dates in seconds squared."""
-    _times(weighed.model.schema, of)
-    weighed.check()
-    return weighed.give(_variance(weighed, of))
+def variance_of(state: PosteriorState, of: Sum) -> np.ndarray:
+    """Variance of a sum of columns, (n,); of dates in seconds squared."""
+    schema = state.distribution.schema
+    _times(schema, of)
+    columns, c = _numbers(schema, of)
+    covariance = mean_and_covariance(state, columns)[1]
+    return np.maximum(np.einsum("i,nij,j->n", c, covariance, c), 0.0)
 
 
-def deviation_of(weighed: WeighedEvidence, of: Sum) -> Any:
-    """Standard deviation of a sum of columns; of dates a timedelta64."""
-    is_time, _ = _times(weighed.model.schema, of)
-    weighed.check()
-    return _given(weighed, is_time, np.sqrt(_variance(weighed, of)))
+def deviation_of(state: PosteriorState, of: Sum) -> np.ndarray:
+    """Standard deviation of a sum of columns, (n,); of dates timedelta64."""
+    deviation = np.sqrt(variance_of(state, of))
+    return seconds_apart(deviation) if _times(state.distribution.schema, of)[0] else deviation
 
 
-def covariance_of(weighed: WeighedEvidence, a: str, b: str, correlation: bool, n_jobs: int | None) -> Any:
-    """Covariance or correlation of two columns of numbers or booleans."""
-    schema = weighed.model.schema
-    j, k = schema.index(a), schema.index(b)
-    weighed.check(n_jobs)
-    found = mean_and_covariance(weighed.state, [j, k] if j != k else [j], n_jobs)[1]
-    first, second, both = found[:, 0, 0], found[:, -1, -1], found[:, 0, -1]
-    if not correlation:
-        return weighed.give(both)
-    constant = (first <= 0.0) | (second <= 0.0)
-    if weighed.one and constant[0]:
-        name = a if first[0] <= 0.0 else b
-        raise ValueError(f"column {name!r} has one value given this evidence: no correlation; drop its condition")
+def covariance_of(state: PosteriorState, a: str, b: str, n_jobs: int | None) -> np.ndarray:
+    """Covariance of two columns of numbers or booleans, (n,)."""
+    return _variances_and_covariance(state, a, b, n_jobs)[2]
+
+
+def correlation_of(state: PosteriorState, a: str, b: str, n_jobs: int | None) -> np.ndarray:
+    """Correlation of two columns of numbers or booleans, (n,); NaN where one of them has one value."""
+    first, second, both = _variances_and_covariance(state, a, b, n_jobs)
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.clip(both / np.sqrt(first * second), -1.0, 1.0)
-    return weighed.give(np.where(constant, np.nan, share))
+        correlation = np.clip(both / np.sqrt(first * second), -1.0, 1.0)
+    return np.where((first <= 0.0) | (second <= 0.0), np.nan, correlation)
+
+
+def _variances_and_covariance(
+    state: PosteriorState, a: str, b: str, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Variances of two columns, and their covariance, each (n,)."""
+    j, k = state.distribution.schema.index(a), state.distribution.schema.index(b)
+    covariance = mean_and_covariance(state, [j, k] if j != k else [j], n_jobs)[1]
+    return covariance[:, 0, 0], covariance[:, -1, -1], covariance[:, 0, -1]
 
 
 def probability_of(
-    weighed: WeighedEvidence, compared: tuple[Comparison, ...], n_samples: int, random_state: Any, n_jobs: int | None
+    state: PosteriorState, compared: tuple[Comparison, ...], n_samples: int, random_state: Any, n_jobs: int | None
 ) -> Estimate:
     """Probability of a comparison of columns."""
     check_number("n_samples", n_samples, 4, whole=True, text="an integer of at least 4")
@@ -158,28 +159,21 @@ def probability_of(
             f"expected one comparison of columns, got {len(compared)}; for several take draws: "
             "joint.given(...).sample(n)"
         )
-    if len(weighed) != 1:
-        raise ValueError(f"compare: expected evidence of one row, got {len(weighed)} rows")
-    weighed.check(n_jobs)
-    relation = _relation(weighed.model.schema, compared[0])
+    relation = _relation(state.distribution.schema, compared[0])
     if isinstance(relation, Levels):
-        return exact(probability_of_levels(weighed.model, weighed.evidence, *relation, n_jobs))
+        return exact(probability_of_levels(state.distribution, state.evidence, *relation, n_jobs))
     return probability_of_relation(
-        weighed.model, weighed.evidence, relation, int(n_samples), seed_of(random_state), n_jobs
+        state.distribution, state.evidence, relation, int(n_samples), seed_of(random_state), n_jobs
     )
 
 
 def drawn_where(
-    weighed: WeighedEvidence, compared: tuple[Comparison, ...], n: int, random_state: Any, n_jobs: int | None
+    state: PosteriorState, compared: tuple[Comparison, ...], n: int, random_state: Any, n_jobs: int | None
 ) -> Iterator[np.ndarray]:
-    """n rows in which comparisons of columns hold, some at a time, (k, d); all but the draws is checked at once."""
-    check_number("n", n, 0, whole=True, text="a non-negative integer")
-    if len(weighed) != 1:
-        raise ValueError(f"where: expected evidence of one row, got {len(weighed)} rows")
-    weighed.check(n_jobs)
-    relations = [_relation(weighed.model.schema, asked) for asked in compared]
-    blocks = related_blocks(weighed.model, weighed.evidence, relations, int(n), seed_of(random_state), n_jobs)
-    return _told(blocks, weighed.model, compared)
+    """n rows in which comparisons of columns hold, some at a time, (k, d); comparisons are checked at once."""
+    relations = [_relation(state.distribution.schema, asked) for asked in compared]
+    blocks = related_blocks(state.distribution, state.evidence, relations, int(n), seed_of(random_state), n_jobs)
+    return _told(blocks, state.distribution, compared)
 
 
 def _told(blocks: Iterator[np.ndarray], model: Distribution, compared: tuple[Comparison, ...]) -> Iterator[np.ndarray]:
@@ -221,12 +215,6 @@ def _relation(schema: Schema, asked: Comparison) -> Relation | Levels:
     return Relation(tuple(names), tuple(c.tolist()), asked.op, -of.constant - origin)
 
 
-def _variance(weighed: WeighedEvidence, of: Sum) -> np.ndarray:
-    columns, c = _numbers(weighed.model.schema, of)
-    covariance = mean_and_covariance(weighed.state, columns)[1]
-    return np.maximum(np.einsum("i,nij,j->n", c, covariance, c), 0.0)
-
-
 def _numbers(schema: Schema, of: Sum) -> tuple[list[int], np.ndarray]:
     return [schema.index(name) for _, name in of.terms], np.array([c for c, _ in of.terms])
 
@@ -258,10 +246,3 @@ def _not_numbers(columns: list[Column], where: str) -> ValueError:
         f"column {column.name!r} is {column.kind}: {where} columns are numbers or dates, "
         f"or two columns of levels compared as they are, such as P(a = `b`); {column.name!r} has levels"
     )
-
-
-def _given(weighed: WeighedEvidence, is_time: bool, numbers: np.ndarray) -> Any:
-    if not is_time:
-        return weighed.give(numbers)
-    apart = seconds_apart(numbers)
-    return apart[0] if weighed.one else apart

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -13,49 +14,75 @@ from ..data.conditions import AnyOf, Missing, Not, check_hard, n_rows, normal, w
 from ..data.evidence import Evidence, build, intersect
 from ..data.frames import decode
 from ..data.meaning import refuse_pair
-from ..data.schema import Schema
+from ..data.schema import Schema, seconds_apart
 from ..inference.explanation.explain import Explanation, explain
+from ..inference.histogram import bin_edges, histogram
 from ..inference.information.projection import Estimate
 from ..inference.modes import model_modes
-from ..inference.posterior import SUPPORT, WeighedEvidence
+from ..inference.peak import peak
+from ..inference.sampling import sample, sample_and_weigh, sample_blocks
 from ..inference.support import in_words, mean_error, rows_like, share_error
-from ..models.base import Distribution
+from ..models.base import SUPPORT, Distribution, PosteriorState
 from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
 from ..query_language.parser import Comparison, Conditions, parse_conditions, parse_event
 from ..query_language.render import conditions_text
-from ..runtime.parameters import check_number
-from .marginal import Marginal, check_draws, draw, draw_batches
-from .pairs import Pair, covariance_of, drawn_where, pair, probability_of
-from .views import posterior_html
+from ..runtime.parameters import check_number, check_shares
+from ..runtime.random_state import seed_of
+from ..runtime.warnings import UnsupportedEvidenceWarning, warn
+from .pairs import Pair, correlation_of, covariance_of, drawn_where, pair, probability_of
+from .views import column_in_words, marginal_html, posterior_html
 
 # ---- An event beside evidence: both together, and how probable the event is given the evidence.
 
 
 def with_event(
-    known: WeighedEvidence, event: Mapping[str, Any], as_regions: bool
+    state: PosteriorState, event: Mapping[str, Any], as_regions: bool
 ) -> tuple[Distribution | None, Evidence, float]:
     """The model given the cells that the event says are missing, the evidence and the rest of it, log p of those cells.
 
     The model is None where the cells cannot be missing. With ``as_regions`` a value is a set of one: its mass counts.
     """
     conditions, missing = without_missing(event)
-    model, log_missing = known.model.given_missing_cells(missing)
+    model, log_missing = state.distribution.given_missing_cells(missing)
     if as_regions:
         conditions = {name: AnyOf(condition) for name, condition in conditions.items()}
-    return model, intersect(known.model.schema, known.evidence, conditions), log_missing
+    return model, intersect(state.distribution.schema, state.evidence, conditions), log_missing
 
 
-def log_event(
-    known: WeighedEvidence, event: Mapping[str, Any], as_regions: bool, n_jobs: int | None = -1
-) -> np.ndarray:
-    """log p(event | evidence), (n,); NaN where the evidence has probability 0."""
-    model, both, log_missing = with_event(known, event, as_regions)
-    log_both = np.full(len(both.value), -np.inf) if model is None else model.log_density(both, n_jobs) + log_missing
-    with np.errstate(invalid="ignore"):
-        return log_both - known.log_probability
+def check_support(background: np.ndarray, text: str | None = None) -> None:
+    """Warn of rows of evidence without support, and of rows of probability 0.
+
+    Parameters
+    ----------
+    background : float64 array (n,)
+        `PosteriorState.background_weight` of the evidence.
+    text : str, optional
+        One row of evidence that somebody wrote down, in words.
+
+    Raises
+    ------
+    ValueError
+        If there is a text, and the evidence has probability 0.
+    """
+    n_impossible, n_weak = int(np.isnan(background).sum()), int(np.sum(background > SUPPORT))
+    if n_impossible and text is not None:
+        raise ValueError(f"the evidence has probability 0: {text}; drop or widen one of its conditions")
+    n, problems = len(background), []
+    if n_weak:
+        problems.append(
+            f"{n_weak} of {n} rows of evidence are unlike anything learned: their answers are mostly those of a "
+            "background or of far tails"
+        )
+    if n_impossible:
+        problems.append(f"{n_impossible} of {n} rows of evidence have probability 0: their answers are missing")
+    if problems:
+        hint = "see .supported; loosen the evidence, or leave those rows out"
+        warn(UnsupportedEvidenceWarning("; ".join(problems), hint))
 
 
+MOST_CELLS = 2_000_000_000
+"""Most cells of a draw."""
 N_SAMPLES = 2048
 """Draws of the first column where a comparison of two is not exact."""
 
@@ -101,8 +128,10 @@ class Posterior:
         not know its rows.
     supported : bool or bool array (n,)
         Whether that share is at most one half.
-    weighed : WeighedEvidence
-        The evidence and how well it fits: what explanations, pictures and other readers of a posterior take.
+    state : PosteriorState
+        The distribution and the evidence, propagated once: what explanations, pictures and other readers take.
+    one : bool
+        Whether it is one row that somebody wrote down, not a frame: then probability 0 is an error.
 
     Examples
     --------
@@ -115,47 +144,88 @@ class Posterior:
 
     def __init__(
         self,
-        model: Distribution,
-        evidence: Evidence,
+        state: PosteriorState,
         one: bool,
-        text: str = "",
+        said: Sequence[Mapping[str, Any]] = (),
         log_missing: float = 0.0,
         before: Distribution | None = None,
     ) -> None:
-        self.weighed = WeighedEvidence(model, evidence, one, text)
-        self.before = model if before is None else before  # without evidence, of missing cells as well
+        self.state, self.one, self.said = state, one, tuple(said)
+        self.before = state.distribution if before is None else before  # without evidence, of missing cells as well
         self._log_missing = log_missing  # of the cells that are said to be missing, which the model has taken up
+        self._background: np.ndarray | None = None
 
     def __repr__(self) -> str:
-        return f"Posterior({self.weighed})"
+        return f"Posterior({self.evidence_text})"
 
     def _repr_html_(self) -> str:
-        weighed = self.weighed
-        title = f"Given {weighed}" if str(weighed) else "Given nothing"
+        state, text = self.state, self.evidence_text
+        title = f"Given {text}" if text else "Given nothing"
         if len(self) != 1:
-            return posterior_html(title, weighed, 0.0, "", self.before)
+            return posterior_html(title, state, 0.0, "", self.before)
         # of the state, which the cards need anyway: the evidence is propagated once
-        log_probability = float(weighed.state.log_evidence) + float(weighed.evidence.log_penalty[0]) + self._log_missing
-        n_rows = rows_like(weighed.model, weighed.evidence, np.array([log_probability]))
-        support = in_words(float(n_rows[0]), weighed.model.schema.n_rows) if log_probability > -math.inf else ""
-        return posterior_html(title, weighed, log_probability, support, self.before)
+        log_probability = float(state.log_evidence) + float(state.evidence.log_penalty[0]) + self._log_missing
+        n_rows = rows_like(state.distribution, state.evidence, np.array([log_probability]))
+        support = in_words(float(n_rows[0]), self._schema.n_rows) if log_probability > -math.inf else ""
+        return posterior_html(title, state, log_probability, support, self.before)
 
     def __len__(self) -> int:
-        return len(self.weighed.evidence.value)
+        return len(self.state.evidence.value)
 
     # -- the evidence itself
 
     @property
+    def _schema(self) -> Schema:
+        return self.state.distribution.schema
+
+    @cached_property
+    def evidence_text(self) -> str:
+        """The conditions of one row in words, for titles and errors; of a frame how many rows there are."""
+        if not self.one:
+            return f"{len(self)} rows of evidence"
+        said = [{name: normal(condition) for name, condition in conditions.items()} for conditions in self.said]
+        said = [{name: condition for name, condition in each.items() if condition is not None} for each in said]
+        return ", ".join(conditions_text(each) for each in said if each)
+
+    def give(self, answers: np.ndarray) -> Any:
+        """Answers (n,) as users get them: a scalar of one row that somebody wrote down, an array of a frame."""
+        if not self.one:
+            return answers
+        return answers[0] if answers.dtype.kind == "m" else answers[0].item()
+
+    def check(self, n_jobs: int | None = -1) -> None:
+        """Warn of rows without support, and of rows of probability 0 in a frame.
+
+        Raises
+        ------
+        ValueError
+            If the evidence is of one row and has probability 0.
+        """
+        background = self._background_share(n_jobs)
+        if np.isnan(background).any() or np.any(background > SUPPORT):
+            check_support(background, self.evidence_text if self.one else None)
+
+    def _background_share(self, n_jobs: int | None = -1) -> np.ndarray:
+        """Share of the backgrounds in the posterior, (n,), worked out once."""
+        if self._background is None:
+            self._background = self.state.background_weight(n_jobs)
+        return self._background
+
+    @cached_property
+    def _log_density(self) -> np.ndarray:
+        """log p(evidence) in the model, (n,)."""
+        return self.state.distribution.log_density(self.state.evidence)
+
+    @property
     def log_probability(self) -> Any:
-        return self.weighed.give(self.weighed.log_probability + self._log_missing)
+        return self.give(self._log_density + self._log_missing)
 
     @property
     def n_rows(self) -> Any:
-        return self.weighed.give(self._rows_like())
+        return self.give(self._rows_like())
 
     def _rows_like(self) -> np.ndarray:
-        weighed = self.weighed
-        return rows_like(weighed.model, weighed.evidence, weighed.log_probability + self._log_missing)
+        return rows_like(self.state.distribution, self.state.evidence, self._log_density + self._log_missing)
 
     def standard_error(self, of: str | Mapping[str, Any], n_jobs: int | None = -1) -> Any:
         """Standard error of an answer, from the number of training rows that the evidence stands for.
@@ -192,12 +262,12 @@ class Posterior:
         >>> round(gentoo.n_rows), round(gentoo.standard_error("sex = MALE"), 3)
         (124, 0.045)
         """
-        schema = self.weighed.model.schema
+        schema = self._schema
         n_rows = self._rows_like()
         if np.isnan(n_rows).all():
             raise ValueError("the joint does not know how many rows it was learned from; learn it again from its table")
         if not (isinstance(of, str) and of in schema.names):
-            return self.weighed.give(share_error(np.atleast_1d(self.probability(of, n_jobs)), n_rows))
+            return self.give(share_error(np.atleast_1d(self.probability(of, n_jobs)), n_rows))
         if schema[of].is_categorical:
             share = self.proba(of, n_jobs)
             if isinstance(share, dict):
@@ -205,21 +275,21 @@ class Posterior:
             return share_error(share, n_rows[:, None])
         if schema[of].kind == "datetime":
             raise ValueError(f"column {of!r}: the standard error of a date is not defined; ask for that of an event")
-        return self.weighed.give(mean_error(np.atleast_1d(self.var(of, n_jobs)), n_rows))
+        return self.give(mean_error(np.atleast_1d(self.var(of, n_jobs)), n_rows))
 
     @property
     def background_weight(self) -> Any:
-        return self.weighed.give(self.weighed.background_share)
+        return self.give(self._background_share())
 
     @property
     def supported(self) -> Any:
-        supported = self.weighed.background_share <= SUPPORT
-        return bool(supported[0]) if self.weighed.one else supported
+        supported = self._background_share() <= SUPPORT
+        return bool(supported[0]) if self.one else supported
 
     @property
     def leaves(self) -> LeafPosterior:
         """The leaves that the evidence meets, with log p(leaf, evidence): see `models.box_forest.posterior`."""
-        return posterior(self.weighed.model.forest_for("a table of leaves"), self.weighed.evidence)
+        return posterior(self.state.distribution.forest_for("a table of leaves"), self.state.evidence)
 
     def explain(self, k: int = 10, n_jobs: int | None = -1) -> Explanation:
         """The leaves, or hidden states, that carry the answers, as rules, the heaviest first.
@@ -265,8 +335,8 @@ class Posterior:
             raise ValueError(
                 f"explain speaks of one row of evidence, got {len(self)}; pick one: given(frame[i : i + 1])"
             )
-        self.weighed.check(n_jobs)
-        return explain(self.weighed.model, self.weighed.evidence, k, n_jobs)
+        self.check(n_jobs)
+        return explain(self.state.distribution, self.state.evidence, k, n_jobs)
 
     # -- numbers
 
@@ -328,7 +398,8 @@ class Posterior:
         >>> joint.given().cov("flipper_length_mm", "body_mass_g") > 0
         True
         """
-        return covariance_of(self.weighed, a, b, False, n_jobs)
+        self.check(n_jobs)
+        return self.give(covariance_of(self.state, a, b, n_jobs))
 
     def corr(self, a: str, b: str, n_jobs: int | None = -1) -> Any:
         """Correlation (Pearson's), like `cov`: -1 to 1; NaN in rows of a frame where a column has one value.
@@ -349,7 +420,12 @@ class Posterior:
         >>> 0.7 < joint.given().corr("flipper_length_mm", "body_mass_g") < 1.0
         True
         """
-        return covariance_of(self.weighed, a, b, True, n_jobs)
+        self.check(n_jobs)
+        correlation = correlation_of(self.state, a, b, n_jobs)
+        if self.one and np.isnan(correlation[0]):
+            name = a if self.var(a, n_jobs) <= 0.0 else b
+            raise ValueError(f"column {name!r} has one value given this evidence: no correlation; drop its condition")
+        return self.give(correlation)
 
     # -- probabilities
 
@@ -377,14 +453,21 @@ class Posterior:
         ValueError
             If there is soft evidence in the event: it neither happens nor not.
         """
-        schema = self.weighed.model.schema
+        schema = self._schema
         conditions = conditions_of(schema, event)
         check_hard(conditions)
         for name, condition in conditions.items():
             refuse_pair(schema[name], condition)
-        self.weighed.check(n_jobs)
-        share = np.exp(np.minimum(log_event(self.weighed, conditions, True, n_jobs), 0.0))
-        return self.weighed.give(share) if len(share) == 1 else share
+        self.check(n_jobs)
+        share = np.exp(np.minimum(self.log_event(conditions, True, n_jobs), 0.0))
+        return self.give(share) if len(share) == 1 else share
+
+    def log_event(self, event: Mapping[str, Any], as_regions: bool, n_jobs: int | None = -1) -> np.ndarray:
+        """log p(event | evidence), (n,); NaN where the evidence has probability 0."""
+        model, both, log_missing = with_event(self.state, event, as_regions)
+        log_both = np.full(len(both.value), -np.inf) if model is None else model.log_density(both, n_jobs) + log_missing
+        with np.errstate(invalid="ignore"):
+            return log_both - self._log_density
 
     def compare(
         self, comparison: str, n_samples: int = N_SAMPLES, random_state: Any = None, n_jobs: int | None = -1
@@ -424,7 +507,16 @@ class Posterior:
         compared = self._compared(comparison)
         if len(compared) != 1:
             raise ValueError(f"expected a comparison of columns as text, such as 'a > b', got {comparison!r}")
-        return probability_of(self.weighed, compared, n_samples, random_state, n_jobs)
+        return self.probability_of(compared, n_samples, random_state, n_jobs)
+
+    def probability_of(
+        self, compared: tuple[Comparison, ...], n_samples: int, random_state: Any, n_jobs: int | None
+    ) -> Estimate:
+        """Probability of comparisons of columns that are read already, given one row of evidence."""
+        if len(self) != 1:
+            raise ValueError(f"compare: expected evidence of one row, got {len(self)} rows")
+        self.check(n_jobs)
+        return probability_of(self.state, compared, n_samples, random_state, n_jobs)
 
     def _compared(self, text: str) -> tuple[Comparison, ...]:
         """The comparisons of columns that a text consists of."""
@@ -435,28 +527,27 @@ class Posterior:
 
     def _event(self, text: str) -> tuple[Conditions, tuple[Comparison, ...]]:
         """The conditions by column, and the comparisons of columns, of a text."""
-        return parse_event(text, self.weighed.model.schema.kinds, self.weighed.model.schema.reasons_aside)
+        return parse_event(text, self._schema.kinds, self._schema.reasons_aside)
 
-    def _where(self, text: str | None, missing: bool) -> tuple[WeighedEvidence, tuple[Comparison, ...]]:
-        """The evidence with the conditions of a text added, and its comparisons of columns."""
+    def _where(self, text: str | None, missing: bool) -> tuple[Posterior, tuple[Comparison, ...]]:
+        """The posterior with the conditions of a text added to the evidence, and its comparisons of columns."""
         if text is None:
-            return self.weighed, ()
+            return self, ()
         if not isinstance(text, str):
             raise TypeError(f"where: expected text, such as 'a > b, c in {{1, 2}}', got {type(text).__name__}")
         event, compared = self._event(text)
         if compared and missing:
             raise ValueError("missing=True: cells of rows that are compared are known; leave missing or where out")
         if not event:
-            return self.weighed, compared
+            return self, compared
         check_hard(dict(event))
-        model, _, known = taken_up(self.weighed.model, dict(event))
-        evidence = intersect(model.schema, self.weighed.evidence, known)
-        text = ", ".join(part for part in (self.weighed.text, conditions_text(dict(event))) if part)
-        return WeighedEvidence(model, evidence, self.weighed.one, text), compared
+        model, _, known = taken_up(self.state.distribution, dict(event))
+        evidence = intersect(model.schema, self.state.evidence, known)
+        return Posterior(model.observe(evidence), self.one, (*self.said, dict(event))), compared
 
     def marginal(self, column: str) -> Marginal:
         """Distribution of one column, with ``pdf``, ``cdf``, ``ppf``, ``mean``, ``var``, ``std``, ``sample``."""
-        return Marginal(self.weighed, column)
+        return Marginal(self, column)
 
     def marginals(self) -> dict[str | int, Marginal]:
         """`marginal` of every column, in the table's order.
@@ -469,7 +560,7 @@ class Posterior:
         >>> bool(found["body_mass_g"].mean() > 4500), found["island"].pmf("Biscoe") > 0.9
         (True, True)
         """
-        return {column.label: Marginal(self.weighed, column.name) for column in self.weighed.model.schema.columns}
+        return {column.label: Marginal(self, column.name) for column in self._schema.columns}
 
     def pair(self, a: str, b: str, bins: int = 20, n_jobs: int | None = -1) -> Pair:
         """Joint distribution of two columns, in bins, exact: what a picture of two columns shows.
@@ -501,7 +592,10 @@ class Posterior:
         >>> found.a, found.probability.shape, round(float(found.probability.sum()), 9)
         (('Adelie', 'Chinstrap', 'Gentoo'), (3, 5), 1.0)
         """
-        return pair(self.weighed, a, b, bins, n_jobs)
+        if len(self) != 1:
+            raise ValueError(f"pair: expected evidence of one row, got {len(self)} rows")
+        self.check(n_jobs)
+        return pair(self.state, a, b, bins, n_jobs)
 
     def mode(self, k: int = 1, budget: int = BUDGET) -> Modes:
         """Most probable complete rows that agree with one row of evidence (MPE), with a certified bound.
@@ -543,9 +637,9 @@ class Posterior:
         check_number("budget", budget, 0, whole=True, text="an integer of 0 or more")
         if len(self) != 1:
             raise ValueError(f"mode: expected evidence of one row, got {len(self)} rows")
-        self.weighed.check()
-        found = model_modes(self.weighed.model, self.weighed.evidence, int(k), int(budget))
-        return Modes(decode(self.weighed.model.schema, found.X), found.log_density, found.log_bound)
+        self.check()
+        found = model_modes(self.state.distribution, self.state.evidence, int(k), int(budget))
+        return Modes(decode(self._schema, found.X), found.log_density, found.log_bound)
 
     # -- draws
 
@@ -595,14 +689,39 @@ class Posterior:
         >>> bool((rows["bill_length_mm"] < 2 * rows["bill_depth_mm"]).all())
         True
         """
-        weighed, compared = self._where(where, missing)
+        given, compared = self._where(where, missing)
         if compared:
-            check_draws(weighed, n)
-            none = np.empty((0, len(weighed.model.schema.names)))
-            rows = np.concatenate([none, *drawn_where(weighed, compared, n, random_state, n_jobs)])
+            check_draws(given.state, n)
+            none = np.empty((0, len(given._schema.names)))
+            rows = np.concatenate([none, *given._draw_compared(compared, n, random_state, n_jobs)])
         else:
-            rows = draw(weighed, n, random_state, missing, n_jobs)
-        return decode(weighed.model.schema, rows, 0)
+            rows = given.draw(n, random_state, missing, n_jobs)
+        return decode(given._schema, rows, 0)
+
+    def draw(self, n: int, random_state: Any, missing: bool = False, n_jobs: int | None = -1) -> np.ndarray:
+        """n rows for each row of evidence, contiguous, as numbers and codes: float64 (len(self) * n, d)."""
+        state = self.state
+        check_draws(state, n)
+        if len(self) == 1:
+            self.check(n_jobs)
+            return sample(state.distribution, state.evidence, int(n), seed_of(random_state), missing, n_jobs)
+        drawn, background = sample_and_weigh(
+            state.distribution, state.evidence, int(n), seed_of(random_state), missing, n_jobs
+        )
+        if background is not None:
+            self._background = background
+        self.check(n_jobs)
+        return drawn
+
+    def _draw_compared(
+        self, compared: tuple[Comparison, ...], n: int, random_state: Any, n_jobs: int | None
+    ) -> Iterator[np.ndarray]:
+        """n rows in which comparisons of columns hold, some at a time; all but the draws is checked at once."""
+        check_number("n", n, 0, whole=True, text="a non-negative integer")
+        if len(self) != 1:
+            raise ValueError(f"where: expected evidence of one row, got {len(self)} rows")
+        self.check(n_jobs)
+        return drawn_where(self.state, compared, n, random_state, n_jobs)
 
     def sample_batches(
         self,
@@ -646,12 +765,16 @@ class Posterior:
         >>> [len(rows) for rows in joint.given(species="Gentoo").sample_batches(300_000, random_state=0)]
         [262144, 37856]
         """
-        weighed, compared = self._where(where, missing)
+        given, compared = self._where(where, missing)
         if compared:
-            drawn = drawn_where(weighed, compared, n, random_state, n_jobs)
-        else:
-            drawn = draw_batches(weighed, n, random_state, missing, n_jobs)
-        return _decoded(weighed.model.schema, drawn)
+            return _decoded(given._schema, given._draw_compared(compared, n, random_state, n_jobs))
+        check_number("n", n, 0, whole=True, text="a non-negative integer")
+        if len(self) != 1:
+            raise ValueError(f"batches of draws are for one row of evidence, got {len(self)}; ask row by row")
+        given.check(n_jobs)
+        state, seed = given.state, seed_of(random_state)
+        drawn = sample_blocks(state.distribution, state.evidence, int(n), seed, missing, n_jobs)
+        return _decoded(given._schema, drawn)
 
 
 def _decoded(schema: Schema, drawn: Iterable[np.ndarray]) -> Iterator[Any]:
@@ -662,17 +785,30 @@ def _decoded(schema: Schema, drawn: Iterable[np.ndarray]) -> Iterator[Any]:
         first += len(rows)
 
 
-def posterior_of(model: Distribution, known: dict[str, Any]) -> Posterior:
+def check_draws(state: PosteriorState, n: Any) -> None:
+    """Raise ValueError if n rows for each row of evidence cannot be drawn at once."""
+    check_number("n", n, 0, whole=True, text="a non-negative integer")
+    d, rows = len(state.distribution.schema.names), max(len(state.evidence.value), 1)
+    if n * rows * d > MOST_CELLS:
+        each = f" and {rows:,} rows of evidence" if rows > 1 else ""
+        raise ValueError(
+            f"n={n:,}: at most {MOST_CELLS:,} cells (16 GB) are drawn at once, of {d} columns{each} "
+            f"n={MOST_CELLS // (rows * d):,}; draw in batches: given(...).sample_batches(n)"
+        )
+
+
+# ---- Evidence as users say it.
+
+
+def posterior_of(model: Distribution, conditions: dict[str, Any]) -> Posterior:
     """The posterior of one row of conditions by column, or of one row a value where a condition has one a row."""
-    one = all(n_rows(condition) is None for condition in known.values())
-    said = {name: normal(condition) for name, condition in known.items()} if one else {}
-    text = conditions_text({name: condition for name, condition in said.items() if condition is not None})
-    before = model
-    model, log_missing, known = taken_up(model, known)
-    return Posterior(model, build(model.schema, conditions=known), one, text, log_missing, before)
+    one = all(n_rows(condition) is None for condition in conditions.values())
+    given, log_missing, known = taken_up(model, conditions)
+    state = given.observe(build(model.schema, conditions=known))
+    return Posterior(state, one, [conditions], log_missing, model)
 
 
-def taken_up(model: Distribution, known: Mapping[str, Any]) -> tuple[Distribution, float, dict[str, Any]]:
+def taken_up(model: Distribution, conditions: Mapping[str, Any]) -> tuple[Distribution, float, dict[str, Any]]:
     """The model given which cells are said to be missing, the log-probability of that, and the other conditions.
 
     Raises
@@ -680,14 +816,16 @@ def taken_up(model: Distribution, known: Mapping[str, Any]) -> tuple[Distributio
     ValueError
         If that has probability 0.
     """
-    rest, missing = without_missing(known)
+    others, missing = without_missing(conditions)
+    if not missing:
+        return model, 0.0, others
     given, log_missing = model.given_missing_cells(missing)
     if given is None:
         text = conditions_text({name: Missing() if is_it else Not(Missing()) for name, is_it in missing.items()})
         raise ValueError(
             f"the evidence has probability 0: {text}; at learning such cells were never, or always, missing"
         )
-    return given, log_missing, rest
+    return given, log_missing, others
 
 
 def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
@@ -706,3 +844,248 @@ def conditions_of(schema: Schema, said: Any) -> dict[str, Any]:
         return {schema[name].name: condition for name, condition in said.items()}
     expected = "a text such as 'age >= 40', or a dict (or pandas Series) of conditions by column"
     raise TypeError(f"expected {expected}, got {type(said).__name__}")
+
+
+# ---- The distribution of one column, in the manner of scipy.stats.
+
+_ROUNDING = 1e-12  # of sums of probabilities
+
+
+class Histogram(NamedTuple):
+    """Probability of each bin of a column, made by `Marginal.histogram`.
+
+    Attributes
+    ----------
+    edges : array (bins + 1,), or tuple of levels
+        Of numbers and dates the ends of the bins, ascending: a bin is above its first and up to its second. Of a
+        column of levels its levels, each a bin.
+    mass : float64 array (bins,), of a frame (n, bins)
+        Sums to 1: what lies beyond the edges is in the first and in the last bin.
+    """
+
+    edges: Any
+    mass: np.ndarray
+
+
+class Marginal:
+    """One column's distribution; made by `Joint.marginal` and `Posterior.marginal`.
+
+    Of one row of evidence, results have the shape of the argument x; of a frame of n rows, x has q points and the
+    results shape (n, q). Numeric and date-time columns have ``pdf``, ``cdf`` and ``ppf``; columns with levels have
+    ``pmf``. Warnings and errors are those of `Posterior`.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
+    >>> mass = joint.marginal("body_mass_g")
+    >>> bool(abs(mass.cdf(mass.ppf(0.5)) - 0.5) < 0.05)
+    True
+    """
+
+    def __init__(self, posterior: Posterior, column: str) -> None:
+        schema = posterior.state.distribution.schema
+        self._posterior, self._state, self._j = posterior, posterior.state, schema.index(column)
+        self._column = schema.columns[self._j]
+
+    def __repr__(self) -> str:
+        return f"{self._title()}: {column_in_words(self._state, self._j)}"
+
+    def _repr_html_(self) -> str:
+        return marginal_html(self._title(), self._state, self._j, bool(self._text()))
+
+    def _title(self) -> str:
+        """The column, and one row's evidence."""
+        return f"{self._column.name} given {self._text()}" if self._text() else self._column.name
+
+    def _text(self) -> str:
+        return self._posterior.evidence_text if self._posterior.one else ""
+
+    # -- the distribution
+
+    def pdf(self, x: Any, n_jobs: int | None = -1) -> Any:
+        """Density at x; on a grid the mass of x's cell over its width, at an atom of a mixed column the atom's mass."""
+        return self._at(self._state.pdf, "density", x, n_jobs)
+
+    def cdf(self, x: Any, n_jobs: int | None = -1) -> Any:
+        """P(column <= x)."""
+        return self._at(self._state.cdf, "CDF", x, n_jobs)
+
+    def ppf(self, q: float | Sequence[float], n_jobs: int | None = -1) -> Any:
+        """Quantiles inf{x: P(column <= x) >= q}, for a level q or a sequence of k levels between 0 and 1.
+
+        Of ordered and boolean columns they are levels (False before True).
+
+        Returns
+        -------
+        scalar, or array (k,) for a sequence; of a frame (n,) or (n, k)
+        """
+        levels = check_shares("q", q)
+        numbers = self._quantiles(np.atleast_1d(levels), n_jobs)
+        if levels.ndim == 0:
+            return self._values(numbers[:, 0])
+        return self._column.values(numbers[0] if self._posterior.one else numbers)
+
+    def interval(self, level: float = 0.9, n_jobs: int | None = -1) -> tuple[Any, Any]:
+        """Bounds (lo, hi) of the interval with equal tails that holds this share of the distribution."""
+        highest = 1 - 2.0**-52  # beyond, half of what is left is 0
+        check_number("level", level, 0, highest, without="low", text="a number between 0 and 1")
+        numbers = self._quantiles(np.array([(1 - level) / 2, (1 + level) / 2]), n_jobs)
+        return self._values(numbers[:, 0]), self._values(numbers[:, 1])
+
+    def pmf(self, level: Any, n_jobs: int | None = -1) -> Any:
+        """Probability of a level, or of each of several levels."""
+        share = self._level_shares(n_jobs)
+        code = self._column.numbers(level).astype(np.int64)
+        return self._shaped(share[:, code.ravel()], code.shape)
+
+    def proba(self, n_jobs: int | None = -1) -> Any:
+        """Probability of every level: a dict, or of a frame float64 array (n, K) in the order of ``Joint.levels``."""
+        share = self._level_shares(n_jobs)
+        return dict(zip(self._column.levels, share[0].tolist(), strict=True)) if self._posterior.one else share
+
+    def histogram(self, bins: int | Sequence[Any] = 20, n_jobs: int | None = -1) -> Histogram:
+        """Probability of bins, to look at; of a column of levels of each level.
+
+        Parameters
+        ----------
+        bins : int or sequence
+            Of numbers and dates how many bins at most, equally wide between the least and the greatest value seen at
+            learning, on a grid of whole cells: the same for any evidence. Or their edges, ascending.
+        n_jobs : int or None
+            Threads; the answer does not depend on it.
+
+        Returns
+        -------
+        Histogram
+            ``edges`` and ``mass``; differences of `cdf`, to some 1e-7 of each.
+
+        Raises
+        ------
+        ValueError
+            If bins are no positive integer and no ascending edges, or are edges of a column of levels; if one row's
+            evidence has probability 0.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
+        >>> found = joint.given(species="Gentoo").marginal("flipper_length_mm").histogram([170, 190, 210, 240])
+        >>> found.mass.round(1)
+        array([0. , 0.2, 0.8])
+        >>> joint.given("body_mass_g > 5000").marginal("sex").histogram().edges
+        ('FEMALE', 'MALE')
+        """
+        edges = bin_edges(self._column, bins)
+        self._posterior.check(n_jobs)
+        mass = histogram(self._state, self._j, edges, n_jobs)
+        shown = self._column.levels if self._column.is_categorical else self._column.values(edges)
+        return Histogram(shown, mass[0] if self._posterior.one else mass)
+
+    def likeliest(self, n_jobs: int | None = -1) -> Any:
+        """Most probable level, the first of equals; of numbers and dates the value of greatest `pdf`.
+
+        On a grid of at most 16,384 cells it is the most probable cell. Of other numbers it is the best of 1,024
+        quantiles and the atoms, refined (but on a grid) between its neighbours: narrower peaks may be missed. An atom's
+        mass stands beside densities.
+        """
+        if not self._column.is_categorical:
+            self._posterior.check(n_jobs)
+            return self._values(peak(self._state.distribution, self._state.evidence, self._j, n_jobs))
+        share = self._level_shares(n_jobs)
+        code = np.where(np.isnan(share[:, 0]), np.nan, share.argmax(axis=1))
+        level = self._column.values(code)
+        return level[0] if self._posterior.one else level
+
+    # -- numbers
+
+    def mean(self, n_jobs: int | None = -1) -> Any:
+        """Mean of a numeric or date-time column; P(True) of a boolean one."""
+        self._need_numbers("mean", n_jobs)
+        if self._column.kind == "boolean":
+            return self._posterior.give(self._true(n_jobs))
+        return self._values(self._in_range(self._moments(n_jobs)[0]))
+
+    def var(self, n_jobs: int | None = -1) -> Any:
+        """Variance; of a date-time column in seconds squared."""
+        self._need_numbers("variance", n_jobs)
+        return self._posterior.give(self._variance(n_jobs))
+
+    def std(self, n_jobs: int | None = -1) -> Any:
+        """Standard deviation; of a date-time column a timedelta64."""
+        self._need_numbers("standard deviation", n_jobs)
+        deviation = np.sqrt(self._variance(n_jobs))
+        return self._posterior.give(seconds_apart(deviation) if self._column.kind == "datetime" else deviation)
+
+    def sample(self, n: int = 1, random_state: Any = None, n_jobs: int | None = -1) -> np.ndarray:
+        """Draw n values, shape (n,); of a frame of m rows shape (m, n)."""
+        drawn = self._column.values(self._posterior.draw(n, random_state, n_jobs=n_jobs)[:, self._j])
+        return np.asarray(self._shaped(drawn.reshape(len(self._posterior), n), (n,)))
+
+    # -- helpers
+
+    def _need_numbers(self, what: str, n_jobs: int | None, boolean: bool = True) -> None:
+        """See that the question makes sense of the column, and check the evidence."""
+        column = self._column
+        if column.is_categorical and not (boolean and column.kind == "boolean"):
+            raise ValueError(f"column {column.name!r} is {column.kind}: it has no {what}; use proba({column.name!r})")
+        self._posterior.check(n_jobs)
+
+    def _moments(self, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+        return self._state.moments(self._j, n_jobs)
+
+    def _variance(self, n_jobs: int | None) -> np.ndarray:
+        if self._column.kind == "boolean":
+            true = self._true(n_jobs)
+            return true * (1.0 - true)
+        return self._in_range(self._moments(n_jobs)[1])
+
+    def _quantiles(self, levels: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        if self._column.kind in ("boolean", "ordered"):
+            below = np.cumsum(self._level_shares(n_jobs), axis=1)
+            code = (below[:, None, :-1] < levels[:, None] - _ROUNDING).sum(axis=2).astype(np.float64)
+            return np.where(np.isnan(below[:, :1]), np.nan, code)
+        self._need_numbers("quantiles", n_jobs, boolean=False)
+        return self._in_range(self._state.quantile(self._j, levels, n_jobs))
+
+    def _level_shares(self, n_jobs: int | None) -> np.ndarray:
+        """Probabilities of the levels, shape (n, K)."""
+        if not self._column.is_categorical:
+            hint = "use quantile or interval, or probability of an event"
+            raise ValueError(f"column {self._column.name!r} is {self._column.kind}: it has no levels; {hint}")
+        self._posterior.check(n_jobs)
+        return self._shares(n_jobs)
+
+    def _shares(self, n_jobs: int | None) -> np.ndarray:
+        return self._state.level_probabilities(self._j, n_jobs)
+
+    def _true(self, n_jobs: int | None) -> np.ndarray:
+        """Probability of True in a boolean column, shape (n,)."""
+        share, codes = self._shares(n_jobs), self._column.codes
+        return share[:, codes[True]] if True in codes else share[:, 0] * 0.0
+
+    def _at(self, question: Callable[..., np.ndarray], what: str, x: Any, n_jobs: int | None) -> Any:
+        self._need_numbers(what, n_jobs, boolean=False)
+        points = self._column.numbers(x)
+        return self._shaped(question(self._j, points.ravel(), n_jobs), points.shape)
+
+    def _in_range(self, numbers: np.ndarray) -> np.ndarray:
+        """The numbers (n,) or (n, k), NaN of impossible evidence alone; a ValueError where float64 does not do."""
+        if np.isnan(numbers[~np.isnan(self._posterior._background_share())]).any():
+            raise ValueError(
+                f"column {self._column.name!r}: given this evidence it lies too far out to be computed, beyond 1e150 "
+                "or so; loosen the evidence"
+            )
+        return numbers
+
+    def _values(self, number: np.ndarray) -> Any:
+        """A scalar of one row of evidence, an array of a frame."""
+        if self._posterior.one:
+            return self._column.scalar(float(number[0]))
+        return self._column.values(number)
+
+    def _shaped(self, answer: np.ndarray, shape: tuple[int, ...]) -> Any:
+        """One row: the argument's shape. A frame: (n, q), or (n,) for a single point."""
+        if len(shape) == 0:
+            return self._posterior.give(answer[:, 0])
+        return answer[0].reshape(shape) if self._posterior.one else answer

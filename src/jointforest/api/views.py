@@ -15,9 +15,8 @@ from ..cards.svg import Span
 from ..data.evidence import build
 from ..data.schema import Column
 from ..inference.histogram import bin_edges, histogram
-from ..inference.posterior import SUPPORT, WeighedEvidence
 from ..inference.sampling import sample
-from ..models.base import Distribution
+from ..models.base import SUPPORT, Distribution, PosteriorState
 
 # ---- What is known of one column in a few words.
 
@@ -26,20 +25,20 @@ LISTED = 3
 _TAILS = np.array([0.05, 0.95])
 
 
-def in_words(weighed: WeighedEvidence, j: int) -> str:
+def column_in_words(state: PosteriorState, j: int) -> str:
     """Mean and 90 % interval of a column of numbers or dates, the most probable levels of another.
 
     Of several rows of evidence how many there are; of impossible evidence that it is. Nothing is warned of.
     """
-    column, w = weighed.model.schema.columns[j], weighed
-    if len(w) != 1:
-        return f"given {w}"
-    if math.isnan(w.background_share[0]):
+    column, n = state.distribution.schema.columns[j], len(state.evidence.value)
+    if n != 1:
+        return f"given {n} rows of evidence"
+    if math.isnan(state.background_weight()[0]):
         return "the evidence has probability 0"
     if column.is_categorical:
-        return _levels(column, w.state.level_probabilities(j)[0])
-    mean = float(w.state.moments(j)[0][0])
-    low, high = w.state.quantile(j, _TAILS)[0].tolist()
+        return _levels(column, state.level_probabilities(j)[0])
+    mean = float(state.moments(j)[0][0])
+    low, high = state.quantile(j, _TAILS)[0].tolist()
     if not all(map(math.isfinite, (mean, low, high))):
         return "too far out to be computed"
     if low == high:
@@ -131,9 +130,9 @@ def _priors(model: Distribution, columns: Sequence[int]) -> list[_Prior]:
     kept = model.kept_views
     wanted = [j for j in columns if j not in kept]
     if wanted:
-        nothing = WeighedEvidence(model, build(model.schema), one=True)
+        nothing = model.observe(build(model.schema))
         drawn = _draws(nothing)
-        missing = np.nan_to_num(nothing.state.missing_probabilities(wanted)).tolist()
+        missing = np.nan_to_num(nothing.missing_probabilities(wanted)).tolist()
         for j, share in zip(wanted, missing, strict=True):
             edges = _edges(nothing, j)
             mass = np.maximum(histogram(nothing, j, edges)[0], 0.0)
@@ -146,22 +145,22 @@ def _is_small(model: Distribution) -> bool:
     return all(component.size().get("leaves", 0) <= QUICK for component in model.components)
 
 
-def _edges(nothing: WeighedEvidence, j: int) -> np.ndarray:
+def _edges(nothing: PosteriorState, j: int) -> np.ndarray:
     """Ends of a column's bins, the same whatever the evidence; none of levels."""
-    column, most = nothing.model.schema.columns[j], MANY if _is_small(nothing.model) else FEW
+    column, most = nothing.distribution.schema.columns[j], MANY if _is_small(nothing.distribution) else FEW
     try:
         return bin_edges(column, most)
     except ValueError:  # learning saw no range of it
-        low, high = nothing.state.quantile(j, _ENDS)[0].tolist()
+        low, high = nothing.quantile(j, _ENDS)[0].tolist()
         return bin_edges(column, np.unique(np.linspace(low, high if high > low else low + 1.0, most + 1)))
 
 
-def _draws(weighed: WeighedEvidence) -> np.ndarray | None:
+def _draws(state: PosteriorState) -> np.ndarray | None:
     """Rows drawn given the evidence, from which means and intervals are read; None where the joint is quicker."""
-    model = weighed.model
+    model = state.distribution
     if len(model.components) == 1 and _is_small(model):
         return None
-    return sample(model, weighed.evidence, DRAWS, 0)
+    return sample(model, state.evidence, DRAWS, 0)
 
 
 def joint_html(title: str, model: Distribution) -> str:
@@ -184,10 +183,10 @@ _SCALES = "Bars of levels: the full width is 100%. Line below a histogram: mean 
 
 
 def posterior_html(
-    title: str, weighed: WeighedEvidence, log_probability: float, support: str, before: Distribution
+    title: str, state: PosteriorState, log_probability: float, support: str, before: Distribution
 ) -> str:
     """A posterior: how probable the evidence is, and each column given it, over what was known before."""
-    if len(weighed) != 1:
+    if len(state.evidence.value) != 1:
         return html.view(title, [], [])
     if log_probability == -math.inf:
         return html.view(title, ["The evidence has probability 0."], [])
@@ -195,33 +194,33 @@ def posterior_html(
     if log_probability <= 0.0:
         said = [f"probability of the evidence {_chance(log_probability)}", f"log-probability {log_probability:.4g}"]
     lines = ["; ".join([*said, *([support] if support else [])])]
-    if weighed.background_share[0] > SUPPORT:
+    if state.background_weight()[0] > SUPPORT:
         lines.append("The evidence is unlike anything learned: its answers are those of a background.")
-    columns = weighed.model.schema.columns[:COLUMNS]
-    regions, drawn = weighed.evidence.cell_regions()[0], _draws(weighed)
+    columns = state.distribution.schema.columns[:COLUMNS]
+    regions, drawn = state.evidence.cell_regions()[0], _draws(state)
     cards = []
     for j, (column, prior) in enumerate(zip(columns, _priors(before, range(len(columns))), strict=True)):
-        mass = np.maximum(histogram(weighed, j, prior.edges)[0], 0.0)
-        is_known = not math.isnan(weighed.evidence.value[0, j]) or regions[j] >= 0
+        mass = np.maximum(histogram(state, j, prior.edges)[0], 0.0)
+        is_known = not math.isnan(state.evidence.value[0, j]) or regions[j] >= 0
         aside = "known" if is_known else _moved(mass, prior.mass)
-        now, was = (mass, _spread(weighed, j, drawn)), (prior.mass, prior.spread)
+        now, was = (mass, _spread(state, j, drawn)), (prior.mass, prior.spread)
         cards.append(html.card(column.name, aside, *_picture(column, prior.edges, now, was, SOME), is_known=is_known))
     scales = _SCALES if drawn is None else f"{_SCALES} {_ABOUT}"
     lines.append(html.legend("given the evidence", "without evidence", scales))
-    left = _left_out(len(weighed.model.schema.columns) - len(columns), "column")
+    left = _left_out(len(state.distribution.schema.columns) - len(columns), "column")
     return html.view(title, lines, [html.grid(cards)], left)
 
 
-def marginal_html(title: str, weighed: WeighedEvidence, j: int) -> str:
+def marginal_html(title: str, state: PosteriorState, j: int, has_evidence: bool) -> str:
     """A marginal: its levels, or its histogram, mean and interval."""
-    column = weighed.model.schema.columns[j]
-    if len(weighed) != 1 or math.isnan(weighed.background_share[0]):
-        return html.view(title, [in_words(weighed, j)], [])
-    (prior,) = _priors(weighed.model, [j])
-    mass = np.maximum(histogram(weighed, j, prior.edges)[0], 0.0)
-    before = (prior.mass, prior.spread) if weighed.text else None
-    body, footer = _picture(column, prior.edges, (mass, _spread(weighed, j, None)), before, LEVELS)
-    lines = [html.legend("given the evidence", "without evidence")] if weighed.text else []
+    column = state.distribution.schema.columns[j]
+    if len(state.evidence.value) != 1 or math.isnan(state.background_weight()[0]):
+        return html.view(title, [column_in_words(state, j)], [])
+    (prior,) = _priors(state.distribution, [j])
+    mass = np.maximum(histogram(state, j, prior.edges)[0], 0.0)
+    before = (prior.mass, prior.spread) if has_evidence else None
+    body, footer = _picture(column, prior.edges, (mass, _spread(state, j, None)), before, LEVELS)
+    lines = [html.legend("given the evidence", "without evidence")] if has_evidence else []
     left = _left_out(len(mass) - LEVELS, "level") if column.is_categorical and len(mass) > max(ALL, LEVELS) else ""
     return html.view(title, lines, [html.card(column.name, column.kind, body, footer)], left)
 
@@ -282,13 +281,13 @@ def _bars(column: Column, mass: np.ndarray, before: np.ndarray | None, most: int
     return html.table(rows)
 
 
-def _spread(weighed: WeighedEvidence, j: int, drawn: np.ndarray | None) -> _Spread | None:
+def _spread(state: PosteriorState, j: int, drawn: np.ndarray | None) -> _Spread | None:
     """Mean and interval of a column: of draws, or without any the joint's own; None of levels."""
-    if weighed.model.schema.columns[j].is_categorical:
+    if state.distribution.schema.columns[j].is_categorical:
         return None
     if drawn is None:
-        low, high = weighed.state.quantile(j, _TAILS)[0].tolist()
-        return _Spread(float(weighed.state.moments(j)[0][0]), low, high, True)
+        low, high = state.quantile(j, _TAILS)[0].tolist()
+        return _Spread(float(state.moments(j)[0][0]), low, high, True)
     low, high = np.quantile(drawn[:, j], _TAILS, method="inverted_cdf").tolist()
     return _Spread(float(drawn[:, j].mean()), low, high, False)
 

@@ -28,7 +28,7 @@ _Three = tuple[float | None, float | None, float | None]
 def column_answer(subject: Subject, known: Known, j: int, is_exact: bool) -> dict[str, Any]:
     """What a page shows of column j; all of it JSON."""
     column, bins, before = subject.columns[j], subject.bins[j], subject.masses[j]
-    fine = before if not known.conditions else np.maximum(histogram(known.weighed, j, bins.cuts, 1)[0], 0.0)
+    fine = before if not known.conditions else np.maximum(histogram(known.state, j, bins.cuts, 1)[0], 0.0)
     mass = bins.together(fine)
     if column.is_categorical:
         numbers = _of_levels(column, mass)
@@ -59,9 +59,9 @@ def _of_levels(column: Column, mass: np.ndarray) -> _Three:
 
 def _exact(known: Known, j: int, column: Column) -> _Three:
     """Mean, and the ends of the interval with equal tails that holds 90 %: the joint's own."""
-    w = known.weighed
-    mean = float(w.state.moments(j)[0][0])
-    low, high = w.state.quantile(j, TAILS)[0].tolist()
+    state = known.state
+    mean = float(state.moments(j)[0][0])
+    low, high = state.quantile(j, TAILS)[0].tolist()
     return to_shown(column, mean), to_shown(column, low), to_shown(column, high)
 
 
@@ -106,7 +106,7 @@ def missing_shares(subject: Subject, known: Known) -> list[float | None]:
         elif said is None and column.name in subject.can_miss:
             asked.append(j)
     if asked:
-        for j, x in zip(asked, known.weighed.state.missing_probabilities(asked).tolist(), strict=True):
+        for j, x in zip(asked, known.state.missing_probabilities(asked).tolist(), strict=True):
             found[j] = min(x, 1.0)
     return found
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from ..data.conditions import has_soft, without_missing
 from ..data.evidence import build
-from ..inference.posterior import SUPPORT, WeighedEvidence
 from ..inference.support import FEW, in_words, rows_like
-from ..models.base import Distribution
+from ..models.base import SUPPORT, Distribution
 from .state import ImpossibleEvidence, read_evidence, sentence, tidied
 from .subject import Subject
 
@@ -40,7 +39,7 @@ class Known:
         Given which cells are missing.
     evidence : Evidence
         The other conditions.
-    weighed : WeighedEvidence
+    state : PosteriorState
     is_density : bool
         Whether p(evidence) is no probability: numbers without a grid have values, or there are likelihoods.
 
@@ -66,9 +65,7 @@ class Known:
             )
         self.model = model
         self.evidence = build(schema, conditions=rest)
-        self.weighed = (
-            WeighedEvidence(model, self.evidence, True, self.sentence) if self.conditions else subject.nothing
-        )
+        self.state = model.observe(self.evidence) if self.conditions else subject.nothing
         self.is_density = self._is_point() or any(map(has_soft, rest.values()))
         if self.log_probability == -math.inf:
             raise ImpossibleEvidence(
@@ -78,7 +75,7 @@ class Known:
     @cached_property
     def log_evidence(self) -> float:
         """log p(evidence) in the model."""
-        return self.weighed.state.log_evidence + float(self.evidence.log_penalty[0])
+        return self.state.log_evidence + float(self.evidence.log_penalty[0])
 
     @cached_property
     def log_probability(self) -> float:
@@ -92,7 +89,7 @@ class Known:
     @property
     def is_supported(self) -> bool:
         """Whether leaves, and not the background alone, support the evidence."""
-        return bool(self.weighed.background_share[0] <= SUPPORT)
+        return bool(self.state.background_weight()[0] <= SUPPORT)
 
     @cached_property
     def n_rows(self) -> float:

@@ -36,11 +36,11 @@ def reasons(subject: Subject, body: Mapping[str, Any]) -> dict[str, Any]:
     pieces = [said[subject.joint.schema.index(name)] for name in conditions]
     level = None
     if column.is_categorical:
-        whole = Known(subject, pieces).weighed.state.level_probabilities(j)[0]
+        whole = Known(subject, pieces).state.level_probabilities(j)[0]
         level = int(whole.argmax()) if body.get("level") is None else place_of(body["level"], len(whole), "level")
 
     def predicted(some: frozenset[int]) -> float:
-        state = Known(subject, [pieces[k] for k in sorted(some)]).weighed.state
+        state = Known(subject, [pieces[k] for k in sorted(some)]).state
         return float(state.level_probabilities(j)[0, level] if level is not None else state.moments(j)[0][0])
 
     amounts, base, value = shapley(len(pieces), predicted)

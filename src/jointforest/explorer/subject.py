@@ -15,10 +15,9 @@ from ..data.evidence import build
 from ..data.frames import read
 from ..data.schema import Column
 from ..inference.histogram import bin_edges, histogram
-from ..inference.posterior import WeighedEvidence
 from ..inference.sampling import sample
 from ..integrations.ensembles.table import Ensemble
-from ..models.base import Distribution
+from ..models.base import Distribution, PosteriorState
 from ..models.file import contents
 from .prediction import Predictor
 
@@ -106,9 +105,9 @@ class Subject:
         return None if self.trained is None else Predictor(self.trained, self.joint.distribution)
 
     @cached_property
-    def nothing(self) -> WeighedEvidence:
-        """No evidence, weighed."""
-        return WeighedEvidence(self.joint.distribution, build(self.joint.schema), one=True)
+    def nothing(self) -> PosteriorState:
+        """The posterior without evidence."""
+        return self.joint.distribution.observe(build(self.joint.schema))
 
     @cached_property
     def bins(self) -> tuple[Bins, ...]:
@@ -148,14 +147,14 @@ class Subject:
         return {}
 
 
-def _bins(nothing: WeighedEvidence, j: int, column: Column) -> Bins:
+def _bins(nothing: PosteriorState, j: int, column: Column) -> Bins:
     none = np.empty(0)
     if column.is_categorical:
         return Bins(none, none, none.astype(int), none, none.astype(int))
     try:
         edges = bin_edges(column, BINS)
     except ValueError:  # learning saw no range of it
-        low, high = nothing.model.observe(nothing.evidence).quantile(j, _ENDS)[0].tolist()
+        low, high = nothing.distribution.observe(nothing.evidence).quantile(j, _ENDS)[0].tolist()
         edges = bin_edges(column, np.unique(np.linspace(low, high if high > low else low + 1.0, BINS + 1)))
     atoms = _heaviest(nothing, j, column)
     cuts = _cuts(column, edges, atoms)
@@ -193,7 +192,7 @@ def _cell(column: Column, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.nextafter(atoms, -np.inf), atoms
 
 
-def _heaviest(nothing: WeighedEvidence, j: int, column: Column) -> np.ndarray:
+def _heaviest(nothing: PosteriorState, j: int, column: Column) -> np.ndarray:
     """The atoms that hold most without evidence, ascending, at most `ATOMS`."""
     atoms = np.array(column.atoms)
     if not len(atoms):

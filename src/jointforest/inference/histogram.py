@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from ..data.schema import Column
+from ..models.base import PosteriorState
 from ..runtime.parameters import check_number
-from .posterior import WeighedEvidence
 
 MOST_BINS = 10_000
 
 
-def histogram(weighed: WeighedEvidence, j: int, edges: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
+def histogram(state: PosteriorState, j: int, edges: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
     """Probability of the bins of column j given evidence, (n, B), or of its levels.
 
     Parameters
     ----------
-    weighed : WeighedEvidence
-        n rows.
+    state : PosteriorState
+        Of n rows of evidence.
     j : int
     edges : float64 array (B + 1,)
         Of `bin_edges`; nothing of a column of levels.
@@ -33,8 +33,8 @@ def histogram(weighed: WeighedEvidence, j: int, edges: np.ndarray, n_jobs: int |
         Rows sum to 1: what lies beyond the edges is in the first and the last bin. NaN where the evidence has
         probability 0.
     """
-    mass = weighed.state.histogram(j, edges[1:-1], n_jobs)
-    if weighed.model.schema.columns[j].is_categorical:
+    mass = state.histogram(j, edges[1:-1], n_jobs)
+    if state.distribution.schema.columns[j].is_categorical:
         return mass
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 

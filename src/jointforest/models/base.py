@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from .box_forest.box_trees import BoxTrees
     from .box_forest.structure import Forest
     from .hidden_tree.hidden_trees import HiddenTrees
+
+
+SUPPORT = 0.5
+"""Evidence is unsupported if backgrounds carry more than this share of the posterior."""
 
 
 class Distribution(ABC):
@@ -229,11 +234,12 @@ class Distribution(ABC):
         return True
 
 
+@dataclass(eq=False)
 class PosteriorState(ABC):
     """What a distribution says given n rows of evidence; it keeps what several questions have in common."""
 
-    def __init__(self, distribution: Distribution, evidence: Evidence) -> None:
-        self.distribution, self.evidence = distribution, evidence
+    distribution: Distribution
+    evidence: Evidence
 
     # ---- required
 

@@ -178,7 +178,7 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
     ['model', 'data']
     """
     posterior = one_posterior(distribution.given() if isinstance(distribution, Joint) else distribution)
-    model, evidence = posterior.weighed.model, posterior.weighed.evidence
+    model, evidence = posterior.state.distribution, posterior.state.evidence
     j, found = model.schema.index(column), model.schema[column]
     if found.is_categorical:
         raise ValueError(f"column {column!r} is {found.kind}: it has no CDF; plot.posterior shows levels")
@@ -208,7 +208,7 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
 
 def title_of(posterior: Posterior) -> str:
     """The evidence of a posterior, as a title."""
-    said = str(posterior.weighed)
+    said = posterior.evidence_text
     if said == "1 rows of evidence":
         return "given one row of a table"
     return f"given {short(said, 90)}" if said else ""
@@ -246,7 +246,7 @@ def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Fig
     >>> [ax.get_title() for ax in figure.axes][:2]
     ['species', 'island']
     """
-    model = one_posterior(posterior).weighed.model
+    model = one_posterior(posterior).state.distribution
     numbers = chosen(model.schema, columns, len(model.schema.columns))
     wide = min(len(numbers), 4)
     high = math.ceil(len(numbers) / wide)
@@ -301,10 +301,10 @@ def marginal(distribution: Joint | Posterior, column: str, ax: Axes | None = Non
     "given species = 'Gentoo'"
     """
     known = one_posterior(distribution.given() if isinstance(distribution, Joint) else distribution)
-    j = known.weighed.model.schema.index(column)
+    j = known.state.distribution.schema.index(column)
     ax = new_axes(5.4, 3.2) if ax is None else ax
     _draw(ax, known, j)
-    column_of = known.weighed.model.schema.columns[j]
+    column_of = known.state.distribution.schema.columns[j]
     ax.set(title=title_of(known), xlabel="probability" if column_of.is_categorical else short(column))
     ax.set_ylabel(short(column) if column_of.is_categorical else "share of a bin")
     ax.legend(handles=_legend(known, [column_of]), frameon=False, fontsize=8)
@@ -350,14 +350,14 @@ def evidence_sequence(joint: Joint, column: str, evidence: Sequence[str], ax: Ax
     if isinstance(evidence, str) or not len(evidence):
         raise ValueError(f"evidence must be a list of texts such as ['age >= 40'], at least one, got {evidence!r}")
     steps = [joint.given(), *(joint.given(" and ".join(evidence[: k + 1])) for k in range(len(evidence)))]
-    states = [one_posterior(step).weighed.state for step in steps]
-    labels = ["nothing known", *(f"+ {short(joint.given(piece).weighed, 40)}" for piece in evidence)]
+    states = [one_posterior(step).state for step in steps]
+    labels = ["nothing known", *(f"+ {short(joint.given(piece).evidence_text, 40)}" for piece in evidence)]
     j, found = joint.schema.index(column), joint.schema[column]
     ax = new_axes(7.0, 0.9 + 0.62 * len(steps)) if ax is None else ax
     if found.is_categorical:
         _draw_stacks(ax, found, np.array([state.level_probabilities(j)[0] for state in states]))
     else:
-        spans = [span(step.weighed.model, step.weighed.evidence, j) for step in steps]
+        spans = [span(step.state.distribution, step.state.evidence, j) for step in steps]
         edges = bin_edges(found, min(low for low, _ in spans), max(high for _, high in spans))
         mass = np.array([np.diff(state.cdf(j, edges)[0]) for state in states])
         mean = np.array([state.moments(j)[0][0] for state in states])
@@ -423,7 +423,7 @@ def draw_ridges(
 
 def _legend(posterior: Posterior, columns: Sequence[Column]) -> list[Any]:
     """What the colours of a posterior mean, as far as the columns have them."""
-    known = bool(str(posterior.weighed))
+    known = bool(posterior.evidence_text)
     found: list[Any] = [Patch(color=POSTERIOR, label="given the evidence" if known else "probability")]
     found = [Patch(color=PRIOR, label="without evidence"), *found] if known else found
     if any(not column.is_categorical for column in columns):
@@ -434,7 +434,7 @@ def _legend(posterior: Posterior, columns: Sequence[Column]) -> list[Any]:
 
 def _draw(ax: Axes, posterior: Posterior, j: int) -> None:
     """One column of a posterior."""
-    model, evidence = posterior.weighed.model, posterior.weighed.evidence
+    model, evidence = posterior.state.distribution, posterior.state.evidence
     draw = _draw_levels if model.schema.columns[j].is_categorical else _draw_numbers
     draw(ax, model, posterior.before, j, build(model.schema), evidence)
     clean(ax)
@@ -448,8 +448,8 @@ def one_posterior(posterior: Posterior) -> Posterior:
         raise ValueError(
             f"a picture is of one row of evidence, got {len(posterior)}; pick one: given(frame[i : i + 1])"
         )
-    posterior.weighed.check()
-    if np.isnan(posterior.weighed.background_share[0]):  # of a frame that is no error
+    posterior.check()
+    if np.isnan(posterior.state.background_weight()[0]):  # of a frame that is no error
         raise ValueError("the evidence has probability 0: there is nothing to draw; drop or widen one of its values")
     return posterior
 

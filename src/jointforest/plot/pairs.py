@@ -19,7 +19,7 @@ from ..data.frames import encode
 from ..data.schema import Column
 from ..explorer.subject import Subject
 from ..inference.explanation.rules import side_condition
-from ..inference.posterior import WeighedEvidence
+from ..models.base import PosteriorState
 from ..report.dependence import dependence as dependence_of
 from .distributions import (
     BINS,
@@ -81,18 +81,18 @@ def pair(distribution: Joint | Posterior, a: str, b: str, frame: Any = None, ax:
     ['joint', 'table']
     """
     known = one_posterior(distribution.given() if isinstance(distribution, Joint) else distribution)
-    weighed, schema = known.weighed, known.weighed.model.schema
+    state, schema = known.state, known.state.distribution.schema
     j, k = schema.index(a), schema.index(b)
     if j == k:
         raise ValueError(f"pair: column {a!r} twice; name two columns, or use plot.marginal")
     rows = None if frame is None else encode(schema, frame)[0]
     first, second = schema.columns[j], schema.columns[k]
     if first.is_categorical and second.is_categorical:
-        return _levels(weighed, j, k, rows, ax, title_of(known))
+        return _levels(state, j, k, rows, ax, title_of(known))
     if first.is_categorical or second.is_categorical:
         level, number = (j, k) if first.is_categorical else (k, j)
-        return _numbers_of_levels(weighed, level, number, rows, ax, title_of(known))
-    return _numbers(weighed, j, k, rows, ax, title_of(known))
+        return _numbers_of_levels(state, level, number, rows, ax, title_of(known))
+    return _numbers(state, j, k, rows, ax, title_of(known))
 
 
 def _beside(ax: Axes | None, rows: np.ndarray | None, wide: float, high: float) -> tuple[Axes, Axes | None]:
@@ -105,11 +105,11 @@ def _beside(ax: Axes | None, rows: np.ndarray | None, wide: float, high: float) 
     return first, second
 
 
-def _numbers(weighed: WeighedEvidence, j: int, k: int, rows: np.ndarray | None, ax: Axes | None, title: str) -> Axes:
+def _numbers(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: Axes | None, title: str) -> Axes:
     """Shades of cells."""
-    schema = weighed.model.schema
-    edges = [bin_edges(schema.columns[i], *span(weighed.model, weighed.evidence, i), _bins(rows)) for i in (j, k)]
-    mass = np.maximum(_cells(weighed, j, k, *edges), 0.0)
+    schema = state.distribution.schema
+    edges = [bin_edges(schema.columns[i], *span(state.distribution, state.evidence, i), _bins(rows)) for i in (j, k)]
+    mass = np.maximum(_cells(state, j, k, *edges), 0.0)
     top = float(np.quantile(mass[mass > 0.0], _BRIGHT)) if (mass > 0.0).any() else 1.0
     ax, beside = _beside(ax, rows, 4.6, 3.9)
     across, upwards = (places(schema.columns[i], one) for i, one in zip((j, k), edges, strict=True))
@@ -148,29 +148,31 @@ def _write_title(ax: Axes, beside: Axes | None, title: str) -> None:
         ax.set_title(title if beside is None else f"joint {title}", fontsize=10)
 
 
-def _cells(weighed: WeighedEvidence, j: int, k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _cells(state: PosteriorState, j: int, k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Probability of the cells between edges, (bins of a, bins of b)."""
-    schema = weighed.model.schema
+    schema = state.distribution.schema
     column = schema.columns[j]
     said = [AnyOf(side_condition(column, lo, hi)) for lo, hi in zip(a[:-1].tolist(), a[1:].tolist(), strict=True)]
-    rows = intersect(schema, weighed.evidence, {schema.names[j]: PerRow(tuple(said))})
-    return _weights(weighed, rows)[:, None] * np.nan_to_num(np.diff(weighed.model.observe(rows).cdf(k, b), axis=1))
+    rows = intersect(schema, state.evidence, {schema.names[j]: PerRow(tuple(said))})
+    return _weights(state, rows)[:, None] * np.nan_to_num(np.diff(state.distribution.observe(rows).cdf(k, b), axis=1))
 
 
-def _weights(weighed: WeighedEvidence, rows: Any) -> np.ndarray:
+def _weights(state: PosteriorState, rows: Any) -> np.ndarray:
     """Probability of each row of narrower evidence given the evidence."""
     with np.errstate(invalid="ignore"):
-        return np.nan_to_num(np.exp(weighed.model.log_density(rows) - weighed.log_probability))
+        return np.nan_to_num(
+            np.exp(state.distribution.log_density(rows) - state.distribution.log_density(state.evidence))
+        )
 
 
-def _of_levels(weighed: WeighedEvidence, j: int) -> tuple[np.ndarray, np.ndarray, Any]:
+def _of_levels(state: PosteriorState, j: int) -> tuple[np.ndarray, np.ndarray, Any]:
     """The most probable levels in their order, their probabilities, and evidence that each is the case."""
-    schema = weighed.model.schema
-    share = weighed.state.level_probabilities(j)[0]
+    schema = state.distribution.schema
+    share = state.level_probabilities(j)[0]
     some = np.sort(np.argsort(-share, kind="stable")[:MOST_LEVELS])
     some = some[share[some] > 0.0]
     said = tuple(AnyOf(schema.columns[j].levels[code]) for code in some.tolist())
-    return some, share[some], intersect(schema, weighed.evidence, {schema.names[j]: PerRow(said)})
+    return some, share[some], intersect(schema, state.evidence, {schema.names[j]: PerRow(said)})
 
 
 def _names(column: Column, codes: np.ndarray, share: np.ndarray | None = None) -> list[str]:
@@ -184,13 +186,13 @@ def _about(share: float) -> str:
 
 
 def _numbers_of_levels(
-    weighed: WeighedEvidence, level: int, number: int, rows: np.ndarray | None, ax: Axes | None, title: str
+    state: PosteriorState, level: int, number: int, rows: np.ndarray | None, ax: Axes | None, title: str
 ) -> Axes:
     """The distribution of a number given each level, one above the other."""
-    schema = weighed.model.schema
-    codes, share, given = _of_levels(weighed, level)
-    column, state = schema.columns[number], weighed.model.observe(given)
-    edges = bin_edges(column, *span(weighed.model, weighed.evidence, number), _bins(rows))
+    schema = state.distribution.schema
+    codes, share, given = _of_levels(state, level)
+    column, state = schema.columns[number], state.distribution.observe(given)
+    edges = bin_edges(column, *span(state.distribution, state.evidence, number), _bins(rows))
     mass = np.diff(state.cdf(number, edges), axis=1)
     data = None
     if rows is not None:
@@ -206,12 +208,12 @@ def _numbers_of_levels(
     return ax
 
 
-def _levels(weighed: WeighedEvidence, j: int, k: int, rows: np.ndarray | None, ax: Axes | None, title: str) -> Axes:
+def _levels(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: Axes | None, title: str) -> Axes:
     """Probabilities of the levels of column k given those of column j, written into their cells."""
-    schema = weighed.model.schema
-    codes, share, given = _of_levels(weighed, j)
-    others = _of_levels(weighed, k)[0]
-    found = weighed.model.observe(given).level_probabilities(k)[:, others]
+    schema = state.distribution.schema
+    codes, share, given = _of_levels(state, j)
+    others = _of_levels(state, k)[0]
+    found = state.distribution.observe(given).level_probabilities(k)[:, others]
     wide, high = 1.9 + 0.55 * len(others), 1.3 + 0.36 * len(codes)
     ax, beside = _beside(ax, rows, wide, high)
     panels = [(ax, found)]

@@ -13,7 +13,6 @@ from ..data.schema import Column, Schema
 from ..explorer.state import read_evidence
 from ..explorer.subject import Bins, Subject, to_shown
 from ..inference.histogram import histogram
-from ..inference.posterior import WeighedEvidence
 from ..inference.sampling import sample
 from ..models.base import Distribution
 from ..runtime.threads import map_ordered
@@ -119,12 +118,12 @@ def evidence_of(schema: Schema, pieces: Sequence[list[dict[str, Any]]]) -> Evide
 def answers_of(model: Distribution, evidence: Evidence, bins: Sequence[Bins]) -> list[np.ndarray]:
     """Shares of the bins, or levels, of each column given each row of evidence, (n, B) each."""
     if not any(component.is_forest for component in model.components):
-        weighed = WeighedEvidence(model, evidence)
-        return [histogram(weighed, j, one.edges).astype(np.float32) for j, one in enumerate(bins)]
+        state = model.observe(evidence)
+        return [histogram(state, j, one.edges).astype(np.float32) for j, one in enumerate(bins)]
     n = len(evidence.value)  # row by row: forests keep tables of bins for that, and meet all leaves again and again
 
     def of_row(i: int) -> list[np.ndarray]:
-        row = WeighedEvidence(model, evidence.take(np.array([i])))
+        row = model.observe(evidence.take(np.array([i])))
         return [histogram(row, j, one.edges, 1).astype(np.float32) for j, one in enumerate(bins)]
 
     found = list(map_ordered(of_row, [(i,) for i in range(n)]))

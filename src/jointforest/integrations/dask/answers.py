@@ -212,7 +212,7 @@ def _impute(part: pd.DataFrame, joint: Joint, method: str, seed: int, number: in
 
 
 def _sample(joint: Joint, first: int, stop: int, seed: int, missing: bool) -> pd.DataFrame:
-    evidence = joint.given().weighed.evidence
+    evidence = joint.given().state.evidence
     rows = sample_block(joint.distribution, evidence, stop - first, seed, first // BLOCK, missing, None)
     frame = _as_pandas(decode(joint.schema, rows))
     frame.index = pd.RangeIndex(first, stop)

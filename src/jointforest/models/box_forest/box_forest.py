@@ -115,14 +115,13 @@ class BoxForest(Distribution):
         return float(len(self.forest.leaves.tree))
 
 
+@dataclass(eq=False)
 class BoxForestPosterior(PosteriorState):
     """What a forest of boxes says given evidence. The leaves that a single row meets are computed once."""
 
     distribution: BoxForest
-
-    def __init__(self, distribution: BoxForest, evidence: Evidence, beta: float = 1.0) -> None:
-        super().__init__(distribution, evidence)
-        self.beta = beta  # how trees are weighted, see `posterior.chunk_posterior`
+    beta: float = 1.0
+    """How trees are weighted: see `posterior.chunk_posterior`."""
 
     @property
     def forest(self) -> Forest:
