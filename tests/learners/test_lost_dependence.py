@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.evaluation.columns_and_pairs import _cuts
-from jointforest.evaluation.misfit import lost_pairs
+from jointforest.evaluation.misfit import _cuts, lost_pairs
 from jointforest.learners.base import read_table
 from jointforest.learners.joint_tree import joint_tree
 

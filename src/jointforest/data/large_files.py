@@ -41,7 +41,7 @@ def read_batches(
     ----------
     files : list of str
     form, csv, text
-        How files are read: see `tables.read_table`.
+        How files are read: see `table_files.read_table`.
 
     Raises
     ------

@@ -412,7 +412,7 @@ class Moments:
         Ticks in a second.
     first, last : int
     divides : bool array (5,)
-        `grids.alike` of the distances from the first one.
+        `alike` of the distances from the first one.
     """
 
     per_second: float

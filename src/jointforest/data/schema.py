@@ -363,7 +363,7 @@ class Schema:
         return self.columns[self.index(name)]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain dicts, lists, strings and finite numbers: for JSON; `check_schema.schema_from_dict` reads it."""
+        """As plain dicts, lists, strings and finite numbers: for JSON; `schema_check.schema_from_dict` reads it."""
 
         def plain(c: Column) -> dict[str, Any]:
             return {

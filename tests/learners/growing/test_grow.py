@@ -23,7 +23,7 @@ from jointforest.learners.growing.grow import (
     find_leaves,
     grow,
     incomplete,
-    join,
+    join_trees,
     node_weights,
     prune,
     rank,
@@ -262,7 +262,7 @@ class Table:
 
     def node_table(self, trees: list[RankTree], leaf_nodes: list[np.ndarray]) -> Trees:
         counts = [np.bincount(node, minlength=len(t.feature)) for t, node in zip(trees, leaf_nodes, strict=True)]
-        return join(self.columns, self.ranks, trees, counts)
+        return join_trees(self.columns, self.ranks, trees, counts)
 
 
 def depths(tree: RankTree) -> np.ndarray:
@@ -369,7 +369,7 @@ def test_cuts_separate_any_two_values(values: list[float], data: st.DataObject) 
         level_words=np.empty(0, np.uint64),
         share_left=np.zeros(3),
     )
-    threshold = join(columns, ranks, [tree], [np.array([0, 1, 1])]).threshold[0]
+    threshold = join_trees(columns, ranks, [tree], [np.array([0, 1, 1])]).threshold[0]
     assert x[cut[0]] <= threshold < x[cut[0] + 1]
 
 
@@ -572,7 +572,7 @@ def test_deep_trees_and_their_boxes() -> None:
     assert (tree.left < 0).sum() == n
     assert depths(tree).max() > 64
     leaf = find_leaves(tree, ranks.codes, 0, 0)
-    trees = join(columns, ranks, [tree], [np.bincount(leaf, minlength=len(tree.left))])
+    trees = join_trees(columns, ranks, [tree], [np.bincount(leaf, minlength=len(tree.left))])
     lo, hi, _ = leaf_boxes(trees, columns)
     at = trees.leaf[leaf]
     assert sorted(at) == list(range(n))

@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 from jointforest.data.schema import Columns
-from jointforest.learners.leaf_fitting.densities import join
+from jointforest.learners.leaf_fitting.densities import join_leaves
 from jointforest.learners.leaf_fitting.fit import Settings, Table, TreeLeaves, background, fit_tree, leaf_sums, prepare
 from jointforest.learners.leaf_fitting.statistics_kernels import (
     mass_beyond,
@@ -463,7 +463,7 @@ def test_mle_leaves_are_likelier(case: Case) -> None:
 def test_weights_of_a_forest_sum_to_one(case: Case) -> None:
     trees = [case.fit(), case.fit(np.where(case.leaf_of < 3, case.leaf_of, -1).astype(np.int32))]
     for back, epsilon in ((None, 0.0), (background(COLUMNS, case.table), 0.01)):
-        leaves = join(COLUMNS, trees, back, epsilon)
+        leaves = join_leaves(COLUMNS, trees, back, epsilon)
         weight = np.exp(leaves.log_weight)
         assert weight.sum() == pytest.approx(1.0)
         share = (1 - epsilon) / 2
@@ -473,7 +473,7 @@ def test_weights_of_a_forest_sum_to_one(case: Case) -> None:
         assert leaves.tree.tolist() == [0] * LEAVES + [1] * LEAVES + [2] * (back is not None)
     assert weight[-1] == pytest.approx(0.01)
     assert (leaves.family[-1] == STUDENT).all()
-    assert (join(COLUMNS, [case.fit(leaf="uniform")]).family == UNIFORM).all()
+    assert (join_leaves(COLUMNS, [case.fit(leaf="uniform")]).family == UNIFORM).all()
 
 
 def test_background(case: Case) -> None:

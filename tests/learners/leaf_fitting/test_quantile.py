@@ -14,7 +14,7 @@ from jointforest.api.joint import Joint
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns, snap
-from jointforest.learners.leaf_fitting.densities import join
+from jointforest.learners.leaf_fitting.densities import join_leaves
 from jointforest.learners.leaf_fitting.fit import Settings as LeafSettings
 from jointforest.learners.leaf_fitting.fit import fit_tree, leaf_sums, prepare
 from jointforest.learners.leaf_fitting.quantile import (
@@ -215,7 +215,7 @@ def one_leaf(frame: pd.DataFrame, epsilon: float = 0.01, kinds: dict[str, str] |
     parts = quantile_circuits(columns, table, values, fitted, lo, hi, epsilon)
     none, one = np.array([-1], np.int32), np.zeros(1)
     trees = Trees(none, one, none, np.empty(0, np.uint64), none, none, none + 1, one + 1.0, none + 1)
-    leaves = join(columns, [fitted], circuits=[parts])
+    leaves = join_leaves(columns, [fitted], circuits=[parts])
     check(schema, columns, trees, leaves, has_background=False)
     return joint_of(Forest(schema, columns, trees, leaves, has_background=False))
 

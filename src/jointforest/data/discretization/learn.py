@@ -405,7 +405,7 @@ def learn_scale(
     Numbers get at most ``n_codes`` ordered bins: a place (cell of a grid, or atom) that holds 1/K of the weight (and
     10 rows) is alone in its bin, the others are cut at equal weight. Inside a bin lie
 
-    - points: atoms, and cells of a grid that several rows share, with some rows taken off each (`points.point_rows`);
+    - points: atoms, and cells of a grid that several rows share, with some rows taken off each (`point_rows`);
     - pieces over runs of about 64 distinct values, with the rows taken off and those of all other values: uniform, or
       exponential with the mean of the rows where these are clearly nearer to one end, but falling by e^30 at most;
     - in the outermost bins, open exponential tails with about one row.

@@ -372,7 +372,7 @@ def leaf_box(splits, residual, k, box, column):
 def descend_circuit(arrays, evidence, n_used, c, weight, scratch):
     """Add the mass of a component with dependent columns that arrives at each leaf, leaf by leaf, up its circuit.
 
-    ``scratch.value`` is what `active_kernels.find_active` says of the nodes.
+    ``scratch.value`` is what `component_kernels.find_active` says of the nodes.
     """
     leaves, residual, circuit, column = arrays.leaves, scratch.residual, scratch.circuit, scratch.box_column
     first = arrays.components.node[c]

@@ -93,7 +93,7 @@ class RowScratch(NamedTuple):
     active : ActiveComponents
     circuit : CircuitScratch
     value, node_weight : float64 arrays (Q,)
-        What `active_kernels.find_active` says of the circuits' nodes.
+        What `component_kernels.find_active` says of the circuits' nodes.
     atom : int32 array (d,)
     box : int32 array (d, 2), box_column : int32 array (d,)
         A leaf's box: its columns, and the split regions between which they lie.

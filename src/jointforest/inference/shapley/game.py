@@ -27,7 +27,7 @@ class Plan(NamedTuple):
         Coalitions from here on were drawn: pairs of a coalition and what it lacks, all coalitions before all that
         these lack. m if none was.
     score : float64 array (p, k)
-        What the residual of each of the k drawn pairs adds to the error of phi (HC3); see `solve.solve`.
+        What the residual of each of the k drawn pairs adds to the error of phi (HC3); see `solve`.
     """
 
     member: np.ndarray

@@ -66,7 +66,7 @@ class Route(NamedTuple):
 
 
 class Routed(NamedTuple):
-    """Rows of a batch, float64 and int32 (d, n) as in `prepare.Table`, and where they end.
+    """Rows of a batch, float64 and int32 (d, n) as in `fit.Table`, and where they end.
 
     ``times``, int64 (n,), is how many rows each counts as; ``leaf_of(t)`` gives the leaves in tree t, int32 (n,),
     numbered within the tree.
@@ -165,7 +165,7 @@ class Filling(NamedTuple):
     ----------
     route : Route
     centre, spread : float64 arrays (p,)
-        Scale of the sums: see `prepare.Table`.
+        Scale of the sums: see `fit.Table`.
     marks : list of dicts of slot to Marks
         Of each tree: where rows of quantile leaves are counted.
     """

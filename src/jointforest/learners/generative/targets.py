@@ -35,7 +35,7 @@ class Training(NamedTuple):
     label_dtype : numpy dtype
         Of the target's entries as they came.
     coded : CodedRows or None
-        The whole table as codes, where X has the features' codes: see `coded.coded_training`.
+        The whole table as codes, where X has the features' codes: see `coded_training`.
     """
 
     schema: Schema

@@ -199,7 +199,7 @@ class GrowthRows(NamedTuple):
     Attributes
     ----------
     codes : int32 array (d, n), n_codes : int32 array (d,)
-        Ranks and levels, and how many a column has; see `ranks.Ranks`.
+        Ranks and levels, and how many a column has; see `Ranks`.
     is_categorical, is_ordered : uint8 arrays (d,)
     target : float64 array (n,)
         Class of each row, 0..n_statistics-1; or for VARIANCE a number, of variance 1 or 0.
@@ -254,7 +254,7 @@ class GrowingTree(NamedTuple):
     Attributes
     ----------
     tree : RankTree
-        Its ``below_rank`` is the largest rank of the node's rows that go left; see `route_kernels.cut_ranks`.
+        Its ``below_rank`` is the largest rank of the node's rows that go left; see `grow_kernels.cut_ranks`.
     above_rank : int32 array (C,)
         Smallest rank of the node's rows that go right; -1 unless the split is numeric.
     start, stop : int64 arrays (C,)
@@ -457,7 +457,7 @@ def grow(
     -------
     RankTree
     int32 array (n,)
-        Leaf node of each row, as `rank_tree.find_leaves` of this stream has them. Complete rows that the tree was grown
+        Leaf node of each row, as `find_leaves` of this stream has them. Complete rows that the tree was grown
         on are where growing left them; the others are sent down.
     """
     target = np.asarray(y, dtype=np.float64)

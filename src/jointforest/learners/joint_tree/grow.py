@@ -286,9 +286,9 @@ class SplitScratch(NamedTuple):
     powers : float64 array (5, d)
         Zeros: by target, weight and power of either side of a cut, and the purity of both.
     axes : float64 array (5, S)
-        Zeros, for `level_order_kernels.place_levels`: mean, unit, direction, sums and slope of each statistic.
+        Zeros, for `split_kernels.place_levels`: mean, unit, direction, sums and slope of each statistic.
     key : float64 array (2, G), order : int64 array (2, G)
-        What rows or groups are sorted by, and their order; each with a spare. G as in `groups.Groups`.
+        What rows or groups are sorted by, and their order; each with a spare. G as in `Groups`.
     """
 
     sides: np.ndarray
@@ -461,7 +461,7 @@ def grow_joint(
         Weight of each row (how often the bootstrap drew it).
     judges : bool array (d, d)
         ``judges[j, k]``: a split by column j is judged by target k; never by j itself. (d, d + q) with q targets that
-        are no columns (`joint_rows.with_targets`).
+        are no columns (`with_targets`).
 
     Returns
     -------

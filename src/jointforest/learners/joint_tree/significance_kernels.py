@@ -16,7 +16,7 @@ _STEPS = 30
 
 @entry
 def log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, count):
-    """The bound of `significance.log_chance`.
+    """The bound of `grow.log_chance`.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from ..growing.criterion_kernels import ENTROPY, GINI, class_growth, class_power
 def best_cut(data, groups, n_groups, targets, impurity, criterion, min_weight, scratch):
     """Best cut of the groups in ``scratch.order[0]``: (sum of the targets' relative reductions, groups left or 0).
 
-    ``impurity`` and ``criterion`` are as in `split.NodeStatistics`; ``scratch`` is a `split.SplitScratch`.
+    ``impurity`` and ``criterion`` are as in `grow.NodeStatistics`; ``scratch`` is a `grow.SplitScratch`.
     """
     order, left, right, powers = scratch.order[0], scratch.sides[0], scratch.sides[1], scratch.powers
     known_left, known_right, power_left, power_right, whole = powers[0], powers[1], powers[2], powers[3], powers[4]
@@ -87,7 +87,7 @@ def count_groups(data, rows, weight, by, groups):
     weight : float64 array (n,)
     by : SplitColumn
     groups : Groups
-        Of `groups.empty_groups`, binned.
+        Of `grow.empty_groups`, binned.
     """
     code, size, start, stat, value = groups.code, groups.size, groups.start, groups.stat, groups.value
     cells = by.statistic.shape[0]
@@ -148,7 +148,7 @@ def list_groups(data, rows, weight, by, groups, scratch):
     weight : float64 array (n,)
     by : SplitColumn
     groups : Groups
-        Of `groups.empty_groups`, not binned.
+        Of `grow.empty_groups`, not binned.
     scratch : SplitScratch
     """
     code, size, start, stat, value = groups.code, groups.size, groups.start, groups.stat, groups.value
@@ -339,7 +339,7 @@ def _project(data, groups, n_groups, targets, scratch):
 
 @entry
 def split_rows(data, rows, weight, by, node, criterion, min_weight, groups, scratch, goes_left):
-    """The split that `split.best_split` gives.
+    """The split that `grow.best_split` gives.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ def split_rows(data, rows, weight, by, node, criterion, min_weight, groups, scra
     min_weight : float
         Smallest weight of either side.
     groups : Groups
-        Of `groups.empty_groups`.
+        Of `grow.empty_groups`.
     scratch : SplitScratch
     goes_left : uint8 array (K,), or (0,) if numeric
         Zeros; receives the levels that go left.
@@ -415,7 +415,7 @@ _PURE = 1e-14
 
 @entry
 def describe(data, rows, weight, targets, criterion, node):
-    """Fill ``node``, a `split.NodeStatistics` of zeros, from the rows of a node.
+    """Fill ``node``, a `grow.NodeStatistics` of zeros, from the rows of a node.
 
     Parameters
     ----------

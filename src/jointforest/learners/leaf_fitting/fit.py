@@ -85,7 +85,7 @@ def leaf_sums(
     Parameters
     ----------
     cells : float64 and int32 arrays (d, n)
-        `prepare.Table`'s values and codes.
+        `fit.Table`'s values and codes.
     unit : float64 array (p,)
         What deviations are measured in.
     rows : int32 array (m,), start : int64 array (l + 1,)

@@ -89,7 +89,7 @@ def no_rows(
 def add_rows(
     sums: Running, columns: Columns, values: np.ndarray, codes: np.ndarray, leaf_of: np.ndarray, count: np.ndarray
 ) -> None:
-    """Add rows, as in `prepare.Table` (d, n), that end in these leaves, int32 (n,), so many times each, int64 (n,)."""
+    """Add rows, as in `fit.Table` (d, n), that end in these leaves, int32 (n,), so many times each, int64 (n,)."""
     place = layout(columns).place
     sums.rows[...] += len(leaf_of)
     np.add.at(sums.size, leaf_of, count)

@@ -244,7 +244,7 @@ def _with_hard_atoms(atom_log_weight: np.ndarray, atoms: list[int]) -> np.ndarra
 def _reweighed(nodes: Nodes, old: np.ndarray, value: np.ndarray) -> Nodes:
     """Circuits whose sums have their posterior weights; children of weight 0 go.
 
-    ``old`` and ``value`` are as of `nodes_of` and `weight_kernels.RowScratch`.
+    ``old`` and ``value`` are as of `nodes_of` and `posterior_kernels.RowScratch`.
     """
     if not len(value):
         return nodes

@@ -91,7 +91,7 @@ def add_bins(columns, leaves, evidence, leaf, slot, region, log_weight, bins, ou
 def bin_rows(columns, leaves, evidence, j, post, first, lo, hi):
     """P(lo[b] < column j <= hi[b]) in each row of the posterior (of the rows first..); shape (rows, bins).
 
-    Bins are those of `bins.Bins`.
+    Bins are those of `histogram.Bins`.
     """
     n, slot = post.log_evidence.shape[0], columns.slot[j]
     bins = lo, hi

@@ -155,7 +155,7 @@ def _holding(model: Forest, j: int) -> np.ndarray:
 
 @record
 class Reached(NamedTuple):
-    """What one row reaches of trees with N nodes and L leaves over d columns: written by `reach_kernels.reached_nodes`.
+    """What one row reaches of trees with N nodes and L leaves over d columns; `reached_nodes` writes it.
 
     Nodes are in preorder. Those of tree t are ``node_start[t]:node_start[t + 1]``, its leaves
     ``leaf_start[t]:leaf_start[t + 1]``.
@@ -215,7 +215,7 @@ class Worst(NamedTuple):
     lower, upper : float64 arrays (L,)
         Log bounds of the evidence in the reached leaves, NaN until asked for.
     best_mean : float64 array (L, p)
-        `density_bound_kernels.best_mean` of each reached leaf and slot, NaN until asked for.
+        `robustness_bound_kernels.best_mean` of each reached leaf and slot, NaN until asked for.
     value, mass, log_scale : float64 arrays (L,)
         Of the reached leaves.
     node_value, node_mass : float64 arrays (N,)

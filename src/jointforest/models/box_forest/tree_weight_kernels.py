@@ -83,7 +83,7 @@ def with_routed(columns, trees, leaves, evidence, first, post, wanted, n_trees, 
 
     The boxes of these leaves still tell something, though their densities exclude the evidence, as uniform or cut
     ones do. Each weighs as its share of rows. ``wanted`` is a column, or -1 for leaves; ``scratch`` is of
-    `weight_kernels.row_scratch`. Returns start, leaf, log weight, and whether each entry is one of these.
+    `posterior_kernels.row_scratch`. Returns start, leaf, log weight, and whether each entry is one of these.
     """
     n = post.log_evidence.shape[0]
     met = np.empty(n_trees, np.bool_)

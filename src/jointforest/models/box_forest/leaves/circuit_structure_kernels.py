@@ -64,7 +64,7 @@ SOUND = 0
 
 @entry
 def first_unsound(node_start, node_kind, node_end, node_log_weight, factors_scope, n_columns, tolerance):  # noqa: C901
-    """Complaint (a key of `soundness._COMPLAINTS`, SOUND if there is none), leaf and node.
+    """Complaint (a key of `derived._COMPLAINTS`, SOUND if there is none), leaf and node.
 
     ``factors_scope`` (R - L, words) holds the scopes of the FACTORS nodes as bits. Nothing else is taken for granted of
     ``node_end`` and ``node_log_weight`` but their lengths and that no weight is NaN.

@@ -167,7 +167,7 @@ def _quadrature(m, h):
 
 @kernel
 def mean_variance(za, zb, h):
-    """Mean as (anchor, distance), see `normal_draw_kernels.draw`, and variance, of the part in (za, zb]."""
+    """Mean as (anchor, distance), see `draw`, and variance, of the part in (za, zb]."""
     flip = za + zb < 0.0
     if flip:
         za, zb = -zb, -za
