@@ -113,7 +113,7 @@ def test_the_file_is_plain_safetensors_without_derived_fields(tmp_path: Path) ->
     assert names == {"log_weight"} | {f"0.trees.{f}" for f in Trees._fields} | {
         f"0.leaves.{f}" for f in model.leaves._fields if f not in DERIVED_FIELDS and f != "wide"
     } | {f"0.leaves.wide.{f}" for f in model.leaves.wide._fields if f not in ("place", "start")}
-    assert about["format"] == 1
+    assert about["format"] == store.FORMAT
     assert about["components"] == [{"kind": "forest", "has_background": True}]
     assert about["schema"] == model.schema.to_dict()
 
@@ -217,8 +217,16 @@ def test_special_files_are_refused(tmp_path: Path) -> None:
 
 def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
     about, arrays = store.contents(BoxForest(the_model()))
-    (tmp_path / "m.joint").write_bytes(store.pack(about | {"format": 2, "library": "9.9", "more": 1}, arrays))
-    with pytest.raises(ModelFileError, match=r"format 2, written by jointforest 9\.9, is newer.*upgrade"):
+    (tmp_path / "m.joint").write_bytes(store.pack(about | {"format": 3, "library": "9.9", "more": 1}, arrays))
+    with pytest.raises(ModelFileError, match=r"format 3, written by jointforest 9\.9, is newer.*upgrade"):
+        load_forest(tmp_path / "m.joint")
+
+
+def test_an_older_format_is_refused_with_a_hint(tmp_path: Path) -> None:
+    about, arrays = store.contents(BoxForest(the_model()))
+    old = {name: value for name, value in about.items() if name != "components"} | {"parts": about["components"]}
+    (tmp_path / "m.joint").write_bytes(store.pack(old | {"format": 1}, arrays))
+    with pytest.raises(ModelFileError, match=r"format 1, written by jointforest .* is older.*learn the model again"):
         load_forest(tmp_path / "m.joint")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,7 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jointforest.data.schema import Schema
+from jointforest.data.identifiers import SetAside
+from jointforest.data.schema import Column, Schema
+from jointforest.data.written_forms import WrittenForm
 from jointforest.models import file as store
 from jointforest.models.base import Distribution
 from jointforest.models.box_forest.box_forest import BoxForest
@@ -241,6 +245,29 @@ def test_metadata_of_other_parts_are_refused(parts: Any, message: str, tmp_path:
     (tmp_path / "m.joint").write_bytes(store.pack(about | {"components": parts}, arrays))
     with pytest.raises(ModelFileError, match=message):
         load_model(tmp_path / "m.joint")
+
+
+FIELDS = {2: "87f1db2e58a523c1"}
+"""Digest of the names of all fields, by format."""
+
+
+def test_the_format_number_changes_with_the_fields() -> None:
+    """If this fails, increase `file.FORMAT`, say there what changed, and put the digest of the new fields beside it."""
+    number = Column("a", "continuous", "float64", has_number_name=True, determined_by="b")
+    text = Column("b", "categorical", "str", aside=SetAside("ignored", 1), written=WrittenForm("amount", "str"))
+    schema = Schema((number,), "pandas", ((1, text),), 1.0).to_dict()
+
+    def fields(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: fields(inner) for name, inner in value.items()}
+        return [fields(value[0])] if isinstance(value, list) and value else None
+
+    described = [fields(schema)]
+    for model in (BoxForest(random_model(0)), model_of(3)):
+        about, arrays = store.contents(model)
+        described.append([fields(about | {"schema": None}), sorted({re.sub(r"\d+", "#", name) for name in arrays})])
+    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:16]
+    assert FIELDS.get(store.FORMAT) == digest, f"the digest of the fields of format {store.FORMAT} is {digest}"
 
 
 # --------------------------------------------------------------------------------------------------------------- fuzz

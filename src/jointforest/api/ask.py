@@ -84,8 +84,8 @@ def _comparison(posterior: Posterior, query: Query) -> Estimate:
         return exact(0.0)
     model, both, _ = with_event(posterior.state, dict(query.event), as_regions=True)
     assert model is not None
-    found = Posterior(model.observe(both), one=True).probability_of(query.compared, N_SAMPLES, 0, -1)
-    return Estimate(share * found.value, share * found.standard_error, found.method)
+    estimate = Posterior(model.observe(both), one=True).probability_of(query.compared, N_SAMPLES, 0, -1)
+    return Estimate(share * estimate.value, share * estimate.standard_error, estimate.method)
 
 
 def _log_density(posterior: Posterior, query: Query) -> float:

@@ -193,12 +193,12 @@ def _need_equal(first: Joint, other: Joint, k: int) -> None:
         return
     if first.columns != other.columns:
         raise ValueError(f"mix: joint {k} has the columns {other.columns[:8]}, the first has {first.columns[:8]}")
-    for mine, its in zip(first.schema.columns, other.schema.columns, strict=True):
+    for column, twin in zip(first.schema.columns, other.schema.columns, strict=True):
         for field in ("kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"):
-            a, b = getattr(mine, field), getattr(its, field)
+            a, b = getattr(column, field), getattr(twin, field)
             if a != b and not (a != a and b != b):
                 raise ValueError(
-                    f"mix: column {mine.name!r} has another {field} in joint {k} ({str(b)[:60]}) than in the first "
+                    f"mix: column {column.name!r} has another {field} in joint {k} ({str(b)[:60]}) than in the first "
                     f"({str(a)[:60]}); learn both with one schema: the same rows, or the same kinds and levels"
                 )
     raise ValueError(f"mix: joint {k} was learned from another kind of frame ({other.schema.frame}) than the first")

@@ -486,8 +486,8 @@ class ExpectedPredictor:
 
         def expect(rows: Rows, seed: int) -> tuple[np.ndarray, np.ndarray]:
             if self._matched is None:
-                found = expected_by_draws(self._features, self.joint.distribution, rows, "auto", m, seed, self.n_jobs)
-                return (found.mean, found.mean_error) if output == "raw" else (found.answer, found.answer_error)
+                drawn = expected_by_draws(self._features, self.joint.distribution, rows, "auto", m, seed, self.n_jobs)
+                return (drawn.mean, drawn.mean_error) if output == "raw" else (drawn.answer, drawn.answer_error)
             if method == "sample":
                 link = "identity" if output == "raw" else self._ensemble.link
                 return by_completions(self._matched, rows, m, seed, link, self.n_jobs)
@@ -545,8 +545,8 @@ class ExpectedPredictor:
         """Expected answers and their standard errors, each (n, K)."""
         rows = self._rows(X)
         if self._matched is None:
-            found = self._drawn(rows, method)
-            return found.answer, found.answer_error
+            drawn = self._drawn(rows, method)
+            return drawn.answer, drawn.answer_error
         seed = seed_of(self.random_state)
         return expected_answer(self._ready(rows), rows, method, self.n_draws, seed, self.tolerance, self.n_jobs)
 
@@ -578,9 +578,9 @@ class ExpectedPredictor:
                 f"the array has {X.shape[1]} columns; expected the joint's {d}, or the model's {features.n_given} "
                 "features, with NaN for what is not known"
             )
-        whole = np.full((len(X), d), np.nan, dtype=object if X.dtype.kind not in "fiub" else np.float64)
-        whole[:, schema.places[features.column]] = X[:, features.given]
-        return whole
+        cells = np.full((len(X), d), np.nan, dtype=object if X.dtype.kind not in "fiub" else np.float64)
+        cells[:, schema.places[features.column]] = X[:, features.given]
+        return cells
 
     def _ready(self, rows: Rows) -> MatchedEnsemble:
         """The ensemble, with a table of masses once enough rows ask for it."""

@@ -71,11 +71,11 @@ class FitReport:
         lines = [f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; judged by {self.held_out}"]
         is_told = any(not math.isnan(one.told_apart) for one in self.candidates)
         if self.candidates:
-            told = f"  {'told apart':>10}" if is_told else ""
-            lines.append(f"  {'candidate':<{width}}  {'log-density':>12}  {'seconds':>8}{told}")
+            score = f"  {'told apart':>10}" if is_told else ""
+            lines.append(f"  {'candidate':<{width}}  {'log-density':>12}  {'seconds':>8}{score}")
         for one in self.candidates:
-            told = "" if math.isnan(one.told_apart) else f"  {one.told_apart:>10.2f}"
-            lines.append(f"  {one.name:<{width}}  {one.log_density:>12.4f}  {one.seconds:>8.2f}{told}")
+            score = "" if math.isnan(one.told_apart) else f"  {one.told_apart:>10.2f}"
+            lines.append(f"  {one.name:<{width}}  {one.log_density:>12.4f}  {one.seconds:>8.2f}{score}")
         lines.append(f"chosen: {self.in_words}")
         lines += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
         return "\n".join(lines)
@@ -93,8 +93,8 @@ class FitReport:
             name = Html(f"<b>{html.words(one.name)}</b>") if weight else one.name
             row = [name, f"{weight:.2f}" if weight else "", Html(svg.bar(weight)), f"{one.log_density:.4f}"]
             row += [f"{gap:.4f}", Html(svg.step(0.0, -gap, -behind, 0.0)), f"{one.seconds:.1f}"]
-            told = "" if math.isnan(one.told_apart) else f"{one.told_apart:.2f}"
-            rows.append([*row, told] if is_told else row)
+            score = "" if math.isnan(one.told_apart) else f"{one.told_apart:.2f}"
+            rows.append([*row, score] if is_told else row)
         lines = [f"chosen: {self.in_words}"]
         lines += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
         lines += ["told apart: score of a two-sample test on draws, 1 if they cannot be told from the table"] * is_told

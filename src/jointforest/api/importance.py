@@ -129,8 +129,8 @@ def sage(
     at_base = loss_of(loss, np.repeat(base.mean, len(truth), axis=0), truth)
 
     def value(row: np.ndarray, known: np.ndarray) -> Asked:
-        found = ask.value(row, known)
-        gain = at_base[row] - loss_with_error(loss, found.mean, found.variance, truth[row])
+        answers = ask.value(row, known)
+        gain = at_base[row] - loss_with_error(loss, answers.mean, answers.variance, truth[row])
         return Asked(gain[:, None], np.zeros((len(row), 1)))
 
     zero = Asked(np.zeros((1, 1)), np.zeros((1, 1)))
@@ -199,10 +199,10 @@ def conditional_importance(
         drawn = sample(joint.distribution, Evidence.of_values(evidence), n_repeats, seed, False, n_jobs)
         return ask.function(drawn)
 
-    whole = answers(ask.cells, int(seeds[0]))
-    loss, truth = _truth(model, loss, y, n, whole.shape[1])
+    with_all = answers(ask.cells, int(seeds[0]))
+    loss, truth = _truth(model, loss, y, n, with_all.shape[1])
     each = np.repeat(truth, n_repeats)
-    before = loss_of(loss, whole, each).reshape(n, -1).mean(axis=1)
+    before = loss_of(loss, with_all, each).reshape(n, -1).mean(axis=1)
     grows = np.empty((n, len(ask.players.names)))
     for k, columns in enumerate(ask.players.of_columns(d)):
         after = loss_of(loss, answers(np.where(columns, np.nan, ask.cells), int(seeds[k + 1])), each)
@@ -260,9 +260,9 @@ def _of_predictor(predictor: ExpectedPredictor, X: Any, groups: Any, n_coalition
     rows = predictor._rows(X)
     value, many = (conditional(rows, column, predictor._expect_at("prediction", "sample", times), seed)
                    for times in (1, BASE_DRAWS))  # fmt: skip
-    mine = players.of_columns(len(model.schema.names)).any(axis=0)
-    cells = np.where(mine, rows.evidence.value, np.nan)
-    return _Ask(cells, known_cells(rows, column) & mine, players, value, many, predictor._complete, seed)
+    is_used = players.of_columns(len(model.schema.names)).any(axis=0)
+    cells = np.where(is_used, rows.evidence.value, np.nan)
+    return _Ask(cells, known_cells(rows, column) & is_used, players, value, many, predictor._complete, seed)
 
 
 def _truth(model: Any, loss: str, y: Any, n: int, K: int) -> tuple[str, np.ndarray]:
@@ -294,9 +294,9 @@ def _truth(model: Any, loss: str, y: Any, n: int, K: int) -> tuple[str, np.ndarr
 
 def _importance(players: Players, each: np.ndarray, loss: float) -> Importance:
     """Means and their standard errors over rows (n, p); rows of probability 0 are left out."""
-    some = ~np.isnan(each).any(axis=1)
-    n = int(some.sum())
+    has_answers = ~np.isnan(each).any(axis=1)
+    n = int(has_answers.sum())
     if n < 2:
         raise ValueError(f"expected at least 2 rows that the joint thinks possible, got {n}")
-    error = each[some].std(axis=0, ddof=1) / np.sqrt(n)
-    return Importance(players.names, each[some].mean(axis=0), error, loss, n)
+    error = each[has_answers].std(axis=0, ddof=1) / np.sqrt(n)
+    return Importance(players.names, each[has_answers].mean(axis=0), error, loss, n)

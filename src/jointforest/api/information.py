@@ -69,32 +69,32 @@ def compare(
 ) -> dict[str, ColumnDistance]:
     """See `Joint.compare`."""
     p, q = views(model, other, _shared(model.schema, other.schema, columns))
-    found = {column.name: column_distance(p, q, k, n_jobs) for k, column in enumerate(p.columns)}
-    return dict(sorted(found.items(), key=lambda item: -item[1].distance))
+    distances = {column.name: column_distance(p, q, k, n_jobs) for k, column in enumerate(p.columns)}
+    return dict(sorted(distances.items(), key=lambda item: -item[1].distance))
 
 
-def _shared(mine: Schema, theirs: Schema, columns: Names | None) -> tuple[int, ...]:
+def _shared(ours: Schema, theirs: Schema, columns: Names | None) -> tuple[int, ...]:
     """Numbers of the columns to compare: those named, else all, which both must have."""
     if columns is not None:
-        named = _numbers(mine, columns, "columns")
+        named = _numbers(ours, columns, "columns")
         if not named:
             raise ValueError("columns: name at least one, or leave it out to compare all")
         return tuple(named)
-    extra = [name for name in theirs.names if name not in mine.names]
+    extra = [name for name in theirs.names if name not in ours.names]
     if extra:
         raise ValueError(f"this model has no column {extra[0]!r}, the other has; name the columns that both have")
-    return tuple(range(len(mine.names)))
+    return tuple(range(len(ours.names)))
 
 
 def _numbers(schema: Schema, names: Names, what: str) -> list[int]:
     """Numbers of named columns, each once."""
     if not isinstance(names, str) and (not isinstance(names, Iterable) or isinstance(names, Mapping)):
         raise ValueError(f"{what} must be the name of a column, or a list of names, got {names!r}")
-    found = [schema.index(name) for name in ([names] if isinstance(names, str) else names)]
-    if len(set(found)) < len(found):
-        twice = next(schema.names[j] for k, j in enumerate(found) if j in found[:k])
+    numbers = [schema.index(name) for name in ([names] if isinstance(names, str) else names)]
+    if len(set(numbers)) < len(numbers):
+        twice = next(schema.names[j] for k, j in enumerate(numbers) if j in numbers[:k])
         raise ValueError(f"{what}: column {twice!r} is named twice")
-    return found
+    return numbers
 
 
 def _apart(schema: Schema, sets: list[list[int]]) -> list[tuple[int, ...]]:

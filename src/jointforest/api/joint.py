@@ -451,8 +451,8 @@ class Joint:
             rows = build(self.schema, conditions=said, n=len(evidence))
         else:
             rows = self._evidence(evidence)
-        found = intersect(self.schema, rows, conditions)
-        return Posterior(model.observe(found), one=False, log_missing=log_missing, before=self.distribution)
+        both = intersect(self.schema, rows, conditions)
+        return Posterior(model.observe(both), one=False, log_missing=log_missing, before=self.distribution)
 
     def condition(self, evidence: Any = None, /, **conditions: Any) -> Joint:
         """The joint distribution given evidence, as a joint of its own that can be saved, sampled and asked.
@@ -1186,11 +1186,11 @@ class Joint:
         j, column = self.schema.index(target), self.schema[target]
         check_target(self.schema, j)
         rows, others = (self._without(table, target, n_jobs, beta) for table in (frame, reference))
-        found = uncertainty(
+        result = uncertainty(
             self.distribution, rows, others, j, beta=beta, fragile=fragile, unlikely=unlikely, n_jobs=n_jobs
         )
-        codes = np.where(found.predicted < 0, np.nan, found.predicted)
-        return found._replace(predicted=column.values(codes))
+        codes = np.where(result.predicted < 0, np.nan, result.predicted)
+        return result._replace(predicted=column.values(codes))
 
     # -- helpers
 

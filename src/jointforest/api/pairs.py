@@ -62,15 +62,15 @@ def pair(state: PosteriorState, a: str, b: str, bins: int, n_jobs: int | None) -
     rows = intersect(schema, state.evidence, {a: PerRow(tuple(_conditions(first, cuts[0])))})
     with np.errstate(invalid="ignore"):
         share = np.exp(state.distribution.log_density(rows, n_jobs) - state.distribution.log_density(state.evidence))
-    some = np.flatnonzero(share > 0.0)
-    rows = rows.take(some)
+    possible = np.flatnonzero(share > 0.0)
+    rows = rows.take(possible)
     if second.is_categorical:
         inside = state.distribution.observe(rows).level_probabilities(k, n_jobs)
     else:
         below = state.distribution.observe(rows).cdf(k, cuts[1], n_jobs)
         inside = np.diff(below, axis=1, prepend=0.0, append=1.0)
     probability = np.zeros((len(share), inside.shape[1]))
-    probability[some] = share[some, None] * np.maximum(inside, 0.0)
+    probability[possible] = share[possible, None] * np.maximum(inside, 0.0)
     return Pair(_shown(first, cuts[0]), _shown(second, cuts[1]), probability)
 
 

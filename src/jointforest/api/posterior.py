@@ -638,8 +638,8 @@ class Posterior:
         if len(self) != 1:
             raise ValueError(f"mode: expected evidence of one row, got {len(self)} rows")
         self.check()
-        found = model_modes(self.state.distribution, self.state.evidence, int(k), int(budget))
-        return Modes(decode(self._schema, found.X), found.log_density, found.log_bound)
+        best = model_modes(self.state.distribution, self.state.evidence, int(k), int(budget))
+        return Modes(decode(self._schema, best.X), best.log_density, best.log_bound)
 
     # -- draws
 

@@ -131,15 +131,15 @@ class ShapleyValues:
 
     def _card(self, row: int) -> str:
         """A row's waterfall."""
-        found = self.waterfall(row)
-        marks = [found.base, *found.ends, 0.0 if found.base >= 0.0 else found.base]
+        steps = self.waterfall(row)
+        marks = [steps.base, *steps.ends, 0.0 if steps.base >= 0.0 else steps.base]
         low, high = min(marks), max(marks)
-        rows: list[tuple[str, str, str]] = [(html.soft("nothing known"), "", f"{found.base:.4g}")]
-        for name, value, start, end in zip(found.names, found.values, found.starts, found.ends, strict=True):
+        rows: list[tuple[str, str, str]] = [(html.soft("nothing known"), "", f"{steps.base:.4g}")]
+        for name, value, start, end in zip(steps.names, steps.values, steps.starts, steps.ends, strict=True):
             drawn = Html(svg.step(start, end, low, high))
             rows.append((html.shortened(name, 34), drawn, f"{value:+.3g}"))
-        rows.append((Html("<b>prediction</b>"), "", Html(f"<b>{found.ends[-1]:.4g}</b>")))
-        return html.card(f"row {row}", found.output, html.table(rows))
+        rows.append((Html("<b>prediction</b>"), "", Html(f"<b>{steps.ends[-1]:.4g}</b>")))
+        return html.card(f"row {row}", steps.output, html.table(rows))
 
     def _summary(self) -> str:
         """Mean absolute values as bars."""
@@ -193,11 +193,11 @@ class ShapleyValues:
         order = np.argsort(-np.abs(values), kind="stable").tolist()
         # a player without a cell is in no coalition: its value is 0
         order = [k for k in order if self.data[row, k] is not None or values[k] != 0.0]
-        kept, rest = (order, []) if len(order) <= most else (order[: most - 1], order[most - 1 :])
+        kept, joined = (order, []) if len(order) <= most else (order[: most - 1], order[most - 1 :])
         names = [self._player(row, k) for k in kept]
         steps = [float(values[k]) for k in kept]
-        if rest:
-            names, steps = [*names, f"{len(rest)} others"], [*steps, float(values[rest].sum())]
+        if joined:
+            names, steps = [*names, f"{len(joined)} others"], [*steps, float(values[joined].sum())]
         ends = (float(base) + np.cumsum(steps)).tolist() if steps else [float(base)]
         starts = [float(base), *ends[:-1]] if steps else []
         return Waterfall(label, float(base), tuple(names), tuple(steps), tuple(starts), tuple(ends))

@@ -274,10 +274,10 @@ def _bars(column: Column, mass: np.ndarray, before: np.ndarray | None, most: int
         was = None if before is None else float(before[k])
         drawn = Html(svg.bar(float(mass[k]), was))
         rows.append((shortened(str(column.levels[k]), longest), drawn, percent(float(mass[k]))))
-    rest = len(mass) - len(shown)
-    if rest:
+    n_others = len(mass) - len(shown)
+    if n_others:
         share = max(1.0 - float(mass[shown].sum()), 0.0)
-        rows.append((html.soft(f"{rest:,} {'other' if rest == 1 else 'others'}"), "", html.soft(percent(share))))
+        rows.append((html.soft(f"{n_others:,} other{'' if n_others == 1 else 's'}"), "", html.soft(percent(share))))
     return html.table(rows)
 
 
@@ -307,8 +307,8 @@ def _ticks(column: Column, low: float, high: float) -> list[tuple[float, str]]:
 
 def _moved(mass: np.ndarray, before: np.ndarray) -> str:
     """How far a column moved from what was known before: the Kullback-Leibler divergence in bits."""
-    some = mass > 0.0
-    bits = float(mass[some] @ np.log2(mass[some] / np.maximum(before[some], 1e-300)))
+    is_possible = mass > 0.0
+    bits = float(mass[is_possible] @ np.log2(mass[is_possible] / np.maximum(before[is_possible], 1e-300)))
     return f"moved {bits:.2f} bits" if bits >= 0.005 else ""
 
 

@@ -136,9 +136,9 @@ def _joined(parts: Any) -> Iterator[Any]:
         rows += part.num_rows
         if rows >= BATCH:
             table = pa.Table.from_batches(waiting)
-            whole = rows - rows % BATCH
-            yield from (table.slice(start, BATCH) for start in range(0, whole, BATCH))
-            waiting, rows = table.slice(whole).to_batches(), rows - whole
+            n_full = rows - rows % BATCH
+            yield from (table.slice(start, BATCH) for start in range(0, n_full, BATCH))
+            waiting, rows = table.slice(n_full).to_batches(), rows - n_full
     if waiting:
         yield pa.Table.from_batches(waiting)
 
@@ -147,11 +147,11 @@ def _checked(parts: Any) -> Iterator[Any]:
     """What a function gave, record batches put together to tables."""
     if hasattr(parts, "shape") or not hasattr(parts, "__iter__"):
         raise TypeError(f"a function that gives batches must give an iterable of frames, got {type(parts).__name__}")
-    for are_records, some in groupby(parts, lambda part: _is(part, "pyarrow", "RecordBatch")):
+    for are_records, group in groupby(parts, lambda part: _is(part, "pyarrow", "RecordBatch")):
         if are_records:
-            yield from _joined(some)
+            yield from _joined(group)
         else:
-            yield from some
+            yield from group
 
 
 def _slices(frame: Any) -> Iterator[Any]:

@@ -99,12 +99,12 @@ def likely(likelihoods: Mapping[Any, float], others: float = 0.0) -> Likely:
     if not isinstance(likelihoods, Mapping):
         raise TypeError(f"likely: expected a dict of likelihoods such as {{'a': 0.7, 'b': 0.3}}, got {likelihoods!r}")
     checked = tuple((key, _likelihood(key, x)) for key, x in likelihoods.items())
-    rest = _likelihood("others", others)
+    of_others = _likelihood("others", others)
     if not checked:
         raise ValueError("likely: expected a likelihood for at least one level, value or interval, got none")
-    if not any(x > 0.0 for _, x in checked) and not rest > 0.0:
+    if not any(x > 0.0 for _, x in checked) and not of_others > 0.0:
         raise ValueError(f"likely: all likelihoods in {dict(likelihoods)!r} are 0, so nothing is possible")
-    return Likely(checked, rest)
+    return Likely(checked, of_others)
 
 
 def about(value: Any, sd: Any) -> About:
@@ -312,19 +312,19 @@ def n_rows(condition: Any) -> int | None:
     if isinstance(condition, PerRow):
         return len(condition.conditions)
     if isinstance(condition, Interval):
-        found = {len(end) for end in (condition.lo, condition.hi) if _is_array(end)}
+        lengths = {len(end) for end in (condition.lo, condition.hi) if _is_array(end)}
     elif isinstance(condition, About):
-        found = {len(part) for part in (condition.value, condition.sd) if _is_array(part)}
+        lengths = {len(part) for part in (condition.value, condition.sd) if _is_array(part)}
     elif isinstance(condition, AnyOf | AllOf):
         made = [part for part in condition.conditions if isinstance(part, _MADE)]  # most are plain values
-        found = {n for part in made if (n := n_rows(part)) is not None}
+        lengths = {n for part in made if (n := n_rows(part)) is not None}
     elif isinstance(condition, Not):
         return n_rows(condition.condition)
     else:
         return None
-    if len(found) > 1:
-        raise ValueError(f"the parts of a condition have different numbers of rows: {sorted(found)}")
-    return found.pop() if found else None
+    if len(lengths) > 1:
+        raise ValueError(f"the parts of a condition have different numbers of rows: {sorted(lengths)}")
+    return lengths.pop() if lengths else None
 
 
 def of_row(condition: Any, i: int) -> Any:
@@ -421,7 +421,7 @@ def without_missing(conditions: Mapping[str, Any]) -> tuple[dict[str, Any], dict
     ValueError
         If it is joined to other conditions but by "and", or contradicts itself.
     """
-    rest: dict[str, Any] = {}
+    others_by_column: dict[str, Any] = {}
     missing: dict[str, bool] = {}
     for name, condition in conditions.items():
         parts = condition.conditions if isinstance(condition, AllOf) else (condition,)
@@ -435,12 +435,12 @@ def without_missing(conditions: Mapping[str, Any]) -> tuple[dict[str, Any], dict
         if len(said) > 1:
             raise ValueError(f"column {name!r}: its cell cannot be both missing and known; drop one of the conditions")
         if not said:
-            rest[name] = condition
+            others_by_column[name] = condition
             continue
         missing[name] = said.pop()
         if others:
-            rest[name] = AllOf(*others) if len(others) > 1 else others[0]
-    return rest, missing
+            others_by_column[name] = AllOf(*others) if len(others) > 1 else others[0]
+    return others_by_column, missing
 
 
 def _says(condition: Any) -> bool | None:

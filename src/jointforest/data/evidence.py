@@ -294,19 +294,19 @@ class RegionTable:
             region = np.empty((0, 0), dtype=np.int32)
         else:
             region = np.ascontiguousarray((numbers.reshape(region.shape) - (used[0] < 0)).astype(np.int32))
-        runs = [run for found in regions for run in found.runs]
-        is_soft = any(found.run_log_weights or found.atom_log_weights for found in regions)
-        widest = max((found.atoms.bit_length() for found in regions), default=0) if is_soft else 0
+        runs = [run for one in regions for run in one.runs]
+        is_soft = any(one.run_log_weights or one.atom_log_weights for one in regions)
+        widest = max((one.atoms.bit_length() for one in regions), default=0) if is_soft else 0
         return Evidence(
             value=value,
             region=region,
-            run_start=np.cumsum([0] + [len(found.runs) for found in regions]).astype(np.int32),
+            run_start=np.cumsum([0] + [len(one.runs) for one in regions]).astype(np.int32),
             run_lo=np.array([lo for lo, _ in runs], dtype=np.float64),
             run_hi=np.array([hi for _, hi in runs], dtype=np.float64),
-            atoms=np.array([found.atoms for found in regions], dtype=np.uint64),
-            run_log_weight=np.array([w for found in regions for w in found.run_weights()], dtype=np.float64),
+            atoms=np.array([one.atoms for one in regions], dtype=np.uint64),
+            run_log_weight=np.array([w for one in regions for w in one.run_weights()], dtype=np.float64),
             atom_log_weight=np.array(
-                [found.atom_weights() + (0.0,) * (widest - found.atoms.bit_length()) for found in regions]
+                [one.atom_weights() + (0.0,) * (widest - one.atoms.bit_length()) for one in regions]
                 if widest
                 else np.empty((0, 0)),
                 dtype=np.float64,

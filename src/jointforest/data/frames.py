@@ -184,8 +184,8 @@ def decode(schema: Schema, X: np.ndarray, first_new: int | None = None) -> Any:
     if schema.unknown:
         known, X = X, np.full((len(X), len(schema.whole.columns)), np.nan)
         X[:, schema.places] = known
-    whole, X = _with_texts(schema.whole, _columnwise(X))
-    return build(*(_with_identifiers(whole, X, first_new) if schema.unknown and first_new is not None else (whole, X)))
+    full, X = _with_texts(schema.whole, _columnwise(X))
+    return build(*(_with_identifiers(full, X, first_new) if schema.unknown and first_new is not None else (full, X)))
 
 
 def _with_texts(schema: Schema, X: np.ndarray) -> tuple[Schema, np.ndarray]:
@@ -329,10 +329,10 @@ def _seconds(column: Column, cells: ColumnCells) -> np.ndarray:
     ticks = np.where(cells.missing, 0, cells.values.astype(np.int64, copy=False))
     if cells.per_second < 1:
         return np.where(cells.missing, np.nan, ticks / cells.per_second - column.origin)
-    whole = ticks // int(cells.per_second)
+    full_seconds = ticks // int(cells.per_second)
     # whole seconds are subtracted as integers, so that nothing of the fraction is lost
-    fraction = (ticks - whole * int(cells.per_second)) / cells.per_second
-    return np.where(cells.missing, np.nan, (whole - int(column.origin)) + fraction)
+    fraction = (ticks - full_seconds * int(cells.per_second)) / cells.per_second
+    return np.where(cells.missing, np.nan, (full_seconds - int(column.origin)) + fraction)
 
 
 # ---- Rows of a frame: those that are picked by number, and how much rows count.
@@ -427,15 +427,15 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
 def _of_other_texts(schema: Schema, frame: Any) -> list[int]:
     """Columns whose known cells may be other texts than those that stand for their values."""
     reader = read(frame)
-    found = []
+    numbers = []
     for j, name in _matched(schema, reader, None):
         column = schema.columns[j]
         if column.written is None and not isinstance((column.levels or (0,))[0], str):
             continue
         labels = reader.cells(name).labels
         if column.written is not None or any(isinstance(label, str) and label != label.strip() for label in labels):
-            found.append(j)
-    return found
+            numbers.append(j)
+    return numbers
 
 
 def _past_floats(schema: Schema, X: np.ndarray) -> list[int]:
@@ -444,8 +444,8 @@ def _past_floats(schema: Schema, X: np.ndarray) -> list[int]:
         "decimal" in column.dtype.lower() or (column.kind == "datetime" and unit_of(column.dtype) == "ns")
         for column in schema.columns
     ]
-    whole = np.array([not column.is_categorical and column.kind != "datetime" for column in schema.columns])
-    large = (np.abs(X) >= 2.0**53).any(axis=0) & whole
+    is_number = np.array([not column.is_categorical and column.kind != "datetime" for column in schema.columns])
+    large = (np.abs(X) >= 2.0**53).any(axis=0) & is_number
     return np.flatnonzero((np.array(finer) & ~np.isnan(X).all(axis=0)) | large).tolist()
 
 
@@ -475,8 +475,10 @@ def _unasked(schema: Schema, frame: Any) -> dict[str, list[Any]]:
     if isinstance(frame, np.ndarray):
         return {}
     given = nw.from_native(frame, eager_only=True)
-    found = {column.name: given[column.name].to_list() for _, column in schema.unknown if column.name in given.columns}
-    return {name: cells for name, cells in found.items() if not all(map(absent, cells))}
+    columns = {
+        column.name: given[column.name].to_list() for _, column in schema.unknown if column.name in given.columns
+    }
+    return {name: cells for name, cells in columns.items() if not all(map(absent, cells))}
 
 
 def _restored(column: Column, known: list[Any], x: np.ndarray, changed: np.ndarray, cells: list[Any]) -> list[Any]:
@@ -516,8 +518,8 @@ def warn_unseen(schema: Schema, frame: Any, unseen: np.ndarray) -> None:
         name = f"x{schema.places[j]}" if reader.frame == "numpy" else schema.names[j]
         cells = reader.cells(name)
         rows = unseen[:, j]
-        found = cells.values[rows].tolist() if cells.codes is None else [cells.labels[k] for k in cells.codes[rows]]
-        levels = list(dict.fromkeys(found))
+        labels = cells.values[rows].tolist() if cells.codes is None else [cells.labels[k] for k in cells.codes[rows]]
+        levels = list(dict.fromkeys(labels))
         shown = ", ".join(repr(level) for level in levels[:5]) + (", ..." if len(levels) > 5 else "")
         parts.append(f"{schema.names[j]!r}: {shown} ({int(rows.sum())} cells)")
     warn(UnseenLevelWarning("levels never seen at learning count as missing: " + "; ".join(parts)))
@@ -530,7 +532,8 @@ def _warn_unknown(schema: Schema, reader: FrameReader) -> None:
         for place, column in schema.unknown
         if column.aside is None
     ]
-    told = [name for own, name in names if own in reader.names and not reader.cells(own).missing.all()]
-    if told:
-        shown = ", ".join(map(repr, told[:5])) + (f" and {len(told) - 5} more" if len(told) > 5 else "")
+    present = [(in_frame, name) for in_frame, name in names if in_frame in reader.names]
+    known = [name for in_frame, name in present if not reader.cells(in_frame).missing.all()]
+    if known:
+        shown = ", ".join(map(repr, known[:5])) + (f" and {len(known) - 5} more" if len(known) > 5 else "")
         warn(UnseenLevelWarning(f"all cells were missing at learning, so that these say nothing: {shown}"))

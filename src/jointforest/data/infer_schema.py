@@ -112,12 +112,12 @@ def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[s
 
 def to_count(seen: Look, kinds: Mapping[str, str]) -> dict[str, Wanted]:
     """Values whose exact counts decide what may be atoms, in columns of too many values to have counted all."""
-    found = {}
+    wanted_of = {}
     for name, column in zip(seen.names, seen.columns, strict=True):
         wanted = None if kinds.get(name) in NO_KINDS else _to_count(name, column, kinds.get(name))
         if wanted is not None:
-            found[name] = wanted
-    return found
+            wanted_of[name] = wanted
+    return wanted_of
 
 
 def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str, str]) -> Schema:
@@ -196,9 +196,9 @@ def _datetime(column: Column, seen: Moments) -> Column:
                 f"column {column.name!r}: {error}; convert it, such as with .dt.tz_convert('UTC')"
             ) from None
     first, per_second = seen.first, seen.per_second
-    whole = max(round(per_second), 1)
+    per_whole_second = max(round(per_second), 1)
     # the number 0 is the first moment, down to a whole second so that it is exact
-    origin = first // whole * whole if per_second >= 1 else first
+    origin = first // per_whole_second * per_whole_second if per_second >= 1 else first
 
     def divided(distance: int) -> np.ndarray:
         return seen.divides & [is_step(distance, size) for size in sizes(per_second)]
@@ -464,13 +464,13 @@ def _of_texts(name: str, seen: Seen, labels: Labels, must: bool) -> Column | Non
 def _pattern(texts: list[str]) -> dict[str, Any]:
     """How identifiers are written: a text with a number in it, or characters of the same classes."""
     matches = [re.fullmatch(r"(.*?)(\d{1,15})(\D*)", text) for text in texts]
-    found = [match for match in matches if match is not None]
-    if len(found) == len(texts) and len({(match[1], match[3]) for match in found}) == 1:
-        widths = {len(match[2]) for match in found}
-        has_zeros = any(match[2].startswith("0") for match in found)
+    numbered = [match for match in matches if match is not None]
+    if len(numbered) == len(texts) and len({(match[1], match[3]) for match in numbered}) == 1:
+        widths = {len(match[2]) for match in numbered}
+        has_zeros = any(match[2].startswith("0") for match in numbered)
         width = max(widths) if has_zeros and len(widths) == 1 else 0
-        last = max(int(match[2]) for match in found)
-        return {"prefix": found[0][1], "suffix": found[0][3], "width": width, "first": last + 1}
+        last = max(int(match[2]) for match in numbered)
+        return {"prefix": numbered[0][1], "suffix": numbered[0][3], "width": width, "first": last + 1}
     if len({len(text) for text in texts}) > 1 or len(texts[0]) > 100:
         return {"prefix": "new-"}
     mask, freedom = [], 1.0
@@ -515,11 +515,11 @@ def determined_columns(reader: FrameReader, schema: Schema) -> dict[str, str]:
             kept[name] = _codes(reader.cells(name))
         return kept[name]
 
-    found: dict[str, str] = {}
+    determined_by: dict[str, str] = {}
     for b, a in _pairs(sample, reader.n, names, codes):
-        if found.get(a) != b:
-            found.setdefault(b, a)
-    return found
+        if determined_by.get(a) != b:
+            determined_by.setdefault(b, a)
+    return determined_by
 
 
 def _pairs(
@@ -527,7 +527,7 @@ def _pairs(
 ) -> list[tuple[str, str]]:
     """All pairs (b, a) of columns of which b is a function of a; those of a with few values first."""
     d = len(names)
-    found = []
+    candidates = []
     for a in range(d):
         likely = [b for b in np.flatnonzero(_may_follow(sample, a)) if b != a]
         for b in likely:
@@ -536,8 +536,8 @@ def _pairs(
             else:
                 x, y = codes(names[a]), codes(names[b])
             if _is_function(x, y, np.log(d * d / _CHANCE)):
-                found.append((int(x.max()), b, a))
-    return [(names[b], names[a]) for _, b, a in sorted(found, key=lambda one: (one[0], -one[1], one[2]))]
+                candidates.append((int(x.max()), b, a))
+    return [(names[b], names[a]) for _, b, a in sorted(candidates, key=lambda one: (one[0], -one[1], one[2]))]
 
 
 def _codes(cells: ColumnCells) -> np.ndarray:

@@ -50,13 +50,13 @@ def read_batches(
         names file and column.
     """
     known: tuple[str, pa.Schema] | None = None
-    some = False
+    has_rows = False
     for file in files:
         for table in _tables_of(file, form, csv, text):
             known = known or (file, table.schema)
             check_schema(known[1], table.schema, known[0], file)
-            if table.num_rows or (file == files[-1] and not some):
-                some = True
+            if table.num_rows or (file == files[-1] and not has_rows):
+                has_rows = True
                 yield file, table
 
 
@@ -77,7 +77,7 @@ def in_blocks(parts: Iterable[tuple[str, pa.Table]], n_rows: int) -> Iterator[tu
     import pyarrow as pa
 
     waiting: list[pa.Table] = []
-    file, rows, some = "", 0, False
+    file, rows, has_rows = "", 0, False
     for file, part in parts:
         wide = _wider(waiting[0].schema, part.schema) if waiting else part.schema
         waiting = [of if of.schema.equals(wide) else of.cast(wide) for of in [*waiting, part]]
@@ -85,8 +85,8 @@ def in_blocks(parts: Iterable[tuple[str, pa.Table]], n_rows: int) -> Iterator[tu
         while rows >= n_rows:
             table = pa.concat_tables(waiting)
             yield file, table.slice(0, n_rows)
-            waiting, rows, some = [table.slice(n_rows)], rows - n_rows, True
-    if rows or not some:
+            waiting, rows, has_rows = [table.slice(n_rows)], rows - n_rows, True
+    if rows or not has_rows:
         yield file, pa.concat_tables(waiting)
 
 

@@ -405,9 +405,9 @@ def _of_likely(column: Column, condition: Likely) -> Region:
                     "name each value once (closed='left' or 'right' leaves an end out)"
                 )
     if condition.others > 0.0:
-        rest = meaning_of(column, AllOf(*(Not(normal(key)) for _, key, _ in parts)))
-        assert isinstance(rest, Region)
-        parts.append((rest, "others", condition.others))
+        others = meaning_of(column, AllOf(*(Not(normal(key)) for _, key, _ in parts)))
+        assert isinstance(others, Region)
+        parts.append((others, "others", condition.others))
     parts = [(part, key, x) for part, key, x in parts if x > 0.0 and (part.runs or part.atoms)]
     top = max((x for _, _, x in parts), default=1.0)
     # a quotient that underflows is tiny, but not ruled out
@@ -427,9 +427,9 @@ def _part(column: Column, key: object) -> Region:
     key = normal(key)
     if key is None:
         raise ValueError(f"column {column.name!r}: likely(...) says how likely values are, not that one is missing")
-    found = meaning_of(column, key if isinstance(key, AnyOf) else AnyOf(key))
-    assert isinstance(found, Region)
-    return found
+    region = meaning_of(column, key if isinstance(key, AnyOf) else AnyOf(key))
+    assert isinstance(region, Region)
+    return region
 
 
 def _of_about(column: Column, condition: About) -> Region:

@@ -262,9 +262,9 @@ def on_grids(distinct: np.ndarray, eps: float) -> OnGrids:
 
 def _is_on(distinct: np.ndarray, k: int, eps: float) -> bool:
     """Whether all values are multiples of 10^-k, as closely as they are stored."""
-    for some in (distinct[:_FEW_VALUES], distinct):
+    for values in (distinct[:_FEW_VALUES], distinct):
         with np.errstate(over="ignore", invalid="ignore"):
-            scaled = some * 10.0**k
+            scaled = values * 10.0**k
             if not np.all(np.abs(scaled - np.rint(scaled)) <= np.minimum(4 * eps * np.abs(scaled), 0.03)):
                 return False
     return True
@@ -543,7 +543,7 @@ def merge_looks(a: Look, b: Look) -> Look:
     """
     if set(a.names) != set(b.names):
         lost, more = sorted(set(a.names) - set(b.names)), sorted(set(b.names) - set(a.names))
-        said = [f"{how} {', '.join(map(repr, some[:3]))}" for how, some in (("lacks", lost), ("has", more)) if some]
+        said = [f"{how} {', '.join(map(repr, names[:3]))}" for how, names in (("lacks", lost), ("has", more)) if names]
         raise ValueError(f"a part of the table {' and '.join(said)}, unlike another part; every part needs all columns")
     if a.frame != b.frame:
         raise ValueError(f"a part of the table is of {b.frame}, another of {a.frame}; give parts of one library")
@@ -629,8 +629,8 @@ def _wider(name: str, a: Seen, b: Seen) -> str:
 
 def _bits(dtype: str) -> int:
     """How wide a type of numbers is."""
-    found = re.search(r"\d+", dtype)
-    return int(found.group()) if found else 64 if "double" in dtype else 32
+    digits = re.search(r"\d+", dtype)
+    return int(digits.group()) if digits else 64 if "double" in dtype else 32
 
 
 def _in_words(seen: Seen) -> str:

@@ -38,10 +38,10 @@ def cast(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if dtype.kind not in "iu":
         return np.asarray(numbers, dtype=dtype)
     limits = np.iinfo(dtype)
-    whole = np.rint(numbers)
-    out: np.ndarray = np.clip(whole, float(limits.min), np.nextafter(float(limits.max), 0.0)).astype(dtype)
+    rounded = np.rint(numbers)
+    out: np.ndarray = np.clip(rounded, float(limits.min), np.nextafter(float(limits.max), 0.0)).astype(dtype)
     if dtype.itemsize < 8:
-        out[whole >= limits.max] = limits.max
+        out[rounded >= limits.max] = limits.max
     return out
 
 
@@ -75,8 +75,8 @@ def objects(column: Column, x: np.ndarray, absent: Any) -> np.ndarray:
     if column.kind == "datetime":
         out[:] = stamps(column, x).astype("datetime64[D]").astype(object)
     else:
-        whole = snapped(column, x)
-        out[:] = _typed(column, np.where(missing, 0.0, whole).tolist())
+        centres = snapped(column, x)
+        out[:] = _typed(column, np.where(missing, 0.0, centres).tolist())
     out[missing] = absent
     return out
 

@@ -80,10 +80,10 @@ def count_common(reader: FrameReader, keys: np.ndarray, seed: int) -> CommonRows
     cells = {name: reader.cells(name) for name in reader.names}
     if not len(keys):
         return CommonRows(keys, np.empty(0, np.int64), _first(cells, keys, keys))
-    found = row_keys(cells.items(), reader.n, seed)
-    place = np.minimum(np.searchsorted(keys, found), len(keys) - 1)
-    counts = np.bincount(place[keys[place] == found], minlength=len(keys)).astype(np.int64)
-    return CommonRows(keys, counts, _first(cells, found, keys[counts > 0]))
+    key_of_row = row_keys(cells.items(), reader.n, seed)
+    place = np.minimum(np.searchsorted(keys, key_of_row), len(keys) - 1)
+    counts = np.bincount(place[keys[place] == key_of_row], minlength=len(keys)).astype(np.int64)
+    return CommonRows(keys, counts, _first(cells, key_of_row, keys[counts > 0]))
 
 
 def merge_common(a: CommonRows, b: CommonRows) -> CommonRows:
@@ -100,11 +100,11 @@ def weighed_rows(sample: RowSample, common: CommonRows | None) -> tuple[Cells, n
     if sample.tally.is_whole or common is None:
         return sample.cells, weight * (sample.tally.n / weight.sum())
     is_often = common.counts > 0
-    rest = ~np.isin(sample.tally.keys, common.keys)
-    weight = weight[rest] * ((sample.tally.n - common.counts.sum()) / max(weight[rest].sum(), 1.0))
-    keys = np.concatenate([sample.tally.keys[rest], common.keys[is_often]])
+    is_rare = ~np.isin(sample.tally.keys, common.keys)
+    weight = weight[is_rare] * ((sample.tally.n - common.counts.sum()) / max(weight[is_rare].sum(), 1.0))
+    keys = np.concatenate([sample.tally.keys[is_rare], common.keys[is_often]])
     order = np.argsort(keys)
-    kept = np.flatnonzero(rest)
+    kept = np.flatnonzero(is_rare)
     cells = {name: taken(joined(name, taken(of, kept), common.cells[name]), order) for name, of in sample.cells.items()}
     return cells, np.concatenate([weight, common.counts[is_often]])[order]
 
@@ -138,9 +138,9 @@ def cell_keys(cells: ColumnCells) -> np.ndarray:
     elif cells.sort == "datetime":
         ticks = np.where(cells.missing, 0, cells.values)
         per_second = round(cells.per_second) if cells.per_second >= 1 else 1
-        whole = ticks // per_second
-        keys = number_keys(whole * round(max(1.0, 1 / cells.per_second))) ^ number_keys(
-            (ticks - whole * per_second) / per_second
+        full_seconds = ticks // per_second
+        keys = number_keys(full_seconds * round(max(1.0, 1 / cells.per_second))) ^ number_keys(
+            (ticks - full_seconds * per_second) / per_second
         )
     else:
         keys = number_keys(np.where(cells.missing, 0.0, cells.values))

@@ -47,18 +47,18 @@ def schema_from_dict(data: Any) -> Schema:
 
 def _unknown(entries: Any, frame: Frame, d: int) -> tuple[tuple[int, Column], ...]:
     """Columns of which nothing is known, and their places among d others."""
-    found: list[tuple[int, Column]] = []
+    columns: list[tuple[int, Column]] = []
     for k, entry in enumerate(_list(entries, "schema.unknown", MAX_UNKNOWN)):
         at = f"schema.unknown[{k}]"
         _keys(entry, {*_FIELDS, "place"}, at, _OPTIONAL)
-        place, lowest = entry["place"], found[-1][0] + 1 if found else 0
+        place, lowest = entry["place"], columns[-1][0] + 1 if columns else 0
         if type(place) is not int or not lowest <= place <= d + k:
             raise ValueError(f"{at}.place: expected an integer from {lowest} to {d + k}, got {place!r:.80}")
         column = _column({key: value for key, value in entry.items() if key != "place"}, at, frame)
         if column.n_observed and column.aside is None:
             raise ValueError(f"{at}.n_observed: expected 0, got {column.n_observed}")
-        found.append((place, column))
-    return tuple(found)
+        columns.append((place, column))
+    return tuple(columns)
 
 
 def _column(entry: Any, at: str, frame: Frame) -> Column:

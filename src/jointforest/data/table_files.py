@@ -187,9 +187,9 @@ def check_schema(first: pa.Schema, schema: pa.Schema, first_file: str, file: str
     for name in schema.names:
         if name not in first.names:
             raise ValueError(f"{file}: column {name!r} is not in {first_file}; all files need the same columns")
-        expected, found = first.field(name).type, schema.field(name).type
-        if len({_sort(expected), _sort(found)} - {"empty"}) > 1:
-            raise ValueError(f"{file}: column {name!r} is of type {found}, in {first_file} it is {expected}")
+        expected, given = first.field(name).type, schema.field(name).type
+        if len({_sort(expected), _sort(given)} - {"empty"}) > 1:
+            raise ValueError(f"{file}: column {name!r} is of type {given}, in {first_file} it is {expected}")
 
 
 def _sort(kind: pa.DataType) -> str:
@@ -216,8 +216,8 @@ def about_column(column: dict[str, Any]) -> str:
     """One line on a column's values, from what `Joint.info` says of it."""
     if "levels" in column:
         levels = [str(level) for level in column["levels"]]
-        some = ", ".join(levels[:6]) + (", ..." if len(levels) > 6 else "")
-        return f"{len(levels)} level{'s' if len(levels) != 1 else ''}: {some}"
+        few_levels = ", ".join(levels[:6]) + (", ..." if len(levels) > 6 else "")
+        return f"{len(levels)} level{'s' if len(levels) != 1 else ''}: {few_levels}"
     step = f", step {column['step']:g}" if column["step"] else ""
     atoms = ", ".join(f"{atom:g}" for atom in column["atoms"][:6]) + (", ..." if len(column["atoms"]) > 6 else "")
     return f"{shown(column['minimum'])} to {shown(column['maximum'])}{step}{f', atoms {atoms}' if atoms else ''}"

@@ -127,9 +127,9 @@ def _check_clock(value: dt.datetime, zone_name: str) -> None:
 def moment(number: float, origin: float, dtype: str) -> dt.date | dt.datetime:
     """Date or datetime of a number of seconds since the origin, in the column's time zone."""
     number = min(max(number, RANGE[0] - origin), RANGE[1] - origin)
-    whole = math.floor(number)
-    micro = round((number - whole) * 1e6)
-    value = _EPOCH + dt.timedelta(seconds=whole + int(origin), microseconds=micro)
+    full_seconds = math.floor(number)
+    micro = round((number - full_seconds) * 1e6)
+    value = _EPOCH + dt.timedelta(seconds=full_seconds + int(origin), microseconds=micro)
     name = zone_of(dtype)
     if name is not None:
         return value.replace(tzinfo=dt.UTC).astimezone(zone(name))

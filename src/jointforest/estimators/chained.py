@@ -93,15 +93,15 @@ def said(coding: Coding, means: dict[int, np.ndarray], counted: np.ndarray) -> d
 
     NaN where none does.
     """
-    found = {}
+    conditions = {}
     for j, each in means.items():
         use = counted[:, :, None] & ~np.isnan(each)
         n_use = use.sum(axis=0)
         mean = np.where(use, each, 0.0).sum(axis=0) / np.where(n_use, n_use, np.nan)
         if coding.is_level[j]:
             mean = mean[:, coding.levels[j]]
-        found[j] = (mean - coding.center[j]) / coding.spread[j]
-    return found
+        conditions[j] = (mean - coding.center[j]) / coding.spread[j]
+    return conditions
 
 
 def learn_chain(
@@ -218,7 +218,7 @@ def _regress(
     use = np.flatnonzero(~np.isnan(x) & (weight > 0.0) & ~np.isnan(honest).any(axis=1))
     if len(use) < _FEWEST or honest.shape[1] == 0:
         return None
-    y, own = _block(coding, x[use], j), weight[use]
+    y, weight_of_row = _block(coding, x[use], j), weight[use]
     others = np.delete(np.arange(regressors.shape[1]), np.arange(coding.first[j], coding.first[j + 1]))
     Z = regressors[np.ix_(use, others)]
     if len(others) > _MOST:
@@ -228,10 +228,10 @@ def _regress(
         best = np.sort(np.argsort(-alike, kind="stable")[:_MOST])
         others, Z = others[best], Z[:, best]
     D = np.hstack([Z, honest[use]])
-    model = RidgeCV(_RIDGE).fit(D, y, sample_weight=own)
+    model = RidgeCV(_RIDGE).fit(D, y, sample_weight=weight_of_row)
     slopes, constant = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     predicted = D @ slopes.T + constant
-    return Line(others, slopes, constant, cKDTree(_jittered(predicted, rng)), x[use], own)
+    return Line(others, slopes, constant, cKDTree(_jittered(predicted, rng)), x[use], weight_of_row)
 
 
 def _draw(
@@ -286,29 +286,29 @@ def cell_means(
     dict of int to float64 array (m, n, K)
         Of a number its mean (K = 1), of levels the probability of each. NaN where a joint says nothing.
     """
-    found: dict[int, list[np.ndarray]] = {int(j): [] for j in asked}
+    draws_of: dict[int, list[np.ndarray]] = {int(j): [] for j in asked}
     for joint in joints:
-        own = joint.schema
-        values, unseen = encode(own, frame, schema.whole.names)
-        evidence = build(own, values, unseen)
-        for j, answers in found.items():
+        joint_schema = joint.schema
+        values, unseen = encode(joint_schema, frame, schema.whole.names)
+        evidence = build(joint_schema, values, unseen)
+        for j, answers in draws_of.items():
             column = schema.columns[j]
             answer = np.full((len(values), len(column.levels) or 1), np.nan)
-            k = own.index(column.name) if column.name in own.names else -1
-            if k >= 0 and own.columns[k].is_categorical == column.is_categorical:
-                answer = _one(joint, own.columns[k], column, evidence.without(k), k, n_jobs)
+            k = joint_schema.index(column.name) if column.name in joint_schema.names else -1
+            if k >= 0 and joint_schema.columns[k].is_categorical == column.is_categorical:
+                answer = _one(joint, joint_schema.columns[k], column, evidence.without(k), k, n_jobs)
             answers.append(answer)
-    return {j: np.stack(answers) for j, answers in found.items()}
+    return {j: np.stack(answers) for j, answers in draws_of.items()}
 
 
-def _one(joint: Joint, own: Column, column: Column, evidence: Any, k: int, n_jobs: int | None) -> np.ndarray:
+def _one(joint: Joint, learned: Column, column: Column, evidence: Any, k: int, n_jobs: int | None) -> np.ndarray:
     """One joint's answer about its column k, in the numbers and levels of ``column``."""
     if not column.is_categorical:
-        since = own.origin - column.origin if column.kind == "datetime" else 0.0
+        since = learned.origin - column.origin if column.kind == "datetime" else 0.0
         return np.asarray(joint.distribution.observe(evidence).moments(k, n_jobs)[0])[:, None] + since
     share = joint.distribution.observe(evidence).level_probabilities(k, n_jobs)
     answer = np.zeros((len(share), len(column.levels)))
-    for code, level in enumerate(own.levels):
+    for code, level in enumerate(learned.levels):
         if level in column.codes:
             answer[:, column.codes[level]] = share[:, code]
     answer[np.isnan(share).any(axis=1)] = np.nan

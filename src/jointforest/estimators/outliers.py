@@ -139,8 +139,8 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         X = _read(X)
         if sample_weight is not None:
             weight = row_weights(sample_weight, len(X))
-            some = np.flatnonzero(weight)
-            X, y, sample_weight = take_rows(X, some), None if y is None else np.asarray(y)[some], weight[some]
+            used = np.flatnonzero(weight)
+            X, y, sample_weight = take_rows(X, used), None if y is None else np.asarray(y)[used], weight[used]
         learner = (
             histogram_forest(X, self.n_jobs, self.random_state) if self.estimator is None else clone(self.estimator)
         )
@@ -416,12 +416,12 @@ def _held_out_scores(
     n = len(X)
     scores = np.empty(n)
     folds = KFold(min(FOLDS, n), shuffle=True, random_state=check_random_state(random_state))
-    for learn, rest in folds.split(np.empty(n)):
+    for learn, held in folds.split(np.empty(n)):
         some_y, some_weight = (None if of is None else np.asarray(of)[learn] for of in (y, weight))
         one = _fitted(clone(learner), take_rows(X, learn), some_y, some_weight)
-        model, rows = one.joint_.distribution, take_rows(X, rest)
+        model, rows = one.joint_.distribution, take_rows(X, held)
         known = read_features(model.schema, one.n_features_in_, rows)
-        scores[rest] = model.log_density(_near(model.schema, known, _widths_of(model, *scale)), scale[1])
+        scores[held] = model.log_density(_near(model.schema, known, _widths_of(model, *scale)), scale[1])
     return scores
 
 

@@ -127,11 +127,11 @@ def marginals(real: Cells, rows: Cells) -> Marginals:
             gap = float(np.isnan(b).mean() - np.isnan(a).mean())
             if np.isnan(a).any() or np.isnan(b).any():
                 missing[name] = gap
-            found = kolmogorov(a[~np.isnan(a)], b[~np.isnan(b)])
+            apart = kolmogorov(a[~np.isnan(a)], b[~np.isnan(b)])
         else:
-            found = total_variation(a, b, int(real.n_levels[j]))
-        if not math.isnan(found):
-            distance[name] = found
+            apart = total_variation(a, b, int(real.n_levels[j]))
+        if not math.isnan(apart):
+            distance[name] = apart
     return Marginals(dict(sorted(distance.items(), key=lambda item: -item[1])), missing)
 
 

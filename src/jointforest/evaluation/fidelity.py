@@ -85,9 +85,9 @@ def fidelity(
     joint = joint_or_rows if _is_joint(joint_or_rows) else None
     schema = infer_schema(frame) if joint is None else joint.schema
     tables = _read(schema, joint_or_rows, frame, holdout, seed, n_jobs)
-    found = _compared(tables, wanted, seed, n_jobs) | _asked(joint, tables, wanted, seed, n_jobs)
+    measures = _compared(tables, wanted, seed, n_jobs) | _asked(joint, tables, wanted, seed, n_jobs)
     if "membership" in wanted and tables.new is not None:
-        found["membership"] = _membership(joint, tables, tables.new, seed, n_jobs)
+        measures["membership"] = _membership(joint, tables, tables.new, seed, n_jobs)
     return Fidelity(
         of="rows" if joint is None else "joint",
         n_table=len(tables.real.X),
@@ -95,7 +95,7 @@ def fidelity(
         n_held_out=0 if tables.new is None else len(tables.new.X),
         library=read(frame).frame,
         notes=tuple(_notes(joint, tables, wanted)),
-        **found,
+        **measures,
     )
 
 
@@ -129,18 +129,18 @@ def _read(schema: Schema, joint_or_rows: Any, frame: Any, holdout: Any, seed: in
 def _compared(tables: _Tables, wanted: set[str], seed: int, n_jobs: int | None) -> dict[str, Any]:
     """Figures of rows beside rows; each has random numbers of its own, so that it does not depend on the others."""
     real, rows, new, *_ = tables
-    found: dict[str, Any] = {}
+    measures: dict[str, Any] = {}
     if "marginals" in wanted:
-        found["marginals"] = marginals(real, rows)
-        found["marginals_held_out"] = None if new is None else marginals(real, new)
+        measures["marginals"] = marginals(real, rows)
+        measures["marginals_held_out"] = None if new is None else marginals(real, new)
     if "pairs" in wanted and len(real.names) > 1:
-        found["pairs"] = pairs(real, rows, np.random.default_rng([seed, 1]))
-        found["pairs_held_out"] = None if new is None else pairs(real, new, np.random.default_rng([seed, 1]))
+        measures["pairs"] = pairs(real, rows, np.random.default_rng([seed, 1]))
+        measures["pairs_held_out"] = None if new is None else pairs(real, new, np.random.default_rng([seed, 1]))
     if "told_apart" in wanted:
-        found |= _told_apart(real, rows, new, seed, n_jobs)
+        measures |= _told_apart(real, rows, new, seed, n_jobs)
     if "copies" in wanted:
-        found["copies"] = copies(real, rows, new, np.random.default_rng([seed, 2]))
-    return found
+        measures["copies"] = copies(real, rows, new, np.random.default_rng([seed, 2]))
+    return measures
 
 
 def _told_apart(
@@ -151,25 +151,25 @@ def _told_apart(
     def score(one: Cells) -> ToldApart | None:
         return None if min(len(one.X), len(rows.X)) < FEWEST_ROWS else told_apart(one, rows, seed, n_jobs)
 
-    whole = score(real)
+    of_all = score(real)
     if new is None:
-        return {"told_apart": whole}
+        return {"told_apart": of_all}
     same = min(len(new.X), len(rows.X)) >= min(len(real.X), len(rows.X))
     few = real.take(some(len(real.X), len(new.X), np.random.default_rng([seed, 5])))
-    as_many = whole if same else score(few)
-    return {"told_apart": whole, "told_apart_held_out": score(new), "told_apart_as_many": as_many}
+    as_many = of_all if same else score(few)
+    return {"told_apart": of_all, "told_apart_held_out": score(new), "told_apart_as_many": as_many}
 
 
 def _asked(joint: Any, tables: _Tables, wanted: set[str], seed: int, n_jobs: int | None) -> dict[str, Any]:
     """Figures of a joint asked about held-out rows."""
-    found: dict[str, Any] = {}
+    measures: dict[str, Any] = {}
     if joint is None or tables.encoded is None:
-        return found
+        return measures
     if "held_out" in wanted:
-        found["held_out"] = held_out(joint.distribution, *tables.encoded, np.random.default_rng([seed, 3]), n_jobs)
+        measures["held_out"] = held_out(joint.distribution, *tables.encoded, np.random.default_rng([seed, 3]), n_jobs)
     if "coverage" in wanted and numeric_columns(joint.schema):
-        found["coverage"] = coverage(joint.distribution, *tables.encoded, np.random.default_rng([seed, 4]), n_jobs)
-    return found
+        measures["coverage"] = coverage(joint.distribution, *tables.encoded, np.random.default_rng([seed, 4]), n_jobs)
+    return measures
 
 
 def _membership(joint: Any, tables: _Tables, new: Cells, seed: int, n_jobs: int | None) -> Membership:

@@ -66,9 +66,9 @@ def held_out(
     """Log-density of rows, X (n, d) and unseen (n, d) as `data.frames.encode` gives them, beside independence."""
     rows = some(len(X), MOST_ROWS, random)
     X, unseen = X[rows], unseen[rows]
-    found = model.log_density(build(model.schema, X, unseen), n_jobs)
+    log_density = model.log_density(build(model.schema, X, unseen), n_jobs)
     alone = sum(_alone(model, j, X[:, j], unseen[:, j], random, n_jobs) for j in range(X.shape[1]))
-    return HeldOut(float(found.mean()), float(alone), float(np.mean(found == -np.inf)), len(X))
+    return HeldOut(float(log_density.mean()), float(alone), float(np.mean(log_density == -np.inf)), len(X))
 
 
 def log_densities(

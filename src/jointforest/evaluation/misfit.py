@@ -96,7 +96,7 @@ def lost_pairs(model: Distribution, X: np.ndarray, weight: np.ndarray | None, n_
     classes, size = _classes(model.schema, X, drawn)
     table, joint = mutual_information(classes[: len(X)], size, weight), mutual_information(classes[len(X) :], size)
     order, parent = spanning_tree(table)
-    found = []
+    lost = []
     for a, b in zip(order[1:].tolist(), order[parent[1:]].tolist(), strict=True):
         together = ~np.isnan(X[:, [a, b]]).any(axis=1)
         ways = float((size[a] - 1) * (size[b] - 1))
@@ -107,9 +107,9 @@ def lost_pairs(model: Distribution, X: np.ndarray, weight: np.ndarray | None, n_
         first, second = sorted((names[a], names[b]))
         for seen, kept in asked:
             if seen.value >= STRONG and seen.least - kept.most > DROP:
-                found.append(LostPair(first, second, seen.value, kept.value))
+                lost.append(LostPair(first, second, seen.value, kept.value))
                 break
-    return sorted(found, key=lambda pair: (pair.joint - pair.table, pair.a, pair.b))
+    return sorted(lost, key=lambda pair: (pair.joint - pair.table, pair.a, pair.b))
 
 
 def _classes(schema: Schema, X: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -95,17 +95,17 @@ def pool(estimates: Any, variances: Any, *, level: float = 0.95, df: float | Non
     error = np.sqrt(total)
     # beyond 1e6 degrees of freedom t is normal to seven digits, and stdtrit knows no infinity
     reach = stdtrit(np.clip(freedom, 1e-3, 1e6), (1.0 + level) / 2.0) * error
-    found = Pooled(estimate, error, freedom, estimate - reach, estimate + reach, share)
-    return found if q.ndim == 2 else Pooled(*(float(one) for one in found))
+    pooled = Pooled(estimate, error, freedom, estimate - reach, estimate + reach, share)
+    return pooled if q.ndim == 2 else Pooled(*(float(one) for one in pooled))
 
 
 def _numbers(name: str, given: Any) -> np.ndarray:
     """Estimates or variances as float64, finite."""
     try:
-        found = np.asarray(given, dtype=np.float64)
+        numbers = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: expected numbers, as many of each table ({error})") from None
-    if not np.isfinite(found).all():
-        k = int(np.argwhere(~np.isfinite(found))[0][0])
-        raise ValueError(f"{name}: {found[~np.isfinite(found)][0]} of table {k}; expected finite numbers")
-    return found
+    if not np.isfinite(numbers).all():
+        k = int(np.argwhere(~np.isfinite(numbers))[0][0])
+        raise ValueError(f"{name}: {numbers[~np.isfinite(numbers)][0]} of table {k}; expected finite numbers")
+    return numbers

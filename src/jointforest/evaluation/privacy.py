@@ -45,8 +45,8 @@ def copies(real: Cells, rows: Cells, held_out: Cells | None, random: np.random.G
     share, distance = [], []
     for table in [rows] if held_out is None else [rows, held_out]:
         share.append(float(np.mean([row in known for row in _as_bytes(table.X)])))
-        found = near.closest(table.take(some(len(table.X), COPY_ROWS, random)).X)
-        distance.append((float(np.median(found)), float(np.quantile(found, 0.05))))
+        nearest = near.closest(table.take(some(len(table.X), COPY_ROWS, random)).X)
+        distance.append((float(np.median(nearest)), float(np.quantile(nearest, 0.05))))
     return Copies(share[0], distance[0], *((None, None) if held_out is None else (share[1], distance[1])))
 
 
@@ -77,7 +77,7 @@ class Ranks:
 
     def closest(self, X: np.ndarray) -> np.ndarray:
         """Distance of each row of X (m, d) to the closest row of the table, float64 (m,)."""
-        asked, found = self._placed(X), np.empty(len(X))
+        asked, nearest = self._placed(X), np.empty(len(X))
         for start, stop in chunks(len(X), max(1, 2_000_000 // self._places.shape[1])):
             total = np.zeros((stop - start, self._places.shape[1]), dtype=np.float32)
             for j, (a, b) in enumerate(zip(asked[:, start:stop], self._places, strict=True)):
@@ -88,8 +88,8 @@ class Ranks:
                 if np.isnan(a).any() or np.isnan(b).any():
                     gap = np.where(np.isnan(a)[:, None] & np.isnan(b), 0.0, np.where(np.isnan(gap), 1.0, gap))
                 total += gap
-            found[start:stop] = total.min(axis=1)
-        return found / max(1, len(self._places))
+            nearest[start:stop] = total.min(axis=1)
+        return nearest / max(1, len(self._places))
 
 
 # ---- Do synthetic rows, or a joint, give away who was in the table? Two simple attacks beside held-out rows.

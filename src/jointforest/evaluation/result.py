@@ -72,7 +72,7 @@ CLOSE = (0.97, 0.93, 0.85)
 
 def html(f: Figures) -> str:
     """The page as a self-contained piece of HTML, in the colours of what is around it."""
-    first, *rest = headlines(f)
+    first, *others = headlines(f)
     cards = []
     for title, rows in sections_with_shares(f):
         lines = [
@@ -82,7 +82,7 @@ def html(f: Figures) -> str:
         cards.append(cards_html.card(title, "", cards_html.table(lines, wraps=True)))
     notes = [cards_html.soft(f"({note})") for note in f.notes]
     scale = "The full width of a bar is 1, or 100%."
-    return cards_html.view(first, rest, [cards_html.grid(cards, 400), *(f"<p>{note}</p>" for note in notes)], scale)
+    return cards_html.view(first, others, [cards_html.grid(cards, 400), *(f"<p>{note}</p>" for note in notes)], scale)
 
 
 def verdict(score: float, steps: tuple[float, float, float] = TOLD) -> str:
@@ -97,15 +97,15 @@ def headlines(f: Figures) -> list[str]:
     whose = "the joint's rows" if f.of == "joint" else "these rows"
     lines = []
     if f.told_apart is not None:
-        found = f.told_apart
+        score = f.told_apart
         lines.append(
-            f"{found.classifier} tells {whose} from the table's: score {found.score:.2f} "
-            f"(1 = cannot be told apart, 0 = always): {verdict(found.score)}"
+            f"{score.classifier} tells {whose} from the table's: score {score.score:.2f} "
+            f"(1 = cannot be told apart, 0 = always): {verdict(score.score)}"
         )
     if f.told_apart_held_out is not None:
-        found, same = f.told_apart_held_out, f.told_apart_as_many
+        score, same = f.told_apart_held_out, f.told_apart_as_many
         beside = "" if same is None else f"; from as many of the table's: {same.score:.2f}"
-        lines.append(f"... and from {found.n_rows:,} held-out rows: score {found.score:.2f}{beside}")
+        lines.append(f"... and from {score.n_rows:,} held-out rows: score {score.score:.2f}{beside}")
     means = []
     if f.marginals is not None and not math.isnan(f.marginals.shape):
         new = None if f.marginals_held_out is None else f.marginals_held_out.shape
@@ -127,24 +127,24 @@ def sections(f: Figures) -> list[tuple[str, list[tuple[str, str]]]]:
 
 def sections_with_shares(f: Figures) -> list[Section]:
     """Titles, and lines of a name, a value, and the value as a share of 1 where it is one."""
-    found: list[Section] = []
+    sections: list[Section] = []
     if f.marginals is not None and f.marginals.distance:
         new = {} if f.marginals_held_out is None else f.marginals_held_out.distance
         worst = list(f.marginals.distance.items())[:WORST]
         lines: list[_Line] = [(name, f"{value:.3f}" + _beside(new.get(name), "{:.3f}"), value) for name, value in worst]
-        found.append(("Columns that differ most (distance)", lines))
+        sections.append(("Columns that differ most (distance)", lines))
         gaps = sorted(f.marginals.missing.items(), key=lambda item: -abs(item[1]))[:WORST]
         if gaps:
-            found.append(
+            sections.append(
                 ("Missing cells, share more than in the table", [(name, f"{value:+.3f}", None) for name, value in gaps])
             )
     if f.pairs is not None and f.pairs.similarity:
-        found.append(("Pairs that differ most (similarity)", _pairs(f)))
+        sections.append(("Pairs that differ most (similarity)", _pairs(f)))
     if f.told_apart is not None and any(f.told_apart.columns.values()):
         most = list(f.told_apart.columns.items())[:WORST]
         used: list[_Line] = [(name, f"{share:.0%}", share) for name, share in most if share > 0.0]
-        found.append(("What the classifier used", used))
-    return found + _held_out(f)
+        sections.append(("What the classifier used", used))
+    return sections + _held_out(f)
 
 
 def _pairs(f: Figures) -> list[_Line]:
@@ -161,25 +161,25 @@ def _pairs(f: Figures) -> list[_Line]:
 
 def _held_out(f: Figures) -> list[Section]:
     """Density, intervals, copies and membership."""
-    found: list[Section] = []
+    sections: list[Section] = []
     if f.held_out is not None:
         h = f.held_out
         rows: list[_Line] = [("the joint", f"{h.log_density:.3f}", None)]
         rows.append(("independent columns", f"{h.independent:.3f}", None))
         if h.impossible > 0.0:
             rows.append(("rows of density 0", f"{h.impossible:.2%}", h.impossible))
-        found.append(("Held-out rows, mean log-density in nats", rows))
+        sections.append(("Held-out rows, mean log-density in nats", rows))
     if f.coverage is not None and f.coverage.share:
         worst = list(f.coverage.share.items())[:WORST]
         lines: list[_Line] = [(name, f"{share:.0%}", share) for name, share in worst]
-        found.append(("Held-out cells in their 90 % intervals", lines))
+        sections.append(("Held-out cells in their 90 % intervals", lines))
     if f.copies is not None:
         c = f.copies
         rows = [("exact copies of a row of the table", f"{c.share:.2%}" + _beside(c.share_held_out, "{:.2%}"), c.share)]
         new = (None, None) if c.distance_held_out is None else c.distance_held_out
-        for name, mine, theirs in zip(("median", "5 % quantile"), c.distance, new, strict=True):
-            rows.append((f"distance to the closest row, {name}", f"{mine:.3f}" + _beside(theirs, "{:.3f}"), None))
-        found.append(("Copies", rows))
+        for name, ours, theirs in zip(("median", "5 % quantile"), c.distance, new, strict=True):
+            rows.append((f"distance to the closest row, {name}", f"{ours:.3f}" + _beside(theirs, "{:.3f}"), None))
+        sections.append(("Copies", rows))
     if f.membership is not None:
         m = f.membership
         advantage = _plus_minus(m.advantage, m.standard_error)
@@ -188,8 +188,8 @@ def _held_out(f: Figures) -> list[Section]:
             advantage = _plus_minus(m.density_advantage, m.density_error)
             rows.append(("advantage by density under the joint", advantage, None))
         rows.append(("rows nearer to the table than to held-out rows", _plus_minus(m.nearer, m.nearer_error), None))
-        found.append(("Guessing who was learned from (0 = chance, 1 = always; nearer: 0.5 = chance)", rows))
-    return found
+        sections.append(("Guessing who was learned from (0 = chance, 1 = always; nearer: 0.5 = chance)", rows))
+    return sections
 
 
 def _plus_minus(value: float, error: float) -> str:
@@ -279,36 +279,36 @@ class Fidelity(Figures):
 
     def _rows(self) -> list[tuple[str, str | None, str | None, float]]:
         """Every number with its figure's name and its columns."""
-        found: list[tuple[str, str | None, str | None, float | None]] = []
+        rows: list[tuple[str, str | None, str | None, float | None]] = []
         for name in ("told_apart", "told_apart_held_out", "told_apart_as_many"):
             one = getattr(self, name)
             if one is not None:
-                found.append((name, None, None, one.score))
-                found += [(f"{name}_used", column, None, share) for column, share in one.columns.items()]
+                rows.append((name, None, None, one.score))
+                rows += [(f"{name}_used", column, None, share) for column, share in one.columns.items()]
         for end, marginals, pairs in (
             ("", self.marginals, self.pairs),
             ("_held_out", self.marginals_held_out, self.pairs_held_out),
         ):
             if marginals is not None:
-                found.append((f"shape{end}", None, None, marginals.shape))
-                found += [(f"distance{end}", column, None, value) for column, value in marginals.distance.items()]
-                found += [(f"missing{end}", column, None, value) for column, value in marginals.missing.items()]
+                rows.append((f"shape{end}", None, None, marginals.shape))
+                rows += [(f"distance{end}", column, None, value) for column, value in marginals.distance.items()]
+                rows += [(f"missing{end}", column, None, value) for column, value in marginals.missing.items()]
             if pairs is not None:
-                found.append((f"trend{end}", None, None, pairs.trend))
-                found += [(f"similarity{end}", a, b, value) for (a, b), value in pairs.similarity.items()]
+                rows.append((f"trend{end}", None, None, pairs.trend))
+                rows += [(f"similarity{end}", a, b, value) for (a, b), value in pairs.similarity.items()]
         if self.pairs is not None:
             for k, name in enumerate(("correlation_table", "correlation_rows")):
-                found += [(name, a, b, both[k]) for (a, b), both in self.pairs.correlation.items()]
+                rows += [(name, a, b, both[k]) for (a, b), both in self.pairs.correlation.items()]
         if self.held_out is not None:
-            found.append(("log_density", None, None, self.held_out.log_density))
-            found.append(("log_density_independent", None, None, self.held_out.independent))
+            rows.append(("log_density", None, None, self.held_out.log_density))
+            rows.append(("log_density_independent", None, None, self.held_out.independent))
         if self.coverage is not None:
-            found += [("coverage", column, None, share) for column, share in self.coverage.share.items()]
+            rows += [("coverage", column, None, share) for column, share in self.coverage.share.items()]
         if self.copies is not None:
-            found += _of_copies(self.copies)
+            rows += _of_copies(self.copies)
         if self.membership is not None:
-            found += _of_membership(self.membership)
-        return [(figure, a, b, value) for figure, a, b, value in found if value is not None]
+            rows += _of_membership(self.membership)
+        return [(figure, a, b, value) for figure, a, b, value in rows if value is not None]
 
 
 def _of_copies(c: Copies) -> list[tuple[str, None, None, float | None]]:

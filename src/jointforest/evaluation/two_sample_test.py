@@ -73,9 +73,9 @@ def told_apart(real: Cells, rows: Cells, seed: int, n_jobs: int | None = -1, may
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=int(random.integers(2**31))).split(X, y)
     is_xgboost = may_xgboost and find_spec("xgboost") is not None
     work = _xgboost if is_xgboost else _hist_boosting
-    found = list(map_ordered(work, [(X, y, real.n_levels, learn, test) for learn, test in folds], n_jobs))
-    auc = tuple(one[0] for one in found)
-    used = np.sum([one[1] for one in found], axis=0)
+    scored = list(map_ordered(work, [(X, y, real.n_levels, learn, test) for learn, test in folds], n_jobs))
+    auc = tuple(one[0] for one in scored)
+    used = np.sum([one[1] for one in scored], axis=0)
     share = used / used.sum() if used.sum() > 0 else used
     return ToldApart(
         score=float(1.0 - np.mean([2.0 * max(one, 0.5) - 1.0 for one in auc])),

@@ -68,9 +68,9 @@ def probability_of_relation(
     if len(relation.column) > 2:
         return _by_rows(model, evidence, relation, n, seed, n_jobs)
     for first in (0, 1):
-        found = _by_cells(model, evidence, relation, first, n_jobs)
-        if found is not None:
-            return found
+        estimate = _by_cells(model, evidence, relation, first, n_jobs)
+        if estimate is not None:
+            return estimate
     smooth = [first for first in (0, 1) if model.schema.columns[relation.column[first]].step == 0.0]
     if relation.op == "=" and smooth:
         return _of_atoms(model, evidence, relation, smooth[0], n_jobs)
@@ -124,11 +124,11 @@ def _first_levels(
     codes = np.arange(len(first.levels), dtype=np.float64) if np.isnan(known) else np.array([known])
     rows = evidence if not np.isnan(known) else with_values(model.schema, evidence, a, codes)
     log_p = model.log_density(rows, n_jobs)
-    some = np.flatnonzero(log_p > -np.inf)
-    weight = np.exp(log_p[some] - np.logaddexp.reduce(log_p[some]))
-    holds = _holds(first, second, op)[codes[some].astype(np.int64)]
-    inside = (model.observe(rows.take(some)).level_probabilities(b, n_jobs) * holds).sum(axis=1)
-    return codes[some], weight, inside, holds
+    possible = np.flatnonzero(log_p > -np.inf)
+    weight = np.exp(log_p[possible] - np.logaddexp.reduce(log_p[possible]))
+    holds = _holds(first, second, op)[codes[possible].astype(np.int64)]
+    inside = (model.observe(rows.take(possible)).level_probabilities(b, n_jobs) * holds).sum(axis=1)
+    return codes[possible], weight, inside, holds
 
 
 def _holds(first: Column, second: Column, op: str) -> np.ndarray:
@@ -159,8 +159,8 @@ def _by_cells(
     if not np.isnan(evidence.value[0, relation.column[first]]):
         return exact(float(np.clip(inside[0], 0.0, 1.0)))
     weight *= model.schema.columns[relation.column[first]].step
-    rest = max(1.0 - weight.sum(), 0.0)  # beyond the ends: at most 2e-8, half of which is counted
-    return exact(float(np.clip(weight @ inside + 0.5 * rest, 0.0, 1.0)))
+    beyond = max(1.0 - weight.sum(), 0.0)  # beyond the ends: at most 2e-8, half of which is counted
+    return exact(float(np.clip(weight @ inside + 0.5 * beyond, 0.0, 1.0)))
 
 
 def _cells(model: Distribution, evidence: Evidence, j: int, n_jobs: int | None) -> np.ndarray | None:
@@ -195,10 +195,10 @@ def _given_first(
     sides = _sides(model.schema, relation, first, x)
     log_rows = model.log_density(rows, n_jobs)
     log_both = model.log_density(within(model.schema, rows, k, sides), n_jobs)
-    whole = model.log_density(evidence, n_jobs)[0]
+    log_evidence = model.log_density(evidence, n_jobs)[0]
     with np.errstate(invalid="ignore"):
         inside = np.where(log_rows > -np.inf, np.exp(np.minimum(log_both - log_rows, 0.0)), 0.0)
-        return np.exp(log_rows - whole), inside
+        return np.exp(log_rows - log_evidence), inside
 
 
 def _of_atoms(model: Distribution, evidence: Evidence, relation: Relation, first: int, n_jobs: int | None) -> Estimate:
@@ -375,13 +375,13 @@ def _fits(model: Distribution, relation: Relation | Levels, X: np.ndarray) -> np
 def _accepted(draw: Callable[[int, int], np.ndarray], n: int, rng: np.random.Generator) -> np.ndarray:
     """n of what ``draw(m, seed)`` keeps of m draws, block by block."""
     kept: list[np.ndarray] = []
-    tried = found = 0
-    while found < n:
+    tried = n_kept = 0
+    while n_kept < n:
         # what evidence says is found once for all draws at a time: the rarer rows are kept, the more are drawn
-        expected = _TO_SPARE * (n - found) * tried / max(found, 1)
+        expected = _TO_SPARE * (n - n_kept) * tried / max(n_kept, 1)
         m = int(np.clip(expected, AT_ONCE, _MOST_AT_ONCE))
         kept.append(draw(m, int(rng.integers(2**62))))
-        tried, found = tried + m, found + len(kept[-1])
-        if tried >= FIRST and found < LEAST_SHARE * tried:
-            raise Rejected(f"{found} of {tried:,} draws were kept")
+        tried, n_kept = tried + m, n_kept + len(kept[-1])
+        if tried >= FIRST and n_kept < LEAST_SHARE * tried:
+            raise Rejected(f"{n_kept} of {tried:,} draws were kept")
     return np.concatenate(kept)[:n] if kept else draw(0, 0)

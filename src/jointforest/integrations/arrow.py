@@ -118,7 +118,7 @@ def _array(name: str, field: Any, column: Any) -> np.ndarray:
         )
         if column.null_count:
             raise ValueError(f"{name}: has missing values")
-    found = np.array(column.to_numpy(), copy=True)
-    if found.dtype != np.dtype(dtype):
-        raise ValueError(f"{name}: expected the type {dtype!r}, got {found.dtype.str!r}")
-    return found if width is None else found.reshape(-1, width)
+    array = np.array(column.to_numpy(), copy=True)
+    if array.dtype != np.dtype(dtype):
+        raise ValueError(f"{name}: expected the type {dtype!r}, got {array.dtype.str!r}")
+    return array if width is None else array.reshape(-1, width)

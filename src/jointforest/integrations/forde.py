@@ -67,22 +67,22 @@ def read_forde(folder: str | os.PathLike[str]) -> Distribution:
     columns, numbers, masses, absent = [], [], [], np.zeros((len(weight), len(family)))
     for j, (name, one) in enumerate(family.items()):
         which = "cat" if one == LEVELS else "cnt"
-        own = {field: of[tables[which]["variable"] == name] for field, of in tables[which].items()}
-        leaf = np.array([place.get(f, -1) for f in own["f_idx"].tolist()], np.int64)
+        rows_of_column = {field: of[tables[which]["variable"] == name] for field, of in tables[which].items()}
+        leaf = np.array([place.get(f, -1) for f in rows_of_column["f_idx"].tolist()], np.int64)
         if (leaf < 0).any():
             raise ValueError(
-                f"{which}: variable {name!r} has a leaf {own['f_idx'][leaf < 0][0]!r} that is not in forest"
+                f"{which}: variable {name!r} has a leaf {rows_of_column['f_idx'][leaf < 0][0]!r} that is not in forest"
             )
         lost = np.flatnonzero(np.bincount(leaf, minlength=len(weight)) == 0)
         if len(lost):
             raise ValueError(f"{which}: variable {name!r} is missing in leaf {list(place)[lost[0]]:g}")
-        if "NA_share" in own:
-            absent[leaf, j] = _share(own["NA_share"], name)
+        if "NA_share" in rows_of_column:
+            absent[leaf, j] = _share(rows_of_column["NA_share"], name)
         if which == "cat":
-            column, mass = _levels(name, own, leaf, len(weight))
+            column, mass = _levels(name, rows_of_column, leaf, len(weight))
             masses.append(mass)
         else:
-            column, number = _numbers(name, one, own, leaf, len(weight))
+            column, number = _numbers(name, one, rows_of_column, leaf, len(weight))
             numbers.append(number)
         columns.append(column)
     return BoxForest(_forest(Schema(tuple(columns), "pyarrow"), weight, numbers, masses, absent))
@@ -103,7 +103,7 @@ def _table(folder: Path, name: str) -> dict[str, np.ndarray]:
     lacks = [field for field in FIELDS[name] if field not in table.column_names]
     if lacks:
         raise ValueError(f"{name}: no field {lacks[0]!r}; it has {', '.join(table.column_names)}")
-    found = {}
+    columns = {}
     for field in (*FIELDS[name], "NA_share"):
         if field not in table.column_names:
             continue
@@ -114,8 +114,8 @@ def _table(folder: Path, name: str) -> dict[str, np.ndarray]:
             raise ValueError(
                 f"{name}: field {field!r} is {table[field].type}, not {'text' if is_text else 'numbers'}"
             ) from None
-        found[field] = np.array(column.to_pylist(), object) if is_text else column.to_numpy().astype(np.float64)
-    return found
+        columns[field] = np.array(column.to_pylist(), object) if is_text else column.to_numpy().astype(np.float64)
+    return columns
 
 
 def _coverage(forest: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[float, int]]:
@@ -144,9 +144,11 @@ def _share(share: np.ndarray, name: str) -> np.ndarray:
     return share
 
 
-def _levels(name: str, own: dict[str, np.ndarray], leaf: np.ndarray, n: int) -> tuple[Column, WideLevels | np.ndarray]:
+def _levels(
+    name: str, rows_of_column: dict[str, np.ndarray], leaf: np.ndarray, n: int
+) -> tuple[Column, WideLevels | np.ndarray]:
     """A column of levels, and their masses in n leaves: dense (n, K), or as one wide column."""
-    val, prob = own["val"], own["prob"]
+    val, prob = rows_of_column["val"], rows_of_column["prob"]
     if any(v is None for v in val.tolist()) or not (prob >= 0).all():
         raise ValueError(f"cat: variable {name!r} has a level without a name, or a probability that is none")
     levels, code = np.unique(val.astype(str), return_inverse=True)
@@ -170,12 +172,12 @@ def _levels(name: str, own: dict[str, np.ndarray], leaf: np.ndarray, n: int) -> 
 
 
 def _numbers(
-    name: str, family: str, own: dict[str, np.ndarray], leaf: np.ndarray, n: int
+    name: str, family: str, rows_of_column: dict[str, np.ndarray], leaf: np.ndarray, n: int
 ) -> tuple[Column, tuple[int, np.ndarray]]:
     """A column of numbers, and its family and parameters a, b, lo, hi (4, n) in n leaves."""
     if len(leaf) > n:
         raise ValueError(f"cnt: variable {name!r} is in a leaf twice")
-    lo, hi, mu, sigma = (own[field] for field in ("min", "max", "mu", "sigma"))
+    lo, hi, mu, sigma = (rows_of_column[field] for field in ("min", "max", "mu", "sigma"))
     lo, hi = np.where(np.isnan(lo), -np.inf, lo), np.where(np.isnan(hi), np.inf, hi)
     is_normal = family == "truncnorm"
     if is_normal:
@@ -185,7 +187,7 @@ def _numbers(
     if not fine.all():
         k = int(np.flatnonzero(~fine)[0])
         text = f"min {lo[k]:g}, max {hi[k]:g}, mu {mu[k]:g}, sigma {sigma[k]:g}"
-        raise ValueError(f"cnt: variable {name!r} in leaf {own['f_idx'][k]:g} is no {family}: {text}")
+        raise ValueError(f"cnt: variable {name!r} in leaf {rows_of_column['f_idx'][k]:g} is no {family}: {text}")
     table = np.zeros((4, n))
     if is_normal:
         table[:2, leaf] = mu, sigma
@@ -307,14 +309,14 @@ def _meta(forest: Forest, j: int) -> tuple[str, str, str, int | None]:
     column, slot = forest.schema.columns[j], int(forest.columns.slot[j])
     if column.is_categorical:
         return column.name, {"boolean": "logical", "ordered": "ordered"}.get(column.kind, "factor"), LEVELS, None
-    found = np.unique(forest.leaves.family[: len(forest.leaves.log_weight), slot])
-    if len(found) > 1 or int(found[0]) not in NUMBERS:
+    families = np.unique(forest.leaves.family[: len(forest.leaves.log_weight), slot])
+    if len(families) > 1 or int(families[0]) not in NUMBERS:
         raise ValueError(
             f"column {column.name!r}: its leaves are of several families, or of one that arf does not have"
         )
     is_whole = column.kind == "integer"
     decimals = column.decimals if column.step > 0 else None
-    return column.name, "integer" if is_whole else "numeric", NUMBERS[int(found[0])], decimals
+    return column.name, "integer" if is_whole else "numeric", NUMBERS[int(families[0])], decimals
 
 
 def _text(level: Any) -> str:

@@ -79,9 +79,9 @@ class TruncatedNormal(LeafModule):
         raise UnsupportedOperationError("truncated normals that come from jointforest are not learned by SPFlow")
 
     def _log_likelihood_interval(self, low: torch.Tensor, high: torch.Tensor, cache: Any = None) -> torch.Tensor:
-        own = self.distribution()
+        distribution = self.distribution()
         ends = (x[:, self.scope.query][:, :, None, None] for x in (low, high))
-        return own.log_mass(*ends)
+        return distribution.log_mass(*ends)
 
 
 class _Truncated(torch.distributions.Normal):

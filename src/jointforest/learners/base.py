@@ -131,9 +131,11 @@ class TableScores:
         sample_weight : array-like (n,), optional
             Weights of the rows, not negative.
         """
-        found = self.score_samples(X)
+        log_density = self.score_samples(X)
         return float(
-            np.average(found, weights=None if sample_weight is None else row_weights(sample_weight, len(found)))
+            np.average(
+                log_density, weights=None if sample_weight is None else row_weights(sample_weight, len(log_density))
+            )
         )
 
 

@@ -28,8 +28,12 @@ from .hidden_tree.files import check_weights, hidden_from_arrays, hidden_names
 from .hidden_tree.hidden_tree import HiddenTree
 from .mixture import Mixture
 
-FORMAT = 1
-"""Version of the format that is written; files up to this version are read."""
+FORMAT = 2
+"""Version of the format, which files must have. It changes with the names and meanings of fields.
+
+1: before release 0.1.0; the list of components was called ``parts``, and the schema did not know its number of rows.
+2: release 0.1.0.
+"""
 
 _KEY = "jointforest"  # the only key: safetensors writes several in random order, and equal models give equal bytes
 _MAX_HEADER = 100_000_000  # safetensors' own limit
@@ -39,7 +43,7 @@ _WEIGHT = "log_weight"
 
 
 class ModelFileError(ValueError):
-    """A file is not a model file, is damaged, or is newer than this library."""
+    """A file is not a model file, is damaged, or has another format than this library."""
 
 
 def save_model(model: Distribution, path: str | os.PathLike[str]) -> None:
@@ -59,7 +63,7 @@ def save_model(model: Distribution, path: str | os.PathLike[str]) -> None:
     OSError
         If the path is a directory or cannot be written.
     ValueError
-        If the model itself is broken, or has a part of a kind that files do not know, or has so many columns and
+        If the model itself is broken, or has a component that files do not know, or has so many columns and
         levels that its schema takes more than 100 MB.
     """
     _write(pack(*contents(model)), path)
@@ -83,7 +87,7 @@ def load_model(path: str | os.PathLike[str]) -> Distribution:
     OSError
         If the file cannot be read.
     ModelFileError
-        A ValueError: if it is no model file, is damaged, or was written by a newer format of the library.
+        A ValueError: if it is no model file, is damaged, or has another format than this version of the library.
     """
     try:
         return unpack(_read(path))
@@ -95,14 +99,14 @@ def contents(model: Distribution) -> tuple[dict[str, Any], dict[str, np.ndarray]
     """What a file holds of a model: a JSON object and named arrays; a ValueError if the model is broken."""
     check_weights(model.log_weight, len(model.components), "the model")
     schema = model.schema.to_dict()
-    parts, arrays = [], {_WEIGHT: model.log_weight}
-    for k, part in enumerate(model.components):
-        if part.schema.to_dict() != schema:
+    components, arrays = [], {_WEIGHT: model.log_weight}
+    for k, component in enumerate(model.components):
+        if component.schema.to_dict() != schema:
             raise ValueError(f"component {k} has another schema than the model")
-        about, own = part.to_arrays()
-        parts.append(about)
-        arrays |= {f"{k}.{name}": array for name, array in own.items()}
-    return {"format": FORMAT, "library": __version__, "components": parts, "schema": schema}, arrays
+        about, arrays_of_component = component.to_arrays()
+        components.append(about)
+        arrays |= {f"{k}.{name}": array for name, array in arrays_of_component.items()}
+    return {"format": FORMAT, "library": __version__, "components": components, "schema": schema}, arrays
 
 
 def pack(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
@@ -148,23 +152,23 @@ def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distributi
     if set(arrays) != expected:
         raise ValueError(f"arrays missing or unknown: {', '.join(sorted(set(arrays) ^ expected))[:200]}")
     check_weights(arrays[_WEIGHT], len(wanted), "the model")
-    parts: list[Distribution] = []
-    for k, (names, of) in enumerate(zip(wanted, about["components"], strict=True)):
-        own = {name: arrays[f"{k}.{name}"] for name in names}
-        if of["kind"] == "forest":
-            parts.append(BoxForest(forest_from_arrays(schema, of, own)))
+    components: list[Distribution] = []
+    for k, (names, of_component) in enumerate(zip(wanted, about["components"], strict=True)):
+        by_name = {name: arrays[f"{k}.{name}"] for name in names}
+        if of_component["kind"] == "forest":
+            components.append(BoxForest(forest_from_arrays(schema, of_component, by_name)))
         else:
-            parts.append(HiddenTree(hidden_from_arrays(schema, of, own)))
-    return parts[0] if len(parts) == 1 else Mixture(tuple(parts), arrays[_WEIGHT])
+            components.append(HiddenTree(hidden_from_arrays(schema, of_component, by_name)))
+    return components[0] if len(components) == 1 else Mixture(tuple(components), arrays[_WEIGHT])
 
 
 def read_about(data: bytes) -> dict[str, Any]:
-    """The JSON object in a file's header: format, library, checksum, parts, schema; its fields unchecked.
+    """The JSON object in a file's header: format, library, checksum, components, schema; its fields unchecked.
 
     Raises
     ------
     ValueError
-        If there is none, or its format is newer than `FORMAT`.
+        If there is none, or its format is not `FORMAT`.
     """
     header = json_of(data[8 : 8 + _header_size(data)], "the header")
     metadata = header.get("__metadata__")
@@ -176,30 +180,32 @@ def read_about(data: bytes) -> dict[str, Any]:
 
 
 def checked_about(about: dict[str, Any], expected: set[str]) -> dict[str, Any]:
-    """A JSON object with these fields, of a format that is known."""
+    """A JSON object with these fields, of the format that this version reads."""
     version = about.get("format")
     if type(version) is not int or version < 1:
         raise ValueError("the metadata does not name a format version")
-    if version > FORMAT:
+    if version != FORMAT:
+        age, hint = ("newer", "upgrade jointforest to read it") if version > FORMAT else ("older", "learn the model again")
         raise ValueError(
-            f"format {version}, written by jointforest {str(about.get('library'))[:40]}, is newer than format {FORMAT} "
-            "of this version; upgrade jointforest to read it"
+            f"format {version}, written by jointforest {str(about.get('library'))[:40]}, is {age} than format {FORMAT} "
+            f"of this version; {hint}"
         )
     if set(about) != expected:
         raise ValueError(f"metadata missing or unknown: {', '.join(sorted(set(about) ^ expected))[:200]}")
     return about
 
 
-def _names(parts: Any, most: int) -> list[frozenset[str]]:
-    """Names of the arrays of each part; there are at most so many arrays."""
-    if not isinstance(parts, list) or not parts or not all(isinstance(of, dict) for of in parts):
-        raise ValueError("parts: expected a list of objects, one at least")
-    found = []
-    for of in parts:
-        if of.get("kind") not in ("forest", "hidden trees"):
-            raise ValueError(f"parts: unknown kind {str(of.get('kind'))[:40]!r}; known: 'forest', 'hidden trees'")
-        found.append(NAMES if of["kind"] == "forest" else hidden_names(of, most))
-    return found
+def _names(components: Any, most: int) -> list[frozenset[str]]:
+    """Names of the arrays of each component; there are at most so many arrays."""
+    if not isinstance(components, list) or not components or not all(isinstance(one, dict) for one in components):
+        raise ValueError("components: expected a list of objects, one at least")
+    names = []
+    for about in components:
+        kind = about.get("kind")
+        if kind not in ("forest", "hidden trees"):
+            raise ValueError(f"components: unknown kind {str(kind)[:40]!r}; known: 'forest', 'hidden trees'")
+        names.append(NAMES if kind == "forest" else hidden_names(about, most))
+    return names
 
 
 def _tensors(data: bytes) -> dict[str, Any]:

@@ -73,14 +73,14 @@ class Mixture(Distribution):
         chosen = (np.random.default_rng(seed).random((n * m, 1)) >= last[row, :-1]).sum(axis=1)
         chosen[np.isnan(last[row, 0])] = -1
         for k, component in enumerate(self.components):
-            mine = np.flatnonzero(chosen == k)
-            mine = mine[np.argsort(row[mine], kind="stable")]
-            count = np.bincount(row[mine], minlength=len(rows.value))
-            of_row = count[row[mine]]
+            chosen_rows = np.flatnonzero(chosen == k)
+            chosen_rows = chosen_rows[np.argsort(row[chosen_rows], kind="stable")]
+            count = np.bincount(row[chosen_rows], minlength=len(rows.value))
+            of_row = count[row[chosen_rows]]
             for draws in np.unique(of_row).tolist():
-                some = rows.take(np.flatnonzero(count == draws))
-                own_seed = int(np.random.SeedSequence([seed, k, draws]).generate_state(1, np.uint64)[0] >> 2)
-                out[mine[of_row == draws]] = component.sample(some, draws, own_seed, missing, n_jobs)
+                rows_here = rows.take(np.flatnonzero(count == draws))
+                seed_here = int(np.random.SeedSequence([seed, k, draws]).generate_state(1, np.uint64)[0] >> 2)
+                out[chosen_rows[of_row == draws]] = component.sample(rows_here, draws, seed_here, missing, n_jobs)
         return out
 
     def condition(self, evidence: Evidence) -> Distribution:
@@ -211,8 +211,8 @@ class MixturePosterior(PosteriorState):
         out = high.copy()
         for k, level in enumerate(q.tolist()):
             enough = (below >= level) & (cells >= low[:, [k]])
-            found = cells[enough.argmax(axis=1)]
-            out[:, k] = np.where(enough.any(axis=1), np.minimum(found, high[:, k]), high[:, k])
+            cell = cells[enough.argmax(axis=1)]
+            out[:, k] = np.where(enough.any(axis=1), np.minimum(cell, high[:, k]), high[:, k])
         out[np.isnan(self.component_weights[:, 0])] = np.nan
         return out
 
@@ -229,8 +229,8 @@ class MixturePosterior(PosteriorState):
     def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
         log_joint = self._log_joint_of_first
         weight = np.exp(log_joint - np.logaddexp.reduce(log_joint))
-        some = np.flatnonzero(weight > 0.0).tolist()
-        return np.asarray(sum(weight[k] * self.states[k].missing_probabilities(columns) for k in some))
+        possible = np.flatnonzero(weight > 0.0).tolist()
+        return np.asarray(sum(weight[k] * self.states[k].missing_probabilities(columns) for k in possible))
 
 
 def weighted(weight: np.ndarray, answers: Sequence[np.ndarray]) -> np.ndarray:

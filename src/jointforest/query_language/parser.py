@@ -199,11 +199,11 @@ def negate(condition: Condition) -> Condition:
 
 def merge(clauses: Iterable[Conditions]) -> Conditions:
     """Conditions that all hold: those on one column become one."""
-    found: dict[str, list[Condition]] = {}
+    parts_of: dict[str, list[Condition]] = {}
     for conditions in clauses:
         for column, condition in conditions:
-            found.setdefault(column, []).append(condition)
-    return tuple((column, all_of(parts)) for column, parts in found.items())
+            parts_of.setdefault(column, []).append(condition)
+    return tuple((column, all_of(parts)) for column, parts in parts_of.items())
 
 
 # ---- Reading tokens one by one: symbols, columns' names, values.
@@ -481,23 +481,23 @@ class ConditionParser(SumReader):
     def clause(self) -> Conditions:
         """Conditions joined by ``or``, all on one column."""
         start = self.token
-        found = [self.all()]
+        parts = [self.all()]
         while self.is_keyword("or"):
             self.advance()
-            found.append(self.all())
-        if len(found) == 1:
-            return found[0]
-        if not all(found):
+            parts.append(self.all())
+        if len(parts) == 1:
+            return parts[0]
+        if not all(parts):
             raise self.fail("a comparison of columns is not joined by 'or'", start, "ask for the parts, and add up")
-        return self.on_one_column(start, found, "or", "P(A or B) = P(A) + P(B) - P(A, B)")
+        return self.on_one_column(start, parts, "or", "P(A or B) = P(A) + P(B) - P(A, B)")
 
     def all(self) -> Conditions:
         """Conditions joined by ``and``."""
-        found = [self.part()]
+        parts = [self.part()]
         while self.is_keyword("and"):
             self.advance()
-            found.append(self.part())
-        return merge(found)
+            parts.append(self.part())
+        return merge(parts)
 
     def part(self) -> Conditions:
         """A condition, its opposite, or conditions in brackets."""
@@ -507,23 +507,23 @@ class ConditionParser(SumReader):
         start = self.token
         if self.is_keyword("not"):
             self.advance()
-            found = self.part()
-            if not found:
+            conditions = self.part()
+            if not conditions:
                 raise self.fail("a comparison of columns has no 'not' before it", start, "turn it round: a <= b")
-            if len(found) > 1:
-                raise self.across_columns(start, found, "not", "P(not A) = 1 - P(A)")
-            found = ((found[0][0], negate(found[0][1])),)
+            if len(conditions) > 1:
+                raise self.across_columns(start, conditions, "not", "P(not A) = 1 - P(A)")
+            conditions = ((conditions[0][0], negate(conditions[0][1])),)
         elif self.is_symbol("("):
             self.advance()
-            found = self.conditions("a condition")
+            conditions = self.conditions("a condition")
             self.expect(")", "each '(' needs its ')'")
         elif (comparison := self.comparison()) is not None:
             self.compare(comparison, start)
-            found = ()
+            conditions = ()
         else:
-            found = (self.condition(),)
+            conditions = (self.condition(),)
         self.depth -= 1
-        return found
+        return conditions
 
     def compare(self, comparison: Comparison, start: Token) -> None:
         """Take down a comparison of columns."""
@@ -538,16 +538,16 @@ class ConditionParser(SumReader):
             raise self.fail("a comparison of columns is of two or more", start, hint)
         self.compared.append(comparison)
 
-    def on_one_column(self, start: Token, found: list[Conditions], word: str, answer: str) -> Conditions:
+    def on_one_column(self, start: Token, parts: list[Conditions], word: str, answer: str) -> Conditions:
         """Conditions of which any may hold; an error at ``start`` if they are on several columns."""
-        columns = {column for conditions in found for column, _ in conditions}
+        columns = {column for conditions in parts for column, _ in conditions}
         if len(columns) > 1:
-            raise self.across_columns(start, merge(found), word, answer)
-        return ((columns.pop(), any_of([conditions[0][1] for conditions in found])),)
+            raise self.across_columns(start, merge(parts), word, answer)
+        return ((columns.pop(), any_of([conditions[0][1] for conditions in parts])),)
 
-    def across_columns(self, start: Token, found: Conditions, word: str, answer: str) -> QuerySyntaxError:
+    def across_columns(self, start: Token, conditions: Conditions, word: str, answer: str) -> QuerySyntaxError:
         """The error that a word joins several columns; ``answer`` is how to ask instead."""
-        names = ", ".join(repr(column) for column, _ in found[:4])
+        names = ", ".join(repr(column) for column, _ in conditions[:4])
         hint = f"ask for the parts and combine them: {answer}"
         return self.fail(f"'{word}' over different columns ({names}) is not a region of one column", start, hint)
 
@@ -656,13 +656,13 @@ class ConditionParser(SumReader):
         """What follows a column: ``likely`` and the likelihoods of values, or of conditions on the column."""
         start, hint = self.advance(), f"write {column} likely {{a: 0.7, b: 0.3, others: 0.1}}"
         self.expect("{", hint)
-        found: dict[Condition, float] = {}
+        likelihood_of: dict[Condition, float] = {}
         others = 0.0
         while True:
             key = self.token
             is_others = self.is_keyword("others") and self.is_symbol(":", ahead=1)
             said = self.advance().value if is_others else self.outcome(column)
-            if said in found and not is_others:
+            if said in likelihood_of and not is_others:
                 raise self.fail("a second likelihood of one value", key)
             self.expect(":", hint)
             if self.token.sort != "number":
@@ -671,13 +671,13 @@ class ConditionParser(SumReader):
             if is_others:
                 others = likelihood
             else:
-                found[said] = likelihood
+                likelihood_of[said] = likelihood
             if not self.is_symbol(","):
                 break
             self.advance()
         self.expect("}", "likelihoods are joined by ','; they end with '}'")
         try:
-            return likely(found, others)
+            return likely(likelihood_of, others)
         except ValueError as error:
             raise self.fail("all likelihoods are 0, or there are none", start, hint) from error
 
@@ -885,8 +885,8 @@ class QueryParser(ConditionParser):
         names = {name.lower(): name for name in FUNCTIONS}
         token = self.token
         if token.sort != "word" or not self.is_symbol("(", ahead=1):
-            some = f"one of {', '.join(FUNCTIONS)} with brackets, such as P(income = '>50K' | age >= 40)"
-            raise self.fail("expected a query", hint=some)
+            hint = f"one of {', '.join(FUNCTIONS)} with brackets, such as P(income = '>50K' | age >= 40)"
+            raise self.fail("expected a query", hint=hint)
         name = names.get(str(token.value).lower())
         if name is None:
             raise self.fail(f"no function is called {token.value!r}", hint=near(token.value, FUNCTIONS))
@@ -901,10 +901,10 @@ class QueryParser(ConditionParser):
     def sum_of_columns(self) -> Sum:
         """Read a sum that has a column."""
         start = self.token
-        found = self.sum()
-        if not found.terms:
+        total = self.sum()
+        if not total.terms:
             raise self.fail("a sum without a column", start, "name a column, such as E(a - b | evidence)")
-        return found
+        return total
 
     def levels(self) -> tuple[float, ...]:
         """Read the levels of the quantiles of ``Q``."""

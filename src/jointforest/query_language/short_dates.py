@@ -83,18 +83,18 @@ def period(text: str, today: dt.date) -> Period | None:
 def _of_calendar(word: str) -> Period | None:
     """A year, quarter, month or day."""
     for pattern, sort in _FORMS:
-        found = pattern.fullmatch(word)
-        if not found:
+        match = pattern.fullmatch(word)
+        if not match:
             continue
-        part = {name[0]: int(x) for name, x in found.groupdict().items() if x is not None and name != "g"}
+        part = {name[0]: int(x) for name, x in match.groupdict().items() if x is not None and name != "g"}
         if sort:
-            month = _month_named(*next((a, b) for a, b in _pairs(found, pattern) if a))
+            month = _month_named(*next((a, b) for a, b in _pairs(match, pattern) if a))
             if month is None:
                 return None
             part["m"] = month
         return _from_parts(part)
-    if found := _SLASHED.fullmatch(word):
-        a, b, year = int(found[1]), int(found[3]), int(found[4])
+    if match := _SLASHED.fullmatch(word):
+        a, b, year = int(match[1]), int(match[3]), int(match[4])
         if a <= 12 and b <= 12 and a != b:
             first, second = dt.date(year, b, a), dt.date(year, a, b)
             raise TwoDates(f"{shortened(word)} may be {_long(first)} or {_long(second)}; write {first} or {second}")
@@ -102,15 +102,15 @@ def _of_calendar(word: str) -> Period | None:
     return None
 
 
-def _pairs(found: re.Match[str], pattern: re.Pattern[str]) -> list[tuple[str | None, str]]:
+def _pairs(match: re.Match[str], pattern: re.Pattern[str]) -> list[tuple[str | None, str]]:
     """The groups without a name, two by two: the beginnings of months' names and their rests."""
     named = set(pattern.groupindex.values())
-    plain = [found[k] for k in range(1, pattern.groups + 1) if k not in named]
+    plain = [match[k] for k in range(1, pattern.groups + 1) if k not in named]
     return list(zip(plain[::2], plain[1::2], strict=True))
 
 
-def _month_named(begin: str, rest: str) -> int | None:
-    word = begin + rest
+def _month_named(begin: str, ending: str) -> int | None:
+    word = begin + ending
     fits = [k for k in range(1, 13) if _MONTHS[k].startswith(word)]
     return 9 if word == "sept" else fits[0] if fits else None
 
@@ -140,15 +140,15 @@ def _days(day: dt.date, n: int) -> Period:
 
 def _of_clock(word: str) -> Period | None:
     """A minute or a second, or a moment where there are decimals."""
-    found = _TIME.fullmatch(word)
-    day = _of_calendar(found[1].strip()) if found else None
-    if found is None or day is None or day.stop is None or day.stop - day.start != DAY:
+    match = _TIME.fullmatch(word)
+    day = _of_calendar(match[1].strip()) if match else None
+    if match is None or day is None or day.stop is None or day.stop - day.start != DAY:
         return None
-    micro = int((found[5] or "").ljust(6, "0"))
-    start = day.start.replace(hour=int(found[2]), minute=int(found[3]), second=int(found[4] or 0), microsecond=micro)
-    if found[6]:
-        start = start.replace(tzinfo=dt.UTC if found[6] == "z" else times.zone(found[6]))
-    length = dt.timedelta(seconds=0 if found[5] else 1 if found[4] else 60)
+    micro = int((match[5] or "").ljust(6, "0"))
+    start = day.start.replace(hour=int(match[2]), minute=int(match[3]), second=int(match[4] or 0), microsecond=micro)
+    if match[6]:
+        start = start.replace(tzinfo=dt.UTC if match[6] == "z" else times.zone(match[6]))
+    length = dt.timedelta(seconds=0 if match[5] else 1 if match[4] else 60)
     return Period(start, start + length)
 
 
@@ -161,18 +161,18 @@ def _relative(word: str, today: dt.date) -> Period | None:
     days = {"today": 0, "yesterday": -1, "tomorrow": 1}
     if word in days:
         return _days(today + days[word] * DAY, 1)._replace(is_relative=True)
-    if found := _LAST.fullmatch(word):
-        return _last(int(found[1]), found[2], today)
-    found = _NAMED.fullmatch(word)
-    if not found:
+    if match := _LAST.fullmatch(word):
+        return _last(int(match[1]), match[2], today)
+    match = _NAMED.fullmatch(word)
+    if not match:
         return None
-    by = {"last": -1, "previous": -1, "next": 1}.get(found[1], 0)
+    by = {"last": -1, "previous": -1, "next": 1}.get(match[1], 0)
     y, m = today.year, today.month
-    if found[2] in _SPANS:
-        n = _SPANS[found[2]]
+    if match[2] in _SPANS:
+        n = _SPANS[match[2]]
         first = today - (today.weekday() if n == 7 else 0) * DAY  # weeks begin on Mondays
         return _days(first + by * n * DAY, n)._replace(is_relative=True)
-    n = {"month": 1, "quarter": 3, "year": 12}[found[2]]
+    n = {"month": 1, "quarter": 3, "year": 12}[match[2]]
     start = (m - 1) // n * n + 1 + by * n
     return Period(_first(y, start), _first(y, start + n), True)
 
@@ -191,12 +191,12 @@ def _last(n: int, unit: str, today: dt.date) -> Period | None:
 # ---- Periods as conditions on a column.
 
 
-def within(column: Column, found: Period) -> Any:
+def within(column: Column, period: Period) -> Any:
     """The condition that a moment lies in a period; of at most one cell of the column's grid, the cell."""
-    length = math.inf if found.stop is None else (found.stop - found.start).total_seconds()
+    length = math.inf if period.stop is None else (period.stop - period.start).total_seconds()
     if length < times.TIME_STEPS[0] <= column.step:  # a time of day in a column of days
-        return _text(found.start.replace(tzinfo=None).date())
-    return _text(found.start) if length <= column.step else between(column, found, found, True, True)
+        return _text(period.start.replace(tzinfo=None).date())
+    return _text(period.start) if length <= column.step else between(column, period, period, True, True)
 
 
 def between(column: Column, low: Period | None, high: Period | None, low_in: bool, high_in: bool) -> Interval:
@@ -213,15 +213,15 @@ def between(column: Column, low: Period | None, high: Period | None, low_in: boo
     return Interval(lo, hi, "right" if closed_high else "neither")
 
 
-def _stop(column: Column, found: Period) -> Any:
+def _stop(column: Column, period: Period) -> Any:
     """The end of a period as the column reads it."""
-    if found.stop is None:
+    if period.stop is None:
         return None
-    length = (found.stop - found.start).total_seconds()
+    length = (period.stop - period.start).total_seconds()
     if length >= times.TIME_STEPS[0]:
-        return _text(found.stop)
+        return _text(period.stop)
     # counted from the start: clocks may show the end twice, or never
-    return column.scalar(column.to_number(_text(found.start)) + length)
+    return column.scalar(column.to_number(_text(period.start)) + length)
 
 
 def _text(moment: dt.date) -> str:
@@ -232,10 +232,10 @@ def _text(moment: dt.date) -> str:
     return moment.isoformat() if is_day else str(moment)
 
 
-def note(column: Column, text: str, found: Period, today: dt.date) -> str:
+def note(column: Column, text: str, period: Period, today: dt.date) -> str:
     """How a text that is counted from today was read."""
-    first = found.start.date()
-    last = first if found.stop is None else (found.stop - DAY).date()
+    first = period.start.date()
+    last = first if period.stop is None else (period.stop - DAY).date()
     span = f"{first}" if first == last else f"{first} to {last}"
     said = f"{text!r} is {span}, counted from today ({today})."
     ends = [column.scalar(x) for x in (column.minimum, column.maximum) if math.isfinite(x)]

@@ -83,14 +83,14 @@ def read_short(column: Column, text: str, today: dt.date | None = None) -> Readi
     words = " ".join(text.split())
     try:
         if column.is_categorical:
-            found = _Levels(column).read(words)
+            read = _Levels(column).read(words)
         elif column.kind == "datetime":
-            found = _Dates(column, today).read(words)
+            read = _Dates(column, today).read(words)
         else:
-            found = _Numbers(column).read(words)
+            read = _Numbers(column).read(words)
     except _Ambiguous as error:
         raise ValueError(f"column {column.name!r}: {error}") from None
-    return found
+    return read
 
 
 # ---- What numbers, dates and levels have in common: lists, "not", comparisons and ranges.
@@ -171,18 +171,18 @@ class _Reader:
             return Reading(None)
         if word in _MISSING or word in _KNOWN:
             return Reading((_MISSING | _KNOWN)[word])
-        found = self.alternatives(self.prepared(text))
-        if found is None:
-            found = self.in_language(text)
-        if found is None:
+        condition = self.alternatives(self.prepared(text))
+        if condition is None:
+            condition = self.in_language(text)
+        if condition is None:
             raise ValueError(f"column {self.column.name!r}: {self.problem(text)}; write {FORMS[self.forms]}")
-        return Reading(found, " ".join(dict.fromkeys(self.notes)))
+        return Reading(condition, " ".join(dict.fromkeys(self.notes)))
 
     def alternatives(self, text: str) -> Any:
         """What is read whole, or as a list of which any may hold; None if neither."""
-        found = self.one(text)
-        if found is not None:
-            return found
+        condition = self.one(text)
+        if condition is not None:
+            return condition
         ways = self.ways(text)
         denied = _NOT.fullmatch(text)
         if denied:  # "not" before a list is meant of all of it
@@ -196,8 +196,8 @@ class _Reader:
         if not ways:
             return None
         is_denied = ways[0][0] == "not" and denied is not None
-        found = AnyOf(*_flat(self.one(piece) for piece in ways[0][is_denied:]))
-        return Not(found) if is_denied else found
+        condition = AnyOf(*_flat(self.one(piece) for piece in ways[0][is_denied:]))
+        return Not(condition) if is_denied else condition
 
     def ways(self, text: str) -> list[list[str]]:
         """Ways to cut a text at commas and "or" into pieces that are read; at most two, of different meanings."""
@@ -210,10 +210,10 @@ class _Reader:
         for i in reversed(range(n)):
             for j in range(i, min(i + self.most_commas + 1, n - (i == 0))):
                 piece = text[starts[i] : ends[j]]
-                found = self.one(piece) if after[j + 1] and len(after[i]) < 2 else None
-                if found is not None:
-                    for key, rest in after[j + 1].items():
-                        after[i].setdefault(key | {repr(part) for part in _flat([found])}, [piece, *rest])
+                condition = self.one(piece) if after[j + 1] and len(after[i]) < 2 else None
+                if condition is not None:
+                    for key, later in after[j + 1].items():
+                        after[i].setdefault(key | {repr(part) for part in _flat([condition])}, [piece, *later])
         return list(after[0].values())[:2]
 
     def one(self, text: str) -> Any:
@@ -232,8 +232,8 @@ class _Reader:
     def compared(self, text: str) -> Any:
         """A comparison or a range; None if it is neither."""
         two = _TWO.fullmatch(text)
-        if two and (found := self.two_comparisons(two[1], two[3], two[2].strip() == ",")) is not None:
-            return found
+        if two and (condition := self.two_comparisons(two[1], two[3], two[2].strip() == ",")) is not None:
+            return condition
         side = self.side(text)
         if side is not None:
             return self.on_side(*side)
@@ -284,10 +284,10 @@ class _Reader:
 
     def range(self, text: str) -> Any:
         """Two ends: 20-30, 20 to 30, between 20 and 30, [20, 30); None if it is none."""
-        if found := _BRACKETS.fullmatch(text):
-            low, high = self.value(found[2]), self.value(found[3])
+        if match := _BRACKETS.fullmatch(text):
+            low, high = self.value(match[2]), self.value(match[3])
             if low is not None and high is not None:
-                return self.interval(low, high, found[1] == "[", found[4] == "]")
+                return self.interval(low, high, match[1] == "[", match[4] == "]")
         tries = [(m[1], m[2]) for m in [_BETWEEN.fullmatch(text)] if m]
         tries += [(text[: m.start()], text[m.end() :]) for m in _RANGE.finditer(text)]
         tries += [(text[: m.start()], text[m.end() :]) for m in _DASH.finditer(text)]
@@ -318,7 +318,7 @@ class _Reader:
         kinds = {self.column.name: self.column.kind}
         is_part = _LANGUAGE.match(text) is not None
         try:
-            found = parse_conditions(f"{name} {text}" if is_part else text, kinds)
+            conditions = parse_conditions(f"{name} {text}" if is_part else text, kinds)
         except QuerySyntaxError as error:
             if not re.match(r"(?:not\s+)?(?:in|between|about|likely)\b", text, re.I):
                 return None
@@ -327,7 +327,7 @@ class _Reader:
                 f"column {self.column.name!r}: cannot read {shortened(text)}: {error.problem}{hint}; write "
                 f"{FORMS[self.forms]}"
             ) from None
-        return found[0][1] if len(found) == 1 else None
+        return conditions[0][1] if len(conditions) == 1 else None
 
 
 def _flat(conditions: Iterable[Any]) -> list[Any]:
@@ -369,11 +369,11 @@ class _Numbers(_Reader):
         return ", ".join(parts)
 
     def value(self, text: str) -> Any:
-        found = _NUMBER.fullmatch(text.strip())
-        if not found:
+        match = _NUMBER.fullmatch(text.strip())
+        if not match:
             return None
-        number = float(found[2].replace("−", "-")) * _UNITS[found[3]]
-        number = -number if found[1] in ("-", "−") else number
+        number = float(match[2].replace("−", "-")) * _UNITS[match[3]]
+        number = -number if match[1] in ("-", "−") else number
         return int(number) if number.is_integer() and abs(number) < 1e15 else number
 
     def interval(self, low: Any, high: Any, low_in: bool, high_in: bool) -> Any:
@@ -399,20 +399,20 @@ class _Dates(_Reader):
 
     def value(self, text: str) -> Period | None:
         try:
-            found = short_dates.period(text, self.today)
+            match = short_dates.period(text, self.today)
         except short_dates.TwoDates as error:
             raise _Ambiguous(str(error)) from None
-        if found is not None and found.is_relative:
-            self.notes.append(short_dates.note(self.column, text, found, self.today))
-        return found
+        if match is not None and match.is_relative:
+            self.notes.append(short_dates.note(self.column, text, match, self.today))
+        return match
 
     def second_chance(self, left: str, right: str) -> Period | None:
         """March to May 2023, 1-5 March 2023: what the upper end has is meant of the lower end, too."""
         words = right.split()
         for k in range(1, len(words)):
-            found = self.value(f"{left} {' '.join(words[k:])}")
-            if found is not None:
-                return found
+            value = self.value(f"{left} {' '.join(words[k:])}")
+            if value is not None:
+                return value
         return None
 
     def equal(self, value: Period) -> Any:
@@ -505,11 +505,11 @@ class _Levels(_Reader):
         within = r".*(?<![\w])(?<![-−.,])" if text[0].isdecimal() else r".*(?<!\w)"
         for start, star in (("", ""), (within, "*")):
             pattern = re.compile(start + re.escape(text) + end, re.I | re.S)
-            found = [k for k, label in enumerate(self.labels) if pattern.match(label)]
-            if len(found) == 1:
-                return found[0]
-            if found:
-                self.several.setdefault(f"{star}{text}*", [self.labels[k] for k in found])
+            places = [k for k, label in enumerate(self.labels) if pattern.match(label)]
+            if len(places) == 1:
+                return places[0]
+            if places:
+                self.several.setdefault(f"{star}{text}*", [self.labels[k] for k in places])
                 return None
         return None
 
@@ -518,9 +518,9 @@ class _Levels(_Reader):
         if "*" not in text or not re.search(r"\w", text):
             return None
         pattern = re.sub(r"([\[?])", r"[\1]", text.lower())
-        found = [level for level, label in zip(self.column.levels, self.labels, strict=True)
+        levels = [level for level, label in zip(self.column.levels, self.labels, strict=True)
                  if fnmatchcase(label.lower(), pattern)]  # fmt: skip
-        return None if not found else found[0] if len(found) == 1 else AnyOf(*found)
+        return None if not levels else levels[0] if len(levels) == 1 else AnyOf(*levels)
 
     def interval(self, low: Any, high: Any, low_in: bool, high_in: bool) -> Any:
         if isinstance(low, AnyOf) or isinstance(high, AnyOf):

@@ -202,10 +202,10 @@ def test_level_sets(numbers: list[float], thresholds: list[float]) -> None:
 def test_every_row_ends_in_the_same_leaf(forest) -> None:
     frame, classes, score = table(400, 0)
     fitted = forest.fit(frame, classes if forest in CLASSIFIERS else score)
-    training, arrival = adopted(fitted, frame, classes if forest in CLASSIFIERS else score)
-    check_trees(training.columns, arrival.trees, has_background=False)
+    training, assigned = adopted(fitted, frame, classes if forest in CLASSIFIERS else score)
+    check_trees(training.columns, assigned.trees, has_background=False)
     node = node_of_leaf(fitted, training)
-    assert np.array_equal(node[arrival.leaf_of], applied(fitted, frame))
+    assert np.array_equal(node[assigned.leaf_of], applied(fitted, frame))
 
     other, _, _ = table(3000, 1)  # values between those of the training rows, and at every float64 near a cut
     thresholds = [t.threshold[(t.left >= 0) & (t.feature < 3)] for t in read_forest(fitted).trees]
@@ -214,7 +214,7 @@ def test_every_row_ends_in_the_same_leaf(forest) -> None:
     for column in ("density", "tiny", "crowded"):
         other[column] = np.where(rng.random(3000) < 0.7, rng.choice(near, 3000), other[column])
     cells = cells_of(training, other)
-    found = find_leaf(arrival.trees, cells, np.ones((len(arrival.leaf_of), 3000)), 0, 1)
+    found = find_leaf(assigned.trees, cells, np.ones((len(assigned.leaf_of), 3000)), 0, 1)
     assert np.array_equal(node[found], applied(fitted, other))
 
 
@@ -239,11 +239,11 @@ def test_features_are_matched_by_name_or_by_place(library) -> None:
     forest = RandomForestClassifier(3, random_state=0).fit(frame, y)
     reordered = frame if library is np.asarray else frame[["price", "density", "count"]]
     given_frame = library(reordered.to_numpy()) if library is np.asarray else library(reordered)
-    _, arrival = adopted(forest, given_frame, y)
+    _, assigned = adopted(forest, given_frame, y)
     expected = read_forest(forest).rows[0].max()
-    assert arrival.weight[0].sum() == expected
+    assert assigned.weight[0].sum() == expected
     leaves = applied(forest, frame)
-    for found, wanted in zip(arrival.leaf_of, leaves, strict=True):
+    for found, wanted in zip(assigned.leaf_of, leaves, strict=True):
         assert len(np.unique(found)) == len(np.unique(wanted)) == len(np.unique(found + 10**6 * wanted))
 
 
@@ -251,8 +251,8 @@ def test_a_forest_fitted_on_an_array_takes_columns_by_place() -> None:
     frame, y, _ = table(200, 3)
     frame = frame[["density", "count"]].astype(float)
     forest = DecisionTreeClassifier(random_state=0).fit(frame.to_numpy(), y)
-    training, arrival = adopted(forest, frame, y)
-    assert np.array_equal(node_of_leaf(forest, training)[arrival.leaf_of[0]], forest.apply(frame.to_numpy()))
+    training, assigned = adopted(forest, frame, y)
+    assert np.array_equal(node_of_leaf(forest, training)[assigned.leaf_of[0]], forest.apply(frame.to_numpy()))
 
 
 # -- splits that send everything one way
@@ -307,13 +307,13 @@ def test_a_tree_without_splits_and_one_whose_split_parts_nothing() -> None:
 # -- weights
 
 
-def shares_of_classes(arrival, y: np.ndarray, n_classes: int) -> np.ndarray:
+def shares_of_classes(assigned, y: np.ndarray, n_classes: int) -> np.ndarray:
     """Average over trees of the class shares in each row's leaf, by the weights of the rows."""
     total = np.zeros((len(y), n_classes))
-    for leaf, weight in zip(arrival.leaf_of, arrival.weight, strict=True):
+    for leaf, weight in zip(assigned.leaf_of, assigned.weight, strict=True):
         held = np.array([np.bincount(leaf, weight * (y == c), minlength=leaf.max() + 1) for c in range(n_classes)])
         total += (held[:, leaf] / held[:, leaf].sum(axis=0)).T
-    return total / len(arrival.leaf_of)
+    return total / len(assigned.leaf_of)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -328,24 +328,24 @@ def test_leaves_hold_the_classes_that_the_forest_predicts(forest, class_weight, 
     fitted = type(forest)(**{**forest.get_params(), "class_weight": class_weight})
     fitted.fit(frame, y, sample_weight=weight if weighted else None)
     training = read_training(frame, y, "categorical", KINDS)
-    arrival = adopt(fitted, training, weight, 0, 1)
-    check_trees(training.columns, arrival.trees, has_background=False)
-    assert np.abs(shares_of_classes(arrival, y, 3) - fitted.predict_proba(frame)).max() <= 1e-12
+    assigned = adopt(fitted, training, weight, 0, 1)
+    check_trees(training.columns, assigned.trees, has_background=False)
+    assert np.abs(shares_of_classes(assigned, y, 3) - fitted.predict_proba(frame)).max() <= 1e-12
     for t, rows in enumerate(read_forest(fitted).rows):
-        root = arrival.trees.root[t]
+        root = assigned.trees.root[t]
         sides = rows[read_forest(fitted).trees[t].left[0]], rows[read_forest(fitted).trees[t].right[0]]
-        assert arrival.trees.weight[arrival.trees.left[root]] == pytest.approx(sides[0] / sum(sides))
+        assert assigned.trees.weight[assigned.trees.left[root]] == pytest.approx(sides[0] / sum(sides))
 
 
 @pytest.mark.parametrize("forest", [f for f in REGRESSORS if f.criterion != "absolute_error"], ids=name_of)
 def test_leaves_hold_the_means_that_the_forest_predicts(forest) -> None:
     frame, _, score = table(300, 6)
     fitted = forest.fit(frame, score)
-    _, arrival = adopted(fitted, frame, score)
+    _, assigned = adopted(fitted, frame, score)
     found = np.zeros(len(score))
-    for leaf, weight in zip(arrival.leaf_of, arrival.weight, strict=True):
+    for leaf, weight in zip(assigned.leaf_of, assigned.weight, strict=True):
         mean = np.bincount(leaf, weight * score) / np.maximum(np.bincount(leaf, weight), 1e-300)
-        found += mean[leaf] / len(arrival.leaf_of)
+        found += mean[leaf] / len(assigned.leaf_of)
     np.testing.assert_allclose(found, fitted.predict(frame), rtol=1e-12, atol=1e-12)
 
 
@@ -353,10 +353,10 @@ def test_labels_of_all_sorts() -> None:
     frame, y, _ = table(120, 7)
     for labels in (np.array(["low", "mid", "high"])[y], y > 0, y.astype(float) - 1, pd.Series(y).astype(str)):
         forest = RandomForestClassifier(2, random_state=0).fit(frame, labels)
-        training, arrival = adopted(forest, frame, labels)
+        training, assigned = adopted(forest, frame, labels)
         levels = [training.schema.columns[-1].levels.index(c) for c in forest.classes_.tolist()]
         codes = training.X[:, -1].astype(int)
-        found = shares_of_classes(arrival, codes, len(levels))[:, levels]
+        found = shares_of_classes(assigned, codes, len(levels))[:, levels]
         assert np.abs(found - forest.predict_proba(frame)).max() <= 1e-12
 
 
@@ -406,11 +406,11 @@ def test_leaves_that_only_missing_cells_lead_to_are_left_out() -> None:
     assert np.any(read_forest(forest).trees[0].threshold == np.inf)  # how scikit-learn writes "is missing"
     assert trees.leaf.max() + 1 < sum(int((t.left < 0).sum()) for t in read_forest(forest).trees)
     training = read_training(x, y, "categorical", {})
-    arrival = adopt(forest, training, np.ones(400), 0, 1)
-    check_trees(training.columns, arrival.trees, has_background=False)
-    for leaf, weight in zip(arrival.leaf_of, arrival.weight, strict=True):
+    assigned = adopt(forest, training, np.ones(400), 0, 1)
+    check_trees(training.columns, assigned.trees, has_background=False)
+    for leaf, weight in zip(assigned.leaf_of, assigned.weight, strict=True):
         assert np.all(np.bincount(leaf - leaf.min(), weight) > 0)
-    in_leaf = sum(np.bincount(leaf, w, arrival.trees.leaf.max() + 1) for leaf, w in zip(*arrival[1:], strict=True))
+    in_leaf = sum(np.bincount(leaf, w, assigned.trees.leaf.max() + 1) for leaf, w in zip(*assigned[1:], strict=True))
     assert np.all(in_leaf > 0)
 
 

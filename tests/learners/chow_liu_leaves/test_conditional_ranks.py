@@ -13,7 +13,7 @@ from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns, snap
 from jointforest.learners.base import Rows
-from jointforest.learners.chow_liu_leaves.conditional_ranks import Rests, rests
+from jointforest.learners.chow_liu_leaves.conditional_ranks import ConditionalRanks, conditional_ranks
 from jointforest.learners.chow_liu_leaves.leaves import CodedRows, coded
 from jointforest.learners.joint_tree.constants import FIXED
 
@@ -37,7 +37,7 @@ def chain(n: int, seed: int = 0) -> pd.DataFrame:
 
 
 def test_judges_are_what_the_neighbour_on_the_way_leaves() -> None:
-    found = rests(table_of(chain(3_000)), None, 0)
+    found = conditional_ranks(table_of(chain(3_000)), None, 0)
     judged = {(int(k), tuple(np.flatnonzero(judges).tolist()))
               for k, judges in zip(found.column, found.judges.T, strict=True)}  # fmt: skip
     sides = {(0, (1, 2, 3)), (1, (0,)), (1, (2, 3)), (2, (0, 1)), (2, (3,)), (3, (0, 1, 2))}
@@ -50,7 +50,7 @@ def test_ranks_are_spread_evenly_whatever_the_neighbour(is_weighted: bool) -> No
     frame = chain(2_000)
     table = table_of(frame)
     weight = np.random.default_rng(1).integers(0, 4, 2_000) + 0.0 if is_weighted else np.ones(2_000)
-    found = rests(table, weight if is_weighted else None, 0)
+    found = conditional_ranks(table, weight if is_weighted else None, 0)
     q = int(np.flatnonzero((found.column == 3) & found.judges[2])[0])  # the last column, by the levels before it
     u = found.values[:, q]
     assert np.isnan(u[weight == 0]).all()
@@ -66,7 +66,7 @@ def test_ranks_are_spread_evenly_whatever_the_neighbour(is_weighted: bool) -> No
 
 def test_a_copy_leaves_nothing_and_a_constant_has_nothing() -> None:
     frame = chain(500).assign(copy=lambda f: f["c"].str.upper(), one=1.0)
-    found: Rests = rests(table_of(frame), None, 0)
+    found: ConditionalRanks = conditional_ranks(table_of(frame), None, 0)
     names = [list(frame)[k] for k in found.column]
     assert "one" not in names
     by_copy = found.judges[list(frame).index("copy")]
@@ -79,7 +79,7 @@ def leaves(joint: jf.Joint) -> int:
 
 
 def split_by_rests(frame: pd.DataFrame, **settings: object) -> jf.Joint:
-    """A tree whose splits are judged by rests, whatever held-out rows say."""
+    """A tree whose splits are judged by conditional ranks, whatever held-out rows say."""
 
     class ByRests(jf.JointTree):
         def _dependent(self, rows: Rows, weight: np.ndarray | None, seed: int) -> object:

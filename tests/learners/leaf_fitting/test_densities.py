@@ -9,7 +9,7 @@ from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns
 from jointforest.learners.growing.grow import RankTree, rank
-from jointforest.learners.leaf_fitting.densities import arrive, as_forest, fit_trees, learn_densities, quantile_trees
+from jointforest.learners.leaf_fitting.densities import assign_rows, as_forest, fit_trees, learn_densities, quantile_trees
 from jointforest.learners.leaf_fitting.fit import Settings, prepare
 
 
@@ -25,17 +25,17 @@ def test_quantile_leaves_of_fitted_trees_are_those_of_one_go() -> None:
         np.array([1, -1, -1], np.int32), np.array([2, -1, -1], np.int32), np.zeros(0, np.uint64), np.full(3, 0.5),
     )  # fmt: skip
     node = np.where(ranks.codes[0] <= cut, 1, 2).astype(np.int32)
-    arrival, cells, settings = arrive(columns, ranks, [tree], [node], [np.ones(60)]), prepare(columns, X), Settings()
+    assigned, cells, settings = assign_rows(columns, ranks, [tree], [node], [np.ones(60)]), prepare(columns, X), Settings()
     slots = np.array([False, True])
-    plain = fit_trees(columns, cells, arrival, settings, 1)
-    before = as_forest(schema, columns, cells, arrival.trees, plain, 0.001)
-    later = quantile_trees(columns, cells, arrival, plain, slots, settings.quantile_epsilon, 1)
-    forest = as_forest(schema, columns, cells, arrival.trees, later, 0.001)
-    direct = learn_densities(schema, columns, cells, arrival, settings, 0.001, 1, quantile=slots)
+    plain = fit_trees(columns, cells, assigned, settings, 1)
+    before = as_forest(schema, columns, cells, assigned.trees, plain, 0.001)
+    later = quantile_trees(columns, cells, assigned, plain, slots, settings.quantile_epsilon, 1)
+    forest = as_forest(schema, columns, cells, assigned.trees, later, 0.001)
+    direct = learn_densities(schema, columns, cells, assigned, settings, 0.001, 1, quantile=slots)
     for name in ("log_weight", "family", "a", "b", "lo", "hi", "level_mass", "node_log_weight", "node_row"):
         np.testing.assert_array_equal(getattr(forest.leaves, name), getattr(direct.leaves, name))
     assert len(forest.leaves.node_kind) > 0 == len(before.leaves.node_kind)
-    normal = learn_densities(schema, columns, cells, arrival, settings, 0.001, 1)
+    normal = learn_densities(schema, columns, cells, assigned, settings, 0.001, 1)
     np.testing.assert_array_equal(before.leaves.a, normal.leaves.a)
-    unchanged = as_forest(schema, columns, cells, arrival.trees, plain, 0.001)
+    unchanged = as_forest(schema, columns, cells, assigned.trees, plain, 0.001)
     np.testing.assert_array_equal(unchanged.leaves.b, normal.leaves.b)

@@ -52,13 +52,13 @@ def choose(p: Problem, X: np.ndarray, n: int) -> np.ndarray:
     X = X[unlike(p, X)]
     mask = p.changed(X)
     of_set = {tuple(np.flatnonzero(one)): 0 for one in mask}
-    some = []
+    diverse = []
     for i, one in enumerate(mask):  # the best of each set
         key = tuple(np.flatnonzero(one))
         of_set[key] += 1
         if of_set[key] <= n:
-            some.append(i)
-    X = _simpler(p, X[some[: 10 * n]])
+            diverse.append(i)
+    X = _simpler(p, X[diverse[: 10 * n]])
     X = np.vstack([_nearer(p, X), X])  # what comes near may be alike; then those as they were drawn make the number up
     X = X[_ranked(p, X)]
     X = X[unlike(p, X)]
@@ -67,8 +67,8 @@ def choose(p: Problem, X: np.ndarray, n: int) -> np.ndarray:
     for i, one in enumerate(sets):
         if not any(sets[k] <= one for k in first):
             first.append(i)
-    rest = [i for i in range(len(X)) if i not in set(first) and sets[i] in {sets[k] for k in first}]
-    chosen = X[[*first, *rest][:n]]
+    others = [i for i in range(len(X)) if i not in set(first) and sets[i] in {sets[k] for k in first}]
+    chosen = X[[*first, *others][:n]]
     return chosen[_ranked(p, chosen)]
 
 
@@ -83,9 +83,9 @@ def _simpler(p: Problem, X: np.ndarray) -> np.ndarray:
     for j in p.free:
         trial = X.copy()
         trial[:, j] = p.row[j]
-        mine = np.flatnonzero(p.changed(X)[:, j] & p.changed(trial).any(axis=1))
-        if len(mine):
-            fits = mine[p.plausible(trial[mine])[0] & p.outcome.judge(trial[mine]).valid]
+        rows = np.flatnonzero(p.changed(X)[:, j] & p.changed(trial).any(axis=1))
+        if len(rows):
+            fits = rows[p.plausible(trial[rows])[0] & p.outcome.judge(trial[rows]).valid]
             X[fits] = trial[fits]
     return X
 
@@ -94,17 +94,17 @@ def _nearer(p: Problem, X: np.ndarray) -> np.ndarray:
     """Rows whose numbers are as near to the row's as one of `STEPS` on the way, at about the same density."""
     X, least = X.copy(), np.maximum(p.log_density(X) - LOST, p.log_floor)
     for j in p.free:
-        mine = np.flatnonzero(X[:, j] != p.row[j])
-        if p.columns[j].is_categorical or not len(mine):
+        rows = np.flatnonzero(X[:, j] != p.row[j])
+        if p.columns[j].is_categorical or not len(rows):
             continue
-        trial = np.repeat(X[mine], len(STEPS), axis=0)
-        way = p.row[j] + np.tile(STEPS, len(mine)) * (trial[:, j] - p.row[j])
+        trial = np.repeat(X[rows], len(STEPS), axis=0)
+        way = p.row[j] + np.tile(STEPS, len(rows)) * (trial[:, j] - p.row[j])
         trial[:, j] = within((p.columns[j],), way[:, None])[:, 0]
-        fits = (trial[:, j] != p.row[j]) & (p.log_density(trial) >= np.repeat(least[mine], len(STEPS)))
+        fits = (trial[:, j] != p.row[j]) & (p.log_density(trial) >= np.repeat(least[rows], len(STEPS)))
         fits[fits] = p.outcome.judge(trial[fits]).valid if fits.any() else False
-        for i, one in enumerate(fits.reshape(len(mine), len(STEPS))):
+        for i, one in enumerate(fits.reshape(len(rows), len(STEPS))):
             if one.any():
-                X[mine[i], j] = trial[i * len(STEPS) + int(one.argmax()), j]
+                X[rows[i], j] = trial[i * len(STEPS) + int(one.argmax()), j]
     return X
 
 
@@ -139,7 +139,7 @@ def search(p: Problem, n: int, seed: int) -> Found:
     sets are ranked by how near their best subset came to the wanted outcome.
     """
     values = {j: every_value(p.columns[j], float(p.row[j])) for j in p.free}
-    free = tuple(j for j in p.free if (found := values[j]) is None or len(found))  # not constant ones
+    free = tuple(j for j in p.free if (candidates := values[j]) is None or len(candidates))  # not constant ones
     score: dict[Columns, float] = {}
     minimal: list[frozenset[int]] = []
     best: dict[int, list[float]] = {}
@@ -183,10 +183,10 @@ def _tried(p: Problem, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     cells = ~p.changed(X) | (within(p.columns, X) == X)  # draws of tails beyond the range, cells that lack a draw
     X_once, place = np.unique(X, axis=0, return_inverse=True)
     ok = p.plausible(X_once)[0][place.ravel()] & cells.all(axis=1) & p.changed(X).any(axis=1)
-    some = np.flatnonzero(ok)
-    if len(some):
-        judged = p.outcome.judge(X[some])
-        valid[some], score[some] = judged.valid, judged.score
+    accepted = np.flatnonzero(ok)
+    if len(accepted):
+        judged = p.outcome.judge(X[accepted])
+        valid[accepted], score[accepted] = judged.valid, judged.score
     return valid, ok, score
 
 
@@ -195,10 +195,10 @@ def _sets(
 ) -> tuple[list[Columns], bool]:
     """Sets of a size that hold none of the minimal ones, and whether these are all; else those above sets tried."""
     few = size == 1 or math.comb(len(free), size) <= MOST_ROWS
-    found: Iterable[Columns] = itertools.combinations(free, size) if few else ()
+    sets: Iterable[Columns] = itertools.combinations(free, size) if few else ()
     if not few:
-        found = {tuple(sorted({*s, j})) for s in score if len(s) == size - 1 for j in free if j not in s}
-    return sorted(s for s in found if not any(m <= set(s) for m in minimal)), few
+        sets = {tuple(sorted({*s, j})) for s in score if len(s) == size - 1 for j in free if j not in s}
+    return sorted(s for s in sets if not any(m <= set(s) for m in minimal)), few
 
 
 def _most_promising(sets: list[Columns], score: dict[Columns, float]) -> list[Columns]:
@@ -264,8 +264,8 @@ def counterfactual(
     pool = drawn_pool(model, outcome, x, is_fixed & known, seed, n_jobs)
     log_floor = floor_of(model, x, pool, float(unlikely), n_jobs)
     problem = Problem(model, outcome, x, tuple(np.flatnonzero(free).tolist()), pool, log_floor, n_jobs)
-    found = search(problem, int(n), seed)
-    return _result(problem, choose(problem, found.X, int(n)), found.is_fewest)
+    rows = search(problem, int(n), seed)
+    return _result(problem, choose(problem, rows.X, int(n)), rows.is_fewest)
 
 
 def _row(schema: Schema, row: Any) -> np.ndarray:

@@ -55,8 +55,8 @@ class Problem(NamedTuple):
 
     def plausible(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which rows (n, d) are possible and at least as dense as the floor, and their log-densities."""
-        found = self.log_density(X)
-        return (found > -np.inf) & (found >= self.log_floor), found
+        log_density = self.log_density(X)
+        return (log_density > -np.inf) & (log_density >= self.log_floor), log_density
 
     def changed(self, X: np.ndarray) -> np.ndarray:
         """Which cells of rows (n, d) are not the row's, bool (n, d)."""
@@ -85,8 +85,8 @@ def floor_of(model: Distribution, row: np.ndarray, pool: np.ndarray, unlikely: f
     if unlikely == 0.0:
         return -np.inf
     X = np.vstack([row, np.where(np.isnan(row), np.nan, pool)])
-    found = model.log_density(Evidence.of_values(X), n_jobs)
-    return float(min(found[0], np.quantile(found[1:], unlikely / 100.0)))
+    log_density = model.log_density(Evidence.of_values(X), n_jobs)
+    return float(min(log_density[0], np.quantile(log_density[1:], unlikely / 100.0)))
 
 
 def within(columns: tuple[Column, ...], X: np.ndarray) -> np.ndarray:
@@ -122,7 +122,7 @@ LARGEST_PRODUCT = 64
 """Combinations of values that are all tried for a set in any case."""
 
 
-def every_value(column: Column, own: float) -> np.ndarray | None:
+def every_value(column: Column, value: float) -> np.ndarray | None:
     """All values that a cell may change to, (k,); None if they are too many."""
     if column.is_categorical:
         values = np.arange(len(column.levels), dtype=np.float64)
@@ -131,7 +131,7 @@ def every_value(column: Column, own: float) -> np.ndarray | None:
     else:
         n = round((column.maximum - column.minimum) / column.step) + 1
         values = within((column,), (column.minimum + column.step * np.arange(n))[:, None])[:, 0]
-    return values[values != own]
+    return values[values != value]
 
 
 def all_rows(p: Problem, columns: Columns, values: list[np.ndarray]) -> np.ndarray:
@@ -178,14 +178,14 @@ def rows_for(
         owner.append(np.repeat(many, n))
     for i, columns in enumerate(sets):
         if few[i]:
-            found = all_rows(p, columns, [_known(values[j]) for j in columns])
+            candidates = all_rows(p, columns, [_known(values[j]) for j in columns])
         else:
-            found = pooled_rows(p, columns, n)
+            candidates = pooled_rows(p, columns, n)
             chosen = [np.array(best.get(j, [])) for j in columns]
             if 1 < len(columns) <= 4:
-                found = np.vstack([found, all_rows(p, columns, chosen)])
-        rows.append(found)
-        owner.append(np.full(len(found), i))
+                candidates = np.vstack([candidates, all_rows(p, columns, chosen)])
+        rows.append(candidates)
+        owner.append(np.full(len(candidates), i))
     return np.vstack(rows), np.concatenate(owner)
 
 
@@ -198,7 +198,7 @@ def every_row(p: Problem, sets: list[Columns], values: dict[int, np.ndarray | No
 
 def _product(columns: Columns, values: dict[int, np.ndarray | None]) -> float:
     """Number of combinations of a set's values; infinite if one column has too many."""
-    return float(np.prod([np.inf if (found := values[j]) is None else float(len(found)) for j in columns]))
+    return float(np.prod([np.inf if (candidates := values[j]) is None else float(len(candidates)) for j in columns]))
 
 
 def _known(values: np.ndarray | None) -> np.ndarray:

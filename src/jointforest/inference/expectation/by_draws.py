@@ -64,16 +64,16 @@ def expected_by_draws(
             f"row {first} lacks several of the columns that the {features.ensemble.library} splits: for a joint that "
             "is not one forest only one is summed exactly; use method='auto'"
         )
-    found = Answers(*np.empty((5, len(few.X), out.mean.shape[1])))
+    of_few = Answers(*np.empty((5, len(few.X), out.mean.shape[1])))
     for f in np.unique(alone[alone >= 0]).tolist():
-        mine = np.flatnonzero(alone == f)
-        _put(found, mine, _by_cells(features, model, take(few, mine), f, n_jobs))
+        rows_here = np.flatnonzero(alone == f)
+        _put(of_few, rows_here, _by_cells(features, model, take(few, rows_here), f, n_jobs))
     size = max(1, _DRAWN // m)
     for first in range(0, len(many), size):
-        mine = many[first : first + size]
+        rows_here = many[first : first + size]
         own_seed = int(np.random.default_rng([seed, first]).integers(2**62))
-        _put(found, mine, _drawn(features, model, take(few, mine), m, own_seed, n_jobs))
-    _put(out, part, Answers(*(answers[place] for answers in found)))
+        _put(of_few, rows_here, _drawn(features, model, take(few, rows_here), m, own_seed, n_jobs))
+    _put(out, part, Answers(*(answers[place] for answers in of_few)))
     return out
 
 
@@ -115,12 +115,12 @@ def _cells(features: Features, f: int) -> tuple[np.ndarray, np.ndarray]:
         return np.empty(0), np.arange(columns.level_start[slot + 1] - columns.level_start[slot], dtype=np.float64)
     step, threshold = float(columns.step[slot]), np.unique(ensemble.threshold[ensemble.feature == f])
     edges = cell_edges(threshold, step, float(columns.origin[slot])) if step > 0.0 else threshold
-    some = np.isfinite(edges)
-    edges, first = np.unique(edges[some], return_index=True)
+    is_finite = np.isfinite(edges)
+    edges, first = np.unique(edges[is_finite], return_index=True)
     if not len(edges):
         return edges, np.zeros(1)
     # a threshold's own value goes left, as does the cell below its edge; the last cell is beyond all thresholds
-    value = threshold[some]
+    value = threshold[is_finite]
     return edges, np.append(value[first], np.nextafter(value[-1], np.inf))
 
 

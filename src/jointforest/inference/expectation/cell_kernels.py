@@ -238,14 +238,14 @@ def apply_link(link, total, out):
     """The link of sums (K,), into ``out`` (K,)."""
     n = total.shape[0]
     if link == SOFTMAX:
-        top, whole = -math.inf, 0.0
+        top, exp_sum = -math.inf, 0.0
         for k in range(n):
             top = max(top, total[k])
         for k in range(n):
             out[k] = math.exp(total[k] - top)
-            whole += out[k]
+            exp_sum += out[k]
         for k in range(n):
-            out[k] /= whole
+            out[k] /= exp_sum
         return
     for k in range(n):
         if link == LOGISTIC:

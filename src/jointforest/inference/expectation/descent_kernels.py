@@ -28,17 +28,17 @@ def split(vector, mass, lo, mid, hi, n, source, left, right):
             vector[right, i] = v - part
     elif lo == ZERO:
         for i in range(n):
-            v, whole = vector[source, i], mass[hi, i]
-            share = min(mass[mid, i] / whole, 1.0)
-            part = v * share if whole > 0.0 else 0.0
+            v, below = vector[source, i], mass[hi, i]
+            share = min(mass[mid, i] / below, 1.0)
+            part = v * share if below > 0.0 else 0.0
             vector[left, i] = part
             vector[right, i] = v - part
     else:
         for i in range(n):
             v, low = vector[source, i], mass[lo, i]
-            whole = mass[hi, i] - low
-            share = min((mass[mid, i] - low) / whole, 1.0)
-            part = v * share if whole > 0.0 else 0.0
+            below = mass[hi, i] - low
+            share = min((mass[mid, i] - low) / below, 1.0)
+            part = v * share if below > 0.0 else 0.0
             vector[left, i] = part
             vector[right, i] = v - part
     return row_sum(vector, left, n)
@@ -258,7 +258,7 @@ def load(arrays, evidence, n_used, first, scratch):
 
 
 @kernel
-def arrive(arrays, evidence, tolerance, n, n_used, scratch):
+def fill_node_probabilities(arrays, evidence, tolerance, n, n_used, scratch):
     """Write the probability of each of the n nodes of the residual trees of a row (see `ResidualTrees.mass`)."""
     residual, active, splits, half_most = scratch.residual, scratch.active, arrays.splits, arrays.half_most
     for k in range(n):
@@ -278,12 +278,12 @@ def weight_to_drop(half, splits, residual, tolerance):
     """Posterior weight to leave out such that errors are at most half the tolerance of each output's range."""
     least = 1.0
     for k in range(half.shape[1]):
-        whole, here = 0.0, 0.0
+        total, here = 0.0, 0.0
         for tree in range(splits.root.shape[0]):
-            whole += half[splits.root[tree], k]
+            total += half[splits.root[tree], k]
             here += half[residual.node[residual.start[tree]], k]
         if here > 0.0:
-            least = min(least, 0.25 * tolerance * whole / here)
+            least = min(least, 0.25 * tolerance * total / here)
     return least
 
 
@@ -299,7 +299,7 @@ def expected_rows(arrays, rows, first, post, tolerance, scratch, out, error):
         n, n_used = find_residual(arrays.splits, rows, row, scratch.stack, residual)
         most = weight_to_drop(half, arrays.splits, residual, tolerance) if tolerance > 0.0 else 0.0
         find_active(arrays, rows.evidence, row, post, at, most, scratch)
-        arrive(arrays, rows.evidence, tolerance, n, n_used, scratch)
+        fill_node_probabilities(arrays, rows.evidence, tolerance, n, n_used, scratch)
         dropped = scratch.active.dropped[0]
         for k in range(middle.shape[1]):
             total, wrong, low, high = 0.0, 0.0, 0.0, 0.0
@@ -325,7 +325,7 @@ def leaf_rows(arrays, rows, first, post, scratch):
     for at in range(post.log_evidence.shape[0]):
         if post.log_evidence[at] > -math.inf:
             n, n_used = start_row(arrays, rows, first + at, post, at, scratch)
-            arrive(arrays, rows.evidence, 0.0, n, n_used, scratch)
+            fill_node_probabilities(arrays, rows.evidence, 0.0, n, n_used, scratch)
             if end + n > leaf.shape[0]:
                 wider = max(2 * leaf.shape[0], end + n)
                 leaf, probability = widened(leaf, end, wider), widened(probability, end, wider)

@@ -101,22 +101,22 @@ def expected(
     n_outputs = matched.middle.shape[1]
     mean, error = np.empty((len(rows.X), n_outputs)), np.zeros((len(rows.X), n_outputs))
     complete = knows_splits(matched.features, rows)
-    whole = np.flatnonzero(complete)
-    mean[whole] = raw(matched.ensemble, rows.X[whole], rows.other[whole], n_jobs)
+    complete_rows = np.flatnonzero(complete)
+    mean[complete_rows] = raw(matched.ensemble, rows.X[complete_rows], rows.other[complete_rows], n_jobs)
     part = np.flatnonzero(~complete)
     if not len(part):
         return mean, error
     few, place = distinct(take(rows, part))
-    found, bounds = np.empty((len(few.X), n_outputs)), np.empty((len(few.X), n_outputs))
+    of_few, bounds = np.empty((len(few.X), n_outputs)), np.empty((len(few.X), n_outputs))
 
     arrays = matched.arrays()
 
     def work(first: int, stop: int) -> None:
         post = chunk_posterior(matched.model, few.evidence, first, stop)
-        expected_rows(arrays, few, first, post, float(tolerance), row_scratch(arrays), found, bounds)
+        expected_rows(arrays, few, first, post, float(tolerance), row_scratch(arrays), of_few, bounds)
 
     list(map_ordered(work, row_chunks(matched.model, few.evidence, _MEAN_ROWS), n_jobs))
-    mean[part], error[part] = (found + matched.ensemble.base)[place], bounds[place]
+    mean[part], error[part] = (of_few + matched.ensemble.base)[place], bounds[place]
     return mean, error
 
 
@@ -309,8 +309,8 @@ def _incomplete(
     part = np.flatnonzero(~knows_splits(matched.features, rows))
     if len(part):
         few, place = distinct(take(rows, part))
-        for answer, found in zip(answers, one(few), strict=True):
-            answer[part] = found[place]
+        for answer, of_few in zip(answers, one(few), strict=True):
+            answer[part] = of_few[place]
     return tuple(answers)
 
 
@@ -363,9 +363,9 @@ def expected_answer(
             f"row {many[0]}: its missing columns are cut into more than {_EXACT_CELLS} combinations of cells; "
             "use method='auto'"
         )
-    found = _sure(answer)
-    found.answer[many], found.error[many] = _by_completions(matched, take(rows, many), m, seed, tolerance, n_jobs)
-    return found
+    answered = _sure(answer)
+    answered.answer[many], answered.error[many] = _by_completions(matched, take(rows, many), m, seed, tolerance, n_jobs)
+    return answered
 
 
 def _sure(answer: np.ndarray) -> Answered:

@@ -98,14 +98,14 @@ def filled(features: Features, X: np.ndarray, other: np.ndarray, drawn: np.ndarr
 
 def _columns(ensemble: Ensemble, schema: Schema) -> tuple[np.ndarray, tuple[str, ...]]:
     """The joint's column of each feature, -1 of one that is never split and that the joint lacks, and its name."""
-    names, whole = schema.names, schema.whole.names
-    if by_position(ensemble) and not set(ensemble.names) <= set(whole):
-        if len(ensemble.names) > len(whole):
+    names, all_names = schema.names, schema.whole.names
+    if by_position(ensemble) and not set(ensemble.names) <= set(all_names):
+        if len(ensemble.names) > len(all_names):
             raise ValueError(
-                f"the {ensemble.library} has {len(ensemble.names)} features without names, the joint only {len(whole)} "
-                "columns; fit the model on a frame with the joint's names"
+                f"the {ensemble.library} has {len(ensemble.names)} features without names, the joint only "
+                f"{len(all_names)} columns; fit the model on a frame with the joint's names"
             )
-        wanted = whole[: len(ensemble.names)]
+        wanted = all_names[: len(ensemble.names)]
     else:
         wanted = ensemble.names
     number = {name: j for j, name in enumerate(names)}

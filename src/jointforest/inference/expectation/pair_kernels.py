@@ -123,13 +123,13 @@ def arrive_later(arrays, tree, n, total, n_used, scratch, narrow, out):
 
 
 @kernel
-def add_moments(own, others, total, mean, second):
+def add_moments(of_tree, others, total, mean, second):
     """Add a leaf's values (K,), and their products with those of later trees, to a row's moments."""
-    for a in range(own.shape[0]):
-        mean[a] += total * own[a]
-        for b in range(own.shape[0]):
-            second[a, b] += total * own[a] * own[b]
-            second[a, b] += own[a] * others[b] + others[a] * own[b]
+    for a in range(of_tree.shape[0]):
+        mean[a] += total * of_tree[a]
+        for b in range(of_tree.shape[0]):
+            second[a, b] += total * of_tree[a] * of_tree[b]
+            second[a, b] += of_tree[a] * others[b] + others[a] * of_tree[b]
 
 
 @entry
@@ -165,6 +165,6 @@ def pair_rows(arrays, rows, first, post, most, scratch, narrow, others, out):
                         for o in range(others.shape[0]):
                             others[o] = 0.0
                         arrive_later(arrays, tree, end, total, n_used, scratch, narrow, others)
-                        own = arrays.middle[residual.node[k]]
-                        add_moments(own, others, total, out.mean[row], out.second[row])
+                        of_tree = arrays.middle[residual.node[k]]
+                        add_moments(of_tree, others, total, out.mean[row], out.second[row])
                     lift_restriction(arrays, n_box, end, n_used, scratch, narrow)

@@ -87,15 +87,17 @@ def split_regions(
         slot = columns.slot[j]
         if columns.is_categorical[j]:
             values = level_value[columns.level_start[slot] : columns.level_start[slot + 1]]
-            found, new = _level_regions(nodes, j, values, len(of_column))
+            new_regions, new = _level_regions(nodes, j, values, len(of_column))
             sets += new
             edges += [0.0] * len(new)
         else:
-            found, new_edges = _numeric_regions(nodes, j, columns.step[slot], columns.origin[slot], len(of_column))
+            new_regions, new_edges = _numeric_regions(
+                nodes, j, columns.step[slot], columns.origin[slot], len(of_column)
+            )
             edges += new_edges
             sets += [np.empty(0, dtype=np.int32)] * len(new_edges)
         of_column += [j] * (len(edges) - len(of_column))
-        ends[:, nodes.splitting(j)] = found
+        ends[:, nodes.splitting(j)] = new_regions
     regions = SplitRegions(
         np.array(of_column, dtype=np.int32),
         np.array(edges),
@@ -143,15 +145,15 @@ def _numeric_regions(
     nodes: _Nodes, j: int, step: float, origin: float, n_regions: int
 ) -> tuple[np.ndarray, list[float]]:
     """Regions (lo, mid, hi) of the nodes that split a numeric column, (3, nodes), and the edges of the new ones."""
-    own, threshold = nodes.splitting(j), nodes.ensemble.threshold
+    splitting, threshold = nodes.splitting(j), nodes.ensemble.threshold
     edge = np.zeros(len(threshold))
-    edge[own] = threshold[own] if step == 0 else cell_edges(threshold[own], step, origin)
-    lo, hi = np.full(len(own), -np.inf), np.full(len(own), np.inf)
+    edge[splitting] = threshold[splitting] if step == 0 else cell_edges(threshold[splitting], step, origin)
+    lo, hi = np.full(len(splitting), -np.inf), np.full(len(splitting), np.inf)
     for at, above, is_left in nodes.same_splits_above(j):
         lo[at] = np.where(is_left, lo[at], np.maximum(lo[at], edge[above]))
         hi[at] = np.where(is_left, np.minimum(hi[at], edge[above]), hi[at])
     hi = np.maximum(lo, hi)
-    ends = np.stack([lo, np.minimum(np.maximum(edge[own], lo), hi), hi])
+    ends = np.stack([lo, np.minimum(np.maximum(edge[splitting], lo), hi), hi])
     edges = np.unique(ends[np.isfinite(ends)])
     number = np.searchsorted(edges, ends) + n_regions
     return np.where(ends == -np.inf, ZERO, np.where(ends == np.inf, ONE, number)), edges.tolist()
@@ -159,10 +161,10 @@ def _numeric_regions(
 
 def _level_regions(nodes: _Nodes, j: int, values: np.ndarray, n_regions: int) -> tuple[np.ndarray, list[np.ndarray]]:
     """Regions (lo, mid, hi) of the nodes that split a column of levels, (3, nodes), and the sets of the new ones."""
-    own = nodes.splitting(j)
-    goes_left = np.stack([levels_left(nodes.ensemble, int(node), values) for node in own])
+    splitting = nodes.splitting(j)
+    goes_left = np.stack([levels_left(nodes.ensemble, int(node), values) for node in splitting])
     place = np.zeros(len(nodes.column), dtype=np.int32)
-    place[own] = np.arange(len(own))
+    place[splitting] = np.arange(len(splitting))
     reach = np.ones(goes_left.shape, dtype=np.uint8)
     for at, above, is_left in nodes.same_splits_above(j):
         reach[at] &= (goes_left[place[above]] != 0) == is_left[:, None]

@@ -97,38 +97,43 @@ def state_rules(hidden: HiddenTrees, evidence: Evidence, k: int) -> tuple[list[d
     A state's rule names the columns whose distribution in the state is farthest (KL) from the whole table's, at most
     three: the interval of equal tails, or the fewest levels, that hold 90 % of the column in the state.
     """
-    told = told_states(hidden, evidence)
-    total = float(np.logaddexp.reduce([of.log_joint for of in told]))
-    weight = np.concatenate([np.exp(of.log_joint - total) * of.posterior for of in told])
-    tree_of = np.repeat(np.arange(len(told)), [len(of.posterior) for of in told])
-    state_of = np.concatenate([np.arange(len(of.posterior)) for of in told])
+    shares = told_states(hidden, evidence)
+    total = float(np.logaddexp.reduce([of.log_joint for of in shares]))
+    weight = np.concatenate([np.exp(of.log_joint - total) * of.posterior for of in shares])
+    tree_of = np.repeat(np.arange(len(shares)), [len(of.posterior) for of in shares])
+    state_of = np.concatenate([np.arange(len(of.posterior)) for of in shares])
     most = np.argsort(-weight, kind="stable")[:k]
     most = most[weight[most] > 0.0]
-    found: dict[int, dict[str, Any]] = {}
+    rules: dict[int, dict[str, Any]] = {}
     for t in np.unique(tree_of[most]).tolist():
-        mine = most[tree_of[most] == t]
-        for i, says, rule in zip(mine.tolist(), *_told(hidden, evidence, t, told[t], state_of[mine]), strict=True):
-            found[i] = {
+        states = most[tree_of[most] == t]
+        for i, says, rule in zip(
+            states.tolist(), *_state_summaries(hidden, evidence, t, shares[t], state_of[states]), strict=True
+        ):
+            rules[i] = {
                 "rule": rule,
                 "weight": float(weight[i]),
                 "log_weight": math.log(weight[i]) + total,
                 "tree": t,
-                "column": hidden.schema.names[int(hidden.trees[t].column[told[t].node])],
+                "column": hidden.schema.names[int(hidden.trees[t].column[shares[t].node])],
                 "state": int(state_of[i]),
                 "kind": "state",
                 "says": says,
             }
-    return [found[i] for i in most.tolist()], int((weight > 0.0).sum())
+    return [rules[i] for i in most.tolist()], int((weight > 0.0).sum())
 
 
-def _told(
-    hidden: HiddenTrees, evidence: Evidence, t: int, told: States, states: np.ndarray
+def _state_summaries(
+    hidden: HiddenTrees, evidence: Evidence, t: int, shares: States, states: np.ndarray
 ) -> tuple[list[dict[str, dict[str, Any]]], list[str]]:
     """What states of a tree's node say given the evidence, and their rules."""
     tree, nothing, known = hidden.trees[t], code_evidence(hidden, build(hidden.schema)), code_evidence(hidden, evidence)
-    given, alone = codes_in_states(tree, known, told.node, states), codes_in_states(tree, nothing, told.node, states)
-    everything = np.arange(len(told.prior))
-    marginal = {j: told.prior @ p for j, p in codes_in_states(tree, nothing, told.node, everything).items()}
+    given, alone = (
+        codes_in_states(tree, known, shares.node, states),
+        codes_in_states(tree, nothing, shares.node, states),
+    )
+    everything = np.arange(len(shares.prior))
+    marginal = {j: shares.prior @ p for j, p in codes_in_states(tree, nothing, shares.node, everything).items()}
     says: list[dict[str, dict[str, Any]]] = [{} for _ in states]
     for j, column in enumerate(hidden.schema.columns):
         if math.isnan(evidence.value[0, j]):
@@ -175,8 +180,8 @@ def _condition(column: Column, scale: Scale, p: np.ndarray) -> Any:
 
 
 def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    some = p > 0.0
-    return float(p[some] @ np.log(p[some] / np.maximum(q[some], np.finfo(float).tiny)))
+    is_possible = p > 0.0
+    return float(p[is_possible] @ np.log(p[is_possible] / np.maximum(q[is_possible], np.finfo(float).tiny)))
 
 
 # ---- Rules as tables show them: long lists of values cut short.
@@ -218,7 +223,7 @@ def explain(model: Distribution, evidence: Evidence, k: int, n_jobs: int | None 
     """
     check_number("k", k, 1, whole=True, text="a positive integer")
     share = np.nan_to_num(model.observe(evidence).component_weights[0])
-    found, met = [], {"leaves": 0, "states": 0}
+    listed, met = [], {"leaves": 0, "states": 0}
     for number, part in enumerate(model.components):
         if not share[number] > 0.0:
             continue
@@ -239,11 +244,11 @@ def explain(model: Distribution, evidence: Evidence, k: int, n_jobs: int | None 
             rule["log_weight"] += float(model.log_weight[number])
             if len(model.components) > 1:
                 rule["part"] = number
-        found += rules
-    if not found:
+        listed += rules
+    if not listed:
         raise ValueError("the evidence has probability 0: no leaf carries an answer; drop or widen a condition")
-    found = sorted(found, key=lambda rule: -rule["weight"])[:k]
-    return Explanation(found, _text(model.schema, found, met))
+    listed = sorted(listed, key=lambda rule: -rule["weight"])[:k]
+    return Explanation(listed, _text(model.schema, listed, met))
 
 
 def _leaf_rules(trees: BoxTrees, evidence: Evidence, k: int, n_jobs: int | None) -> tuple[list[dict[str, Any]], int]:
@@ -254,7 +259,7 @@ def _leaf_rules(trees: BoxTrees, evidence: Evidence, k: int, n_jobs: int | None)
         return [], 0
     most = np.argsort(-log_weight, kind="stable")[:k]
     leaf, log_weight = leaf[most], log_weight[most]
-    found = [
+    rules = [
         {
             "rule": rule_text(box_conditions(trees.schema, trees.columns, *(side[number] for side in trees.boxes))),
             "weight": math.exp(log - log_evidence),
@@ -268,16 +273,16 @@ def _leaf_rules(trees: BoxTrees, evidence: Evidence, k: int, n_jobs: int | None)
             leaf.tolist(), log_weight.tolist(), leaf_summaries(trees, evidence, leaf), strict=True
         )
     ]
-    return found, n
+    return rules, n
 
 
-def _text(schema: Schema, found: list[dict[str, Any]], met: dict[str, int]) -> str:
+def _text(schema: Schema, rules: list[dict[str, Any]], met: dict[str, int]) -> str:
     """The rules as a table."""
-    share = sum(rule["weight"] for rule in found)
+    share = sum(rule["weight"] for rule in rules)
     what = " and ".join(f"{n} {name}" for name, n in met.items() if n)
-    lines = [f"{len(found)} of the {what} that meet the evidence carry {100 * share:.1f} % of the answer"]
+    lines = [f"{len(rules)} of the {what} that meet the evidence carry {100 * share:.1f} % of the answer"]
     lines.append("   weight   log  rule")
-    for rule in found:
+    for rule in rules:
         shown = shown_rule(rule["rule"]) or ("(background)" if rule["kind"] == "background" else "(all rows)")
         lines.append(f"{100 * rule['weight']:7.2f} % {rule['log_weight']:7.2f}  {shown}{_place(rule)}")
         lines.append(" " * 19 + summary_text(schema, rule["says"]))

@@ -25,19 +25,19 @@ def leaf_summaries(trees: BoxTrees, evidence: Evidence, leaf: np.ndarray) -> lis
     Columns to which the evidence gives a value are left out. A number has ``{"mean", "low", "high"}``: the interval
     of equal tails that holds 90 % of it. A column of levels has ``{"levels": {level: probability}}``, at most three.
     """
-    found: list[dict[str, dict[str, Any]]] = [{} for _ in leaf]
+    summaries: list[dict[str, dict[str, Any]]] = [{} for _ in leaf]
     tails = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     for j, column in enumerate(trees.schema.columns):
         if not len(leaf) or not math.isnan(evidence.value[0, j]):
             continue
         in_leaves = trees.column_in_groups(evidence, leaf[:, None], j)
         if column.is_categorical:
-            told = in_leaves.level_probability()
+            answers = in_leaves.level_probability()
         else:
-            told = np.column_stack([in_leaves.mean(), in_leaves.quantile(tails)])
-        for says, numbers in zip(found, told, strict=True):
+            answers = np.column_stack([in_leaves.mean(), in_leaves.quantile(tails)])
+        for says, numbers in zip(summaries, answers, strict=True):
             says[column.name] = column_summary(column, numbers)
-    return found
+    return summaries
 
 
 def column_summary(column: Column, numbers: np.ndarray) -> dict[str, Any]:

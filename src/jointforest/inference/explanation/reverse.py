@@ -55,7 +55,7 @@ def reverse(
         log_region = model.log_density(within, n_jobs)
         log_given = np.minimum(model.log_density(intersect(schema, within, region), n_jobs) - log_region, 0.0)
         order = np.lexsort((-log_region, -log_given))[:k].tolist()
-    found = [
+    answers = [
         {
             "rule": rule_text(boxes[i]),
             "event_probability": math.exp(log_given[i]),
@@ -68,9 +68,9 @@ def reverse(
     lines.append("P(event | region)   lift  P(region)  rule")
     lines += [
         f"{r['event_probability']:17.4f} {r['lift']:6.2f} {r['probability']:10.4f}  {shown_rule(str(r['rule']))}"
-        for r in found
+        for r in answers
     ]
-    return Explanation(found, "\n".join(lines))
+    return Explanation(answers, "\n".join(lines))
 
 
 def _regions(trees: BoxTrees, asked: set[str], min_share: float) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ def box_conditions(
     schema: Schema, columns: Columns, lo: np.ndarray, hi: np.ndarray, allowed: np.ndarray
 ) -> dict[str, Any]:
     """Conditions, by column, of one box; columns that it leaves open have none."""
-    found: dict[str, Any] = {}
+    conditions: dict[str, Any] = {}
     for j, column in enumerate(schema.columns):
         slot = columns.slot[j]
         if column.is_categorical:
@@ -27,8 +27,8 @@ def box_conditions(
         else:
             condition = side_condition(column, float(lo[slot]), float(hi[slot]))
         if condition is not None:
-            found[column.name] = condition
-    return found
+            conditions[column.name] = condition
+    return conditions
 
 
 def rule_text(conditions: Mapping[str, Any]) -> str:

@@ -52,7 +52,7 @@ def tree_nodes(forest: BoxTrees, tree: int) -> list[TreeNode]:
         If there is no such tree.
     """
     _check_tree(forest, tree)
-    found: list[TreeNode] = []
+    nodes: list[TreeNode] = []
     # A stack, since trees may be deeper than Python's calls.
     start = np.ones(int(forest.columns.level_start[-1]), dtype=bool)
     todo: list[tuple[int, int, int, str, Any, np.ndarray]] = [(int(forest.trees.root[tree]), 0, -1, "", None, start)]
@@ -65,9 +65,9 @@ def tree_nodes(forest: BoxTrees, tree: int) -> list[TreeNode]:
                 todo.append((sides[0][0], depth, parent, column, test, allowed))
                 continue
             split = forest.schema.names[int(forest.trees.feature[node])]
-            todo += [(child, depth + 1, len(found), split, test, reach) for child, test, reach in reversed(sides)]
-        found.append(TreeNode(depth, parent, column, test, float(forest.trees.weight[node]), leaf))
-    return found
+            todo += [(child, depth + 1, len(nodes), split, test, reach) for child, test, reach in reversed(sides)]
+        nodes.append(TreeNode(depth, parent, column, test, float(forest.trees.weight[node]), leaf))
+    return nodes
 
 
 def tree_leaves(forest: BoxTrees, tree: int) -> np.ndarray:
@@ -131,18 +131,18 @@ def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> Tre
     if max_leaves is not None:
         check_number("max_leaves", max_leaves, 1, whole=True, text="a positive integer or None")
     nodes = tree_nodes(forest, tree)
-    mine = tree_leaves(forest, tree)
+    leaves = tree_leaves(forest, tree)
     folded = {} if max_leaves is None else _folded(nodes, int(max_leaves))
     hidden = {k for k, node in enumerate(nodes) if node.parent >= 0 and node.parent in folded}
     for k, node in enumerate(nodes):  # parents come before their children
         if node.parent in hidden:
             hidden.add(k)
     shown = [node.leaf for k, node in enumerate(nodes) if node.leaf >= 0 and k not in hidden]
-    wanted = np.intersect1d(mine, shown)  # leaves of no weight say nothing
+    wanted = np.intersect1d(leaves, shown)  # leaves of no weight say nothing
     says = dict(zip(wanted.tolist(), leaf_summaries(forest, build(forest.schema), wanted), strict=True))
-    lines = [f"tree {tree} of {n_trees(forest)}: {len(mine)} leaves; shares are of the tree's rows"]
+    lines = [f"tree {tree} of {n_trees(forest)}: {len(leaves)} leaves; shares are of the tree's rows"]
     if folded:
-        lines[0] += f"; {len(mine) - len(wanted)} of them folded up (max_leaves={max_leaves})"
+        lines[0] += f"; {len(leaves) - len(wanted)} of them folded up (max_leaves={max_leaves})"
     for k, node in enumerate(nodes):
         if k in hidden:
             continue
@@ -155,9 +155,9 @@ def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> Tre
     return TreeText("\n".join(lines))
 
 
-def _test_text(node: TreeNode, whole: bool) -> str:
+def _test_text(node: TreeNode, in_full: bool) -> str:
     text = condition_text(column_text(node.column), node.test)
-    return text if whole else shown_rule(text)
+    return text if in_full else shown_rule(text)
 
 
 def _folded(nodes: list[TreeNode], most: int) -> dict[int, int]:

@@ -41,10 +41,10 @@ def cross_entropy(p: View, q: View, of: Columns) -> float | None:
         return None
     mass, mean = np.empty((2, len(of), len(log_w), len(log_v)))
     for i, k in enumerate(of):
-        found = _column(p, q, k)
-        if found is None:
+        apart = _column(p, q, k)
+        if apart is None:
             return None
-        mass[i], mean[i] = found
+        mass[i], mean[i] = apart
     w = np.exp(log_w)[:, None]
     total = _dot(w * mass.prod(axis=0), np.broadcast_to(log_v, mass.shape[1:]))
     for i in range(len(of)):
@@ -54,16 +54,16 @@ def cross_entropy(p: View, q: View, of: Columns) -> float | None:
 
 def _dot(weight: np.ndarray, value: np.ndarray) -> float:
     """Sum of weight times value, where the weight is not 0."""
-    some = weight > 0
-    return float(np.sum(weight[some] * value[some]))
+    is_used = weight > 0
+    return float(np.sum(weight[is_used] * value[is_used]))
 
 
 def _column(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
     """M and C of a column for all pairs of leaves; None if that is costly or not precise."""
-    found = _points(p, q, k)
-    if found is None:
+    points = _points(p, q, k)
+    if points is None:
         return None
-    x, weight = found
+    x, weight = points
     share, log_q = np.exp(_log_densities(p, k, x)) * weight, _log_densities(q, k, x)
     if np.exp(p.forest.leaves.log_weight) @ np.abs(share.sum(axis=1) - 1) > _TOLERANCE:
         return None
@@ -105,18 +105,20 @@ def _points(p: View, q: View, k: int) -> tuple[np.ndarray, np.ndarray] | None:
 def _log_densities(v: View, k: int, x: np.ndarray) -> np.ndarray:
     """Log density of the column in every leaf at points in the reference's numbers, (L, q)."""
     j = v.number[k]
-    found = column_log_densities(v.forest.columns, v.forest.leaves, j, *column_of_leaves(v.forest, j), _own(v, k, x))
-    return np.where(np.isin(x, v.foreign[k]), -np.inf, found)
+    log_density = column_log_densities(
+        v.forest.columns, v.forest.leaves, j, *column_of_leaves(v.forest, j), _own(v, k, x)
+    )
+    return np.where(np.isin(x, v.foreign[k]), -np.inf, log_density)
 
 
 def _in_boxes(v: View, k: int, x: np.ndarray) -> np.ndarray:
     """Whether points lie in the boxes of the leaves, bool (L, q)."""
     lo, hi, allowed = leaf_boxes(v.forest.trees, v.forest.columns)
-    s, own = v.forest.columns.slot[v.number[k]], _own(v, k, x)
+    s, values = v.forest.columns.slot[v.number[k]], _own(v, k, x)
     if v.columns[k].is_categorical:
-        at = v.forest.columns.level_start[s] + own.astype(np.int64)
+        at = v.forest.columns.level_start[s] + values.astype(np.int64)
         return np.asarray(allowed[:, at])
-    return np.asarray((lo[:, s, None] < own) & (own <= hi[:, s, None]))
+    return np.asarray((lo[:, s, None] < values) & (values <= hi[:, s, None]))
 
 
 def _own(v: View, k: int, x: np.ndarray) -> np.ndarray:
@@ -130,11 +132,11 @@ def kl_divergence(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int 
 
     If it is not exact, ``n`` rows are drawn from p.
     """
-    found = tree_divergence(p, q, of)
-    if found is None:
-        found = integral((p, q), of, _kl, n_jobs)
-    if found is not None:
-        return exact(max(found, 0.0))
+    value = tree_divergence(p, q, of)
+    if value is None:
+        value = integral((p, q), of, _kl, n_jobs)
+    if value is not None:
+        return exact(max(value, 0.0))
     X = p.draw(n, seed, n_jobs)
     return averaged(p.log_density(X, of, n_jobs) - q.log_density(X, of, n_jobs))
 
@@ -143,9 +145,9 @@ def tree_divergence(p: View, q: View, of: Columns) -> float | None:
     """KL(p || q) of two single trees, -H(p) - E_p log q; None where one of them is none, or it takes too much work."""
     if not (p.model.is_forest and q.model.is_forest):
         return None
-    own = tree_entropy(p.forest, [p.number[k] for k in of])
-    cross = cross_entropy(p, q, of) if own is not None else None
-    return cross - own if own is not None and cross is not None else None
+    entropy_of_p = tree_entropy(p.forest, [p.number[k] for k in of])
+    cross = cross_entropy(p, q, of) if entropy_of_p is not None else None
+    return cross - entropy_of_p if entropy_of_p is not None and cross is not None else None
 
 
 def jensen_shannon(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
@@ -162,10 +164,10 @@ def total_variation(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: in
 def hellinger(p: View, q: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
     """Hellinger distance, the root of 1 - int sqrt(p q): 0 to 1."""
     # 1 - 2 sqrt(s (1 - s)) without cancellation
-    found = _of_shares(p, q, of, lambda s: (np.sqrt(s) - np.sqrt(1.0 - s)) ** 2, 1.0, n, seed, n_jobs)
-    root = np.sqrt(found.value)
-    error = found.standard_error / (2.0 * root) if root > 0 else found.standard_error
-    return Estimate(float(root), float(error), found.method)
+    value = _of_shares(p, q, of, lambda s: (np.sqrt(s) - np.sqrt(1.0 - s)) ** 2, 1.0, n, seed, n_jobs)
+    root = np.sqrt(value.value)
+    error = value.standard_error / (2.0 * root) if root > 0 else value.standard_error
+    return Estimate(float(root), float(error), value.method)
 
 
 MEASURES: dict[str, Callable[..., Estimate]] = {
@@ -191,9 +193,9 @@ def _of_shares(
     def summed(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
         return 0.5 * (np.exp(log_p) + np.exp(log_q)) * function(_share(log_p, log_q))
 
-    found = integral((p, q), of, summed, n_jobs)
-    if found is not None:
-        return exact(min(max(found, 0.0), most))
+    value = integral((p, q), of, summed, n_jobs)
+    if value is not None:
+        return exact(min(max(value, 0.0), most))
     seeds = np.random.default_rng(seed).integers(2**63, size=2)  # two models' draws must not share their streams
     draws = [v.draw((n + 1) // 2, int(s), n_jobs) for v, s in zip((p, q), seeds, strict=True)]
     return averaged(*(function(_share(p.log_density(X, of, n_jobs), q.log_density(X, of, n_jobs))) for X in draws))
@@ -212,8 +214,9 @@ def _x_log_x(x: np.ndarray) -> np.ndarray:
 
 
 def _kl(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
-    some = log_p > -np.inf
-    return np.exp(log_p) * np.where(some, np.where(some, log_p, 0.0) - np.where(some, log_q, 0.0), 0.0)
+    is_possible = log_p > -np.inf
+    log_p, log_q = (np.where(is_possible, log_density, 0.0) for log_density in (log_p, log_q))
+    return np.where(is_possible, np.exp(log_p) * (log_p - log_q), 0.0)
 
 
 # ---- How far apart two models are in each column: CDFs of numbers, probabilities of levels.
@@ -244,10 +247,10 @@ def column_distance(p: View, q: View, k: int, n_jobs: int | None = -1) -> Column
     """Distance of the distributions of column k of two views."""
     if not p.columns[k].is_categorical:
         return _of_numbers(p, q, k, n_jobs)
-    mine, theirs = (v.marginals.level_probabilities(v.number[k], n_jobs)[0] for v in (p, q))
+    ours, theirs = (v.marginals.level_probabilities(v.number[k], n_jobs)[0] for v in (p, q))
     code = q.code[k]
     assert code is not None
-    return ColumnDistance(0.5 * float(np.abs(mine - theirs[code]).sum()), None)
+    return ColumnDistance(0.5 * float(np.abs(ours - theirs[code]).sum()), None)
 
 
 def _of_numbers(p: View, q: View, k: int, n_jobs: int | None) -> ColumnDistance:

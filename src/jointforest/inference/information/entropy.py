@@ -45,8 +45,8 @@ def column_of_leaves(model: Forest, j: int) -> tuple[np.ndarray, np.ndarray, np.
     """
     leaves = model.leaves
     parts = chunk_posterior(model, build(model.schema), 0, 1, j)
-    some = parts.log_weight > -np.inf
-    row, log_weight = parts.leaf[some], parts.log_weight[some]
+    is_used = parts.log_weight > -np.inf
+    row, log_weight = parts.leaf[is_used], parts.log_weight[is_used]
     leaf = leaf_of_rows(leaves.node_start, leaves.node_row)[row]
     order = np.argsort(leaf, kind="stable")
     start = np.searchsorted(leaf[order], np.arange(len(leaves.log_weight) + 1))
@@ -61,8 +61,8 @@ def hidden_entropy(v: View, hidden: HiddenTrees, of: Columns) -> float | None:
     p = joint_codes(hidden, [v.number[k] for k in of])
     if p is None:
         return None
-    some = p[p > 0.0]
-    total = -float(some @ np.log(some))
+    positive = p[p > 0.0]
+    total = -float(positive @ np.log(positive))
     for axis, k in enumerate(of):
         marginal = p.sum(axis=tuple(a for a in range(p.ndim) if a != axis))
         total += float(marginal @ code_entropy(hidden.scales[v.number[k]]))
@@ -83,9 +83,9 @@ def inside_codes(v: View, hidden: HiddenTrees, of: Columns, X: np.ndarray) -> tu
 
 def entropy(v: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) -> Estimate:
     """Entropy of some columns against the measure of `Joint.log_density`: -E log p; from n draws if it is not exact."""
-    found = exact_entropy(v, of, n_jobs)
-    if found is not None:
-        return exact(found)
+    value = exact_entropy(v, of, n_jobs)
+    if value is not None:
+        return exact(value)
     X = v.draw(n, seed, n_jobs)
     hidden = v.model.hidden_trees()
     if hidden is not None:
@@ -121,8 +121,8 @@ def mutual_information(
     a, b and ``given`` have no column in common; ``n`` rows are drawn if it is not exact.
     """
     terms = [(1.0, a + given), (1.0, b + given), (-1.0, a + b + given), (-1.0, given)]
-    found = _signed(v, terms, n, seed, n_jobs)
-    return exact(max(found.value, 0.0)) if found.method == "exact" else found
+    value = _signed(v, terms, n, seed, n_jobs)
+    return exact(max(value.value, 0.0)) if value.method == "exact" else value
 
 
 def _signed(v: View, terms: list[tuple[float, Columns]], n: int, seed: int, n_jobs: int | None) -> Estimate:
@@ -130,10 +130,10 @@ def _signed(v: View, terms: list[tuple[float, Columns]], n: int, seed: int, n_jo
     terms = [(sign, of) for sign, of in terms if of]
     total = 0.0
     for sign, of in sorted(terms, key=lambda term: -len(term[1])):  # the largest is the least likely to be exact
-        found = exact_entropy(v, of, n_jobs)
-        if found is None:
+        value = exact_entropy(v, of, n_jobs)
+        if value is None:
             break
-        total += sign * found
+        total += sign * value
     else:
         return exact(total)
     X = v.draw(n, seed, n_jobs)
@@ -144,10 +144,10 @@ def exact_entropy(v: View, of: Columns, n_jobs: int | None = -1) -> float | None
     """Entropy of some columns in closed form (one tree, hidden trees), or else by quadrature; None if neither can."""
     hidden = v.model.hidden_trees()
     if hidden is not None:
-        found = hidden_entropy(v, hidden, of)
+        value = hidden_entropy(v, hidden, of)
     else:
-        found = tree_entropy(v.forest, [v.number[k] for k in of]) if v.model.is_forest else None
-    return found if found is not None else integral((v,), of, minus_p_log_p, n_jobs)
+        value = tree_entropy(v.forest, [v.number[k] for k in of]) if v.model.is_forest else None
+    return value if value is not None else integral((v,), of, minus_p_log_p, n_jobs)
 
 
 def tree_entropy(model: Forest, columns: list[int]) -> float | None:
@@ -159,8 +159,8 @@ def tree_entropy(model: Forest, columns: list[int]) -> float | None:
     if of_leaves is None:
         return None
     log_weight = model.leaves.log_weight
-    some = log_weight[log_weight > -np.inf]
-    return float(np.exp(log_weight) @ of_leaves - np.exp(some) @ some)
+    used = log_weight[log_weight > -np.inf]
+    return float(np.exp(log_weight) @ of_leaves - np.exp(used) @ used)
 
 
 def leaf_entropies(model: Forest, columns: list[int]) -> np.ndarray | None:

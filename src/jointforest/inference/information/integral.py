@@ -75,8 +75,8 @@ def integral(views: tuple[View, ...], of: Columns, function: Function, n_jobs: i
         """The function, (q,), and the densities, (views, q), at points of the free column, summed over the others."""
         rows = np.tile(combinations.rows, (len(x), 1))
         rows[:, k] = np.repeat(x, n)
-        found, densities = at(rows)
-        return found.reshape(-1, n) @ weight, np.array([p.reshape(-1, n) @ weight for p in densities])
+        values, densities = at(rows)
+        return values.reshape(-1, n) @ weight, np.array([p.reshape(-1, n) @ weight for p in densities])
 
     return _line(views, k, on_line, budget / n, max(_ROWS // (15 * n), 1), n_jobs)
 
@@ -144,12 +144,12 @@ def _line(
         if budget < 0:
             return None
         parts = [slice(i, i + at_once) for i in range(0, len(lo), at_once)]
-        found = [_kronrod(lo[part], hi[part], on_line) for part in parts]
-        value, error = (np.concatenate([f[i] for f in found]) for i in (0, 1))
+        sums = [_kronrod(lo[part], hi[part], on_line) for part in parts]
+        value, error = (np.concatenate([f[i] for f in sums]) for i in (0, 1))
         if np.isinf(total + value.sum()):
             return np.inf
         # a narrow peak between the points of both rules shows in the mass of its interval
-        mass = np.concatenate([f[2] for f in found], axis=1)
+        mass = np.concatenate([f[2] for f in sums], axis=1)
         error = error + sum(np.abs(m - _mass(v, k, lo, hi, n_jobs)) for v, m in zip(views, mass, strict=True))
         middle = 0.5 * (lo + hi)
         done = (error <= _TOLERANCE) | (middle <= lo) | (middle >= hi)
@@ -162,11 +162,11 @@ def _line(
 def _kronrod(lo: np.ndarray, hi: np.ndarray, on_line: Callable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Integrals (m,) over intervals, the distance (m,) from Gauss's rule, and the masses (views, m)."""
     half = 0.5 * (hi - lo)
-    found, densities = on_line((0.5 * (lo + hi)[:, None] + half[:, None] * _NODE).ravel())
-    found = found.reshape(len(lo), -1)
-    value = half * (found @ _KRONROD)
+    values, densities = on_line((0.5 * (lo + hi)[:, None] + half[:, None] * _NODE).ravel())
+    values = values.reshape(len(lo), -1)
+    value = half * (values @ _KRONROD)
     with np.errstate(invalid="ignore"):  # infinite values are answered before their errors are read
-        error = np.abs(value - half * (found @ _GAUSS))
+        error = np.abs(value - half * (values @ _GAUSS))
     return value, error, half * (densities.reshape(len(densities), len(lo), -1) @ _KRONROD)
 
 

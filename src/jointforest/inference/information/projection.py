@@ -58,26 +58,30 @@ class View:
 
     def evidence(self, X: np.ndarray, of: Columns) -> Evidence:
         """Some of the k columns of rows (n, k) in the reference's numbers, as evidence for the model."""
-        own = np.full((len(X), len(self.model.schema.columns)), np.nan)
+        cells = np.full((len(X), len(self.model.schema.columns)), np.nan)
         for k in of:
             code = self.code[k]
-            own[:, self.number[k]] = X[:, k] + self.shift[k] if code is None else code[X[:, k].astype(np.int64)]
-        return build(self.model.schema, own)
+            cells[:, self.number[k]] = X[:, k] + self.shift[k] if code is None else code[X[:, k].astype(np.int64)]
+        return build(self.model.schema, cells)
 
     def log_density(self, X: np.ndarray, of: Columns, n_jobs: int | None = -1) -> np.ndarray:
         """Log-density (n,) of some of the k columns of rows (n, k) in the reference's numbers."""
-        found = self.model.log_density(self.evidence(X, of), n_jobs)
+        log_density = self.model.log_density(self.evidence(X, of), n_jobs)
         for k in of:
             if len(self.foreign[k]):
-                found = np.where(np.isin(X[:, k], self.foreign[k]), -np.inf, found)
-        return found
+                log_density = np.where(np.isin(X[:, k], self.foreign[k]), -np.inf, log_density)
+        return log_density
 
     def draw(self, n: int, seed: int, n_jobs: int | None = -1) -> np.ndarray:
         """n rows drawn from the model, float64 (n, k), in the reference's numbers."""
-        own = sample(self.model, build(self.model.schema), n, seed, n_jobs=n_jobs)
+        whole_rows = sample(self.model, build(self.model.schema), n, seed, n_jobs=n_jobs)
         drawn = np.empty((n, len(self.number)))
         for k, (j, code) in enumerate(zip(self.number, self.code, strict=True)):
-            drawn[:, k] = own[:, j] - self.shift[k] if code is None else np.argsort(code)[own[:, j].astype(np.int64)]
+            drawn[:, k] = (
+                whole_rows[:, j] - self.shift[k]
+                if code is None
+                else np.argsort(code)[whole_rows[:, j].astype(np.int64)]
+            )
         return drawn
 
 
@@ -108,10 +112,10 @@ def views(model: Distribution, other: Distribution, number: tuple[int, ...]) -> 
         for column, twin in zip(columns, twins, strict=True)
     )
     pairs = list(zip(columns, twins, strict=True))
-    mine = replace(view(model, number), foreign=tuple(_foreign(column, twin) for column, twin in pairs))
+    ours = replace(view(model, number), foreign=tuple(_foreign(column, twin) for column, twin in pairs))
     theirs = tuple(other.schema.index(column.name) for column in columns)
     foreign = tuple(_foreign(twin, column) for column, twin in pairs)
-    return mine, View(other, theirs, code, shift, foreign)
+    return ours, View(other, theirs, code, shift, foreign)
 
 
 def _twin(column: Column, schema: Schema) -> Column:

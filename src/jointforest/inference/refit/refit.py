@@ -142,8 +142,8 @@ def _forest_by_squared_loss(
     else:
 
         def times(x: np.ndarray) -> np.ndarray:
-            found = omega**2 * pair_product(matched, sample, unit[:, None] * x, n_jobs=n_jobs)
-            return unit[:, None] * found + decay * unit[:, None] ** 2 * x
+            product = omega**2 * pair_product(matched, sample, unit[:, None] * x, n_jobs=n_jobs)
+            return unit[:, None] * product + decay * unit[:, None] ** 2 * x
 
         theta = conjugate_gradients(times, right)
     return omega * unit[:, None] * theta
@@ -171,11 +171,13 @@ def _boosting_by_squared_loss(
     tree = tree_leaves(matched.ensemble)
     value = np.zeros(target.shape)
     for t in range(len(matched.ensemble.root)):
-        own = np.flatnonzero(tree == t)
+        leaves = np.flatnonzero(tree == t)
         # values of later trees are 0 yet
-        before = pair_product(matched, sample, value, t, t, n_jobs)[own] if matrix is None else matrix[own] @ value
-        value[own] = _ratio(target[own] - before, mass[own] + decay)
-        value[own[mass[own] == 0]] = 0.0
+        before = (
+            pair_product(matched, sample, value, t, t, n_jobs)[leaves] if matrix is None else matrix[leaves] @ value
+        )
+        value[leaves] = _ratio(target[leaves] - before, mass[leaves] + decay)
+        value[leaves[mass[leaves] == 0]] = 0.0
     return value
 
 

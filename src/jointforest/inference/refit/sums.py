@@ -102,20 +102,20 @@ def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarr
     """n rows with targets (n, K) and weights (n,)."""
     counts = weight > 0
     complete = knows_splits(matched.features, rows) & counts
-    whole, some = np.flatnonzero(complete), np.flatnonzero(~complete & counts)
-    leaf = leaves(matched.ensemble, rows.X[whole], rows.other[whole], n_jobs)
-    part, place = take(rows, some), np.arange(len(some))
-    if len(some):
+    complete_rows, incomplete_rows = np.flatnonzero(complete), np.flatnonzero(~complete & counts)
+    leaf = leaves(matched.ensemble, rows.X[complete_rows], rows.other[complete_rows], n_jobs)
+    part, place = take(rows, incomplete_rows), np.arange(len(incomplete_rows))
+    if len(incomplete_rows):
         part, same = distinct(part)
         place = place[same] if isinstance(same, slice) else same
     total = weight[:, None] * y
     return Sample(
         leaf,
-        weight[whole],
-        total[whole],
+        weight[complete_rows],
+        total[complete_rows],
         part,
-        np.bincount(place, weight[some], len(part.X)),
-        np.column_stack([np.bincount(place, column, len(part.X)) for column in total[some].T]),
+        np.bincount(place, weight[incomplete_rows], len(part.X)),
+        np.column_stack([np.bincount(place, column, len(part.X)) for column in total[incomplete_rows].T]),
     )
 
 
@@ -135,17 +135,19 @@ def leaf_sums(matched: MatchedEnsemble, sample: Sample, n_jobs: int | None = -1)
             target[:, k] += np.bincount(leaf, sample.leaf_target[:, k], n_leaves)
     for first in range(0, len(sample.part_weight), _AT_ONCE):
         here = np.arange(first, min(first + _AT_ONCE, len(sample.part_weight)))
-        found = leaf_probability(matched, take(sample.part, here), n_jobs)
-        size = np.diff(found.start)
+        probability = leaf_probability(matched, take(sample.part, here), n_jobs)
+        size = np.diff(probability.start)
         if not size.all():
             raise ValueError(
                 f"{int((size == 0).sum())} of the rows with missing cells have probability 0 under the joint, so that "
                 "nothing is known of their completions: leave them out, or fit the joint with a background"
             )
-        mass += np.bincount(found.leaf, found.probability * np.repeat(sample.part_weight[here], size), n_leaves)
+        mass += np.bincount(
+            probability.leaf, probability.probability * np.repeat(sample.part_weight[here], size), n_leaves
+        )
         for k in range(n_outputs):
-            share = found.probability * np.repeat(sample.part_target[here, k], size)
-            target[:, k] += np.bincount(found.leaf, share, n_leaves)
+            share = probability.probability * np.repeat(sample.part_target[here, k], size)
+            target[:, k] += np.bincount(probability.leaf, share, n_leaves)
     return mass, target
 
 
@@ -209,9 +211,9 @@ def _sum_parts(
     """Sum of what some parts of the rows have: parts that do not depend on the number of threads, few if large."""
     n = max(1, min(_MOST_PARTS, _PART_BYTES // (8 * size)))
     chunks = row_chunks(matched.model, sample.part.evidence, _ROWS) if len(sample.part_weight) else []
-    whole = np.linspace(0, len(sample.leaf), n + 1).astype(int)
-    some = np.linspace(0, len(chunks), n + 1).astype(int)
-    parts = [(int(whole[i]), int(whole[i + 1]), chunks[some[i] : some[i + 1]]) for i in range(n)]
+    ends = np.linspace(0, len(sample.leaf), n + 1).astype(int)
+    chunk_ends = np.linspace(0, len(chunks), n + 1).astype(int)
+    parts = [(int(ends[i]), int(ends[i + 1]), chunks[chunk_ends[i] : chunk_ends[i + 1]]) for i in range(n)]
     total: np.ndarray | None = None
     for part in map_ordered(add, parts, n_jobs):
         total = part if total is None else total + part
@@ -288,9 +290,9 @@ def complete(matched: MatchedEnsemble, sample: Sample, m: int, seed: int, n_jobs
 
 def _draw(matched: MatchedEnsemble, sample: Sample, row: np.ndarray, m: int, seed: int) -> np.ndarray:
     """Leaves of m completions of each of some rows, (m * rows, T)."""
-    model, some = matched.model, take(sample.part, row)
-    drawn = np.empty((m * len(row), some.evidence.value.shape[1]))
-    post = chunk_posterior(model, some.evidence, 0, len(row))
-    complete_rows(model.columns, model.leaves, some.evidence, post, m, seed, int(row[0]), drawn)
-    X, other = filled(matched.features, np.repeat(some.X, m, axis=0), np.repeat(some.other, m, axis=0), drawn)
+    model, rows = matched.model, take(sample.part, row)
+    drawn = np.empty((m * len(row), rows.evidence.value.shape[1]))
+    post = chunk_posterior(model, rows.evidence, 0, len(row))
+    complete_rows(model.columns, model.leaves, rows.evidence, post, m, seed, int(row[0]), drawn)
+    X, other = filled(matched.features, np.repeat(rows.X, m, axis=0), np.repeat(rows.other, m, axis=0), drawn)
     return leaves(matched.ensemble, X, other, 1)

@@ -123,20 +123,20 @@ def by_function(
     def value(row: np.ndarray, known: np.ndarray) -> Asked:
         first, place = distinct(np.where(known, X[row], np.nan))
         cells = np.where(known[first], X[row[first]], np.nan)
-        whole = known[first][:, needed].all(axis=1)
+        is_complete = known[first][:, needed].all(axis=1)
         parts, size = [], max(1, _DRAWN_ROWS // m)
         out: np.ndarray | None = None
-        for chosen, draws in ((np.flatnonzero(whole), 1), (np.flatnonzero(~whole), m)):
+        for chosen, draws in ((np.flatnonzero(is_complete), 1), (np.flatnonzero(~is_complete), m)):
             for start in range(0, len(chosen), size if draws > 1 else _DRAWN_ROWS):
-                mine = chosen[start : start + (size if draws > 1 else _DRAWN_ROWS)]
-                rows = cells[mine]
+                rows_here = chosen[start : start + (size if draws > 1 else _DRAWN_ROWS)]
+                rows = cells[rows_here]
                 if draws > 1:
-                    own = int(calls.spawn(1)[0].generate_state(1, np.uint64)[0] >> 2)
-                    rows = sample(model, Evidence.of_values(rows), draws, own, False, n_jobs)
-                parts.append((mine, _moments(function(rows), len(mine), draws)))
-        for mine, found in parts:
-            out = np.empty((2, len(first), found.shape[2])) if out is None else out
-            out[:, mine] = found
+                    seed_here = int(calls.spawn(1)[0].generate_state(1, np.uint64)[0] >> 2)
+                    rows = sample(model, Evidence.of_values(rows), draws, seed_here, False, n_jobs)
+                parts.append((rows_here, _moments(function(rows), len(rows_here), draws)))
+        for rows_here, answers in parts:
+            out = np.empty((2, len(first), answers.shape[2])) if out is None else out
+            out[:, rows_here] = answers
         assert out is not None
         return Asked(out[0][place], out[1][place])
 
@@ -184,16 +184,18 @@ def by_completions(
     m += m % 2
     mean, error = np.zeros((2, len(rows.X), len(matched.ensemble.base)))
     complete = knows_splits(matched.features, rows)
-    whole = np.flatnonzero(complete)
-    mean[whole] = apply_link(link, raw(matched.ensemble, rows.X[whole], rows.other[whole], n_jobs))
+    complete_rows = np.flatnonzero(complete)
+    mean[complete_rows] = apply_link(
+        link, raw(matched.ensemble, rows.X[complete_rows], rows.other[complete_rows], n_jobs)
+    )
     part, size = np.flatnonzero(~complete), max(1, _DRAWN // m)
     for block, first in enumerate(range(0, len(part), size)):
-        mine = part[first : first + size]
-        own = int(np.random.SeedSequence([seed, block]).generate_state(1, np.uint64)[0] >> 2)
-        total = completed(matched, take(rows, mine), m, own, n_jobs)
+        rows_here = part[first : first + size]
+        seed_here = int(np.random.SeedSequence([seed, block]).generate_state(1, np.uint64)[0] >> 2)
+        total = completed(matched, take(rows, rows_here), m, seed_here, n_jobs)
         answer = apply_link(link, total.reshape(-1, total.shape[2])).reshape(total.shape)
-        mean[mine] = answer.mean(axis=1)
-        error[mine] = np.sqrt(((answer[:, 0::2] - answer[:, 1::2]) ** 2).sum(axis=1)) / m
+        mean[rows_here] = answer.mean(axis=1)
+        error[rows_here] = np.sqrt(((answer[:, 0::2] - answer[:, 1::2]) ** 2).sum(axis=1)) / m
     return mean, error
 
 

@@ -37,8 +37,10 @@ def dependent_groups(
     height = tree[:, 2]
     cut = max(1.0 - TOGETHER, height[len(columns) - most - 1] if len(columns) > most else 0.0)
     label = fcluster(tree, cut * (1 + 1e-12), "distance")
-    groups = [[j for j, own in zip(columns, label.tolist(), strict=True) if own == one] for one in set(label.tolist())]
-    return sorted(groups, key=lambda group: columns.index(group[0]))
+    members: dict[int, list[int]] = {}
+    for j, one in zip(columns, label.tolist(), strict=True):
+        members.setdefault(one, []).append(j)
+    return sorted(members.values(), key=lambda group: columns.index(group[0]))
 
 
 def _classes(x: np.ndarray, is_categorical: bool) -> np.ndarray:

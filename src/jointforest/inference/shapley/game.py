@@ -75,16 +75,16 @@ def _sampled(p: int, m: int, rng: np.random.Generator) -> Plan:
     mass = half * 2.0 * (p - 1) / (sizes * (p - sizes))
     n_pairs = np.array([math.comb(p, s) for s in sizes.tolist()]) * half
     left = (m - 2) // 2
-    whole = 0
+    n_complete = 0
     # the pairs of a size are listed if as many draws would be due to them; those of one player always
-    while whole == 0 or left * mass[whole] / mass[whole:].sum() >= n_pairs[whole] <= left - 4:
-        left -= int(n_pairs[whole])
-        whole += 1
-    listed = np.concatenate([_of_size(p, int(s)) for s in sizes[:whole]])
-    listed_weight = np.repeat(mass[:whole] / n_pairs[:whole], n_pairs[:whole].astype(int))
-    drawn = _drawn(p, sizes[whole:], mass[whole:], left, rng)
+    while n_complete == 0 or left * mass[n_complete] / mass[n_complete:].sum() >= n_pairs[n_complete] <= left - 4:
+        left -= int(n_pairs[n_complete])
+        n_complete += 1
+    listed = np.concatenate([_of_size(p, int(s)) for s in sizes[:n_complete]])
+    listed_weight = np.repeat(mass[:n_complete] / n_pairs[:n_complete], n_pairs[:n_complete].astype(int))
+    drawn = _drawn(p, sizes[n_complete:], mass[n_complete:], left, rng)
     pairs = np.concatenate([listed, drawn])
-    weight = np.append(listed_weight, np.full(left, mass[whole:].sum() / left))
+    weight = np.append(listed_weight, np.full(left, mass[n_complete:].sum() / left))
     return _least_squares(pairs, weight, len(listed))
 
 
@@ -223,9 +223,9 @@ def shapley_values(
         columns = plan.member @ players[who]
         size = max(1, MOST_COALITIONS // (len(columns) * base.mean.shape[1]))
         for first in range(0, len(rows), size):
-            mine = rows[first : first + size]
-            found = _block(plan, value, base, mine, columns & known[mine][:, None])
-            phi[np.ix_(mine, who)], variance[np.ix_(mine, who)] = found
+            rows_here = rows[first : first + size]
+            solved = _block(plan, value, base, rows_here, columns & known[rows_here][:, None])
+            phi[np.ix_(rows_here, who)], variance[np.ix_(rows_here, who)] = solved
     return Solved(phi, variance, base.mean[0], _total_variance(base)[0])
 
 
@@ -251,8 +251,8 @@ def _block(plan: Plan, value: Value, base: Asked, rows: np.ndarray, known: np.nd
     if asked.replicates is not None and base.replicates is not None:
         R = base.replicates.shape[1]
         each = _with_base(base.replicates.reshape(1, R * K), asked.replicates.reshape(r, m - 1, R * K))
-        own = np.matmul(plan.weight, each).reshape(r, -1, R, K)
-        variance = variance + own.var(axis=2, ddof=1) / R
+        solved = np.matmul(plan.weight, each).reshape(r, -1, R, K)
+        variance = variance + solved.var(axis=2, ddof=1) / R
     return phi, variance
 
 
@@ -294,23 +294,23 @@ class Players(NamedTuple):
 
 def make_players(schema: Schema, columns: Iterable[int], groups: Any) -> Players:
     """Players of these columns: one each, or the groups, with a player for each column that is in none."""
-    names, found = [], []
+    names, columns_of = [], []
     for name, group in _pairs(groups):
         words = [group] if isinstance(group, str) else list(group)
         if not words:
             raise ValueError(f"groups: the group {name!r} has no columns" if name else "groups: a group has no columns")
-        found.append(tuple(schema.index(word) for word in words))
-        names.append(" + ".join(schema.names[j] for j in found[-1]) if name is None else str(name))
-    flat = [j for group in found for j in group]
+        columns_of.append(tuple(schema.index(word) for word in words))
+        names.append(" + ".join(schema.names[j] for j in columns_of[-1]) if name is None else str(name))
+    flat = [j for group in columns_of for j in group]
     twice = [j for i, j in enumerate(flat) if j in flat[:i]]
     if twice:
         raise ValueError(f"groups: column {schema.names[twice[0]]!r} is named twice")
     alone = [j for j in columns if j not in flat]
-    names, found = names + [schema.names[j] for j in alone], found + [(j,) for j in alone]
+    names, columns_of = names + [schema.names[j] for j in alone], columns_of + [(j,) for j in alone]
     same = [name for i, name in enumerate(names) if name in names[:i]]
     if same:
         raise ValueError(f"groups: two players are called {same[0]!r}; give the group another name")
-    return Players(tuple(names), tuple(found))
+    return Players(tuple(names), tuple(columns_of))
 
 
 def _pairs(groups: Any) -> list[tuple[Any, Any]]:

@@ -156,9 +156,9 @@ def sample(joint: Joint, n: int, random_state: Any = None, missing: bool = False
     1000
     """
     check_number("n", n, 0, whole=True, text="a non-negative integer")
-    seed, whole = seed_of(random_state), delayed(joint, pure=False, traverse=False)
+    seed, whole_joint = seed_of(random_state), delayed(joint, pure=False, traverse=False)
     blocks = chunks(n, BLOCK) or [(0, 0)]
-    parts = [delayed(_sample, pure=False)(whole, first, stop, seed, missing) for first, stop in blocks]
+    parts = [delayed(_sample, pure=False)(whole_joint, first, stop, seed, missing) for first, stop in blocks]
     ends = (*(first for first, _ in blocks), max(n - 1, 0))
     return dd.from_delayed(parts, meta=_sample(joint, 0, 0, seed, missing), divisions=ends, verify_meta=False)
 
@@ -174,8 +174,8 @@ def by_partition(function: Callable[..., Any], model: Any, frame: Any, *args: An
     if not isinstance(frame, dd.DataFrame):
         raise TypeError(f"expected a Dask DataFrame, got {type(frame).__name__}; ask the joint itself about others")
     meta = _answer(frame._meta, model, function, args, None)
-    whole = delayed(model, pure=False, traverse=False)
-    return frame.map_partitions(_answer, whole, function, args, meta=meta, enforce_metadata=False)
+    whole_model = delayed(model, pure=False, traverse=False)
+    return frame.map_partitions(_answer, whole_model, function, args, meta=meta, enforce_metadata=False)
 
 
 def series(function: Callable[..., Any], model: Any, frame: Any, name: str, *args: Any) -> dd.Series:
@@ -185,14 +185,14 @@ def series(function: Callable[..., Any], model: Any, frame: Any, name: str, *arg
 
 def _answer(part: pd.DataFrame, model: Any, function: Callable[..., Any], args: Any, partition_info: Any = None) -> Any:
     """What the function finds of a partition, with its index."""
-    found = function(part, model, *args, 0 if partition_info is None else partition_info["number"])
-    found.index = part.index
-    return found
+    answer = function(part, model, *args, 0 if partition_info is None else partition_info["number"])
+    answer.index = part.index
+    return answer
 
 
 def _named(part: pd.DataFrame, model: Any, function: Callable[..., Any], name: str, args: Any, _: int) -> pd.Series:
-    found = function(part, model, *args)
-    return pd.Series(found, name=name, dtype=found.dtype)  # of text, too, which pandas would look for
+    answer = function(part, model, *args)
+    return pd.Series(answer, name=name, dtype=answer.dtype)  # of text, too, which pandas would look for
 
 
 def _log_density(part: pd.DataFrame, joint: Joint) -> np.ndarray:

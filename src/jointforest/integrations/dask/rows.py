@@ -107,7 +107,7 @@ def _on_cluster(client: Any, sums: list[Delayed], one: Pass) -> Any:
         return client.submit(merge_sums, one.merge, a, b, pure=False, **where)
 
     waiting: dict[str | None, Any] = {}  # sums by the worker that has them, one each
-    with bar(len(sums), one.what) as told:
+    with bar(len(sums), one.what) as step:
         for finished in done.batches():
             held = client.who_has(finished)
             while finished:
@@ -117,7 +117,7 @@ def _on_cluster(client: Any, sums: list[Delayed], one: Pass) -> Any:
                 worker = min(held.get(future.key, ()), default=None)
                 if worker in waiting:
                     done.add(merge(waiting.pop(worker), future, worker))
-                    told()
+                    step()
                 else:
                     waiting[worker] = future
     return _tree(list(waiting.values()), merge).result()

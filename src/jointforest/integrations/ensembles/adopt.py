@@ -13,7 +13,7 @@ from ...models.box_forest.structure import Trees, leaf_boxes, pruned, rows_below
 from ...runtime.random_kernels import stream
 from ...runtime.records import record
 from ...runtime.threads import map_ordered
-from .adopt_kernels import arrive
+from .adopt_kernels import find_leaves
 
 _MOST_CELLS = 2.0**51  # beyond it half a cell is no longer exact in float64
 _BEYOND_FLOAT32 = 2.0**128  # what would follow the largest float32
@@ -39,7 +39,7 @@ class SplitTree(NamedTuple):
 
 
 @record
-class ArrivalScratch(NamedTuple):
+class RouteScratch(NamedTuple):
     """Where the rows of one tree's nodes are while they go down.
 
     Attributes
@@ -83,10 +83,10 @@ def to_trees(
     node : int32 array (L,)
         For each leaf the node it was in its own tree.
     """
-    whole = _joined(columns, trees, feature_column, level_number)
+    joined = _joined(columns, trees, feature_column, level_number)
     own_number = np.concatenate([np.arange(len(tree.left)) for tree in trees])
-    table, leaf = without_leaves(whole, ~_is_empty(columns, whole))
-    return with_weights(table, np.ones(len(leaf))), own_number[whole.leaf >= 0][leaf].astype(np.int32)
+    table, leaf = without_leaves(joined, ~_is_empty(columns, joined))
+    return with_weights(table, np.ones(len(leaf))), own_number[joined.leaf >= 0][leaf].astype(np.int32)
 
 
 def _joined(
@@ -291,8 +291,8 @@ def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int, n_jobs
         begin, end = np.zeros((2, n_nodes), dtype=np.int64)
         end[0] = len(X)
         rows = np.arange(len(X), dtype=np.int32)
-        scratch = ArrivalScratch(int(bounds[t]), begin, end, rows, np.empty_like(rows))
-        arrive(trees, values, weight[t], stream(seed, t), scratch, out[t])
+        scratch = RouteScratch(int(bounds[t]), begin, end, rows, np.empty_like(rows))
+        find_leaves(trees, values, weight[t], stream(seed, t), scratch, out[t])
 
     list(map_ordered(one, [(t,) for t in range(len(out))], n_jobs))
     return out

@@ -10,7 +10,7 @@ from ...runtime.random_kernels import uniform
 
 
 @entry
-def arrive(trees, values, weight, state, scratch, out):
+def find_leaves(trees, values, weight, state, scratch, out):
     """Leaf of every row of ``values`` (d, n) in one tree, into ``out`` (int32, n).
 
     A row without the split's value goes left by a draw, as often as the node's rows with value do by ``weight`` (n,).
@@ -20,7 +20,7 @@ def arrive(trees, values, weight, state, scratch, out):
     trees : Trees
     state : uint64 array (1,)
         Stream of random numbers.
-    scratch : ArrivalScratch
+    scratch : RouteScratch
         Knows the tree's first node.
     """
     first, spare = scratch.first, scratch.spare

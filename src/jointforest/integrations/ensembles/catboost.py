@@ -53,8 +53,8 @@ def read(model: Any) -> Ensemble:
         ("embedding", model.get_embedding_feature_indices()),
     ):
         if places:
-            found = _shown([names[j] for j in places])
-            raise ValueError(f"{library} has {kind} features, which are not supported: {found}")
+            shown = _shown([names[j] for j in places])
+            raise ValueError(f"{library} has {kind} features, which are not supported: {shown}")
     saved = as_json(model)
     features = saved["features_info"]
     _refuse_statistics(features, names, library)

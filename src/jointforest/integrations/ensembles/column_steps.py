@@ -283,16 +283,16 @@ def _encoded(step: Any, j: int, column: StepColumn, first: int) -> list[StepColu
     filled = None if absent(column.missing) else column.missing
     unknown = "".join(map(str, levels)) + "?"
     asked = [*levels, *gone[:1], *([] if closed else [unknown])]
-    found = _transformed(step, j, asked)[:, first : first + _width(step, j)]
-    nothing = np.full(found.shape[1], np.nan)
-    other = nothing if closed else found[-1]
+    encoded = _transformed(step, j, asked)[:, first : first + _width(step, j)]
+    nothing = np.full(encoded.shape[1], np.nan)
+    other = nothing if closed else encoded[-1]
     if filled is None:
-        missing = found[len(levels)] if gone else other
+        missing = encoded[len(levels)] if gone else other
     else:
-        missing = found[levels.index(filled)] if filled in levels else other
+        missing = encoded[levels.index(filled)] if filled in levels else other
     return [
-        StepColumn(column.source, None, levels, closed, found[: len(levels), k], float(other[k]), float(missing[k]))
-        for k in range(found.shape[1])
+        StepColumn(column.source, None, levels, closed, encoded[: len(levels), k], float(other[k]), float(missing[k]))
+        for k in range(encoded.shape[1])
     ]
 
 

@@ -79,15 +79,15 @@ def _columns(model: Any) -> tuple[np.ndarray, list[tuple[Any, ...] | None], dict
     categories: list[tuple[Any, ...] | None] = [None] * n
     if model.is_categorical_ is None:
         return np.arange(n), categories, {}
-    first, rest = np.flatnonzero(model.is_categorical_), np.flatnonzero(~model.is_categorical_)
+    categorical, numeric = np.flatnonzero(model.is_categorical_), np.flatnonzero(~model.is_categorical_)
     encoder = model._preprocessor.named_transformers_["encoder"]
     none_level = {}
-    for j, array in zip(first, encoder.categories_, strict=True):
+    for j, array in zip(categorical, encoder.categories_, strict=True):
         levels = array.tolist()
         categories[j] = tuple(level for level in levels if not absent(level))  # None and NaN come last
         if any(level is None for level in levels):
             none_level[int(j)] = levels.index(None)
-    return np.concatenate([first, rest]), categories, none_level
+    return np.concatenate([categorical, numeric]), categories, none_level
 
 
 def _tree(

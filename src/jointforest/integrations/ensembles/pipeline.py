@@ -79,15 +79,15 @@ def _levels(
     inner: Ensemble, columns: list[StepColumn], names: list[str], library: str
 ) -> dict[int, tuple[Any, ...] | None]:
     """The levels of each column of the table, None if it is one of numbers."""
-    found: dict[int, tuple[Any, ...] | None] = {}
-    for column, own in zip(columns, inner.categories, strict=True):
+    levels_of: dict[int, tuple[Any, ...] | None] = {}
+    for column, known_levels in zip(columns, inner.categories, strict=True):
         name = names[column.source]
-        if column.function is not None and own is not None:
+        if column.function is not None and known_levels is not None:
             raise ValueError(f"{library}: column {name!r} is changed as numbers, and split as levels")
-        levels = column.levels if column.levels is not None else own
+        levels = column.levels if column.levels is not None else known_levels
         if column.closed and levels is not None:
             levels = ClosedLevels(levels)
-        before = found.setdefault(column.source, levels)
+        before = levels_of.setdefault(column.source, levels)
         if (before is None) != (levels is None):
             raise ValueError(
                 f"{library} takes column {name!r} both as numbers and as levels, which splits of one column cannot "
@@ -96,20 +96,20 @@ def _levels(
         if before is not None and levels is not None:
             if tuple(before) != tuple(levels):
                 raise ValueError(f"{library}: two steps know different levels of column {name!r}; give both the same")
-            found[column.source] = before if isinstance(before, ClosedLevels) else levels
-    return found
+            levels_of[column.source] = before if isinstance(before, ClosedLevels) else levels
+    return levels_of
 
 
 def _with_thresholds(inner: Ensemble, columns: list[StepColumn]) -> Ensemble:
     """The splits of numbers that some step has changed as splits of the table's numbers."""
     threshold, missing_left = inner.threshold.copy(), inner.missing_left.copy()
     for f, column in enumerate(columns):
-        own = np.flatnonzero((inner.feature == f) & (inner.levels_at < 0))
-        if column.levels is None and len(own):
-            missing_left[own] = [_goes_left(inner, int(node), [column.missing])[0] for node in own]
+        nodes = np.flatnonzero((inner.feature == f) & (inner.levels_at < 0))
+        if column.levels is None and len(nodes):
+            missing_left[nodes] = [_goes_left(inner, int(node), [column.missing])[0] for node in nodes]
             if column.function is not None:
-                asked, place = np.unique(threshold[own], return_inverse=True)
-                threshold[own] = last_at_most(column.function, asked)[place]
+                asked, place = np.unique(threshold[nodes], return_inverse=True)
+                threshold[nodes] = last_at_most(column.function, asked)[place]
     return inner._replace(threshold=threshold, missing_left=missing_left)
 
 
@@ -153,8 +153,8 @@ def _goes_left(ensemble: Ensemble, node: int, cells: list[Any]) -> list[bool]:
     for cell in cells:
         code = -1 if cell != cell else int(level_codes(ensemble.categories[f] or (), [cell], ensemble.names[f])[0])
         bit = int(ensemble.left_levels[at + code // 64]) >> code % 64 & 1
-        rest = ensemble.missing_left if cell != cell else ensemble.other_left
-        out.append(bool(bit) if code >= 0 else bool(rest[node]))
+        otherwise = ensemble.missing_left if cell != cell else ensemble.other_left
+        out.append(bool(bit) if code >= 0 else bool(otherwise[node]))
     return out
 
 

@@ -183,12 +183,12 @@ def join(
 def _breadth_first(tree: Tree) -> np.ndarray:
     """Numbers of the nodes below the root, level by level."""
     level = np.zeros(1, dtype=np.int64)
-    found = []
+    nodes = []
     while len(level):
-        found.append(level)
+        nodes.append(level)
         inner = level[tree.left[level] >= 0]
         level = np.column_stack([tree.left[inner], tree.right[inner]]).ravel().astype(np.int64)
-    return np.concatenate(found)
+    return np.concatenate(nodes)
 
 
 def words_of(goes_left: np.ndarray) -> np.ndarray:

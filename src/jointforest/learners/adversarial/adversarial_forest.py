@@ -35,15 +35,15 @@ from ..growing.grow import (
     with_shares,
 )
 from ..leaf_fitting.densities import (
-    Arrival,
+    AssignedRows,
     FittedTree,
-    arrive,
+    assign_rows,
     as_forest,
     first_trees,
     fit_trees,
     learn_densities,
     quantile_trees,
-    settle,
+    prune_small_leaves,
 )
 from ..leaf_fitting.fit import Settings, Table, prepare
 from ..leaf_fitting.quantile_columns import choose_slots, misfit_slots, small_enough
@@ -57,16 +57,16 @@ class _Grown(NamedTuple):
 
     Attributes
     ----------
-    filled : Arrival
+    filled : AssignedRows
         The rows that fill leaves.
-    in_bag : Arrival or None
+    in_bag : AssignedRows or None
         The rows that each tree drew; None unless they are asked for.
     drawn : bool array (T, n)
         Whether a tree drew a row; (T, 0) if neither ``leaf_rows="oob"`` nor ``oob_score`` asks for it.
     """
 
-    filled: Arrival
-    in_bag: Arrival | None
+    filled: AssignedRows
+    in_bag: AssignedRows | None
     drawn: np.ndarray
 
 
@@ -296,22 +296,22 @@ class AdversarialForest(TableLearner):
         return fill_chow_liu(sampled, table, trees, seed, self.epsilon, self.n_jobs)
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
-        arrival = self._grow(rows, weight, seed, sizes).filled
+        assigned = self._grow(rows, weight, seed, sizes).filled
         cells = prepare(rows.columns, rows.X)
-        quantile, _, _ = self._quantile(rows, cells, arrival, weight, seed)
-        return Structure(rows.schema, rows.columns, cells, arrival, self._leaf_settings(), quantile, seed)
+        quantile, _, _ = self._quantile(rows, cells, assigned, weight, seed)
+        return Structure(rows.schema, rows.columns, cells, assigned, self._leaf_settings(), quantile, seed)
 
     def _quantile(
-        self, rows: Rows, cells: Table, arrival: Arrival, weight: np.ndarray | None, seed: int
+        self, rows: Rows, cells: Table, assigned: AssignedRows, weight: np.ndarray | None, seed: int
     ) -> tuple[np.ndarray | None, Forest | None, list[FittedTree] | None]:
         """Slots that "auto" gives quantile leaves (None: ``leaf`` says it), the forest, if it is known by then, and its
         trees with normal leaves."""
         if self.leaf != "auto":
             return None, None, None
         settings = self._leaf_settings()
-        plain = fit_trees(rows.columns, cells, arrival, settings, self.n_jobs)
-        normal = as_forest(rows.schema, rows.columns, cells, arrival.trees, plain, self.epsilon)
-        trial = _Trial(rows, cells, arrival, settings, plain, weight, seed, self.n_jobs)
+        plain = fit_trees(rows.columns, cells, assigned, settings, self.n_jobs)
+        normal = as_forest(rows.schema, rows.columns, cells, assigned.trees, plain, self.epsilon)
+        trial = _Trial(rows, cells, assigned, settings, plain, weight, seed, self.n_jobs)
         misfit = misfit_slots(normal, rows.X, weight, self.n_jobs)
         slots = choose_slots(misfit, trial.fits, trial.gains, trial.weight, FIXED.trial_groups)
         return slots, None if slots.any() else normal, plain
@@ -335,8 +335,8 @@ class AdversarialForest(TableLearner):
         by_oob, T = self.leaf_rows == "oob", self.n_estimators
         drawn = np.zeros((T, n if by_oob or self.oob_score else 0), dtype=bool)
         if by_oob or self.oob_score:
-            for mine, of_tree in zip(drawn, forest.drawn, strict=True):
-                mine[sample.growing[of_tree]] = True
+            for drawn_rows, of_tree in zip(drawn, forest.drawn, strict=True):
+                drawn_rows[sample.growing[of_tree]] = True
         used = ~drawn if by_oob else np.broadcast_to(sample.filling, (T, n))
         if not used.any(axis=1).all():
             raise ValueError(
@@ -344,16 +344,16 @@ class AdversarialForest(TableLearner):
                 "use leaf_rows='all', or bootstrap=False"
             )
 
-        def arrival(counts: np.ndarray) -> Arrival:
+        def assigned(counts: np.ndarray) -> AssignedRows:
             counted = np.multiply(counts, 1.0 if weight is None else weight)
-            return arrive(rows.columns, ranks, forest.trees, forest.leaf_node, np.broadcast_to(counted, (T, n)))
+            return assign_rows(rows.columns, ranks, forest.trees, forest.leaf_node, np.broadcast_to(counted, (T, n)))
 
         if sizes is None:
             forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, self.n_jobs, grow_all)
         else:
-            rows_at = sizes(arrival(sample.filling).trees)
+            rows_at = sizes(assigned(sample.filling).trees)
             forest = prune_by(forest, ranks.codes, rows_at, self.min_samples_leaf, self.n_jobs)
-        return _Grown(arrival(used if by_oob else sample.filling), arrival(drawn) if self.oob_score else None, drawn)
+        return _Grown(assigned(used if by_oob else sample.filling), assigned(drawn) if self.oob_score else None, drawn)
 
     def _round_settings(self, n: int) -> RoundSettings:
         """Settings of the rounds on n real (and n synthetic) rows."""
@@ -387,7 +387,7 @@ class AdversarialForest(TableLearner):
         self,
         rows: Rows,
         cells: Table,
-        arrival: Arrival,
+        assigned: AssignedRows,
         quantile: np.ndarray | None = None,
         plain: list[FittedTree] | None = None,
     ) -> Forest:
@@ -399,10 +399,10 @@ class AdversarialForest(TableLearner):
         settings = self._leaf_settings()
         if plain is not None and quantile is not None:
             epsilon = settings.quantile_epsilon
-            fitted = quantile_trees(rows.columns, cells, arrival, plain, quantile, epsilon, self.n_jobs)
-            return as_forest(rows.schema, rows.columns, cells, arrival.trees, fitted, self.epsilon)
+            fitted = quantile_trees(rows.columns, cells, assigned, plain, quantile, epsilon, self.n_jobs)
+            return as_forest(rows.schema, rows.columns, cells, assigned.trees, fitted, self.epsilon)
         return learn_densities(
-            rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs, quantile=quantile
+            rows.schema, rows.columns, cells, assigned, settings, self.epsilon, self.n_jobs, quantile=quantile
         )
 
     def _leaf_settings(self) -> Settings:
@@ -533,10 +533,10 @@ def _discriminate(
     trees, nodes, drawn = [], [], []
     numbers, accuracy = [(t,) for t in range(settings.n_estimators)], np.inf
     few = FIXED.early_trees if turn > 0 and n >= FIXED.early_rows else len(numbers)
-    for some in (numbers[:few], numbers[few:]):
-        if not some or accuracy <= 0.5 + settings.delta * np.sqrt(few / len(numbers)):
+    for batch in (numbers[:few], numbers[few:]):
+        if not batch or accuracy <= 0.5 + settings.delta * np.sqrt(few / len(numbers)):
             break
-        for tree, node, in_bag, vote in map_ordered(one, some, settings.n_jobs, "trees"):
+        for tree, node, in_bag, vote in map_ordered(one, batch, settings.n_jobs, "trees"):
             trees.append(tree)
             nodes.append(node)
             drawn.append(in_bag[:n])
@@ -573,7 +573,7 @@ def prune_forest(
 
     def one(t: int) -> tuple[RankTree, np.ndarray]:
         node = forest.leaf_node[t] if has_these else None
-        return settle(forest.trees[t], codes, keep[t], min_rows, forest.seed, forest.number + t, node)
+        return prune_small_leaves(forest.trees[t], codes, keep[t], min_rows, forest.seed, forest.number + t, node)
 
     return _changed(forest, one, codes.shape[1], n_jobs)
 
@@ -590,8 +590,8 @@ def prune_by(
     def one(t: int) -> tuple[RankTree, np.ndarray]:
         tree = forest.trees[t]
         rows = np.zeros(len(tree.left), np.int64)
-        own = tree.left < 0
-        rows[own] = rows_at[end[t] - own.sum() : end[t]]
+        is_leaf = tree.left < 0
+        rows[is_leaf] = rows_at[end[t] - is_leaf.sum() : end[t]]
         pruned, _ = prune(tree, rows, min_rows)
         return pruned, find_leaves(pruned, codes, forest.seed, forest.number + t)
 
@@ -680,7 +680,7 @@ class _Trial:
     ----------
     rows, cells : Rows, Table
         The n rows, and the same prepared for leaf densities.
-    arrival : Arrival
+    assigned : AssignedRows
         The trees, and where the rows end in them.
     plain : sequence of FittedTree
         The trees with normal leaves of all rows.
@@ -692,14 +692,14 @@ class _Trial:
         self,
         rows: Rows,
         cells: Table,
-        arrival: Arrival,
+        assigned: AssignedRows,
         settings: Settings,
         plain: Sequence[FittedTree],
         weight: np.ndarray | None,
         seed: int,
         n_jobs: int | None,
     ) -> None:
-        self.rows, self.cells, self.arrival, self.plain = rows, cells, arrival, plain
+        self.rows, self.cells, self.assigned, self.plain = rows, cells, assigned, plain
         self.settings, self.n_jobs = settings, n_jobs
         n = len(rows.X)
         self.held = np.random.default_rng([seed, 4]).permutation(n)[: int(FIXED.trial_share * n)]
@@ -708,9 +708,9 @@ class _Trial:
 
     def fits(self, slots: np.ndarray) -> bool:
         """Whether the tables stay small enough, judged by the first tree."""
-        [(leaves, circuits)] = self._with_quantile(first_trees(self.arrival, 1), self.plain[:1], slots)
+        [(leaves, circuits)] = self._with_quantile(first_trees(self.assigned, 1), self.plain[:1], slots)
         n_rows = len(leaves.rows) + (0 if circuits is None else len(circuits[1].rows))
-        return small_enough(self.rows.columns, n_rows, len(self.arrival.trees.root))
+        return small_enough(self.rows.columns, n_rows, len(self.assigned.trees.root))
 
     def gains(self, slots: np.ndarray) -> list[np.ndarray]:
         """Gain in the log-likelihood of each validation row; nothing where they are too few to judge."""
@@ -720,10 +720,10 @@ class _Trial:
         return [self._log_density(trees, self._with_quantile(trees, fitted, slots)) - normal]
 
     @cached_property
-    def _normal(self) -> tuple[Arrival, list[FittedTree], np.ndarray]:
+    def _normal(self) -> tuple[AssignedRows, list[FittedTree], np.ndarray]:
         """The trees of the trial, their normal leaves without the validation rows, and the log-density of these."""
         is_large = len(self.rows.X) >= FIXED.trial_many_rows
-        trees = first_trees(self.arrival, FIXED.trial_few_trees if is_large else FIXED.trial_trees)
+        trees = first_trees(self.assigned, FIXED.trial_few_trees if is_large else FIXED.trial_trees)
         weight = np.broadcast_to(trees.weight, trees.leaf_of.shape).copy()
         weight[:, self.held] = 0.0
         trees = trees._replace(weight=weight)
@@ -731,11 +731,11 @@ class _Trial:
         fitted = fit_trees(self.rows.columns, self.cells, trees, self.settings, self.n_jobs, quantile=none)
         return trees, fitted, self._log_density(trees, fitted)
 
-    def _with_quantile(self, trees: Arrival, fitted: Sequence[FittedTree], slots: np.ndarray) -> list[FittedTree]:
+    def _with_quantile(self, trees: AssignedRows, fitted: Sequence[FittedTree], slots: np.ndarray) -> list[FittedTree]:
         epsilon = self.settings.quantile_epsilon
         return quantile_trees(self.rows.columns, self.cells, trees, fitted, slots, epsilon, self.n_jobs)
 
-    def _log_density(self, trees: Arrival, fitted: Sequence[FittedTree]) -> np.ndarray:
+    def _log_density(self, trees: AssignedRows, fitted: Sequence[FittedTree]) -> np.ndarray:
         """Log-density of the validation rows, (n,)."""
         schema, columns = self.rows.schema, self.rows.columns
         forest = as_forest(schema, columns, self.cells, trees.trees, fitted, FIXED.trial_epsilon)

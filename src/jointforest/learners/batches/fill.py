@@ -15,7 +15,7 @@ from ...models.box_forest.structure import Forest, Trees, tree_boxes
 from ...models.box_forest.structure_kernels import route_by_key
 from ...runtime.threads import map_ordered
 from ..leaf_fitting.densities import (
-    Arrival,
+    AssignedRows,
     FittedTree,
     as_forest,
     columns_of,
@@ -134,7 +134,7 @@ class Structure(NamedTuple):
     columns : Columns
     cells : Table
         The sample.
-    arrival : Arrival
+    assigned : AssignedRows
         The trees, and where the sample ends in them.
     settings : Settings
     quantile : bool array (p,) or None
@@ -150,7 +150,7 @@ class Structure(NamedTuple):
     schema: Schema
     columns: Columns
     cells: Table
-    arrival: Arrival
+    assigned: AssignedRows
     settings: Settings
     quantile: np.ndarray | None
     seed: int
@@ -178,17 +178,17 @@ class Filling(NamedTuple):
 
 def filling_of(structure: Structure, n_jobs: int | None) -> Filling:
     """What batches need of a structure."""
-    arrival, table = structure.arrival, structure.cells
-    first = first_leaves(arrival.trees)
+    assigned, table = structure.assigned, structure.cells
+    first = first_leaves(assigned.trees)
     slots, n_trees = columns_of(structure.columns, _modelled(structure)), len(first) - 1
-    placed = [rows_in_leaves(arrival, first, t) for t in range(n_trees if slots else 0)]
+    placed = [rows_in_leaves(assigned, first, t) for t in range(n_trees if slots else 0)]
 
     def one(t: int, j: int) -> Marks:
-        return marks_of(values_of_rows(table.values[j], table.codes[j], *placed[t], arrival.weight[t]))
+        return marks_of(values_of_rows(table.values[j], table.codes[j], *placed[t], assigned.weight[t]))
 
-    found = map_ordered(one, [(t, j) for t in range(n_trees) for _, j in slots], n_jobs)
-    marks = [{slot: next(found) for slot, _ in slots} for _ in range(n_trees)]
-    route = Route(structure.schema, structure.columns, arrival.trees, structure.seed, structure.weights)
+    made = map_ordered(one, [(t, j) for t in range(n_trees) for _, j in slots], n_jobs)
+    marks = [{slot: next(made) for slot, _ in slots} for _ in range(n_trees)]
+    route = Route(structure.schema, structure.columns, assigned.trees, structure.seed, structure.weights)
     return Filling(route, table.centre, table.spread, marks)
 
 
@@ -213,8 +213,8 @@ def add_batch(filling: Filling, sums: list[Running], batch: Any, n_jobs: int | N
 
 def merge(sums: list[Running], other: list[Running]) -> list[Running]:
     """Add the sums over other rows to the sums."""
-    for mine, its in zip(sums, other, strict=True):
-        add_sums(mine, its)
+    for of_tree, more in zip(sums, other, strict=True):
+        add_sums(of_tree, more)
     return sums
 
 
@@ -223,10 +223,10 @@ def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: in
     columns = structure.columns
     # what is counted in parts of the largest weight, in rows: weights have a mean of 1
     unit = 1.0 if structure.weights is None else int(sums[0].rows) / float(sums[0].size.sum())
-    whole = marginals(columns, leaf_sums_of(columns, one_leaf(columns, sums[0]), unit))
-    table = whole._replace(values=structure.cells.values, codes=structure.cells.codes)
+    marginal = marginals(columns, leaf_sums_of(columns, one_leaf(columns, sums[0]), unit))
+    table = marginal._replace(values=structure.cells.values, codes=structure.cells.codes)
     inside = n_jobs if len(sums) == 1 else 1  # threads over columns, or over trees
-    trees = with_weights(structure.arrival.trees, np.concatenate([of.size * unit for of in sums]))
+    trees = with_weights(structure.assigned.trees, np.concatenate([of.size * unit for of in sums]))
 
     def one(t: int) -> FittedTree:
         box, of_leaves = tree_boxes(trees, columns, t), leaf_sums_of(columns, sums[t], unit)

@@ -32,7 +32,7 @@ def add_batch(
     hidden: HiddenTrees,
     member: np.ndarray,
     weights: Weights | None,
-    found: Expected,
+    expected: Expected,
     batch: Any,
     n_jobs: int | None,
 ) -> Expected:
@@ -40,14 +40,14 @@ def add_batch(
     reader, X = cells_of(hidden.schema, batch, weights.name if weights else None)
     codes = code_table(hidden.scales, X, n_jobs)
     with one_blas_thread(), workers(n_jobs) as run:
-        add_rows(found.totals, hidden, member, codes, run, weights.shares(reader) if weights else None)
-    return Expected(found.totals, found.n + len(X))
+        add_rows(expected.totals, hidden, member, codes, run, weights.shares(reader) if weights else None)
+    return Expected(expected.totals, expected.n + len(X))
 
 
-def merge(found: Expected, other: Expected) -> Expected:
+def merge(expected: Expected, other: Expected) -> Expected:
     """Add the counts over other rows."""
-    add_totals(found.totals, other.totals)
-    return Expected(found.totals, found.n + other.n)
+    add_totals(expected.totals, other.totals)
+    return Expected(expected.totals, expected.n + other.n)
 
 
 def improve(
@@ -63,8 +63,8 @@ def improve(
     # every member's trees weigh one in all
     before = np.concatenate([[0.0], np.cumsum(np.exp(first.log_weight))[:-1]])
     member = np.minimum(np.floor(before * n_members + 1e-9), n_members - 1).astype(np.int64)
-    found = fold(Pass(partial(empty, first), partial(add_batch, first, member, weights), merge, "rows counted"), n)
-    check_number(n, found.n)
+    expected = fold(Pass(partial(empty, first), partial(add_batch, first, member, weights), merge, "rows counted"), n)
+    check_number(n, expected.n)
     is_ordered = np.array([not column.is_categorical for column in first.schema.columns])
-    totals = found.totals if weights is None else scaled(found.totals, n * n_members / found.totals.mass.sum())
+    totals = expected.totals if weights is None else scaled(expected.totals, n * n_members / expected.totals.mass.sum())
     return improved(first, member, totals, is_ordered, smoothing)

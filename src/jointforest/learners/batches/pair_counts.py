@@ -47,9 +47,9 @@ def count_pairs(fold: Fold, n: int, pairs: Pairs) -> list[np.ndarray]:
     ValueError
         If the batches have other rows than they had before.
     """
-    found = fold(Pass(partial(empty, pairs), partial(add_batch, pairs), merge, "rows counted"), n)
-    check_number(n, found.n)
-    return list(found.counts)
+    sums = fold(Pass(partial(empty, pairs), partial(add_batch, pairs), merge, "rows counted"), n)
+    check_number(n, sums.n)
+    return list(sums.counts)
 
 
 def empty(pairs: Pairs) -> PairSums:
@@ -68,8 +68,8 @@ def add_batch(pairs: Pairs, sums: PairSums, batch: Any, n_jobs: int | None) -> P
 
     def one(k: int) -> None:
         _, H, K = sums.counts[k].shape
-        own, up = codes[pairs.order[k]], int(pairs.parent[k])
-        two = codes[pairs.order[up]] * K + own if up >= 0 else own
+        codes_of_column, up = codes[pairs.order[k]], int(pairs.parent[k])
+        two = codes[pairs.order[up]] * K + codes_of_column if up >= 0 else codes_of_column
         for t, leaf in enumerate(leaves):
             np.add.at(sums.counts[k].reshape(-1), (leaf + first[t]) * (H * K) + two, rows.times)
 
@@ -79,6 +79,6 @@ def add_batch(pairs: Pairs, sums: PairSums, batch: Any, n_jobs: int | None) -> P
 
 def merge(sums: PairSums, other: PairSums) -> PairSums:
     """Add the counts of other rows to the first."""
-    for mine, its in zip(sums.counts, other.counts, strict=True):
-        mine += its
+    for counts, more in zip(sums.counts, other.counts, strict=True):
+        counts += more
     return PairSums(sums.n + other.n, sums.counts)

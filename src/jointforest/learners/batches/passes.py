@@ -33,17 +33,17 @@ class Pass(NamedTuple):
 
     def over(self, batches: Iterable[Any], n_jobs: int | None = None) -> Any:
         """The sums of some batches."""
-        found = self.start()
+        sums = self.start()
         for batch in batches:
-            found = self.add(found, batch, n_jobs)
-        return found
+            sums = self.add(sums, batch, n_jobs)
+        return sums
 
     def together(self, parts: Iterable[Any]) -> Any:
         """Sums of parts of a table as one; the parts' own stay as they are."""
-        found = self.start()
+        sums = self.start()
         for part in parts:
-            found = self.merge(found, part)
-        return found
+            sums = self.merge(sums, part)
+        return sums
 
 
 Fold = Callable[[Pass, int | None], Any]

@@ -132,8 +132,8 @@ def _nothing() -> None:
     return None
 
 
-def _add(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], found: Any, batch: Any, _: int | None) -> Any:
-    return _merge(merge, found, look_at(batch))
+def _add(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], sums: Any, batch: Any, _: int | None) -> Any:
+    return _merge(merge, sums, look_at(batch))
 
 
 def _merge(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
@@ -312,9 +312,9 @@ def cells_of(schema: Schema, batch: Any, ignored: str | None = None) -> BatchRow
     return BatchRows(reader, snap(kernel_columns(schema), X))
 
 
-def check_number(n: int, found: int) -> None:
+def check_number(n: int, n_now: int) -> None:
     """Raise ValueError if a source gave other rows than before."""
-    if found != n:
+    if n_now != n:
         raise ValueError(
-            f"the source gave {n} rows at first and {found} later; it must give the same rows at each call"
+            f"the source gave {n} rows at first and {n_now} later; it must give the same rows at each call"
         )

@@ -19,7 +19,7 @@ MOST_LEVELS = 3
 _LEAST = 0.01  # share of a target's variance that a neighbour leaves, or there is nothing to judge
 
 
-class Rests(NamedTuple):
+class ConditionalRanks(NamedTuple):
     """Targets that are no columns of the table.
 
     Attributes
@@ -37,7 +37,7 @@ class Rests(NamedTuple):
     judges: np.ndarray
 
 
-def rests(table: CodedRows, weight: np.ndarray | None, seed: int) -> Rests:
+def conditional_ranks(table: CodedRows, weight: np.ndarray | None, seed: int) -> ConditionalRanks:
     """The rests of each column by each of its neighbours, from rows of weights (n,) or None."""
     n, d = table.codes.shape
     n_codes = np.array([scale.n_codes for scale in table.scales])
@@ -54,7 +54,7 @@ def rests(table: CodedRows, weight: np.ndarray | None, seed: int) -> Rests:
                     values.append(_ranks(x, code, weight, np.random.default_rng([seed, k, m, t]))[:, None])
                     column.append(k)
                     judges.append(toward == m)
-    return Rests(np.concatenate(values, axis=1), np.array(column, int), np.array(judges, bool).reshape(-1, d).T)
+    return ConditionalRanks(np.concatenate(values, axis=1), np.array(column, int), np.array(judges, bool).reshape(-1, d).T)
 
 
 def _neighbours(order: np.ndarray, parent: np.ndarray) -> list[list[int]]:
@@ -95,8 +95,8 @@ def _left(x: np.ndarray, code: np.ndarray, weight: np.ndarray) -> float:
     x, code, weight = x[known], code[known], weight[known]
     x = x - np.average(x, weights=weight)
     mean = np.bincount(code, weight * x) / np.maximum(np.bincount(code, weight), 1e-300)
-    whole = weight @ x**2
-    return float(weight @ (x - mean[code]) ** 2 / whole) if whole > 0.0 else 0.0
+    of_all = weight @ x**2
+    return float(weight @ (x - mean[code]) ** 2 / of_all) if of_all > 0.0 else 0.0
 
 
 def _ranks(x: np.ndarray, code: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:

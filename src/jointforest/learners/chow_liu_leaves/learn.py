@@ -119,16 +119,16 @@ def leaf_marginals(count: np.ndarray, allowed: np.ndarray, marginal: np.ndarray,
     return np.asarray(share / share.sum(axis=1, keepdims=True))
 
 
-def tilt(pair: np.ndarray, above: np.ndarray, own: np.ndarray) -> np.ndarray:
+def tilt(pair: np.ndarray, above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """Factors (L, H) of the columns of ``pair`` (K, H), which with some factors of its rows give it leaves' marginals.
 
-    Iterative proportional fitting: of all tables with the marginals ``above`` (L, K) and ``own`` (L, H) this one is the
+    Iterative proportional fitting: of all tables with the marginals ``above`` (L, K) and ``below`` (L, H) this is the
     nearest to ``pair`` in Kullback-Leibler divergence; zeros of the marginals are zeros of the table.
     """
-    factor = own
+    factor = below
     for _ in range(_ROUNDS):
         rows = np.divide(above, factor @ pair.T, out=np.zeros_like(above), where=above > 0.0)
-        factor = np.divide(own, rows @ pair, out=np.zeros_like(own), where=own > 0.0)
+        factor = np.divide(below, rows @ pair, out=np.zeros_like(below), where=below > 0.0)
     return factor
 
 
@@ -182,11 +182,11 @@ def counted_rows(edges: Edges, codes: np.ndarray, leaf_of: np.ndarray, weight: n
 
     def counted(t: int, a: int, b: int) -> list[np.ndarray]:
         rows = np.flatnonzero((weight[t] > 0) & (leaf_of[t] >= a) & (leaf_of[t] < b))
-        leaf, own, found = leaf_of[t, rows] - a, weight[t, rows], []
+        leaf, weight_here, counts = leaf_of[t, rows] - a, weight[t, rows], []
         for j, K, up in zip(columns, sizes, edges.parent.tolist(), strict=True):
             above, H = (codes[rows, columns[up]], sizes[up]) if up >= 0 else (np.zeros_like(rows), 0)
-            found.append(leaf_pair_counts(above, codes[rows, j], leaf, b - a, H, K, own))
-        return found
+            counts.append(leaf_pair_counts(above, codes[rows, j], leaf, b - a, H, K, weight_here))
+        return counts
 
     return counted
 
@@ -266,7 +266,7 @@ def _piece(
         count, blank = counts[k].sum(axis=1)[:, :-1], edges.blank[k]
         share.append(leaf_marginals(count, allowed[j], edges.marginal[k], edges.is_ordered[k]))
         states.append([np.flatnonzero(inside) for inside in allowed[j]])
-        emission.append([emissions.pick(k, found) for found in states[k]])
+        emission.append([emissions.pick(k, chosen) for chosen in states[k]])
         lost = np.clip((rows - count.sum(axis=1) + _BLANK_ROWS * blank) / (rows + _BLANK_ROWS), 0.0, 1.0)
         blanks.append([np.full(len(states[k][i]), lost[i], np.float32) for i in leaves])
         if parent[k] < 0:
@@ -288,12 +288,12 @@ def _piece(
 
 
 def _conditional(
-    count: np.ndarray, pair: np.ndarray, factor: np.ndarray, above: np.ndarray, own: np.ndarray
+    count: np.ndarray, pair: np.ndarray, factor: np.ndarray, above: np.ndarray, below: np.ndarray
 ) -> np.ndarray:
     """p(code of the child | code of the parent) in a leaf, over the codes inside its box, (len(above), len(own))."""
-    inside = np.ix_(above, own)
-    prior = pair[inside] * factor[own]
+    inside = np.ix_(above, below)
+    prior = pair[inside] * factor[below]
     total = prior.sum(axis=1, keepdims=True)
-    prior = np.where(total > 0.0, prior / np.where(total > 0.0, total, 1.0), 1.0 / len(own))
+    prior = np.where(total > 0.0, prior / np.where(total > 0.0, total, 1.0), 1.0 / len(below))
     table = count[inside] + PAIR_ROWS * prior
     return (table / table.sum(axis=1, keepdims=True)).astype(np.float32)

@@ -18,7 +18,7 @@ from ..base import Rows
 from ..batches.fill import Route
 from ..batches.pair_counts import Pairs, count_pairs
 from ..batches.sample import Sampled
-from ..leaf_fitting.densities import Arrival, first_leaves
+from ..leaf_fitting.densities import AssignedRows, first_leaves
 from .learn import Boxes, Counted, Edges, counted_rows, edges_of, learn_leaves
 
 N_BINS = 64
@@ -67,11 +67,11 @@ def _code_column(column: Column, scale: Scale) -> Column:
     return replace(column, kind="categorical", dtype="int64", levels=tuple(range(scale.n_codes)))  # levels that share
 
 
-def chow_liu_part(table: CodedRows, arrival: Arrival, epsilon: float, n_jobs: int | None) -> HiddenTree:
+def chow_liu_part(table: CodedRows, assigned: AssignedRows, epsilon: float, n_jobs: int | None) -> HiddenTree:
     """The distribution of a forest that was grown on codes: a Chow-Liu tree in each leaf, and one as background."""
     edges = _edges(table)
-    counted = counted_rows(edges, table.codes, arrival.leaf_of, arrival.weight)
-    return _part(table, arrival.trees, edges, counted, epsilon, n_jobs)
+    counted = counted_rows(edges, table.codes, assigned.leaf_of, assigned.weight)
+    return _part(table, assigned.trees, edges, counted, epsilon, n_jobs)
 
 
 def trees_of_values(table: CodedRows, trees: Trees) -> Trees:
@@ -115,24 +115,24 @@ def _part(
     share = np.empty(int(trees.leaf.max()) + 1)
     share[trees.leaf[trees.leaf >= 0]] = trees.weight[trees.leaf >= 0]
     allowed = _allowed(table.rows.columns, n_codes, *leaf_boxes(trees, table.rows.columns))
-    found, log_weight = learn_leaves(edges, Boxes(allowed, first_leaves(trees), share), counted, epsilon, n_jobs)
+    tree, log_weight = learn_leaves(edges, Boxes(allowed, first_leaves(trees), share), counted, epsilon, n_jobs)
     of_values, leaf = trees_of_values(table, trees), np.flatnonzero(share > 0.0)
     if epsilon > 0.0:
         of_values, leaf = add_stump(of_values), np.append(leaf, len(share))
     grown = Grown(of_values, leaf.astype(np.int32), epsilon > 0.0)
-    return HiddenTree(HiddenTrees(table.schema, table.scales, found, log_weight, grown))
+    return HiddenTree(HiddenTrees(table.schema, table.scales, tree, log_weight, grown))
 
 
 def _allowed(
     columns: Columns, n_codes: np.ndarray, lo: np.ndarray, hi: np.ndarray, allowed: np.ndarray
 ) -> list[np.ndarray]:
     """Codes of each column inside each leaf's box, d bool arrays (L, K_j)."""
-    found = []
+    by_column = []
     for j, K in enumerate(n_codes.tolist()):
         slot = columns.slot[j]
         if columns.is_categorical[j]:
-            found.append(allowed[:, columns.level_start[slot] : columns.level_start[slot + 1]])
+            by_column.append(allowed[:, columns.level_start[slot] : columns.level_start[slot + 1]])
         else:
             code = np.arange(K)
-            found.append((lo[:, slot, None] < code) & (code <= hi[:, slot, None]))
-    return found
+            by_column.append((lo[:, slot, None] < code) & (code <= hi[:, slot, None]))
+    return by_column

@@ -21,7 +21,7 @@ from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
 from ..chow_liu_leaves.leaves import LEAF_NODES, chow_liu_part
 from ..growing.criterion_kernels import ENTROPY, GINI
-from ..leaf_fitting.densities import TARGET, Arrival, LearnCircuits, learn_densities
+from ..leaf_fitting.densities import TARGET, AssignedRows, LearnCircuits, learn_densities
 from ..leaf_fitting.fit import LIKE_UNIFORM, Settings
 from ..leaf_fitting.learnspn import SpnSettings, class_circuits, learn_circuits
 from .conformal import Calibration, calibration_rows
@@ -166,8 +166,8 @@ class GenerativeForest(Learner):
         training = self._read(X, y, rows if len(rows) < len(weight) else None)
         weight = self._weigh(training, weight[rows])
         seed = self._draw_seed()
-        training, arrival = self._grow(training, weight, seed)
-        return self._learn(training, arrival, seed)
+        training, assigned = self._grow(training, weight, seed)
+        return self._learn(training, assigned, seed)
 
     def fit_batches(self, source: Any, target: str, sample_weight: str | None = None) -> Any:
         """Learn from a table larger than memory, whose column ``target`` is the target; see
@@ -220,21 +220,21 @@ class GenerativeForest(Learner):
         fold, sample, weight, weights = take_weighed(fold, self.kinds, FIXED.batch_rows, seed, sample_weight, of_target)
         training = sampled_training(sample, target, self._target_kind)
         self._name_features(training)
-        _, arrival = self._grow(training, np.ones(len(training.X)) if weight is None else weight, seed)
+        _, assigned = self._grow(training, np.ones(len(training.X)) if weight is None else weight, seed)
 
         def filled(settings: Settings, of_target: Settings, quantile: np.ndarray | None) -> Forest:
             table = training.schema, training.columns, training.table
-            structure = Structure(*table, arrival, settings, quantile, seed, of_target, weights)
+            structure = Structure(*table, assigned, settings, quantile, seed, of_target, weights)
             return fill(fold, sample.n, structure, self.epsilon, self.n_jobs)
 
-        return self._learn(training, arrival, seed, None if sample.is_whole else filled)
+        return self._learn(training, assigned, seed, None if sample.is_whole else filled)
 
     def _name_features(self, training: Training) -> None:
         """Say what was seen, as scikit-learn does."""
         self.feature_names_in_ = np.array(training.schema.names[:-1], dtype=object)
         self.n_features_in_ = len(training.schema.names) - 1
 
-    def _grow(self, training: Training, weight: np.ndarray, seed: int) -> tuple[Training, Arrival]:
+    def _grow(self, training: Training, weight: np.ndarray, seed: int) -> tuple[Training, AssignedRows]:
         """The table that trees are grown on, and the trees."""
         is_coded = self.leaf == "chow_liu"
         n, d = training.X.shape[0], training.X.shape[1] - 1
@@ -419,31 +419,31 @@ class GenerativeForest(Learner):
             min_spread=0.1 if isinstance(self.min_spread, str) else self.min_spread,
         )
 
-    def _learn(self, training: Training, arrival: Arrival, seed: int, filled: Filled | None = None) -> Any:
+    def _learn(self, training: Training, assigned: AssignedRows, seed: int, filled: Filled | None = None) -> Any:
         """Leaf densities, and how the trees are combined; of a sample of rows ``filled`` gives the forest of all."""
-        self.feature_importances_ = feature_importances(training, arrival, self._criteria[self.criterion])
+        self.feature_importances_ = feature_importances(training, assigned, self._criteria[self.criterion])
         if training.coded is not None:
-            self.joint_ = Joint(chow_liu_part(training.coded, arrival, self.epsilon, self.n_jobs))
+            self.joint_ = Joint(chow_liu_part(training.coded, assigned, self.epsilon, self.n_jobs))
             self.beta_ = 1.0
             return self
         settings = self._settings()
         if self.smoothing == "auto":
-            settings = choose_smoothing(training, arrival, settings, seed, self.n_jobs)
+            settings = choose_smoothing(training, assigned, settings, seed, self.n_jobs)
         if self.min_spread == "auto" and self.leaf not in LIKE_UNIFORM:
-            settings = settings._replace(min_spread=choose_spreads(training, arrival, settings, self.n_jobs))
+            settings = settings._replace(min_spread=choose_spreads(training, assigned, settings, self.n_jobs))
         self.min_spread_ = settings.min_spread
         target = TARGET
         if not training.columns.is_categorical[-1]:
-            target = target._replace(min_spread=choose_target_spread(training, arrival, self.n_jobs))
+            target = target._replace(min_spread=choose_target_spread(training, assigned, self.n_jobs))
         circuits = self._circuits(training, seed)
         quantile = None
         if self.leaf == "auto" and circuits is None:
-            quantile = quantile_slots(training, arrival, settings, target, seed, self.n_jobs)
+            quantile = quantile_slots(training, assigned, settings, target, seed, self.n_jobs)
         model = learn_densities(
             training.schema,
             training.columns,
             training.table,
-            arrival,
+            assigned,
             settings,
             self.epsilon,
             self.n_jobs,
@@ -452,13 +452,13 @@ class GenerativeForest(Learner):
             quantile=quantile,
         )
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
-        self.beta_ = choose_beta(model, training, arrival, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
+        self.beta_ = choose_beta(model, training, assigned, seed, self.n_jobs)[0] if isinstance(beta, str) else beta
         if filled is not None:
             del model  # as large as what takes its place
             model = filled(settings, target, quantile)
         self.joint_ = Joint(BoxForest(model))
         if self.conformal:
-            self._calibration = calibration_rows(training, arrival, seed)
+            self._calibration = calibration_rows(training, assigned, seed)
         return self
 
     def _features(self, X: Any) -> np.ndarray:

@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from ...inference.uncertainty import Uncertainty, uncertainty
 from ...runtime.parameters import ANY, Allowed, check_number
-from ..leaf_fitting.densities import Arrival
+from ..leaf_fitting.densities import AssignedRows
 from .base import Filled, GenerativeForest
 from .conformal import label_set, pairs_by_pattern
 from .constants import FIXED
@@ -237,10 +237,10 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         super()._name_features(training)
         self.classes_ = np.array(training.schema.columns[-1].levels, dtype=training.label_dtype)
 
-    def _learn(self, training: Training, arrival: Arrival, seed: int, filled: Filled | None = None) -> Any:
+    def _learn(self, training: Training, assigned: AssignedRows, seed: int, filled: Filled | None = None) -> Any:
         rows = np.sort(np.random.default_rng(seed).permutation(len(training.X))[: FIXED.reference_rows])
         self.reference_ = training.X[rows, :-1]
-        return super()._learn(training, arrival, seed, filled)
+        return super()._learn(training, assigned, seed, filled)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities p(y | x_o) of each row, missing cells summed out.
@@ -310,13 +310,13 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         """
         check_number("level", level, 0, 1, without="both", text="between 0 and 1")
         cells, kept = self._features(X), self._calibration
-        found = np.zeros((len(cells), len(self.classes_)), dtype=bool)
+        in_set = np.zeros((len(cells), len(self.classes_)), dtype=bool)
         for rows, pairs in pairs_by_pattern(
             self.joint_.distribution.forest_for("conformal prediction"), kept, cells, self.beta_, None, self.n_jobs
         ):
-            found[rows] = label_set(pairs, level)
-        found[np.arange(len(cells)), self.predict_proba(X).argmax(axis=1)] = True
-        return found
+            in_set[rows] = label_set(pairs, level)
+        in_set[np.arange(len(cells)), self.predict_proba(X).argmax(axis=1)] = True
+        return in_set
 
     def uncertainty(
         self, X: Any, reference: Any = None, *, beta: float = 1.0, fragile: float = 0.1, unlikely: float = 5.0
@@ -355,7 +355,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         if reference is None and not hasattr(self, "reference_"):
             raise ValueError("uncertainty: the estimator has seen no rows; give some as reference")
         others = know_features(self.joint_.schema, self.reference_) if reference is None else self._evidence(reference)
-        found = uncertainty(
+        result = uncertainty(
             self.joint_.distribution,
             evidence,
             others,
@@ -365,8 +365,8 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             unlikely=unlikely,
             n_jobs=self.n_jobs,
         )
-        predicted = np.asarray(self.classes_[found.predicted])
-        if (impossible := found.predicted < 0).any():
+        predicted = np.asarray(self.classes_[result.predicted])
+        if (impossible := result.predicted < 0).any():
             predicted = predicted.astype(object)
             predicted[impossible] = None
-        return found._replace(predicted=predicted)
+        return result._replace(predicted=predicted)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...models.box_forest.posterior import tree_answers
 from ...models.box_forest.structure import Forest
-from ..leaf_fitting.densities import Arrival
+from ..leaf_fitting.densities import AssignedRows
 from .constants import FIXED
 from .targets import Training, know_features
 
@@ -58,7 +58,7 @@ class Pairs(NamedTuple):
     asked: np.ndarray
 
 
-def calibration_rows(training: Training, arrival: Arrival, seed: int) -> Calibration:
+def calibration_rows(training: Training, assigned: AssignedRows, seed: int) -> Calibration:
     """What is kept at learning.
 
     Raises
@@ -66,15 +66,15 @@ def calibration_rows(training: Training, arrival: Arrival, seed: int) -> Calibra
     ValueError
         If every tree was grown on every row.
     """
-    rows = np.flatnonzero((arrival.weight == 0).any(axis=0))
+    rows = np.flatnonzero((assigned.weight == 0).any(axis=0))
     if not len(rows):
-        n = arrival.weight.shape[1]
+        n = assigned.weight.shape[1]
         raise ValueError(
             f"conformal=True needs rows out of bag, and every tree was grown on all rows (n_samples = {n}): "
             "bootstrap=True, and more than a few rows"
         )
     rows = np.random.default_rng([seed, 2]).permutation(rows)[: FIXED.kept_rows]
-    out_of_bag = np.ascontiguousarray((arrival.weight[:, rows] == 0).T)
+    out_of_bag = np.ascontiguousarray((assigned.weight[:, rows] == 0).T)
     return Calibration(training.X[rows, :-1], training.X[rows, -1], out_of_bag, training.X.shape[0])
 
 
@@ -95,22 +95,22 @@ def pairs_by_pattern(
         within = np.flatnonzero(~(gaps & ~pattern).any(axis=1))[: FIXED.pattern_rows]
         if len(within) >= min(FIXED.pattern_fewest_rows, len(kept.y)):
             out = kept.out_of_bag[within]
-            own = own_average(*ask(np.where(pattern, np.nan, kept.X[within])), out)
+            calibrating = own_average(*ask(np.where(pattern, np.nan, kept.X[within])), out)
             for start in range(0, len(rows), FIXED.pattern_rows):
-                some = rows[start : start + FIXED.pattern_rows]
-                yield some, Pairs(own, kept.y[within], left_out_averages(*ask(X[some]), out))
+                block = rows[start : start + FIXED.pattern_rows]
+                yield block, Pairs(calibrating, kept.y[within], left_out_averages(*ask(X[block]), out))
             continue
         unions, of_row = np.unique(gaps[: FIXED.union_rows] | pattern, axis=0, return_inverse=True)
         of_row, out, y = of_row.ravel(), kept.out_of_bag[: len(of_row)], kept.y[: len(of_row)]
-        own = own_average(*ask(np.where(unions[of_row], np.nan, kept.X[: len(of_row)])), out)
+        calibrating = own_average(*ask(np.where(unions[of_row], np.nan, kept.X[: len(of_row)])), out)
         for start in range(0, len(rows), FIXED.calibration_chunk):
-            some = rows[start : start + FIXED.calibration_chunk]
-            cells = np.where(unions[:, None], np.nan, X[some]).reshape(-1, X.shape[1])
-            log_weight, answer = (each.reshape(len(unions), len(some), *each.shape[1:]) for each in ask(cells))
-            asked = np.empty((len(of_row), len(some), answer.shape[-1]))
+            block = rows[start : start + FIXED.calibration_chunk]
+            cells = np.where(unions[:, None], np.nan, X[block]).reshape(-1, X.shape[1])
+            log_weight, answer = (each.reshape(len(unions), len(block), *each.shape[1:]) for each in ask(cells))
+            asked = np.empty((len(of_row), len(block), answer.shape[-1]))
             for u in range(len(unions)):
                 asked[of_row == u] = left_out_averages(log_weight[u], answer[u], out[of_row == u])
-            yield some, Pairs(own, y, asked)
+            yield block, Pairs(calibrating, y, asked)
 
 
 def own_average(log_weight: np.ndarray, answer: np.ndarray, out_of_bag: np.ndarray) -> np.ndarray:
@@ -126,10 +126,10 @@ def left_out_averages(log_weight: np.ndarray, answer: np.ndarray, out_of_bag: np
     out = out_of_bag.astype(np.float64)
     total = out @ weight.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.stack([out @ (weight * answer[:, :, k]).T / total for k in range(answer.shape[2])], axis=-1)
+        averages = np.stack([out @ (weight * answer[:, :, k]).T / total for k in range(answer.shape[2])], axis=-1)
     for i, r in np.argwhere(total < 1e-200):  # all of these trees weigh nothing beside others: among themselves
-        found[i, r] = own_average(log_weight[r : r + 1], answer[r : r + 1], out_of_bag[i : i + 1])[0]
-    return found
+        averages[i, r] = own_average(log_weight[r : r + 1], answer[r : r + 1], out_of_bag[i : i + 1])[0]
+    return averages
 
 
 def interval(pairs: Pairs, level: float, centre: float, least: float) -> tuple[np.ndarray, np.ndarray]:
@@ -145,9 +145,9 @@ def interval(pairs: Pairs, level: float, centre: float, least: float) -> tuple[n
 
 def label_set(pairs: Pairs, level: float) -> np.ndarray:
     """Which classes are in the set of each row, bool (m, K): fewer than level (c + 1) rows fit theirs better."""
-    own = pairs.own[np.arange(len(pairs.y)), pairs.y.astype(np.intp)]
-    fits_better = (own[:, None, None] > pairs.asked).sum(axis=0)
-    return np.asarray(fits_better < level * (len(own) + 1) - 1e-9)
+    probability = pairs.own[np.arange(len(pairs.y)), pairs.y.astype(np.intp)]
+    fits_better = (probability[:, None, None] > pairs.asked).sum(axis=0)
+    return np.asarray(fits_better < level * (len(probability) + 1) - 1e-9)
 
 
 def kth_smallest(values: np.ndarray, level: float) -> np.ndarray:

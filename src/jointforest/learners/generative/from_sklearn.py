@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...data.schema import Column, Schema, near
 from ...integrations.ensembles.adopt import SplitTree, find_leaf, to_trees, with_weights, without_leaves
 from ...models.box_forest.structure import Trees
-from ..leaf_fitting.densities import Arrival, first_leaves
+from ..leaf_fitting.densities import AssignedRows, first_leaves
 from .targets import Training
 
 _TREES = (DecisionTreeClassifier, DecisionTreeRegressor)  # ExtraTree* are subclasses
@@ -118,7 +118,7 @@ def _hint(forest: Any) -> str:
     return ""
 
 
-def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int, n_jobs: int | None = -1) -> Arrival:
+def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int, n_jobs: int | None = -1) -> AssignedRows:
     """The node table of a fitted forest, and where the rows that it was fitted on end (Correia et al. 2020, Alg. 1).
 
     Complete rows end in the same leaves as in scikit-learn. How scikit-learn sends rows with missing cells is not
@@ -139,7 +139,7 @@ def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int,
 
     Returns
     -------
-    Arrival
+    AssignedRows
         ``weight`` is how often the forest's own bootstrap drew each row, by the weights of rows and classes.
 
     Raises
@@ -171,7 +171,7 @@ def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int,
     while not (has_rows := _rows_in_leaves(leaf_of, drawn, trees) > 0).all():
         trees, _ = without_leaves(trees, has_rows)
         leaf_of = find_leaf(trees, training.X, drawn, seed, n_jobs)
-    return Arrival(with_weights(trees, _rows_in_leaves(leaf_of, drawn, trees)), leaf_of, drawn)
+    return AssignedRows(with_weights(trees, _rows_in_leaves(leaf_of, drawn, trees)), leaf_of, drawn)
 
 
 def _rows_in_leaves(leaf_of: np.ndarray, weight: np.ndarray, trees: Trees) -> np.ndarray:
@@ -294,9 +294,9 @@ def _agrees(read: AdoptedForest, t: int, node: np.ndarray, ends: np.ndarray, y: 
     if read.classes is None:
         if not read.predicts_means:
             return True
-        found = np.bincount(node, weight * y, minlength=n_nodes)[:, None]
+        predicted = np.bincount(node, weight * y, minlength=n_nodes)[:, None]
     else:
         cells = np.bincount(node * (width + 1) + y, weight, minlength=n_nodes * (width + 1))
-        found = cells.reshape(n_nodes, width + 1)[:, :width]
+        predicted = cells.reshape(n_nodes, width + 1)[:, :width]
     scale = np.abs(value[ends]).max()
-    return np.allclose(found[ends] / rows[ends, None], value[ends], rtol=_TOLERANCE, atol=_TOLERANCE * scale)
+    return np.allclose(predicted[ends] / rows[ends, None], value[ends], rtol=_TOLERANCE, atol=_TOLERANCE * scale)

@@ -228,10 +228,10 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
         levels = check_shares("q", q)
         evidence = self._evidence(X)
         points = np.atleast_1d(levels)
-        found = self.joint_.distribution.observe_by_trees(evidence, self._dial).quantile(
+        quantiles = self.joint_.distribution.observe_by_trees(evidence, self._dial).quantile(
             self._target, points, self.n_jobs
         )
-        return found[:, 0] if levels.ndim == 0 else found
+        return quantiles[:, 0] if levels.ndim == 0 else quantiles
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of the interval with equal tails that holds this share of the target, given the known cells.

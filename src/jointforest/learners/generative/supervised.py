@@ -11,7 +11,7 @@ from ...runtime.threads import map_ordered
 from ..base import draw_rows
 from ..growing.criterion_kernels import ENTROPY, VARIANCE
 from ..growing.grow import GrowthSettings, RankTree, grow, rank
-from ..leaf_fitting.densities import Arrival, arrive, settle
+from ..leaf_fitting.densities import AssignedRows, assign_rows, prune_small_leaves
 from .targets import Training
 
 
@@ -30,7 +30,7 @@ class GrowSettings(NamedTuple):
     n_jobs: int | None
 
 
-def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, seed: int) -> Arrival:
+def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, seed: int) -> AssignedRows:
     """Grow trees that tell the target, whose column is never split, from the features.
 
     Rows count ``weight`` (n,), in a bootstrap as often as they are drawn.
@@ -58,22 +58,22 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
         how = {"seed": seed, "number": t}
         tree, node = grow(of_features, is_categorical, is_ordered, y, n_classes, drawn, growth, **how)
         # rows missing a split value may take other sides than they did in growing, and leave a leaf empty
-        return *settle(tree, of_features.codes, drawn > 0, 1, seed, t, node), drawn
+        return *prune_small_leaves(tree, of_features.codes, drawn > 0, 1, seed, t, node), drawn
 
     grown = list(map_ordered(one, [(t,) for t in range(settings.n_estimators)], settings.n_jobs, "trees"))
-    return arrive(training.columns, ranks, *zip(*grown, strict=True))
+    return assign_rows(training.columns, ranks, *zip(*grown, strict=True))
 
 
 # ---- How much the splits on each feature tell of the target.
 
 
-def feature_importances(training: Training, arrival: Arrival, criterion: int) -> np.ndarray:
+def feature_importances(training: Training, assigned: AssignedRows, criterion: int) -> np.ndarray:
     """Share of each feature in the decrease of the target's impurity, (d,): the mean over trees, which sum to 1 each.
 
     As in scikit-learn, of the rows that the trees count: what a split takes off the impurity, times the weight of its
     node. Trees without a split do not count; all 0 if none has one.
     """
-    trees, d = arrival.trees, training.X.shape[1] - 1
+    trees, d = assigned.trees, training.X.shape[1] - 1
     y = training.X[:, -1]
     target = training.schema.columns[-1]
     n_classes = len(target.levels) if target.is_categorical else 0
@@ -84,9 +84,9 @@ def feature_importances(training: Training, arrival: Arrival, criterion: int) ->
     total = np.zeros(d)
     for t in range(len(trees.root)):
         first, end = int(ends[t]), int(ends[t + 1])
-        rows = np.flatnonzero((arrival.weight[t] > 0.0) & (arrival.leaf_of[t] >= 0))
-        node = node_of_leaf[arrival.leaf_of[t, rows]] - first
-        sums = _sums(node, y[rows], arrival.weight[t, rows], end - first, n_classes)
+        rows = np.flatnonzero((assigned.weight[t] > 0.0) & (assigned.leaf_of[t] >= 0))
+        node = node_of_leaf[assigned.leaf_of[t, rows]] - first
+        sums = _sums(node, y[rows], assigned.weight[t, rows], end - first, n_classes)
         for level in levels[::-1]:
             inner = level[(level >= first) & (level < end)]
             inner = inner[trees.feature[inner] >= 0]
@@ -94,18 +94,18 @@ def feature_importances(training: Training, arrival: Arrival, criterion: int) ->
         impurity = _impurity(sums, criterion)
         inner = first + np.flatnonzero(trees.feature[first:end] >= 0)
         fall = impurity[inner - first] - impurity[trees.left[inner] - first] - impurity[trees.right[inner] - first]
-        own = np.bincount(trees.feature[inner], np.maximum(fall, 0.0), d)
-        total += own / own.sum() if own.sum() > 0.0 else 0.0
+        decrease = np.bincount(trees.feature[inner], np.maximum(fall, 0.0), d)
+        total += decrease / decrease.sum() if decrease.sum() > 0.0 else 0.0
     return np.asarray(total / total.sum() if total.sum() > 0.0 else total)
 
 
 def _levels(trees: Trees) -> list[np.ndarray]:
     """Nodes by their depth."""
-    found = [trees.root.astype(np.int64)]
-    while len(found[-1]):
-        inner = found[-1][trees.feature[found[-1]] >= 0]
-        found.append(np.concatenate([trees.left[inner], trees.right[inner]]).astype(np.int64))
-    return found[:-1]
+    levels = [trees.root.astype(np.int64)]
+    while len(levels[-1]):
+        inner = levels[-1][trees.feature[levels[-1]] >= 0]
+        levels.append(np.concatenate([trees.left[inner], trees.right[inner]]).astype(np.int64))
+    return levels[:-1]
 
 
 def _sums(node: np.ndarray, y: np.ndarray, weight: np.ndarray, n_nodes: int, n_classes: int) -> np.ndarray:

@@ -245,8 +245,8 @@ def coded_training(training: Training, weight: np.ndarray) -> Training:
     even = weight if np.ptp(weight) > 0.0 else None
     table = coded(Rows(training.schema, training.columns, training.X), even)
     schema = training.schema
-    own = (*table.rows.schema.columns[:-1], schema.columns[-1])
-    schema = Schema(own, schema.frame, n_rows=schema.n_rows)
+    columns_of_codes = (*table.rows.schema.columns[:-1], schema.columns[-1])
+    schema = Schema(columns_of_codes, schema.frame, n_rows=schema.n_rows)
     columns = kernel_columns(schema)
     X = np.column_stack([table.rows.X[:, :-1], training.X[:, -1]])
     return Training(schema, columns, X, prepare(columns, X), training.label_dtype, table)

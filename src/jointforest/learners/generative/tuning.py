@@ -10,7 +10,7 @@ from ...models.box_forest.structure import Forest, tree_boxes
 from ...runtime.threads import chunks, map_ordered
 from ..leaf_fitting.densities import (
     TARGET,
-    Arrival,
+    AssignedRows,
     first_leaves,
     first_trees,
     join_leaves,
@@ -37,25 +37,25 @@ def choose_leaf_size(
     losses = []
     for size in FIXED.leaf_sizes:
         few = grow._replace(n_estimators=min(FIXED.pilot_trees, grow.n_estimators), min_samples_leaf=size)
-        arrival = grow_forest(training, weight, few, seed)
+        assigned = grow_forest(training, weight, few, seed)
         model = learn_densities(
             training.schema,
             training.columns,
             training.table,
-            arrival,
+            assigned,
             settings,
             FIXED.pilot_epsilon,
             grow.n_jobs,
             TARGET,
         )
-        loss = choose_beta(model, training, arrival, seed, grow.n_jobs)[1]
+        loss = choose_beta(model, training, assigned, seed, grow.n_jobs)[1]
         losses.append(loss.mean() if len(loss) else np.nan)
     best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
     return grow._replace(min_samples_leaf=FIXED.leaf_sizes[best])
 
 
 def choose_smoothing(
-    training: Training, arrival: Arrival, settings: Settings, seed: int, n_jobs: int | None
+    training: Training, assigned: AssignedRows, settings: Settings, seed: int, n_jobs: int | None
 ) -> Settings:
     """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best.
 
@@ -63,7 +63,7 @@ def choose_smoothing(
     earlier one only where it is better by more than `Constants.smoothing_sigmas` standard errors. The first candidate
     where no row is out of bag, or no feature has levels or atoms.
     """
-    few = first_trees(arrival, FIXED.pilot_trees)
+    few = first_trees(assigned, FIXED.pilot_trees)
     features = training.schema.columns[:-1]
     candidates = [settings._replace(smoothing=rows) for rows in FIXED.smoothings]
     if not any(column.levels or column.atoms for column in features) or (few.weight > 0).all():
@@ -82,7 +82,7 @@ def choose_smoothing(
 
 
 def choose_beta(
-    model: Forest, training: Training, arrival: Arrival, seed: int, n_jobs: int | None
+    model: Forest, training: Training, assigned: AssignedRows, seed: int, n_jobs: int | None
 ) -> tuple[float, np.ndarray]:
     """The dial that predicts out-of-bag rows best when some of their cells are hidden, and the loss of each row (n,).
 
@@ -90,18 +90,18 @@ def choose_beta(
     """
     d = training.X.shape[1] - 1
     rng = judges_of(seed)
-    rows = judging_rows(arrival, rng)
+    rows = judging_rows(assigned, rng)
     if not len(rows):
         return 0.0, np.empty(0)
     cells = training.X[rows]
     truth = cells[:, -1].copy()
     cells[:, :d][rng.random((len(rows), d)) < FIXED.beta_missing] = np.nan
     cells[:, -1] = np.nan
-    left_out = (arrival.weight[:, rows] == 0).T
+    left_out = (assigned.weight[:, rows] == 0).T
     few = max(1, FIXED.answers_at_once // (left_out.shape[1] * max(1, len(training.schema.columns[d].levels))))
     losses = np.hstack([
-        _losses(model, build(training.schema, cells[some]), truth[some], left_out[some], n_jobs)
-        for some in (slice(*ends) for ends in chunks(len(rows), few))
+        _losses(model, build(training.schema, cells[block]), truth[block], left_out[block], n_jobs)
+        for block in (slice(*ends) for ends in chunks(len(rows), few))
     ])  # fmt: skip
     best = int(np.argmin([loss.mean() for loss in losses]))
     return FIXED.betas[best], losses[best]
@@ -121,9 +121,9 @@ def judges_of(seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, 1, 0])
 
 
-def judging_rows(arrival: Arrival, rng: np.random.Generator) -> np.ndarray:
+def judging_rows(assigned: AssignedRows, rng: np.random.Generator) -> np.ndarray:
     """Training rows, rising, that some tree was grown without: `Constants.beta_rows` of them at most."""
-    judges = np.flatnonzero((arrival.weight == 0).any(axis=0))
+    judges = np.flatnonzero((assigned.weight == 0).any(axis=0))
     return np.sort(rng.permutation(judges)[: FIXED.beta_rows])
 
 
@@ -149,7 +149,7 @@ def _average(log_tree: np.ndarray, answer: np.ndarray, beta: float) -> np.ndarra
 # ---- How wide the leaves of a generative forest are at least, as out-of-bag rows have it.
 
 
-def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_jobs: int | None) -> np.ndarray:
+def choose_spreads(training: Training, assigned: AssignedRows, settings: Settings, n_jobs: int | None) -> np.ndarray:
     """The smallest spread (p,) of each numeric slot that makes out-of-bag cells most probable in their leaves.
 
     Given its leaf a row's cells are independent, so the columns can be judged one by one. A cell's probability is
@@ -157,16 +157,16 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
     little of how wide leaves should be. 0.1 where no row is out of bag.
     """
     columns, table = training.columns, training.table
-    n_trees = min(FIXED.spread_trees, len(arrival.trees.root))
-    first = first_leaves(arrival.trees)
+    n_trees = min(FIXED.spread_trees, len(assigned.trees.root))
+    first = first_leaves(assigned.trees)
     numeric = np.flatnonzero(columns.is_categorical == 0).astype(np.int64)
     marginal = join_leaves(columns, [background(columns, table)])
 
     def judge(t: int) -> list[np.ndarray]:
-        box = tree_boxes(arrival.trees, columns, t)
-        drawn = arrival.weight[t]
-        leaf = (arrival.leaf_of[t] - first[t]).astype(np.int32)
-        sums = _sums(training, arrival, first, t, numeric.tolist())
+        box = tree_boxes(assigned.trees, columns, t)
+        drawn = assigned.weight[t]
+        leaf = (assigned.leaf_of[t] - first[t]).astype(np.int32)
+        sums = _sums(training, assigned, first, t, numeric.tolist())
         out_of_bag = np.flatnonzero(drawn == 0)
 
         def score(spread: float) -> np.ndarray:
@@ -181,7 +181,7 @@ def choose_spreads(training: Training, arrival: Arrival, settings: Settings, n_j
     return np.where((scores == 0).all(axis=0), FIXED.usual_spread, best)
 
 
-def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | None) -> float:
+def choose_target_spread(training: Training, assigned: AssignedRows, n_jobs: int | None) -> float:
     """The smallest spread of the target in a leaf, in units of its own, that makes out-of-bag targets most probable.
 
     Unlike features, which are judged leaf by leaf, the target is judged under the average of the trees' leaves: their
@@ -189,22 +189,22 @@ def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | Non
     """
     columns, table = training.columns, training.table
     slot, last = columns.slot[-1], len(columns.slot) - 1
-    first = first_leaves(arrival.trees)
-    rows = np.flatnonzero((arrival.weight == 0).any(axis=0))
+    first = first_leaves(assigned.trees)
+    rows = np.flatnonzero((assigned.weight == 0).any(axis=0))
     if not len(rows):
         return FIXED.usual_spread
     rows = rows[:: -(-len(rows) // FIXED.target_rows)]  # from all over the table, which may be sorted
 
     def one(t: int) -> np.ndarray:
-        box = tree_boxes(arrival.trees, columns, t)
-        sums = _sums(training, arrival, first, t, [last])
+        box = tree_boxes(assigned.trees, columns, t)
+        sums = _sums(training, assigned, first, t, [last])
         fitted = fit_tree(columns, table, sums, *box, TARGET._replace(min_spread=FIXED.spreads[0]), [last])
-        leaf = arrival.leaf_of[t, rows] - first[t]
+        leaf = assigned.leaf_of[t, rows] - first[t]
         return np.stack([fitted.a[leaf, slot], fitted.b[leaf, slot]])
 
-    mean, spread = np.stack(list(map_ordered(one, [(t,) for t in range(len(arrival.trees.root))], n_jobs)), axis=1)
+    mean, spread = np.stack(list(map_ordered(one, [(t,) for t in range(len(assigned.trees.root))], n_jobs)), axis=1)
     y, unit = training.X[rows, -1], table.spread[slot]
-    out_of_bag = arrival.weight[:, rows] == 0
+    out_of_bag = assigned.weight[:, rows] == 0
     scores = []
     for smallest in FIXED.target_spreads:
         b = np.maximum(spread / unit, smallest)
@@ -213,17 +213,17 @@ def choose_target_spread(training: Training, arrival: Arrival, n_jobs: int | Non
     return FIXED.target_spreads[int(np.argmax(scores))]
 
 
-def _sums(training: Training, arrival: Arrival, first: np.ndarray, t: int, only: list[int]) -> LeafSums:
+def _sums(training: Training, assigned: AssignedRows, first: np.ndarray, t: int, only: list[int]) -> LeafSums:
     """Sums of the rows in the leaves of tree t, of some columns."""
-    table, rows = training.table, rows_in_leaves(arrival, first, t)
-    return leaf_sums(training.columns, (table.values, table.codes), table.spread, *rows, arrival.weight[t], only)
+    table, rows = training.table, rows_in_leaves(assigned, first, t)
+    return leaf_sums(training.columns, (table.values, table.codes), table.spread, *rows, assigned.weight[t], only)
 
 
 # ---- Which features of a generative forest get quantile leaves: rows that are out of bag are the validation rows.
 
 
 def quantile_slots(
-    training: Training, arrival: Arrival, settings: Settings, target: Settings, seed: int, n_jobs: int | None
+    training: Training, assigned: AssignedRows, settings: Settings, target: Settings, seed: int, n_jobs: int | None
 ) -> np.ndarray:
     """Numeric slots of features that get quantile leaves, bool (p,): all that normal leaves misfit, or none.
 
@@ -232,21 +232,21 @@ def quantile_slots(
     """
     columns = training.columns
     none = np.zeros(len(columns.step), bool)
-    few = first_trees(arrival, FIXED.pilot_trees)
+    few = first_trees(assigned, FIXED.pilot_trees)
     rows = judging_rows(few, judges_of(seed))
     if not len(rows) or not (columns.is_categorical[:-1] == 0).any():
         return none
     evidence, drawn = build(training.schema, training.X[rows]), few.weight[:, rows] > 0
 
-    def learned(trees: Arrival, slots: np.ndarray) -> Forest:
+    def learned(trees: AssignedRows, slots: np.ndarray) -> Forest:
         table = training.table
         return learn_densities(
             training.schema, columns, table, trees, settings, FIXED.pilot_epsilon, n_jobs, target, quantile=slots
         )
 
     def fits(slots: np.ndarray) -> bool:
-        one = learned(first_trees(arrival, 1), slots)
-        return small_enough(columns, len(one.leaves.tree), len(arrival.trees.root))
+        one = learned(first_trees(assigned, 1), slots)
+        return small_enough(columns, len(one.leaves.tree), len(assigned.trees.root))
 
     def gains(slots: np.ndarray) -> list[np.ndarray]:
         forests = normal, learned(few, slots)

@@ -532,9 +532,9 @@ def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> Split | No
         return best_split(data, rows, weight, by, statistics, settings.criterion, settings.min_weight)
 
     work = len(rows) * len(tried) * len(task.targets)
-    found = list(map_ordered(split_by, [(by,) for by in tried], task.n_jobs if work >= FIXED.threads_from else 1))
+    splits = list(map_ordered(split_by, [(by,) for by in tried], task.n_jobs if work >= FIXED.threads_from else 1))
     targets = {by.column: by.targets for by in tried}
-    for split in sorted((s for s in found if s.improvement > 0), key=lambda s: (-s.improvement, s.column)):
+    for split in sorted((s for s in splits if s.improvement > 0), key=lambda s: (-s.improvement, s.column)):
         if settings.min_impurity_decrease is not None:
             return split if split.improvement >= settings.min_impurity_decrease else None
         chance = log_chance(data, rows, split.column, split.below, split.goes_left, targets[split.column])

@@ -17,20 +17,20 @@ from ...runtime.threads import map_ordered
 from ..base import FOREST, LEAVES, Rows, TableLearner, count_features, count_rows, draw_rows, trial_rows, warn_leaf_size
 from ..batches.fill import Sizes, Structure
 from ..batches.sample import MOST_ROWS, Sampled
-from ..chow_liu_leaves.conditional_ranks import Rests, rests
+from ..chow_liu_leaves.conditional_ranks import ConditionalRanks, conditional_ranks
 from ..chow_liu_leaves.leaves import CodedRows, chow_liu_part, coded, fill_chow_liu
 from ..growing.criterion_kernels import ENTROPY, GINI
 from ..growing.grow import RankTree, rank
-from ..leaf_fitting.densities import Arrival, arrive, learn_densities
+from ..leaf_fitting.densities import AssignedRows, assign_rows, learn_densities
 from ..leaf_fitting.fit import Settings, prepare
 from .constants import FIXED
 from .grow import JointSettings, grow_joint, joint_rows, with_targets
 
 CRITERIA = {"entropy": ENTROPY, "gini": GINI}
-INDEPENDENT, BY_COLUMNS, BY_RESTS = "independent", "by columns", "by rests"
+INDEPENDENT, BY_COLUMNS, BY_RANKS = "independent", "by columns", "by conditional ranks"
 """Ways to learn: leaves of independent columns; Chow-Liu leaves, splits judged by whole columns, or by what such leaves
 do not know."""
-CHOW_LIU_WAYS = (BY_COLUMNS, BY_RESTS)
+CHOW_LIU_WAYS = (BY_COLUMNS, BY_RANKS)
 ALL_WAYS = (*CHOW_LIU_WAYS, INDEPENDENT)
 
 
@@ -191,8 +191,8 @@ class JointTree(TableLearner):
                 way = self._preferred(ALL_WAYS, rows, weight, seed, least)
         if way == INDEPENDENT:
             return super()._learn_batches(sampled, rows, seed)
-        table, arrival = self._grow_on_codes(way, rows, weight, seed, self.n_estimators, least)
-        return fill_chow_liu(sampled, table, arrival.trees, seed, self.epsilon, self.n_jobs)
+        table, assigned = self._grow_on_codes(way, rows, weight, seed, self.n_estimators, least)
+        return fill_chow_liu(sampled, table, assigned.trees, seed, self.epsilon, self.n_jobs)
 
     def _preferred(self, ways: Sequence[str], rows: Rows, weight: np.ndarray | None, seed: int, least: float) -> str:
         """The way to learn with so many rows in a leaf that held-out rows prefer, on trial; the first where rows are
@@ -203,30 +203,30 @@ class JointTree(TableLearner):
         few, of_kept = min(self.n_estimators, FIXED.trial_trees), None if weight is None else weight[kept]
         least *= len(kept) / len(rows.X)
         tested, of_held = build(rows.schema, rows.X[held]), None if weight is None else weight[held]
-        found = [
+        log_densities = [
             self._made(way, rows._replace(X=rows.X[kept]), of_kept, seed, few, least).log_density(tested, self.n_jobs)
             for way in ways
         ]
-        return ways[int(np.argmax([np.average(one, weights=of_held) for one in found]))]
+        return ways[int(np.argmax([np.average(one, weights=of_held) for one in log_densities]))]
 
     def _made(
         self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
     ) -> Distribution:
         """The first trees, with so many rows in a leaf."""
         if way != INDEPENDENT:
-            table, arrival = self._grow_on_codes(way, rows, weight, seed, n_trees, least)
-            return chow_liu_part(table, arrival, self.epsilon, self.n_jobs)
-        arrival = self._grow(rows, weight, seed, n_trees, least)
+            table, assigned = self._grow_on_codes(way, rows, weight, seed, n_trees, least)
+            return chow_liu_part(table, assigned, self.epsilon, self.n_jobs)
+        assigned = self._grow(rows, weight, seed, n_trees, least)
         cells, settings = prepare(rows.columns, rows.X), self._leaf_settings()
-        forest = learn_densities(rows.schema, rows.columns, cells, arrival, settings, self.epsilon, self.n_jobs)
+        forest = learn_densities(rows.schema, rows.columns, cells, assigned, settings, self.epsilon, self.n_jobs)
         return BoxForest(forest)
 
     def _grow_on_codes(
         self, way: str, rows: Rows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
-    ) -> tuple[CodedRows, Arrival]:
+    ) -> tuple[CodedRows, AssignedRows]:
         """The first trees for Chow-Liu leaves, and the codes that they are grown on."""
         table = coded(rows, weight)
-        more = rests(table, weight, seed) if way == BY_RESTS else None
+        more = conditional_ranks(table, weight, seed) if way == BY_RANKS else None
         return table, self._grow(table.rows, weight, seed, n_trees, least, more)
 
     def _sampled_rows(self) -> int:
@@ -237,9 +237,9 @@ class JointTree(TableLearner):
         return max(count_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
 
     def _structure(self, rows: Rows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
-        arrival = self._grow(rows, weight, seed, self.n_estimators, self._least_of_sample(rows, n))
+        assigned = self._grow(rows, weight, seed, self.n_estimators, self._least_of_sample(rows, n))
         cells = prepare(rows.columns, rows.X)
-        return Structure(rows.schema, rows.columns, cells, arrival, self._leaf_settings(), None, seed)
+        return Structure(rows.schema, rows.columns, cells, assigned, self._leaf_settings(), None, seed)
 
     def _leaf_settings(self) -> Settings:
         """Densities of leaves of independent columns; of "auto" where nothing is lost."""
@@ -252,8 +252,8 @@ class JointTree(TableLearner):
         seed: int,
         n_trees: int,
         least: float,
-        more: Rests | None = None,
-    ) -> Arrival:
+        more: ConditionalRanks | None = None,
+    ) -> AssignedRows:
         """The first trees of the forest, with so many rows in a leaf, and where the rows end in them.
 
         ``more`` are targets in the place of the columns.
@@ -285,7 +285,7 @@ class JointTree(TableLearner):
             return tree, node, weight
 
         grown = list(map_ordered(one, [(t,) for t in range(n_trees)], self.n_jobs, "trees"))
-        return arrive(columns, ranks, *zip(*grown, strict=True))
+        return assign_rows(columns, ranks, *zip(*grown, strict=True))
 
 
 def judging(

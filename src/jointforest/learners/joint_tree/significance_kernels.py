@@ -74,11 +74,11 @@ def _divergence(count, left, right):
     """Half the likelihood ratio statistic of independence of level and side."""
     total = 0.0
     for b in range(count.shape[0]):
-        whole = count[b, 0] + count[b, 1]
+        both_sides = count[b, 0] + count[b, 1]
         if count[b, 0] > 0.0:
-            total += count[b, 0] * math.log(count[b, 0] * (left + right) / (whole * right))
+            total += count[b, 0] * math.log(count[b, 0] * (left + right) / (both_sides * right))
         if count[b, 1] > 0.0:
-            total += count[b, 1] * math.log(count[b, 1] * (left + right) / (whole * left))
+            total += count[b, 1] * math.log(count[b, 1] * (left + right) / (both_sides * left))
     return total
 
 

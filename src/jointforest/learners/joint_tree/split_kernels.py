@@ -19,7 +19,8 @@ def best_cut(data, groups, n_groups, targets, impurity, criterion, min_weight, s
     ``impurity`` and ``criterion`` are as in `grow.NodeStatistics`; ``scratch`` is a `grow.SplitScratch`.
     """
     order, left, right, powers = scratch.order[0], scratch.sides[0], scratch.sides[1], scratch.powers
-    known_left, known_right, power_left, power_right, whole = powers[0], powers[1], powers[2], powers[3], powers[4]
+    known_left, known_right, power_left, power_right = powers[0], powers[1], powers[2], powers[3]
+    purity_of_both = powers[4]
     for e in range(groups.start[n_groups]):
         right[groups.stat[e]] += groups.value[e]
     size, size_left = 0.0, 0.0
@@ -30,7 +31,7 @@ def best_cut(data, groups, n_groups, targets, impurity, criterion, min_weight, s
             for s in range(data.first[k], data.first[k + 1]):
                 known_right[k] += right[s]
                 power_right[k] += class_power(criterion, right[s])
-            whole[k] = purity(criterion, known_right[k], power_right[k])
+            purity_of_both[k] = purity(criterion, known_right[k], power_right[k])
     best = 0.0
     cut = 0
     for place in range(n_groups - 1):
@@ -53,7 +54,7 @@ def best_cut(data, groups, n_groups, targets, impurity, criterion, min_weight, s
             if impurity[k] > 0.0:
                 if data.is_categorical[k]:
                     gain = purity(criterion, known_left[k], power_left[k])
-                    gain += purity(criterion, known_right[k], power_right[k]) - whole[k]
+                    gain += purity(criterion, known_right[k], power_right[k]) - purity_of_both[k]
                 else:
                     gain = _between(left, right, data.first[k])
                 score += gain / impurity[k]
@@ -397,13 +398,13 @@ def _mark_levels(groups, n_groups, order, cut, is_nominal, goes_left):
         for level in range(code[order[cut - 1]] + 1):
             goes_left[level] = 1
         return
-    left, whole = 0.0, 0.0
+    left, total = 0.0, 0.0
     for place in range(n_groups):
-        whole += size[order[place]]
+        total += size[order[place]]
         if place < cut:
             left += size[order[place]]
     for level in range(goes_left.shape[0]):
-        goes_left[level] = 2.0 * left >= whole
+        goes_left[level] = 2.0 * left >= total
     for place in range(n_groups):
         goes_left[code[order[place]]] = place < cut
 
@@ -467,8 +468,8 @@ def _impurity_of_levels(criterion, total, at, end):
         power += class_power(criterion, total[s])
     if known - largest <= 0.0:
         return 0.0
-    whole = class_power(criterion, known) / (1.0 if criterion == ENTROPY else known)
-    return whole - (power if criterion == ENTROPY else power / known)
+    purity = class_power(criterion, known) / (1.0 if criterion == ENTROPY else known)
+    return purity - (power if criterion == ENTROPY else power / known)
 
 
 # ---- Kernel: divide the rows of a node between two children.

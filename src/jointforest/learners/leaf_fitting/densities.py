@@ -20,7 +20,7 @@ from .quantile import quantile_circuits, values_of_rows
 from .statistics_kernels import rows_by_leaf
 
 
-class Arrival(NamedTuple):
+class AssignedRows(NamedTuple):
     """A forest, and where the training rows end in it.
 
     Attributes
@@ -38,13 +38,13 @@ class Arrival(NamedTuple):
     weight: np.ndarray
 
 
-def arrive(
+def assign_rows(
     columns: Columns,
     ranks: Ranks,
     trees: Sequence[RankTree],
     leaf_node: Sequence[np.ndarray] | np.ndarray,
     weight: Sequence[np.ndarray] | np.ndarray,
-) -> Arrival:
+) -> AssignedRows:
     """Join trees on ranks to a forest, whose nodes weigh as the rows that end in them.
 
     Parameters
@@ -57,25 +57,25 @@ def arrive(
     """
     counted = [w > 0 for w in weight]
     rows_at = [
-        np.bincount(node[some], w[some], minlength=len(tree.feature))
-        for tree, node, w, some in zip(trees, leaf_node, weight, counted, strict=True)
+        np.bincount(node[is_counted], w[is_counted], minlength=len(tree.feature))
+        for tree, node, w, is_counted in zip(trees, leaf_node, weight, counted, strict=True)
     ]
     forest = join_trees(columns, ranks, list(trees), rows_at)
     leaf_of = np.empty((len(trees), len(leaf_node[0])), dtype=np.int32)
     for out, node, first in zip(leaf_of, leaf_node, forest.root, strict=True):
         out[:] = np.where(node >= 0, forest.leaf[node + first], -1)
-    return Arrival(forest, leaf_of, np.asarray(weight))
+    return AssignedRows(forest, leaf_of, np.asarray(weight))
 
 
-def first_trees(arrival: Arrival, n_trees: int) -> Arrival:
+def first_trees(assigned: AssignedRows, n_trees: int) -> AssignedRows:
     """The first trees of the forest alone."""
-    trees = arrival.trees
+    trees = assigned.trees
     if n_trees >= len(trees.root):
-        return arrival
+        return assigned
     end = trees.root[n_trees]
     cut = {field: getattr(trees, field)[:end] for field in trees._fields if field not in ("root", "left_levels")}
-    return Arrival(
-        trees._replace(root=trees.root[:n_trees], **cut), arrival.leaf_of[:n_trees], arrival.weight[:n_trees]
+    return AssignedRows(
+        trees._replace(root=trees.root[:n_trees], **cut), assigned.leaf_of[:n_trees], assigned.weight[:n_trees]
     )
 
 
@@ -85,16 +85,16 @@ def first_leaves(trees: Trees) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(n_leaves)])
 
 
-def rows_in_leaves(arrival: Arrival, first: np.ndarray, t: int) -> tuple[np.ndarray, np.ndarray]:
+def rows_in_leaves(assigned: AssignedRows, first: np.ndarray, t: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows that count in tree t, by leaf: those of its leaf l, from 0, are ``rows[start[l] : start[l + 1]]``.
 
     ``first`` (T + 1,) are the `first_leaves` of the forest.
     """
-    own = np.where(arrival.weight[t] > 0, arrival.leaf_of[t] - first[t], -1).astype(np.int32)
-    return rows_by_leaf(own, int(first[t + 1] - first[t]))
+    leaf = np.where(assigned.weight[t] > 0, assigned.leaf_of[t] - first[t], -1).astype(np.int32)
+    return rows_by_leaf(leaf, int(first[t + 1] - first[t]))
 
 
-def settle(
+def prune_small_leaves(
     tree: RankTree,
     codes: np.ndarray,
     counts: np.ndarray,
@@ -221,7 +221,7 @@ def learn_densities(
     schema: Schema,
     columns: Columns,
     table: Table,
-    arrival: Arrival,
+    assigned: AssignedRows,
     settings: Settings,
     epsilon: float,
     n_jobs: int | None,
@@ -235,7 +235,7 @@ def learn_densities(
     ----------
     table : Table
         The n rows.
-    arrival : Arrival
+    assigned : AssignedRows
         The trees, where the rows end in them, and how much they count there.
     epsilon : float
         Weight of the background; 0 leaves it out.
@@ -247,14 +247,14 @@ def learn_densities(
     quantile : bool array (p,), optional
         Numeric slots with quantile leaves, whatever the settings say of the others; default: all or none by them.
     """
-    fitted = fit_trees(columns, table, arrival, settings, n_jobs, target, circuits, quantile)
-    return as_forest(schema, columns, table, arrival.trees, fitted, epsilon)
+    fitted = fit_trees(columns, table, assigned, settings, n_jobs, target, circuits, quantile)
+    return as_forest(schema, columns, table, assigned.trees, fitted, epsilon)
 
 
 def fit_trees(
     columns: Columns,
     table: Table,
-    arrival: Arrival,
+    assigned: AssignedRows,
     settings: Settings,
     n_jobs: int | None,
     target: Settings | None = None,
@@ -262,7 +262,7 @@ def fit_trees(
     quantile: np.ndarray | None = None,
 ) -> list[FittedTree]:
     """The leaves of each tree, not yet a forest; parameters as of `learn_densities`."""
-    trees, weight = arrival.trees, arrival.weight
+    trees, weight = assigned.trees, assigned.weight
     first = first_leaves(trees)
     modelled = quantile_leaves(columns, settings, quantile, target is not None)
 
@@ -271,7 +271,7 @@ def fit_trees(
         return fit_leaves(columns, table, sums, box, settings, target)
 
     def one(t: int) -> FittedTree:
-        rows, start = rows_in_leaves(arrival, first, t)
+        rows, start = rows_in_leaves(assigned, first, t)
         box = tree_boxes(trees, columns, t)
         leaves = fit(rows, start, weight[t], box)
         if circuits is None or modelled.any():
@@ -284,29 +284,29 @@ def fit_trees(
     fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "leaves"))
     if not modelled.any():
         return fitted
-    return quantile_trees(columns, table, arrival, fitted, modelled, settings.quantile_epsilon, n_jobs)
+    return quantile_trees(columns, table, assigned, fitted, modelled, settings.quantile_epsilon, n_jobs)
 
 
 def quantile_trees(
     columns: Columns,
     table: Table,
-    arrival: Arrival,
+    assigned: AssignedRows,
     fitted: Sequence[FittedTree],
     slots: np.ndarray,
     epsilon: float,
     n_jobs: int | None,
 ) -> list[FittedTree]:
     """Trees fitted without circuits, with quantile leaves of some numeric slots, bool (p,); they stay as they are."""
-    trees, first = arrival.trees, first_leaves(arrival.trees)
+    trees, first = assigned.trees, first_leaves(assigned.trees)
     inside = n_jobs if len(trees.root) == 1 else 1  # threads over columns, or over trees
 
     def one(t: int) -> FittedTree:
-        rows, start = rows_in_leaves(arrival, first, t)
+        rows, start = rows_in_leaves(assigned, first, t)
         lo, hi, _ = tree_boxes(trees, columns, t)
         plain = fitted[t][0]
         leaves = plain._replace(**{name: getattr(plain, name).copy() for name in ("a", "b", "lo", "hi")})
         values = {
-            slot: values_of_rows(table.values[j], table.codes[j], rows, start, arrival.weight[t])
+            slot: values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
             for slot, j in columns_of(columns, slots)
         }
         return leaves, quantile_circuits(columns, table, values, leaves, lo, hi, epsilon, inside)

@@ -134,9 +134,9 @@ def _listed(
     codes: np.ndarray, rows: np.ndarray, start: np.ndarray, weight: np.ndarray, n_levels: int, missing: np.ndarray
 ) -> Listed:
     """Levels of one column of many levels; weights of missing cells (l,) are written."""
-    found = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.empty(len(rows))
-    n = wide_level_counts(codes, rows, start, weight, np.zeros(n_levels), found, missing)
-    return Listed(*(x[:n].copy() for x in found))
+    listed = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.empty(len(rows))
+    n = wide_level_counts(codes, rows, start, weight, np.zeros(n_levels), listed, missing)
+    return Listed(*(x[:n].copy() for x in listed))
 
 
 # ---- A table prepared for learning leaf densities, and what is known of each of its columns as a whole.
@@ -178,7 +178,7 @@ def prepare(columns: Columns, X: np.ndarray) -> Table:
     """`Table` of X (n, d), whose grid columns are snapped (see `data.schema.snap`)."""
     values = np.ascontiguousarray(X.T)
     codes = codes_of(columns, values)
-    own, atom_share = _no_scale(columns), np.zeros(int(columns.atom_start[-1]))
+    scale, atom_share = _no_scale(columns), np.zeros(int(columns.atom_start[-1]))
     level_share = np.zeros(int(columns.level_start[-1]))
     for j in range(len(values)):
         known = ~np.isnan(values[j])
@@ -198,13 +198,13 @@ def prepare(columns: Columns, X: np.ndarray) -> Table:
         low, high = rest.min(), rest.max()
         unit = max(high - low, np.finfo(float).tiny)
         centre = low + unit * np.mean((rest - low) / unit)
-        own.put(columns, slot, centre, unit * np.std((rest - centre) / unit), low, high)
-    return Table(values, codes, *own, atom_share, level_share, np.isnan(values).mean(axis=1))
+        scale.put(columns, slot, centre, unit * np.std((rest - centre) / unit), low, high)
+    return Table(values, codes, *scale, atom_share, level_share, np.isnan(values).mean(axis=1))
 
 
 def marginals(columns: Columns, sums: LeafSums) -> Table:
     """`Table`, without its cells, of the rows that add up to the sums of a single leaf."""
-    own, share = _no_scale(columns), np.zeros(int(columns.atom_start[-1]))
+    scale, share = _no_scale(columns), np.zeros(int(columns.atom_start[-1]))
     n, level_share, where = float(sums.size[0]), np.zeros(int(columns.level_start[-1])), layout(columns)
     for j, slot in enumerate(columns.slot.tolist()):
         if columns.is_categorical[j]:
@@ -220,14 +220,14 @@ def marginals(columns: Columns, sums: LeafSums) -> Table:
         atoms, (weight, mean, deviations, low, high) = sums.atoms[0, at], sums.rest[slot, 0]
         share[at] = atoms / max(n - sums.missing[0, j], 1.0)
         if weight > 0:
-            own.put(columns, slot, mean, sums.unit[slot] * np.sqrt(deviations / weight), low, high)
+            scale.put(columns, slot, mean, sums.unit[slot] * np.sqrt(deviations / weight), low, high)
         elif atoms.sum() > 0:
             value = columns.atom_value[at]
             mean = np.average(value, weights=atoms)
             spread = np.sqrt(np.average((value - mean) ** 2, weights=atoms))
-            own.put(columns, slot, mean, spread, value[atoms > 0].min(), value[atoms > 0].max())
+            scale.put(columns, slot, mean, spread, value[atoms > 0].min(), value[atoms > 0].max())
     no_cells = np.empty((len(columns.slot), 0)), np.empty((len(columns.slot), 0), np.int32)
-    return Table(*no_cells, *own, share, level_share, sums.missing[0] / n)
+    return Table(*no_cells, *scale, share, level_share, sums.missing[0] / n)
 
 
 class _Scale(NamedTuple):
@@ -371,9 +371,9 @@ def fit_tree(
             if place < 0:
                 wide[-1 - place] = _wide_column(sums.wide[-1 - place], *how)
             else:
-                mass, own = np.empty((n_leaves, n_levels)), narrow_at(columns, where, slot)
-                level_masses(np.ascontiguousarray(sums.levels[:, own]), *how, mass)
-                level_mass[:, own] = mass
+                mass, places = np.empty((n_leaves, n_levels)), narrow_at(columns, where, slot)
+                level_masses(np.ascontiguousarray(sums.levels[:, places]), *how, mass)
+                level_mass[:, places] = mass
             continue
         at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
         rest = sums.rest[slot]
@@ -406,8 +406,8 @@ def _wide_column(listed: Listed, pseudo: float, prior: np.ndarray, allowed: np.n
     """Level masses of one column of many levels."""
     scale, mass = np.empty(len(allowed)), np.empty(len(listed.weight))
     wide_level_masses(*listed, pseudo, prior, allowed, scale, mass)
-    own = mass > 0.0
-    return one_column(scale, prior, allowed, listed.leaf[own], listed.level[own], mass[own])
+    has_mass = mass > 0.0
+    return one_column(scale, prior, allowed, listed.leaf[has_mass], listed.level[has_mass], mass[has_mass])
 
 
 def _unfitted(columns: Columns, slot: int, n_leaves: int) -> WideLevels:

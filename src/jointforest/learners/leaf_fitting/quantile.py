@@ -317,9 +317,9 @@ def _circuits(
     at = node_start[:-1] + is_circuit + has_rest
     for slot, (knot_start, _, knot_p) in zip(slots.tolist(), knots, strict=True):
         j = int(numeric[columns.slot[numeric] == slot][0])
-        some = has_sum[:, j]
-        kind[at[some]], end[at[some]] = SUM, at[some] + n_nodes[some, j]
-        leaf, piece = _pieces(knot_start, some)
+        leaves = has_sum[:, j]
+        kind[at[leaves]], end[at[leaves]] = SUM, at[leaves] + n_nodes[leaves, j]
+        leaf, piece = _pieces(knot_start, leaves)
         node = at[leaf] + 1 + piece
         row[node], described[node] = first_row[leaf] + piece, j
         knot = knot_start[leaf] + piece

@@ -114,8 +114,8 @@ def add_sums(sums: Running, other: Running) -> None:
     """Add the sums over other rows to the sums."""
     for field in ("rows", "size", "cells", "absent"):
         getattr(sums, field)[...] += getattr(other, field)
-    for mine, its in zip(sums.atoms + sums.levels, other.atoms + other.levels, strict=True):
-        mine += its
+    for sums_here, more in zip(sums.atoms + sums.levels, other.atoms + other.levels, strict=True):
+        sums_here += more
     np.minimum(sums.ends[..., 0], other.ends[..., 0], out=sums.ends[..., 0])
     np.maximum(sums.ends[..., 1], other.ends[..., 1], out=sums.ends[..., 1])
     for slot in range(len(sums.total)):
@@ -123,9 +123,9 @@ def add_sums(sums: Running, other: Running) -> None:
         add_pairs(sums.squares[slot], other.squares[slot])
     for slot, marks in sums.marks.items():
         add_marks(marks, other.marks[slot])
-    for own, parts in zip(sums.wide, other.wide, strict=True):
+    for counted, parts in zip(sums.wide, other.wide, strict=True):
         for part in parts:
-            _add_wide(own, *part)
+            _add_wide(counted, *part)
 
 
 def leaf_sums_of(columns: Columns, sums: Running, unit: float = 1.0) -> LeafSums:
@@ -172,11 +172,11 @@ def one_leaf(columns: Columns, sums: Running) -> Running:
 
 def _pair_of_all(pairs: np.ndarray) -> np.ndarray:
     """The sums (p, 1, 2) of pairs (p, l, 2), as pairs."""
-    found = np.empty((len(pairs), 1, 2))
+    sums = np.empty((len(pairs), 1, 2))
     for slot, of in enumerate(pairs):
         high = math.fsum(of.ravel())
-        found[slot, 0] = high, math.fsum([-high, *of.ravel()])
-    return found
+        sums[slot, 0] = high, math.fsum([-high, *of.ravel()])
+    return sums
 
 
 def _add_wide(parts: list[tuple[np.ndarray, np.ndarray]], keys: np.ndarray, counts: np.ndarray) -> None:
@@ -190,7 +190,7 @@ def _counted(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np
     """All keys, ascending, and their counts."""
     if not parts:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    return _summed(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+    return _summed(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 def _summed(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -107,10 +107,10 @@ def moments_of(count, total, squares, mean, deviations):
             s, more = total[leaf, 0], total[leaf, 1]
             m = s / n
             product, lost = _product(m, n)
-            rest = ((s - product) - lost + more) / n  # m + rest is the mean
+            excess = ((s - product) - lost + more) / n  # m + rest is the mean
             product, lost = _product(m, s)
-            lost += m * more + rest * s
-            mean[leaf] = m + rest
+            lost += m * more + excess * s
+            mean[leaf] = m + excess
             deviations[leaf] = max((squares[leaf, 0] - product) + (squares[leaf, 1] - lost), 0.0)
 
 
@@ -152,7 +152,7 @@ def count_at(x, atom, leaf_of, times, order, reached, mark, start, at, above):
 
 
 @entry
-def numbers_at(mark, start, at, above, lowest, highest, step, x, weight, found):
+def numbers_at(mark, start, at, above, lowest, highest, step, x, weight, new_start):
     """Numbers ``x`` and their weights, by leaf and ascending, of rows at and between marks; see `count_at`.
 
     Leaf k has those from ``found[k]`` to ``found[k + 1]``; its first and last row are ``lowest[k]`` and ``highest[k]``.
@@ -160,7 +160,7 @@ def numbers_at(mark, start, at, above, lowest, highest, step, x, weight, found):
     """
     n = 0
     for leaf in range(len(start) - 1):
-        found[leaf] = n
+        new_start[leaf] = n
         first, last = start[leaf] + leaf, start[leaf + 1] + leaf
         for gap in range(first, last + 1):
             low = lowest[leaf] if gap == first else mark[gap - leaf - 1]
@@ -192,4 +192,4 @@ def numbers_at(mark, start, at, above, lowest, highest, step, x, weight, found):
             if gap < last and at[gap - leaf] > 0:
                 x[n], weight[n] = mark[gap - leaf], at[gap - leaf]
                 n += 1
-    found[len(start) - 1] = n
+    new_start[len(start) - 1] = n

@@ -206,14 +206,14 @@ def wide_level_masses(leaf_of, level_of, count, pseudo, prior, allowed, scale, m
     for leaf in range(scale.shape[0]):
         first, shared, total = at, 0.0, 0.0
         for k in range(prior.shape[0]):
-            own = 0.0
+            counted = 0.0
             if at < leaf_of.shape[0] and leaf_of[at] == leaf and level_of[at] == k:
-                own = count[at] if allowed[leaf, k] else 0.0
-                mass[at] = own
+                counted = count[at] if allowed[leaf, k] else 0.0
+                mass[at] = counted
                 at += 1
             if allowed[leaf, k]:
                 shared += prior[k]
-                total += own + pseudo * prior[k]
+                total += counted + pseudo * prior[k]
         for i in range(first, at):
             mass[i] /= total
         if total > 0.0:

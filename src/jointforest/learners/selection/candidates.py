@@ -54,13 +54,13 @@ def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candi
     row = 2.5e-7 * d  # of one tree
     trees = _TREES if _TREES * n * row <= _LITTLE * budget.seconds else budget.n_trees
     least = min(2, max(n // 2, 1))  # of next to no rows, a leaf's must be found in every fold
-    found = [
+    listed = [
         Candidate("adversarial forest", AdversarialForest(trees, min_samples_leaf=least, n_jobs=n_jobs), row * trees)
     ]
     if budget.n_chow_liu:
         learner = AdversarialForest(budget.n_chow_liu, min_samples_leaf=least, leaf="chow_liu", n_jobs=n_jobs)
-        found.append(Candidate("forest with Chow-Liu leaves", learner, 2 * row * budget.n_chow_liu))
-    return [*found, *hidden]
+        listed.append(Candidate("forest with Chow-Liu leaves", learner, 2 * row * budget.n_chow_liu))
+    return [*listed, *hidden]
 
 
 def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidate]:

@@ -65,16 +65,16 @@ def compare(candidate: Candidate, schema: Schema, splits: list[Split], seed: int
     """Learn a candidate from each split, and judge it."""
     start = time.monotonic()
     is_categorical = np.array([column.is_categorical for column in schema.columns])
-    found, first = [], None
+    log_densities, first = [], None
     for split in splits:
         model = learn(candidate.learner, schema, split.learn, seed)
         first = first or model
         held = known_levels(split.learn, split.held, is_categorical)
-        found.append(model.log_density(build(schema, held), n_jobs))
+        log_densities.append(model.log_density(build(schema, held), n_jobs))
     assert first is not None
     seconds = time.monotonic() - start
     score = _score(first, splits[0].learn, seed, n_jobs) if len(splits) == 1 else np.nan
-    return Compared(candidate, np.concatenate(found), score, seconds, first)
+    return Compared(candidate, np.concatenate(log_densities), score, seconds, first)
 
 
 def _score(model: Distribution, learned: np.ndarray, seed: int, n_jobs: int | None) -> float:
@@ -85,8 +85,8 @@ def _score(model: Distribution, learned: np.ndarray, seed: int, n_jobs: int | No
     rows = learned[some(n, max(FIXED.told_cells // d, FIXED.told_rows), np.random.default_rng(seed))]
     drawn = sample(model, build(model.schema, n=1), len(rows), seed, True, n_jobs)
     unseen = np.zeros(rows.shape, bool)
-    real, own = (cells_of(model.schema, X, unseen) for X in (rows, drawn))
-    return told_apart(real, own, seed, n_jobs, may_xgboost=False).score
+    real, synthetic = (cells_of(model.schema, X, unseen) for X in (rows, drawn))
+    return told_apart(real, synthetic, seed, n_jobs, may_xgboost=False).score
 
 
 # ---- Weights of a mixture by EM on held-out log-densities.
@@ -115,8 +115,8 @@ def mixed(log_density: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Log-density (n,) of the mixture; -inf where all members say so. Members of weight 0 do not count."""
     used = weight > 0
     with np.errstate(divide="ignore"):
-        found: np.ndarray = np.logaddexp.reduce(log_density[:, used] + np.log(weight[used]), axis=1)
-    return found
+        log_mixture: np.ndarray = np.logaddexp.reduce(log_density[:, used] + np.log(weight[used]), axis=1)
+    return log_mixture
 
 
 def sparse_weights(log_density: np.ndarray) -> np.ndarray:
@@ -124,11 +124,11 @@ def sparse_weights(log_density: np.ndarray) -> np.ndarray:
     weight = np.zeros(log_density.shape[1])
     used = np.arange(len(weight))
     while True:
-        found = mixture_weights(log_density[:, used])
-        if len(used) == 1 or found.min() >= FIXED.least_weight:
-            weight[used] = found
+        weights = mixture_weights(log_density[:, used])
+        if len(used) == 1 or weights.min() >= FIXED.least_weight:
+            weight[used] = weights
             return weight
-        used = np.delete(used, found.argmin())
+        used = np.delete(used, weights.argmin())
 
 
 def judge_mixture(log_density: np.ndarray, seed: int) -> np.ndarray:
@@ -191,8 +191,8 @@ def true_ones(score: np.ndarray) -> np.ndarray:
     """Which candidates' told-apart scores (K,) are as good as the best, but for noise; all where any is not known."""
     if np.isnan(score).any():
         return np.ones(len(score), bool)
-    found: np.ndarray = score >= score.max() - FIXED.told_tolerance
-    return found
+    is_true: np.ndarray = score >= score.max() - FIXED.told_tolerance
+    return is_true
 
 
 class Task(NamedTuple):
@@ -304,16 +304,16 @@ def _splits(task: Task) -> tuple[list[Split], str]:
         rows = min(rows, max(FIXED.fewest_rows, int(FIXED.first_share * budget.seconds / first.seconds)))
         folds = 1 if folds * n > rows else folds
     if task.holdout is not None:
-        some = some_rows(cells, rows, task.seed)
-        return [Split(cells[some], task.holdout)], f"the {len(task.holdout):,} rows of holdout"
-    found = [
+        chosen = some_rows(cells, rows, task.seed)
+        return [Split(cells[chosen], task.holdout)], f"the {len(task.holdout):,} rows of holdout"
+    splits = [
         Split(cells[fold.learn], cells[fold.held]) for fold in cut(cells, rows, folds, FIXED.held_share, task.seed)
     ]
-    if not found:
+    if not splits:
         return [], "no rows: all are equal"
-    if len(found) > 1:
-        return found, f"{n:,} rows, each held out once in {len(found)} folds"
-    return found, f"{len(found[0].held):,} held-out rows, learned from {len(found[0].learn):,}"
+    if len(splits) > 1:
+        return splits, f"{n:,} rows, each held out once in {len(splits)} folds"
+    return splits, f"{len(splits[0].held):,} held-out rows, learned from {len(splits[0].learn):,}"
 
 
 def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[str]]:
@@ -371,5 +371,5 @@ def _in_time(task: Task, compared: list[Compared], decision: Decision, splits: l
     rows = int(n * FIXED.careful * task.left() / seconds[best])
     if rows <= seen:
         return _Ending(alone, everything[:0], [f"{n - seen:,} of {n:,} rows"])
-    some = some_rows(task.cells, rows, task.seed)
-    return _Ending(alone, some, [f"{n - rows:,} of {n:,} rows"])
+    chosen = some_rows(task.cells, rows, task.seed)
+    return _Ending(alone, chosen, [f"{n - rows:,} of {n:,} rows"])

@@ -35,8 +35,8 @@ def cut(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> li
         Empty where all rows are equal: none can be held out.
     """
     random = np.random.default_rng(seed)
-    some = some_rows(cells, rows, seed)
-    group = _same(cells[some])
+    chosen = some_rows(cells, rows, seed)
+    group = _same(cells[chosen])
     n_groups = int(group.max()) + 1
     if n_groups < 2:
         return []
@@ -46,8 +46,8 @@ def cut(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> li
     else:
         fold = (place * min(folds, n_groups)).astype(np.int64)
         sides = [fold == k for k in np.unique(fold).tolist()]
-    found = [_fold(cells, some, is_held) for is_held in sides]
-    return [fold for fold in found if len(fold.held)]
+    folded = [_fold(cells, chosen, is_held) for is_held in sides]
+    return [fold for fold in folded if len(fold.held)]
 
 
 def some_rows(cells: np.ndarray, rows: int, seed: int) -> np.ndarray:
@@ -55,9 +55,9 @@ def some_rows(cells: np.ndarray, rows: int, seed: int) -> np.ndarray:
     if rows >= len(cells):
         return np.arange(len(cells))
     known = ~np.isnan(cells)
-    some = np.random.default_rng([seed, 1]).permutation(len(cells))[:rows]
-    unknown = np.flatnonzero(~known[some].any(axis=0))
-    return np.union1d(some, known[:, unknown].argmax(axis=0))
+    chosen = np.random.default_rng([seed, 1]).permutation(len(cells))[:rows]
+    unknown = np.flatnonzero(~known[chosen].any(axis=0))
+    return np.union1d(chosen, known[:, unknown].argmax(axis=0))
 
 
 def _same(cells: np.ndarray) -> np.ndarray:

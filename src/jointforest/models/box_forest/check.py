@@ -220,9 +220,9 @@ def check_wide_masses(columns: Columns, trees: Trees, wide: WideLevels, leaf: np
     first = np.minimum.reduceat(np.where(trees.leaf >= 0, trees.leaf, len(trees.leaf)), trees.root)
     for t in range(len(trees.root)):
         allowed = tree_boxes(trees, columns, t)[2]
-        own = order[slice(*np.searchsorted(leaf, [first[t], first[t] + len(allowed)], sorter=order))]
-        for at in range(0, len(own), _ROWS):
-            rows = own[at : at + _ROWS]
+        listed = order[slice(*np.searchsorted(leaf, [first[t], first[t] + len(allowed)], sorter=order))]
+        for at in range(0, len(listed), _ROWS):
+            rows = listed[at : at + _ROWS]
             for k, slot in enumerate(where.slots.tolist()):
                 levels = slice(columns.level_start[slot], columns.level_start[slot + 1])
                 _check_rows(wide, k, slot, rows, allowed[leaf[rows] - first[t], levels])
@@ -320,9 +320,9 @@ def check(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_ba
 def check_columns(schema: Schema, columns: Columns) -> None:
     """Check that the kernels' columns are those of the schema."""
     for name, expected in kernel_columns(schema)._asdict().items():
-        found = getattr(columns, name)
+        given = getattr(columns, name)
         need(
-            isinstance(found, np.ndarray) and found.dtype == expected.dtype and np.array_equal(found, expected),
+            isinstance(given, np.ndarray) and given.dtype == expected.dtype and np.array_equal(given, expected),
             f"columns.{name} does not agree with the schema",
         )
 
@@ -414,8 +414,8 @@ def _boxes(trees: Trees, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.n
     allowed = np.empty((n_leaves, len(narrow)), bool)
     for t in range(len(trees.root)):
         stop = trees.root[t + 1] if t + 1 < len(trees.root) else len(trees.leaf)
-        own = trees.leaf[trees.root[t] : stop]
-        first, of_tree = int(own[own >= 0].min()), tree_boxes(trees, columns, t)
+        leaves = trees.leaf[trees.root[t] : stop]
+        first, of_tree = int(leaves[leaves >= 0].min()), tree_boxes(trees, columns, t)
         at = slice(first, first + len(of_tree[0]))
         lo[at], hi[at], allowed[at] = of_tree[0], of_tree[1], of_tree[2][:, narrow]
     return lo, hi, allowed

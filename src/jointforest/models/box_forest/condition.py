@@ -46,27 +46,29 @@ class Pieces(NamedTuple):
 def joined(pieces: Pieces, atoms: np.ndarray, first_run: int, log_weight: np.ndarray, within: float) -> Pieces:
     """Neighbours joined as long as no row's CDF moves by more than ``within``."""
     n_rows, n_runs = len(atoms), len(log_weight)
-    some = np.diff(pieces.start) > 0
+    has_pieces = np.diff(pieces.start) > 0
     row = np.repeat(np.arange(n_rows), np.diff(pieces.start))
     head = np.minimum(pieces.start[:-1], max(len(pieces.log_share) - 1, 0))
-    log_total = np.where(some, pieces.log_first - pieces.log_share[head], 0.0) if len(row) else np.zeros(n_rows)
-    own = np.zeros((n_rows, n_runs))
-    own[row, pieces.first - first_run] = np.exp(pieces.log_share + log_total[row])
-    first = np.where(some, (own > 0.0).argmax(axis=1), 0)
-    own[np.arange(n_rows), first] = np.maximum(own[np.arange(n_rows), first] - np.where(some, atoms, 0.0), 0.0)
-    begins = _begins(own, own * np.exp(-log_weight), within)
-    begins[~some] = False
+    log_total = np.where(has_pieces, pieces.log_first - pieces.log_share[head], 0.0) if len(row) else np.zeros(n_rows)
+    share = np.zeros((n_rows, n_runs))
+    share[row, pieces.first - first_run] = np.exp(pieces.log_share + log_total[row])
+    first = np.where(has_pieces, (share > 0.0).argmax(axis=1), 0)
+    share[np.arange(n_rows), first] = np.maximum(
+        share[np.arange(n_rows), first] - np.where(has_pieces, atoms, 0.0), 0.0
+    )
+    begins = _begins(share, share * np.exp(-log_weight), within)
+    begins[~has_pieces] = False
     row, run = np.nonzero(begins)
     start = np.concatenate([[0], np.cumsum(begins.sum(axis=1))])
-    below = np.concatenate([np.zeros((n_rows, 1)), np.cumsum(own, axis=1)], axis=1)
+    below = np.concatenate([np.zeros((n_rows, 1)), np.cumsum(share, axis=1)], axis=1)
     stop = np.append(run[1:], n_runs)
-    stop[start[1:][some] - 1] = n_runs
+    stop[start[1:][has_pieces] - 1] = n_runs
     mass = below[row, stop] - below[row, run]
-    mass[start[:-1][some]] += atoms[some]
+    mass[start[:-1][has_pieces]] += atoms[has_pieces]
     with np.errstate(divide="ignore"):
         log_mass = np.log(mass)
     log_first = pieces.log_first.copy()
-    log_first[some] = log_mass[start[:-1][some]]
+    log_first[has_pieces] = log_mass[start[:-1][has_pieces]]
     return Pieces(start, run + first_run, stop - 1 + first_run, log_mass - log_total[row], log_first)
 
 
@@ -90,9 +92,9 @@ def _begins(weighed: np.ndarray, plain: np.ndarray, within: float) -> np.ndarray
                 at[new], of[new] = plain[new, q - 1], weighed[new, q - 1]
                 low[new], high[new] = 0.0, np.inf
             width, rise = plain[:, q] - at, weighed[:, q] - of
-            some = width > 1e-14
-            low = np.where(some, np.maximum(low, (rise - within) / width), low)
-            high = np.where(some, np.minimum(high, (rise + within) / width), high)
+            is_wide = width > 1e-14
+            low = np.where(is_wide, np.maximum(low, (rise - within) / width), low)
+            high = np.where(is_wide, np.minimum(high, (rise + within) / width), high)
     return begins
 
 
@@ -205,13 +207,13 @@ def _as_regions(schema: Schema, columns: Columns, evidence: Evidence) -> Evidenc
             if step == 0.0:
                 continue
             x, half = origin + np.ceil((x - origin) / step - 0.5) * step, 0.5 * step
-            own = columns.atom_value[columns.atom_start[slot] : columns.atom_start[slot + 1]]
+            atoms_of_slot = columns.atom_value[columns.atom_start[slot] : columns.atom_start[slot + 1]]
             if not x - half < x < x + half:
                 raise ValueError(
                     f"column {schema.names[j]!r}: {x:g} is too far out to condition on, as its cell of width {step:g} "
                     "is narrower than numbers there; use given(...), or an interval"
                 )
-            held = sum(1 << k for k, atom in enumerate(own.tolist()) if abs(atom - x) <= 0.25 * step)
+            held = sum(1 << k for k, atom in enumerate(atoms_of_slot.tolist()) if abs(atom - x) <= 0.25 * step)
         region[0, j] = len(evidence.atoms) + len(runs)
         value[0, j] = np.nan
         runs.append((x - half, x + half))
@@ -267,15 +269,18 @@ def _split(nodes: Nodes, cut: dict[int, Pieces]) -> Nodes:
     split = np.asarray(size.any(axis=1))
     if not split.any():
         return nodes
-    rest = split & (nodes.scope & (size == 0)).any(axis=1)
-    at = np.concatenate([[0], np.cumsum(1 + rest + size.sum(axis=1))])
-    total, own = int(at[-1]), at[:-1]
+    has_others = split & (nodes.scope & (size == 0)).any(axis=1)
+    at = np.concatenate([[0], np.cumsum(1 + has_others + size.sum(axis=1))])
+    total, start = int(at[-1]), at[:-1]
     kind, end, weight = np.full(total, FACTORS, np.uint8), np.arange(1, total + 1), np.zeros(total)
     row, piece, scope = np.full(total, -1), np.zeros(total, np.int64), np.zeros((total, d), bool)
-    kind[own], end[own], weight[own] = np.where(split, PRODUCT, nodes.kind), at[nodes.end], nodes.log_weight
-    row[own], scope[own] = np.where(split, -1, nodes.row), nodes.scope & ~split[:, None]
-    row[own[rest] + 1], scope[own[rest] + 1] = nodes.row[rest], nodes.scope[rest] & (size[rest] == 0)
-    cursor = own + 1 + rest
+    kind[start], end[start], weight[start] = np.where(split, PRODUCT, nodes.kind), at[nodes.end], nodes.log_weight
+    row[start], scope[start] = np.where(split, -1, nodes.row), nodes.scope & ~split[:, None]
+    row[start[has_others] + 1], scope[start[has_others] + 1] = (
+        nodes.row[has_others],
+        nodes.scope[has_others] & (size[has_others] == 0),
+    )
+    cursor = start + 1 + has_others
     for j, column in cut.items():
         node = np.flatnonzero(size[:, j])
         count = size[node, j] - 1
@@ -313,11 +318,11 @@ def _cut_numbers(
             mass = np.ones((len(new.row), 1))
         elif j in cut:
             column, n_pieces = cut[j], np.diff(cut[j].start)[new.row]
-            some = n_pieces > 0
-            piece = np.minimum(new.piece[some], n_pieces[some] - 1)
-            which = column.start[new.row[some]] + piece
-            lo[some, slot] = np.maximum(lo[some, slot], evidence.run_lo[column.first[which]])
-            hi[some, slot] = np.minimum(hi[some, slot], evidence.run_hi[column.last[which]])
+            is_cut = n_pieces > 0
+            piece = np.minimum(new.piece[is_cut], n_pieces[is_cut] - 1)
+            which = column.start[new.row[is_cut]] + piece
+            lo[is_cut, slot] = np.maximum(lo[is_cut, slot], evidence.run_lo[column.first[which]])
+            hi[is_cut, slot] = np.minimum(hi[is_cut, slot], evidence.run_hi[column.last[which]])
             region = int(evidence.region[0, j])
             held = (evidence.atoms[region] >> np.arange(mass.shape[1], dtype=np.uint64)) & np.uint64(1)
             likelihood = np.zeros(mass.shape[1])

@@ -29,15 +29,15 @@ def covariance(forest: Forest, evidence: Evidence, a: int, b: int, known: OneRow
 def _of_products(forest: Forest, rows: Evidence, post: LeafPosterior, first: int, a: int, b: int) -> np.ndarray:
     """Covariances given the rows first.. whose posterior this is, of a forest without circuits."""
     n = len(post.log_evidence)
-    mine = rows.take(np.arange(first, first + n))
+    chunk = rows.take(np.arange(first, first + n))
     row = np.repeat(np.arange(n), np.diff(post.start))
     weight = np.exp(post.log_weight - post.log_evidence[row])
     apart = []
     for j in (a, b):
-        mean = _leaf_means(forest, mine, j, row, post.leaf)
+        mean = _leaf_means(forest, chunk, j, row, post.leaf)
         apart.append(mean - np.bincount(row, weight * mean, minlength=n)[row])
     total = np.bincount(row, weight * apart[0] * apart[1], minlength=n)
-    total[~np.isnan(mine.value[:, [a, b]]).all(axis=1)] = 0.0
+    total[~np.isnan(chunk.value[:, [a, b]]).all(axis=1)] = 0.0
     return np.where(np.isfinite(post.log_evidence), total, np.nan)
 
 

@@ -151,10 +151,10 @@ def histogram(
         shares = None if known is None else _free_levels(forest, evidence, j, known)
         return level_probability(forest, evidence, j, n_jobs, known=known) if shares is None else shares
     bins = bins_between(forest, j, cuts)
-    found = None
+    by_table = None
     if known is not None and np.isnan(evidence.value[0, j]):
-        found = _from_table(forest, tables, evidence, j, bins, n_jobs, known)
-    return bin_mass(forest, evidence, j, bins, n_jobs, known) if found is None else found[None]
+        by_table = _from_table(forest, tables, evidence, j, bins, n_jobs, known)
+    return bin_mass(forest, evidence, j, bins, n_jobs, known) if by_table is None else by_table[None]
 
 
 def _free_levels(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> np.ndarray | None:
@@ -185,13 +185,13 @@ def _from_table(
         return out
 
     def work(first: int, stop: int) -> np.ndarray:
-        some, share = row[first:stop], weight[first:stop]
-        out, is_lost = np.zeros(len(bins.hi)), np.zeros(len(some), bool)
-        pieces = tables.in_leaves(j, some, held.pieces)
-        add_rows_inside(table, some, share, held.inside, pieces, held.bin_of_piece, out, is_lost)
+        rows, share = row[first:stop], weight[first:stop]
+        out, is_lost = np.zeros(len(bins.hi)), np.zeros(len(rows), bool)
+        pieces = tables.in_leaves(j, rows, held.pieces)
+        add_rows_inside(table, rows, share, held.inside, pieces, held.bin_of_piece, out, is_lost)
         lost = np.flatnonzero(is_lost & (share > 0.0))
         if len(lost):
-            out += share[lost] @ mass_in_leaves(forest, evidence.repeat(len(lost)), j, some[lost], bins)
+            out += share[lost] @ mass_in_leaves(forest, evidence.repeat(len(lost)), j, rows[lost], bins)
         return out
 
     return np.sum([*map_ordered(work, chunks(len(row), CHUNK), n_jobs)], axis=0)

@@ -132,17 +132,17 @@ def nodes_of(leaves: Leaves, leaf: np.ndarray) -> tuple[Nodes, np.ndarray]:
     of = np.repeat(np.arange(len(leaf)), np.diff(start))
     n = len(of)
     old = np.where(n_own[of] > 0, np.arange(n) - start[of] + first[of], -1)
-    own = np.flatnonzero(old >= 0)
-    was = old[own]
+    with_row = np.flatnonzero(old >= 0)
+    was = old[with_row]
     kind = np.full(n, FACTORS, np.uint8)
-    kind[own] = leaves.node_kind[was]
+    kind[with_row] = leaves.node_kind[was]
     end = np.arange(1, n + 1)
-    end[own] = leaves.node_end[was] - was + own
+    end[with_row] = leaves.node_end[was] - was + with_row
     log_weight, row = np.zeros(n), leaf[of].astype(np.int64)
-    log_weight[own], row[own] = leaves.node_log_weight[was], leaves.node_row[was]
+    log_weight[with_row], row[with_row] = leaves.node_log_weight[was], leaves.node_row[was]
     scope = np.ones((n, leaves.scope.shape[1]), bool)
-    scope[own] = False
-    factors = own[leaves.node_kind[was] == FACTORS]
+    scope[with_row] = False
+    factors = with_row[leaves.node_kind[was] == FACTORS]
     scope[factors] = leaves.scope[leaves.node_scope[old[factors]]] == 1
     return Nodes(start, kind, end, log_weight, row, np.zeros(n, np.int64), scope), old
 
@@ -164,7 +164,9 @@ def packed(nodes: Nodes) -> Packed:
     n_leaves, n_nodes = len(nodes.start) - 1, np.diff(nodes.start)
     factors = np.flatnonzero(nodes.kind == FACTORS)
     of = np.repeat(np.arange(n_leaves), n_nodes)
-    some = factors[np.searchsorted(factors, nodes.start[:-1])]  # whose row stands in the unused row of a circuit leaf
+    first_factors = factors[
+        np.searchsorted(factors, nodes.start[:-1])
+    ]  # whose row stands in the unused row of a circuit leaf
     inside = (n_nodes > 1)[of]
     at = np.concatenate([[0], np.cumsum(inside)])
     is_factors = inside & (nodes.kind == FACTORS)
@@ -183,7 +185,7 @@ def packed(nodes: Nodes) -> Packed:
         scope=nodes.scope[is_factors].astype(np.uint8),
     )
     return Packed(
-        row=np.concatenate([nodes.row[some], key // most]),
+        row=np.concatenate([nodes.row[first_factors], key // most]),
         piece=np.concatenate([np.zeros(n_leaves, np.int64), key % most]),
         leaf=np.concatenate([np.arange(n_leaves), of[is_factors][first]]),
         circuits=circuits,

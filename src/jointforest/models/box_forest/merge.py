@@ -18,16 +18,16 @@ def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
 
     Backgrounds become one: a leaf without splits that is the mixture (a SUM) of them.
     """
-    own = [np.arange(len(forest.leaves.log_weight) - forest.has_background) for forest in forests]
+    leaves_of = [np.arange(len(forest.leaves.log_weight) - forest.has_background) for forest in forests]
     backs = [np.array([len(leaf)]) if forest.has_background else np.array([], int)
-             for forest, leaf in zip(forests, own, strict=True)]  # fmt: skip
-    taken = [*zip(forests, own, log_weight, strict=True), *zip(forests, backs, log_weight, strict=True)]
+             for forest, leaf in zip(forests, leaves_of, strict=True)]  # fmt: skip
+    taken = [*zip(forests, leaves_of, log_weight, strict=True), *zip(forests, backs, log_weight, strict=True)]
     first_row = 2 * np.cumsum([0] + [len(forest.leaves.tree) for forest in forests[:-1]]).tolist()
     of_leaf = np.concatenate([forest.leaves.log_weight[leaf] + weight for forest, leaf, weight in taken])
     of_leaf -= np.logaddexp.reduce(of_leaf)
 
     trees = _stacked([_without_background(forest) for forest in forests])
-    n_own = sum(len(leaf) for leaf in own)
+    n_own = sum(len(leaf) for leaf in leaves_of)
     start = np.arange(n_own + 1)
     tree = np.repeat(np.arange(len(trees.root)), np.diff(np.append(_first_leaves(trees), n_own)))
     if len(of_leaf) > n_own:
@@ -65,9 +65,9 @@ def _without_background(forest: Forest) -> Trees:
     """The node table less the background, which is its last node and its last tree."""
     if not forest.has_background:
         return forest.trees
-    whole = {"left_levels": forest.trees.left_levels}
+    shared = {"left_levels": forest.trees.left_levels}
     return forest.trees._replace(
-        **{name: field[:-1] for name, field in forest.trees._asdict().items() if name not in whole}
+        **{name: field[:-1] for name, field in forest.trees._asdict().items() if name not in shared}
     )
 
 

@@ -279,10 +279,10 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
     density = _density(forest, X)
     if bound > density.max() + TOLERANCE:
         starts = X[np.argsort(-density, kind="stable")[:STARTS]]
-        found = _Rows(forest, problem, box, [*X, *(ascend(forest, problem, box, x) for x in starts)])
-        if budget > 0 and bound > found.best + TOLERANCE:
-            bound = min(bound, search(problem, box, leaf, log_bound, found.best, found.visit, budget))
-        X = np.array(found.rows)
+        candidates = _Rows(forest, problem, box, [*X, *(ascend(forest, problem, box, x) for x in starts)])
+        if budget > 0 and bound > candidates.best + TOLERANCE:
+            bound = min(bound, search(problem, box, leaf, log_bound, candidates.best, candidates.visit, budget))
+        X = np.array(candidates.rows)
         density = _density(forest, X)
     order = np.argsort(-density, kind="stable")
     cell = leaves_of_rows(forest.columns, forest.trees, build(forest.schema, X[order]), problem.stack)

@@ -118,10 +118,10 @@ class OneRow:
         if self._mixture is not None:
             return self._mixture
         post = self.posterior(column)
-        found = post.leaf, np.exp(post.log_weight - post.log_evidence[0])
+        mixture = post.leaf, np.exp(post.log_weight - post.log_evidence[0])
         if not len(self._share):  # without circuits it is the same of all columns
-            self._mixture = found
-        return found
+            self._mixture = mixture
+        return mixture
 
     def level_shares(self, column: int) -> np.ndarray | None:
         """Level shares of all columns in `mixture`, (S,); None with circuits, or of impossible evidence."""
@@ -143,13 +143,13 @@ def background_weight(
 def background_share(forest: Forest, post: LeafPosterior) -> np.ndarray:
     """`background_weight` of the rows of a posterior (over leaves) at hand, shape (n,)."""
     last = np.maximum(post.start[1:] - 1, 0)
-    found = post.log_evidence > -np.inf
+    is_possible = post.log_evidence > -np.inf
     if not forest.has_background or not len(post.leaf):
-        return np.where(found, 0.0, np.nan)
+        return np.where(is_possible, 0.0, np.nan)
     is_background = post.leaf[last] == len(forest.leaves.log_weight) - 1  # the last tree is walked last
     with np.errstate(invalid="ignore"):
         share = np.where(is_background, np.exp(post.log_weight[last] - post.log_evidence), 0.0)
-    return np.where(found, share, np.nan)
+    return np.where(is_possible, share, np.nan)
 
 
 def by_chunks(
@@ -448,12 +448,12 @@ def quantile(
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return quantile_rows(forest.columns, forest.leaves, rows, j, post, first, probabilities)
 
-    found = by_chunks(forest, evidence, read, n_jobs, j, beta, known)
+    quantiles = by_chunks(forest, evidence, read, n_jobs, j, beta, known)
     rising = np.argsort(
         probabilities, kind="stable"
     )  # each q has its own search: keep their order within its tolerance
-    found[:, rising] = np.maximum.accumulate(found[:, rising], axis=1)
-    return found
+    quantiles[:, rising] = np.maximum.accumulate(quantiles[:, rising], axis=1)
+    return quantiles
 
 
 # ---- What each tree alone says of a column.

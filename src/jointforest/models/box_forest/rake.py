@@ -70,18 +70,18 @@ def rake(forest: Forest, X: np.ndarray) -> Forest:
     that of the rows' known cells. Leaf weights follow; a column of several bins becomes a mixture in a leaf.
     """
     for _ in range(ROUNDS):
-        found = _far_columns(forest, X)
-        if not found:
+        raked = _far_columns(forest, X)
+        if not raked:
             break
-        forest = _tilted(forest, found)
+        forest = _tilted(forest, raked)
     else:
         _warn_of_far(forest, _far_columns(forest, X))
     return forest
 
 
-def _warn_of_far(forest: Forest, found: dict[int, Raked]) -> None:
+def _warn_of_far(forest: Forest, raked: dict[int, Raked]) -> None:
     """Warn of columns whose marginals could not be had: there is no mass to move, or they contradict each other."""
-    far = [f"{forest.schema.names[j]!r} ({one.distance:.2f} off)" for j, one in found.items() if one.distance > LOST]
+    far = [f"{forest.schema.names[j]!r} ({one.distance:.2f} off)" for j, one in raked.items() if one.distance > LOST]
     if far:
         warn(
             f"rake: marginals stay apart from the table's: {', '.join(far)}; the joint has no rows that have them all, "
@@ -92,21 +92,21 @@ def _warn_of_far(forest: Forest, found: dict[int, Raked]) -> None:
 def _far_columns(forest: Forest, X: np.ndarray) -> dict[int, Raked]:
     """The columns that are far from the rows' marginals."""
     known = OneRow(forest, Evidence.of_values(np.full((1, X.shape[1]), np.nan)))
-    found = {}
+    far = {}
     for j in range(X.shape[1]):
         there = ~np.isnan(X[:, j])
         if there.any():
             question = _levels if forest.columns.is_categorical[j] else _column
             raked = question(forest, known.posterior(j), j, X[there, j])
             if raked is not None:
-                found[j] = raked
-    return found
+                far[j] = raked
+    return far
 
 
-def _tilted(forest: Forest, found: dict[int, Raked]) -> Forest:
+def _tilted(forest: Forest, raked: dict[int, Raked]) -> Forest:
     """The forest times factors of these columns; the background keeps its weight."""
-    factors = _factors(np.exp(forest.leaves.log_weight), found)
-    tilted = condition(forest, _evidence(forest, found, factors), seen=False, within=WITHIN)
+    factors = _factors(np.exp(forest.leaves.log_weight), raked)
+    tilted = condition(forest, _evidence(forest, raked, factors), seen=False, within=WITHIN)
     if not tilted.has_background:
         return tilted
     epsilon, now = float(forest.leaves.log_weight[-1]), tilted.leaves.log_weight
@@ -153,8 +153,8 @@ def _places(forest: Forest, j: int, values: np.ndarray) -> np.ndarray:
     step = float(forest.columns.step[slot])
     below = atoms - step if step > 0.0 else np.nextafter(atoms, -np.inf)
     even = np.quantile(values, np.arange(1, POINTS) / POINTS, method="inverted_cdf")
-    found = np.unique(np.concatenate([even, atoms, below]))
-    return np.asarray(found[(found >= values[0]) & (found < values[-1])])
+    places = np.unique(np.concatenate([even, atoms, below]))
+    return np.asarray(places[(places >= values[0]) & (places < values[-1])])
 
 
 def _mass(forest: Forest, j: int, rows: np.ndarray, bins: Bins) -> np.ndarray:
@@ -174,19 +174,19 @@ def _in_leaves(
     share = weight / np.where(total > 0.0, total, 1.0)[leaf]
     if not isinstance(mass, np.ndarray):
         return mass, leaf, share
-    found = np.zeros((n_leaves, mass.shape[1]))
-    np.add.at(found, leaf, share[:, None] * mass)
-    return found, np.arange(n_leaves), np.ones(n_leaves)
+    in_leaves = np.zeros((n_leaves, mass.shape[1]))
+    np.add.at(in_leaves, leaf, share[:, None] * mass)
+    return in_leaves, np.arange(n_leaves), np.ones(n_leaves)
 
 
 def _leaf_of_row(leaves: Leaves) -> np.ndarray:
     """The leaf that each parameter row belongs to, (R,)."""
     n_leaves = len(leaves.log_weight)
-    found = np.arange(len(leaves.tree))
+    leaf = np.arange(len(leaves.tree))
     of_node = np.repeat(np.arange(n_leaves), np.diff(leaves.node_start))
     factors = leaves.node_row >= 0
-    found[leaves.node_row[factors]] = of_node[factors]
-    return found
+    leaf[leaves.node_row[factors]] = of_node[factors]
+    return leaf
 
 
 def _ends(have: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -247,9 +247,9 @@ def _evidence(forest: Forest, columns: dict[int, Raked], factors: dict[int, np.n
             atoms.append(0)
             continue
         slot = forest.columns.slot[j]
-        own = forest.columns.atom_value[forest.columns.atom_start[slot] : forest.columns.atom_start[slot + 1]]
-        atoms.append((1 << len(own)) - 1)
-        of_atoms[r, : len(own)] = logs[-1][np.searchsorted(column.bins.hi, own)]
+        atoms_of_slot = forest.columns.atom_value[forest.columns.atom_start[slot] : forest.columns.atom_start[slot + 1]]
+        atoms.append((1 << len(atoms_of_slot)) - 1)
+        of_atoms[r, : len(atoms_of_slot)] = logs[-1][np.searchsorted(column.bins.hi, atoms_of_slot)]
     return Evidence.of_values(np.full((1, d), np.nan))._replace(
         region=region,
         run_start=np.cumsum([0, *map(len, logs)]).astype(np.int32),

@@ -144,9 +144,9 @@ def _half_spreads(model: Forest, n_jobs: int | None) -> np.ndarray:
 def _holding(model: Forest, j: int) -> np.ndarray:
     """Which nodes of circuits describe column j, uint8 (Q,)."""
     leaves = model.leaves
-    own = np.zeros(len(leaves.node_kind), bool)
-    own[leaves.node_kind == FACTORS] = leaves.scope[:, j] == 1
-    until = np.concatenate([[0], np.cumsum(own)])  # a node holds the column if a node of its subtree does
+    holds = np.zeros(len(leaves.node_kind), bool)
+    holds[leaves.node_kind == FACTORS] = leaves.scope[:, j] == 1
+    until = np.concatenate([[0], np.cumsum(holds)])  # a node holds the column if a node of its subtree does
     return (until[leaves.node_end] > until[:-1]).astype(np.uint8)
 
 
@@ -409,11 +409,11 @@ def worst_margin(
     log_evidence = log_density(model, evidence, n_jobs) - evidence.log_penalty
 
     def work(first: int, stop: int) -> np.ndarray:
-        out, some = (
+        out, answers = (
             np.full((stop - first, problem.n_classes), math.nan),
             (predicted[first:stop], log_evidence[first:stop]),
         )
-        margin_rows(problem, evidence, *make_scratch(problem), first, *some, float(epsilon), out)
+        margin_rows(problem, evidence, *make_scratch(problem), first, *answers, float(epsilon), out)
         return out
 
     parts = list(map_ordered(work, chunks(len(evidence.value), _ROWS), n_jobs))
@@ -426,6 +426,6 @@ def _two_likeliest(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     predicted = np.where(known, p.argmax(axis=1), -1)
     if p.shape[1] == 1:
         return predicted, np.full(len(p), -1)
-    rest = p.copy()
-    rest[np.arange(len(p)), predicted] = -np.inf
-    return predicted, np.where(known, np.argmax(rest, axis=1), -1)
+    others = p.copy()
+    others[np.arange(len(p)), predicted] = -np.inf
+    return predicted, np.where(known, np.argmax(others, axis=1), -1)

@@ -142,21 +142,21 @@ def normal_density_bound(a, b, lo, hi, step, x, reach, rises, best, upper):
 
 
 @kernel
-def with_atoms(log_density, log_rest, own, n_atoms, step, epsilon, upper):
+def with_atoms(log_density, log_rest, atom_mass, n_atoms, step, epsilon, upper):
     """Bound of a number's density in a slot with atoms, as a mass and the log of a factor.
 
-    ``log_density`` is the bound for the part without atoms; ``own`` the mass of the number's atom, -1 if it is none.
+    ``log_density`` is the bound without atoms, ``atom_mass`` the mass of the number's atom, or -1 if it is none.
     Atoms and the rest are outcomes of one categorical distribution, which is contaminated like any other.
     """
     kept, added = 1.0 - epsilon, epsilon if upper else 0.0
-    if own < 0.0:
+    if atom_mass < 0.0:
         return kept * math.exp(log_rest) + added, log_density
     if step == 0.0:
-        return kept * own + added, 0.0
+        return kept * atom_mass + added, 0.0
     cell = math.exp(log_density) * step
     if not upper and n_atoms == 1:  # all that contaminates is on the atom or in the rest: the cell gets some
         added = epsilon * cell
-    return kept * (own + math.exp(log_rest) * cell) + added, -math.log(step)
+    return kept * (atom_mass + math.exp(log_rest) * cell) + added, -math.log(step)
 
 
 # ---- Kernels: the lowest and the highest density that a contaminated leaf can give the evidence.
@@ -201,11 +201,11 @@ def _number_bound(problem, reached, worst, row, j, i, epsilon, upper):
                 best = _best_mean(worst, (i, slot), a, b, lo, hi, step, x, unit, reach)
             log, factor = normal_density_bound(a, b, lo, hi, step, x, reach, rises, best, upper)
     if n_atoms > 0:
-        own = -1.0
+        atom_mass = -1.0
         if atom >= 0:
-            own = leaves.atom_mass[row, first + atom]
+            atom_mass = leaves.atom_mass[row, first + atom]
             log, factor = log + math.log(factor), 1.0
-        mass, log = with_atoms(log, leaves.log_rest[row, slot], own, n_atoms, step, epsilon, upper)
+        mass, log = with_atoms(log, leaves.log_rest[row, slot], atom_mass, n_atoms, step, epsilon, upper)
     return mass, factor, log
 
 

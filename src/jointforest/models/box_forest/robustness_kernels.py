@@ -392,19 +392,19 @@ def _first_win(problem, reached, worst, y, z, margin, stop, tol):
 @kernel
 def _row_epsilon(problem, reached, worst, y, second, p, i, tol):
     """The most epsilon at which no challenger of class y can win; ``p[i]`` are the probabilities of the classes."""
-    found = 1.0  # there any class can have all the mass
+    smallest = 1.0  # there any class can have all the mass
     for k in range(-1, problem.n_classes):
         z = second if k < 0 else k  # the likeliest challenger first: mostly none of the others can win so soon
         if z == y or k == second:
             continue
-        at = worst.epsilon[0] if found <= worst.epsilon[0] <= found + tol else found  # its bounds are at hand
+        at = worst.epsilon[0] if smallest <= worst.epsilon[0] <= smallest + tol else smallest  # its bounds are at hand
         if k >= 0 and _gap(problem, reached, worst, y, z, at) < 0.0:
             continue
         margin = p[i, z] - p[i, y]
-        found = min(found, _first_win(problem, reached, worst, y, z, margin, at, tol))
-        if found == 0.0:
+        smallest = min(smallest, _first_win(problem, reached, worst, y, z, margin, at, tol))
+        if smallest == 0.0:
             break
-    return found
+    return smallest
 
 
 @kernel

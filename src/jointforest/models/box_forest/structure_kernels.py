@@ -116,7 +116,7 @@ def route_by_key(trees, values, keys, t, first_leaf, out):
     A row without the split's value goes left as often as the tree's rows do, by a draw that depends on its key, uint64
     (n,), alone: rows of equal cells end in one leaf, wherever they stand in a table.
     """
-    own = stream(1, t)[0]
+    tree_key = stream(1, t)[0]
     state = stream(0, 0)
     for i in range(values.shape[1]):
         node = trees.root[t]
@@ -125,7 +125,7 @@ def route_by_key(trees, values, keys, t, first_leaf, out):
             x = values[trees.feature[node], i]
             if np.isnan(x):
                 if not drawn:
-                    state[0] = keys[i] ^ own
+                    state[0] = keys[i] ^ tree_key
                     drawn = True
                 share = trees.weight[trees.left[node]] / trees.weight[node] if trees.weight[node] > 0.0 else 0.5
                 is_left = uniform(state) < share

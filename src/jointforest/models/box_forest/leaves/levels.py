@@ -240,8 +240,8 @@ def dense_levels(columns: Columns, leaves: Leaves, slot: int, rows: np.ndarray |
     """Level masses of a categorical slot in parameter rows (default: all), float64 (m, K)."""
     place, size = int(leaves.wide.place[slot]), int(columns.level_start[slot + 1] - columns.level_start[slot])
     if place >= 0:
-        found: np.ndarray = leaves.level_mass[:, place : place + size]
-        return found if rows is None else found[rows]
+        dense: np.ndarray = leaves.level_mass[:, place : place + size]
+        return dense if rows is None else dense[rows]
     rows = np.arange(len(leaves.tree)) if rows is None else rows.astype(np.int64)
     out = np.zeros((len(rows), size))
     fill_wide(leaves.wide, -1 - place, rows, out)
@@ -286,8 +286,8 @@ def weighed_sums(mass: np.ndarray | WideLevels, likelihood: np.ndarray) -> np.nd
     kinds, kind = _kinds(mass)
     shared = np.empty(len(kinds.scale))
     sum_shares(kinds._replace(share=kinds.share * likelihood), 0, shared)
-    own = mass.own_mass * likelihood[mass.own_level]
-    return np.asarray(mass.scale[:, 0] * shared[kind] + np.bincount(_row_of_entry(mass), own, len(mass.scale)))
+    listed = mass.own_mass * likelihood[mass.own_level]
+    return np.asarray(mass.scale[:, 0] * shared[kind] + np.bincount(_row_of_entry(mass), listed, len(mass.scale)))
 
 
 def _kinds(column: WideLevels) -> tuple[WideLevels, np.ndarray]:
@@ -311,13 +311,13 @@ def _row_of_entry(column: WideLevels) -> np.ndarray:
 def weighed(column: WideLevels, likelihood: np.ndarray) -> WideLevels:
     """The masses of one wide column given likelihoods (K,) of its levels; a row that has none of these stays."""
     row = _row_of_entry(column)
-    share, own = column.share * likelihood, column.own_mass * likelihood[column.own_level]
+    share, listed = column.share * likelihood, column.own_mass * likelihood[column.own_level]
     total = weighed_sums(column, likelihood)
-    some = total > 0
-    divisor = np.where(some, total, 1.0)
+    is_possible = total > 0
+    divisor = np.where(is_possible, total, 1.0)
     return column._replace(
         share=np.concatenate([column.share, share]),
-        share_row=np.where(some[:, None], column.share_row + len(share), column.share_row).astype(np.int32),
+        share_row=np.where(is_possible[:, None], column.share_row + len(share), column.share_row).astype(np.int32),
         scale=column.scale / divisor[:, None],
-        own_mass=np.where(some[row], own / divisor[row], column.own_mass),
+        own_mass=np.where(is_possible[row], listed / divisor[row], column.own_mass),
     )
