@@ -185,7 +185,9 @@ def checked_about(about: dict[str, Any], expected: set[str]) -> dict[str, Any]:
     if type(version) is not int or version < 1:
         raise ValueError("the metadata does not name a format version")
     if version != FORMAT:
-        age, hint = ("newer", "upgrade jointforest to read it") if version > FORMAT else ("older", "learn the model again")
+        age, hint = (
+            ("newer", "upgrade jointforest to read it") if version > FORMAT else ("older", "learn the model again")
+        )
         raise ValueError(
             f"format {version}, written by jointforest {str(about.get('library'))[:40]}, is {age} than format {FORMAT} "
             f"of this version; {hint}"

@@ -9,7 +9,13 @@ from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns
 from jointforest.learners.growing.grow import RankTree, rank
-from jointforest.learners.leaf_fitting.densities import assign_rows, as_forest, fit_trees, learn_densities, quantile_trees
+from jointforest.learners.leaf_fitting.densities import (
+    as_forest,
+    assign_rows,
+    fit_trees,
+    learn_densities,
+    quantile_trees,
+)
 from jointforest.learners.leaf_fitting.fit import Settings, prepare
 
 
@@ -25,7 +31,11 @@ def test_quantile_leaves_of_fitted_trees_are_those_of_one_go() -> None:
         np.array([1, -1, -1], np.int32), np.array([2, -1, -1], np.int32), np.zeros(0, np.uint64), np.full(3, 0.5),
     )  # fmt: skip
     node = np.where(ranks.codes[0] <= cut, 1, 2).astype(np.int32)
-    assigned, cells, settings = assign_rows(columns, ranks, [tree], [node], [np.ones(60)]), prepare(columns, X), Settings()
+    assigned, cells, settings = (
+        assign_rows(columns, ranks, [tree], [node], [np.ones(60)]),
+        prepare(columns, X),
+        Settings(),
+    )
     slots = np.array([False, True])
     plain = fit_trees(columns, cells, assigned, settings, 1)
     before = as_forest(schema, columns, cells, assigned.trees, plain, 0.001)

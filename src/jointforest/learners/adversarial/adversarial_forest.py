@@ -37,13 +37,13 @@ from ..growing.grow import (
 from ..leaf_fitting.densities import (
     AssignedRows,
     FittedTree,
-    assign_rows,
     as_forest,
+    assign_rows,
     first_trees,
     fit_trees,
     learn_densities,
-    quantile_trees,
     prune_small_leaves,
+    quantile_trees,
 )
 from ..leaf_fitting.fit import Settings, Table, prepare
 from ..leaf_fitting.quantile_columns import choose_slots, misfit_slots, small_enough

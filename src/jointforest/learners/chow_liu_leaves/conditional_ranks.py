@@ -54,7 +54,9 @@ def conditional_ranks(table: CodedRows, weight: np.ndarray | None, seed: int) ->
                     values.append(_ranks(x, code, weight, np.random.default_rng([seed, k, m, t]))[:, None])
                     column.append(k)
                     judges.append(toward == m)
-    return ConditionalRanks(np.concatenate(values, axis=1), np.array(column, int), np.array(judges, bool).reshape(-1, d).T)
+    return ConditionalRanks(
+        np.concatenate(values, axis=1), np.array(column, int), np.array(judges, bool).reshape(-1, d).T
+    )
 
 
 def _neighbours(order: np.ndarray, parent: np.ndarray) -> list[list[int]]:

@@ -118,7 +118,9 @@ def _hint(forest: Any) -> str:
     return ""
 
 
-def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int, n_jobs: int | None = -1) -> AssignedRows:
+def adopt(
+    forest: Any, training: Training, sample_weight: np.ndarray, seed: int, n_jobs: int | None = -1
+) -> AssignedRows:
     """The node table of a fitted forest, and where the rows that it was fitted on end (Correia et al. 2020, Alg. 1).
 
     Complete rows end in the same leaves as in scikit-learn. How scikit-learn sends rows with missing cells is not
