@@ -15,10 +15,16 @@ from ..data.schema import Column, Schema
 SWEEPS = 5
 """Times that each column is drawn."""
 _DONORS = 5
-_FEWEST = 10  # rows that a regression takes
-_MOST = 64  # regressors: those most correlated with the column
+"""Rows whose observed cells may be given to a row, the nearest by predicted mean; five is the default of the R package
+mice."""
+_FEWEST = 10
+"""Fewest rows that a regression learns from."""
+_MOST = 64
+"""Most regressors: those that are most correlated with the column."""
 _RIDGE = 10.0 ** np.arange(-2.0, 3.5, 0.5)
-_TIES = 1e-6  # of the spread of predictions: which of equal donors are near is chance
+"""Penalties among which leave-one-out validation chooses."""
+_TIES = 1e-6
+"""Share of the spread of predictions by which they are moved at random, so that chance chooses among equal donors."""
 
 
 class Coding(NamedTuple):

@@ -24,8 +24,10 @@ from .chained import cell_means, coding_of, follow, learn_chain, said
 
 # ---- The chains of an imputer's proper draws: one for each joint of a bootstrap, and tables drawn by them.
 
-_ROWS = 5_000  # that chains learn from, at most
-_CHAIN = 1  # the stream of random numbers of learning them
+_ROWS = 5_000
+"""Most rows that chains learn from, which bounds time."""
+_CHAIN = 1
+"""Number of the stream of random numbers with which chains learn."""
 
 
 class Chains:

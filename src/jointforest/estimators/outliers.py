@@ -28,7 +28,8 @@ from ..runtime.warnings import LostDependenceWarning
 
 FENCE = 1.5
 """contamination="auto": so many interquartile ranges below the lower quartile (Tukey 1977)."""
-_USUAL_ROWS = 20_000  # of a table in batches, whose scores say what is usual
+_USUAL_ROWS = 20_000
+"""Rows of a table in batches whose scores say which scores are usual."""
 FOLDS = 5
 """Folds for learners without out-of-bag densities."""
 RADIUS = 1.0

@@ -20,6 +20,7 @@ COVERED_ROWS = 300
 MOST_COLUMNS = 50
 """Columns whose intervals are asked for."""
 LEVEL = 0.9
+"""Probability of the intervals."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from ..runtime.threads import map_ordered
 from .columns_and_pairs import Cells, some
 
 N_FOLDS = 3
+"""Folds of the cross-validation: each classifier learns from two thirds of the rows, and no row is judged by one that
+saw it."""
 FEWEST_ROWS = 10
 """Rows of either table below which nothing is said."""
 MOST_ROWS = 100_000

@@ -28,8 +28,11 @@ RELATIONS = {
 }
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _TAIL = 1e-8
+"""Probability on either side of a column that its grid leaves out."""
 _MOST_CELLS = 4096
+"""Most cells of a column that are summed one by one."""
 _NEAR = 1e-9
+"""Relative difference below which a sum equals the bound: sums of numbers on a grid are rounded."""
 
 
 class Relation(NamedTuple):
@@ -232,7 +235,9 @@ LEAST_SHARE, FIRST = 1e-3, 65_536
 AT_ONCE = 4_096
 """Draws at first, where some are rejected."""
 _MOST_AT_ONCE = 65_536
-_TO_SPARE = 1.2  # share of the draws that are expected to be enough
+"""Most draws at a time, which bounds memory."""
+_TO_SPARE = 1.2
+"""Factor by which more rows are drawn than are expected to be needed, so that one further round is mostly enough."""
 
 
 class Levels(NamedTuple):

@@ -12,6 +12,7 @@ from ..models.base import PosteriorState
 from ..runtime.parameters import check_number
 
 MOST_BINS = 10_000
+"""Most bins, so that a mistyped number does not fill the memory."""
 
 
 def histogram(state: PosteriorState, j: int, edges: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:

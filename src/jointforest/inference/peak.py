@@ -8,10 +8,14 @@ from ..data.evidence import Evidence
 from ..data.schema import Column
 from ..models.base import Distribution, PosteriorState
 
-_CELLS = 16_384  # cells of a grid that are compared one by one
-_TAIL = 1e-6  # probability that may lie beyond them, on each side
-_POINTS = 1_024  # quantiles that are compared where cells are not
-_ROUNDS, _BETWEEN = 8, 17  # refinements of the best quantile, and points of each: a width 8^-8 of the first
+_CELLS = 16_384
+"""Most cells of a grid that are compared one by one."""
+_TAIL = 1e-6
+"""Probability that may lie beyond these cells, on each side."""
+_POINTS = 1_024
+"""Quantiles that are compared where there are no cells, or too many."""
+_ROUNDS, _BETWEEN = 8, 17
+"""Refinements of the best quantile, and points of each: the last bracket has 8^-8 of the first width."""
 
 
 def peak(model: Distribution, evidence: Evidence, j: int, n_jobs: int | None = -1) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from jointforest.learners.chow_liu_leaves import learn
+from jointforest.learners.chow_liu_leaves.constants import FIXED
 from jointforest.learners.chow_liu_leaves.learn import Boxes, counted_rows, edges_of, learn_leaves
 from jointforest.models.hidden_tree.tables import TreeTables
 
@@ -96,7 +96,7 @@ def test_a_leaf_by_hand() -> None:
         count = np.array([weight[codes[:, j] == code].sum() for code in range(K)])
         known = np.array([(codes[:, j] == code).sum() for code in range(K)]) + 0.0
         known[known == 0.0] = 0.5
-        share = count + learn.MARGINAL_ROWS * known / known.sum()
+        share = count + FIXED.marginal_rows * known / known.sum()
         shares.append(share / share.sum())
         if k == 0:
             np.testing.assert_allclose(tree.transition[0][0], shares[0], rtol=1e-5)
@@ -111,7 +111,7 @@ def test_a_leaf_by_hand() -> None:
         prior = pair * factor / (pair @ factor)[:, None]
         counts = np.array([[weight[(codes[:, up] == a) & (codes[:, j] == b)].sum() for b in range(K)]
                            for a in range(N_CODES[up])])  # fmt: skip
-        expected = counts + learn.PAIR_ROWS * prior
+        expected = counts + FIXED.pair_rows * prior
         np.testing.assert_allclose(tree.transition[k], expected / expected.sum(axis=1, keepdims=True), atol=2e-3)
     lost = (weight[codes[:, 1] == 3].sum() + (codes[:, 1] == 3).mean()) / (weight.sum() + 1.0)
     np.testing.assert_allclose(tree.blank[tree.node[1]], lost, rtol=1e-6)

@@ -14,11 +14,11 @@ from jointforest.api.joint import Joint
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns, snap
+from jointforest.learners.leaf_fitting.constants import FIXED
 from jointforest.learners.leaf_fitting.densities import join_leaves
 from jointforest.learners.leaf_fitting.fit import Settings as LeafSettings
 from jointforest.learners.leaf_fitting.fit import fit_tree, leaf_sums, prepare
 from jointforest.learners.leaf_fitting.quantile import (
-    EXTRA,
     column_resolution,
     piecewise_cdf,
     quantile_circuits,
@@ -289,7 +289,7 @@ def test_leaves_of_a_tree_keep_their_moments(seed: int) -> None:
     for name in frame:
         x = frame[name].to_numpy(float)
         assert joint.marginal(name).mean() == pytest.approx(x.mean(), abs=1e-8 * x.std())
-        assert 0.949 <= joint.marginal(name).var() / x.var() <= 1.051 + 1.02 * EXTRA / (n + 1)
+        assert 0.949 <= joint.marginal(name).var() / x.var() <= 1.051 + 1.02 * FIXED.quantile_extra_rows / (n + 1)
 
 
 def test_unions_of_intervals_and_the_same_column_in_query_and_evidence() -> None:

@@ -160,7 +160,9 @@ BLOCK = 128
 STRIDE = BLOCK + 8
 """Entries a row of a block: no power of two, whose rows would fall into the same few cache lines."""
 _BUCKETS = 128
-_TILE = 32  # components whose masses are fetched at once: their cache lines stay for the next regions
+"""Halvings of the greatest weight until the lightest components are found: 2^-128 is far below any tolerance."""
+_TILE = 32
+"""Components whose masses are fetched at once: their cache lines stay for the next regions."""
 
 # divisions by 0 are seen to; without Python's check of them loops become vector instructions
 

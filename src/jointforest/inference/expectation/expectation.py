@@ -23,7 +23,9 @@ from .pair_kernels import pair_rows
 from .scratch import cell_scratch, row_scratch
 
 _MEAN_ROWS = 128
+"""Rows of a chunk for a thread, where only the mean is computed."""
 _TABLE_BYTES = 2**29
+"""Most memory for masses of regions that are computed beforehand."""
 
 
 class LeafProbabilities(NamedTuple):
@@ -172,7 +174,9 @@ def _nothing_known(model: Forest) -> Evidence:
 
 _LINKS = {"identity": IDENTITY, "logistic": LOGISTIC, "softmax": SOFTMAX, "exp": EXP}
 _LINK_ROWS = 32
+"""Rows of a chunk for a thread, where there is a link: a row takes longer than one of `_MEAN_ROWS`."""
 _DRAWN = 100_000
+"""Completed rows that a thread holds at a time."""
 MOST_CELLS = 4096
 """Combinations of cells up to which a row is answered by going through them: some 4 ms."""
 MOST_PAIRS = 4e6
@@ -316,7 +320,9 @@ def _incomplete(
 
 METHODS = ("auto", "exact", "probit", "sample")
 _EXACT_CELLS = 10**6
+"""Most combinations of cells with ``method="exact"``: about a second for a row."""
 _AT_ONCE = 4096
+"""Rows at a time, which bounds memory."""
 _DRAWS_OF_SPREAD = 8
 """How many times as many completions a spread takes as a mean: its relative error is about 1 / sqrt(2 m)."""
 

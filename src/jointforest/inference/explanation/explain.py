@@ -187,6 +187,7 @@ def _divergence(p: np.ndarray, q: np.ndarray) -> float:
 # ---- Rules as tables show them: long lists of values cut short.
 
 _MOST = 8
+"""Values of a list that are shown; more do not fit into a line."""
 
 
 def shown_rule(text: str, most: int = _MOST) -> str:

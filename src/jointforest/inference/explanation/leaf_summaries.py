@@ -17,6 +17,7 @@ from .rules import grid_value
 LEVEL = 0.9
 """Share of a column's distribution in a leaf that its interval holds."""
 _MOST_LEVELS = 3
+"""Levels of a column that are shown, the most probable ones."""
 
 
 def leaf_summaries(trees: BoxTrees, evidence: Evidence, leaf: np.ndarray) -> list[dict[str, dict[str, Any]]]:

@@ -21,6 +21,7 @@ from .projection import Columns, Estimate, View, averaged, exact
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(10)
 _SPANS = np.array([-8, -4, -2, -1, 0, 1, 2, 4, 8])
 _TOLERANCE = 1e-8
+"""How far the integral of a density may be from 1 for the integral of the divergence to count."""
 _WORK = 5e7
 """Most points times parameter rows to visit for a column."""
 
@@ -224,6 +225,7 @@ def _kl(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
 SUP, AREA = 1e-3, 1e-3
 """Largest errors: of the sup-distance, and of the area between CDFs as a share of the column's spread."""
 _POINTS = 64
+"""Points of a chunk for a thread."""
 
 
 class ColumnDistance(NamedTuple):

@@ -27,6 +27,7 @@ _FINE = 1.0 / 32.0
 _CORE = 1000.0
 """Cells on either side of a coarse Student t's centre that are summed one by one."""
 _NEGLIGIBLE = 1e-20
+"""Mass of a cell from which on further cells add less than rounding."""
 
 
 @kernel

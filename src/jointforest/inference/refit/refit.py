@@ -184,8 +184,11 @@ def _boosting_by_squared_loss(
 # ---- New leaf values of ensembles that add up log-odds, by Newton steps on the expected log-loss.
 
 _MOST_STEPS = 100
+"""Most Newton steps of an output; the loss is convex, so few are enough."""
 _MOST_HALVINGS = 30
+"""Most halvings of a step that raises the loss."""
 _SMALL = 1e-10
+"""Relative rise of a loss that is rounding."""
 
 
 def refit_log_loss(

@@ -19,9 +19,13 @@ from ..expectation.scratch import cell_scratch, row_scratch
 from .refit_kernels import cell_leaves, pair_leaves, pair_rows
 
 _ROWS = 32
+"""Rows of a chunk for a thread."""
 _AT_ONCE = 4096
+"""Rows whose leaf probabilities are held at a time, which bounds memory."""
 _MOST_PARTS = 16
+"""Most parts of a sum. They do not depend on the number of threads, so that the answer does not either."""
 _PART_BYTES = 2**28
+"""Memory that all parts of a sum may have."""
 
 
 class Sample(NamedTuple):
@@ -224,6 +228,7 @@ def _sum_parts(
 # ---- Rows as weighted complete ones: all that they may be where these are few, else a stratified sample.
 
 _DRAWN = 100_000
+"""Completed rows that a thread holds at a time."""
 
 
 class Completions(NamedTuple):

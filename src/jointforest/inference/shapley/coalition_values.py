@@ -202,6 +202,7 @@ def by_completions(
 # ---- Interventional Shapley values of sums over trees: over all coalitions at once, leaf by leaf.
 
 _BACKGROUND_ROWS = 8
+"""Rows of a chunk for a thread."""
 
 
 def by_leaves(

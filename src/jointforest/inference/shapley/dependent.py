@@ -12,6 +12,7 @@ from ..sampling import sample
 TOGETHER = 0.5
 """Columns as dependent as normals of this correlation are put together."""
 _DRAWS = 8192
+"""Rows that are drawn to compare columns: the standard error of a correlation is about .01."""
 
 
 def dependent_groups(

@@ -21,7 +21,8 @@ from ...runtime.threads import map_ordered
 from ..base import FOREST, LEAVES, Rows, TableLearner, count_features, draw_rows, warn_leaf_size
 from ..batches.fill import Sizes, Structure, leaf_sizes
 from ..batches.sample import Sampled
-from ..chow_liu_leaves.leaves import LEAF_NODES, chow_liu_part, coded, fill_chow_liu, trees_of_values
+from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
+from ..chow_liu_leaves.leaves import chow_liu_part, coded, fill_chow_liu, trees_of_values
 from ..growing.grow import (
     GrowthSettings,
     Ranks,
@@ -380,7 +381,7 @@ class AdversarialForest(TableLearner):
     def _leaf_nodes(self) -> int | None:
         """Most leaves of each tree."""
         if isinstance(self.max_leaf_nodes, str):  # "auto"
-            return LEAF_NODES if self.leaf == "chow_liu" else None
+            return CHOW_LIU.leaf_nodes if self.leaf == "chow_liu" else None
         return self.max_leaf_nodes
 
     def _densities(

@@ -157,6 +157,7 @@ def sample_of(seen: Seen, counted: Counted | None, kinds: Mapping[str, str], n_r
 # ---- Weights of the rows of a table in batches: a column that says how much each row counts.
 
 _BITS = 52
+"""Bits of the largest weight: those of a float64 number, so that no weight loses any."""
 
 
 class Weights(NamedTuple):

@@ -11,12 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .constants import FIXED
 from .learn import chow_liu_tree
 from .leaves import CodedRows
-
-MOST_LEVELS = 3
-"""Levels of a column that are targets, each by itself, the commonest."""
-_LEAST = 0.01  # share of a target's variance that a neighbour leaves, or there is nothing to judge
 
 
 class ConditionalRanks(NamedTuple):
@@ -50,7 +47,7 @@ def conditional_ranks(table: CodedRows, weight: np.ndarray | None, seed: int) ->
         for m in near[k]:
             code = table.codes[:, m]
             for t, x in enumerate(_targets(table.rows.X[:, k], int(n_codes[k]), bool(is_ordered[k]))):
-                if _left(x, code, weight) > _LEAST:
+                if _left(x, code, weight) > FIXED.least_left:
                     values.append(_ranks(x, code, weight, np.random.default_rng([seed, k, m, t]))[:, None])
                     column.append(k)
                     judges.append(toward == m)
@@ -85,7 +82,7 @@ def _targets(code: np.ndarray, n_codes: int, is_ordered: bool) -> list[np.ndarra
     if is_ordered:
         return [code]
     count = np.bincount(code[~np.isnan(code)].astype(int), minlength=n_codes)
-    common = np.argsort(-count, kind="stable")[: min(MOST_LEVELS, max(n_codes - 1, 1))]
+    common = np.argsort(-count, kind="stable")[: min(FIXED.target_levels, max(n_codes - 1, 1))]
     return [np.where(np.isnan(code), np.nan, code == level) for level in common]
 
 

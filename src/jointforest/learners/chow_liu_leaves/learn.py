@@ -10,18 +10,9 @@ import numpy as np
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.threads import map_ordered, one_blas_thread
 from ..hidden_tree.structure import coarse, mutual_information, spanning_tree
+from .constants import FIXED
 
 # ---- Tables of Chow-Liu trees on codes: pairs of columns in the whole table, and in a leaf, where rows are few.
-
-MARGINAL_ROWS = 2.0
-"""Rows of the table's marginal added to the codes of each leaf."""
-PAIR_ROWS = 30.0
-"""Rows added to the codes of a child given each code of its parent in a leaf: the table's pairs, tilted."""
-_TABLE_ROWS = (0.3, 3.0, 30.0, 200.0, 1_000.0)  # rows of the neighbours' pairs added to each code of the parent
-_FLOOR = 0.1  # rows of the child's marginal added to them
-_PAIR_WIDTH = 0.2  # neighbours in the table's pairs, in normal scores of the column
-_LEAF_WIDTH = 0.1  # and in the marginals of leaves
-_ROUNDS = 4  # turns of tilting; a further one changes little
 
 
 class Edges(NamedTuple):
@@ -69,11 +60,13 @@ def table_edges(
         up = above[k]
         of = [_pair_counts(codes[half::2, columns[up]], codes[half::2, j], len(marginal[up]), len(marginal[k]))
               for half in (0, 1)]  # fmt: skip
-        moves = neighbours(marginal[up], _PAIR_WIDTH) if ordered[up] else np.eye(len(marginal[up]))
-        near = neighbours(marginal[k], _PAIR_WIDTH) if ordered[k] else np.eye(len(marginal[k]))
-        both = [(count, moves.T @ count @ near + _FLOOR * marginal[k]) for count in (*of, of[0] + of[1])]
-        gain = [sum(float((of[1 - i] * np.log(_given(*both[i], rows))).sum()) for i in (0, 1)) for rows in _TABLE_ROWS]
-        pair.append(marginal[up][:, None] * _given(*both[2], _TABLE_ROWS[int(np.argmax(gain))]))
+        moves = neighbours(marginal[up], FIXED.pair_width) if ordered[up] else np.eye(len(marginal[up]))
+        near = neighbours(marginal[k], FIXED.pair_width) if ordered[k] else np.eye(len(marginal[k]))
+        both = [(count, moves.T @ count @ near + FIXED.floor_rows * marginal[k]) for count in (*of, of[0] + of[1])]
+        gain = [
+            sum(float((of[1 - i] * np.log(_given(*both[i], rows))).sum()) for i in (0, 1)) for rows in FIXED.table_rows
+        ]
+        pair.append(marginal[up][:, None] * _given(*both[2], FIXED.table_rows[int(np.argmax(gain))]))
     blank = [float((codes[:, j] == n_codes[j]).mean()) for j in columns]
     return Edges(order, parent, ordered, marginal, pair, blank)
 
@@ -113,9 +106,9 @@ def leaf_pair_counts(
 def leaf_marginals(count: np.ndarray, allowed: np.ndarray, marginal: np.ndarray, is_ordered: bool) -> np.ndarray:
     """Shares of a column's codes in each leaf, (L, K): counts, smoothed, and some rows of the table's, in the box."""
     if is_ordered:
-        count = count @ neighbours(marginal, _LEAF_WIDTH)
+        count = count @ neighbours(marginal, FIXED.leaf_width)
     prior = allowed * marginal
-    share = count * allowed + MARGINAL_ROWS * prior / prior.sum(axis=1, keepdims=True)
+    share = count * allowed + FIXED.marginal_rows * prior / prior.sum(axis=1, keepdims=True)
     return np.asarray(share / share.sum(axis=1, keepdims=True))
 
 
@@ -126,14 +119,10 @@ def tilt(pair: np.ndarray, above: np.ndarray, below: np.ndarray) -> np.ndarray:
     nearest to ``pair`` in Kullback-Leibler divergence; zeros of the marginals are zeros of the table.
     """
     factor = below
-    for _ in range(_ROUNDS):
+    for _ in range(FIXED.tilt_rounds):
         rows = np.divide(above, factor @ pair.T, out=np.zeros_like(above), where=above > 0.0)
         factor = np.divide(below, rows @ pair, out=np.zeros_like(below), where=below > 0.0)
     return factor
-
-
-_LEAVES = 64  # leaves whose tables are counted at once
-_BLANK_ROWS = 1.0  # rows of the column's own share of missing cells
 
 
 class Boxes(NamedTuple):
@@ -206,8 +195,8 @@ def learn_leaves(
         Weight of the background; 0 leaves it out.
     """
     T = len(boxes.first) - 1
-    pieces = [(t, a, min(a + _LEAVES, int(boxes.first[t + 1]))) for t in range(T)
-              for a in range(int(boxes.first[t]), int(boxes.first[t + 1]), _LEAVES)]  # fmt: skip
+    pieces = [(t, a, min(a + FIXED.leaves_at_once, int(boxes.first[t + 1]))) for t in range(T)
+              for a in range(int(boxes.first[t]), int(boxes.first[t + 1]), FIXED.leaves_at_once)]  # fmt: skip
     emissions = _Emissions(edges)
 
     def work(t: int, a: int, b: int) -> list[TreeTables]:
@@ -267,7 +256,7 @@ def _piece(
         share.append(leaf_marginals(count, allowed[j], edges.marginal[k], edges.is_ordered[k]))
         states.append([np.flatnonzero(inside) for inside in allowed[j]])
         emission.append([emissions.pick(k, chosen) for chosen in states[k]])
-        lost = np.clip((rows - count.sum(axis=1) + _BLANK_ROWS * blank) / (rows + _BLANK_ROWS), 0.0, 1.0)
+        lost = np.clip((rows - count.sum(axis=1) + FIXED.missing_rows * blank) / (rows + FIXED.missing_rows), 0.0, 1.0)
         blanks.append([np.full(len(states[k][i]), lost[i], np.float32) for i in leaves])
         if parent[k] < 0:
             transition.append([share[k][i : i + 1, states[k][i]].astype(np.float32) for i in leaves])
@@ -295,5 +284,5 @@ def _conditional(
     prior = pair[inside] * factor[below]
     total = prior.sum(axis=1, keepdims=True)
     prior = np.where(total > 0.0, prior / np.where(total > 0.0, total, 1.0), 1.0 / len(below))
-    table = count[inside] + PAIR_ROWS * prior
+    table = count[inside] + FIXED.pair_rows * prior
     return (table / table.sum(axis=1, keepdims=True)).astype(np.float32)

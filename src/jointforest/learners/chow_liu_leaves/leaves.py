@@ -19,13 +19,8 @@ from ..batches.fill import Route
 from ..batches.pair_counts import Pairs, count_pairs
 from ..batches.sample import Sampled
 from ..leaf_fitting.densities import AssignedRows, first_leaves
+from .constants import FIXED
 from .learn import Boxes, Counted, Edges, counted_rows, edges_of, learn_leaves
-
-N_BINS = 64
-"""Most codes of a numeric column."""
-_FINE_ENDS = 1.0  # of codes: in heavy tails lies most of a correlation
-LEAF_NODES = 120
-"""Leaves of a tree of an adversarial forest, unless the user says otherwise."""
 
 
 class CodedRows(NamedTuple):
@@ -50,7 +45,9 @@ class CodedRows(NamedTuple):
 
 def coded(rows: Rows, weight: np.ndarray | None = None) -> CodedRows:
     """The rows on each column's own scale; their weights (n,) count in it."""
-    scales = tuple(learn_scale(c, rows.X[:, j], weight, N_BINS, _FINE_ENDS) for j, c in enumerate(rows.schema.columns))
+    scales = tuple(
+        learn_scale(c, rows.X[:, j], weight, FIXED.codes, FIXED.fine_ends) for j, c in enumerate(rows.schema.columns)
+    )
     codes = code_table(scales, rows.X)
     columns = tuple(_code_column(c, scale) for c, scale in zip(rows.schema.columns, scales, strict=True))
     schema = Schema(columns, rows.schema.frame)

@@ -19,7 +19,8 @@ from ..base import FOREST, LEAVES, Learner, count_features, warn_leaf_size
 from ..batches.fill import Structure, fill
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
-from ..chow_liu_leaves.leaves import LEAF_NODES, chow_liu_part
+from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
+from ..chow_liu_leaves.leaves import chow_liu_part
 from ..growing.criterion_kernels import ENTROPY, GINI
 from ..leaf_fitting.densities import TARGET, AssignedRows, LearnCircuits, learn_densities
 from ..leaf_fitting.fit import LIKE_UNIFORM, Settings
@@ -249,7 +250,7 @@ class GenerativeForest(Learner):
             min_samples_split=self.min_samples_split,
             min_samples_leaf=least,
             max_depth=self.max_depth,
-            max_leaf_nodes=LEAF_NODES if is_coded and self.max_leaf_nodes is None else self.max_leaf_nodes,
+            max_leaf_nodes=CHOW_LIU.leaf_nodes if is_coded and self.max_leaf_nodes is None else self.max_leaf_nodes,
             bootstrap=self.bootstrap,
             n_draws=self._count_draws(n),
             n_jobs=self.n_jobs,

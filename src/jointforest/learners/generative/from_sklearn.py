@@ -20,6 +20,7 @@ from .targets import Training
 _TREES = (DecisionTreeClassifier, DecisionTreeRegressor)  # ExtraTree* are subclasses
 _FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
 _TOLERANCE = 1e-6
+"""How far sums may differ, relatively: scikit-learn added them up in another order."""
 
 
 class AdoptedForest(NamedTuple):

@@ -395,7 +395,9 @@ def scratch_for(table: GrowthRows, rows: np.ndarray, n_statistics: int, seed: in
 # ---- Grow a tree.
 
 _FIRST_CAPACITY = 64
-_ROWS_A_NODE = 8  # for which there is room at first
+"""Nodes for which a tree has room at first, at least; it doubles when it is full."""
+_ROWS_A_NODE = 8
+"""Rows for each node for which a tree has room at first: most trees end before their leaves are that small."""
 
 
 class GrowthSettings(NamedTuple):

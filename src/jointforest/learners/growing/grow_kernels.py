@@ -357,7 +357,8 @@ def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, limits)
 
 
 _PURE = 1e-14
-"""Nodes are pure up to this variance, the whole table's being 1, or this share of rows outside the largest class."""
+"""Nodes are pure up to this variance, where that of the whole table is 1, or this share of rows outside the largest
+class. Less is rounding."""
 
 
 @entry

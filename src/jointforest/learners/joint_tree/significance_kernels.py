@@ -12,6 +12,7 @@ import numpy as np
 from ...runtime.compile import entry, kernel
 
 _STEPS = 30
+"""Most Newton steps of a logistic regression. Its likelihood is concave, so that few are enough."""
 
 
 @entry

@@ -200,6 +200,7 @@ def _sort_known(ranks, rows, scratch):
 # ---- Kernel: levels in an order in which a good set of them is a cut.
 
 _POWER_STEPS = 30
+"""Steps of the power method. A direction that is not yet exact orders levels nearly as well."""
 _MEAN, _UNIT, _DIRECTION, _SUMS, _SLOPE = range(5)  # of `split.SplitScratch.axes`
 
 
@@ -412,6 +413,7 @@ def _mark_levels(groups, n_groups, order, cut, is_nominal, goes_left):
 # ---- Kernel: the statistics of all targets in a node, and how impure they are.
 
 _PURE = 1e-14
+"""Share of a target's weight below which its variance, in units of the table's, is rounding."""
 
 
 @entry

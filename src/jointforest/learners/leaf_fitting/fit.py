@@ -14,6 +14,7 @@ import numpy as np
 
 from ...data.schema import Columns
 from ...models.box_forest.leaves.levels import Layout, WideLevels, layout, one_column, side_by_side
+from .constants import FIXED
 from .statistics_kernels import (
     atom_masses,
     level_counts,
@@ -141,7 +142,8 @@ def _listed(
 
 # ---- A table prepared for learning leaf densities, and what is known of each of its columns as a whole.
 
-NARROWEST = 1e-140  # smallest standard deviation of a column: the variance of its leaves is a float64 number
+NARROWEST = 1e-140
+"""Smallest standard deviation of a column, so that the variance of its leaves is a float64 number."""
 
 
 class Table(NamedTuple):
@@ -268,9 +270,6 @@ def codes_of(columns: Columns, values: np.ndarray) -> np.ndarray:
         for k, atom in enumerate(atoms):
             codes[j, np.abs(values[j] - atom) <= columns.step[slot] / 4] = k  # equal, or in the same cell of a grid
     return codes
-
-
-EDGE_ROWS = 5.0  # bounds="auto" cuts where the leaves put more than so many rows' mass beyond all data
 
 
 class Settings(NamedTuple):
@@ -457,7 +456,7 @@ def _edges(
     pad = step / 2 if step > 0 else 1e-9 * abs(table.high[slot] - table.low[slot])
     low, high = float(_lower(table.low[slot], pad)), float(_higher(table.high[slot], pad))
     below, above = mass_beyond(weight, *(np.ascontiguousarray(x) for x in (a, b, lo, hi)), low, high)
-    most = EDGE_ROWS / max(rest[:, 0].sum(), 1.0)
+    most = FIXED.edge_rows / max(rest[:, 0].sum(), 1.0)
     return (low if below > most else -np.inf), (high if above > most else np.inf)
 
 

@@ -14,6 +14,7 @@ from .independence_kernels import mixed_p_value, numeric_p_value, rank_scores, t
 # ---- Kernels of LearnSPN: which columns depend on each other in some rows, by pairwise tests of independence.
 
 _CONSTANT, _NUMERIC, _LEVELS = 0, 1, 2
+"""How a column is tested in some rows: not at all, by its ranks, or by its levels."""
 _HEAVY = 2.0 / 3.0
 """A value with a larger share of a numeric column is tested as two levels: mid-ranks would hang on the few others."""
 _RUN = 12
@@ -201,7 +202,9 @@ def components(cells, rows, columns, significance, views):
 # ---- Kernels of LearnSPN: rows in two groups, by k-means on the columns' scores.
 
 _RESTARTS = 3
+"""Starts of k-means, of which the best is taken: one start alone is often a poor minimum."""
 _MAX_ITERATIONS = 50
+"""Most rounds of k-means, which with two clusters nearly always ends long before."""
 
 
 @array_kernel

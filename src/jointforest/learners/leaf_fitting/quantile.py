@@ -12,6 +12,7 @@ from ...data.schema import Columns
 from ...models.box_forest.leaves.levels import layout, take
 from ...models.box_forest.leaves.table import FACTORS, PRODUCT, SUM, Circuits
 from ...runtime.threads import map_ordered
+from .constants import FIXED
 from .fit import LeafSums, Table, TreeLeaves
 from .quantile_kernels import Samples, cdf_knots, make_scratch
 from .running_kernels import MOST, count_at, numbers_at
@@ -66,16 +67,6 @@ def values_of_rows(
     with np.errstate(over="ignore"):  # of the largest floats
         var = np.bincount(leaf, w * (x - mean[leaf]) ** 2, n_leaves) / total
     return LeafValues(x, w, first, np.diff(first).astype(np.float64), mean, var)
-
-
-NOISE = 0.25
-"""A leaf of w rows is not followed closer than this over sqrt(w): its own CDF is not that close to the truth."""
-MARGIN = 0.5
-"""How far an open box reaches beyond the column's values, in standard deviations of the column."""
-EXTRA = 3.0
-"""Rows' worth of the pooled variance within leaves that the variance of a leaf may have in addition."""
-NARROWEST = 0.1
-"""Least width of a piece, in median gaps between neighbouring values of the column."""
 
 
 def piecewise_cdf(
@@ -158,14 +149,14 @@ def _cdfs(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def column_resolution(values: np.ndarray, spread: float) -> float:
-    """Least width of a piece of a column without grid: `NARROWEST` of the median gap between its values.
+    """Least width of a piece of a column without grid: `quantile_narrowest` of the median gap between its values.
 
     At least what floats of this size resolve well, and a millionth of ``spread``.
     """
     distinct = np.unique(values[~np.isnan(values)])
     gap = float(np.median(np.diff(distinct))) if len(distinct) > 1 else 0.0
     size = float(np.abs(distinct).max(initial=0.0))
-    return max(NARROWEST * gap, 1e-6 * spread, 1e-12 * size)
+    return max(FIXED.quantile_narrowest * gap, 1e-6 * spread, 1e-12 * size)
 
 
 def quantile_circuits(
@@ -240,16 +231,16 @@ def quantile_circuits(
 def _samples(values: LeafValues, epsilon: float, spread: float, **place: Any) -> Samples:
     """The numbers of one column, and how closely they are followed.
 
-    In a leaf of w rows the CDF is as close as the largest of ``epsilon``, ``NOISE / sqrt(w)`` and 1 / w, and one row's
-    mass is beyond its values. ``place`` are the fields of `Samples` that say where the CDF lies.
+    In a leaf of w rows the CDF is as close as the largest of ``epsilon``, ``quantile_noise / sqrt(w)`` and 1 / w, and
+    one row's mass is beyond its values. ``place`` are the fields of `Samples` that say where the CDF lies.
     """
     n_leaves = len(values.start) - 1
     leaf = np.repeat(np.arange(n_leaves), np.diff(values.start))
     total = np.bincount(leaf, values.weight, n_leaves)
     with np.errstate(divide="ignore"):  # leaves without values
-        close = np.minimum(np.maximum(np.maximum(epsilon, NOISE / np.sqrt(total)), 1 / total), 1.0)
+        close = np.minimum(np.maximum(np.maximum(epsilon, FIXED.quantile_noise / np.sqrt(total)), 1 / total), 1.0)
         outside = np.minimum(1 / total, 1.0)
-    extra = EXTRA * _pooled_variance(values.var, total, spread) / (total + 1)
+    extra = FIXED.quantile_extra_rows * _pooled_variance(values.var, total, spread) / (total + 1)
     resolution = float(max(1e-3 * place["step"], place["width"]))
     extra = np.maximum(extra, resolution * resolution)
     x, share, start = values.x, values.weight / total[leaf], values.start
@@ -267,9 +258,10 @@ def _pooled_variance(var: np.ndarray, total: np.ndarray, spread: float) -> float
 def _support(
     columns: Columns, table: Table, slot: int, lo: np.ndarray, hi: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The boxes' sides (l,), open ones a `MARGIN` beyond the column's values; on a grid they are edges of cells."""
+    """The boxes' sides (l,), open ones a `quantile_margin` beyond the column's values; on a grid they are edges of
+    cells."""
     step, origin = columns.step[slot], columns.origin[slot]
-    pad = max(MARGIN * table.spread[slot], 1e-9 * max(abs(table.low[slot]), abs(table.high[slot])))
+    pad = max(FIXED.quantile_margin * table.spread[slot], 1e-9 * max(abs(table.low[slot]), abs(table.high[slot])))
     low, high = table.low[slot] - pad, table.high[slot] + pad
     if step > 0:
         low = origin + (np.rint((table.low[slot] - origin) / step) - np.ceil(pad / step) - 0.5) * step

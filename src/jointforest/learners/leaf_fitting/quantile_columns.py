@@ -11,9 +11,7 @@ from ...evaluation.misfit import misfit_columns
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.leaves.derived import table_bytes
 from ...models.box_forest.structure import Forest
-
-MOST_BYTES = 2**31
-"""Size that a forest's tables may have with quantile leaves, which need a row for each piece of a CDF."""
+from .constants import FIXED
 
 
 def choose_slots(
@@ -62,8 +60,8 @@ def misfit_slots(forest: Forest, X: np.ndarray, weight: np.ndarray | None, n_job
 
 
 def small_enough(columns: Columns, n_rows: int, n_trees: int) -> bool:
-    """Whether tables of ``n_trees`` trees of ``n_rows`` parameter rows each are of no more than `MOST_BYTES`."""
-    return table_bytes(columns, n_rows * n_trees) <= MOST_BYTES
+    """Whether tables of ``n_trees`` trees of ``n_rows`` parameter rows each are of no more than `quantile_bytes`."""
+    return table_bytes(columns, n_rows * n_trees) <= FIXED.quantile_bytes
 
 
 def not_worse(gain: np.ndarray, weight: np.ndarray | None = None) -> bool:

@@ -17,7 +17,8 @@ from .fit import LeafSums, Listed, size_of
 from .quantile import Marks, add_marks, add_values
 from .running_kernels import add_levels, add_numbers, add_pairs, moments_of
 
-_WAITING = 2_000_000  # levels of a wide column that wait to be counted
+_WAITING = 2_000_000
+"""Levels of a wide column that wait to be counted, which bounds memory."""
 
 
 class Running(NamedTuple):

@@ -12,7 +12,8 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 
-_SPLITTER = 134217729.0  # 2^27 + 1: halves of 26 bits, whose products are exact
+_SPLITTER = 134217729.0
+"""2^27 + 1, which splits a number into halves of 26 bits, whose products are exact."""
 
 
 @kernel

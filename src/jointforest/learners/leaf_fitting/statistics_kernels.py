@@ -225,7 +225,9 @@ def wide_level_masses(leaf_of, level_of, count, pseudo, prior, allowed, scale, m
 # ---- Kernels: parents of truncated normals with given moments, and the mass that leaves put beyond the data.
 
 _ROUNDS = 60
+"""Most rounds; leaves without a finite solution would go on for ever."""
 _TOLERANCE = 1e-8
+"""Change of location and scale, in scales, at which the rounds end: far below the error of a leaf's moments."""
 
 
 @entry

@@ -14,16 +14,7 @@ from ..base import Rows
 from ..hidden_tree.constants import FIXED as HIDDEN
 from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
 from .budget import Budget
-
-FEW_ROWS = 3_000
-"""Rows of a small table: candidates are judged by all of its rows, each held out once."""
-MANY_CELLS = 75_000
-"""Cells of a table for which the fast budget has no comparison, however few its rows are."""
-_FEWEST_STATES, _ROWS_A_STATE = 16, 8
-_FINAL = 0.65  # share of the budget for learning from all rows
-_LITTLE = 0.02  # share of the budget that is next to nothing
-_SOME = 0.2  # that for learning from all rows where folds learn, too
-_TREES, _MEMBERS = 100, 4  # trees of forests, and hidden trees, where there is time
+from .constants import FIXED
 
 
 class Candidate(NamedTuple):
@@ -48,11 +39,11 @@ def candidates(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candi
     A named budget that chooses little has one for many cells or columns: comparing would take longer than learning.
     """
     hidden = _hidden(budget, n, d, n_jobs)
-    is_large = n >= HIDDEN.many_rows or n * d >= MANY_CELLS or d >= HIDDEN.wide
+    is_large = n >= HIDDEN.many_rows or n * d >= FIXED.many_cells or d >= HIDDEN.wide
     if is_large and not budget.chooses_settings and not budget.is_clock:
         return hidden
     row = 2.5e-7 * d  # of one tree
-    trees = _TREES if _TREES * n * row <= _LITTLE * budget.seconds else budget.n_trees
+    trees = FIXED.most_trees if FIXED.most_trees * n * row <= FIXED.little_share * budget.seconds else budget.n_trees
     least = min(2, max(n // 2, 1))  # of next to no rows, a leaf's must be found in every fold
     listed = [
         Candidate("adversarial forest", AdversarialForest(trees, min_samples_leaf=least, n_jobs=n_jobs), row * trees)
@@ -69,14 +60,14 @@ def _hidden(budget: Budget, n: int, d: int, n_jobs: int | None) -> list[Candidat
     members, states = _members_and_states(budget, n, d, passes)
     seconds = members * _hidden_seconds(d, states, passes)
     name = f"{members} hidden tree{'s' * (members > 1)} of {states} states"
-    if n >= HIDDEN.many_rows or (n >= FEW_ROWS and budget.chooses_settings):
+    if n >= HIDDEN.many_rows or (n >= FIXED.few_rows and budget.chooses_settings):
         most = "auto" if budget.chooses_settings else passes
         return [Candidate(name, HiddenTreeForest(members, n_states=states, max_iter=most, n_jobs=n_jobs), seconds)]
     given: dict[str, Any] = {
         "n_states": states,
         "max_leaf_nodes": 1,
         "max_iter": budget.n_passes,
-        "smoothing": 100.0 if n < FEW_ROWS else 30.0,
+        "smoothing": 100.0 if n < FIXED.few_rows else 30.0,
     }
     starts = {"shared": "", "local": ", local start"} if budget.chooses_settings else {"shared": ""}
     return [
@@ -91,15 +82,17 @@ def _members_and_states(budget: Budget, n: int, d: int, passes: int) -> tuple[in
     What there is no time for by the clock are first the further trees, then states.
     """
     members, states = budget.n_members, budget.n_states
-    while states > _FEWEST_STATES and states * _ROWS_A_STATE > n:
+    while states > FIXED.fewest_states and states * FIXED.rows_a_state > n:
         states //= 2
     row = _hidden_seconds(d, states, passes)
     if budget.chooses_settings:
-        fit = (_SOME if n < FEW_ROWS else _FINAL) * budget.seconds / (n * row)
-        members = int(np.clip(fit, members, _MEMBERS))
-    if budget.is_clock and members * n * row > _FINAL * budget.seconds:
+        fit = (FIXED.final_share_of_folds if n < FIXED.few_rows else FIXED.final_share) * budget.seconds / (n * row)
+        members = int(np.clip(fit, members, FIXED.most_members))
+    if budget.is_clock and members * n * row > FIXED.final_share * budget.seconds:
         members = 1
-        while states > _FEWEST_STATES and n * _hidden_seconds(d, states, passes) > _FINAL * budget.seconds:
+        while (
+            states > FIXED.fewest_states and n * _hidden_seconds(d, states, passes) > FIXED.final_share * budget.seconds
+        ):
             states //= 2
     return members, states
 

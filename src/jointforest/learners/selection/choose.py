@@ -20,7 +20,7 @@ from ...models.base import Distribution
 from ...models.mixture import mix
 from ...runtime import progress
 from .budget import Budget
-from .candidates import FEW_ROWS, Candidate, candidates, learn
+from .candidates import Candidate, candidates, learn
 from .constants import FIXED
 from .folds import cut, known_levels, some_rows
 
@@ -297,7 +297,7 @@ def _splits(task: Task) -> tuple[list[Split], str]:
     """Rows to learn from and to judge by, and in words which; no split if all rows are equal."""
     cells, budget = task.cells, task.budget
     n, d = cells.shape
-    folds = FIXED.folds if n < FEW_ROWS else 1
+    folds = FIXED.folds if n < FIXED.few_rows else 1
     rows = budget.rows
     if budget.is_clock:
         first = candidates(budget, n, d, task.n_jobs)[0]

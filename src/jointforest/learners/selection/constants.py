@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Constants:
-    """Numbers that no parameter sets."""
+    """Numbers that no parameter sets. Where no experiment is named, a value was set by hand."""
 
     told_rows: int = 2_000
     """Rows below which no classifier compares draws with them: it would learn too little."""
@@ -37,6 +37,26 @@ class Constants:
     """Share of the time left that is planned for, as estimates of time are rough."""
     fewest_rows: int = 50
     """Rows on which candidates are compared however little time there is."""
+
+    few_rows: int = 3_000
+    """Rows of a small table. Its candidates are judged by all of its rows, each held out once."""
+    many_cells: int = 75_000
+    """Cells from which the fast budget compares nothing, however few its rows are. See
+    ``docs/experiments/budgets.md``."""
+    fewest_states: int = 16
+    """States below which hidden trees are not cut; fewer would save next to no time."""
+    rows_a_state: int = 8
+    """Rows for each state of a hidden tree; with fewer the states would be memory of single rows."""
+    final_share: float = 0.65
+    """Share of the budget for learning from all rows after the comparison."""
+    final_share_of_folds: float = 0.2
+    """The same share where each row is held out once, as all folds learn before."""
+    little_share: float = 0.02
+    """Share of the budget that counts as no time: forests that take less have `most_trees`."""
+    most_trees: int = 100
+    """Trees of an adversarial forest where there is time, as in the best budget."""
+    most_members: int = 4
+    """Hidden trees of a mixture where there is time, as in the best budget."""
 
 
 FIXED = Constants()

@@ -161,7 +161,8 @@ WIDE_FIELDS = {
 }
 """Type and shape of the fields of `WideLevels` that are not derived from others."""
 
-_ROWS = 1024  # whose masses are looked at at a time
+_ROWS = 1024
+"""Leaves whose masses are checked at a time, which bounds memory."""
 
 
 def check_wide(columns: Columns, wide: WideLevels, n_rows: int) -> None:

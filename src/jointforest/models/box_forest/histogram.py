@@ -17,7 +17,8 @@ from .structure import Forest
 
 CHUNK = 4096
 """Parameter rows of one row of evidence that a thread takes at a time."""
-_NEAR = 1e-6  # steps
+_NEAR = 1e-6
+"""Steps of a grid by which the end of a bin may miss the edge of a cell."""
 
 
 class Bins(NamedTuple):
@@ -88,7 +89,8 @@ LIMIT = 256 << 20
 """Bytes that the tables of a forest may take together; what does not fit is computed from the leaves each time."""
 FEW = 16
 """A table is made where evidence leaves more than one in so many parameter rows: below, it costs more than it saves."""
-_PIECES = 100_000  # most pairs of a run and a bin to look through
+_PIECES = 100_000
+"""Most pairs of a run and a bin that are compared; of more no table is made."""
 
 
 class BinTables:

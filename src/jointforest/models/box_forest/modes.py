@@ -145,7 +145,9 @@ def halves(columns: Columns, box: Box, j: int, cut: float, goes_left: np.ndarray
 # ---- Rows made better, one column at a time, until none gets better.
 
 _GAIN = 1e-12
+"""Rise of the log-density that is rounding."""
 _SWEEPS = 100
+"""Most rounds over all columns. The density rises in each, so the bound only ends rounding noise."""
 
 
 def ascend(forest: Forest, problem: Problem, box: Box, x: np.ndarray) -> np.ndarray:

@@ -31,7 +31,9 @@ from .structure import Forest
 from .tree_weight_kernels import routed_rows, shared_rows, weigh_trees, with_routed
 
 _ENTRIES = 2_000_000
+"""Most pairs of a row and a leaf in a chunk: some 50 MB."""
 _ROUTED_ROWS = 2048
+"""Rows of a chunk for a thread, where trees route rows to few leaves."""
 
 
 @record
@@ -230,6 +232,7 @@ def row_chunks(forest: Forest, evidence: Evidence, most: int = 1024) -> list[tup
 # ---- log p(evidence).
 
 _DENSITY_ROWS = 2048
+"""Rows of a chunk for a thread; they keep no posterior."""
 
 
 def log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
@@ -253,7 +256,9 @@ def log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> 
 # ---- The posterior of rows that have most cells in common, as the coalitions of one row have.
 
 _SHARED_ENTRIES = 8_000_000
-_EACH = 2  # times that a cell is met, on average, from which on it is worth weighing alone
+"""Most pairs of a distinct cell and a leaf that are kept: 64 MB."""
+_EACH = 2
+"""Times that a cell must occur on average, so that weighing it once for all rows pays."""
 
 
 def shared_posterior(forest: Forest, evidence: Evidence) -> LeafPosterior:
@@ -336,6 +341,7 @@ def level_probability(
 # ---- Means and variances of numeric columns.
 
 _FEW_ROWS = 8
+"""Rows up to which no table of the moments of all leaves is made: it would take longer than the rows."""
 
 
 def mean_variance(
@@ -529,8 +535,10 @@ def _moment_sums(forest: Forest, evidence: Evidence, j: int, n_jobs: int | None,
 
 # ---- Draws of whole rows given evidence, and missing cells filled in; no row is rejected.
 
-_DRAWS = 12_288  # a chunk: of fewer few share a leaf, with more the last one keeps threads waiting
+_DRAWS = 12_288
+"""Draws of a chunk for a thread: of fewer few share a leaf, and with more the last chunk keeps threads waiting."""
 _DRAW_ROWS = 128
+"""Most rows of a chunk for a thread."""
 
 
 def sample(

@@ -24,6 +24,7 @@ _MARGIN = 0.02
 _SHARP = 5e-11
 """Width of the last bracket where there is no grid, in standard deviations."""
 _ULPS = 4.5e-16
+"""Relative distance of numbers that no float64 number lies between, twice over."""
 
 
 class Near(NamedTuple):

@@ -31,9 +31,12 @@ ROUNDS = 3
 """Most times that a forest is raked: what is raked late may move the others."""
 SWEEPS = 100
 """Most times that each column is raked."""
-_DONE = 1e-4  # largest distance at the bins' ends after the last sweep
-_CHUNK = 4096  # parameter rows at a time
-_LEAST = 1e-6  # mass of a bin from which a factor is learned
+_DONE = 1e-4
+"""Largest distance of the CDFs at the bins' ends at which the sweeps end."""
+_CHUNK = 4096
+"""Parameter rows at a time, which bounds memory."""
+_LEAST = 1e-6
+"""Mass of a bin from which a factor is learned; a factor of less mass would be a ratio of rounding errors."""
 
 
 class Raked(NamedTuple):

@@ -295,6 +295,7 @@ def make_scratch(problem: Problem) -> tuple[Reached, Worst]:
 
 
 _ROWS = 32
+"""Rows of a chunk for a thread."""
 
 
 def robustness(

@@ -60,6 +60,7 @@ def parents(end):
 # ---- Kernel that finds the first node of a circuit that breaks a promise of `table.Leaves`.
 
 SOUND = 0
+"""The circuit breaks no promise."""
 
 
 @entry

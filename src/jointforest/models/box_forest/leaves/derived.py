@@ -114,6 +114,7 @@ def scope_columns(scope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 # ---- Leaves with their derived fields.
 
 _CHUNK = 4096
+"""Leaves of a chunk for a thread."""
 
 
 def table_bytes(columns: Columns, n_rows: int) -> int:

@@ -205,6 +205,7 @@ def mean_variance(za, zb, h):
 # ---- Draws from the standard normal on an interval by rejection: exact, and without its quantile function.
 
 _LAYERS = 256
+"""Layers of the ziggurat: a power of two, so that random bits choose one."""
 _TAIL_START = 3.6541528853610088
 """Where the tail begins that the lowest layer holds, so that all layers have the same area."""
 

@@ -1,0 +1,47 @@
+"""The constants of Chow-Liu leaves, each with the reason for its value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Numbers that no parameter sets. Where no experiment is named, a value was set by hand."""
+
+    codes: int = 64
+    """Most codes of a numeric column. A table of two columns has as many cells as the square of it."""
+    fine_ends: float = 1.0
+    """How much finer the codes are at both ends of a column, from 0 to 1. Most of a correlation lies in heavy tails."""
+    leaf_nodes: int = 120
+    """Leaves of a tree of an adversarial forest by default. A leaf holds a table for each column, so that there are
+    fewer leaves than with independent columns."""
+
+    table_rows: tuple[float, ...] = (0.3, 3.0, 30.0, 200.0, 1_000.0)
+    """Rows of smoothed pairs that each code of the parent may receive in the table of the whole data. Each half of the
+    rows judges what the other half learned."""
+    floor_rows: float = 0.1
+    """Rows of the child's marginal that are added to the smoothed pairs, so that no pair has a probability of 0."""
+    pair_width: float = 0.2
+    """Width of the kernel that smooths pairs of the whole table, in normal scores of the column."""
+    leaf_width: float = 0.1
+    """Width of the kernel that smooths the marginals of leaves, in normal scores of the column."""
+    marginal_rows: float = 2.0
+    """Rows of the table's marginal that are added to the codes of each leaf."""
+    pair_rows: float = 30.0
+    """Rows of the table's pairs, tilted to the leaf's marginals, that are added to the codes of a child given each code
+    of its parent."""
+    missing_rows: float = 1.0
+    """Rows of the table's share of missing cells that are added to those of a leaf."""
+    tilt_rounds: int = 4
+    """Rounds of iterative proportional fitting. A further round changes the tables little."""
+    leaves_at_once: int = 64
+    """Leaves whose pairs are counted at once, which bounds memory."""
+
+    target_levels: int = 3
+    """Most levels of a column that are targets of their own; rarer levels are too few rows to judge splits."""
+    least_left: float = 0.01
+    """Share of a target's variance that a neighbour must leave. If less is left, there is nothing to judge."""
+
+
+FIXED = Constants()
