@@ -69,7 +69,7 @@ def test_sums_are_those_of_the_rows_in_any_order(seed, n_parts):
     expected = leaf_sums(columns, (table.values, table.codes), table.spread, *rows_by_leaf(leaf_of, 5), np.ones(300))
     for field in ("size", "missing", "atoms", "levels"):
         assert np.array_equal(getattr(found, field), getattr(expected, field)), field
-    assert np.allclose(found.rest, expected.rest, rtol=1e-10, atol=1e-12)
+    assert np.allclose(found.off_atoms, expected.off_atoms, rtol=1e-10, atol=1e-12)
     for mine, its in zip(found.wide, expected.wide, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(mine, its, strict=True))
 
@@ -91,7 +91,7 @@ def test_rows_that_count_several_times(seed, parts_of_one):
     for other in (leaf_sums_of(columns, several), by_weight):
         for field in ("size", "missing", "atoms", "levels"):
             assert np.allclose(getattr(found, field), getattr(other, field), rtol=1e-13), field
-        assert np.allclose(found.rest, other.rest, rtol=1e-9, atol=1e-12)
+        assert np.allclose(found.off_atoms, other.off_atoms, rtol=1e-9, atol=1e-12)
         for mine, its in zip(found.wide, other.wide, strict=True):
             assert all(np.allclose(a, b, rtol=1e-13) for a, b in zip(mine, its, strict=True))
     assert int(sums.rows) == 200
@@ -103,7 +103,7 @@ def test_narrow_spread_far_from_the_centre_is_exact():
     sums = no_rows(columns, 1, np.array([3.0]), np.array([7.0]), {})
     values = x[None]
     add_rows(sums, columns, values, codes_of(columns, values), np.zeros(500, np.int32), ones(x))
-    _, mean, deviations, low, high = leaf_sums_of(columns, sums).rest[0, 0]
+    _, mean, deviations, low, high = leaf_sums_of(columns, sums).off_atoms[0, 0]
     exact = [Fraction((v - 3.0) / 7.0) for v in x]
     centre = sum(exact) / 500
     assert mean == pytest.approx(float(3 + 7 * centre), rel=1e-15)

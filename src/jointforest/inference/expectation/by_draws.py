@@ -77,8 +77,8 @@ def expected_by_draws(
     return out
 
 
-def _put(out: Answers, at: np.ndarray, found: Answers) -> None:
-    for answers, new in zip(out, found, strict=True):
+def _put(out: Answers, at: np.ndarray, answers_there: Answers) -> None:
+    for answers, new in zip(out, answers_there, strict=True):
         answers[at] = new
 
 

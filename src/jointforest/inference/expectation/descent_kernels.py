@@ -70,9 +70,9 @@ def dot(vector, row, mass, m, n):
 def without_region(vector, mass, lo, hi, n, source, target):
     """Divide the weights in row ``source`` by the masses of the region between two others, into row ``target``."""
     for i in range(n):
-        whole = mass[hi, i] - mass[lo, i]
-        weight = vector[source, i] / whole
-        vector[target, i] = weight if whole > 0.0 else 0.0
+        region_mass = mass[hi, i] - mass[lo, i]
+        weight = vector[source, i] / region_mass
+        vector[target, i] = weight if region_mass > 0.0 else 0.0
 
 
 @kernel

@@ -53,8 +53,8 @@ def restrict_column(arrays, j, n, n_used, scratch, narrow):
             for i in range(n):
                 narrow[u, i] = min(max(mass[u, i], mass[low, i]), mass[high, i]) - mass[low, i]
         for i in range(n):
-            whole = mass[high, i] - mass[low, i]
-            narrow[u, i] = min(narrow[u, i] / whole, 1.0) if whole > 0.0 else 0.0
+            region_mass = mass[high, i] - mass[low, i]
+            narrow[u, i] = min(narrow[u, i] / region_mass, 1.0) if region_mass > 0.0 else 0.0
 
 
 @kernel

@@ -178,13 +178,13 @@ def _numeric_entropy(columns, leaves, s, row, weight, order, first, stop):
             total -= _plogp(atom)
             continue
         # on a grid the atom's cell has some of the rest, too
-        rest, x = 0.0, columns.atom_value[k]
+        off_atoms, x = 0.0, columns.atom_value[k]
         for i in range(first, stop):
             r = row[i]
             f, a, b, lo, hi = leaves.family[r, s], leaves.a[r, s], leaves.b[r, s], leaves.lo[r, s], leaves.hi[r, s]
             log_density = log_cell_density(f, a, b, lo, hi, leaves.log_norm[r, s], x, step)
-            rest += weight[i] * step * math.exp(leaves.log_rest[r, s] + log_density)
-        total += _plogp(rest) - _plogp(atom + rest) + atom * math.log(step)
+            off_atoms += weight[i] * step * math.exp(leaves.log_rest[r, s] + log_density)
+        total += _plogp(off_atoms) - _plogp(atom + off_atoms) + atom * math.log(step)
     return total
 
 

@@ -118,11 +118,11 @@ def ends(v: View, k: int) -> np.ndarray:
 def breaks(views: tuple[View, ...], k: int) -> np.ndarray:
     """Points of a column between which densities are smooth: ends of supports, atoms; and some quantiles."""
     both = np.array([ends(v, k) for v in views])
-    found = [both.ravel()]
+    ends_and_atoms = [both.ravel()]
     for v in views:
-        found += [*v.model.density_breaks(v.number[k]), np.array(v.columns[k].atoms)]
-        found.append(v.marginals.quantile(v.number[k], np.arange(1, 16) / 16, 1)[0])
-    points = np.unique(np.concatenate(found))
+        ends_and_atoms += [*v.model.density_breaks(v.number[k]), np.array(v.columns[k].atoms)]
+        ends_and_atoms.append(v.marginals.quantile(v.number[k], np.arange(1, 16) / 16, 1)[0])
+    points = np.unique(np.concatenate(ends_and_atoms))
     return points[(points >= both.min()) & (points <= both.max())]
 
 

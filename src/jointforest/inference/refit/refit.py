@@ -252,8 +252,8 @@ def _boosting_by_log_loss(matched: MatchedEnsemble, data: Completions, decay: fl
         step = np.zeros(value.shape)
         for k in np.flatnonzero(active):
             slope = np.bincount(leaf, data.weight * share[:, k] - data.target[:, k], n)
-            bend = np.bincount(leaf, data.weight * share[:, k] * (1.0 - share[:, k]), n) + decay
-            step[:, k] = np.divide(-slope, bend, out=np.zeros(n), where=bend > 0)
+            hessian = np.bincount(leaf, data.weight * share[:, k] * (1.0 - share[:, k]), n) + decay
+            step[:, k] = np.divide(-slope, hessian, out=np.zeros(n), where=hessian > 0)
         before = np.bincount(leaf, log_loss(ensemble.link, total, data.weight, data.target), n)
         for _ in range(_MOST_HALVINGS):
             new = total + step[leaf]
@@ -282,15 +282,15 @@ def _forest_by_log_loss(matched: MatchedEnsemble, data: Completions, decay: floa
     loss = _penalised(matched, data, total, theta, decay)
     for _ in range(_MOST_STEPS):
         share = apply_link(ensemble.link, total)
-        slope, bend = np.zeros(len(theta)), np.zeros((len(theta), len(theta)))
+        slope, hessian = np.zeros(len(theta)), np.zeros((len(theta), len(theta)))
         for t, k, s in zip(tree, output, shift, strict=True):
             off = data.weight * share[:, k] - data.target[:, k]
             slope += np.bincount(data.leaf[:, t] + s, off, len(theta))
         slope += decay * theta
-        curvature(data.leaf, tree, output, shift, data.weight, share, bend)
-        bend += bend.T - np.diag(np.diagonal(bend)) + decay * np.eye(len(theta))
+        curvature(data.leaf, tree, output, shift, data.weight, share, hessian)
+        hessian += hessian.T - np.diag(np.diagonal(hessian)) + decay * np.eye(len(theta))
         step = np.zeros(len(theta))
-        step[at] = -np.linalg.solve(bend[np.ix_(at, at)], slope[at])
+        step[at] = -np.linalg.solve(hessian[np.ix_(at, at)], slope[at])
         gain = -0.5 * float(slope @ step)
         for _ in range(_MOST_HALVINGS):
             new = theta + step

@@ -196,8 +196,11 @@ def empty(filling: Filling) -> list[Running]:
     """Sums of no rows, one for each tree."""
     columns, trees = filling.route.columns, filling.route.trees
     sizes = np.diff(first_leaves(trees)).tolist()
-    blank = [{slot: no_counts(marks) for slot, marks in of.items()} for of in filling.marks]
-    return [no_rows(columns, n, filling.centre, filling.spread, marks) for n, marks in zip(sizes, blank, strict=True)]
+    no_counts_of_trees = [{slot: no_counts(marks) for slot, marks in of.items()} for of in filling.marks]
+    return [
+        no_rows(columns, n, filling.centre, filling.spread, marks)
+        for n, marks in zip(sizes, no_counts_of_trees, strict=True)
+    ]
 
 
 def add_batch(filling: Filling, sums: list[Running], batch: Any, n_jobs: int | None) -> list[Running]:

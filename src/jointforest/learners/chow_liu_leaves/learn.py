@@ -30,7 +30,7 @@ class Edges(NamedTuple):
         Shares of each node's codes, above 0.
     pair : list of d arrays (K_parent, K_k)
         Joint shares of the parent's codes and the node's, above 0; of the root (1, K).
-    blank : list of d float
+    missing_share : list of d float
         Shares of missing cells.
     """
 
@@ -39,7 +39,7 @@ class Edges(NamedTuple):
     is_ordered: list[bool]
     marginal: list[np.ndarray]
     pair: list[np.ndarray]
-    blank: list[float]
+    missing_share: list[float]
 
 
 def table_edges(
@@ -67,8 +67,8 @@ def table_edges(
             sum(float((of[1 - i] * np.log(_given(*both[i], rows))).sum()) for i in (0, 1)) for rows in FIXED.table_rows
         ]
         pair.append(marginal[up][:, None] * _given(*both[2], FIXED.table_rows[int(np.argmax(gain))]))
-    blank = [float((codes[:, j] == n_codes[j]).mean()) for j in columns]
-    return Edges(order, parent, ordered, marginal, pair, blank)
+    missing_share = [float((codes[:, j] == n_codes[j]).mean()) for j in columns]
+    return Edges(order, parent, ordered, marginal, pair, missing_share)
 
 
 def _given(count: np.ndarray, smooth: np.ndarray, rows: float) -> np.ndarray:
@@ -98,7 +98,7 @@ def _pair_counts(a: np.ndarray, b: np.ndarray, K: int, H: int) -> np.ndarray:
 def leaf_pair_counts(
     a: np.ndarray, b: np.ndarray, leaf: np.ndarray, n_leaves: int, K: int, H: int, weight: np.ndarray
 ) -> np.ndarray:
-    """Weight of the rows with each two codes in each leaf, (L, K + 1, H + 1); codes K and H are blank."""
+    """Weight of the rows with each two codes in each leaf, (L, K + 1, H + 1); codes K and H are missing cells."""
     count = np.bincount((leaf * (K + 1) + a) * (H + 1) + b, weight, n_leaves * (K + 1) * (H + 1))
     return count.reshape(n_leaves, K + 1, H + 1)
 
@@ -145,7 +145,7 @@ class Boxes(NamedTuple):
 
 Counted = Callable[[int, int, int], list[np.ndarray]]
 """Weight of the rows with each two codes in leaves a..b - 1 of tree t: for each node, with the codes of its parent,
-(b - a, K_parent + 1, K + 1), of the root (b - a, 1, K + 1); the last code is blank."""
+(b - a, K_parent + 1, K + 1), of the root (b - a, 1, K + 1); the last code stands for missing cells."""
 
 
 def chow_liu_tree(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -239,7 +239,9 @@ def _whole(edges: Edges, emissions: _Emissions) -> TreeTables:
         edges.parent,
         tuple(transition),
         tuple(emissions.pick(k, np.arange(K)) for k, K in enumerate(sizes)),
-        tuple(np.full(K, blank, np.float32) for K, blank in zip(sizes, edges.blank, strict=True)),
+        tuple(
+            np.full(K, missing_share, np.float32) for K, missing_share in zip(sizes, edges.missing_share, strict=True)
+        ),
     )
 
 
@@ -250,14 +252,16 @@ def _piece(
     columns, parent = edges.order.tolist(), edges.parent.tolist()
     rows = counts[0].sum(axis=(1, 2))
     leaves, nodes = range(len(rows)), range(len(columns))
-    states, share, transition, emission, blanks = [], [], [], [], []
+    states, share, transition, emission, missing = [], [], [], [], []
     for k, j in enumerate(columns):
-        count, blank = counts[k].sum(axis=1)[:, :-1], edges.blank[k]
+        count, missing_share = counts[k].sum(axis=1)[:, :-1], edges.missing_share[k]
         share.append(leaf_marginals(count, allowed[j], edges.marginal[k], edges.is_ordered[k]))
         states.append([np.flatnonzero(inside) for inside in allowed[j]])
         emission.append([emissions.pick(k, chosen) for chosen in states[k]])
-        lost = np.clip((rows - count.sum(axis=1) + FIXED.missing_rows * blank) / (rows + FIXED.missing_rows), 0.0, 1.0)
-        blanks.append([np.full(len(states[k][i]), lost[i], np.float32) for i in leaves])
+        lost = np.clip(
+            (rows - count.sum(axis=1) + FIXED.missing_rows * missing_share) / (rows + FIXED.missing_rows), 0.0, 1.0
+        )
+        missing.append([np.full(len(states[k][i]), lost[i], np.float32) for i in leaves])
         if parent[k] < 0:
             transition.append([share[k][i : i + 1, states[k][i]].astype(np.float32) for i in leaves])
             continue
@@ -270,7 +274,7 @@ def _piece(
             edges.parent,
             tuple(transition[k][i] for k in nodes),
             tuple(emission[k][i] for k in nodes),
-            tuple(blanks[k][i] for k in nodes),
+            tuple(missing[k][i] for k in nodes),
         )
         for i in leaves
     ]

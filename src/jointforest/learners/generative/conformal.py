@@ -45,7 +45,7 @@ class Pairs(NamedTuple):
 
     Attributes
     ----------
-    own : float64 array (c, K)
+    calibrating : float64 array (c, K)
         Of the row that calibrates.
     y : float64 array (c,)
         Its target.
@@ -53,7 +53,7 @@ class Pairs(NamedTuple):
         Of the row that is asked about.
     """
 
-    own: np.ndarray
+    calibrating: np.ndarray
     y: np.ndarray
     asked: np.ndarray
 
@@ -134,8 +134,8 @@ def left_out_averages(log_weight: np.ndarray, answer: np.ndarray, out_of_bag: np
 
 def interval(pairs: Pairs, level: float, centre: float, least: float) -> tuple[np.ndarray, np.ndarray]:
     """Ends (m,) of jackknife+ intervals of scores |y - mean| / standard deviation; ``least``: smallest deviation."""
-    spread = _deviation(pairs.own, centre, least)
-    score = np.abs(pairs.y - pairs.own[:, 0]) / spread
+    spread = _deviation(pairs.calibrating, centre, least)
+    score = np.abs(pairs.y - pairs.calibrating[:, 0]) / spread
     reach = _deviation(pairs.asked, centre, least) * score[:, None]
     mean = pairs.asked[:, :, 0]
     high = kth_smallest(mean + reach, level)
@@ -145,7 +145,7 @@ def interval(pairs: Pairs, level: float, centre: float, least: float) -> tuple[n
 
 def label_set(pairs: Pairs, level: float) -> np.ndarray:
     """Which classes are in the set of each row, bool (m, K): fewer than level (c + 1) rows fit theirs better."""
-    probability = pairs.own[np.arange(len(pairs.y)), pairs.y.astype(np.intp)]
+    probability = pairs.calibrating[np.arange(len(pairs.y)), pairs.y.astype(np.intp)]
     fits_better = (probability[:, None, None] > pairs.asked).sum(axis=0)
     return np.asarray(fits_better < level * (len(probability) + 1) - 1e-9)
 

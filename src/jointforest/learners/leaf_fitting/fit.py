@@ -50,7 +50,7 @@ class LeafSums(NamedTuple):
         Of those whose cell is missing.
     atoms : float64 array (l, A)
         Of those on each atom.
-    rest : float64 array (p, l, 5)
+    off_atoms : float64 array (p, l, 5)
         Of the other numbers of each numeric slot: weight, mean, sum of squared deviations over the slot's ``unit``
         squared, smallest, largest.
     unit : float64 array (p,)
@@ -63,7 +63,7 @@ class LeafSums(NamedTuple):
     size: np.ndarray
     missing: np.ndarray
     atoms: np.ndarray
-    rest: np.ndarray
+    off_atoms: np.ndarray
     unit: np.ndarray
     levels: np.ndarray
     wide: tuple[Listed, ...]
@@ -101,14 +101,14 @@ def leaf_sums(
     where = layout(columns)
     weight = np.ascontiguousarray(weight)  # the kernels are compiled for one layout
     missing, atoms = np.zeros((n_leaves, d)), np.zeros((n_leaves, len(columns.atom_value)))
-    rest, levels = np.zeros((p, n_leaves, 5)), np.zeros((n_leaves, len(where.narrow)))
+    off_atoms, levels = np.zeros((p, n_leaves, 5)), np.zeros((n_leaves, len(where.narrow)))
     wide = [NONE] * len(where.slots)
     for j in range(d) if only is None else only:
         slot, absent = columns.slot[j], np.zeros(n_leaves)
         if not columns.is_categorical[j]:
             at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
             on = np.zeros((n_leaves, at.stop - at.start))
-            numeric_statistics(values[j], codes[j], rows, start, weight, unit[slot], on, rest[slot], absent)
+            numeric_statistics(values[j], codes[j], rows, start, weight, unit[slot], on, off_atoms[slot], absent)
             atoms[:, at] = on
         elif where.place[slot] < 0:
             wide[-1 - where.place[slot]] = _listed(codes[j], rows, start, weight, size_of(columns, slot), absent)
@@ -118,7 +118,7 @@ def leaf_sums(
             levels[:, narrow_at(columns, where, slot)] = counts
         missing[:, j] = absent
     size = np.bincount(np.repeat(np.arange(n_leaves), np.diff(start)), weight[rows], minlength=n_leaves)
-    return LeafSums(size, missing, atoms, rest, unit, levels, tuple(wide))
+    return LeafSums(size, missing, atoms, off_atoms, unit, levels, tuple(wide))
 
 
 def size_of(columns: Columns, slot: int) -> int:
@@ -192,15 +192,15 @@ def prepare(columns: Columns, X: np.ndarray) -> Table:
         at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
         on = codes[j, codes[j] >= 0]
         atom_share[at] = np.bincount(on, minlength=at.stop - at.start) / max(known.sum(), 1)
-        rest = values[j, known & (codes[j] < 0)]
-        if len(rest) == 0:  # a column of atoms only: the rest is where they are
-            rest = values[j, known]
-        if len(rest) == 0:
+        off_atoms = values[j, known & (codes[j] < 0)]
+        if len(off_atoms) == 0:  # a column of atoms only: as if they were no atoms
+            off_atoms = values[j, known]
+        if len(off_atoms) == 0:
             continue
-        low, high = rest.min(), rest.max()
+        low, high = off_atoms.min(), off_atoms.max()
         unit = max(high - low, np.finfo(float).tiny)
-        centre = low + unit * np.mean((rest - low) / unit)
-        scale.put(columns, slot, centre, unit * np.std((rest - centre) / unit), low, high)
+        centre = low + unit * np.mean((off_atoms - low) / unit)
+        scale.put(columns, slot, centre, unit * np.std((off_atoms - centre) / unit), low, high)
     return Table(values, codes, *scale, atom_share, level_share, np.isnan(values).mean(axis=1))
 
 
@@ -219,7 +219,7 @@ def marginals(columns: Columns, sums: LeafSums) -> Table:
             level_share[at] = _level_share(count)
             continue
         at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
-        atoms, (weight, mean, deviations, low, high) = sums.atoms[0, at], sums.rest[slot, 0]
+        atoms, (weight, mean, deviations, low, high) = sums.atoms[0, at], sums.off_atoms[slot, 0]
         share[at] = atoms / max(n - sums.missing[0, j], 1.0)
         if weight > 0:
             scale.put(columns, slot, mean, sums.unit[slot] * np.sqrt(deviations / weight), low, high)
@@ -375,24 +375,24 @@ def fit_tree(
                 level_mass[:, places] = mass
             continue
         at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])
-        rest = sums.rest[slot]
+        off_atoms = sums.off_atoms[slot]
         if sums.unit[slot] != table.spread[slot]:
-            rest = rest * [1.0, 1.0, (sums.unit[slot] / table.spread[slot]) ** 2, 1.0, 1.0]
+            off_atoms = off_atoms * [1.0, 1.0, (sums.unit[slot] / table.spread[slot]) ** 2, 1.0, 1.0]
         if at.stop > at.start:
             value, share, atoms = columns.atom_value[at], table.atom_share[at], np.ascontiguousarray(sums.atoms[:, at])
             box, mass = (np.ascontiguousarray(lo[:, slot]), np.ascontiguousarray(hi[:, slot])), np.empty(atoms.shape)
-            atom_masses(value, share, atoms, rest, *box, float(settings.smoothing), mass)
+            atom_masses(value, share, atoms, off_atoms, *box, float(settings.smoothing), mass)
             atom_mass[:, at] = mass
         step = float(columns.step[slot])
-        lo[:, slot], hi[:, slot] = _support(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
+        lo[:, slot], hi[:, slot] = _support(off_atoms, lo[:, slot], hi[:, slot], step, table, slot, settings)
         if settings.leaf not in LIKE_UNIFORM:
-            a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
+            a[:, slot], b[:, slot] = _normal(off_atoms, lo[:, slot], hi[:, slot], step, table, slot, settings)
         if settings.leaf not in LIKE_UNIFORM and settings.bounds == "auto":
-            below, above = _edges(rest, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
+            below, above = _edges(off_atoms, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
             if below > -np.inf or above < np.inf:
                 lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
                 hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
-                a[:, slot], b[:, slot] = _normal(rest, lo[:, slot], hi[:, slot], step, table, slot, settings)
+                a[:, slot], b[:, slot] = _normal(off_atoms, lo[:, slot], hi[:, slot], step, table, slot, settings)
     if settings.leaf in LIKE_UNIFORM:
         a[:], b[:] = 0.0, 0.0
     missing_rate = sums.missing / np.where(sums.size > 0, sums.size, 1.0)[:, None]
@@ -417,9 +417,9 @@ def _unfitted(columns: Columns, slot: int, n_leaves: int) -> WideLevels:
 
 
 def _support(
-    rest: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
+    off_atoms: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Support (lo, hi] of the rest inside the box, see `Settings.bounds`."""
+    """Support (lo, hi] of numbers off atoms inside the box, see `Settings.bounds`."""
     if settings.bounds in ("no", "auto") and settings.leaf not in LIKE_UNIFORM:
         return lo, hi
     pad = (
@@ -429,8 +429,8 @@ def _support(
     )
     low, high = _lower(table.low[slot], pad), _higher(table.high[slot], pad)
     if settings.bounds == "local":
-        low = np.where(rest[:, 0] > 0, _lower(rest[:, 3], pad), low)
-        high = np.where(rest[:, 0] > 0, _higher(rest[:, 4], pad), high)
+        low = np.where(off_atoms[:, 0] > 0, _lower(off_atoms[:, 3], pad), low)
+        high = np.where(off_atoms[:, 0] > 0, _higher(off_atoms[:, 4], pad), high)
         new_lo, new_hi = np.maximum(lo, low), np.minimum(hi, high)
     else:
         new_lo, new_hi = np.where(np.isinf(lo), low, lo), np.where(np.isinf(hi), high, hi)
@@ -442,7 +442,7 @@ def _support(
 
 
 def _edges(
-    rest: np.ndarray,
+    off_atoms: np.ndarray,
     a: np.ndarray,
     b: np.ndarray,
     lo: np.ndarray,
@@ -452,11 +452,11 @@ def _edges(
     slot: int,
 ) -> tuple[float, float]:
     """Ends of the column's span at which the leaves are cut with bounds="auto"; infinite where they are not."""
-    weight = rest[:, 0] / max(rest[:, 0].sum(), 1.0)
+    weight = off_atoms[:, 0] / max(off_atoms[:, 0].sum(), 1.0)
     pad = step / 2 if step > 0 else 1e-9 * abs(table.high[slot] - table.low[slot])
     low, high = float(_lower(table.low[slot], pad)), float(_higher(table.high[slot], pad))
     below, above = mass_beyond(weight, *(np.ascontiguousarray(x) for x in (a, b, lo, hi)), low, high)
-    most = FIXED.edge_rows / max(rest[:, 0].sum(), 1.0)
+    most = FIXED.edge_rows / max(off_atoms[:, 0].sum(), 1.0)
     return (low if below > most else -np.inf), (high if above > most else np.inf)
 
 
@@ -471,15 +471,15 @@ def _higher(x: np.ndarray, pad: float) -> np.ndarray:
 
 
 def _normal(
-    rest: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
+    off_atoms: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation (l,) of the untruncated parent of each leaf's rest."""
+    """Mean and standard deviation (l,) of the untruncated parent of each leaf's numbers off atoms."""
     unit, centre = table.spread[slot], table.centre[slot]
     floor = max(_min_spread(settings, slot) * unit, 0.3 * step)
-    pooled = rest[:, 2].sum() / max(np.maximum(rest[:, 0] - 1, 0).sum(), 1.0)
+    pooled = off_atoms[:, 2].sum() / max(np.maximum(off_atoms[:, 0] - 1, 0).sum(), 1.0)
     span = table.low[slot], table.high[slot]
     lo, hi = np.ascontiguousarray(lo), np.ascontiguousarray(hi)
-    mean, spread = means_and_spreads(rest, lo, hi, unit, centre, *span, floor, pooled, float(settings.spread_rows))
+    mean, spread = means_and_spreads(off_atoms, lo, hi, unit, centre, *span, floor, pooled, float(settings.spread_rows))
     if settings.leaf == "normal_moments":
         return mean, spread
     standard = (mean - centre) / unit, spread / unit, (lo - centre) / unit, (hi - centre) / unit  # no square overflows
@@ -514,7 +514,7 @@ def background(columns: Columns, table: Table) -> TreeLeaves:
 
 
 def _background_atoms(columns: Columns, table: Table) -> np.ndarray:
-    """Atom shares (A,), with at least a thousandth of each column left to the rest."""
+    """Atom shares (A,), with at least a thousandth of each column left to numbers off atoms."""
     mass = table.atom_share.copy()
     for slot in range(len(columns.step)):
         at = slice(columns.atom_start[slot], columns.atom_start[slot + 1])

@@ -22,7 +22,8 @@ MIN_COUNT = 5.0
 _FLAT = 1e-9
 """Share of a score's squares left after projection below which nothing but rounding is left."""
 _FAR = 2.5
-"""Largest bent score, in standard deviations, with which a chi-square is near enough; without ties it is sqrt(5)."""
+"""Largest quadratic score, in standard deviations, with which a chi-square is near enough; without ties it is
+sqrt(5)."""
 
 
 @kernel
@@ -125,7 +126,7 @@ def table_p_value(counts):
 
 
 @array_kernel
-def rank_scores(x, order, known, linear, bent):
+def rank_scores(x, order, known, linear, quadratic):
     """Scores of a numeric column: its mid-ranks, and their squares less what is linear in them.
 
     Parameters
@@ -134,16 +135,16 @@ def rank_scores(x, order, known, linear, bent):
         The column and its known rows, sorted by it.
     known : bool array (n,)
         Rows to score; the others get 0.
-    linear, bent : float64 arrays (n,), out
+    linear, quadratic : float64 arrays (n,), out
         Scores, each of mean 0 and sum of squares 1, uncorrelated; all 0 if there is no such score (a constant column;
-        ``bent`` also if there are two distinct values, or it would hang on a few rows).
+        ``quadratic`` also if there are two distinct values, or a few rows would dominate it).
 
     Returns
     -------
     n_scored, n_scores : rows scored, and 0, 1 or 2 for how many of the scores there are
     """
     linear[:] = 0.0
-    bent[:] = 0.0
+    quadratic[:] = 0.0
     n = 0
     for i in order:
         n += known[i]
@@ -172,17 +173,17 @@ def rank_scores(x, order, known, linear, bent):
     mean, slope = squares / n, cubes / squares
     left = fourths - n * mean * mean - slope * cubes
     scale = 1.0 / math.sqrt(squares)
-    bent_scale = 1.0 / math.sqrt(left) if left > _FLAT * fourths else 0.0
+    quadratic_scale = 1.0 / math.sqrt(left) if left > _FLAT * fourths else 0.0
     furthest = 0.0
     for i in order:
         if known[i]:
             r = linear[i]
-            bent[i] = (r * r - mean - slope * r) * bent_scale
+            quadratic[i] = (r * r - mean - slope * r) * quadratic_scale
             linear[i] = r * scale
-            furthest = max(furthest, abs(bent[i]))
+            furthest = max(furthest, abs(quadratic[i]))
     if 0.0 < furthest <= _FAR / math.sqrt(n):
         return n, 2
-    bent[:] = 0.0
+    quadratic[:] = 0.0
     return n, 1
 
 
@@ -194,7 +195,7 @@ def _either(p, q):
 
 
 @kernel
-def numeric_p_value(n, linear_x, bent_x, n_x, linear_y, bent_y, n_y):
+def numeric_p_value(n, linear_x, quadratic_x, n_x, linear_y, bent_y, n_y):
     """Independence of two numeric columns from `rank_scores` on their n common rows (0 elsewhere).
 
     Spearman's test, and one of the three other correlations, which finds dependence that is not monotone.
@@ -205,8 +206,8 @@ def numeric_p_value(n, linear_x, bent_x, n_x, linear_y, bent_y, n_y):
     for i in range(linear_x.shape[0]):
         ll += linear_x[i] * linear_y[i]
         lb += linear_x[i] * bent_y[i]
-        bl += bent_x[i] * linear_y[i]
-        bb += bent_x[i] * bent_y[i]
+        bl += quadratic_x[i] * linear_y[i]
+        bb += quadratic_x[i] * bent_y[i]
     p = chi2_sf((n - 1) * ll * ll, 1)
     if n_x == 1 and n_y == 1:
         return p
@@ -214,10 +215,10 @@ def numeric_p_value(n, linear_x, bent_x, n_x, linear_y, bent_y, n_y):
 
 
 @array_kernel
-def mixed_p_value(n, linear, bent, n_scores, level, n_levels):
+def mixed_p_value(n, linear, quadratic, n_scores, level, n_levels):
     """Independence of a numeric column, by `rank_scores` on the n common rows (0 elsewhere), and one of levels.
 
-    The test of Kruskal and Wallis, and the same one of the bent scores, which finds levels that differ in spread.
+    The test of Kruskal and Wallis, and the same one of the quadratic scores, which finds levels that differ in spread.
     Levels of fewer than `MIN_COUNT` rows are merged (if the merged level has too few, with the next rarest).
 
     Parameters
@@ -232,7 +233,7 @@ def mixed_p_value(n, linear, bent, n_scores, level, n_levels):
         if level[i] >= 0:
             sums[level[i], 0] += 1.0
             sums[level[i], 1] += linear[i]
-            sums[level[i], 2] += bent[i]
+            sums[level[i], 2] += quadratic[i]
     merged = np.zeros(3)
     least = n_levels
     for k in range(n_levels):

@@ -52,7 +52,7 @@ class Views(NamedTuple):
     order: np.ndarray
     n_known: np.ndarray
     linear: np.ndarray
-    bent: np.ndarray
+    quadratic: np.ndarray
     n_scores: np.ndarray
     everywhere: np.ndarray
     common: np.ndarray
@@ -96,7 +96,7 @@ def make_views(d: int, n: int) -> Views:
         order=np.empty((d, n), np.int64),
         n_known=whole(d),
         linear=np.empty((d, n)),
-        bent=np.empty((d, n)),
+        quadratic=np.empty((d, n)),
         n_scores=whole(d),
         everywhere=np.ones(n, bool),
         common=np.empty(n, bool),

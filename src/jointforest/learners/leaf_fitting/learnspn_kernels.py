@@ -124,7 +124,7 @@ def _view_column(cells, rows, column, views, c):
         views.kind[c], views.n_levels[c] = _LEVELS, 2
     else:
         views.kind[c] = _NUMERIC
-        _, n_scores = rank_scores(x, order, views.everywhere, views.linear[c][:n], views.bent[c][:n])
+        _, n_scores = rank_scores(x, order, views.everywhere, views.linear[c][:n], views.quadratic[c][:n])
         views.n_scores[c] = n_scores
 
 
@@ -146,13 +146,13 @@ def _common_p_value(views, n, x, y):
         known_y = views.level[y, i] >= 0  # of numeric columns, too
         common[i] = views.level[x, i] >= 0 and known_y
         common_level[i] = views.level[y, i] if common[i] else -1
-    linear_x, bent_x = scores[0][:n], scores[1][:n]
-    m, n_x = rank_scores(views.values[x][:n], views.order[x][: views.n_known[x]], common, linear_x, bent_x)
+    linear_x, quadratic_x = scores[0][:n], scores[1][:n]
+    m, n_x = rank_scores(views.values[x][:n], views.order[x][: views.n_known[x]], common, linear_x, quadratic_x)
     if views.kind[y] == _LEVELS:
-        return mixed_p_value(m, linear_x, bent_x, n_x, common_level, views.n_levels[y])
+        return mixed_p_value(m, linear_x, quadratic_x, n_x, common_level, views.n_levels[y])
     linear_y, bent_y = scores[2][:n], scores[3][:n]
     _, n_y = rank_scores(views.values[y][:n], views.order[y][: views.n_known[y]], common, linear_y, bent_y)
-    return numeric_p_value(m, linear_x, bent_x, n_x, linear_y, bent_y, n_y)
+    return numeric_p_value(m, linear_x, quadratic_x, n_x, linear_y, bent_y, n_y)
 
 
 @array_kernel
@@ -163,10 +163,12 @@ def _pair_p_value(views, n, a, b):
     x, y = (a, b) if views.kind[a] == _NUMERIC else (b, a)
     if views.n_known[a] < n or views.n_known[b] < n:
         return _common_p_value(views, n, x, y)
-    linear_x, bent_x, n_x = views.linear[x][:n], views.bent[x][:n], views.n_scores[x]
+    linear_x, quadratic_x, n_x = views.linear[x][:n], views.quadratic[x][:n], views.n_scores[x]
     if views.kind[y] == _LEVELS:
-        return mixed_p_value(n, linear_x, bent_x, n_x, views.level[y][:n], views.n_levels[y])
-    return numeric_p_value(n, linear_x, bent_x, n_x, views.linear[y][:n], views.bent[y][:n], views.n_scores[y])
+        return mixed_p_value(n, linear_x, quadratic_x, n_x, views.level[y][:n], views.n_levels[y])
+    return numeric_p_value(
+        n, linear_x, quadratic_x, n_x, views.linear[y][:n], views.quadratic[y][:n], views.n_scores[y]
+    )
 
 
 @array_kernel

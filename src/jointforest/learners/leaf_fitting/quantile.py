@@ -389,7 +389,7 @@ def values_of_marks(marks: Marks, sums: LeafSums, slot: int, step: float, unit: 
 
     What counts 1 at marks is ``unit`` rows.
     """
-    count, mean, deviations, lowest, highest = sums.rest[slot].T
+    count, mean, deviations, lowest, highest = sums.off_atoms[slot].T
     n_leaves, n_gaps = len(count), len(marks.above)
     x, weight = np.empty((2, len(marks.x) + n_gaps * MOST + 2 * n_leaves))
     start = np.empty(n_leaves + 1, np.int64)

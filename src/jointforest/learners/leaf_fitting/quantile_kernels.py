@@ -313,14 +313,14 @@ def _reach(gates, n, here, a, b, polygons):
     m += 2
     while gate + 1 < n and 4 * m <= p.shape[0]:
         longer = at[gate + 1] - at[here]
-        some = _cut(p, slope, m, longer, upper[gate + 1], 1.0, polygons.half_p, polygons.half_slope)
-        some = _cut(
-            polygons.half_p, polygons.half_slope, some, longer, lower[gate + 1], -1.0, new_p, new_slope
+        n_corners = _cut(p, slope, m, longer, upper[gate + 1], 1.0, polygons.half_p, polygons.half_slope)
+        n_corners = _cut(
+            polygons.half_p, polygons.half_slope, n_corners, longer, lower[gate + 1], -1.0, new_p, new_slope
         )  # fmt: skip
-        if some == 0:
+        if n_corners == 0:
             break
         p, slope, new_p, new_slope = new_p, new_slope, p, slope
-        m, length = some, longer
+        m, length = n_corners, longer
         gate += 1
     low, high = math.inf, -math.inf
     for i in range(m):

@@ -132,14 +132,14 @@ def add_sums(sums: Running, other: Running) -> None:
 def leaf_sums_of(columns: Columns, sums: Running, unit: float = 1.0) -> LeafSums:
     """The sums as leaf densities are made from them; what counts 1 there counts ``unit`` rows here."""
     p, n_leaves = sums.cells.shape[:2]
-    rest = np.zeros((p, n_leaves, 5))
+    off_atoms = np.zeros((p, n_leaves, 5))
     for slot in range(p):
         mean, deviations, count = np.empty(n_leaves), np.empty(n_leaves), sums.cells[slot, :, 1].copy()
         moments_of(count, sums.total[slot], sums.squares[slot], mean, deviations)
         known = count > 0
         # a mean lies between the ends, and rounding does not take it beyond
         mean = np.clip(sums.centre[slot] + sums.unit[slot] * mean, *sums.ends[slot].T)
-        rest[slot, known] = np.column_stack([count * unit, mean, deviations * unit, sums.ends[slot]])[known]
+        off_atoms[slot, known] = np.column_stack([count * unit, mean, deviations * unit, sums.ends[slot]])[known]
     missing = np.empty((n_leaves, len(columns.slot)))
     is_level = columns.is_categorical == 1
     missing[:, ~is_level], missing[:, is_level] = sums.cells[:, :, 0].T, sums.absent.T
@@ -148,7 +148,7 @@ def leaf_sums_of(columns: Columns, sums: Running, unit: float = 1.0) -> LeafSums
         keys, counts = _counted(parts)
         wide.append(Listed(*np.divmod(keys, size_of(columns, slot)), counts * unit))
     atoms, levels = (np.concatenate([np.empty((n_leaves, 0)), *of], axis=1) for of in (sums.atoms, sums.levels))
-    return LeafSums(sums.size * unit, missing * unit, atoms * unit, rest, sums.unit, levels * unit, tuple(wide))
+    return LeafSums(sums.size * unit, missing * unit, atoms * unit, off_atoms, sums.unit, levels * unit, tuple(wide))
 
 
 def one_leaf(columns: Columns, sums: Running) -> Running:

@@ -108,7 +108,7 @@ def moments_of(count, total, squares, mean, deviations):
             s, more = total[leaf, 0], total[leaf, 1]
             m = s / n
             product, lost = _product(m, n)
-            excess = ((s - product) - lost + more) / n  # m + rest is the mean
+            excess = ((s - product) - lost + more) / n  # m + excess is the mean
             product, lost = _product(m, s)
             lost += m * more + excess * s
             mean[leaf] = m + excess

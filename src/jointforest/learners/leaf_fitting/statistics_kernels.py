@@ -35,7 +35,7 @@ def rows_by_leaf(leaf_of, n_leaves):
 
 
 @entry
-def numeric_statistics(x, atom, rows, start, weight, unit, atoms, rest, missing):
+def numeric_statistics(x, atom, rows, start, weight, unit, atoms, off_atoms, missing):
     """Add up, per leaf, one numeric column ``x`` (n,) whose cells lie on atom ``atom`` (n,; -1: none); row i counts
     ``weight[i]``.
 
@@ -45,7 +45,7 @@ def numeric_statistics(x, atom, rows, start, weight, unit, atoms, rest, missing)
         What deviations are measured in.
     atoms : float64 array (n_leaves, n_atoms), out
         Weight of the rows on each atom.
-    rest : float64 array (n_leaves, 5), out
+    off_atoms : float64 array (n_leaves, 5), out
         Of the other rows: weight, mean, sum of squared deviations over ``unit`` squared, smallest, largest.
     missing : float64 array (n_leaves,), out
         Weight of the missing cells. All three come as zeros.
@@ -67,7 +67,7 @@ def numeric_statistics(x, atom, rows, start, weight, unit, atoms, rest, missing)
                 shift = v
                 smallest = min(smallest, v)
                 largest = max(largest, v)
-        rest[leaf, 0] = n
+        off_atoms[leaf, 0] = n
         if n > 0.0:
             total = 0.0  # about a value of the leaf, so that a narrow spread far from 0 is not lost
             for i in range(start[leaf], start[leaf + 1]):
@@ -80,17 +80,18 @@ def numeric_statistics(x, atom, rows, start, weight, unit, atoms, rest, missing)
                 r = rows[i]
                 if atom[r] < 0 and not math.isnan(x[r]):
                     squares += weight[r] * ((x[r] - mean) / unit) ** 2
-            rest[leaf, 1] = mean
-            rest[leaf, 2] = squares
-            rest[leaf, 3] = smallest
-            rest[leaf, 4] = largest
+            off_atoms[leaf, 1] = mean
+            off_atoms[leaf, 2] = squares
+            off_atoms[leaf, 3] = smallest
+            off_atoms[leaf, 4] = largest
 
 
 @entry
-def atom_masses(value, share, atoms, rest, lo, hi, smoothing, mass):
+def atom_masses(value, share, atoms, off_atoms, lo, hi, smoothing, mass):
     """Masses of a column's atoms, smoothed by its own shares, into ``mass`` (n_leaves, n_atoms); 0 outside the box.
 
-    ``atoms`` and ``rest`` are `numeric_statistics`'; a leaf without any row or pseudo-row takes the column's shares.
+    ``atoms`` and ``off_atoms`` are `numeric_statistics`'; a leaf without any row or pseudo-row takes the column's
+    shares.
     """
     rest_prior = 1.0
     for k in range(value.shape[0]):
@@ -98,7 +99,7 @@ def atom_masses(value, share, atoms, rest, lo, hi, smoothing, mass):
     rest_prior = max(rest_prior, 0.0)
     for leaf in range(lo.shape[0]):
         prior = rest_prior
-        total = rest[leaf, 0]
+        total = off_atoms[leaf, 0]
         for k in range(value.shape[0]):
             total += atoms[leaf, k]
             if lo[leaf] < value[k] <= hi[leaf]:
@@ -112,8 +113,8 @@ def atom_masses(value, share, atoms, rest, lo, hi, smoothing, mass):
 
 
 @entry
-def means_and_spreads(rest, lo, hi, unit, centre, low, high, floor, pooled, spread_rows):
-    """Mean and standard deviation (l,) of a numeric column in each leaf, from `numeric_statistics`' ``rest``.
+def means_and_spreads(off_atoms, lo, hi, unit, centre, low, high, floor, pooled, spread_rows):
+    """Mean and standard deviation (l,) of a numeric column in each leaf, from `numeric_statistics`' ``off_atoms``.
 
     The variance is shrunk to the ``pooled`` one (over ``unit`` squared) by ``spread_rows`` pseudo-rows, but not to more
     than a box can hold. A leaf without values takes the place in its box nearest to the column's ``centre``.
@@ -121,7 +122,7 @@ def means_and_spreads(rest, lo, hi, unit, centre, low, high, floor, pooled, spre
     mean = np.empty(lo.shape[0])
     spread = np.empty(lo.shape[0])
     for leaf in range(lo.shape[0]):
-        n, squares = rest[leaf, 0], rest[leaf, 2]
+        n, squares = off_atoms[leaf, 0], off_atoms[leaf, 2]
         left, right = max(lo[leaf], low), min(hi[leaf], high)
         default = max((right - left) / CENTRAL_95, floor)
         freedom = max(n - 1.0, 0.0)
@@ -134,7 +135,7 @@ def means_and_spreads(rest, lo, hi, unit, centre, low, high, floor, pooled, spre
             b = unit * math.sqrt(squares / max(freedom, 1.0))
         else:
             b = default
-        mean[leaf] = rest[leaf, 1] if n > 0.0 else min(max(centre, left), right)
+        mean[leaf] = off_atoms[leaf, 1] if n > 0.0 else min(max(centre, left), right)
         spread[leaf] = max(b, floor)
     return mean, spread
 

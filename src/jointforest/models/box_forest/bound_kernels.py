@@ -115,16 +115,17 @@ def add_loss(problem, box, j, row, share):
 
 @kernel
 def likely_point(problem, box, leaf):
-    """Write a likely point of a leaf in the box to ``point``, the parameter rows of the columns to ``own``."""
-    leaves, own = problem.leaves, problem.own
+    """Write a likely point of a leaf in the box to ``point``, the parameter rows of the columns to
+    ``row_of_column``."""
+    leaves, row_of_column = problem.leaves, problem.row_of_column
     leaf_mode(problem, box, leaf, problem.point)
-    for j in range(own.shape[0]):
-        own[j] = leaf
+    for j in range(row_of_column.shape[0]):
+        row_of_column[j] = leaf
     for q in range(leaves.node_start[leaf], leaves.node_start[leaf + 1]):
         if problem.active[q] and leaves.node_kind[q] == FACTORS:
             k = leaves.node_scope[q]
             for i in range(leaves.scope_start[k], leaves.scope_start[k + 1]):
-                own[leaves.scope_column[i]] = leaves.node_row[q]
+                row_of_column[leaves.scope_column[i]] = leaves.node_row[q]
 
 
 @kernel
@@ -169,7 +170,7 @@ def choose_cut(problem, box, leaf, bound):
         row, slot = problem.culprit[j], columns.slot[j]
         y = cell_mode(columns, leaves, problem.evidence, box, j, row)[0]
         if columns.is_categorical[j]:
-            return j, 0.0, levels_with(columns, leaves, j, problem.own[j], row, x[j], y)
+            return j, 0.0, levels_with(columns, leaves, j, problem.row_of_column[j], row, x[j], y)
         cut = number_cut(columns, slot, box.lo[slot], box.hi[slot], x[j], y, leaves.lo[row, slot], leaves.hi[row, slot])
         if cut == cut:
             return j, cut, np.empty(0, np.uint8)
@@ -187,12 +188,12 @@ def largest(x):
 
 
 @array_kernel
-def levels_with(columns, leaves, j, own, row, x, y):
-    """Which levels go with x, (K,): those that, next to x, row ``own`` likes as well as ``row`` does, next to its y."""
+def levels_with(columns, leaves, j, row_of_column, row, x, y):
+    """Which levels k go with x, (K,): p(k) / p(x) in row ``row_of_column`` is at least p(k) / p(y) in row ``row``."""
     slot = columns.slot[j]
     goes = np.empty(columns.level_start[slot + 1] - columns.level_start[slot], np.uint8)
     for k in range(goes.shape[0]):
-        gain = log_level(leaves, own, slot, k) - log_level(leaves, own, slot, int(x))
+        gain = log_level(leaves, row_of_column, slot, k) - log_level(leaves, row_of_column, slot, int(x))
         goes[k] = gain >= log_level(leaves, row, slot, k) - log_level(leaves, row, slot, int(y))
     goes[int(x)], goes[int(y)] = 1, 0
     return goes

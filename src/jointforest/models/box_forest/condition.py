@@ -169,13 +169,13 @@ def _pieces(forest: Forest, evidence: Evidence, slot: int, region: int, within: 
     """The pieces that a region cuts a numeric slot of each parameter row into."""
     columns, leaves = forest.columns, forest.leaves
     start, run, log_share, log_first = pieces(columns, leaves, evidence, slot, region)
-    found = Pieces(start, run, run, log_share, log_first)
+    uncut = Pieces(start, run, run, log_share, log_first)
     if within <= 0.0:
-        return found
+        return uncut
     mass = leaves.atom_mass[:, columns.atom_start[slot] : columns.atom_start[slot + 1]]
     likelihood = np.exp(evidence.atom_log_weight[region, : mass.shape[1]])
     runs = slice(evidence.run_start[region], evidence.run_start[region + 1])
-    return joined(found, mass @ likelihood, int(runs.start), evidence.run_log_weight[runs], within)
+    return joined(uncut, mass @ likelihood, int(runs.start), evidence.run_log_weight[runs], within)
 
 
 def _check_size(forest: Forest, n_rows: int) -> None:

@@ -32,10 +32,10 @@ def pieces(columns, leaves, evidence, slot, region):
                 atoms += weighed_atom(evidence, region, k, leaves.atom_mass[r, first_atom + k])
         log_first[r] = safe_log(atoms)
         total = log_first[r]
-        rest = leaves.log_rest[r, slot]
-        if rest > -math.inf:
+        log_rest = leaves.log_rest[r, slot]
+        if log_rest > -math.inf:
             for q in range(first_run, end_run):
-                mass = rest + log_run_mass(columns, leaves, r, slot, evidence.run_lo[q], evidence.run_hi[q])
+                mass = log_rest + log_run_mass(columns, leaves, r, slot, evidence.run_lo[q], evidence.run_hi[q])
                 if mass == -math.inf:
                     continue
                 mass += evidence.run_log_weight[q]
@@ -73,7 +73,7 @@ class NewNodes(NamedTuple):
         New leaf k stands for the leaves ``leaf[start[k]:start[k + 1]]``.
     below : int64 array
         Scratch: how many leaves that stay are below each old node.
-    stack, parent, rest : int64 arrays, one longer than there are nodes
+    stack, parent, waiting : int64 arrays, one longer than there are nodes
         Scratch: old nodes still to be visited (negative: a right child), their new parents; nodes below a new leaf.
     """
 
@@ -88,7 +88,7 @@ class NewNodes(NamedTuple):
     below: np.ndarray
     stack: np.ndarray
     parent: np.ndarray
-    rest: np.ndarray
+    waiting: np.ndarray
 
 
 def new_nodes(n_nodes: int, n_leaves: int, n_trees: int) -> NewNodes:
@@ -105,7 +105,7 @@ def new_nodes(n_nodes: int, n_leaves: int, n_trees: int) -> NewNodes:
         below=np.zeros(n_nodes, np.int64),
         stack=np.empty(n_nodes + 1, np.int64),
         parent=np.empty(n_nodes + 1, np.int64),
-        rest=np.empty(n_nodes + 1, np.int64),
+        waiting=np.empty(n_nodes + 1, np.int64),
     )
 
 
@@ -119,14 +119,14 @@ def count_below(trees, stays, below):
 @kernel
 def list_leaves(trees, stays, node, new, n):
     """Append the leaves below a node that stay to the n that ``new.leaf`` has; return how many it has then."""
-    rest, waiting = new.rest, 1
-    rest[0] = node
-    while waiting > 0:
-        waiting -= 1
-        q = rest[waiting]
+    nodes, n_waiting = new.waiting, 1
+    nodes[0] = node
+    while n_waiting > 0:
+        n_waiting -= 1
+        q = nodes[n_waiting]
         if trees.leaf[q] < 0:
-            rest[waiting], rest[waiting + 1] = trees.right[q], trees.left[q]
-            waiting += 2
+            nodes[n_waiting], nodes[n_waiting + 1] = trees.right[q], trees.left[q]
+            n_waiting += 2
         elif stays[trees.leaf[q]]:
             new.leaf[n] = trees.leaf[q]
             n += 1

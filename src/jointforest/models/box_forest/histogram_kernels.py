@@ -75,15 +75,15 @@ def add_bins(columns, leaves, evidence, leaf, slot, region, log_weight, bins, ou
             if b >= 0:
                 mass = weighed_atom(evidence, region, k, leaves.atom_mass[leaf, first + k])
                 out[b] += math.exp(log_weight - total) * mass
-    rest = leaves.log_rest[leaf, slot]
-    if rest == -math.inf:
+    log_rest = leaves.log_rest[leaf, slot]
+    if log_rest == -math.inf:
         return
     if region < 0:
-        add_run(columns, leaves, leaf, slot, (-math.inf, math.inf), log_weight + rest, bins, out)
+        add_run(columns, leaves, leaf, slot, (-math.inf, math.inf), log_weight + log_rest, bins, out)
         return
     for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
         ends = evidence.run_lo[run], evidence.run_hi[run]
-        log_share = log_weight + rest + evidence.run_log_weight[run] - total
+        log_share = log_weight + log_rest + evidence.run_log_weight[run] - total
         add_run(columns, leaves, leaf, slot, ends, log_share, bins, out)
 
 

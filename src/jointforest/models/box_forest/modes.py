@@ -44,7 +44,7 @@ class Problem(NamedTuple):
         Scratch, of trees: the greatest bound of their leaves, and where that leaf is in the list (-1: nowhere).
     point, other : float64 arrays (d,)
         Scratch: points.
-    loss, worst : float64 arrays (d,), own, culprit : int32 arrays (d,)
+    loss, worst : float64 arrays (d,), row_of_column, culprit : int32 arrays (d,)
         Scratch, of columns; see `bound_kernels.choose_cut`.
     """
 
@@ -64,7 +64,7 @@ class Problem(NamedTuple):
     other: np.ndarray
     loss: np.ndarray
     worst: np.ndarray
-    own: np.ndarray
+    row_of_column: np.ndarray
     culprit: np.ndarray
 
 
@@ -89,7 +89,7 @@ def problem_of(forest: Forest, evidence: Evidence) -> Problem:
         other=np.empty(d),
         loss=np.empty(d),
         worst=np.empty(d),
-        own=np.empty(d, np.int32),
+        row_of_column=np.empty(d, np.int32),
         culprit=np.empty(d, np.int32),
     )
 

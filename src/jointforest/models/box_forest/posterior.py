@@ -265,7 +265,7 @@ def shared_posterior(forest: Forest, evidence: Evidence) -> LeafPosterior:
     """`posterior.chunk_posterior` of all rows, to rounding; each distinct cell is weighed by all leaves once.
 
     A box is a product of intervals, a leaf without circuit a product of densities: so log p(leaf, evidence) is the sum
-    of what the cells say one by one. Rows with regions, leaves with circuits and cells that are hardly shared go the
+    of the log densities of the cells. Rows with regions, leaves with circuits and cells that are hardly shared go the
     usual way.
     """
     value, leaves = evidence.value, forest.leaves
@@ -289,13 +289,13 @@ def shared_posterior(forest: Forest, evidence: Evidence) -> LeafPosterior:
     start, leaf, log_weight, _ = posterior_rows(
         forest.columns, forest.trees, leaves, Evidence.of_values(alone), 0, count, LEAVES, scratch
     )
-    says = np.full((count, n_leaves), -np.inf)
-    says[np.repeat(np.arange(count), np.diff(start)), leaf] = log_weight - leaves.log_weight[leaf]
+    cell_log_density = np.full((count, n_leaves), -np.inf)
+    cell_log_density[np.repeat(np.arange(count), np.diff(start)), leaf] = log_weight - leaves.log_weight[leaf]
     prior = np.ascontiguousarray(leaves.log_weight)
-    return LeafPosterior(*shared_rows(prior, number, start, leaf, says, scratch.leaf, scratch.log_weight))
+    return LeafPosterior(*shared_rows(prior, number, start, leaf, cell_log_density, scratch.leaf, scratch.log_weight))
 
 
-# ---- What each tree alone says of the evidence.
+# ---- The evidence in each tree alone.
 
 
 def tree_log_density(forest: Forest, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
@@ -462,7 +462,7 @@ def quantile(
     return quantiles
 
 
-# ---- What each tree alone says of a column.
+# ---- The distribution of a column in each tree alone.
 
 Sums = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
 """Leaves (m,), their weights and the places (m,) among n they are summed up in, to sums of what they say, (n, K)."""

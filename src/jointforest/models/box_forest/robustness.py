@@ -222,7 +222,7 @@ class Worst(NamedTuple):
         Of the reached nodes.
     tree_value, tree_mass, tree_weight, ratio : float64 arrays (T,)
         ``tree_weight`` in the average of trees; ``ratio`` where Dinkelbach's method ended last.
-    is_blank : uint8 array (T,)
+    is_impossible : uint8 array (T,)
         Trees that give the evidence probability 0 and are averaged all the same: they know boxes alone.
     q_lower, q_upper, q_value, q_mass, q_scale : float64 arrays (Q,)
         Of circuits' nodes: bounds of those without target, the rest of those with it.
@@ -241,7 +241,7 @@ class Worst(NamedTuple):
     tree_mass: np.ndarray
     tree_weight: np.ndarray
     ratio: np.ndarray
-    is_blank: np.ndarray
+    is_impossible: np.ndarray
     q_lower: np.ndarray
     q_upper: np.ndarray
     q_value: np.ndarray
@@ -284,7 +284,7 @@ def make_scratch(problem: Problem) -> tuple[Reached, Worst]:
         tree_mass=np.empty(n_trees),
         tree_weight=np.empty(n_trees),
         ratio=np.empty(n_trees),
-        is_blank=np.zeros(n_trees, np.uint8),
+        is_impossible=np.zeros(n_trees, np.uint8),
         q_lower=np.empty(n_circuit),
         q_upper=np.empty(n_circuit),
         q_value=np.empty(n_circuit),

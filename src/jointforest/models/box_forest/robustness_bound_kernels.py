@@ -64,7 +64,7 @@ def best_mean(a, b, lo, hi, step, x, reach):
         return min(max(x, a - reach), a + reach)
     if not lo < x <= hi:
         return a
-    slope, bend = _slope(a, b, lo, hi, step, x)
+    slope, curvature = _slope(a, b, lo, hi, step, x)
     if slope == 0.0:
         return a
     end = a + reach if slope > 0.0 else a - reach
@@ -72,13 +72,13 @@ def best_mean(a, b, lo, hi, step, x, reach):
         return end
     low, high, mean = min(a, end), max(a, end), a
     for _ in range(60):
-        new = mean - slope / bend if bend < 0.0 else high
+        new = mean - slope / curvature if curvature < 0.0 else high
         if not low < new < high:
             new = 0.5 * (low + high)
         if abs(new - mean) <= _NEAR * b:
             return new
         mean = new
-        slope, bend = _slope(mean, b, lo, hi, step, x)
+        slope, curvature = _slope(mean, b, lo, hi, step, x)
         if slope > 0.0:
             low = mean
         else:
@@ -246,7 +246,7 @@ def bound_products(problem, reached, worst, first, stop, epsilon):
         if bound == bound or leaves.node_start[row] < leaves.node_start[row + 1]:
             continue
         bound = 0.0
-        if not worst.is_blank[leaves.tree[row]]:
+        if not worst.is_impossible[leaves.tree[row]]:
             bound = _product_log_bound(problem, reached, worst, i, epsilon, log_kept, upper)
         if upper:
             worst.upper[i] = bound
@@ -321,9 +321,9 @@ def _node_log_bound(problem, reached, worst, bound, q, epsilon, upper):
 def bound_circuit(problem, reached, worst, leaf, epsilon):
     """Write the log bounds of the evidence in the nodes of a leaf's circuit, children first."""
     leaves, lower, upper = problem.leaves, worst.q_lower, worst.q_upper
-    is_blank = worst.is_blank[leaves.tree[leaf]] != 0
+    is_impossible = worst.is_impossible[leaves.tree[leaf]] != 0
     for q in range(leaves.node_start[leaf + 1] - 1, leaves.node_start[leaf] - 1, -1):
         lower[q], upper[q] = 0.0, 0.0
-        if not is_blank:
+        if not is_impossible:
             lower[q] = _node_log_bound(problem, reached, worst, lower, q, epsilon, False)
             upper[q] = _node_log_bound(problem, reached, worst, upper, q, epsilon, True)

@@ -311,16 +311,16 @@ def average_value(problem, reached, worst, y, z, epsilon):
 def weigh_trees(problem, reached, worst, y, z):
     """Write the weights of the trees in the average, (pi_t p_t(evidence))^beta of the model as it is over their sum.
 
-    Also which trees are blank; and forget the ratios.
+    Mark the trees in which the evidence is impossible, too, and forget the ratios.
     """
     top, weight = -math.inf, worst.tree_weight
     for t in range(problem.n_trees):
-        worst.ratio[t], worst.is_blank[t], weight[t] = -1.0, 0, -math.inf
+        worst.ratio[t], worst.is_impossible[t], weight[t] = -1.0, 0, -math.inf
         _, mass, scale = _excess(problem, reached, worst, t, y, z, 0.0, 0.0)
         if mass > 0.0:
             weight[t] = problem.beta * (math.log(mass) + scale + math.log(problem.weight[problem.trees.root[t]]))
         else:
-            worst.is_blank[t] = 1
+            worst.is_impossible[t] = 1
         top = max(top, weight[t])
     if top == -math.inf or problem.beta == 0.0:
         for t in range(problem.n_trees):
@@ -332,7 +332,7 @@ def weigh_trees(problem, reached, worst, y, z):
         total += weight[t]
     for t in range(problem.n_trees):
         weight[t] /= total
-    worst.epsilon[0] = math.nan  # the bounds did not know which trees are blank
+    worst.epsilon[0] = math.nan  # the bounds did not know in which trees the evidence is impossible
 
 
 # ---- Kernels: how much contamination it takes until another class can win, row by row.

@@ -154,16 +154,16 @@ def rows_that_meet(columns, leaves, evidence, column, region, row, log_row, n):
     return kept
 
 
-# ---- Rows that share cells: each row's leaves from what each cell says of each leaf.
+# ---- Rows that share cells: the leaves of each row, from the log density of each of its cells in each leaf.
 
 
 @entry
-def shared_rows(prior, cell, start, leaf, says, at, log_weight):
+def shared_rows(prior, cell, start, leaf, cell_log_density, at, log_weight):
     """Start, leaf, log_weight and log_evidence (see `posterior.LeafPosterior`) of rows of known cells.
 
     ``prior`` (L,) are the leaves' log weights, ``cell`` (n, d) the number of each cell, -1 where it is missing. Cell c
-    meets the leaves ``leaf[start[c]:start[c + 1]]``, and ``says[c]`` (L,) is its log density in each, -inf in others.
-    ``at`` and ``log_weight`` (L,) are scratch.
+    meets the leaves ``leaf[start[c]:start[c + 1]]``, and ``cell_log_density[c]`` (L,) is its log density in each, -inf
+    in others. ``at`` and ``log_weight`` (L,) are scratch.
     """
     n, d = cell.shape
     starts = np.zeros(n + 1, np.int64)
@@ -184,7 +184,7 @@ def shared_rows(prior, cell, start, leaf, says, at, log_weight):
         else:
             c = cell[row, fewest]
             for i in range(start[c], start[c + 1]):
-                at[count], log_weight[count] = leaf[i], prior[leaf[i]] + says[c, leaf[i]]
+                at[count], log_weight[count] = leaf[i], prior[leaf[i]] + cell_log_density[c, leaf[i]]
                 count += 1
         for j in range(d):
             c = cell[row, j]
@@ -192,7 +192,7 @@ def shared_rows(prior, cell, start, leaf, says, at, log_weight):
                 continue
             kept = 0
             for i in range(count):
-                total = log_weight[i] + says[c, at[i]]
+                total = log_weight[i] + cell_log_density[c, at[i]]
                 at[kept], log_weight[kept] = at[i], total
                 kept += 1 if total > -math.inf else 0
             count = kept

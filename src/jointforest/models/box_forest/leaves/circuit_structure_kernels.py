@@ -21,10 +21,10 @@ def derive(columns, leaves, start, stop):
         for s in range(leaves.a.shape[1]):
             a, b, lo, hi = leaves.a[row, s], leaves.b[row, s], leaves.lo[row, s], leaves.hi[row, s]
             leaves.log_norm[row, s] = log_norm(leaves.family[row, s], a, b, lo, hi)
-            rest = 1.0
+            off_atoms = 1.0
             for k in range(columns.atom_start[s], columns.atom_start[s + 1]):
-                rest -= leaves.atom_mass[row, k]
-            leaves.log_rest[row, s] = math.log(min(rest, 1.0)) if rest > _NOTHING_LEFT else -math.inf
+                off_atoms -= leaves.atom_mass[row, k]
+            leaves.log_rest[row, s] = math.log(min(off_atoms, 1.0)) if off_atoms > _NOTHING_LEFT else -math.inf
         if row > start and same_levels(leaves.level_mass, row):  # the pieces of a leaf share their levels
             leaves.log_level[row] = leaves.log_level[row - 1]
             continue

@@ -118,14 +118,14 @@ def _log_mass_up_to(columns, leaves, evidence, l, s, region, x):  # noqa: E741
         if columns.atom_value[first + k] <= x and has_atom(evidence, region, k):
             atoms += weighed_atom(evidence, region, k, leaves.atom_mass[l, first + k])
     total = safe_log(atoms)
-    rest = leaves.log_rest[l, s]
-    if rest == -math.inf:
+    log_rest = leaves.log_rest[l, s]
+    if log_rest == -math.inf:
         return total
     if region < 0:
-        return log_add(total, rest + log_run_mass(columns, leaves, l, s, -math.inf, x))
+        return log_add(total, log_rest + log_run_mass(columns, leaves, l, s, -math.inf, x))
     for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
         mass = log_run_mass(columns, leaves, l, s, evidence.run_lo[run], min(evidence.run_hi[run], x))
-        total = log_add(total, rest + mass + evidence.run_log_weight[run])
+        total = log_add(total, log_rest + mass + evidence.run_log_weight[run])
     return total
 
 
@@ -185,10 +185,10 @@ def _run_moments(columns, leaves, l, s, u, v):  # noqa: E741
 def slot_mean_variance(columns, leaves, evidence, l, s, region):  # noqa: E741
     """Mean and variance of numeric slot s in the leaf given the region, on grids of cell centres; NaN without mass."""
     log_w, mean, var = -math.inf, math.nan, math.nan
-    rest = leaves.log_rest[l, s]
-    if rest > -math.inf:
+    log_rest = leaves.log_rest[l, s]
+    if log_rest > -math.inf:
         if region < 0:
-            log_w = rest
+            log_w = log_rest
             mean, var = _run_moments(columns, leaves, l, s, -math.inf, math.inf)
         else:
             for run in range(evidence.run_start[region], evidence.run_start[region + 1]):
@@ -196,7 +196,7 @@ def slot_mean_variance(columns, leaves, evidence, l, s, region):  # noqa: E741
                 mass = log_run_mass(columns, leaves, l, s, u, v)
                 if mass > -math.inf:
                     m, w = _run_moments(columns, leaves, l, s, u, v)
-                    mass += rest + evidence.run_log_weight[run]
+                    mass += log_rest + evidence.run_log_weight[run]
                     log_w, mean, var = pool(log_w, mean, var, mass, m, w)
     first = columns.atom_start[s]
     for k in range(columns.atom_start[s + 1] - first):
@@ -274,7 +274,7 @@ def _draw_in_runs(columns, leaves, evidence, l, s, region, state):  # noqa: E741
 @kernel
 def slot_draw(columns, leaves, evidence, l, s, region, state):  # noqa: E741
     """Draw from numeric slot s given the region; NaN if the region has no mass."""
-    rest = leaves.log_rest[l, s]
+    log_rest = leaves.log_rest[l, s]
     if columns.atom_start[s + 1] > columns.atom_start[s]:
         scale = 1.0
         if region >= 0:
@@ -283,7 +283,7 @@ def slot_draw(columns, leaves, evidence, l, s, region, state):  # noqa: E741
         x = _draw_atom(columns, leaves, evidence, l, s, region, uniform(state) * scale)
         if x == x:
             return x
-    if rest > -math.inf:
+    if log_rest > -math.inf:
         if region < 0:
             return _draw_run(columns, leaves, l, s, -math.inf, math.inf, state)
         x = _draw_in_runs(columns, leaves, evidence, l, s, region, state)
