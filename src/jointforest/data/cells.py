@@ -127,10 +127,7 @@ def _gaps(like: ColumnCells, missing: np.ndarray) -> ColumnCells:
 def joined(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
     """The cells of a column in two parts of a table, those of a first.
 
-    Raises
-    ------
-    ValueError
-        If they are of sorts that no column holds together.
+    Raises ValueError if they are of sorts that no column holds together.
     """
     a, b = (_gaps(b, a.missing) if a.missing.all() else a), (_gaps(a, b.missing) if b.missing.all() else b)
     missing = np.concatenate([a.missing, b.missing])
@@ -230,10 +227,7 @@ def of_numbers(dtype: str) -> str:
 def check(frame: str, column: Column) -> None:
     """Check that a frame can hold such a column.
 
-    Raises
-    ------
-    ValueError
-        If the dtype is unknown, or does not go with the kind of the column.
+    Raises ValueError if the dtype is unknown, or does not go with the kind of the column.
     """
     dtype = column.dtype
     if column.n_observed == 0 and dtype in _EMPTY[frame]:

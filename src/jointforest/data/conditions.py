@@ -280,10 +280,7 @@ def between(lo: Any = None, hi: Any = None, closed: Closed = "both") -> Interval
 def normal(condition: Any) -> Any:
     """The condition with lists, tuples and sets written as `AnyOf`, and NaN as None.
 
-    Raises
-    ------
-    TypeError
-        If it is an array, which could mean several things.
+    Raises TypeError if it is an array, which could mean several things.
     """
     if isinstance(condition, list | tuple | set | frozenset):
         return AnyOf(*condition) if len(condition) != 1 else AnyOf(tuple(condition))
@@ -304,10 +301,7 @@ _MADE = PerRow | Interval | About | AnyOf | AllOf | Not
 def n_rows(condition: Any) -> int | None:
     """Number of rows that a condition speaks of one by one; None if it says the same of every row.
 
-    Raises
-    ------
-    ValueError
-        If its parts have different numbers of rows.
+    Raises ValueError if its parts have different numbers of rows.
     """
     if isinstance(condition, PerRow):
         return len(condition.conditions)
@@ -416,10 +410,7 @@ class Missing:
 def without_missing(conditions: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bool]]:
     """Conditions by column without what they say of missing cells, and that: True where a column's cell is missing.
 
-    Raises
-    ------
-    ValueError
-        If it is joined to other conditions but by "and", or contradicts itself.
+    Raises ValueError if it is joined to other conditions but by "and", or contradicts itself.
     """
     others_by_column: dict[str, Any] = {}
     missing: dict[str, bool] = {}

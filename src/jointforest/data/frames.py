@@ -346,10 +346,7 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
 def row_weights(given: Any, n: int) -> np.ndarray:
     """Weights of n rows, float64, with a mean of 1 over the rows that have any.
 
-    Raises
-    ------
-    ValueError
-        If there is not one a row, one is negative or not finite, or all are 0.
+    Raises ValueError if there is not one a row, one is negative or not finite, or all are 0.
     """
     weight = np.asarray(given, dtype=np.float64)
     if weight.shape != (n,):

@@ -24,10 +24,7 @@ def is_parquet_file(path: str, form: str | None = None) -> bool:
 def count_rows(files: Iterable[str]) -> int:
     """Rows of Parquet files, from what stands at their ends.
 
-    Raises
-    ------
-    ValueError
-        If one is no whole Parquet file; the message names it.
+    Raises ValueError if one is no whole Parquet file; the message names it.
     """
     return sum(_opened(file).metadata.num_rows for file in files)
 

@@ -147,10 +147,7 @@ def refuse_pair(column: Column, condition: Any) -> None:
 def contains(column: Column, condition: Any, number: float) -> bool:
     """Whether a number (or level code) meets a condition; on a grid, whether the centre of its cell does.
 
-    Raises
-    ------
-    ValueError
-        If the column cannot have such a condition: see `meaning_of`.
+    Raises ValueError if the column cannot have such a condition: see `meaning_of`.
     """
     condition = _known(column, condition)
     if isinstance(condition, AnyOf):

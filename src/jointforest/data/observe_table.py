@@ -485,13 +485,7 @@ class Look:
 
 
 def look(reader: FrameReader) -> Look:
-    """Look at a table, or a batch of its rows.
-
-    Raises
-    ------
-    TypeError
-        If a column has a type that is not supported.
-    """
+    """Look at a table, or a batch of its rows. Raises TypeError if a column has a type that is not supported."""
     columns = tuple(look_at(reader.cells(name)) for name in reader.names)
     return Look(reader.frame, tuple(reader.names), frozenset(reader.number_names), reader.n, columns)
 
@@ -536,10 +530,7 @@ def precision(dtype: str) -> float:
 def merge_looks(a: Look, b: Look) -> Look:
     """The looks at two parts of a table as one.
 
-    Raises
-    ------
-    ValueError
-        If they have other columns, or cells of a column are of sorts that no column can hold together.
+    Raises ValueError if they have other columns, or cells of a column are of sorts that no column can hold together.
     """
     if set(a.names) != set(b.names):
         lost, more = sorted(set(a.names) - set(b.names)), sorted(set(b.names) - set(a.names))

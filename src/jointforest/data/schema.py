@@ -165,10 +165,7 @@ class Column:
     def to_number(self, value: Any) -> float:
         """Number (or level code) that stands for a value given by a user.
 
-        Raises
-        ------
-        ValueError
-            If the value is not a known level, not a number, not finite, or not a date.
+        Raises ValueError if the value is not a known level, not a number, not finite, or not a date.
         """
         if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
             value = value.item()
@@ -251,10 +248,7 @@ class Column:
     def numbers(self, given: Any) -> np.ndarray:
         """Array of numbers or level codes for a value, or an array or list of values, in its shape.
 
-        Raises
-        ------
-        ValueError
-            If a value is not one of the column's.
+        Raises ValueError if a value is not one of the column's.
         """
         array = np.asarray(given)
         if array.dtype.kind in "iuf" and not self.is_categorical and self.kind != "datetime":
@@ -333,10 +327,7 @@ class Schema:
     def index(self, name: str | int) -> int:
         """Number of the column with this name, or with this text for a name.
 
-        Raises
-        ------
-        ValueError
-            If there is no such column; the message lists similar names.
+        Raises ValueError if there is no such column; the message lists similar names.
         """
         j = self._number.get(name) if isinstance(name, str) else None
         if j is None and is_number_name(name):

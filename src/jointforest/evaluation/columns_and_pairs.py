@@ -57,10 +57,7 @@ def _on_grid(column: Column, x: np.ndarray) -> np.ndarray:
 def read_rows(schema: Schema, frame: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
     """A frame with all of the schema's columns, encoded: X (n, d) and unseen (n, d).
 
-    Raises
-    ------
-    ValueError
-        If it has other columns, or no rows; ``what`` names it in the message.
+    Raises ValueError if it has other columns, or no rows; ``what`` names it in the message.
     """
     reader = read(frame)
     if reader.frame != "numpy":

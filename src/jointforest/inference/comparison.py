@@ -106,10 +106,7 @@ def probability_of_levels(
 ) -> float:
     """P(column a op column b | one row of evidence), exact, of columns of levels: equal if they are written the same.
 
-    Raises
-    ------
-    ValueError
-        If order is asked of columns that are not ordered by the same levels.
+    Raises ValueError if order is asked of columns that are not ordered by the same levels.
     """
     _, weight, inside, _ = _first_levels(model, evidence, a, b, op, n_jobs)
     return float(np.clip(weight @ inside, 0.0, 1.0))
@@ -279,11 +276,7 @@ def sample_related(
     4,096 cells: a value of the first by p(value) p(relation | value), then the rest of the row, given the value and
     where the second has to be. Of two columns without such a grid values of the first are drawn, and kept with the
     probability of the relation given the value. Else whole rows are drawn, and those kept that fit. All of it is exact.
-
-    Raises
-    ------
-    Rejected
-        If the relations have probability 0, or fewer than one draw in a thousand is kept.
+    Raises Rejected if the relations have probability 0, or fewer than one draw in a thousand is kept.
     """
     if n == 0:
         return sample(model, evidence, 0, seed, n_jobs=n_jobs)

@@ -43,10 +43,7 @@ def histogram(state: PosteriorState, j: int, edges: np.ndarray, n_jobs: int | No
 def bin_edges(column: Column, bins: Any) -> np.ndarray:
     """Edges of a column's bins, float64 (B + 1,) ascending: those given, or of at most so many bins; none of levels.
 
-    Raises
-    ------
-    ValueError
-        If ``bins`` is neither a number of bins nor ascending edges, or edges of a column of levels.
+    Raises ValueError if ``bins`` is neither a number of bins nor ascending edges, or edges of a column of levels.
     """
     if np.ndim(bins) == 0 or column.is_categorical:
         check_number("bins", bins, 1, MOST_BINS, whole=True, text=_expected(column))

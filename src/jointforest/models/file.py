@@ -121,13 +121,7 @@ def pack(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def unpack(data: bytes) -> Distribution:
-    """The distribution from the bytes of a file.
-
-    Raises
-    ------
-    ValueError
-        If anything in it is not as it must be.
-    """
+    """The distribution from the bytes of a file. Raises ValueError if anything in it is not as it must be."""
     about = read_about(data)
     checksum = about["checksum"]
     if not isinstance(checksum, str) or len(checksum) != 64 or not checksum.isascii():
@@ -141,10 +135,7 @@ def unpack(data: bytes) -> Distribution:
 def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distribution:
     """The distribution from what `contents` gave, wherever it comes from: every field is checked.
 
-    Raises
-    ------
-    ValueError
-        If anything in it is not as it must be.
+    Raises ValueError if anything in it is not as it must be.
     """
     schema = schema_from_dict(about["schema"])
     wanted = _names(about["components"], len(arrays))
@@ -165,10 +156,7 @@ def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distributi
 def read_about(data: bytes) -> dict[str, Any]:
     """The JSON object in a file's header: format, library, checksum, components, schema; its fields unchecked.
 
-    Raises
-    ------
-    ValueError
-        If there is none, or its format is not `FORMAT`.
+    Raises ValueError if there is none, or its format is not `FORMAT`.
     """
     header = json_of(data[8 : 8 + _header_size(data)], "the header")
     metadata = header.get("__metadata__")

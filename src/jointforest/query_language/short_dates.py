@@ -65,10 +65,7 @@ def today_of(column: Column) -> dt.date:
 def period(text: str, today: dt.date) -> Period | None:
     """The period that a text names; None if it names none.
 
-    Raises
-    ------
-    TwoDates
-        If day and month could be either way round.
+    Raises TwoDates if day and month could be either way round.
     """
     word = " ".join(text.strip().strip("'\"").lower().replace(",", " ").split())
     word = re.sub(r"\b(\d{1,2})(?:st|nd|rd|th)\b", r"\1", word)

@@ -15,10 +15,7 @@ from ..times import PER_SECOND
 def read(array: np.ndarray) -> FrameReader:
     """Take an array apart.
 
-    Raises
-    ------
-    TypeError
-        If it is structured, not two-dimensional, or of a type that is not supported.
+    Raises TypeError if it is structured, not two-dimensional, or of a type that is not supported.
     """
     if array.dtype.names is not None:
         raise TypeError("structured numpy arrays are not supported; use pandas.DataFrame(array)")

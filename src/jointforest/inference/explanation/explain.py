@@ -216,11 +216,8 @@ def shown_rule(text: str, most: int = _MOST) -> str:
 def explain(model: Distribution, evidence: Evidence, k: int, n_jobs: int | None = -1) -> Explanation:
     """The k leaves or states with the largest weight given one row of evidence: see `Posterior.explain`.
 
-    Raises
-    ------
-    ValueError
-        If k is not a positive integer, or the evidence has probability 0, or a part is neither a forest nor hidden
-        trees.
+    Raises ValueError if k is not a positive integer, or the evidence has probability 0, or a part is neither a forest
+    nor hidden trees.
     """
     check_number("k", k, 1, whole=True, text="a positive integer")
     share = np.nan_to_num(model.observe(evidence).component_weights[0])

@@ -23,11 +23,8 @@ def reverse(
 ) -> Explanation:
     """The k regions in which an event (conditions by column) is most probable: see `Joint.reverse`.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, the event says nothing, has probability 0, or speaks of several rows, or the
-        model has several parts or no boxes.
+    Raises ValueError if a parameter is out of range, the event says nothing, has probability 0, or speaks of several
+    rows, or the model has several parts or no boxes.
     """
     trees = model.box_trees_for("reverse")
     check_number("k", k, 1, whole=True, text="a positive integer")

@@ -46,10 +46,7 @@ class TreeNode(NamedTuple):
 def tree_nodes(forest: BoxTrees, tree: int) -> list[TreeNode]:
     """Nodes of a tree, parents before their children, left before right; those that no test leads to are left out.
 
-    Raises
-    ------
-    ValueError
-        If there is no such tree.
+    Raises ValueError if there is no such tree.
     """
     _check_tree(forest, tree)
     nodes: list[TreeNode] = []
@@ -123,10 +120,7 @@ class TreeText(str):
 def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> TreeText:
     """The nodes of a tree, one line each, and under each leaf what it says: see `Joint.rules`.
 
-    Raises
-    ------
-    ValueError
-        If there is no such tree, or ``max_leaves`` is no positive integer.
+    Raises ValueError if there is no such tree, or ``max_leaves`` is no positive integer.
     """
     if max_leaves is not None:
         check_number("max_leaves", max_leaves, 1, whole=True, text="a positive integer or None")

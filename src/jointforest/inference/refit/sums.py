@@ -126,10 +126,7 @@ def gather(matched: MatchedEnsemble, rows: Rows, y: np.ndarray, weight: np.ndarr
 def leaf_sums(matched: MatchedEnsemble, sample: Sample, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
     """Sums over rows of weight times P(in the leaf | known cells), (L,), and of this times the target, (L, K).
 
-    Raises
-    ------
-    ValueError
-        If the joint gives a row's known cells probability 0.
+    Raises ValueError if the joint gives a row's known cells probability 0.
     """
     n_leaves, n_outputs = matched.ensemble.value.shape
     mass, target = np.zeros(n_leaves), np.zeros((n_leaves, n_outputs))
@@ -250,10 +247,7 @@ class Completions(NamedTuple):
 def complete(matched: MatchedEnsemble, sample: Sample, m: int, seed: int, n_jobs: int | None = -1) -> Completions:
     """Rows of a sample completed: those of at most ``m`` combinations of cells to all of these, the others to m draws.
 
-    Raises
-    ------
-    ValueError
-        If the joint gives a row's known cells probability 0.
+    Raises ValueError if the joint gives a row's known cells probability 0.
     """
     part = sample.part
     arrays = matched.arrays()

@@ -166,10 +166,7 @@ def sample(joint: Joint, n: int, random_state: Any = None, missing: bool = False
 def by_partition(function: Callable[..., Any], model: Any, frame: Any, *args: Any) -> Any:
     """``function(partition, model, *args, number of the partition)`` of all partitions, lazily.
 
-    Raises
-    ------
-    TypeError
-        If it is no Dask frame.
+    Raises TypeError if it is no Dask frame.
     """
     if not isinstance(frame, dd.DataFrame):
         raise TypeError(f"expected a Dask DataFrame, got {type(frame).__name__}; ask the joint itself about others")

@@ -301,10 +301,7 @@ def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int, n_jobs
 def with_weights(trees: Trees, rows_in_leaf: np.ndarray) -> Trees:
     """The trees, each node's weight the share of its tree's rows below it; ``rows_in_leaf`` (L,) has their number.
 
-    Raises
-    ------
-    ValueError
-        If no row ends in some tree.
+    Raises ValueError if no row ends in some tree.
     """
     ends = np.zeros(len(trees.leaf))
     is_leaf = trees.leaf >= 0

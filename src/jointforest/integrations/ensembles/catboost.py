@@ -23,26 +23,14 @@ _LINKS = {
 
 
 def read(model: Any) -> Ensemble:
-    """What a fitted CatBoostClassifier, CatBoostRegressor, CatBoostRanker or CatBoost computes.
+    """A fitted CatBoostClassifier, CatBoostRegressor, CatBoostRanker or CatBoost.
 
     Values are compared as float32 numbers; missing ones go where the model's ``nan_mode`` put them at training. Levels
     are tested one at a time, ``letter = "b"``; CatBoost predicts nothing for a missing one, here it is none of those
     tested. The model keeps hashes of levels, not their labels: to know a label's hash CatBoost must be installed.
 
-    Parameters
-    ----------
-    model : fitted CatBoost*
-
-    Returns
-    -------
-    Ensemble
-
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
-    ValueError
-        Target-encoded levels, columns of text or of embeddings, several targets, an objective that is not supported.
+    Refused are target-encoded levels, columns of text or of embeddings, several targets, and an objective that is not
+    supported.
     """
     library = library_of(model)
     if not model.is_fitted():

@@ -71,10 +71,7 @@ class StepColumn(NamedTuple):
 def after_step(step: Any, columns: list[StepColumn]) -> list[StepColumn]:
     """The columns behind a fitted step.
 
-    Raises
-    ------
-    ValueError
-        If an output of the step is no function of one column, or its function is not known here.
+    Raises ValueError if an output of the step is no function of one column, or its function is not known here.
     """
     if step is None or step == "passthrough":
         return columns

@@ -49,12 +49,7 @@ def with_zeros_missing(tree: Tree, zero_is_missing: np.ndarray, library: str) ->
     """The tree that sends zeros where ``missing_left`` says, at the numeric splits where ``zero_is_missing``.
 
     Zeros that leave their side cut it in two parts, which come together below: their subtree is there once for each,
-    less what cannot be reached.
-
-    Raises
-    ------
-    ValueError
-        If the tree grows beyond all measure.
+    less what cannot be reached. Raises ValueError if the tree grows beyond all measure.
     """
     zero_goes_left = tree.threshold >= 0
     moved = zero_is_missing & (tree.left >= 0) & (zero_goes_left != tree.missing_left)
@@ -152,28 +147,15 @@ _CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 1, 2, 4, 8  # b
 
 
 def read(model: Any) -> Ensemble:
-    """What a trained booster, or a fitted LGBMClassifier, LGBMRegressor, LGBMRanker of LightGBM computes.
+    """A trained Booster, or a fitted model with LightGBM's scikit-learn interface.
 
     Values are compared as float64 numbers (``<=``), of at most 1e-35 as if they were 0. Missing values go by the rule
     of each split: to its default side, or as if they were 0. With early stopping it predicts with the trees up to the
-    best iteration.
+    best iteration. A ``Booster`` of ``binary`` has the classes 0 and 1, one of ``multiclass`` the classes 0, 1, .... Of
+    ``binary`` with ``sigmoid=s`` the sums are s times the model's raw scores.
 
-    Parameters
-    ----------
-    model : Booster, or a fitted model with LightGBM's scikit-learn interface
-
-    Returns
-    -------
-    Ensemble
-        A `Booster` of ``binary`` has the classes 0 and 1, one of ``multiclass`` the classes 0, 1, .... Of ``binary``
-        with ``sigmoid=s`` the sums are s times the model's raw scores.
-
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
-    ValueError
-        Linear trees, an objective of the user's own or one that is not supported, levels whose column is not known.
+    Refused are linear trees, an objective of the user's own or one that is not supported, and levels whose column is
+    not known.
     """
     library = library_of(model)
     booster = model.booster_ if hasattr(type(model), "booster_") else model  # raises NotFittedError

@@ -15,37 +15,14 @@ from .table import Ensemble, words_of
 
 
 def read(model: Any) -> Ensemble:
-    """What a fitted pipeline computes, as splits of the columns that it was fitted on.
+    """A fitted pipeline, as splits of the columns that it was fitted on; columns that its steps drop are no features.
 
-    A threshold on a scaled column becomes the largest float64 number that the step sends to its left side, a split of
-    what an encoder makes of levels the set of levels that go left, and a missing cell goes where its filling does.
+    Its steps change columns one by one (`column_steps`), and its last one is any supported model. A threshold on a
+    scaled column becomes the largest float64 number that the step sends to its left side. A split of what an encoder
+    makes of levels becomes the set of levels that go left, and a missing cell goes where its filling does.
 
-    Parameters
-    ----------
-    model : fitted Pipeline
-        Its steps change columns one by one (`column_steps`), its last one is any supported model.
-
-    Returns
-    -------
-    Ensemble
-        Its features are the columns that the steps do not drop.
-
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
-    ValueError
-        If a step is not known to change columns one by one, with a hint; one column as numbers and as levels; sparse
-        zeros, which XGBoost takes for missing cells; whatever is refused of the model at its end.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> model = make_pipeline(StandardScaler(), DecisionTreeRegressor()).fit([[0.0], [4.0]], [1.0, 2.0])
-    >>> read(model).threshold.round(6).tolist()
-    [2.0, 0.0, 0.0]
+    Refused are other steps, one column as numbers and as levels, and sparse zeros, which XGBoost takes for missing
+    cells.
     """
     check_is_fitted(model)
     inner = read_ensemble(model.steps[-1][1])

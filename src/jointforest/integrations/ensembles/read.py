@@ -1,4 +1,9 @@
-"""Any supported model as an ensemble; a library is imported by whoever made the model, never here."""
+"""Any supported model as an ensemble; a library is imported by whoever made the model, never here.
+
+Each library has a module with a function for each kind of model. It takes a fitted model and returns an `Ensemble`. It
+raises scikit-learn's NotFittedError if the model is not fitted, and a ValueError with a hint if the model computes
+something that a node table cannot hold.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +15,29 @@ from typing import Any
 from .table import Ensemble
 
 _ADAPTERS = {
-    "sklearn.tree": ("sklearn_trees", ("DecisionTreeClassifier", "DecisionTreeRegressor")),
+    "sklearn.tree": ("scikit_learn", "read_trees", ("DecisionTreeClassifier", "DecisionTreeRegressor")),
     "sklearn.ensemble._forest": (
-        "sklearn_trees",
+        "scikit_learn",
+        "read_trees",
         ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
     ),
-    "sklearn.ensemble._gb": ("sklearn_boosting", ("GradientBoostingClassifier", "GradientBoostingRegressor")),
+    "sklearn.ensemble._gb": (
+        "scikit_learn",
+        "read_boosting",
+        ("GradientBoostingClassifier", "GradientBoostingRegressor"),
+    ),
     "sklearn.ensemble._hist_gradient_boosting": (
-        "hist_boosting",
+        "scikit_learn",
+        "read_histogram_boosting",
         ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
     ),
-    "xgboost": ("xgboost", ("Booster", "XGBModel")),
-    "lightgbm": ("lightgbm", ("Booster", "LGBMModel")),
-    "catboost": ("catboost", ("CatBoost",)),
-    "sklearn.pipeline": ("pipeline", ("Pipeline",)),
-    "sklearn.compose._target": ("transformed_target", ("TransformedTargetRegressor",)),
+    "sklearn.compose._target": ("scikit_learn", "read_transformed_target", ("TransformedTargetRegressor",)),
+    "sklearn.pipeline": ("pipeline", "read", ("Pipeline",)),
+    "xgboost": ("xgboost", "read", ("Booster", "XGBModel")),
+    "lightgbm": ("lightgbm", "read", ("Booster", "LGBMModel")),
+    "catboost": ("catboost", "read", ("CatBoost",)),
 }
+"""By the module that defines a class: the module here that reads it, the function, and the names of the classes."""
 _SUPPORTED = (
     "DecisionTree*, ExtraTree*, RandomForest*, ExtraTrees*, GradientBoosting* or HistGradientBoosting* of "
     "scikit-learn, a Booster or XGB* of xgboost, a Booster or LGBM* of lightgbm, a CatBoost* of catboost, "
@@ -69,9 +81,10 @@ def read_ensemble(model: Any) -> Ensemble:
     if isinstance(model, type):
         raise TypeError(f"got the class {model.__name__} itself; give a fitted model")
     for base in type(model).__mro__:
-        for module, (adapter, names) in _ADAPTERS.items():
+        for module, (adapter, function, names) in _ADAPTERS.items():
             if base.__name__ in names and f"{base.__module__}.".startswith(module + "."):
-                return import_module("." + adapter, __package__).read(model)
+                read = getattr(import_module("." + adapter, __package__), function)
+                return read(model)
     raise TypeError(f"{type(model).__name__} is not supported: expected a fitted {_SUPPORTED}{_hint(model)}")
 
 

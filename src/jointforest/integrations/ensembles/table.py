@@ -121,13 +121,7 @@ def join(
     classes: tuple[Any, ...] | None,
     library: str,
 ) -> Ensemble:
-    """The ensemble of these trees; ``names`` None: features go by position.
-
-    Raises
-    ------
-    ValueError
-        If there is no tree.
-    """
+    """The ensemble of these trees; ``names`` None: features go by position. Raises ValueError if there is no tree."""
     if not trees:
         raise ValueError(f"{library}: the model has no trees")
     orders = [_breadth_first(tree) for tree in trees]

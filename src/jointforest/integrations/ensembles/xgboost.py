@@ -35,27 +35,14 @@ _LINKS = {
 
 
 def read(model: Any) -> Ensemble:
-    """What a trained booster, or a fitted XGBClassifier, XGBRegressor, XGBRFRegressor, ... of XGBoost computes.
+    """A trained Booster, or a fitted model with XGBoost's scikit-learn interface.
 
     Values are compared as float32 numbers (``<``), categories by their codes. With early stopping the ``XGB*`` classes
-    predict with the trees up to the best iteration, a ``Booster`` with all its trees, and so does what is read here.
+    predict with the trees up to the best iteration, a ``Booster`` with all its trees, and so does what is read here. A
+    ``Booster`` of ``binary:logistic`` has the classes 0 and 1, one of ``multi:*`` the classes 0, 1, ....
 
-    Parameters
-    ----------
-    model : Booster, or a fitted model with XGBoost's scikit-learn interface
-
-    Returns
-    -------
-    Ensemble
-        A `Booster` of ``binary:logistic`` has the classes 0 and 1, one of ``multi:*`` the classes 0, 1, ....
-
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
-    ValueError
-        Linear boosters, leaves that hold vectors, several targets or quantiles, another marker of missing cells than
-        NaN, an objective of the user's own or one that is not supported, levels whose labels are not ASCII.
+    Refused are linear boosters, leaves that hold vectors, several targets or quantiles, another marker of missing cells
+    than NaN, an objective of the user's own or one that is not supported, and levels whose labels are not ASCII.
     """
     library = library_of(model)
     booster = model.get_booster() if hasattr(model, "get_booster") else model  # raises NotFittedError

@@ -101,10 +101,7 @@ def leaf_sizes(
 ) -> np.ndarray:
     """Rows of a table of n that end in each leaf, int64 (L,), whatever their weights, by a pass over it.
 
-    Raises
-    ------
-    ValueError
-        If the batches have other rows than they had before.
+    Raises ValueError if the batches have other rows than they had before.
     """
     route = Route(schema, columns, trees, seed, weights)
     first = first_leaves(trees)
@@ -258,10 +255,7 @@ def _modelled(structure: Structure) -> np.ndarray:
 def fill(fold: Fold, n: int, structure: Structure, epsilon: float, n_jobs: int | None) -> Forest:
     """The forest of a table of n rows, by a pass over it.
 
-    Raises
-    ------
-    ValueError
-        If the batches have other rows than they had before.
+    Raises ValueError if the batches have other rows than they had before.
     """
     filling = filling_of(structure, n_jobs)
     sums = fold(Pass(partial(empty, filling), partial(add_batch, filling), merge, "rows counted"), n)

@@ -55,10 +55,7 @@ def improve(
 ) -> HiddenTrees:
     """The trees with the tables of all rows of a table of n; they are those of ``n_members``, one after the other.
 
-    Raises
-    ------
-    ValueError
-        If the batches have other rows than they had before.
+    Raises ValueError if the batches have other rows than they had before.
     """
     # every member's trees weigh one in all
     before = np.concatenate([[0.0], np.cumsum(np.exp(first.log_weight))[:-1]])

@@ -42,10 +42,7 @@ class PairSums(NamedTuple):
 def count_pairs(fold: Fold, n: int, pairs: Pairs) -> list[np.ndarray]:
     """The counts of a table of n rows, by a pass over it.
 
-    Raises
-    ------
-    ValueError
-        If the batches have other rows than they had before.
+    Raises ValueError if the batches have other rows than they had before.
     """
     sums = fold(Pass(partial(empty, pairs), partial(add_batch, pairs), merge, "rows counted"), n)
     check_number(n, sums.n)

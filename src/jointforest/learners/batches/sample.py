@@ -100,10 +100,7 @@ def take_sample(
 ) -> Sample:
     """The schema of a table, and at most so many rows of it, in one or two passes; a ``target`` has a name and a kind.
 
-    Raises
-    ------
-    ValueError
-        If there is no row, or the table cannot be used (each message names the column).
+    Raises ValueError if there is no row, or the table cannot be used (each message names the column).
     """
     look_at, merge = partial(see, seed=seed, n_rows=n_rows), partial(merge_seen, n_rows=n_rows)
     seen = fold(_pass(look_at, merge), None)
@@ -264,10 +261,7 @@ def _add_some(add: Callable[[Any, Any, int | None], Any], name: str, sums: Any, 
 def _weights_in(reader: FrameReader, name: str) -> np.ndarray:
     """The weights of a batch's rows, float64 (n,).
 
-    Raises
-    ------
-    ValueError
-        If there is no such column, or it holds anything but finite numbers >= 0.
+    Raises ValueError if there is no such column, or it holds anything but finite numbers >= 0.
     """
     if name not in reader.names:
         raise ValueError(f"sample_weight: there is no column {name!r}; {near(name, reader.names)}")
@@ -297,10 +291,7 @@ class BatchRows(NamedTuple):
 def cells_of(schema: Schema, batch: Any, ignored: str | None = None) -> BatchRows:
     """The rows of a batch, which may have one column more.
 
-    Raises
-    ------
-    ValueError
-        If it has levels that the table did not have when it was looked at.
+    Raises ValueError if it has levels that the table did not have when it was looked at.
     """
     reader = held(read(batch))
     X, unseen = encode_cells(schema, reader, () if ignored is None else (ignored,))

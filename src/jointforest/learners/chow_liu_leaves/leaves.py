@@ -81,10 +81,7 @@ def fill_chow_liu(
 ) -> HiddenTree:
     """`chow_liu_part` of a table in batches, by a pass over it; the trees, codes and links are those of a sample.
 
-    Raises
-    ------
-    ValueError
-        If the batches have other rows than they had before.
+    Raises ValueError if the batches have other rows than they had before.
     """
     edges, n = _edges(table), sampled.sample.n
     route = Route(table.schema, kernel_columns(table.schema), trees_of_values(table, trees), seed, sampled.weights)

@@ -209,10 +209,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
     def _weigh(self, training: Training, weight: np.ndarray) -> np.ndarray:
         """The rows' weights times those of their classes.
 
-        Raises
-        ------
-        ValueError
-            If a class that is weighed is none of the target's, or a weight is not above 0.
+        Raises ValueError if a class that is weighed is none of the target's, or a weight is not above 0.
         """
         if self.class_weight is None:
             return weight

@@ -59,13 +59,7 @@ class Pairs(NamedTuple):
 
 
 def calibration_rows(training: Training, assigned: AssignedRows, seed: int) -> Calibration:
-    """What is kept at learning.
-
-    Raises
-    ------
-    ValueError
-        If every tree was grown on every row.
-    """
+    """What is kept at learning. Raises ValueError if every tree was grown on every row."""
     rows = np.flatnonzero((assigned.weight == 0).any(axis=0))
     if not len(rows):
         n = assigned.weight.shape[1]

@@ -188,10 +188,7 @@ def _rows_in_leaves(leaf_of: np.ndarray, weight: np.ndarray, trees: Trees) -> np
 def match_columns(read: AdoptedForest, schema: Schema) -> np.ndarray:
     """Column number (int64, n_features) of each feature: by name where both have names, else by position.
 
-    Raises
-    ------
-    ValueError
-        If the forest was fitted on other columns than the schema's, its last one (the target) left out.
+    Raises ValueError if the forest was fitted on other columns than the schema's, its last one (the target) left out.
     """
     names = schema.names[:-1]
     if read.n_features != len(names):

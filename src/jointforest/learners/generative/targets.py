@@ -52,11 +52,7 @@ def read_training(
     """Schema and numbers of a frame X (n, d) and a target y (n,) of this kind ("categorical" or "continuous").
 
     The target is named as y is, or "y"; it may not have the name of a feature. ``rows``: those to be read, default all.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, y has missing cells or does not fit its kind, or a column cannot be used.
+    Raises ValueError if lengths differ, y has missing cells or does not fit its kind, or a column cannot be used.
     """
     kinds = dict(kinds or {})
     name, cells, n = target_name(y), target_cells(y), read(X).n
@@ -84,10 +80,7 @@ def read_training(
 def sampled_training(sample: Sample, target: str, kind: str) -> Training:
     """Rows that stand for a table, whose column ``target``, of this kind, becomes the last one.
 
-    Raises
-    ------
-    ValueError
-        If there is no such column, it has missing cells, or it is of another kind.
+    Raises ValueError if there is no such column, it has missing cells, or it is of another kind.
     """
     schema = sample.schema
     if schema.frame == "numpy":
@@ -214,10 +207,7 @@ def target_cells(y: Any) -> np.ndarray:
 def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     """Row weights as float64 (n,), 1 each by default.
 
-    Raises
-    ------
-    ValueError
-        If there is not one a row, one is negative or not finite, or all are 0.
+    Raises ValueError if there is not one a row, one is negative or not finite, or all are 0.
     """
     if sample_weight is None:
         return np.ones(n)

@@ -82,10 +82,7 @@ def check_target(schema: Schema, j: int) -> None:
 def without_target(model: Forest, evidence: Evidence, j: int) -> Evidence:
     """Evidence on all columns but the target.
 
-    Raises
-    ------
-    ValueError
-        If column j is not categorical, or evidence has regions.
+    Raises ValueError if column j is not categorical, or evidence has regions.
     """
     check_target(model.schema, j)
     evidence = evidence.without(j)
