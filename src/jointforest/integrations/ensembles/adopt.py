@@ -62,26 +62,13 @@ class RouteScratch(NamedTuple):
 def to_trees(
     columns: Columns, trees: Sequence[SplitTree], feature_column: np.ndarray, level_number: np.ndarray
 ) -> tuple[Trees, np.ndarray]:
-    """The node table of trees whose feature k is column ``feature_column[k]``.
+    """The node table of trees whose feature k is column ``feature_column[k]``, and for each leaf the node it was, int32
+    (L,).
 
-    Every float64 value keeps its side; in a column with a grid, every cell's centre does. Where a split sends the whole
-    of its box to one side, that child takes its place, for a box must hold something.
-
-    Parameters
-    ----------
-    columns : Columns
-    trees : sequence of T `SplitTree`
-    feature_column : int array (n_features,)
-    level_number : float64 array (S,)
-        The number that stood for each level of the categorical columns when the trees were grown, at
-        ``columns.level_start``.
-
-    Returns
-    -------
-    trees : Trees
-        Its weights are shares of leaves, for want of rows; see `with_weights`.
-    node : int32 array (L,)
-        For each leaf the node it was in its own tree.
+    ``level_number`` (S,) has the number that stood for each level of the categorical columns when the trees were grown,
+    at ``columns.level_start``. Every float64 value keeps its side; in a column with a grid, every cell's centre does.
+    Where a split sends the whole of its box to one side, that child takes its place, for a box must hold something.
+    Weights are shares of leaves, for want of rows; see `with_weights`.
     """
     joined = _joined(columns, trees, feature_column, level_number)
     own_number = np.concatenate([np.arange(len(tree.left)) for tree in trees])
@@ -132,26 +119,10 @@ def _joined(
 
 
 def float64_thresholds(threshold: np.ndarray) -> np.ndarray:
-    """The largest float64 numbers that, rounded to float32, are at most the given ones.
+    """The largest float64 numbers (m,) that, rounded to float32, are at most the given ones.
 
-    They lie halfway between two float32 neighbours, the lower one at most the threshold and the upper one above it;
-    the middle itself is rounded to the one whose last bit is 0.
-
-    Parameters
-    ----------
-    threshold : float64 array (m,)
-
-    Returns
-    -------
-    float64 array (m,)
-
-    Examples
-    --------
-    >>> limit = float64_thresholds(np.array([0.1]))
-    >>> for x in (limit, np.nextafter(limit, 1)):
-    ...     print((x <= limit).item(), (x.astype(np.float32) <= np.array([0.1])).item())
-    True True
-    False False
+    They lie halfway between two float32 neighbours, the lower one at most the threshold and the upper one above it; the
+    middle itself is rounded to the one whose last bit is 0.
     """
     with np.errstate(over="ignore"):
         below = threshold.astype(np.float32)
@@ -185,20 +156,8 @@ def _centre(cell: np.ndarray, step: float, origin: float) -> np.ndarray:
 
 
 def level_sets(level_number: np.ndarray, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sets of the levels whose number, rounded to float32, is at most the threshold, each set once.
-
-    Parameters
-    ----------
-    level_number : float64 array (K,)
-    threshold : float64 array (m,)
-
-    Returns
-    -------
-    sets : uint64 array (n_sets, (K + 63) // 64)
-        As in `Trees.left_levels`.
-    place : int64 array (m,)
-        Which of them belongs to each threshold.
-    """
+    """Sets of the levels whose number (K,), rounded to float32, is at most a threshold (m,), each set once, as in
+    `Trees.left_levels`; and which of them belongs to each threshold, int64 (m,)."""
     number = level_number.astype(np.float32)
     count, place = np.unique(np.searchsorted(np.sort(number), threshold, side="right"), return_inverse=True)
     rank = np.empty(len(number), dtype=np.int64)
@@ -218,14 +177,9 @@ def _is_empty(columns: Columns, trees: Trees) -> np.ndarray:
 
 
 def without_leaves(trees: Trees, keep: np.ndarray) -> tuple[Trees, np.ndarray]:
-    """The trees with the leaves ``keep`` (bool (L,)) alone: the sibling of one that goes takes their parent's place.
+    """The trees with the leaves ``keep`` (bool (L,)) alone, numbered anew, and the number that each had before.
 
-    Returns
-    -------
-    trees : Trees
-        Leaves are numbered anew, and nothing is said of weights.
-    leaf : int array (L,)
-        The number that each leaf had.
+    The sibling of a leaf that goes takes their parent's place. Weights have no meaning afterwards.
     """
     if keep.all():
         return trees, np.arange(len(keep))
@@ -263,24 +217,10 @@ def without_leaves(trees: Trees, keep: np.ndarray) -> tuple[Trees, np.ndarray]:
 
 
 def find_leaf(trees: Trees, X: np.ndarray, weight: np.ndarray, seed: int, n_jobs: int | None = -1) -> np.ndarray:
-    """Leaf in which each row ends, in each tree; the trees' nodes lie tree by tree.
+    """Leaf in which each row of X (n, d) ends in each tree, int32 (T, n); the trees' nodes lie tree by tree.
 
-    A row that misses the value of a split takes a side by a seeded draw, as often as the rows do that have it.
-
-    Parameters
-    ----------
-    trees : Trees
-    X : float64 array (n, d)
-        Cells and level codes, NaN where missing.
-    weight : float64 array (T, n)
-        How much each row counts, in each tree, in how often rows take a side.
-    seed : int
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    int32 array (T, n)
+    A row that misses the value of a split takes a side by a seeded draw, as often as the rows do that have it, each of
+    which counts ``weight`` (T, n).
     """
     values = np.array(X.T, dtype=np.float64, order="C")
     out = np.empty((len(trees.root), len(X)), dtype=np.int32)

@@ -47,39 +47,13 @@ def by_position(ensemble: Ensemble) -> bool:
 
 
 def encode(ensemble: Ensemble, frame: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers and level codes of a frame's columns, as the model knows them.
+    """Numbers and level codes of a frame's columns as the model knows them, X (n, n_features), NaN where missing or not
+    known; and whether a cell is a level that the model does not know, bool (n, n_features).
 
-    Columns are matched by name, by position if the frame is an array or the model has no names. A feature without a
-    column counts as missing, a column that the model does not have is not read.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-    frame : pandas, polars or pyarrow table, or 2-D numpy array
-        n rows.
-
-    Returns
-    -------
-    X : float64 array (n, n_features), C-contiguous
-        Numbers and codes, NaN where missing or not known to the model.
-    other : bool array (n, n_features)
-        Whether the cell is a level that the model does not know.
-
-    Raises
-    ------
-    ValueError
-        Another number of columns where these go by position, infinite numbers, text or dates in a column of numbers,
-        numbers in a column of text levels; the message names the column.
-    TypeError
-        If it is no frame, or a column is of a type that is not supported.
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from jointforest.integrations.ensembles.read import read_ensemble
-    >>> model = read_ensemble(DecisionTreeRegressor().fit([[0.0, 1.0], [2.0, 3.0]], [1.0, 4.0]))
-    >>> encode(model, np.array([[2, np.nan]]))[0]
-    array([[ 2., nan]])
+    Columns are matched by name, or by position if the frame is an array or the model has no names. A feature without a
+    column counts as missing. A column that the model does not have is not read. Raises ValueError, naming the column,
+    for another number of columns where these go by position, infinite numbers, and cells of another sort than the model
+    learned.
     """
     table = read(frame)
     X = np.full((table.n, len(ensemble.names)), np.nan)
@@ -144,33 +118,10 @@ def _codes(cells: ColumnCells, levels: tuple[Any, ...], name: str) -> tuple[np.n
 
 
 def level_codes(levels: tuple[Any, ...], labels: Sequence[Any], name: str) -> np.ndarray:
-    """The model's number of each label of a table, -1 for those that it does not know.
+    """The model's number of each label of a table, int64 (n,), -1 for those that it does not know.
 
-    Parameters
-    ----------
-    levels : tuple
-        The model's levels of one feature, as in `Ensemble.categories`.
-    labels : sequence
-        Text, numbers or booleans.
-    name : str
-        The column, for messages.
-
-    Returns
-    -------
-    int64 array (len(labels),)
-
-    Raises
-    ------
-    ValueError
-        Text where the model's levels are numbers, numbers where they are text, a fraction where they are whole; a label
-        that is none of `ClosedLevels`.
-
-    Examples
-    --------
-    >>> level_codes(("a", "b"), ["b", "z"], "letter").tolist()
-    [1, -1]
-    >>> level_codes((1, 2), [2.0, 3], "count").tolist()
-    [1, -1]
+    Raises ValueError for text where the model's levels are numbers, numbers where they are text, a fraction where they
+    are whole, and a label that is none of `ClosedLevels`.
     """
     numbers = [label for label in labels if not isinstance(label, str)]
     text = [label for label in labels if isinstance(label, str)]
@@ -196,70 +147,24 @@ def level_codes(levels: tuple[Any, ...], labels: Sequence[Any], name: str) -> np
 
 
 def leaves(ensemble: Ensemble, X: np.ndarray, other: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-    """Leaf that each row reaches in each tree; missing values take the library's default directions.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-    X : float64 array (n, n_features)
-    other : bool array (n, n_features)
-        As `encode` gives them.
-    n_jobs : int or None
-        Threads.
-
-    Returns
-    -------
-    int32 array (n, T)
-    """
+    """Leaf that each row reaches in each tree, int32 (n, T). Missing values take the library's default directions."""
     out = np.empty((len(X), len(ensemble.root)), dtype=np.int32)
     _run(leaf_rows, ensemble, X, other, out, n_jobs)
     return out
 
 
 def raw(ensemble: Ensemble, X: np.ndarray, other: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-    """Sums before the link; missing values take the library's default directions.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-    X : float64 array (n, n_features)
-    other : bool array (n, n_features)
-        As `encode` gives them.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    float64 array (n, K)
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from jointforest.integrations.ensembles.read import read_ensemble
-    >>> model = read_ensemble(DecisionTreeRegressor().fit([[0.0], [2.0]], [1.0, 4.0]))
-    >>> raw(model, *encode(model, np.array([[0.5], [1.5]])))
-    array([[1.],
-           [4.]])
-    """
+    """Sums before the link, (n, K), of encoded rows. Missing values take the library's default directions."""
     out = np.empty((len(X), len(ensemble.base)))
     _run(raw_rows, ensemble, X, other, out, n_jobs)
     return out
 
 
 def raw_blocks(ensemble: Ensemble, X: np.ndarray, other: np.ndarray, same: np.ndarray) -> np.ndarray:
-    """`raw` of B blocks of m rows, on one thread: a block goes down each tree together, and is parted where it must.
+    """`raw` of B blocks of m rows on one thread: a block goes down each tree together, and is parted where it must.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-    X : float64 array (B * m, n_features), C-contiguous
-    other : bool array (B * m, n_features), C-contiguous
-    same : bool array (B, n_features)
-        Features that are the same in all rows of a block: asked once.
-
-    Returns
-    -------
-    float64 array (B * m, K)
+    The arrays X and ``other`` (B * m, n_features) are C-contiguous. Features that are the ``same`` in all rows of a
+    block, bool (B, n_features), are asked once.
     """
     out = np.empty((len(X), len(ensemble.base)))
     if len(X):
@@ -283,29 +188,8 @@ def _run(
 
 
 def apply_link(link: str, raw: np.ndarray) -> np.ndarray:
-    """Predictions from sums: numbers, or probabilities.
-
-    Parameters
-    ----------
-    link : str
-        As `Ensemble.link`.
-    raw : float64 array (n, K)
-
-    Returns
-    -------
-    float64 array (n, K)
-        Of "logistic" (K = 1) the probability of the second class, of "softmax" of every class.
-
-    Raises
-    ------
-    ValueError
-        If there is no such link.
-
-    Examples
-    --------
-    >>> apply_link("logistic", np.array([[0.0]]))
-    array([[0.5]])
-    """
+    """Predictions (n, K) from sums (n, K): numbers, probabilities of every class, or of the second class
+    ("logistic")."""
     if link == "identity":
         return raw
     if link == "exp":

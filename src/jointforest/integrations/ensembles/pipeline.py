@@ -136,23 +136,9 @@ def _goes_left(ensemble: Ensemble, node: int, cells: list[Any]) -> list[bool]:
 
 
 def last_at_most(function: Rising, threshold: np.ndarray) -> np.ndarray:
-    """The largest float64 number at which a rising function is at most each threshold, by bisection over all of them.
+    """The largest float64 number at which a rising function is at most each threshold (m,), by bisection.
 
-    Parameters
-    ----------
-    function : function
-        float64 array (m,) -> float64 array (m,)
-    threshold : float64 array (m,)
-
-    Returns
-    -------
-    float64 array (m,)
-        -inf where no finite number is, inf where all are.
-
-    Examples
-    --------
-    >>> last_at_most(lambda x: x / 3, np.array([1.0])).tolist()
-    [3.0]
+    It is -inf where no finite number is, and inf where all are.
     """
     lo, hi = _place(np.full((2, len(threshold)), [[-np.inf], [np.inf]]))
     with np.errstate(all="ignore"):

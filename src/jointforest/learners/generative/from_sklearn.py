@@ -57,30 +57,10 @@ class AdoptedForest(NamedTuple):
 
 
 def read_forest(forest: Any) -> AdoptedForest:
-    """Read a fitted tree or forest of scikit-learn.
+    """Read a fitted DecisionTree*, ExtraTree*, RandomForest* or ExtraTrees* of scikit-learn.
 
-    Parameters
-    ----------
-    forest : fitted DecisionTree*, ExtraTree*, RandomForest* or ExtraTrees*
-
-    Returns
-    -------
-    AdoptedForest
-
-    Raises
-    ------
-    TypeError
-        If it is of another type.
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
-    ValueError
-        If it has several targets or monotonicity constraints.
-
-    Examples
-    --------
-    >>> read = read_forest(RandomForestClassifier(3, random_state=0).fit([[0.0], [1.0]], ["no", "yes"]))
-    >>> len(read.trees), read.classes.tolist(), len(read.samples[0])
-    (3, ['no', 'yes'], 2)
+    Raises TypeError for another type, NotFittedError, and ValueError if it has several targets or monotonicity
+    constraints.
     """
     name = type(forest).__name__
     if not isinstance(forest, _TREES + _FORESTS):
@@ -124,31 +104,11 @@ def adopt(
 ) -> AssignedRows:
     """The node table of a fitted forest, and where the rows that it was fitted on end (Correia et al. 2020, Alg. 1).
 
-    Complete rows end in the same leaves as in scikit-learn. How scikit-learn sends rows with missing cells is not
-    taken over: at learning they take sides by draws, as often as the others; a query marginalises them. Leaves that
-    only missing cells led to are then without rows, and left out.
-
-    Parameters
-    ----------
-    forest : fitted DecisionTree*, ExtraTree*, RandomForest* or ExtraTrees* of scikit-learn
-    training : Training
-        The rows that it was fitted on.
-    sample_weight : float64 array (n,)
-        The weights that it was fitted with.
-    seed : int
-        Of the draws for missing cells.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    AssignedRows
-        ``weight`` is how often the forest's own bootstrap drew each row, by the weights of rows and classes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `read_forest`, and if the forest was fitted on other columns, classes, rows or weights.
+    A row counts as often as the forest's own bootstrap drew it, times ``sample_weight`` (n,). Complete rows end in the
+    same leaves as in scikit-learn. How scikit-learn sends rows with missing cells is not taken over: at learning they
+    take sides by draws, as often as the others; a query marginalises them. Leaves that only missing cells led to are
+    then without rows, and left out. Raises what `read_forest` does, and a ValueError if the forest was fitted on other
+    columns, classes, rows or weights.
     """
     read = read_forest(forest)
     n = len(training.X)

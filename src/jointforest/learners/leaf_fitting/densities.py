@@ -45,15 +45,9 @@ def assign_rows(
     leaf_node: Sequence[np.ndarray] | np.ndarray,
     weight: Sequence[np.ndarray] | np.ndarray,
 ) -> AssignedRows:
-    """Join trees on ranks to a forest, whose nodes weigh as the rows that end in them.
+    """Join T trees on ranks to a forest, whose nodes weigh as the rows that end in them.
 
-    Parameters
-    ----------
-    trees : sequence of T `RankTree`
-    leaf_node : T int arrays (n,)
-        Node in which each row ends; -1 for none.
-    weight : T float64 arrays (n,)
-        How much each row counts.
+    Row i ends in node ``leaf_node[t][i]`` of tree t, -1 for none, and counts ``weight[t][i]`` there.
     """
     counted = [w > 0 for w in weight]
     rows_at = [
@@ -105,21 +99,10 @@ def prune_small_leaves(
 ) -> tuple[RankTree, np.ndarray]:
     """Prune a tree until enough rows end in each leaf; the pruned tree, and the node (int32, n) in which each row ends.
 
+    The rows have ranks ``codes`` (d, n); ``min_rows`` of those that ``counts`` (bool (n,)) names must be in a leaf.
     Rows that miss a split value take a side by a draw, so they may end elsewhere after each pruning; of the others only
-    the rows of the leaves that are gone do.
-
-    Parameters
-    ----------
-    codes : int32 array (d, n)
-        Ranks of the rows.
-    counts : bool array (n,)
-        Rows that count.
-    min_rows : int
-        Fewest of these in a leaf.
-    seed, number : int
-        Random stream of the draws.
-    node : int32 array (n,), optional
-        The node in which each row ends in the tree as it is, if that is known.
+    the rows of the leaves that are gone do. ``node`` has the node in which each row ends in the tree as it is, if that
+    is known.
     """
     if node is None:
         node = find_leaves(tree, codes, seed, number)
@@ -147,16 +130,9 @@ def join_leaves(
     epsilon: float = 0.0,
     circuits: list[tuple[Circuits, TreeLeaves]] | None = None,
 ) -> Leaves:
-    """Leaves of a forest of equally weighted trees, the background last with weight ``epsilon``.
+    """Leaves of a forest of equally weighted trees, the background ``back`` last with weight ``epsilon``.
 
-    Parameters
-    ----------
-    trees : list of TreeLeaves
-    back : TreeLeaves, optional
-        The background.
-    epsilon : float
-    circuits : list of (Circuits, TreeLeaves), optional
-        For each tree the circuits of its leaves, nodes and rows numbered within the tree, and their rows.
+    ``circuits`` are, for each tree, those of its leaves, nodes and rows numbered within the tree, and their rows.
     """
     parts = trees if back is None else [*trees, back]
     share = (1.0 - epsilon if back is not None else 1.0) / len(trees)
@@ -231,21 +207,10 @@ def learn_densities(
 ) -> Forest:
     """The forest whose leaf densities are estimated on the rows in the leaves of each tree.
 
-    Parameters
-    ----------
-    table : Table
-        The n rows.
-    assigned : AssignedRows
-        The trees, where the rows end in them, and how much they count there.
-    epsilon : float
-        Weight of the background; 0 leaves it out.
-    target : Settings, optional
-        Settings of the last column, where it is the target of the trees, such as `TARGET`.
-    circuits : callable, optional
-        Learns circuits for leaves, see `LearnCircuits`; default: every leaf is a product over the columns. Not for
-        quantile leaves (`learners.leaf_fitting.quantile`), which are circuits.
-    quantile : bool array (p,), optional
-        Numeric slots with quantile leaves, whatever the settings say of the others; default: all or none by them.
+    ``epsilon`` is the weight of the background; 0 leaves it out. The last column has the settings ``target`` if it is
+    the target of the trees. ``circuits`` learns circuits for leaves; without it every leaf is a product over the
+    columns. Numeric slots of ``quantile`` (bool (p,)) have quantile leaves, whatever the settings say of the others;
+    these are circuits, too.
     """
     fitted = fit_trees(columns, table, assigned, settings, n_jobs, target, circuits, quantile)
     return as_forest(schema, columns, table, assigned.trees, fitted, epsilon)

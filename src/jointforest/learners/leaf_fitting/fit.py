@@ -81,20 +81,10 @@ def leaf_sums(
     weight: np.ndarray,
     only: Sequence[int] | None = None,
 ) -> LeafSums:
-    """Sums of rows at hand.
+    """Sums of the rows of each leaf k, ``rows[start[k]:start[k + 1]]``, which count ``weight`` (n,).
 
-    Parameters
-    ----------
-    cells : float64 and int32 arrays (d, n)
-        `fit.Table`'s values and codes.
-    unit : float64 array (p,)
-        What deviations are measured in.
-    rows : int32 array (m,), start : int64 array (l + 1,)
-        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `statistics_kernels.rows_by_leaf`.
-    weight : float64 array (n,)
-        How much each row of the table counts; positive for ``rows``.
-    only : sequence of int, optional
-        Columns that are asked for.
+    ``cells`` are `Table`'s values and codes (d, n); deviations are measured in ``unit`` (p,); ``only`` names the
+    columns that are asked for.
     """
     values, codes = cells
     n_leaves, d, p = len(start) - 1, len(columns.slot), len(columns.step)
@@ -336,18 +326,9 @@ def fit_tree(
     settings: Settings,
     only: Sequence[int] | None = None,
 ) -> TreeLeaves:
-    """Leaf densities of one tree.
+    """Leaf densities of one tree, from the sums of its leaves and their boxes, see `structure.leaf_boxes`.
 
-    Parameters
-    ----------
-    table : Table
-        Of which the cells are not looked at.
-    sums : LeafSums
-        What the rows in each leaf add up to.
-    box_lo, box_hi : float64 arrays (l, p), allowed : bool array (l, S)
-        The boxes of the tree's leaves, from `models.box_forest.structure.leaf_boxes`.
-    only : sequence of int, optional
-        Columns to fit; what is returned of the others has no meaning.
+    The table's cells are not looked at. What is returned of columns that are not in ``only`` has no meaning.
     """
     n_leaves, p = box_lo.shape
     d = len(columns.slot)

@@ -181,53 +181,14 @@ def learn_circuits(
     seed: int,
     number: int,
 ) -> TreeCircuits:
-    """Circuits of the leaves of one tree, by LearnSPN.
+    """Circuits of the leaves of one tree, by LearnSPN (Gens and Domingos 2013, Algorithm 1; Correia et al. 2020,
+    section 4).
 
-    The columns of a node that are independent of each other, or in groups that are, become a product; columns that
-    do not split, a sum over two clusters of the rows. Rows are counted, and tested, once, however often a bootstrap
-    drew them: only the weights of the sums count ``weight``.
-
-    Parameters
-    ----------
-    columns : Columns
-    table : learners.leaf_fitting.fit.Table
-        The rows to learn from.
-    rows : int32 array (m,), start : int64 array (l + 1,)
-        The rows of leaf k are ``rows[start[k]:start[k + 1]]``, see `statistics_kernels.rows_by_leaf`.
-    weight : float64 array (n,)
-        How much each row of the table counts; positive for ``rows``.
-    spn : SpnSettings
-    scope_columns : bool array (d,)
-        Columns that take part. The others are held to be independent of all.
-    seed, number : int
-        The stream of random numbers, see `runtime.random_kernels.stream`.
-
-    Returns
-    -------
-    TreeCircuits
-        A leaf has no nodes where it has few rows, or no columns that are found dependent.
-
-    References
-    ----------
-    R. Gens and P. Domingos, "Learning the structure of sum-product networks" (ICML 2013), Algorithm 1;
-    A. Correia, R. Peharz and C. de Campos, "Joints in random forests" (NeurIPS 2020), section 4.
-
-    Examples
-    --------
-    Two columns that rise together, so that a leaf of all rows is a sum over clusters along the line:
-
-    >>> import numpy as np
-    >>> from jointforest.learners.leaf_fitting.fit import prepare
-    >>> start = np.zeros(3, np.int32)
-    >>> columns = Columns(
-    ...     np.zeros(2, np.uint8), np.array([0, 1], np.int32), np.zeros(2), np.zeros(2), start, np.empty(0), start[:1]
-    ... )
-    >>> x = np.linspace(0, 1, 60)
-    >>> table = prepare(columns, np.column_stack([x, x**2]))
-    >>> rows, leaf, weight = np.arange(60, dtype=np.int32), np.array([0, 60]), np.ones(60)
-    >>> circuits = learn_circuits(columns, table, rows, leaf, weight, SpnSettings(), np.ones(2, bool), 0, 0)
-    >>> bool(circuits.node_kind[0] == SUM), int(circuits.group_start[-1])
-    (True, 60)
+    Columns of a node that are independent of each other, or in groups that are, become a product; columns that do not
+    split, a sum over two clusters of the rows. The rows of leaf k are ``rows[start[k]:start[k + 1]]``. They are
+    counted, and tested, once, however often a bootstrap drew them: only the weights of the sums count ``weight`` (n,).
+    Columns outside ``scope_columns`` (bool (d,)) are held to be independent of all. A leaf has no nodes where it has
+    few rows, or no columns that are found dependent.
     """
     n_leaves, d = len(start) - 1, len(columns.slot)
     is_categorical = columns.is_categorical == 1
@@ -263,36 +224,8 @@ def class_circuits(
 ) -> TreeCircuits:
     """Circuits that are a sum over the classes in a leaf, each a product of all columns: naive Bayes within the leaf.
 
-    Parameters
-    ----------
-    columns : Columns
-    table : learners.leaf_fitting.fit.Table
-        The rows to learn from.
-    rows : int32 array (m,), start : int64 array (l + 1,)
-        The rows of leaf k are ``rows[start[k]:start[k + 1]]``.
-    weight : float64 array (n,)
-        How much each row of the table counts; positive for ``rows``.
-    target : int
-        The categorical column of the class. Rows in which it is missing take part in no class.
-
-    Returns
-    -------
-    TreeCircuits
-        Leaves of fewer than two classes have no nodes. The sum's weights are the shares of the classes.
-
-    Examples
-    --------
-    A leaf of three rows of class 0 and one of class 1, and a leaf of one class:
-
-    >>> import numpy as np
-    >>> from jointforest.learners.leaf_fitting.fit import prepare
-    >>> start, zero = np.array([0, 2], np.int32), np.zeros(1, np.int32)
-    >>> columns = Columns(np.ones(1, np.uint8), zero, np.empty(0), np.empty(0), zero, np.empty(0), start)
-    >>> table = prepare(columns, np.array([[0.0, 0, 0, 1, 1]]).T)
-    >>> rows, leaves = np.arange(5, dtype=np.int32), np.array([0, 4, 5])
-    >>> circuits = class_circuits(columns, table, rows, leaves, np.ones(5), 0)
-    >>> circuits.node_start.tolist(), np.exp(circuits.node_log_weight).round(2).tolist()
-    ([0, 3, 3], [1.0, 0.75, 0.25])
+    The rows of leaf k are ``rows[start[k]:start[k + 1]]``, and count ``weight`` (n,). Those whose class is missing take
+    part in no class. Leaves of fewer than two classes have no nodes.
     """
     n_leaves, d = len(start) - 1, len(columns.slot)
     slot = columns.slot[target]

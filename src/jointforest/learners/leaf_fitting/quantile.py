@@ -169,36 +169,14 @@ def quantile_circuits(
     epsilon: float,
     n_jobs: int | None = None,
 ) -> tuple[Circuits, TreeLeaves]:
-    """Leaves of one tree as products over columns of mixtures of uniforms: of piecewise-linear CDFs.
+    """Leaves of one tree as products over columns of mixtures of uniforms, that is, of piecewise-linear CDFs (Nyga and
+    others 2023, section 3); and the rows of these circuits: row k of a leaf has piece k of every column.
 
-    Parameters
-    ----------
-    columns : Columns
-    table : learners.leaf_fitting.fit.Table
-        What is known of the columns.
-    values : dict of slot to LeafValues
-        Numbers of the columns that get a piecewise-linear CDF.
-    leaves : TreeLeaves
-        The fitted leaves, of which other columns, levels and masses of atoms are taken. Support and density of the
-        columns of ``values`` are written: one uniform over the box.
-    box_lo, box_hi : float64 arrays (l, p)
-        The boxes of the tree's leaves, from `models.box_forest.structure.leaf_boxes`.
-    epsilon : float
-        How closely a CDF follows that of the leaf's rows before it gets their moments; never closer than its noise.
-    n_jobs : int or None
-        Threads, over columns.
-
-    Returns
-    -------
-    circuits : Circuits
-        Nodes and rows numbered within the tree. A leaf of one piece per column has no nodes. The others are a PRODUCT
-        of the columns of one piece, together, and of a SUM over the pieces of each other column.
-    fitted : TreeLeaves
-        Their rows: row k of a leaf has piece k of every column.
-
-    References
-    ----------
-    D. Nyga and others, "Joint probability trees" (2023), section 3: a piecewise-linear CDF is a mixture of uniforms.
+    ``values`` are the numbers of the columns, by slot, that get such a CDF, and ``leaves`` the fitted leaves, which
+    give everything else; the boxes (l, p) are those of `structure.leaf_boxes`. A CDF follows that of the leaf's rows
+    within ``epsilon`` before it gets their moments, but never closer than its noise. A leaf of one piece per column has
+    no nodes. The others are a PRODUCT of the columns of one piece, together, and of a SUM over the pieces of each other
+    column.
     """
     n_leaves, p = box_lo.shape
     slots = np.array(sorted(values), np.int64)
