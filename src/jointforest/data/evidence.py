@@ -123,12 +123,7 @@ class Evidence(NamedTuple):
 def distinct_rows(evidence: Evidence) -> tuple[Evidence, np.ndarray | slice]:
     """Rows of evidence without repetition, and which of them each row is; all of them if few are equal.
 
-    Returns
-    -------
-    rows : Evidence
-        Its log_penalty is one of several that equal rows may have.
-    place : int64 array (n,), or slice
-        ``answers[place]`` are the answers for all rows.
+    ``answers[place]`` are the answers for all rows. The log_penalty is one of several that equal rows may have.
     """
     everything = slice(None)
     value, region = evidence.value, evidence.region
@@ -219,16 +214,11 @@ def build(
 
 
 def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any]) -> Evidence:
-    """The evidence, and the conditions besides; the evidence given is left as it is.
+    """The evidence, and the conditions besides; the evidence given is left as it is. Raises what `build` does.
 
     Where a column has both, the result is what meets both: a value if there was one and it meets the condition, the
     empty region if it does not, the common part of two regions (likelihoods multiply). Evidence of one row is repeated
     for conditions of n.
-
-    Raises
-    ------
-    ValueError
-        As `build`.
     """
     conditions = {name: condition for name, condition in conditions.items() if _says_something(condition)}
     if not conditions:

@@ -273,24 +273,9 @@ def _is_on(distinct: np.ndarray, k: int, eps: float) -> bool:
 def grid_step(grids: OnGrids, n_distinct: int, largest: float, eps: float) -> float:
     """Coarsest step such that all values are multiples of it: 10^-k (k <= 9), or 2, 5, 25 or 125 times that; 0 if none.
 
-    A multiple other than 1 is taken only if so many distinct values would share it by chance in less than one of
-    a thousand columns. Whole numbers have step 1.
-
-    Parameters
-    ----------
-    grids : OnGrids
-    n_distinct : int
-        Number of distinct values.
-    largest : float
-        The largest of them without its sign.
-    eps : float
-        Relative precision of the values as they were stored.
-
-    Examples
-    --------
-    >>> values = np.array([0.1, 0.25, 1.37])
-    >>> grid_step(on_grids(values, 2.3e-16), 3, 1.37, 2.3e-16)
-    0.01
+    A multiple other than 1 is taken only if so many distinct values would share it by chance in less than one of a
+    thousand columns. Whole numbers have step 1. ``largest`` is the largest value without its sign, and ``eps`` the
+    relative precision with which the values were stored.
     """
     for k in range(MAX_DECIMALS + 1):
         if largest * 10.0**k > min(2.0**45, 0.01 / eps) and not (k == 0 and largest <= MAX_CELLS):
@@ -314,22 +299,16 @@ def is_tied(n: int, n_distinct: int) -> bool:
 def find_atoms(values: np.ndarray, counts: np.ndarray, step: float, n: int, n_distinct: int) -> tuple[float, ...]:
     """Values that hold much of the column, clearly more than a smooth density would give them.
 
-    The rule: at least 5 % of the observed cells and at least 5 of them. Without a grid, where a density would never
-    repeat a value, 0.2 % and at least 20 of them are enough. On a grid with more than 20 distinct values a local
-    maximum is enough: 0.5 % of the cells, at least 5, over twice the mean of the 4 nearest cells (2 on either side
-    within the column's span, cells without rows count 0), and above that mean by more than four standard deviations of
-    chance. So 40 hours, or a capital gain of 7,298, is a point mass, and a bell of narrow cells is not. A column with a
-    single value that occurs at least twice has it as its atom. Of more than 64 the most common are taken.
+    The rule: at least 5 % of the n observed cells and at least 5 of them. Without a grid (step 0), where a density
+    would never repeat a value, 0.2 % and at least 20 of them are enough. On a grid with more than 20 distinct values a
+    local maximum is enough: 0.5 % of the cells, at least 5, over twice the mean of the 4 nearest cells (2 on either
+    side within the column's span, cells without rows count 0), and above that mean by more than four standard
+    deviations of chance. So 40 hours, or a capital gain of 7,298, is a point mass, and a bell of narrow cells is not. A
+    column with a single value that occurs at least twice has it as its atom. Of more than 64 the most common are taken.
 
-    Parameters
-    ----------
-    values, counts : array (k,)
-        Distinct values, ascending, the column's smallest and largest among them, and how often each occurs: all, or
-        those that may be atoms, on a grid with the values of the cells around them.
-    step : float
-        Width of the grid's cells, 0 if there is no grid.
-    n, n_distinct : int
-        Observed cells, and their distinct values.
+    The values (k,) are distinct and ascending, the column's smallest and largest among them, and ``counts`` says how
+    often each occurs. They are all values, or those that may be atoms, on a grid with the values of the cells around
+    them.
     """
     if n_distinct == 1:
         return (float(values[0]),) if n >= 2 else ()

@@ -16,23 +16,11 @@ MOST_BINS = 10_000
 
 
 def histogram(state: PosteriorState, j: int, edges: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-    """Probability of the bins of column j given evidence, (n, B), or of its levels.
+    """Probability of the bins of column j between ``edges`` (B + 1,) given n rows of evidence, (n, B), or of its
+    levels.
 
-    Parameters
-    ----------
-    state : PosteriorState
-        Of n rows of evidence.
-    j : int
-    edges : float64 array (B + 1,)
-        Of `bin_edges`; nothing of a column of levels.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
-
-    Returns
-    -------
-    float64 array
-        Rows sum to 1: what lies beyond the edges is in the first and the last bin. NaN where the evidence has
-        probability 0.
+    Rows sum to 1: what lies beyond the edges is in the first and the last bin. They are NaN where the evidence has
+    probability 0.
     """
     mass = state.histogram(j, edges[1:-1], n_jobs)
     if state.distribution.schema.columns[j].is_categorical:

@@ -53,27 +53,12 @@ def uncertainty(
     unlikely: float = 5.0,
     n_jobs: int | None = -1,
 ) -> Uncertainty:
-    """Predictions of categorical column j with both of their uncertainties.
+    """Predictions of categorical column j, as level codes, with both of their uncertainties.
 
     A fragile prediction of a likely row is uncertain by nature (aleatory: classes overlap there); that of an unlikely
-    row, robust or not, is one about which the data say little (epistemic).
-
-    Parameters
-    ----------
-    model : Distribution
-    evidence, reference : Evidence
-        n rows of values, and those to compare their densities with: the rows of learning, or some of them.
-    j, beta, c, shift, n_jobs
-        See `models.box_forest.robustness`.
-    fragile : float
-        Predictions with an epsilon below this are fragile.
-    unlikely : float
-        Rows with a percentile below this are unlikely.
-
-    Returns
-    -------
-    Uncertainty
-        ``predicted`` are level codes.
+    row, robust or not, is uncertain because there are few data like it (epistemic). Predictions with an epsilon below
+    ``fragile`` are fragile. Rows with a percentile below ``unlikely`` are unlikely, among the ``reference`` rows: those
+    of learning, or some of them. For beta, c and shift see `models.box_forest.robustness`.
     """
     evidence, reference = evidence.without(j), reference.without(j)
     epsilon, predicted = robustness(

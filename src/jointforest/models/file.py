@@ -47,24 +47,11 @@ class ModelFileError(ValueError):
 
 
 def save_model(model: Distribution, path: str | os.PathLike[str]) -> None:
-    """Save a model to a `.joint` file.
+    """Save a model to a `.joint` file; an existing file is replaced. The same model always gives the same bytes.
 
     The file is written beside its final place and then moved there, so a file that was there before stays whole
-    whatever happens. The same model always gives the same bytes.
-
-    Parameters
-    ----------
-    model : Distribution
-    path : str or path
-        An existing file is replaced.
-
-    Raises
-    ------
-    OSError
-        If the path is a directory or cannot be written.
-    ValueError
-        If the model itself is broken, or has a component that files do not know, or has so many columns and
-        levels that its schema takes more than 100 MB.
+    whatever happens. Raises OSError if the path cannot be written. Raises ValueError if the model itself is broken, has
+    a component that files do not know, or has a schema of more than 100 MB.
     """
     _write(pack(*contents(model)), path)
 
@@ -72,22 +59,9 @@ def save_model(model: Distribution, path: str | os.PathLike[str]) -> None:
 def load_model(path: str | os.PathLike[str]) -> Distribution:
     """Load a model from a `.joint` file.
 
-    Nothing in the file is executed, and every field is checked: loading a file from elsewhere is safe.
-
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    Distribution
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ModelFileError
-        A ValueError: if it is no model file, is damaged, or has another format than this version of the library.
+    Nothing in the file is executed, and every field is checked: loading a file from elsewhere is safe. Raises OSError
+    if the file cannot be read. Raises ModelFileError, a ValueError, if it is no model file, is damaged, or has another
+    format.
     """
     try:
         return unpack(_read(path))

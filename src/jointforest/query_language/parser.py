@@ -104,10 +104,7 @@ class Token(NamedTuple):
 def tokenize(text: str) -> list[Token]:
     """Cut a text into tokens; the last one is the end.
 
-    Raises
-    ------
-    QuerySyntaxError
-        At an unclosed quote, an unreadable number or a character with no meaning.
+    Raises QuerySyntaxError at an unclosed quote, an unreadable number or a character with no meaning.
     """
     tokens = []
     at = 0

@@ -406,15 +406,7 @@ def _is_missing(cell: Any) -> bool:
 def row_weights(weight: Any, n: int) -> np.ndarray:
     """Weights of n rows, (n,): 1 if None.
 
-    Raises
-    ------
-    ValueError
-        Another number of them, negative ones, or none above 0.
-
-    Examples
-    --------
-    >>> row_weights(None, 2)
-    array([1., 1.])
+    Raises ValueError for another number of them, negative ones, or none above 0.
     """
     if weight is None:
         weight = np.ones(n)

@@ -214,12 +214,8 @@ def take_weighed(
 ) -> Sampled:
     """`take_sample` of a table whose column ``name`` holds the weights of its rows; None: they are alike.
 
-    Raises
-    ------
-    ValueError
-        As `take_sample`; if there is no such column, or it holds what is no weight (the message names it).
-    TypeError
-        If this is no name.
+    Raises what `take_sample` does, TypeError if this is no name, and ValueError if there is no such column, or it holds
+    what is no weight.
     """
     if name is None:
         return Sampled(fold, take_sample(fold, kinds, n_rows, seed, target), None, None)

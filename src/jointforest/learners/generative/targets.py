@@ -106,10 +106,7 @@ def sampled_training(sample: Sample, target: str, kind: str) -> Training:
 def as_table(X: Any) -> Any:
     """A frame as it is; lists, arrays and frames whose columns have no text for names as a 2-D array.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If it is sparse, complex, or not 2-D; as scikit-learn says it.
+    Raises TypeError or ValueError, as scikit-learn does, if it is sparse, complex, or not 2-D.
     """
     if isinstance(X, np.ma.MaskedArray) or nw.dependencies.is_polars_lazyframe(X):
         return X  # `data.frames.read` refuses them, with a hint
@@ -165,15 +162,8 @@ def target_name(y: Any) -> str:
 def target_cells(y: Any) -> np.ndarray:
     """Entries of a target as an array (n,): numbers, booleans, or objects that are text.
 
-    Raises
-    ------
-    ValueError
-        If it is not one column, an entry is missing, or one is no number, boolean or text.
-
-    Warns
-    -----
-    DataConversionWarning
-        If it is a 2-D array of one column.
+    Raises ValueError if it is not one column, an entry is missing, or one is no number, boolean or text. A 2-D array of
+    one column is taken with a DataConversionWarning.
     """
     if not isinstance(y, np.ndarray) and nw.dependencies.is_into_series(y):
         cells = np.asarray(y)

@@ -139,15 +139,9 @@ def with_shares(
 ) -> RankTree:
     """The tree, but rows missing a split value take sides as often as the rows of ``codes`` (d, n) do.
 
-    The rows that a tree was grown on are those of all classes; the rows of one class may split otherwise. Nodes that
+    The rows that a tree was grown on are those of all classes; the rows of one class may split otherwise. ``node`` is
+    the leaf node of each row; that of the rows in ``missing``, which have missing cells, is not looked at. Nodes that
     no row reaches keep their shares.
-
-    Parameters
-    ----------
-    node : int32 array (n,)
-        Leaf node of each row; what it says of rows with missing cells does not matter.
-    missing : int64 array
-        Rows with missing cells (`incomplete`).
     """
     n_nodes = len(tree.feature)
     changed = tree._replace(share_left=tree.share_left.copy())
@@ -161,17 +155,11 @@ def with_shares(
 
 
 def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> tuple[RankTree, np.ndarray]:
-    """Remove leaves that fewer than ``min_rows`` rows reach (Watson et al. 2023, Algorithm 1).
+    """Remove leaves that fewer than ``min_rows`` of the rows ``rows_at`` (N,) reach (Watson et al. 2023, Algorithm 1).
 
-    Returns the smaller tree, and the number that each node has in it (int32, N); -1 for those that are gone.
-
-    The sibling of such a leaf takes the place of their parent, so its box grows to hold both. Where both children
-    are too small, so is their parent.
-
-    Parameters
-    ----------
-    rows_at : int array (N,)
-        Number of rows that end in each node, as leaves of ``tree``.
+    Returns the smaller tree, and the number that each node has in it (int32, N); -1 for those that are gone. The
+    sibling of such a leaf takes the place of their parent, so its box grows to hold both. Where both children are too
+    small, so is their parent.
     """
     left, right, order = pruned(tree.left, tree.right, rows_at, min_rows)
     inner = left >= 0
@@ -444,23 +432,12 @@ def grow(
     seed: int,
     number: int,
 ) -> tuple[RankTree, np.ndarray]:
-    """Grow tree ``number`` of the forest with this ``seed`` on the rows of positive weight.
+    """Grow tree ``number`` of the forest with this ``seed`` on the rows of positive weight; and the leaf node of each
+    row.
 
-    Parameters
-    ----------
-    is_categorical, is_ordered : uint8 arrays (d,)
-    y : int array (n,)
-        Class of each row, 0..n_classes-1; for the criterion VARIANCE any numbers (float64), and ``n_classes`` is
-        ignored.
-    weight : float64 array (n,)
-        Weight of each row (how often the bootstrap drew it).
-
-    Returns
-    -------
-    RankTree
-    int32 array (n,)
-        Leaf node of each row, as `find_leaves` of this stream has them. Complete rows that the tree was grown
-        on are where growing left them; the others are sent down.
+    y (n,) is the class of each row, or for the criterion VARIANCE a number. The weight (n,) is how often the bootstrap
+    drew the row. The leaf nodes are those that `find_leaves` of this stream has: complete rows that the tree was grown
+    on are where growing left them, and the others are sent down.
     """
     target = np.asarray(y, dtype=np.float64)
     n_statistics = n_classes

@@ -340,16 +340,7 @@ def best_split(
     criterion: int,
     min_weight: float,
 ) -> Split:
-    """Best split of a node by one column.
-
-    Parameters
-    ----------
-    rows : int32 array (m,)
-    criterion : int
-        ENTROPY or GINI, for categorical targets.
-    min_weight : float
-        Smallest weight of either side.
-    """
+    """Best split of a node by one column, with at least ``min_weight`` on either side."""
     groups = empty_groups(len(rows), by)
     goes_left = np.zeros(by.n_levels, dtype=np.uint8)
     scratch = split_scratch(len(data.owner), len(data.n_bins), len(groups.code))
@@ -377,12 +368,10 @@ def log_chance(
     data: JointRows, rows: np.ndarray, j: int, below_rank: int, goes_left: np.ndarray, targets: np.ndarray
 ) -> float:
     """Logarithm of a bound on the chance that a fixed split by column j, independent of the targets, separates any of
-    them as far; rows count 1 each, so that a bootstrap's repeats are no evidence.
+    them as far.
 
-    Returns
-    -------
-    float
-        At most 0; with the correction for the number of targets, not for the number of splits.
+    Rows count 1 each, so that a bootstrap's repeats are no evidence. The bound is corrected for the number of targets,
+    not for the number of splits.
     """
     count = np.zeros((len(data.last_rank), 2))
     return float(log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, count))
@@ -453,21 +442,11 @@ def grow_joint(
     number: int,
     n_jobs: int | None,
 ) -> tuple[RankTree, np.ndarray]:
-    """Grow tree ``number`` on the rows of positive weight.
+    """Grow tree ``number`` on the rows of positive weight; and the node in which each row ends, int32 (n,), -1 for the
+    others.
 
-    Parameters
-    ----------
-    weight : float64 array (n,)
-        Weight of each row (how often the bootstrap drew it).
-    judges : bool array (d, d)
-        ``judges[j, k]``: a split by column j is judged by target k; never by j itself. (d, d + q) with q targets that
-        are no columns (`with_targets`).
-
-    Returns
-    -------
-    tree : RankTree
-    leaf_node : int32 array (n,)
-        Node in which each row ends; -1 for rows of weight 0.
+    The weight (n,) is how often the bootstrap drew the row. A split by column j is judged by target k where ``judges[j,
+    k]``, bool (d, d), never by j itself. It has q columns more with q targets that are no columns (`with_targets`).
     """
     n, d = len(data.bins), len(judges)
     rows = np.flatnonzero(weight > 0).astype(np.int32)

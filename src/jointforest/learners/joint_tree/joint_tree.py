@@ -296,19 +296,8 @@ def judging(
 ) -> np.ndarray:
     """Which split columns j are judged by which targets k: bool (d, d); no column judges itself.
 
-    Raises
-    ------
-    ValueError
-        If a name is no column, or stands twice; if ``splitters`` names what is no target or no feature; if no column
-        is left that may split another.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from jointforest.data.infer_schema import infer_schema
-    >>> schema = infer_schema(np.array([[1.0, 2.0, 3.0]]))
-    >>> judging(schema, ["x2"], None, None).astype(int).tolist()
-    [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
+    Raises ValueError if a name is no column, or stands twice; if ``splitters`` names what is no target or no feature;
+    or if no column is left that may split another.
     """
     d = len(schema.columns)
     chosen = {"targets": _members(schema, "targets", targets), "features": _members(schema, "features", features)}

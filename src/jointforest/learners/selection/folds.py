@@ -15,24 +15,9 @@ class Fold(NamedTuple):
 
 
 def cut(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> list[Fold]:
-    """Folds of at most ``rows`` of the rows of cells (n, d): as many as asked for, each row held out once; or one.
+    """Folds of at most ``rows`` of the rows of cells (n, d): as many as asked for, each row held out once.
 
-    Parameters
-    ----------
-    cells : float64 array (n, d)
-        NaN where missing.
-    rows : int
-        Most rows that a fold has; of more some are drawn.
-    folds : int
-        1: a share of the rows is held out, once.
-    share : float
-        That share.
-    seed : int
-
-    Returns
-    -------
-    list of Fold
-        Empty where all rows are equal: none can be held out.
+    One fold holds out a ``share`` of the rows. There is none where all rows are equal, as none of them can be held out.
     """
     random = np.random.default_rng(seed)
     chosen = some_rows(cells, rows, seed)

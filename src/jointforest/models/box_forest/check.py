@@ -61,10 +61,7 @@ def check_array(name: str, array: np.ndarray, dtype: type, shape: tuple[int, ...
 def check_trees(columns: Columns, trees: Trees, has_background: bool) -> None:
     """Check every array of the node table, under columns that were checked before.
 
-    Raises
-    ------
-    ValueError
-        Naming the first field, and the entry of it, that is not as `Trees` promises.
+    Raises ValueError naming the first field, and the entry of it, that is not as `Trees` promises.
     """
     sizes = {"N": np.size(trees.feature), "T": np.size(trees.root), "W": np.size(trees.left_levels)}
     for name, (dtype, size) in TREE_FIELDS.items():
@@ -168,10 +165,7 @@ _ROWS = 1024
 def check_wide(columns: Columns, wide: WideLevels, n_rows: int) -> None:
     """Check every field for itself, so that kernels may read them.
 
-    Raises
-    ------
-    ValueError
-        Naming the first field, and the entry of it, that is not as `WideLevels` promises.
+    Raises ValueError naming the first field, and the entry of it, that is not as `WideLevels` promises.
     """
     where = layout(columns)
     w = len(where.slots)
@@ -289,28 +283,10 @@ DERIVED_FIELDS = {
 
 
 def check(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_background: bool) -> None:
-    """Check every array of a model.
+    """Check every array of a model. A background is its last tree, a single leaf.
 
-    Parameters
-    ----------
-    schema : Schema
-    columns : Columns
-    trees : Trees
-    leaves : Leaves
-    has_background : bool
-        Whether the last tree is the background: a single leaf.
-
-    Raises
-    ------
-    ValueError
-        Naming the first field, and the entry of it, that is not as `Columns`, `Trees` and `Leaves` promise.
-
-    Examples
-    --------
-    >>> import jointforest as jf
-    >>> joint = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_
-    >>> forest = joint.distribution.forest
-    >>> check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
+    Raises ValueError naming the first field, and the entry of it, that is not as `Columns`, `Trees` and `Leaves`
+    promise.
     """
     check_columns(schema, columns)
     check_trees(columns, trees, has_background)

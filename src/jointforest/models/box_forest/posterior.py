@@ -619,16 +619,7 @@ def _means(forest: Forest, evidence: Evidence, n_jobs: int | None) -> np.ndarray
 def oob_log_density(model: Forest, evidence: Evidence, drawn: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """Log-density (n,) of each row by the trees that did not draw it and the background; NaN where every tree drew it.
 
-    Parameters
-    ----------
-    model : Forest
-        Its leaf densities are estimated on the rows that each tree drew.
-    evidence : Evidence
-        The n rows.
-    drawn : bool array (T, n)
-        Which rows each tree drew.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
+    ``drawn`` (bool (T, n)) has the rows that each tree drew, on which its leaf densities are estimated.
     """
     by_tree = tree_log_density(model, evidence, n_jobs)
     n_trees = len(drawn)

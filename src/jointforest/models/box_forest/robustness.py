@@ -306,48 +306,25 @@ def robustness(
     tol: float = 1e-6,
     n_jobs: int | None = -1,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The largest epsilon such that contaminating every parameter at once cannot change the predicted class.
+    """The largest epsilon (n,) such that contaminating every parameter at once cannot change the predicted class, and
+    this class, int64 (n,), of categorical column j.
 
     Every distribution over finitely many outcomes with probabilities w (branches of a split, trees of the mixture, sums
-    of circuits, levels, atoms and the rest of a number) may be any ``(1 - epsilon) w + epsilon v``, and every normal's
-    mean anything within ``c * epsilon`` units of its own. Splits, and families other than the normal, stay as they are.
+    of circuits, levels, atoms and the other numbers) may be any ``(1 - epsilon) w + epsilon v``, and every normal's
+    mean anything within ``c * epsilon`` units of its own. The unit is the leaf's own standard deviation
+    (``shift="leaf"``), or half of the column's. Splits, and families other than the normal, stay as they are.
 
-    Parameters
-    ----------
-    model : Forest
-    evidence : Evidence
-        n rows of values; cells of which nothing is known are summed out. The target's own cells are not looked at.
-    j : int
-        Number of the target, a categorical column.
-    beta : float
-        How trees are combined. 1, the mixture: the trees' weights are contaminated, and the background is one more
-        tree. Below 1, an average of the trees' own conditionals: the weights (pi_t p_t(evidence))^beta are those of the
-        model as it is, and precise; the background does not count.
-    c : float
-        How far means move, at epsilon 1, in units of ``shift``; 0: not at all.
-    shift : {"leaf", "column"}
-        The unit: the leaf's own standard deviation, or half of the column's.
-    tol : float
-        Epsilon is at most this much below the exact answer, and never above it but for rounding.
-    n_jobs : int or None
-        Threads; the answer does not depend on it.
+    With beta 1 the trees are a mixture: their weights are contaminated, and the background is one more tree. Below 1
+    they are an average of the trees' own conditionals: the weights (pi_t p_t(evidence))^beta are those of the model as
+    it is, and precise; the background does not count.
 
-    Returns
-    -------
-    epsilon : float64 array (n,)
-        0 where another class is as likely; 1 where no contamination suffices; NaN where the evidence has probability 0.
-    predicted : int64 array (n,)
-        The most probable class, the first of equals; -1 where epsilon is NaN.
+    Epsilon is at most ``tol`` below the exact answer, and never above it but for rounding. It is 0 where another class
+    is as likely, 1 where no contamination suffices, and NaN where the evidence has probability 0; there the class is
+    -1. Of equally probable classes the first is predicted. Raises ValueError if column j is not categorical, evidence
+    has regions, or c, shift or tol is out of range.
 
-    Raises
-    ------
-    ValueError
-        If column j is not categorical, evidence has regions, or c, shift or tol is out of range.
-
-    Notes
-    -----
-    A. Correia, R. Peharz, C. de Campos, "Towards Robust Classification with Deep Generative Forests" (2020), sections 3
-    and 4; D. Maua and others, "Robustifying sum-product networks" (IJAR, 2018), Theorem 1. See
+    Source: A. Correia, R. Peharz, C. de Campos, "Towards Robust Classification with Deep Generative Forests" (2020),
+    sections 3 and 4; D. Maua and others, "Robustifying sum-product networks" (IJAR, 2018), Theorem 1. See
     docs/how-to/check-robustness.md.
     """
     check_number("tol", tol, 0, without="low", text="more than 0")
@@ -379,26 +356,12 @@ def worst_margin(
     shift: str = "leaf",
     n_jobs: int | None = -1,
 ) -> np.ndarray:
-    """The most by which each class can beat the predicted one when every parameter is contaminated by epsilon.
+    """The most by which each class can beat the predicted one when every parameter is contaminated by epsilon, (n, K).
 
-    Parameters
-    ----------
-    epsilon : float
-        0..1.
-    model, evidence, j, beta, c, shift, n_jobs
-        See `robustness`.
-
-    Returns
-    -------
-    float64 array (n, K)
-        With beta 1 the maximum of p(class, evidence) - p(predicted, evidence), in units of the model's p(evidence);
-        below 1 that of the average of the trees' p_t(class | evidence) - p_t(predicted | evidence). 0 for the predicted
-        class; NaN where the evidence has probability 0. The prediction is robust where all others are negative.
-
-    Raises
-    ------
-    ValueError
-        See `robustness`; also if epsilon is not in 0..1.
+    The other arguments are those of `robustness`. With beta 1 it is the maximum of p(class, evidence) - p(predicted,
+    evidence), in units of the model's p(evidence); below 1 that of the average of the trees' p_t(class | evidence) -
+    p_t(predicted | evidence). It is 0 for the predicted class, and NaN where the evidence has probability 0. The
+    prediction is robust where all others are negative.
     """
     check_number("epsilon", epsilon, 0, 1, text="between 0 and 1")
     evidence = without_target(model, evidence, j)
