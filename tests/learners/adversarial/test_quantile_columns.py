@@ -10,7 +10,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.learners.adversarial import adversarial_forest
-from jointforest.learners.leaf_fitting import quantile_columns
+from jointforest.learners.leaf_fitting import quantile
 from jointforest.learners.leaf_fitting.densities import as_forest
 from jointforest.models.box_forest.leaves.derived import table_bytes
 from jointforest.models.box_forest.leaves.table import UNIFORM
@@ -55,7 +55,9 @@ def test_normals_stay_where_tables_would_be_too_large(monkeypatch: pytest.Monkey
     table, settings = bent(1_000), {"n_estimators": 4, "min_samples_leaf": 20, "random_state": 0}
     normal, auto = (jf.AdversarialForest(leaf=leaf, **settings).fit(table).joint_ for leaf in ("normal", "auto"))
     assert auto.log_density(table).mean() > normal.log_density(table).mean()
-    monkeypatch.setattr(quantile_columns, "MOST_BYTES", table_bytes(auto.distribution.forest.columns, 100))
+    monkeypatch.setattr(
+        quantile, "FIXED", replace(quantile.FIXED, quantile_bytes=table_bytes(auto.distribution.forest.columns, 100))
+    )
     small = jf.AdversarialForest(**settings).fit(table).joint_
     np.testing.assert_array_equal(small.log_density(table), normal.log_density(table))
 
@@ -110,7 +112,7 @@ def test_each_column_is_judged_on_rows_that_its_leaves_did_not_see(monkeypatch: 
         return np.full(100, 0.0 if len(asked) == 1 else next(replies))
 
     monkeypatch.setattr(adversarial_forest, "misfit_slots", lambda *_: np.ones(3, bool))
-    monkeypatch.setattr(quantile_columns, "not_worse", refused)
+    monkeypatch.setattr(quantile, "not_worse", refused)
     monkeypatch.setattr(adversarial_forest, "log_density", density)
     joint = jf.AdversarialForest(3, min_samples_leaf=20, random_state=0).fit(table, sample_weight=weight).joint_
     assert len(asked) == 5  # normals, all, and each of the three

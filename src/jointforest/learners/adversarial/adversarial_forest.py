@@ -47,7 +47,7 @@ from ..leaf_fitting.densities import (
     quantile_trees,
 )
 from ..leaf_fitting.fit import Settings, Table, prepare
-from ..leaf_fitting.quantile_columns import choose_slots, misfit_slots, small_enough
+from ..leaf_fitting.quantile import choose_slots, misfit_slots, small_enough
 from ..leaf_fitting.statistics_kernels import rows_by_leaf
 from .constants import FIXED
 from .rounds_kernels import from_leaves, from_marginals

@@ -18,7 +18,7 @@ from ..leaf_fitting.densities import (
     rows_in_leaves,
 )
 from ..leaf_fitting.fit import LeafSums, Settings, background, fit_tree, leaf_sums
-from ..leaf_fitting.quantile_columns import choose_slots, misfit_slots, small_enough
+from ..leaf_fitting.quantile import choose_slots, misfit_slots, small_enough
 from ..leaf_fitting.statistics_kernels import log_density_by_slot
 from .constants import FIXED
 from .supervised import GrowSettings, grow_forest
