@@ -237,7 +237,7 @@ def test_columns_without_any_known_cell_say_nothing():
     X, _ = encode(infer_schema(ALL_MISSING["numpy"]), np.array([[1.0, 2.0, 3.0, 4.0]]))
     np.testing.assert_array_equal(X, [[2.0, 4.0]])
     rest = schema.without(0)
-    assert rest.names == ("y",) and rest.whole.names == tuple(n for n in schema.whole.names if n != "x")
+    assert rest.names == ("y",) and rest.all_columns.names == tuple(n for n in schema.all_columns.names if n != "x")
     for key, value in (
         ("place", 12.0),
         ("place", 99),

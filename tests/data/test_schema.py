@@ -229,7 +229,7 @@ def test_columns_of_which_nothing_is_known_have_places_of_their_own():
     data = Schema((Column("a", "continuous", "float64", n_observed=3),), "pandas").to_dict()
     blank = {**data["columns"][0], "n_observed": 0}
     data["unknown"] = [{**blank, "name": "b", "place": 1}, {**blank, "name": "c", "place": 2}]
-    assert schema_from_dict(data).whole.names == ("a", "b", "c")
+    assert schema_from_dict(data).all_columns.names == ("a", "b", "c")
     assert schema_from_dict(data).to_dict() == data
     data["unknown"][1]["place"] = 1
     with pytest.raises(ValueError, match=r"unknown\[1\].place: expected an integer from 2 to 2, got 1"):

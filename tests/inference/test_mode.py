@@ -13,7 +13,7 @@ from jointforest.data.evidence import build
 from jointforest.models.box_forest import modes as branch
 from jointforest.models.box_forest.leaves.table import NORMAL, UNIFORM
 from jointforest.models.box_forest.mode_kernels import leaf_modes
-from jointforest.models.box_forest.modes import ModePoints, modes, problem_of, search, whole
+from jointforest.models.box_forest.modes import ModePoints, largest_box, modes, problem_of, search
 from jointforest.models.box_forest.posterior import log_density
 
 from ..oracle.boxes import leaf_boxes
@@ -133,7 +133,7 @@ def test_no_row_is_above_the_bound(seed: int) -> None:
 
 def bound_alone(model, evidence, best: float, budget: int) -> float:
     """What branch and bound says if it is told of a row of this log density, and never of a better one."""
-    problem, box = problem_of(model, evidence), whole(model.columns, evidence)
+    problem, box = problem_of(model, evidence), largest_box(model.columns, evidence)
     leaf, _, log_bound = leaf_modes(problem, box)
     return search(problem, box, leaf, log_bound, best, lambda x: best, budget)
 

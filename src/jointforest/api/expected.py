@@ -559,7 +559,7 @@ class ExpectedPredictor:
         """A frame as the joint and the model see it."""
         schema = self.joint.schema
         if isinstance(X, np.ndarray) and X.ndim == 2:
-            X = self._whole(X)
+            X = self._of_all_columns(X)
             features = X[:, schema.places[self._features.column]]
         else:
             features = X
@@ -567,10 +567,10 @@ class ExpectedPredictor:
         warn_unseen(schema, X, unseen)
         return Rows(build(schema, values, unseen), *encode_for(self._ensemble, features))
 
-    def _whole(self, X: np.ndarray) -> np.ndarray:
+    def _of_all_columns(self, X: np.ndarray) -> np.ndarray:
         """An array of the model's features, or of all columns, as one of all columns."""
         schema, features = self.joint.schema, self._features
-        d = len(schema.whole.names)
+        d = len(schema.all_columns.names)
         if X.shape[1] == d:
             return X
         if X.shape[1] != features.n_given:

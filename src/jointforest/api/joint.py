@@ -40,7 +40,7 @@ from ..runtime.random_state import seed_of
 from .ask import ask
 from .fit_report import FitReport
 from .information import compare, divergence, entropy, mutual_information
-from .posterior import Marginal, Posterior, check_support, conditions_of, posterior_of, taken_up
+from .posterior import Marginal, Posterior, check_support, conditions_of, observe_missing, posterior_of
 from .views import joint_html, part_sizes, size_text
 
 
@@ -444,7 +444,7 @@ class Joint:
                 refuse_pair(self.schema[name], condition)
                 known[name] = AllOf(known[name], condition) if name in known else condition
             return posterior_of(self.distribution, known)
-        model, log_missing, conditions = taken_up(self.distribution, conditions)
+        model, log_missing, conditions = observe_missing(self.distribution, conditions)
         if isinstance(evidence, list) and all(isinstance(row, Mapping) for row in evidence):
             said = {name: PerRow([row.get(name) for row in evidence]) for name in dict.fromkeys(chain(*evidence))}
             without_missing(said)  # of all rows or none

@@ -173,10 +173,12 @@ def drawn_where(
     """n rows in which comparisons of columns hold, some at a time, (k, d); comparisons are checked at once."""
     relations = [_relation(state.distribution.schema, asked) for asked in compared]
     blocks = related_blocks(state.distribution, state.evidence, relations, int(n), seed_of(random_state), n_jobs)
-    return _told(blocks, state.distribution, compared)
+    return _with_clear_errors(blocks, state.distribution, compared)
 
 
-def _told(blocks: Iterator[np.ndarray], model: Distribution, compared: tuple[Comparison, ...]) -> Iterator[np.ndarray]:
+def _with_clear_errors(
+    blocks: Iterator[np.ndarray], model: Distribution, compared: tuple[Comparison, ...]
+) -> Iterator[np.ndarray]:
     """The same; an error in words where the comparisons are too rare, a warning where a background alone has them."""
     try:
         for i, rows in enumerate(blocks):

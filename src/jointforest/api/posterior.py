@@ -541,7 +541,7 @@ class Posterior:
         if not event:
             return self, compared
         check_hard(dict(event))
-        model, _, known = taken_up(self.state.distribution, dict(event))
+        model, _, known = observe_missing(self.state.distribution, dict(event))
         evidence = intersect(model.schema, self.state.evidence, known)
         return Posterior(model.observe(evidence), self.one, (*self.said, dict(event))), compared
 
@@ -803,12 +803,12 @@ def check_draws(state: PosteriorState, n: Any) -> None:
 def posterior_of(model: Distribution, conditions: dict[str, Any]) -> Posterior:
     """The posterior of one row of conditions by column, or of one row a value where a condition has one a row."""
     one = all(n_rows(condition) is None for condition in conditions.values())
-    given, log_missing, known = taken_up(model, conditions)
+    given, log_missing, known = observe_missing(model, conditions)
     state = given.observe(build(model.schema, conditions=known))
     return Posterior(state, one, [conditions], log_missing, model)
 
 
-def taken_up(model: Distribution, conditions: Mapping[str, Any]) -> tuple[Distribution, float, dict[str, Any]]:
+def observe_missing(model: Distribution, conditions: Mapping[str, Any]) -> tuple[Distribution, float, dict[str, Any]]:
     """The model given which cells are said to be missing, the log-probability of that, and the other conditions.
 
     Raises

@@ -182,9 +182,9 @@ def decode(schema: Schema, X: np.ndarray, first_new: int | None = None) -> Any:
     if X.ndim != 2 or X.shape[1] != len(schema.columns):
         raise ValueError(f"expected an array of shape (n, {len(schema.columns)}), got {X.shape}")
     if schema.unknown:
-        known, X = X, np.full((len(X), len(schema.whole.columns)), np.nan)
+        known, X = X, np.full((len(X), len(schema.all_columns.columns)), np.nan)
         X[:, schema.places] = known
-    full, X = _with_texts(schema.whole, _columnwise(X))
+    full, X = _with_texts(schema.all_columns, _columnwise(X))
     return build(*(_with_identifiers(full, X, first_new) if schema.unknown and first_new is not None else (full, X)))
 
 
@@ -229,13 +229,13 @@ def _columnwise(X: np.ndarray) -> np.ndarray:
 def _matched(schema: Schema, reader: FrameReader, ignored: Collection[str] | None) -> list[tuple[int, str]]:
     """Pairs of a column's number and its name in the frame."""
     if reader.frame == "numpy":
-        if len(reader.names) != len(schema.whole.columns):
+        if len(reader.names) != len(schema.all_columns.columns):
             raise ValueError(
-                f"the array has {len(reader.names)} columns, the model {len(schema.whole.columns)}; "
+                f"the array has {len(reader.names)} columns, the model {len(schema.all_columns.columns)}; "
                 "the columns of an array are matched by position: use NaN for what is not known"
             )
         return [(j, reader.names[place]) for j, place in enumerate(schema.places)]
-    known = {column.name for column in schema.whole.columns}
+    known = {column.name for column in schema.all_columns.columns}
     extra = [name for name in reader.names if name not in known and name not in (ignored or ())]
     if extra and ignored is not None:
         shown = ", ".join(f"{name!r} ({near(name, schema.names)})" for name in extra[:3])
@@ -398,9 +398,9 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
                 known, place = ~np.isnan(X[:, j]), schema.places[j]
                 out[known, place] = frame[known, place]
         return out
-    labels = [column.label for column in schema.whole.columns]
+    labels = [column.label for column in schema.all_columns.columns]
     if nw.dependencies.is_pandas_dataframe(out):  # narwhals has text for names
-        out.columns = list(schema.whole.names)
+        out.columns = list(schema.all_columns.names)
     if nw.dependencies.is_pandas_dataframe(frame):
         frame = frame.rename(columns=str)
     wide = nw.from_native(out, eager_only=True)

@@ -245,7 +245,7 @@ def _categorical(column: Column, seen: Seen) -> Column:
         elif seen.sort == "boolean":
             levels = tuple(bool(value) for value in distinct)
         else:
-            levels = tuple(_whole(value) for value in distinct.tolist())
+            levels = tuple(_int_if_whole(value) for value in distinct.tolist())
     if n_levels > MAX_LEVELS:
         raise ValueError(
             f"column {column.name!r}: {n_levels} levels, at most {MAX_LEVELS} are supported; "
@@ -394,7 +394,7 @@ def _finite(column: Column, seen: Numbers) -> Numbers:
     return seen
 
 
-def _whole(value: float) -> int | float:
+def _int_if_whole(value: float) -> int | float:
     return int(value) if value == round(value) and abs(value) < 2**53 else value
 
 

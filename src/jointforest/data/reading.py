@@ -82,7 +82,9 @@ class Reading:
 
 def reading_of(schema: Schema) -> Reading:
     """How the table of a schema was read."""
-    return Reading(tuple(_reading(column, schema.reasons_aside.get(column.name)) for column in schema.whole.columns))
+    return Reading(
+        tuple(_reading(column, schema.reasons_aside.get(column.name)) for column in schema.all_columns.columns)
+    )
 
 
 def _reading(column: Column, why: str | None) -> ColumnReading:

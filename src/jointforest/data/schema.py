@@ -302,7 +302,7 @@ class Schema:
         return {c.name: c.aside.in_words if c.aside else "has no known cell" for _, c in self.unknown}
 
     @cached_property
-    def whole(self) -> Schema:
+    def all_columns(self) -> Schema:
         """All columns of the frame, those of which nothing is known among them."""
         columns = list(self.columns)
         for place, column in self.unknown:

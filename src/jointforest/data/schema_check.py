@@ -38,7 +38,7 @@ def schema_from_dict(data: Any) -> Schema:
     if n_rows < 0.0:
         raise ValueError(f"schema.n_rows: expected a number >= 0, got {n_rows}")
     schema = Schema(columns, frame, _unknown(data.get("unknown", []), frame, len(columns)), n_rows)
-    names = schema.whole.names
+    names = schema.all_columns.names
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"schema.columns: the name {twice!r} is there twice")

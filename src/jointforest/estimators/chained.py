@@ -295,7 +295,7 @@ def cell_means(
     draws_of: dict[int, list[np.ndarray]] = {int(j): [] for j in asked}
     for joint in joints:
         joint_schema = joint.schema
-        values, unseen = encode(joint_schema, frame, schema.whole.names)
+        values, unseen = encode(joint_schema, frame, schema.all_columns.names)
         evidence = build(joint_schema, values, unseen)
         for j, answers in draws_of.items():
             column = schema.columns[j]

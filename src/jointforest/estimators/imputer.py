@@ -74,12 +74,12 @@ class Chains:
 
     def _cells(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and codes (n, d), and which cells are levels never seen."""
-        return encode(self.schema, X, self.schema.whole.names)
+        return encode(self.schema, X, self.schema.all_columns.names)
 
 
 def _drawn(joint: Joint, X: Any, seed: int, n_jobs: int | None) -> Any:
     """X as a joint fills it by a draw; who asks for tables is warned of rows without support, not who learns."""
-    evidence = build(joint.schema, *encode(joint.schema, X, joint.schema.whole.names))
+    evidence = build(joint.schema, *encode(joint.schema, X, joint.schema.all_columns.names))
     return decode(joint.schema, sample(joint.distribution, evidence, 1, seed, False, n_jobs))
 
 
@@ -331,7 +331,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         """The filled table with indicators of what was missing in X, if they are wanted."""
         if not (self.add_indicator and self.indicated_):
             return filled
-        names = [column.name for column in self.joint_.schema.whole.columns]
+        names = [column.name for column in self.joint_.schema.all_columns.columns]
         wanted = [names[j] for j in self.indicated_]
         given = read(X)
         flags = {

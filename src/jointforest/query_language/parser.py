@@ -242,10 +242,10 @@ class Cursor:
     def expect(self, symbol: str, hint: str = "") -> None:
         """Go past a symbol that must be there."""
         if not self.is_symbol(symbol):
-            raise self.fail(f"expected '{symbol}', found {self.found()}", hint=hint)
+            raise self.fail(f"expected '{symbol}', found {self.shown_token()}", hint=hint)
         self.advance()
 
-    def found(self) -> str:
+    def shown_token(self) -> str:
         """The next token as errors show it."""
         if self.token.sort == "end":
             return "the end of the text"
@@ -262,7 +262,7 @@ class Cursor:
         """Read a column's name; an error if the table has no such column."""
         if not self.is_column_name():
             hint = "names are bare words, or in backticks or double quotes"
-            raise self.fail(f"expected a column's name, found {self.found()}", hint=hint)
+            raise self.fail(f"expected a column's name, found {self.shown_token()}", hint=hint)
         token = self.advance()
         name = str(token.value)
         if self.kinds is not None and name not in self.kinds:
@@ -288,14 +288,14 @@ class Cursor:
             self.advance()
             return -token.value if sign and sign.value == "-" else token.value
         if sign:
-            raise self.fail(f"expected a number after '{sign.value}', found {self.found()}")
+            raise self.fail(f"expected a number after '{sign.value}', found {self.shown_token()}")
         if token.sort in ("string", "double"):
             self.advance()
             return str(token.value)
         if token.sort == "word" and str(token.value).lower() not in KEYWORDS:
             return self.word()
         hint = "values are numbers, 'text in single quotes', or single words"
-        raise self.fail(f"expected a value, found {self.found()}", hint=hint)
+        raise self.fail(f"expected a value, found {self.shown_token()}", hint=hint)
 
     def word(self) -> str | bool:
         """Read a bare word as a value: true and false are booleans, signs of a missing value an error."""
@@ -432,7 +432,7 @@ class SumReader(Cursor):
         by = str(self.advance().value)
         factor = self.token
         if factor.sort != "number" or not float(factor.value):
-            raise self.fail(f"expected a number other than 0 after '{by}', found {self.found()}")
+            raise self.fail(f"expected a number other than 0 after '{by}', found {self.shown_token()}")
         self.advance()
         return (float(factor.value) if by == "*" else 1.0 / float(factor.value)), name
 
@@ -472,7 +472,7 @@ class ConditionParser(SumReader):
             self.advance()
             clauses.append(self.clause())
         if not (self.token.sort == "end" or self.is_symbol("|", ")")):
-            raise self.fail(f"expected ',' or 'and', found {self.found()}", hint=self.quoting_hint())
+            raise self.fail(f"expected ',' or 'and', found {self.shown_token()}", hint=self.quoting_hint())
         return merge(clauses)
 
     def clause(self) -> Conditions:
@@ -577,7 +577,7 @@ class ConditionParser(SumReader):
         """A column with nothing after it is a boolean that is true."""
         if not (self.token.sort == "end" or self.is_symbol(",", ")", "|") or self.is_keyword("and", "or")):
             hint = "a condition is: column = value, column in {...}, column between a and b"
-            raise self.fail(f"expected a comparison after {column!r}, found {self.found()}", hint=hint)
+            raise self.fail(f"expected a comparison after {column!r}, found {self.shown_token()}", hint=hint)
         if self.kinds is not None and self.kinds[column] != "boolean":
             hint = f"only a boolean column stands alone; write {column} = value"
             raise self.fail(f"{column!r} is {self.kinds[column]}, not boolean", start, hint)
@@ -587,7 +587,9 @@ class ConditionParser(SumReader):
         """A condition that starts with a value: ``40 <= age``, ``40 <= age < 60``."""
         low = self.value()
         if not self.is_symbol(*_TURNED):
-            raise self.fail(f"expected a comparison, found {self.found()}", hint="write age >= 40, or 40 <= age < 60")
+            raise self.fail(
+                f"expected a comparison, found {self.shown_token()}", hint="write age >= 40, or 40 <= age < 60"
+            )
         first = str(self.advance().value)
         column = self.column()
         if not self.is_symbol(*_TURNED):
@@ -607,13 +609,13 @@ class ConditionParser(SumReader):
             self.advance()
             low = self.value()
             if not self.is_keyword("and"):
-                raise self.fail(f"expected 'and', found {self.found()}", hint="write column between 40 and 60")
+                raise self.fail(f"expected 'and', found {self.shown_token()}", hint="write column between 40 and 60")
             self.advance()
             return _interval(low, self.value(), True, True)
         self.advance()
         opening = str(self.token.value)
         if not self.is_symbol(*_CLOSING):
-            raise self.fail(f"expected a list of values, found {self.found()}", hint="write column in {a, b}")
+            raise self.fail(f"expected a list of values, found {self.shown_token()}", hint="write column in {a, b}")
         self.advance()
         if self.is_symbol(_CLOSING[opening]):
             raise self.fail("an empty list of values", hint="give at least one value")
@@ -632,7 +634,7 @@ class ConditionParser(SumReader):
             self.advance()
         if not self.is_keyword("missing"):
             hint = "write column is missing, column is not missing; column = value"
-            raise self.fail(f"expected 'missing', found {self.found()}", hint=hint)
+            raise self.fail(f"expected 'missing', found {self.shown_token()}", hint=hint)
         self.advance()
         return negate(Missing()) if is_not else Missing()
 
@@ -641,7 +643,7 @@ class ConditionParser(SumReader):
         self.advance()
         value, hint = self.value(), f"write {column} about 40 sd 2"
         if not self.is_keyword("sd"):
-            raise self.fail(f"expected 'sd', found {self.found()}", hint=hint)
+            raise self.fail(f"expected 'sd', found {self.shown_token()}", hint=hint)
         self.advance()
         start = self.token
         try:
@@ -663,7 +665,7 @@ class ConditionParser(SumReader):
                 raise self.fail("a second likelihood of one value", key)
             self.expect(":", hint)
             if self.token.sort != "number":
-                raise self.fail(f"expected a likelihood, found {self.found()}", hint=hint)
+                raise self.fail(f"expected a likelihood, found {self.shown_token()}", hint=hint)
             likelihood = float(self.advance().value)
             if is_others:
                 others = likelihood
@@ -869,13 +871,13 @@ class QueryParser(ConditionParser):
         evidence = self.evidence(function)
         if self.token.sort != "end":
             hint = "evidence goes inside, after a bar '|'"
-            raise self.fail(f"expected nothing more, found {self.found()}", hint=hint)
+            raise self.fail(f"expected nothing more, found {self.shown_token()}", hint=hint)
         return Query(function, column, levels, event, evidence, of, other, compared)
 
     def no_sums(self, function: str) -> QuerySyntaxError:
         """The error that a function is of one column."""
         hint = "sums of columns have E, Var and Sd; names with dashes or spaces are quoted: `a-b`"
-        return self.fail(f"{function} is of one column, found {self.found()}", hint=hint)
+        return self.fail(f"{function} is of one column, found {self.shown_token()}", hint=hint)
 
     def function(self) -> str:
         """Read a function's name and the bracket after it."""
@@ -910,7 +912,7 @@ class QueryParser(ConditionParser):
         while self.is_symbol(","):
             self.advance()
             if self.token.sort != "number":
-                raise self.fail(f"expected a level such as 0.95, found {self.found()}", hint=hint)
+                raise self.fail(f"expected a level such as 0.95, found {self.shown_token()}", hint=hint)
             if not 0 < float(self.token.value) < 1:
                 raise self.fail("a quantile's level is more than 0 and less than 1", hint=hint)
             levels.append(float(self.advance().value))
@@ -930,7 +932,7 @@ class QueryParser(ConditionParser):
                 raise self.fail("a second bar '|'", hint="join the evidence by ',' or 'and'")
         elif self.is_symbol(",") or self.token.sort == "word":
             hint = f"evidence goes after a bar: {function}(column | evidence)"
-            raise self.fail(f"expected '|' or ')', found {self.found()}", hint=hint)
+            raise self.fail(f"expected '|' or ')', found {self.shown_token()}", hint=hint)
         self.expect(")", "each '(' needs its ')'")
         return evidence
 
@@ -940,5 +942,5 @@ class QueryParser(ConditionParser):
         if self.is_symbol("|"):
             raise self.fail("a bar '|' has no place in conditions", hint="it belongs in queries: P(event | evidence)")
         if self.token.sort != "end":
-            raise self.fail(f"expected ',' or 'and', found {self.found()}", hint=self.quoting_hint())
+            raise self.fail(f"expected ',' or 'and', found {self.shown_token()}", hint=self.quoting_hint())
         return conditions

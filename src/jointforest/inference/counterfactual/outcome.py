@@ -244,7 +244,7 @@ def _features(schema: Schema, model: Any) -> tuple[Schema, list[int]]:
     if names is not None and not hasattr(model, "joint"):
         wanted = [str(name) for name in np.asarray(names).tolist()]
     elif n is not None and names is None:
-        wanted = list(schema.whole.names[: int(n)])
+        wanted = list(schema.all_columns.names[: int(n)])
     else:
         return schema, list(range(len(schema.columns)))
     # columns without a known cell at learning are shown to the model with missing cells

@@ -98,7 +98,7 @@ def filled(features: Features, X: np.ndarray, other: np.ndarray, drawn: np.ndarr
 
 def _columns(ensemble: Ensemble, schema: Schema) -> tuple[np.ndarray, tuple[str, ...]]:
     """The joint's column of each feature, -1 of one that is never split and that the joint lacks, and its name."""
-    names, all_names = schema.names, schema.whole.names
+    names, all_names = schema.names, schema.all_columns.names
     if by_position(ensemble) and not set(ensemble.names) <= set(all_names):
         if len(ensemble.names) > len(all_names):
             raise ValueError(

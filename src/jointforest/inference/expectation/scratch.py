@@ -132,15 +132,16 @@ def row_scratch(arrays: MatchedArrays) -> RowScratch:
     n_regions, n_components = len(arrays.regions.column), len(arrays.components.leaf)
     n_circuit, n_levels, depth = len(arrays.leaves.node_kind), int(arrays.columns.level_start[-1]), arrays.depth
 
-    def whole(*shape: int) -> np.ndarray:
+    def integers(*shape: int) -> np.ndarray:
         return np.empty(shape, dtype=np.int32)
 
     residual = ResidualTrees(
-        whole(n_nodes), whole(n_nodes), whole(n_nodes), whole(n_trees + 1), np.empty(n_nodes, dtype=np.uint8),
-        np.empty(n_nodes), np.empty(n_regions, dtype=np.uint8), whole(n_regions), whole(n_regions),
+        integers(n_nodes), integers(n_nodes), integers(n_nodes), integers(n_trees + 1), np.empty(n_nodes,
+        dtype=np.uint8), np.empty(n_nodes), np.empty(n_regions, dtype=np.uint8), integers(n_regions),
+        integers(n_regions),
     )  # fmt: skip
     active = ActiveComponents(
-        whole(n_components), np.empty(n_components), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64),
+        integers(n_components), np.empty(n_components), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64),
         np.zeros(1),
     )  # fmt: skip
     size = arrays.dependent_size
@@ -150,11 +151,11 @@ def row_scratch(arrays: MatchedArrays) -> RowScratch:
         circuit=CircuitScratch(np.empty((size, n_regions)), np.empty(size), np.empty(size)),
         value=np.empty(n_circuit),
         node_weight=np.empty(n_circuit),
-        atom=whole(d),
-        box=whole(d, 2),
-        box_column=whole(d),
-        stack=whole(2 * depth + 4),
-        one_stack=whole(2 * depth + 4),
+        atom=integers(d),
+        box=integers(d, 2),
+        box_column=integers(d),
+        stack=integers(2 * depth + 4),
+        one_stack=integers(2 * depth + 4),
         stack_mass=np.empty(2 * depth + 4),
         one_stack_mass=np.empty(2 * depth + 4),
         mass=np.empty((n_regions, STRIDE)),

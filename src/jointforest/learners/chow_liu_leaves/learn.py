@@ -208,7 +208,7 @@ def learn_leaves(
     keep = np.flatnonzero(weight > 0.0)
     trees, weight = [trees[i] for i in keep], weight[keep]
     if epsilon > 0.0:
-        trees.append(_whole(edges, emissions))
+        trees.append(_table_tree(edges, emissions))
         weight = np.append(weight, epsilon)
     return tuple(trees), np.log(weight / weight.sum())
 
@@ -230,7 +230,7 @@ class _Emissions:
         return self._made[key]
 
 
-def _whole(edges: Edges, emissions: _Emissions) -> TreeTables:
+def _table_tree(edges: Edges, emissions: _Emissions) -> TreeTables:
     """The Chow-Liu tree of the whole table."""
     transition = [(pair / pair.sum(axis=1, keepdims=True)).astype(np.float32) for pair in edges.pair]
     sizes = [len(marginal) for marginal in edges.marginal]

@@ -454,7 +454,7 @@ def grow(
     rules = _rules(settings)
     while not grow_tree(table, rules, growing, scratch):
         growing = with_more_room(growing)
-    tree, node = _whole(growing, ranks), _leaves(growing, scratch.rows, len(weight))
+    tree, node = _finished(growing, ranks), _leaves(growing, scratch.rows, len(weight))
     node[incomplete(ranks.codes)] = -1
     return tree, find_again(tree, ranks.codes, node, np.flatnonzero(node < 0), seed, number)
 
@@ -483,7 +483,7 @@ def _leaves(growing: GrowingTree, rows: np.ndarray, n: int) -> np.ndarray:
     return node
 
 
-def _whole(growing: GrowingTree, ranks: Ranks) -> RankTree:
+def _finished(growing: GrowingTree, ranks: Ranks) -> RankTree:
     """The tree without its unused memory, its numeric splits halfway between their neighbours in the node."""
     n_nodes, n_words = growing.counts[N_NODES], growing.counts[N_WORDS]
     tree = RankTree(*(array[:n_nodes].copy() for array in growing.tree))

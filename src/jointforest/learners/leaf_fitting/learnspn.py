@@ -85,22 +85,22 @@ class Nodes(NamedTuple):
 def make_views(d: int, n: int) -> Views:
     """Scratch for d columns and at most n rows."""
 
-    def whole(*shape: int) -> np.ndarray:
+    def integers(*shape: int) -> np.ndarray:
         return np.empty(shape, np.int32)
 
     return Views(
         kind=np.empty(d, np.uint8),
         values=np.empty((d, n)),
-        level=whole(d, n),
-        n_levels=whole(d),
+        level=integers(d, n),
+        n_levels=integers(d),
         order=np.empty((d, n), np.int64),
-        n_known=whole(d),
+        n_known=integers(d),
         linear=np.empty((d, n)),
         quadratic=np.empty((d, n)),
-        n_scores=whole(d),
+        n_scores=integers(d),
         everywhere=np.ones(n, bool),
         common=np.empty(n, bool),
-        common_level=whole(n),
+        common_level=integers(n),
         common_scores=np.empty((4, n)),
         spare=np.empty(n, np.int64),
     )

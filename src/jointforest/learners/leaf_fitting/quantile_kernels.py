@@ -331,7 +331,7 @@ def _reach(gates, n, here, a, b, polygons):
 
 
 @kernel
-def _settle(gates, k):
+def _choose_heights(gates, k):
     """Choose, backwards from the last of the knots 0..k, where the line passes each, into ``gates.height``."""
     at, lower, upper, knot, height = gates.at, gates.lower, gates.upper, gates.knot, gates.height
     height[k] = 0.5 * (gates.low[k] + gates.high[k])
@@ -364,7 +364,7 @@ def _few_knots(gates, n, polygons):
         gate, low, high = _reach(gates, n, knot[k], gates.low[k], gates.high[k], polygons)
         k += 1
         knot[k], gates.low[k], gates.high[k] = gate, low, high
-    _settle(gates, k)
+    _choose_heights(gates, k)
     return k + 1
 
 

@@ -114,7 +114,7 @@ class Box(NamedTuple):
     allowed: np.ndarray
 
 
-def whole(columns: Columns, evidence: Evidence) -> Box:
+def largest_box(columns: Columns, evidence: Evidence) -> Box:
     """The box of everything, with just those levels that the one row of evidence admits."""
     p, allowed = len(columns.step), np.ones(columns.level_start[-1], np.uint8)
     for j in np.flatnonzero(columns.is_categorical):
@@ -270,7 +270,7 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
             f"mode: the evidence on column {forest.schema.names[soft[0]]!r} is soft (likely or about), which outweighs "
             "rows and does not select them; ask joint.condition(...) with it, then .given().mode()"
         )
-    problem, box = problem_of(forest, evidence), whole(forest.columns, evidence)
+    problem, box = problem_of(forest, evidence), largest_box(forest.columns, evidence)
     leaf, points, log_bound = leaf_modes(problem, box)
     if not len(leaf):
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
