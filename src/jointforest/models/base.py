@@ -7,6 +7,7 @@ Conventions, which hold for every method:
 
 - ``evidence`` has n rows. ``j`` is the number of a column. Columns of numbers have moments, CDF and quantiles; columns
   of levels have level probabilities.
+- An answer about column j counts what the evidence knows of column j itself: a known value has a variance of 0.
 - ``n_jobs`` is the number of threads. No answer depends on it.
 - Where the evidence of a row has probability 0, the answers of that row are NaN.
 """
@@ -41,7 +42,7 @@ class Distribution(ABC):
     Attributes
     ----------
     kind : str
-        The name of the kind in errors and files, such as ``"forest"``.
+        The name of the kind in errors and files, such as ``"forest"``. Each subclass sets it.
     schema : Schema
     """
 
@@ -67,11 +68,14 @@ class Distribution(ABC):
 
     @abstractmethod
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool, n_jobs: int | None = -1) -> np.ndarray:
-        """m draws for each row, contiguous, (n * m, d); with ``missing``, cells are missing as often as at learning."""
+        """m draws for each row, contiguous, (n * m, d). Known values stay as they are.
+
+        With ``missing``, cells of which nothing is known are missing as often as at learning.
+        """
 
     @abstractmethod
     def condition(self, evidence: Evidence) -> Distribution:
-        """The distribution given one row of evidence."""
+        """The distribution of all columns given one row of evidence."""
 
     @abstractmethod
     def marginalize(self, columns: list[int]) -> Distribution:
