@@ -622,7 +622,7 @@ class Joint:
     # -- explanations
 
     def rules(self, tree: int = 0, max_leaves: int | None = 100) -> str:
-        """A tree as indented text: every test, with its share of the tree's rows, and what each leaf says.
+        """A tree as indented text: every test, with its share of the tree's rows, and the distribution in each leaf.
 
         Numbers by their mean and the interval of equal tails that holds 90 %, levels by the three most probable.
 

@@ -86,7 +86,7 @@ def _cuts(state: PosteriorState, j: int, column: Column, bins: int, n_jobs: int 
 
 
 def _conditions(column: Column, cuts: np.ndarray) -> list[Any]:
-    """What says that a column is in each of its bins."""
+    """The conditions that a column is in each of its bins."""
     if column.is_categorical:
         return [AnyOf(level) for level in column.levels]
     ends = [-np.inf, *cuts.tolist(), np.inf]
@@ -202,7 +202,7 @@ def _warn_unsupported(model: Distribution, rows: np.ndarray, compared: tuple[Com
 
 
 def _relation(schema: Schema, asked: Comparison) -> Relation | Levels:
-    """What a comparison says of columns by number."""
+    """A comparison, with its columns by number."""
     of = asked.left - asked.right
     columns = [schema[name] for _, name in of.terms]
     if any(column.is_categorical for column in columns):

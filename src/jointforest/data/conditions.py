@@ -1,4 +1,4 @@
-"""What a user can say of one column of a row: a value, an interval, a set, and their combinations.
+"""Conditions on one column of a row: a value, an interval, a set, and their combinations.
 
 How likely each value is, is said by `soft_conditions`.
 """
@@ -233,7 +233,7 @@ class AllOf:
 
 @dataclass(frozen=True)
 class Not:
-    """Everything but what the condition says; the cell is not missing for it."""
+    """The negation of a condition; the cell is not missing for it."""
 
     condition: Any
 
@@ -322,7 +322,7 @@ def n_rows(condition: Any) -> int | None:
 
 
 def of_row(condition: Any, i: int) -> Any:
-    """What a condition says of row i."""
+    """A condition on row i alone."""
     if isinstance(condition, PerRow):
         entries: Any = condition.conditions
         return entries.iloc[i] if hasattr(entries, "iloc") else entries[i]
@@ -408,7 +408,7 @@ class Missing:
 
 
 def without_missing(conditions: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bool]]:
-    """Conditions by column without what they say of missing cells, and that: True where a column's cell is missing.
+    """Conditions by column without those on missing cells, and these: True where a column's cell is missing.
 
     Raises ValueError if it is joined to other conditions but by "and", or contradicts itself.
     """

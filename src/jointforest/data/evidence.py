@@ -29,7 +29,7 @@ from .schema import Column, Schema
 class Evidence(NamedTuple):
     """What is known of n rows: per cell nothing, a value, or a region, whose parts may have likelihoods.
 
-    What a cell says is a likelihood, a function l of the column's value: of a region the weights below within it, 0
+    Each cell has a likelihood, a function l of the column's value: of a region the weights below within it, 0
     outside. Of hard evidence all weights are 1. p(evidence) is the mean of the product of all cells' likelihoods.
 
     Attributes
@@ -345,13 +345,14 @@ def _add(addition: _Addition, value: np.ndarray, region: np.ndarray, penalty: np
     penalty += np.array([fit for _, _, fit in added])[same]
 
 
-# ---- One row of evidence as many, which differ in what they say of one column.
+# ---- One row of evidence as many, which differ in one column.
 
 _NEAR = 1e-6  # of a cell
 
 
 def with_values(schema: Schema, evidence: Evidence, j: int, x: np.ndarray) -> Evidence:
-    """n rows of evidence, in which column j has the values x (n,) besides what one row says (no value) of it."""
+    """n rows of evidence, in which column j has the values x (n,); the one row may have a region of it, but no
+    value."""
     n, column = len(x), schema.columns[j]
     rows = evidence.repeat(n)
     penalty, region = rows.log_penalty.copy(), rows.cell_regions()

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 NO_KINDS = ("identifier", "ignored")
-"""What a user can say of a column that is to take no part in the model."""
+"""How a user names columns that take no part in the model."""
 REASONS = ("identifier", "free text", "too many levels", "ignored")
 CLASSES = (
     ("d", "0123456789"),

@@ -112,7 +112,7 @@ NOWHERE = Region((), 0)
 
 
 def meaning_of(column: Column, condition: Any) -> float | Region | None:
-    """What a condition means: a value (number or level code), a region, or None if it says nothing.
+    """What a condition means: a value (number or level code), a region, or None if it is no condition.
 
     A scalar is a value, and so is `AllOf` with a scalar that meets its other parts. Everything else is a region. On a
     grid a cell is in the region if its centre meets the condition; atoms are tested one by one.

@@ -291,7 +291,7 @@ def grid_step(grids: OnGrids, n_distinct: int, largest: float, eps: float) -> fl
 def is_tied(n: int, n_distinct: int) -> bool:
     """Whether values repeat clearly: at least a twentieth of the n observed cells (and 2) repeat an earlier one.
 
-    Without ties a grid is finer than what the rows can tell, and a density says the same with less work.
+    Without ties a grid is finer than the rows can show, and a density is the same with less work.
     """
     return n - n_distinct >= max(2.0, 0.05 * n)
 

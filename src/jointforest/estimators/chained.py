@@ -1,4 +1,4 @@
-"""Draws of missing cells that keep slopes: each column regressed on what joints say of it and on all other cells."""
+"""Draws of missing cells that keep slopes: each column is regressed on its mean under joints and on all other cells."""
 
 from __future__ import annotations
 

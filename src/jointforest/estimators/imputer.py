@@ -33,7 +33,7 @@ _CHAIN = 1
 class Chains:
     """Learned when made: from n rows, and how often the bootstrap of each of m joints drew them, float64 (m, n).
 
-    ``times`` (n,) are the rows' own weights. What a joint says of a row counts where its bootstrap left the row out.
+    ``times`` (n,) are the rows' own weights. A joint counts for the rows that its bootstrap left out.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ INDICATOR = "missingindicator_"
 
 
 class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
-    """Fill missing cells by what a joint says of them given the row's known cells; known cells stay what they are.
+    """Fill missing cells by their distribution under a joint given the row's known cells; known cells stay as they are.
 
     ``transform`` gives one table, as pipelines want it, ``impute`` several, for multiple imputation (Rubin 1987).
 

@@ -197,6 +197,6 @@ def warn_lost_pairs(pairs: list[LostPair], other_leaf: bool) -> None:
     more = f"; and {len(pairs) - _NAMED} others" if len(pairs) > _NAMED else ""
     hint = "leaf='chow_liu', " if other_leaf else ""
     warn(LostDependenceWarning(
-        f"the joint has lost some of what columns say of each other: {named}{more}; "
+        f"the joint has lost some of the dependence between columns: {named}{more}; "
         f"try {hint}jf.HiddenTreeForest or jf.fit"
     ))  # fmt: skip

@@ -375,7 +375,7 @@ def _accepted(draw: Callable[[int, int], np.ndarray], n: int, rng: np.random.Gen
     kept: list[np.ndarray] = []
     tried = n_kept = 0
     while n_kept < n:
-        # what evidence says is found once for all draws at a time: the rarer rows are kept, the more are drawn
+        # the posterior is computed once for all draws of a round: the rarer rows are kept, the more are drawn
         expected = _TO_SPARE * (n - n_kept) * tried / max(n_kept, 1)
         m = int(np.clip(expected, AT_ONCE, _MOST_AT_ONCE))
         kept.append(draw(m, int(rng.integers(2**62))))

@@ -237,7 +237,7 @@ def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        If the model has what these parameters cannot say; the message names it.
+        If these parameters cannot hold a part of the model; the message names it.
     """
     import pyarrow as pa
     from pyarrow import parquet

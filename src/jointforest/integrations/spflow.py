@@ -18,7 +18,7 @@ def to_spflow(model: Distribution) -> Any:
     Raises
     ------
     ValueError
-        If the model has what SPFlow's distributions cannot say; the message names it.
+        If SPFlow has no distribution for a part of the model; the message names it.
     ImportError
         Without SPFlow.
     """
@@ -48,7 +48,7 @@ def circuit(forest: Forest, modules: Any) -> Any:
 
 
 def check(forest: Forest) -> None:
-    """A ValueError that names what of the forest SPFlow's distributions cannot say."""
+    """A ValueError that names the parts of the forest for which SPFlow has no distribution."""
     leaves, columns = forest.leaves, forest.columns
     for column in forest.schema.columns:
         if column.is_categorical:

@@ -1,4 +1,4 @@
-"""The base classes: a joint distribution over the columns of a schema, and what it says given evidence.
+"""The base classes: a joint distribution over the columns of a schema, and its posterior given evidence.
 
 A new kind of distribution is one folder beside `box_forest/` and `hidden_tree/`: a subclass of `Distribution` and one
 of `PosteriorState`. Everything else is written once, on top of these two classes.
@@ -240,7 +240,7 @@ class Distribution(ABC):
 
 @dataclass(eq=False)
 class PosteriorState(ABC):
-    """What a distribution says given n rows of evidence; it keeps what several questions have in common."""
+    """The posterior of a distribution given n rows of evidence; it keeps what several questions have in common."""
 
     distribution: Distribution
     evidence: Evidence

@@ -131,7 +131,7 @@ def _sum_of(components: list[Distribution], log_joint: np.ndarray) -> Distributi
 
 
 class MixturePosterior(PosteriorState):
-    """What a mixture says given evidence: each component's answer counts by how well the evidence fits it."""
+    """The posterior of a mixture: each component's answer is weighted by p(component given the evidence)."""
 
     distribution: Mixture
 

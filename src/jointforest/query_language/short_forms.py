@@ -30,7 +30,7 @@ FORMS = {
 
 
 class Reading(NamedTuple):
-    """What a text says of a column.
+    """The condition that a text stands for.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ _MOST_PIECES = 400
 
 
 class _Reader:
-    """Reads a text about one column; what a single value is, subclasses say."""
+    """Reads a text about one column; subclasses define what a single value is."""
 
     forms = "number"
     compares = True
@@ -161,7 +161,7 @@ class _Reader:
         return None
 
     def problem(self, text: str) -> str:
-        """What to say of a text that is not understood."""
+        """The error message for a text that is not understood."""
         return f"cannot read {shortened(text)}"
 
     def read(self, text: str) -> Reading:

@@ -70,7 +70,7 @@ class Outcome(Protocol):
 
 
 class ColumnOutcome:
-    """A column of the joint: what the joint says of it, given the other cells of the row.
+    """A column of the joint: its distribution given the other cells of the row.
 
     One level is as wanted where no other is more probable; several levels, or an interval, where they are more probable
     than not.

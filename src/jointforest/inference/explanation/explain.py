@@ -57,7 +57,7 @@ class Explanation:
 
 
 def _html_row(rule: dict[str, Any], share: str) -> list[str]:
-    """A rule as a row of a table: its share, a bar, the rule with what it says."""
+    """A rule as a row of a table: its share, a bar, and the rule with its summary of columns."""
     shown = shown_rule(rule["rule"]) or ("(background)" if rule.get("kind") == "background" else "(all rows)")
     said = "; ".join(f"{name} {_plain_text(summary)}" for name, summary in rule.get("says", {}).items())
     if "lift" in rule:
@@ -67,7 +67,7 @@ def _html_row(rule: dict[str, Any], share: str) -> list[str]:
 
 
 def _plain_text(summary: dict[str, Any]) -> str:
-    """What a rule says of a column, from plain data."""
+    """The summary of a column under a rule, from plain data."""
     if "levels" in summary:
         return ", ".join(f"{level} {p:.0%}" for level, p in summary["levels"].items())
     mean, low, high = (
@@ -82,7 +82,7 @@ def text_html(text: str) -> str:
     return f'<pre style="white-space:pre;overflow-x:auto;line-height:1.4;font-size:12px">{escape(text)}</pre>'
 
 
-# ---- Hidden states as rules: what sets a state apart, in the query language, and what it says given the evidence.
+# ---- Hidden states as rules: what sets a state apart in the query language, and a summary of the columns in it.
 
 COLUMNS = 3
 """Most columns in a rule."""
@@ -126,7 +126,7 @@ def state_rules(hidden: HiddenTrees, evidence: Evidence, k: int) -> tuple[list[d
 def _state_summaries(
     hidden: HiddenTrees, evidence: Evidence, t: int, shares: States, states: np.ndarray
 ) -> tuple[list[dict[str, dict[str, Any]]], list[str]]:
-    """What states of a tree's node say given the evidence, and their rules."""
+    """Summaries of the columns in the states of a tree's node, given the evidence, and the states' rules."""
     tree, nothing, known = hidden.trees[t], code_evidence(hidden, build(hidden.schema)), code_evidence(hidden, evidence)
     given, alone = (
         codes_in_states(tree, known, shares.node, states),
@@ -159,7 +159,7 @@ def _scale(scale: Scale, known: CodeEvidence) -> Scale:
 
 
 def _summaries(column: Column, scale: Scale, p: np.ndarray) -> list[dict[str, Any]]:
-    """What n states say of a column whose codes have these probabilities (n, K)."""
+    """Summaries of a column whose codes have these probabilities (n, K) in n states."""
     if column.is_categorical:
         return [column_summary(column, share) for share in base_density.levels(scale, p, len(column.levels))]
     mean, ends = p @ scale.moments[1], base_density.quantiles(scale, p, TAILS)

@@ -1,4 +1,4 @@
-"""What single leaves say of the columns: means with intervals, and most probable levels."""
+"""Summaries of single leaves: means of columns with intervals, and most probable levels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_LEVELS = 3
 
 
 def leaf_summaries(trees: BoxTrees, evidence: Evidence, leaf: np.ndarray) -> list[dict[str, dict[str, Any]]]:
-    """What each of k leaves says of the columns, given one row of evidence that all of them meet: k dicts by column.
+    """Summaries of the columns in k leaves, given one row of evidence that all of them meet: k dicts by column.
 
     Columns to which the evidence gives a value are left out. A number has ``{"mean", "low", "high"}``: the interval
     of equal tails that holds 90 % of it. A column of levels has ``{"levels": {level: probability}}``, at most three.

@@ -118,7 +118,7 @@ class TreeText(str):
 
 
 def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> TreeText:
-    """The nodes of a tree, one line each, and under each leaf what it says: see `Joint.rules`.
+    """The nodes of a tree, one line each, and under each leaf its summary: see `Joint.rules`.
 
     Raises ValueError if there is no such tree, or ``max_leaves`` is no positive integer.
     """

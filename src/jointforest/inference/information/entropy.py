@@ -100,7 +100,8 @@ def entropy(v: View, of: Columns, n: int, seed: int, n_jobs: int | None = -1) ->
 
 
 def _leaf_divergence(model: Forest, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
-    """Divergence of the posterior of the leaves from their weights, (n,): what rows tell of their leaf, at least 0."""
+    """Divergence of the posterior of the leaves from their weights, (n,): the information of rows about their leaf, at
+    least 0."""
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return leaf_divergence(model.leaves, post)

@@ -1,4 +1,4 @@
-"""Sums and integrals over a few columns of what models say of them: levels, cells, atoms, and one column of numbers."""
+"""Sums and integrals of models' densities over a few columns: levels, cells, atoms, and one column of numbers."""
 
 from __future__ import annotations
 

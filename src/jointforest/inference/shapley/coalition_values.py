@@ -150,7 +150,7 @@ def _moments(answer: np.ndarray, n: int, m: int) -> np.ndarray:
     return np.stack([mean, each.var(axis=1, ddof=1) / m if m > 1 else np.zeros_like(mean)])
 
 
-# ---- The value of a coalition as what the joint itself says of a column.
+# ---- The value of a coalition as the mean, or the level probabilities, of a column under the joint.
 
 
 def by_posterior(model: Distribution, X: np.ndarray, j: int, n_jobs: int | None) -> Value:

@@ -56,7 +56,7 @@ class DaskEstimator:
         return self._ask("score_samples", X)
 
     def _ask(self, method: str, X: Any) -> Any:
-        """What a method of the local learner says; of a Dask frame as a series."""
+        """The answer of a method of the local learner; of a Dask frame as a series."""
         if not isinstance(X, dd.DataFrame):
             return getattr(super(), method)(X)
         check_is_fitted(self, "joint_")

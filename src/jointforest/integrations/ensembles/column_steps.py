@@ -272,7 +272,7 @@ def _encoder(step: OneHotEncoder | OrdinalEncoder, columns: list[StepColumn]) ->
 
 
 def _encoded(step: Any, j: int, column: StepColumn, first: int) -> list[StepColumn]:
-    """What an encoder makes of its j-th column, its outputs from ``first`` on: what it says of each label."""
+    """What an encoder makes of its j-th column, its outputs from ``first`` on, for each label."""
     labels = step.categories_[j].tolist()
     levels = tuple(label for label in labels if not absent(label))
     closed = step.handle_unknown == "error"

@@ -1,6 +1,6 @@
 """What is left of each column when a neighbour in the table's Chow-Liu tree is known: targets of joint trees.
 
-Leaves that hold a Chow-Liu tree know what neighbours say of each other, so a split is worth what it says beyond that.
+Leaves that hold a Chow-Liu tree model the dependence of neighbours, so a split is worth only what it adds to that.
 If the tree were all there is to the table, a column would be independent of a further one given its neighbour on the
 way there; so a split by the further one is judged by what that neighbour leaves of the column.
 """

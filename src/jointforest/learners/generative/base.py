@@ -486,7 +486,7 @@ class GenerativeForest(Learner):
             return lambda rows, start, weight, t: class_circuits(columns, table, rows, start, weight, target)
         return None
 
-    # -- what the joint says of features alone
+    # -- questions about the features alone
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-density log p(x_o) of each row's known features by the mixture of all trees; low for outliers.

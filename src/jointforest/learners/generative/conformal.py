@@ -41,7 +41,8 @@ class Calibration(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Of c rows that calibrate, and m that are asked about: what the trees grown without the former say of both.
+    """Of c rows that calibrate, and m that are asked about: the predictions of both by the trees grown without the
+    former.
 
     Attributes
     ----------

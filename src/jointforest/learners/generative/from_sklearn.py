@@ -24,7 +24,7 @@ _TOLERANCE = 1e-6
 
 
 class AdoptedForest(NamedTuple):
-    """What a fitted forest of T trees says of itself.
+    """What is read from a fitted forest of T trees.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ def read_forest(forest: Any) -> AdoptedForest:
     if forest.n_outputs_ != 1:
         raise ValueError(f"{name} has {forest.n_outputs_} targets: fit it on one; the others may be features")
     if forest.monotonic_cst is not None:
-        raise ValueError(f"{name} has monotonic_cst: its leaves do not hold what their rows say; fit it without")
+        raise ValueError(f"{name} has monotonic_cst: its leaves do not hold the means of their rows; fit it without")
     is_forest = isinstance(forest, _FORESTS)
     trees = [tree.tree_ for tree in forest.estimators_] if is_forest else [forest.tree_]
     of_classes = is_classifier(forest)

@@ -415,7 +415,7 @@ def _keep_slope(gates, n, below, above, floor):
 def _narrow(gates, n, masses, least, epsilon, mean, spread):
     """Narrow gates farther than ``spread`` from the mean, by its square: error there moves the variance.
 
-    In their middle is what the data say: their CDF, kept in ``gates.height``, beside the ``masses`` below, above and of
+    In their middle is the CDF of the data, kept in ``gates.height``, beside the ``masses`` below, above and of
     the least slope. To either side is ``least``, unless that mass would be all of the variance.
     """
     at, lower, upper, target = gates.at, gates.lower, gates.upper, gates.height

@@ -24,7 +24,7 @@ from .candidates import Candidate, candidates, learn
 from .constants import FIXED
 from .folds import cut, known_levels, some_rows
 
-# ---- Candidates learned from a part of the rows, judged by the others, and by what tells their draws from the rows.
+# ---- Candidates learned from some rows, judged by the others, and by a classifier of their draws and the rows.
 
 
 class Split(NamedTuple):
@@ -237,7 +237,7 @@ class Task(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The model, and what a `FitReport` says of it."""
+    """The model, and the contents of its `FitReport`."""
 
     model: Distribution
     candidates: tuple[Judged, ...]

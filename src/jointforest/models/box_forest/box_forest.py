@@ -117,7 +117,7 @@ class BoxForest(Distribution):
 
 @dataclass(eq=False)
 class BoxForestPosterior(PosteriorState):
-    """What a forest of boxes says given evidence. The leaves that a single row meets are computed once."""
+    """The posterior of a forest of boxes. The leaves that a single row of evidence meets are computed once."""
 
     distribution: BoxForest
     beta: float = 1.0

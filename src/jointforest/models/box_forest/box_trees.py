@@ -42,7 +42,7 @@ class ColumnInGroups(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class BoxTrees(ABC):
-    """Trees with L leaves in all, and what their leaves say of the columns.
+    """Trees with L leaves in all, and the distributions of the columns in them.
 
     Attributes
     ----------

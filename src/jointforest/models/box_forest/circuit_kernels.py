@@ -191,7 +191,7 @@ def draw_child(leaves, q, value, state):
 def draw_parts(leaves, leaf, value, active, state, of):
     """Draw which parameter row describes each column, given the evidence, into ``of`` (d,).
 
-    ``value`` is what `circuit_log_density` says of the nodes; a leaf without circuit has the row of its own number.
+    ``value`` are the nodes' values from `circuit_log_density`; a leaf without circuit has the row of its own number.
     """
     if not has_circuit(leaves, leaf):
         of[:] = leaf

@@ -100,7 +100,7 @@ class _Rows:
 
 
 def _means(forest: Forest, row: Evidence, j: int, of: np.ndarray) -> np.ndarray:
-    """Mean of a column in each of n parameter rows, given what the evidence says of the column, (n,)."""
+    """Mean of a column in each of n parameter rows, given the column's evidence, (n,)."""
     n = len(of)
     each = LeafPosterior(np.arange(n + 1, dtype=np.int64), of, np.zeros(n), np.zeros(n))
     nowhere = np.empty((0, 2))

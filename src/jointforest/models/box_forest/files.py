@@ -22,7 +22,7 @@ NAMES = frozenset(
 
 
 def forest_to_arrays(forest: Forest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What the metadata say of a forest, and its arrays; a ValueError if the forest is broken."""
+    """The metadata of a forest, and its arrays; a ValueError if the forest is broken."""
     check(forest.schema, forest.columns, forest.trees, forest.leaves, forest.has_background)
     arrays = {f"trees.{name}": getattr(forest.trees, name) for name in TREE_FIELDS}
     arrays |= {f"leaves.{name}": getattr(forest.leaves, name) for name in LEAF_FIELDS}

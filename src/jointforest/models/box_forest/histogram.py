@@ -200,7 +200,7 @@ def _from_table(
 
 
 def _held(forest: Forest, evidence: Evidence, j: int, region: int, bins: Bins) -> _Held | None:
-    """What of the bins lies in a region; None where that does not say all: soft evidence, atoms apart from runs."""
+    """The parts of the bins in a region; None where these are not enough: soft evidence, atoms apart from runs."""
     runs = slice(evidence.run_start[region], evidence.run_start[region + 1])
     lo, hi = evidence.run_lo[runs], evidence.run_hi[runs]
     column = forest.schema.columns[j]

@@ -196,7 +196,7 @@ def marginalize(forest: Forest, columns: Sequence[int]) -> Forest:
     """The marginal of a forest over some of its columns, exact; it answers as the forest does with the others missing.
 
     Trees keep their splits down to the first one of a column that goes; all leaves below it become one leaf, the
-    mixture (a SUM) of what they say of the columns that stay. So tree t's density is the marginal of what it was.
+    mixture (a SUM) of their distributions of the columns that stay. So tree t's density is the marginal of what it was.
     """
     d = len(forest.schema.columns)
     stays = np.zeros(d, bool)

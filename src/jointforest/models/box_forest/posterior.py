@@ -421,7 +421,7 @@ def _at_points(
     n_jobs: int | None,
     known: OneRow | None,
 ) -> np.ndarray:
-    """What the kernel says of column j at the points x, for each row: (n, q)."""
+    """The kernel's function of column j at the points x, for each row: (n, q)."""
     numeric_slot(forest, j)
     points = np.ascontiguousarray(x, dtype=np.float64)
 
@@ -465,7 +465,7 @@ def quantile(
 # ---- The distribution of a column in each tree alone.
 
 Sums = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
-"""Leaves (m,), their weights and the places (m,) among n they are summed up in, to sums of what they say, (n, K)."""
+"""Leaves (m,), their weights and the places (m,) among n they are summed up in, to sums of their answers, (n, K)."""
 
 
 def tree_answers(

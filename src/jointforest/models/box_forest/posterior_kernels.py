@@ -284,7 +284,7 @@ def entries_of_column(leaves, column, leaf, log_weight, share):
     return entry[:n], log_entry[:n], log_sum(log_entry, n)
 
 
-# ---- One column given evidence: mixtures of what the leaves that the evidence meets say of it.
+# ---- One column given evidence: mixtures of its distributions in the leaves that the evidence meets.
 
 
 class Mixture(NamedTuple):
