@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.estimators.chained import cell_means, coding_of, follow, learn_chain, said
+from jointforest.estimators.chained import average_means, cell_means, coding_of, follow, learn_chain
 from jointforest.estimators.imputer import Chains
 
 COARSE = jf.JointTree(leaf="quantile", max_depth=1, random_state=0)
@@ -126,5 +126,5 @@ def test_chains_hear_of_a_row_what_joints_say_that_did_not_draw_it(monkeypatch: 
 def test_only_joints_that_left_a_row_out_count() -> None:
     coding = coding_of(COARSE.fit(normals(50, 0)).joint_.schema, np.array([[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]))
     each = np.array([[[1.0], [5.0]], [[3.0], [7.0]]])
-    found = said(coding, {0: each}, np.array([[True, False], [True, False]]))[0]
+    found = average_means(coding, {0: each}, np.array([[True, False], [True, False]]))[0]
     assert found[0, 0] == pytest.approx(2.0 - 1.0) and np.isnan(found[1, 0])

@@ -56,7 +56,7 @@ class Line(NamedTuple):
     chosen : int array (q,)
         Regressors.
     slopes : float64 array (K, q + K)
-        Of these, and of what the joints say.
+        Of these, and of the posterior means under the joints.
     constant : float64 array (K,)
     donors : cKDTree
         Predictions of rows whose cell is known, (r, K).
@@ -94,8 +94,9 @@ def coding_of(schema: Schema, cells: np.ndarray) -> Coding:
     return Coding(center, spread, is_level, tuple(levels), np.concatenate([[0], np.cumsum(width)]))
 
 
-def said(coding: Coding, means: dict[int, np.ndarray], counted: np.ndarray) -> dict[int, np.ndarray]:
-    """What joints say of columns on average, standardised, (n, K) each: the joints that count of each row, bool (m, n).
+def average_means(coding: Coding, means: dict[int, np.ndarray], counted: np.ndarray) -> dict[int, np.ndarray]:
+    """Posterior means of columns under joints on average, standardised, (n, K) each: the joints that count of each row,
+    bool (m, n).
 
     NaN where none does.
     """
@@ -126,7 +127,7 @@ def learn_chain(
     cells, start : float64 array (n, d)
         As they are known, and filled by a draw of a joint.
     honest : dict of int to float64 array (n, K)
-        What joints say that did not learn from the row, of all columns; see `said`.
+        Posterior means of all columns under the joints that did not learn from the row, see `average_means`.
     weight : float64 array (n,)
         How often each row counts, such as in a bootstrap, by which regressions vary as they are not known.
     rng : Generator
@@ -161,7 +162,7 @@ def follow(
     cells: np.ndarray,
     unseen: np.ndarray,
     start: np.ndarray,
-    says: dict[int, np.ndarray],
+    posterior_means: dict[int, np.ndarray],
     rng: np.random.Generator,
 ) -> np.ndarray:
     """The missing cells of a table drawn by a chain, sweep by sweep: float64 (n, d).
@@ -172,7 +173,7 @@ def follow(
     cells, start : float64 array (n, d)
     unseen : bool array (n, d)
         Cells that are known to be what was never seen.
-    says : dict of int to float64 array (n, K)
+    posterior_means : dict of int to float64 array (n, K)
         Of the columns that miss cells.
     rng : Generator
     """
@@ -184,7 +185,7 @@ def follow(
     for _ in range(SWEEPS):
         for j in np.flatnonzero(hidden.any(axis=0)).tolist():
             if j in chain:
-                _draw(coding, chain[j], now, regressors, says[j], hidden[:, j], j, rng)
+                _draw(coding, chain[j], now, regressors, posterior_means[j], hidden[:, j], j, rng)
     return now
 
 
@@ -245,7 +246,7 @@ def _draw(
     line: Line,
     now: np.ndarray,
     regressors: np.ndarray,
-    says: np.ndarray,
+    posterior_means: np.ndarray,
     hidden: np.ndarray,
     j: int,
     rng: np.random.Generator,
@@ -254,7 +255,7 @@ def _draw(
     rows = np.flatnonzero(hidden)
     if not len(rows):
         return
-    D = np.hstack([regressors[np.ix_(rows, line.chosen)], np.nan_to_num(says[rows])])
+    D = np.hstack([regressors[np.ix_(rows, line.chosen)], np.nan_to_num(posterior_means[rows])])
     predicted = _jittered(D @ line.slopes.T + line.constant, rng)
     near = line.donors.query(predicted, k=min(_DONORS, len(line.cells)))[1].reshape(len(rows), -1)
     share = np.cumsum(line.weight[near], axis=1)
@@ -290,7 +291,7 @@ def cell_means(
     Returns
     -------
     dict of int to float64 array (m, n, K)
-        Of a number its mean (K = 1), of levels the probability of each. NaN where a joint says nothing.
+        Of a number its mean (K = 1), of levels the probability of each. NaN where a joint has no answer.
     """
     draws_of: dict[int, list[np.ndarray]] = {int(j): [] for j in asked}
     for joint in joints:

@@ -20,7 +20,7 @@ from ..learners.generative.targets import as_table
 from ..learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 from ..runtime.parameters import ANY, FLAG, Allowed, Number, check_number
 from ..runtime.random_state import seed_of
-from .chained import cell_means, coding_of, follow, learn_chain, said
+from .chained import average_means, cell_means, coding_of, follow, learn_chain
 
 # ---- The chains of an imputer's proper draws: one for each joint of a bootstrap, and tables drawn by them.
 
@@ -53,7 +53,7 @@ class Chains:
         cells = self._cells(X)[0]
         self.coding = coding_of(schema, cells)
         means = cell_means(joints, schema, X, np.arange(cells.shape[1]), n_jobs)
-        honest = said(self.coding, means, counts == 0.0)
+        honest = average_means(self.coding, means, counts == 0.0)
         self.chains = []
         for k, joint in enumerate(joints):
             rng = np.random.default_rng([seed, k, _CHAIN])
@@ -65,10 +65,10 @@ class Chains:
         cells, unseen = self._cells(X)
         asked = np.flatnonzero((np.isnan(cells) & ~unseen).any(axis=0))
         means = cell_means(self.joints, self.schema, X, asked, n_jobs)
-        says = said(self.coding, means, np.ones((len(self.joints), len(cells)), dtype=bool))
+        posterior_means = average_means(self.coding, means, np.ones((len(self.joints), len(cells)), dtype=bool))
         tables = []
         for start, chain in zip(starts, self.chains, strict=False):
-            now = follow(self.coding, chain, cells, unseen, self._cells(start)[0], says, rng)
+            now = follow(self.coding, chain, cells, unseen, self._cells(start)[0], posterior_means, rng)
             tables.append(fill(self.schema, X, cells, unseen, now))
         return tables
 
@@ -104,8 +104,8 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     proper : bool
         Whether tables are drawn for what is estimated from them. Each starts with a draw of a joint of its own, learned
         from a bootstrap of the rows, so that draws differ by what is not known of the joint, too. Then each column is
-        drawn by a regression on what the joints say and on all other cells, which keeps slopes; joints of few rows
-        flatten them. ``fit`` learns ``m`` joints more.
+        drawn by a regression on the posterior means of the joints and on all other cells, which keeps slopes; joints of
+        few rows flatten them. ``fit`` learns ``m`` joints more.
     add_indicator : bool
         Whether tables get a column of booleans (in arrays 0 and 1) for each column with missing cells at learning.
     n_jobs : int or None
