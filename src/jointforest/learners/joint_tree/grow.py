@@ -16,8 +16,7 @@ from ...runtime.threads import map_ordered
 from ..growing.grow import Ranks, RankTree
 from ..growing.grow_kernels import cut_ranks
 from .constants import FIXED
-from .significance_kernels import log_chance_of_tables
-from .split_kernels import describe, partition, split_rows
+from .split_kernels import describe, log_chance_of_tables, partition, split_rows
 
 # ---- The rows of a table as joint trees want them, row by row.
 
