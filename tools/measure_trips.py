@@ -4,8 +4,9 @@
     python tools/measure_trips.py --source ../old/src   another revision, beside it
 
 Files: the modules of the package in which a Python function runs. Returns: pairs of modules in which the one calls the
-other although the other was reached first, so that a reader has to go back. Kernels are compiled and leave no trace.
-Each call is made once before it is traced, so that imports and compilation are not counted.
+other although the other was reached first, so that a reader has to go back. Kernels count where Python code calls them;
+calls from kernel to kernel are compiled and leave no trace. Each call is made once before it is traced, so that imports
+and compilation are not counted.
 """
 
 from __future__ import annotations
