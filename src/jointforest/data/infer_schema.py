@@ -12,7 +12,6 @@ import numpy as np
 
 from ..runtime.warnings import warn
 from .cells import of_numbers
-from .determined import determined_columns
 from .frames import read
 from .identifiers import NO_KINDS, SetAside
 from .observe_table import (
@@ -86,8 +85,7 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     seen = look(reader)
     wanted = to_count(seen, kinds)
     schema = schema_of(seen, count(reader, wanted), kinds)
-    follows = determined_columns(reader, schema)
-    columns = [replace(c, written=forms.get(c.name), determined_by=follows.get(c.name, "")) for c in schema.columns]
+    columns = [replace(c, written=forms.get(c.name)) for c in schema.columns]
     return replace(schema, columns=tuple(columns))
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..api.joint import Joint
 from ..data.frames import encode, read, row_weights, take_rows
 from ..data.infer_schema import infer_schema
+from ..data.rules.find import with_rules
 from ..data.schema import Columns, Schema, kernel_columns
 from ..models.base import Distribution
 from ..models.box_forest.box_forest import BoxForest
@@ -161,9 +162,9 @@ def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
     """
     schema = infer_schema(frame, kinds)
     columns = kernel_columns(schema)
-    rows = Rows(schema, columns, snap(columns, encode(schema, frame)[0]))
-    check_cells(schema.names, rows.X)
-    return rows
+    X = snap(columns, encode(schema, frame)[0])
+    check_cells(schema.names, X)
+    return Rows(with_rules(schema, X), columns, X)
 
 
 class TableLearner(TableScores, Learner):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..data.conditions import About, AllOf, AnyOf, Interval, Likely, Missing, Not, about, has_soft, likely
 from ..data.schema import near
-from .render import column_text, number_text
-from .tokens import KEYWORDS, MISSING, QuerySyntaxError, Token, tokenize
+from ..data.texts import KEYWORDS, MISSING, sum_text
+from .tokens import QuerySyntaxError, Token, tokenize
 
 # ---- Conditions put together in one normal form, so that the same meaning said the same way is the same condition.
 
@@ -195,12 +195,7 @@ class Sum:
         return _collected([*self.terms, *((-c, name) for c, name in other.terms)], self.constant - other.constant)
 
     def __str__(self) -> str:
-        parts = [(c, column_text(name) if abs(c) == 1.0 else f"{number_text(abs(c))} * {column_text(name)}")
-                 for c, name in self.terms]  # fmt: skip
-        if self.constant or not parts:
-            parts.append((self.constant, number_text(abs(self.constant))))
-        text = "".join(f" {'-' if c < 0 else '+'} {part}" for c, part in parts)
-        return text[3:] if text.startswith(" + ") else "-" + text[3:]
+        return sum_text(self.terms, self.constant)
 
 
 @dataclass(frozen=True)

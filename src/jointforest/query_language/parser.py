@@ -38,8 +38,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..data.schema import near
+from ..data.texts import column_text
 from .conditions import Comparison, ConditionParser, Conditions, Sum
-from .render import column_text, conditions_text
+from .render import conditions_text
 from .tokens import QuerySyntaxError
 
 # ---- A query, read.

@@ -6,6 +6,8 @@ import math
 import re
 from typing import NamedTuple
 
+from ..data.texts import is_word_character
+
 # ---- The one error of the language: what is wrong, where, and what to do.
 
 _WIDTH = 60
@@ -43,11 +45,6 @@ class QuerySyntaxError(ValueError):
         return f"{self.problem} (at position {self.position + 1}){hint}\n    {shown}\n    {' ' * (column - start)}^"
 
 
-KEYWORDS = {"and", "or", "not", "in", "between"}
-MISSING = {"na", "nan", "null", "none"}
-"""Words that tables write in place of a value: no values here."""
-"""Words, in any case, that are neither names nor values unless quoted."""
-
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _PAIRS = frozenset(["<=", ">=", "==", "!=", "<>"])
 _SYMBOLS = _PAIRS | frozenset("<>=()[]{},|+-:*/")
@@ -66,11 +63,6 @@ class Token(NamedTuple):
     value: str | int | float
     start: int
     stop: int
-
-
-def is_word_character(character: str) -> bool:
-    """Whether a bare word may hold this character: letters, digits, the underscore, and accents."""
-    return character.isalnum() or ("a" + character).isidentifier()
 
 
 def tokenize(text: str) -> list[Token]:

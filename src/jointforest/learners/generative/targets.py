@@ -14,6 +14,7 @@ from ...data.cells import absent
 from ...data.evidence import Evidence
 from ...data.frames import encode, read, take_rows
 from ...data.infer_schema import infer_schema
+from ...data.rules.find import with_rules
 from ...data.schema import Column, Columns, Schema, kernel_columns
 from ...data.values import warn_unseen
 from ..base import Rows
@@ -82,6 +83,7 @@ def read_training(
     check_cells(schema.names, both)
     columns = kernel_columns(schema)
     X = snap(columns, both)
+    schema = with_rules(schema, X)
     return Training(schema, columns, X, prepare(columns, X), cells.dtype)
 
 
