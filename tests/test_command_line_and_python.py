@@ -70,7 +70,7 @@ def test_both_learn_the_same_joint(tmp_path: Path, learner: str) -> None:
     for name, array in arrays.items():
         np.testing.assert_array_equal(array, expected[name])
     for mine, its in zip(by_command.schema.columns, by_python.schema.columns, strict=True):
-        for field in ("name", "kind", "step", "origin", "atoms", "levels", "n_observed", "determined_by"):
+        for field in ("name", "kind", "step", "origin", "atoms", "levels", "n_observed"):
             assert getattr(mine, field) == getattr(its, field), field
     assert by_command.reading == by_python.reading
     drawn, theirs = (joint.sample(50, random_state=1) for joint in (by_command, by_python))

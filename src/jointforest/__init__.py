@@ -61,6 +61,7 @@ _HOME = {
     "sage": "api.importance",
     "shapley": "api.shapley",
     "pool": "evaluation.pool",
+    "rule": "query_language.rules",
 }
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from .learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
     from .learners.joint_tree.joint_tree import JointTree
     from .query_language.parser import QuerySyntaxError
+    from .query_language.rules import rule
     from .runtime.warnings import LostDependenceWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
 
 __all__ = [
@@ -132,6 +134,7 @@ __all__ = [
     "load",
     "mix",
     "pool",
+    "rule",
     "sage",
     "shapley",
 ]

@@ -172,12 +172,15 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
 
     Nothing is learned.
     """
+    from .data.frames import encode
     from .data.infer_schema import infer_schema
     from .data.reading import reading_of
+    from .data.rules.find import with_rules
 
     wanted = dict(_kind(text) for text in kinds)
     frame = read(table, source, text=[name for name, kind in wanted.items() if kind == "categorical"])
     schema = infer_schema(frame, commands.kinds_of(frame.column_names, wanted, drop, columns))
+    schema = with_rules(schema, encode(schema, frame)[0])
     click.echo(f"{frame.num_rows} rows, {len(schema.columns)} columns in the model")
     click.echo(str(reading_of(schema)))
 
@@ -187,7 +190,10 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 def info(model: str, as_json: bool) -> None:
     """Show the size and the columns of MODEL."""
-    about = load(model).info()
+    from .data.reading import in_words
+
+    joint = load(model)
+    about = joint.info()
     if as_json:
         click.echo(json.dumps(plain(about), indent=2))
         return
@@ -199,6 +205,8 @@ def info(model: str, as_json: bool) -> None:
             click.echo(f"{'':<{width}}  {'':<11}  note: {note}")
     for name, reason in about["set_aside"].items():
         click.echo(f"{name}: set aside, because it {reason}")
+    for rule in joint.column_rules:
+        click.echo(f"rule: {in_words(rule)}")
 
 
 def _size(about: dict[str, Any]) -> str:

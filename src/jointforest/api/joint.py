@@ -16,6 +16,7 @@ from ..data.evidence import Evidence, build, intersect
 from ..data.frames import encode, fill, warn_unseen
 from ..data.meaning import refuse_pair
 from ..data.reading import Reading, reading_of
+from ..data.rules.rule import Rule
 from ..data.schema import Schema, snap
 from ..explorer.open import explore
 from ..inference.counterfactual.counterfactual import counterfactual
@@ -119,6 +120,25 @@ class Joint:
         return reading_of(self.schema)
 
     @property
+    def column_rules(self) -> tuple[Rule, ...]:
+        """Rules between columns that the table obeys, such as ``education <-> education_num``: found, or declared.
+
+        ``str`` gives a rule's text; ``rows`` are the rows that support it, and ``exceptions`` those that contradict it.
+        Where ``is_enforced``, rows that contradict the rule have probability 0. See ``docs/how-to/rules.md``.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> import pandas as pd
+        >>> rows = range(1000)
+        >>> frame = pd.DataFrame({"net": [k % 17 for k in rows], "tax": [k % 7 for k in rows]})
+        >>> joint = jf.JointTree(random_state=0).fit(frame.assign(total=frame["net"] + frame["tax"])).joint_
+        >>> [(str(rule), rule.rows) for rule in joint.column_rules]
+        [('total = net + tax', 1000)]
+        """
+        return self.schema.rules
+
+    @property
     def n_trees(self) -> int:
         """Number of trees, hidden ones included, the background not counted."""
         return sum(part.get("trees", 0) for part in part_sizes(self.distribution))
@@ -152,7 +172,8 @@ class Joint:
         dict
             ``trees``, ``leaves``, ``states``, ``epsilon``; ``n_rows`` of the training table, 0 if unknown;
             ``components`` and ``columns`` as lists of dicts. The ``notes`` of a column say what was converted and what
-            looks wrong. ``set_aside`` gives the reason for each column that takes no part in the model.
+            looks wrong. ``set_aside`` gives the reason for each column that takes no part in the model. ``rules`` are
+            the rules between columns, as texts, with the numbers of rows and of exceptions.
 
         Examples
         --------
@@ -175,7 +196,12 @@ class Joint:
         size = {"trees": self.n_trees, "leaves": self.n_leaves, "states": self.n_states, "epsilon": self.epsilon}
         size["n_rows"] = self.schema.n_rows
         aside = dict(self.schema.reasons_aside)
-        return {**size, "components": part_sizes(self.distribution), "columns": columns, "set_aside": aside}
+        rules = [
+            {"rule": str(rule), "rows": rule.rows, "exceptions": rule.exceptions, "enforced": rule.is_enforced}
+            for rule in self.schema.rules
+        ]
+        parts = part_sizes(self.distribution)
+        return {**size, "components": parts, "columns": columns, "set_aside": aside, "rules": rules}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a `.joint` file: see `models.file.save_model`; `load` reads it."""

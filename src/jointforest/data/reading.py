@@ -1,4 +1,4 @@
-"""How a table was read: the kind of each column, what was converted or set aside and why, and what looks wrong."""
+"""How a table was read: kinds of columns, what was converted or set aside and why, what looks wrong, and rules."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..cards.html import Html, table, view, words
+from .rules.rule import Rule
 from .schema import Column, Schema
 from .table_files import about_column
 
@@ -45,6 +46,8 @@ class Reading:
     ----------
     columns : tuple of ColumnReading
         In the order of the table.
+    rules : tuple of Rule
+        Rules between columns that all rows obey, or nearly all.
 
     Examples
     --------
@@ -55,11 +58,13 @@ class Reading:
     """
 
     columns: tuple[ColumnReading, ...]
+    rules: tuple[Rule, ...] = ()
 
     @property
     def notice(self) -> str:
-        """The notes, a line each; empty if every column was taken as it is."""
-        return "\n".join(f"column {column.name!r}: {note}" for column in self.columns for note in column.notes)
+        """The notes and the rules, a line each; empty if every column was taken as it is and there is no rule."""
+        notes = [f"column {column.name!r}: {note}" for column in self.columns for note in column.notes]
+        return "\n".join([*notes, *(f"rule: {in_words(rule)}" for rule in self.rules)])
 
     def __str__(self) -> str:
         width = max((len(column.name) for column in self.columns), default=0)
@@ -67,6 +72,7 @@ class Reading:
         for column in self.columns:
             lines.append(f"{column.name:<{width}}  {column.kind:<11}  {column.about}".rstrip())
             lines += [f"{'':<{width}}  {'':<11}  note: {note}" for note in column.notes]
+        lines += [f"rule: {in_words(rule)}" for rule in self.rules]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -77,14 +83,29 @@ class Reading:
         n = sum(len(c.notes) for c in self.columns)
         note = f", {n} {'note' if n == 1 else 'notes'}" if n else ""
         title = f"How the table was read: {len(self.columns)} columns{note}"
-        return view(title, [], [table(rows, ("column", "kind", "levels or range"), wraps=True)])
+        tables = [table(rows, ("column", "kind", "levels or range"), wraps=True)]
+        if self.rules:
+            told = [(str(rule), f"{rule.rows:,}", said_of(rule)) for rule in self.rules]
+            tables.append(table(told, ("rule between columns", "rows", ""), wraps=True))
+        return view(title, [], tables)
 
 
 def reading_of(schema: Schema) -> Reading:
     """How the table of a schema was read."""
-    return Reading(
-        tuple(_reading(column, schema.reasons_aside.get(column.name)) for column in schema.all_columns.columns)
-    )
+    columns = tuple(_reading(column, schema.reasons_aside.get(column.name)) for column in schema.all_columns.columns)
+    return Reading(columns, schema.rules)
+
+
+def in_words(rule: Rule) -> str:
+    """A rule, how many rows support it, and whether it is enforced."""
+    return f"{rule} ({rule.rows:,} rows; {said_of(rule)})"
+
+
+def said_of(rule: Rule) -> str:
+    """Whether a rule is enforced, and if not why."""
+    if rule.exceptions:
+        return f"{rule.exceptions:,} {'exception' if rule.exceptions == 1 else 'exceptions'}, not enforced"
+    return "enforced" if rule.is_enforced else "not enforced"
 
 
 def _reading(column: Column, why: str | None) -> ColumnReading:
@@ -119,8 +140,6 @@ def _notes(column: Column) -> Iterator[str]:
         yield f"levels that differ by case or spaces only: {_named(alike)}"
     if column.n_observed > 1 and (len(column.levels) == 1 or column.minimum == column.maximum):
         yield "every known cell has the same value"
-    if column.determined_by:
-        yield f"a function of column {column.determined_by!r}: rows that agree there agree here"
     if column.kind == "integer" and _CODE_NAME.search(column.name.lower()):
         yield (
             "whole numbers, which may be codes by the name; to learn them as levels, say "

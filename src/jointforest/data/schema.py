@@ -17,6 +17,7 @@ from . import times
 
 if TYPE_CHECKING:
     from .identifiers import SetAside
+    from .rules.rule import Rule
     from .written_forms import WrittenForm
 
 # ---- What the kernels know about columns: plain arrays, one entry a column, slot, atom or level.
@@ -102,8 +103,6 @@ class Column:
         How a column of text writes its numbers, dates or times; ``dtype`` is then the type of the values.
     aside : SetAside or None
         Why a column takes no part in the model although it has known cells.
-    determined_by : str
-        Name of a column of which this one is a function in all rows of the table; empty if none is known.
 
     Examples
     --------
@@ -125,7 +124,6 @@ class Column:
     has_number_name: bool = False
     written: WrittenForm | None = None
     aside: SetAside | None = None
-    determined_by: str = ""
 
     @property
     def label(self) -> str | int:
@@ -279,12 +277,15 @@ class Schema:
         in evidence. In draws, identifiers are new, and cells of the other columns are missing.
     n_rows : float
         Rows that the model was learned from, of a conditioned model those that its evidence stands for; 0 if unknown.
+    rules : tuple of Rule
+        Rules between the columns: those that the table obeys, as far as they were looked for, or was said to obey.
     """
 
     columns: tuple[Column, ...]
     frame: Frame
     unknown: tuple[tuple[int, Column], ...] = ()
     n_rows: float = field(default=0.0, compare=False)
+    rules: tuple[Rule, ...] = field(default=(), compare=False)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -318,7 +319,13 @@ class Schema:
     def without(self, j: int) -> Schema:
         """All columns but column j."""
         unknown = tuple((place - int(place > self.places[j]), column) for place, column in self.unknown)
-        return Schema(self.columns[:j] + self.columns[j + 1 :], self.frame, unknown, self.n_rows)
+        columns = self.columns[:j] + self.columns[j + 1 :]
+        return Schema(columns, self.frame, unknown, self.n_rows, self.rules_among(columns))
+
+    def rules_among(self, columns: Iterable[Column]) -> tuple[Rule, ...]:
+        """The rules that are about some of the columns alone."""
+        names = {column.name for column in columns}
+        return tuple(rule for rule in self.rules if names.issuperset(rule.columns))
 
     @cached_property
     def _number(self) -> dict[str, int]:
@@ -371,13 +378,13 @@ class Schema:
                 **({"has_number_name": True} if c.has_number_name else {}),
                 **({"written": asdict(c.written)} if c.written is not None else {}),
                 **({"aside": asdict(c.aside)} if c.aside is not None else {}),
-                **({"determined_by": c.determined_by} if c.determined_by else {}),
             }
 
         unknown = [{"place": place} | plain(column) for place, column in self.unknown]
         columns = [plain(column) for column in self.columns]
         about = {"frame": self.frame, "columns": columns, "n_rows": self.n_rows}
-        return about | ({"unknown": unknown} if unknown else {})
+        rules = [rule.to_dict() for rule in self.rules]
+        return about | ({"unknown": unknown} if unknown else {}) | ({"rules": rules} if rules else {})
 
 
 def kernel_columns(schema: Schema) -> Columns:

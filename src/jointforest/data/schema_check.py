@@ -10,12 +10,13 @@ from typing import Any, cast
 
 from . import cells
 from .identifiers import REASONS, SetAside
+from .rules.plain import rules_from_list
 from .schema import FRAMES, GRID_KINDS, KINDS, MAX_ATOMS, MAX_LEVELS, Column, Frame, Schema
 from .times import TIME_STEPS
 from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
-_OPTIONAL = {"has_number_name", "written", "aside", "determined_by"}
+_OPTIONAL = {"has_number_name", "written", "aside"}
 MAX_UNKNOWN = 100_000
 
 
@@ -27,7 +28,7 @@ def schema_from_dict(data: Any) -> Schema:
     ValueError
         Naming the field that is not as it must be.
     """
-    _keys(data, {"frame", "columns"}, "schema", {"unknown", "n_rows"})
+    _keys(data, {"frame", "columns"}, "schema", {"unknown", "n_rows", "rules"})
     if not isinstance(data["frame"], str) or data["frame"] not in FRAMES:
         raise ValueError(f"schema.frame: expected one of {', '.join(FRAMES)}, got {data['frame']!r:.80}")
     if not isinstance(data["columns"], list) or not data["columns"]:
@@ -37,7 +38,8 @@ def schema_from_dict(data: Any) -> Schema:
     n_rows = _number(data.get("n_rows", 0.0), "schema.n_rows")
     if n_rows < 0.0:
         raise ValueError(f"schema.n_rows: expected a number >= 0, got {n_rows}")
-    schema = Schema(columns, frame, _unknown(data.get("unknown", []), frame, len(columns)), n_rows)
+    rules = rules_from_list(data.get("rules", []), [column.name for column in columns])
+    schema = Schema(columns, frame, _unknown(data.get("unknown", []), frame, len(columns)), n_rows, rules)
     names = schema.all_columns.names
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -86,7 +88,6 @@ def _column(entry: Any, at: str, frame: Frame) -> Column:
         column = replace(column, written=_written(entry["written"], f"{at}.written", frame))
     if "aside" in entry:
         column = replace(column, aside=_aside(entry["aside"], f"{at}.aside"))
-    column = replace(column, determined_by=_text(entry.get("determined_by", ""), f"{at}.determined_by", 0, 10_000))
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
     try:

@@ -14,12 +14,13 @@ from ..data.evidence import Evidence, build
 from ..data.frames import encode
 from ..data.schema import Column
 from ..data.table_files import plain
+from ..data.texts import column_text
 from ..inference.explanation.explain import explain
 from ..inference.modes import model_modes
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..query_language.parser import parse_conditions
-from ..query_language.render import column_text, condition_text
+from ..query_language.render import condition_text
 from .known import Known
 from .state import place_of
 from .subject import Subject, all_shown, cell_text

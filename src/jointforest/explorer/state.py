@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from ..data.conditions import AllOf, AnyOf, Closed, Interval, Missing, Not, has_soft, without_missing
 from ..data.evidence import build
 from ..data.schema import Column, Schema
+from ..data.texts import column_text
 from ..query_language.parser import parse_conditions
-from ..query_language.render import column_text, condition_text
+from ..query_language.render import condition_text
 from ..query_language.short_forms import Reading, read_short
 from .subject import from_shown, rounding, to_shown, written
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..api.joint import Joint
 from ..data.frames import encode, read, row_weights, take_rows
 from ..data.infer_schema import infer_schema
+from ..data.rules.find import with_rules
 from ..data.schema import Columns, Schema, kernel_columns, snap
 from ..evaluation.misfit import LostPair, lost_pairs, warn_lost_pairs
 from ..models.base import Distribution
@@ -165,9 +166,9 @@ def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
     """
     schema = infer_schema(frame, kinds)
     columns = kernel_columns(schema)
-    rows = Rows(schema, columns, snap(columns, encode(schema, frame)[0]))
-    check_cells(schema.names, rows.X)
-    return rows
+    X = snap(columns, encode(schema, frame)[0])
+    check_cells(schema.names, X)
+    return Rows(with_rules(schema, X), columns, X)
 
 
 class TableLearner(TableScores, Learner):

@@ -16,11 +16,12 @@ from matplotlib.ticker import MaxNLocator
 from ..api.joint import Joint
 from ..data.conditions import AnyOf, Interval, Not
 from ..data.evidence import build
+from ..data.texts import column_text
 from ..inference.explanation.leaf_summaries import leaf_summaries, summary_text
 from ..inference.explanation.tree_text import TreeNode, tree_leaves, tree_nodes
 from ..models.base import Distribution
 from ..models.box_forest.box_trees import BoxTrees
-from ..query_language.render import column_text, condition_text
+from ..query_language.render import condition_text
 from ..runtime.parameters import check_number
 from .distributions import MOST_LEVELS, bin_edges, chosen, draw_bins, places, span, trees_of
 from .style import POSTERIOR, short

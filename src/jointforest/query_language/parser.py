@@ -42,7 +42,8 @@ from typing import NamedTuple
 
 from ..data.conditions import About, AllOf, AnyOf, Interval, Likely, Missing, Not, about, has_soft, likely
 from ..data.schema import near
-from .render import KEYWORDS, MISSING, column_text, conditions_text, is_word_character, number_text
+from ..data.texts import KEYWORDS, MISSING, column_text, is_word_character, sum_text
+from .render import conditions_text
 
 # ---- The one error of the language: what is wrong, where, and what to do.
 
@@ -349,12 +350,7 @@ class Sum:
         return _collected([*self.terms, *((-c, name) for c, name in other.terms)], self.constant - other.constant)
 
     def __str__(self) -> str:
-        parts = [(c, column_text(name) if abs(c) == 1.0 else f"{number_text(abs(c))} * {column_text(name)}")
-                 for c, name in self.terms]  # fmt: skip
-        if self.constant or not parts:
-            parts.append((self.constant, number_text(abs(self.constant))))
-        text = "".join(f" {'-' if c < 0 else '+'} {part}" for c, part in parts)
-        return text[3:] if text.startswith(" + ") else "-" + text[3:]
+        return sum_text(self.terms, self.constant)
 
 
 @dataclass(frozen=True)

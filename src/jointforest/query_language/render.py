@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from ..data.conditions import About, AllOf, AnyOf, Interval, Likely, Missing, Not, Soft, normal, width
-
-KEYWORDS = {"and", "or", "not", "in", "between"}
-"""Words, in any case, that are neither names nor values unless they are quoted."""
-MISSING = {"na", "nan", "null", "none"}
-"""Words that tables write in place of a value: no values here."""
-_TAKEN = KEYWORDS | MISSING | {"true", "false"}
-"""Words that are something else than a column where a value may stand."""
+from ..data.texts import column_text, number_text, value_text
 
 
 def conditions_text(conditions: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> str:
@@ -27,12 +19,6 @@ def conditions_text(conditions: Mapping[str, Any] | Iterable[tuple[str, Any]]) -
     """
     pairs = conditions.items() if isinstance(conditions, Mapping) else conditions
     return ", ".join(condition_text(column_text(column), condition) for column, condition in pairs)
-
-
-def column_text(name: str) -> str:
-    """A column's name, in backticks if it needs them."""
-    bare = name and all(map(is_word_character, name)) and not name[0].isdecimal() and name.lower() not in _TAKEN
-    return name if bare else "`" + name.replace("`", "``") + "`"
 
 
 def condition_text(column: str, condition: Any, nested: bool = False) -> str:
@@ -54,29 +40,24 @@ def condition_text(column: str, condition: Any, nested: bool = False) -> str:
         if isinstance(inner, AnyOf) and all(map(_is_value, inner.conditions)):
             return f"{column} not in {_list_text(inner.conditions)}"
         if _is_value(inner):
-            return f"{column} != {_value_text(inner)}"
+            return f"{column} != {value_text(inner)}"
         return f"not ({condition_text(column, inner)})"
     if isinstance(condition, Soft):
         return _soft_text(column, condition)
-    return f"{column} = {_value_text(condition)}"
+    return f"{column} = {value_text(condition)}"
 
 
 def _soft_text(column: str, condition: Likely | About) -> str:
     if isinstance(condition, About):
-        return f"{column} about {_value_text(condition.value)} sd {number_text(width(condition.sd))}"
+        return f"{column} about {value_text(condition.value)} sd {number_text(width(condition.sd))}"
     parts = [f"{_key_text(column, normal(key))}: {number_text(x)}" for key, x in condition.likelihoods]
     if condition.others:
         parts.append(f"others: {number_text(condition.others)}")
     return f"{column} likely {{{', '.join(parts)}}}"
 
 
-def number_text(x: float) -> str:
-    """A number, whole ones without a point."""
-    return str(int(x)) if x.is_integer() and x < 1e9 else repr(x)
-
-
 def _key_text(column: str, key: Any) -> str:
-    return _value_text(key) if _is_value(key) else condition_text(column, key)
+    return value_text(key) if _is_value(key) else condition_text(column, key)
 
 
 def _joined(column: str, conditions: Iterable[Any], word: str, nested: bool) -> str:
@@ -90,10 +71,10 @@ def _interval_text(column: str, interval: Interval) -> str:
     if interval.lo is None and interval.hi is None:
         return f"{column} of any value"
     if interval.lo is None:
-        return f"{column} {high} {_value_text(interval.hi)}"
+        return f"{column} {high} {value_text(interval.hi)}"
     if interval.hi is None:
-        return f"{column} {low.replace('<', '>')} {_value_text(interval.lo)}"
-    return f"{_value_text(interval.lo)} {low} {column} {high} {_value_text(interval.hi)}"
+        return f"{column} {low.replace('<', '>')} {value_text(interval.lo)}"
+    return f"{value_text(interval.lo)} {low} {column} {high} {value_text(interval.hi)}"
 
 
 def _is_value(condition: Any) -> bool:
@@ -101,19 +82,4 @@ def _is_value(condition: Any) -> bool:
 
 
 def _list_text(values: Iterable[Any]) -> str:
-    return "{" + ", ".join(map(_value_text, values)) + "}"
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, np.number | np.bool_):
-        value = value.item()
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return repr(value)
-    return "'" + str(value).replace("'", "''") + "'"
-
-
-def is_word_character(character: str) -> bool:
-    """Whether a bare word may hold this character: letters, digits, the underscore, and accents."""
-    return character.isalnum() or ("a" + character).isidentifier()
+    return "{" + ", ".join(map(value_text, values)) + "}"

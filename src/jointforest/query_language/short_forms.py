@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from ..data.conditions import AnyOf, Interval, Missing, Not
 from ..data.schema import Column, near, shortened
+from ..data.texts import column_text
 from . import short_dates
 from .parser import QuerySyntaxError, parse_conditions
-from .render import column_text
 from .short_dates import Period
 
 FORMS = {

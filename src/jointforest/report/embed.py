@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data.discretization.discretizer import code_table
 from ..data.discretization.learn import learn_scale
+from ..data.texts import column_text
 from ..explorer.answers import table
 from ..explorer.subject import Subject, all_shown, to_shown
 from ..inference.sampling import sample
@@ -21,7 +22,6 @@ from ..models.hidden_tree.hidden_tree import HiddenTree
 from ..models.hidden_tree.hidden_trees import HiddenTrees
 from ..models.hidden_tree.tables import TreeTables
 from ..models.mixture import Mixture
-from ..query_language.render import column_text
 from .cuts import ColumnCuts, code_shares, page_cuts
 from .errors import FEW_PIECES, PIECES, Errors, measured_errors, random_pieces
 from .pack import Packer, distributions, quantized, restored

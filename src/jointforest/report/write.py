@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..data.reading import in_words
 from ..evaluation.fidelity import fidelity
 from ..evaluation.result import Fidelity, sections
 from ..explorer.answers import size
@@ -129,6 +130,7 @@ def report_text(joint: Any, wanted: Wanted) -> str:
         summary=summary(joint.schema, joint.schema.n_rows, depends, target, faithful, unusual, n_notes),
         facts=facts(joint),
         reading=reading,
+        column_rules=[in_words(rule) for rule in joint.column_rules],
         fidelity=None if faithful is None else _figures(faithful),
         columns=columns(subject, X),
         n_rows=None if X is None else len(X),

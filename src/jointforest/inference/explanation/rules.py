@@ -11,7 +11,8 @@ import numpy as np
 
 from ...data.conditions import AnyOf, Interval, Not
 from ...data.schema import Column, Columns, Schema, place
-from ...query_language.render import column_text, condition_text
+from ...data.texts import column_text
+from ...query_language.render import condition_text
 
 
 def box_conditions(

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.evidence import build
+from ...data.texts import column_text
 from ...models.box_forest.box_trees import BoxTrees
-from ...query_language.render import column_text, condition_text
+from ...query_language.render import condition_text
 from ...runtime.parameters import check_number
 from .explain import shown_rule, text_html
 from .leaf_summaries import leaf_summaries, summary_text

@@ -13,6 +13,7 @@ from ...data.cells import FrameReader
 from ...data.frames import encode_cells, read, row_weights, take_rows
 from ...data.infer_schema import NoRows, check_kinds, schema_of, to_count
 from ...data.observe_table import Look, Wanted, add_counts, count, look, merge_looks
+from ...data.rules.find import with_rules
 from ...data.sample_rows import (
     CommonRows,
     RowSample,
@@ -145,10 +146,11 @@ def sample_of(seen: Seen, counted: Counted | None, kinds: Mapping[str, str], n_r
     X = snap(kernel_columns(schema), encode_cells(schema, reader)[0])
     n = seen.look.n
     if n <= n_rows:
-        return Sample(schema, n, np.repeat(X, np.rint(weight).astype(np.int64), axis=0))
+        X = np.repeat(X, np.rint(weight).astype(np.int64), axis=0)
+        return Sample(with_rules(schema, X), n, X)
     at = (np.arange(n_rows) + np.random.default_rng([seed, 5]).random()) * (weight.sum() / n_rows)
     drawn = np.minimum(np.searchsorted(np.cumsum(weight), at, side="right"), len(weight) - 1)
-    return Sample(schema, n, X[drawn])
+    return Sample(with_rules(schema, X[drawn]), n, X[drawn])
 
 
 # ---- Weights of the rows of a table in batches: a column that says how much each row counts.

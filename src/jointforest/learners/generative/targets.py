@@ -13,6 +13,7 @@ from ...data.cells import absent
 from ...data.evidence import Evidence, build
 from ...data.frames import encode, read, take_rows, warn_unseen
 from ...data.infer_schema import infer_schema
+from ...data.rules.find import with_rules
 from ...data.schema import Column, Columns, Schema, kernel_columns, snap
 from ..base import Rows, check_cells
 from ..batches.sample import Sample
@@ -74,6 +75,7 @@ def read_training(
     check_cells(schema.names, both)
     columns = kernel_columns(schema)
     X = snap(columns, both)
+    schema = with_rules(schema, X)
     return Training(schema, columns, X, prepare(columns, X), cells.dtype)
 
 

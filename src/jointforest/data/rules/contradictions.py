@@ -1,0 +1,144 @@
+"""Which rows of a table contradict a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+
+import numpy as np
+
+from ..schema import Column, Schema
+from .rule import Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
+
+NEAR = 1e-6
+"""Share of a grid's step by which sums may miss because floats round."""
+ROUNDED = 1e-5
+"""Share of their range by which numbers without grid may miss a sum, because a file has them to six digits or so."""
+
+
+@singledispatch
+def contradicted(rule: Rule, schema: Schema, X: np.ndarray) -> np.ndarray:
+    """Which of n rows contradict the rule, bool (n,). X (n, d) has numbers and level codes, NaN where missing.
+
+    A row that misses a cell that the rule needs does not contradict it. A function has no list of values here, so that
+    rows contradict each other: all but those with the most common value are named.
+    """
+    raise TypeError(f"no rule: {rule!r}")
+
+
+@contradicted.register
+def _(rule: Function, schema: Schema, X: np.ndarray) -> np.ndarray:
+    out = np.zeros(len(X), bool)
+    cells = X[:, [schema.index(name) for name in rule.columns]]
+    known = np.flatnonzero(~np.isnan(cells).any(axis=1))
+    if len(known):
+        x, y = combined([ranked(cells[known, k]) for k in range(len(rule.of))]), ranked(cells[known, -1])
+        out[known] = minority(x, y) | (minority(y, x) if rule.is_mutual else False)
+    return out
+
+
+@contradicted.register
+def _(rule: Combinations, schema: Schema, X: np.ndarray) -> np.ndarray:
+    return np.zeros(len(X), bool)  # a table has the combinations that it has
+
+
+@contradicted.register
+def _(rule: Equation, schema: Schema, X: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        rest = total(rule, schema, X) - X[:, schema.index(rule.column)]
+        return np.asarray(np.abs(rest) > tolerance(rule, schema))
+
+
+@contradicted.register
+def _(rule: Order, schema: Schema, X: np.ndarray) -> np.ndarray:
+    apart = gap(rule, schema, X)
+    near = NEAR * max(schema[name].step for name in rule.columns)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(apart <= near if rule.is_strict else apart < -near)
+
+
+@contradicted.register
+def _(rule: MissingTogether, schema: Schema, X: np.ndarray) -> np.ndarray:
+    missing = np.isnan(X[:, [schema.index(name) for name in rule.of]])
+    return np.asarray(missing.any(axis=1) & ~missing.all(axis=1))
+
+
+@contradicted.register
+def _(rule: MissingWhere, schema: Schema, X: np.ndarray) -> np.ndarray:
+    cells = X[:, [schema.index(name) for name in rule.of]]
+    is_there = np.zeros(len(X), bool)
+    for values in rule.values:
+        numbers = [schema[name].to_number(value) for name, value in zip(rule.of, values, strict=True)]
+        is_there |= (cells == numbers).all(axis=1)
+    known = ~np.isnan(cells).any(axis=1)
+    return np.asarray(known & (np.isnan(X[:, schema.index(rule.column)]) != is_there))
+
+
+# ---- Sums and gaps in the numbers of a table.
+
+
+def total(rule: Equation, schema: Schema, X: np.ndarray) -> np.ndarray:
+    """The sum in numbers of the equation's column, (n,), not rounded to its grid; NaN where a part is missing."""
+    out = np.full(len(X), rule.constant - schema[rule.column].zero)
+    for coefficient, name in rule.terms:
+        out += coefficient * (X[:, schema.index(name)] + schema[name].zero)
+    return out
+
+
+def gap(rule: Order, schema: Schema, X: np.ndarray) -> np.ndarray:
+    """High less low, (n,); NaN where either is missing."""
+    apart = schema[rule.high].zero - schema[rule.low].zero
+    return np.asarray(X[:, schema.index(rule.high)] - X[:, schema.index(rule.low)] + apart)
+
+
+def tolerance(rule: Equation, schema: Schema) -> float:
+    """By how much the sum may miss: half a step of a grid; without one what rounding does to its parts."""
+    column = schema[rule.column]
+    if column.step > 0.0:
+        return column.step * (0.5 + NEAR)
+    return ROUNDED * sum(abs(c) * spread(schema[name]) for c, name in ((1.0, rule.column), *rule.terms))
+
+
+def spread(column: Column) -> float:
+    """Largest less least number."""
+    return column.maximum - column.minimum
+
+
+# ---- Values as codes, and rows that disagree with others.
+
+
+def ranked(x: np.ndarray) -> np.ndarray:
+    """The number of each value among the distinct ones, ascending, int64 (n,); -1 where NaN."""
+    out = np.full(len(x), -1)
+    known = ~np.isnan(x)
+    out[known] = np.unique(x[known], return_inverse=True)[1].reshape(-1)
+    return out
+
+
+def numbered(key: np.ndarray) -> np.ndarray:
+    """The number of each whole number of at least 0 among the distinct ones, ascending, int64 (n,)."""
+    if key.max(initial=0) > 8 * len(key) + 1_000:
+        return np.unique(key, return_inverse=True)[1].reshape(-1)
+    return np.asarray((np.cumsum(np.bincount(key) > 0) - 1)[key])  # without a sort
+
+
+def combined(codes: Sequence[np.ndarray]) -> np.ndarray:
+    """The number of each combination of codes (n,) among the distinct ones, int64 (n,); none is -1."""
+    key = numbered(codes[0].astype(np.int64))
+    for other in codes[1:]:
+        key = numbered(key * (int(other.max(initial=0)) + 1) + other)
+    return key
+
+
+def minority(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Rows whose code y is not the most common one among the rows of equal code x, bool (n,)."""
+    if not len(x):
+        return np.zeros(0, bool)
+    pair = combined([x, y])
+    count = np.bincount(pair)
+    x_of = np.zeros(len(count), np.int64)
+    x_of[pair] = x
+    most = np.zeros(int(x.max()) + 1, np.int64)
+    order = np.argsort(count, kind="stable")
+    most[x_of[order]] = order  # the last one written is the most common
+    return np.asarray(most[x] != pair)

@@ -1,0 +1,235 @@
+"""Columns of numbers that are sums of others, with small rational coefficients."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from .coded import CHANCE, CodedTable
+from .contradictions import ROUNDED, contradicted, tolerance
+from .contradictions import spread as range_of
+from .rule import Equation
+
+_ROWS = 2_000
+"""Sampled rows on which equations are sought."""
+_FEWEST = 100
+"""Fewest rows on which they are sought, and that must support one."""
+_OFTEN_KNOWN = 0.1
+"""Largest share of rows that miss a column, among those that know another, for the two to be looked at together."""
+_MOST_TERMS = 6
+"""Most columns that are added up."""
+_MOST_TRIPLES = 100_000
+"""Most triples of columns that are looked at one by one."""
+_RANK = 1e-4
+"""Spread that a standardized column must have given others not to be called their sum, for numbers of six digits."""
+_DENOMINATORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12)
+_DIGITS = (2, 3, 4, 5, 6, 7, 8)
+
+
+def find_equations(table: CodedTable) -> list[Equation]:
+    """Equations between columns of numbers that hold in all rows, up to rounding to the grid of the sum.
+
+    Candidates are columns that hardly vary once the others are known: by a rank-revealing factorization of the
+    correlations, and of each two and three columns. Coefficients are rounded to small fractions, or to few digits.
+    """
+    numeric = [j for j, c in enumerate(table.schema.columns) if not c.is_categorical and table.sizes[j] > 2]
+    found: list[Equation] = []
+    solved: set[int] = set()
+    for columns, rows in _complete_parts(table, numeric):
+        rest = [j for j in columns if j not in solved]
+        for y, of in _candidates(table, rows, rest):
+            if y in solved or solved & set(of):
+                continue
+            equation = _fitted(table, rows, y, of)
+            if equation is not None:
+                found.append(equation)
+                solved.add(table.schema.index(equation.column))
+    return found
+
+
+def _complete_parts(table: CodedTable, columns: list[int]) -> Iterator[tuple[list[int], np.ndarray]]:
+    """Groups of columns, with sampled rows in which all of them are known.
+
+    First the columns that are mostly known in the same rows. Then, if cells are missing here and there, each column
+    with those that it is most correlated with.
+    """
+    missing = np.isnan(table.X[table.rows][:, columns])
+    groups = [np.flatnonzero(missing[~missing[:, k]].mean(axis=0) <= _OFTEN_KNOWN) for k in range(len(columns))]
+    if missing.any():
+        groups += list(_correlated(table.X[table.rows][:, columns], missing))
+    seen = set()
+    for group in groups:
+        if tuple(group) in seen or len(group) < 2:
+            continue
+        seen.add(tuple(group))
+        complete = np.flatnonzero(~missing[:, group].any(axis=1))
+        if len(complete) >= _FEWEST:
+            yield [columns[k] for k in group.tolist()], table.rows[complete[:_ROWS]]
+
+
+def _correlated(X: np.ndarray, missing: np.ndarray) -> Iterator[np.ndarray]:
+    """Each column with the few that it is most correlated with, ascending numbers; missing cells count as means."""
+    known = ~missing
+    n = np.maximum(known.sum(axis=0), 1)
+    centred = np.where(known, X - np.where(known, X, 0.0).sum(axis=0) / n, 0.0)
+    size = np.sqrt((centred**2).sum(axis=0))
+    R = np.abs(centred.T @ centred) / np.maximum(np.outer(size, size), 1e-300)
+    for row in R:
+        yield np.sort(np.argsort(-row, kind="stable")[: _MOST_TERMS + 2])
+
+
+def _candidates(table: CodedTable, rows: np.ndarray, names: list[int]) -> Iterator[tuple[int, list[int]]]:
+    """Columns y and the columns of which they may be a sum, those with the fewest terms first."""
+    X = table.X[rows][:, names]
+    spread = X.std(axis=0)
+    some = np.flatnonzero(spread > 1e-12 * np.abs(X).max(axis=0))
+    Z = (X[:, some] - X[:, some].mean(axis=0)) / spread[some]
+    R = Z.T @ Z / len(Z)
+    number = [names[j] for j in some.tolist()]
+    # the share of its variance that a column may leave over because the sum is rounded
+    step = np.array([table.schema.columns[j].step for j in number])
+    rounded = np.array([range_of(table.schema.columns[j]) for j in number]) * ROUNDED
+    left = 1e-9 + (np.where(step > 0.0, 0.5 * step, rounded) / spread[some]) ** 2
+    p = len(number)
+    for a, y in [*itertools.combinations(range(p), 2), *((b, a) for a, b in itertools.combinations(range(p), 2))]:
+        if 1.0 - R[a, y] ** 2 < left[y]:
+            yield number[y], [number[a]]
+    if p**3 / 2 <= _MOST_TRIPLES:
+        for y, of in _triples(R, left):
+            yield number[y], [number[a] for a in of]
+    for y, of in _by_rank(R):
+        yield number[y], [number[a] for a in of]
+
+
+def _triples(R: np.ndarray, left: np.ndarray) -> Iterator[tuple[int, list[int]]]:
+    """Columns that hardly vary given two others."""
+    for a, b in itertools.combinations(range(len(R)), 2):
+        det = 1.0 - R[a, b] ** 2
+        if det < 1e-6:
+            continue
+        rest = 1.0 - (R[a] ** 2 + R[b] ** 2 - 2.0 * R[a] * R[b] * R[a, b]) / det
+        for y in np.flatnonzero(rest < left).tolist():
+            if y not in (a, b) and min(1.0 - R[a, y] ** 2, 1.0 - R[b, y] ** 2) >= left[y]:
+                yield y, [a, b]
+
+
+def _by_rank(R: np.ndarray) -> Iterator[tuple[int, list[int]]]:
+    """Columns that are linear combinations of others, by a Cholesky factorization of their correlations with pivots."""
+    left, pivots = R.copy(), np.empty(0, np.int64)
+    while left.diagonal().max() > _RANK**2:
+        k = int(left.diagonal().argmax())
+        pivots = np.append(pivots, k)
+        left -= np.outer(left[:, k], left[k]) / left[k, k]
+    rest = np.setdiff1d(np.arange(len(R)), pivots)
+    if not len(rest):
+        return
+    weights = np.linalg.solve(R[np.ix_(pivots, pivots)], R[np.ix_(pivots, rest)])
+    for k, y in enumerate(rest.tolist()):
+        of = np.flatnonzero(np.abs(weights[:, k]) > 10 * _RANK)
+        if 0 < len(of) <= _MOST_TERMS:
+            yield y, pivots[of].tolist()
+
+
+def _fitted(table: CodedTable, rows: np.ndarray, y: int, of: list[int]) -> Equation | None:
+    """The equation with rounded coefficients that all rows obey; None if there is none, or it may be chance."""
+    group = [y, *of]
+    zero = np.array([table.schema.columns[j].zero for j in group])
+    cells = table.X[rows][:, group] + zero
+    scale = np.maximum(cells.std(axis=0), 1e-300)
+    center = cells.mean(axis=0)
+    A = (cells[:, 1:] - center[1:]) / scale[1:]
+    weights = np.linalg.lstsq(A, cells[:, 0] - center[0], rcond=None)[0] / scale[1:]
+    for equation in _rounded(table, cells, weights, group):
+        turned = _turned(table, equation)
+        x = table.X
+        wrong = contradicted(turned, table.schema, x)
+        if wrong.any():
+            continue
+        known = ~np.isnan(x[:, [table.schema.index(name) for name in turned.columns]]).any(axis=1)
+        if _is_chance(table, turned, np.flatnonzero(known)):
+            return None
+        return Equation(column=turned.column, terms=turned.terms, constant=turned.constant, rows=int(known.sum()))
+    return None
+
+
+def _rounded(table: CodedTable, cells: np.ndarray, weights: np.ndarray, group: list[int]) -> Iterator[Equation]:
+    """Equations with rounded coefficients that the sampled rows obey, those of simplest coefficients first."""
+    names = [table.schema.names[j] for j in group]
+    tried = set()
+    for coefficients in (_as_fractions(weights), *(_with_digits(weights, digits) for digits in _DIGITS)):
+        if coefficients is None or coefficients in tried or not all(coefficients):
+            continue
+        tried.add(coefficients)
+        rest = cells[:, 0] - cells[:, 1:] @ np.array(coefficients)
+        constant = _constant(rest)
+        equation = Equation(column=names[0], terms=tuple(zip(coefficients, names[1:], strict=True)), constant=constant)
+        if np.all(np.abs(rest - constant) <= tolerance(equation, table.schema)):
+            yield equation
+
+
+def _as_fractions(weights: np.ndarray) -> tuple[float, ...] | None:
+    """The coefficients as fractions of a small denominator, if they are near such."""
+    found = []
+    for w in weights.tolist():
+        near = min((Fraction(round(w * q), q) for q in _DENOMINATORS), key=lambda f: abs(float(f) - w))
+        for q in _DENOMINATORS:  # the smallest denominator that is near enough
+            f = Fraction(round(w * q), q)
+            if abs(float(f) - w) <= 2e-3 * abs(w):
+                near = f
+                break
+        if abs(float(near) - w) > 1e-2 * abs(w):
+            return None
+        found.append(float(near))
+    return tuple(found)
+
+
+def _with_digits(weights: np.ndarray, digits: int) -> tuple[float, ...]:
+    """The coefficients with so many significant digits."""
+    return tuple(float(f"{w:.{digits - 1}e}") for w in weights.tolist())
+
+
+def _constant(rest: np.ndarray) -> float:
+    """What is left over, as the number of fewest digits in the middle of it."""
+    low, high = float(rest.min()), float(rest.max())
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    for decimals in range(-3, 10):
+        if abs(round(middle, decimals) - middle) <= max(half, 1e-9 * abs(middle)) or abs(middle) < 1e-9:
+            return round(middle, decimals) + 0.0
+    return middle
+
+
+def _turned(table: CodedTable, equation: Equation) -> Equation:
+    """The equation solved for the column that is a sum with positive coefficients, or the later of two columns."""
+    if len(equation.terms) == 1:
+        return equation
+    terms = ((-1.0, equation.column), *equation.terms)
+    best = equation
+    for c, name in terms:
+        others = tuple((-w / c, other) for w, other in terms if other != name)
+        solved = Equation(column=name, terms=others, constant=-equation.constant / c)
+        if all(w > 0 for w, _ in others) and all(w in (1.0, 0.5, 2.0) or w == round(w, 6) for w, _ in others):
+            best = solved
+            break
+    order = {name: j for j, name in enumerate(table.schema.names)}
+    return Equation(column=best.column, terms=tuple(sorted(best.terms, key=lambda t: order[t[1]])),
+                    constant=best.constant)  # fmt: skip
+
+
+def _is_chance(table: CodedTable, equation: Equation, rows: np.ndarray) -> bool:
+    """Whether rows may obey the equation by chance: whether many do after one of its columns is permuted."""
+    if len(rows) < _FEWEST:
+        return True
+    rng = np.random.default_rng(0)
+    some = rng.permutation(rows)[:20_000]
+    for name in equation.columns:
+        X = table.X[some].copy()
+        j = table.schema.index(name)
+        X[:, j] = X[rng.permutation(len(some)), j]
+        share = 1.0 - contradicted(equation, table.schema, X).mean()
+        nats = -np.log(max(share, 1e-3)) * len(rows)
+        if nats < np.log(table.d**3 / CHANCE) * 2:
+            return True
+    return False

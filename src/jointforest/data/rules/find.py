@@ -1,0 +1,35 @@
+"""All rules of a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..schema import Schema, snapped
+from .coded import CodedTable
+from .equations import find_equations
+from .functions import find_combinations, find_functions
+from .missing import find_missing
+from .orders import find_orders
+from .rule import Rule
+
+
+def with_rules(schema: Schema, X: np.ndarray) -> Schema:
+    """The schema of a table X (n, d), with the rules that are found in it."""
+    return replace(schema, rules=find_rules(schema, X))
+
+
+def find_rules(schema: Schema, X: np.ndarray) -> tuple[Rule, ...]:
+    """The rules that hold in all rows of a table X (n, d), or in all but one in a thousand.
+
+    Each kind of rule has a guard against chance, which its
+    module states. Functions that an equation implies are left out.
+    """
+    X = np.column_stack([x if c.is_categorical else snapped(c, x) for c, x in zip(schema.columns, X.T, strict=True)])
+    table = CodedTable(schema, X)
+    equations = find_equations(table)
+    summed = [set(equation.columns) for equation in equations]
+    functions = [rule for rule in find_functions(table) if not any(set(rule.columns) <= names for names in summed)]
+    combinations = find_combinations(table, functions)
+    return (*equations, *functions, *combinations, *find_orders(table, equations), *find_missing(table))

@@ -1,0 +1,267 @@
+"""Columns that are functions of other columns, and combinations of values that do not occur."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .coded import CHANCE, MOST_EXCEPTIONS, CodedTable
+from .contradictions import combined, minority, numbered
+from .rule import Combinations, Function
+
+_PAIRS = 4_000
+"""Pairs of sampled rows that are compared for each column."""
+_REPEATS = 100
+"""Fewest rows that repeat a value of the determining columns, where the function could have failed."""
+_FEW = 0.05
+"""Most exceptions, as a share of the rows that do not have the most common value."""
+_SAMPLED_CELLS = 4e6
+"""Cells that are sorted in the search for functions of two columns."""
+_MOST_LEVELS = 200
+"""Most values of a column in a rule about combinations."""
+_FEWEST_ROWS = 500
+"""Fewest rows of a rule about combinations."""
+_FEWEST = 3
+"""Fewest rows of each combination that occurs: then hardly any is unseen."""
+_ABSENT = 0.05
+"""Least share of the rows that would be in combinations that do not occur, if the columns were independent."""
+
+
+def find_functions(table: CodedTable) -> list[Function]:
+    """Columns that are functions of one other column, or of two.
+
+    Rows that share the values of the determining columns, and do not differ, are the evidence. Each counts with the
+    probability of its value if the columns were independent. Along a column of numbers, only values next to a change
+    count: a column that changes seldom agrees with its neighbours by chance.
+    """
+    found = [rule for x in range(table.d) for rule in _of_one(table, x)]
+    one = {(table.schema.index(rule.of[0]), table.schema.index(rule.column)) for rule in found if not rule.exceptions}
+    return _reduced(found, one, table) + list(_of_two(table, one))
+
+
+def _of_one(table: CodedTable, x: int) -> Iterator[Function]:
+    """Functions of column x."""
+    first, second = _repeats(table.sample[:, x], _PAIRS)
+    if not len(first) or table.sizes[x] < 2:
+        return
+    for y in _agreeing(table.sample, first, second):
+        if y != x and table.sizes[y] > 1:
+            rule = _judged(table, (x,), y, np.log(table.d**2 / CHANCE))
+            if rule is not None:
+                yield rule
+
+
+def _repeats(code: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of rows that have the same code, at most so many, evenly over the codes."""
+    order = np.argsort(code, kind="stable")
+    order = order[code[order] >= 0]
+    same = np.flatnonzero(code[order[1:]] == code[order[:-1]])
+    if len(same) > most:
+        same = same[np.linspace(0, len(same) - 1, most).astype(np.int64)]
+    return order[same], order[same + 1]
+
+
+def _agreeing(sample: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[int]:
+    """Columns in which hardly any of these pairs of rows differ."""
+    a, b = sample[first], sample[second]
+    known = (a >= 0) & (b >= 0)
+    differ = (known & (a != b)).sum(axis=0)
+    return np.flatnonzero((differ <= 10 * MOST_EXCEPTIONS * known.sum(axis=0)) & known.any(axis=0)).tolist()
+
+
+def _judged(table: CodedTable, of: Sequence[int], y: int, needed: float) -> Function | None:
+    """The rule that column y is a function of others, if all rows support it with more nats of evidence than needed."""
+    codes = [table.codes(x) for x in of]
+    known = np.logical_and.reduce([code >= 0 for code in (*codes, table.codes(y))])
+    parts = [code[known] for code in codes]
+    y_code = numbered(table.codes(y)[known])
+    n = len(y_code)
+    if not n or y_code.max() == 0:
+        return None
+    group = combined(parts)
+    size = np.bincount(group)
+    value = np.zeros(len(size), np.int64)
+    value[group] = y_code
+    wrong = value[group] != y_code
+    n_wrong = 0
+    if wrong.any():
+        if wrong.sum() > 10 * MOST_EXCEPTIONS * n:
+            return None
+        n_wrong = int(minority(group, y_code).sum())
+        if n_wrong > min(MOST_EXCEPTIONS * n, _FEW * (n - np.bincount(y_code).max())):
+            return None
+    repeats = size - 1.0
+    if 2 * repeats.sum() < n:
+        return None
+    informative, nats = _evidence(table, of, parts, group, size, value, y_code)
+    if informative < _REPEATS or nats < needed:
+        return None
+    names = table.schema.names
+    return Function(of=tuple(names[x] for x in of), column=names[y], rows=int(repeats.sum()), exceptions=n_wrong)
+
+
+def _evidence(
+    table: CodedTable, of: Sequence[int], parts: list[np.ndarray], group: np.ndarray, size: np.ndarray,
+    value: np.ndarray, y: np.ndarray,
+) -> tuple[float, float]:  # fmt: skip
+    """How many rows repeat a group where y could have differed, and the nats by which they speak for a function."""
+    repeats = size - 1.0
+    if len(of) == 1 and table.schema.columns[of[0]].is_ordered:
+        step = np.diff(value) != 0
+        counts = np.append(step, False) | np.insert(step, 0, False)
+        informative = float(repeats[counts].sum())
+        return informative, informative * np.log(2.0)
+    surprise = -np.log(np.bincount(y) / len(y))[value]
+    if len(of) > 1:  # of the two columns alone, the one that foretells y better
+        each = [_surprise(part, y) for part in parts]
+        surprise = np.zeros(len(size))
+        surprise[group] = np.minimum(*each)
+    counts = surprise > np.log(1.05)
+    return float(repeats[counts].sum()), float(repeats @ surprise)
+
+
+def _surprise(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """-log of the share of each row's y among the rows of the same x, (n,)."""
+    pair = combined([x, y])
+    count = np.bincount(pair)
+    return np.asarray(np.log(np.bincount(x)[x]) - np.log(count[pair]))
+
+
+def _reduced(found: list[Function], one: set[tuple[int, int]], table: CodedTable) -> list[Function]:
+    """The rules that follow from no chain of others; of columns that determine each other the first stands for all.
+
+    ``one`` are the pairs (x, y) of which y is a function of x in all rows.
+    """
+    first = {y: min([y, *(x for x, z in one if z == y and (y, x) in one)]) for y in range(table.d)}
+    both = {(table.schema.index(rule.of[0]), table.schema.index(rule.column)): rule for rule in found}
+    kept = []
+    for (x, y), rule in both.items():
+        if (x, y) in one and (y, x) in one:
+            if first[y] == x:
+                kept.append(replace(rule, is_mutual=True))
+        elif first[x] == x and first[y] == y:
+            middle = [z for z in range(table.d) if first[z] == z and z not in (x, y) and (x, z) in one]
+            if not any((z, y) in both and (z, x) not in one for z in middle):
+                kept.append(rule)
+    return kept
+
+
+def _of_two(table: CodedTable, one: set[tuple[int, int]]) -> Iterator[Function]:
+    """Functions of two columns, of columns that are no function of one."""
+    targets = [y for y in range(table.d) if table.sizes[y] > 1 and not any(b == y for _, b in one)]
+    m = len(table.rows)
+    sources = [x for x in range(table.d) if 1 < table.sizes[x] <= m / 10]
+    pairs = [(a, b) for a, b in itertools.combinations(sources, 2) if (a, b) not in one and (b, a) not in one]
+    if not pairs or not targets:
+        return
+    rows = np.random.default_rng(1).permutation(m)[: int(np.clip(_SAMPLED_CELLS / len(pairs), 1_000, m))]
+    sample, needed = table.sample[rows], np.log(table.d**3 / CHANCE)
+    for a, b in pairs:
+        x, y = sample[:, a].astype(np.int64), sample[:, b]
+        key = np.where((x >= 0) & (y >= 0), x * table.sizes[b] + y, -1)
+        first, second = _repeats(key, _PAIRS // 4)
+        if len(first) < _REPEATS // 4:
+            continue
+        for target in _agreeing(sample, first, second):
+            if target in targets and target not in (a, b) and _holds(table.sample, a, b, target):
+                rule = _judged(table, (a, b), target, needed)
+                if rule is not None and not rule.exceptions:
+                    yield rule
+
+
+def _holds(sample: np.ndarray, a: int, b: int, y: int) -> bool:
+    """Whether column y is a function of columns a and b in the sample."""
+    known = (sample[:, a] >= 0) & (sample[:, b] >= 0) & (sample[:, y] >= 0)
+    group, code = combined([sample[known, a], sample[known, b]]), sample[known, y]
+    value = np.zeros(int(group.max(initial=-1)) + 1, np.int32)
+    value[group] = code
+    return bool((value[group] == code).all())
+
+
+# ---- Combinations of two to four columns of few values.
+
+
+def find_combinations(table: CodedTable, functions: Sequence[Function]) -> list[Combinations]:
+    """Columns of which only some combinations of values occur, each more than twice, so that hardly any is unseen.
+
+    Combinations that follow from functions are left out: of columns in one function, or with a common determining
+    column, and of a column that is a function of another one in such combinations.
+    """
+    index = table.schema.index
+    exact = [rule for rule in functions if not rule.exceptions]
+    above = _determining(table.d, [(index(rule.of[0]), index(rule.column)) for rule in exact if len(rule.of) == 1])
+    first = {index(rule.column) for rule in exact if rule.is_mutual}
+    tied = {frozenset(pair) for rule in exact for pair in itertools.combinations(map(index, rule.columns), 2)}
+    few = [j for j in range(table.d) if 1 < table.sizes[j] <= _MOST_LEVELS and j not in first]
+    pairs = [
+        (a, b)
+        for a, b in itertools.combinations(few, 2)
+        if frozenset((a, b)) not in tied and not above[a] & above[b]
+        and _is_restricted(table.sample[:, a], table.sample[:, b], 0)
+        and _is_restricted(table.codes(a), table.codes(b), _FEWEST)
+    ]  # fmt: skip
+    linked = {frozenset(pair) for pair in pairs}
+    pairs = [
+        (a, b)
+        for a, b in pairs
+        if not any(frozenset((c, b)) in linked for c in above[a] - {a})
+        and not any(frozenset((a, c)) in linked for c in above[b] - {b})
+    ]
+    return [_combinations(table, group) for group in _joined(table, pairs)]
+
+
+def _determining(d: int, one: list[tuple[int, int]]) -> list[set[int]]:
+    """The columns of which each column is a function, by chains too, itself among them."""
+    above = [{j} for j in range(d)]
+    for _ in range(d):
+        before = [len(found) for found in above]
+        for x, y in one:
+            above[y] |= above[x]
+        if [len(found) for found in above] == before:
+            break
+    return above
+
+
+def _is_restricted(a: np.ndarray, b: np.ndarray, fewest: int) -> bool:
+    """Whether only some combinations of two columns occur, each so often at least."""
+    known = (a >= 0) & (b >= 0)
+    a, b = a[known], b[known]
+    n = len(a)
+    if n < _FEWEST_ROWS:
+        return False
+    A, B = int(a.max()) + 1, int(b.max()) + 1
+    count = np.bincount(a.astype(np.int64) * B + b, minlength=A * B).reshape(A, B)
+    share = np.outer(count.sum(axis=1), count.sum(axis=0)) / n**2
+    absent = share[count == 0].sum()
+    return bool(absent > _ABSENT and count[count > 0].min() >= fewest)
+
+
+def _joined(table: CodedTable, pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Pairs, and in their place groups of up to four columns whose combinations are fewer than the pairs allow."""
+    linked = {frozenset(pair) for pair in pairs}
+    groups: list[tuple[int, ...]] = []
+    for size in (4, 3):
+        for group in itertools.combinations(sorted({j for pair in pairs for j in pair}), size):
+            inside = [frozenset(pair) for pair in itertools.combinations(group, 2)]
+            if not all(pair in linked for pair in inside) or any(set(group) <= set(other) for other in groups):
+                continue
+            if _is_closed(table, group):
+                groups.append(group)
+    rest = [pair for pair in pairs if not any(set(pair) <= set(group) for group in groups)]
+    return sorted([*groups, *rest])
+
+
+def _is_closed(table: CodedTable, group: tuple[int, ...]) -> bool:
+    """Whether each combination of the columns occurs three times at least."""
+    codes = [table.codes(j) for j in group]
+    known = np.logical_and.reduce([code >= 0 for code in codes])
+    return bool(np.bincount(combined([code[known] for code in codes])).min() >= _FEWEST)
+
+
+def _combinations(table: CodedTable, group: tuple[int, ...]) -> Combinations:
+    codes = [table.codes(j) for j in group]
+    known = np.logical_and.reduce([code >= 0 for code in codes])
+    return Combinations(of=tuple(table.schema.names[j] for j in group), rows=int(known.sum()))

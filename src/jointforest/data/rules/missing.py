@@ -1,0 +1,88 @@
+"""Which cells are missing: in the same rows as others, or where other columns have certain values."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from .coded import CHANCE, CodedTable
+from .contradictions import combined
+from .rule import MissingTogether, MissingWhere
+
+_FEWEST = 20
+"""Fewest rows in which a column is missing, and in which it is known."""
+_MOST_LEVELS = 50
+"""Most values of a column that says where another is missing."""
+
+
+def find_missing(table: CodedTable) -> list[MissingTogether | MissingWhere]:
+    """Columns that are missing in the same rows, and columns that are missing exactly where others have some values.
+
+    Of columns that are missing together, the first stands for all in the second kind of rule.
+    """
+    masks = {j: np.isnan(table.X[:, j]) for j in range(table.d)}
+    masks = {j: mask for j, mask in masks.items() if _FEWEST <= mask.sum() <= table.n - _FEWEST}
+    groups: dict[bytes, list[int]] = {}
+    for j, mask in masks.items():
+        groups.setdefault(np.packbits(mask).tobytes(), []).append(j)
+    names = table.schema.names
+    found: list[MissingTogether | MissingWhere] = []
+    for group in groups.values():
+        mask = masks[group[0]]
+        if len(group) > 1:
+            found.append(MissingTogether(of=tuple(names[j] for j in group), rows=int(mask.sum())))
+        found += _places(table, group, mask)
+    return found
+
+
+def _places(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[MissingWhere]:
+    """Where the first column of a group is missing, by one other column or by two; the first that is found."""
+    few = [j for j in range(table.d) if j not in group and 1 < table.sizes[j] <= _MOST_LEVELS]
+    sampled = mask[table.rows]
+    of_one = [(j,) for j in few if _is_function(table.sample[:, [j]], sampled)]
+    of_two = [
+        pair for pair in itertools.combinations(few, 2)
+        if table.sizes[list(pair)].prod() <= _MOST_LEVELS and not {(j,) for j in pair} & set(of_one)
+        and _is_function(table.sample[:, pair], sampled)
+    ]  # fmt: skip
+    for of in (*of_one, *of_two):
+        rule = _judged(table, group[0], of, mask)
+        if rule is not None:
+            yield rule
+            return
+
+
+def _is_function(codes: np.ndarray, mask: np.ndarray) -> bool:
+    """Whether the rows of equal codes agree in whether the cell is missing."""
+    known = (codes >= 0).all(axis=1)
+    if not known.any():
+        return False
+    key = combined(list(codes[known].T))
+    share = np.bincount(key, mask[known]) / np.bincount(key)
+    return bool(np.all((share == 0.0) | (share == 1.0)))
+
+
+def _judged(table: CodedTable, j: int, of: tuple[int, ...], mask: np.ndarray) -> MissingWhere | None:
+    """The rule that column j is missing exactly where the columns ``of`` have certain values."""
+    codes = np.column_stack([table.codes(k) for k in of])
+    known = (codes >= 0).all(axis=1)
+    if not _is_function(codes, mask) or not 0 < mask[known].sum() < known.sum():
+        return None
+    key = combined(list(codes[known].T))
+    rows = np.bincount(key)
+    share = mask[known].mean()
+    first = np.zeros(len(rows), np.int64)
+    first[key] = np.flatnonzero(known)
+    is_missing = mask[first]
+    nats = float(np.maximum(rows - 1.0, 0.0) @ -np.log(np.where(is_missing, share, 1.0 - share)))
+    if nats < np.log(table.d**3 / CHANCE) or mask[known].sum() < _FEWEST:
+        return None
+    columns = [table.schema.columns[k] for k in of]
+    values = tuple(
+        tuple(column.from_number(float(x)) for column, x in zip(columns, table.X[i, list(of)], strict=True))
+        for i in first[is_missing].tolist()
+    )
+    names = tuple(column.name for column in columns)
+    return MissingWhere(column=table.schema.names[j], of=names, values=values, rows=int(known.sum()))

@@ -1,0 +1,110 @@
+"""Columns of numbers that are never above another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .coded import CHANCE, MOST_EXCEPTIONS, CodedTable
+from .contradictions import NEAR, gap
+from .rule import Equation, Order
+
+_ROWS = 5_000
+"""Sampled rows on which orders are sought."""
+_FEWEST = 100
+"""Fewest rows that must support an order."""
+_NEAR = 0.1
+"""Gaps up to this share of their median are near 0."""
+_FEWEST_NEAR = 20
+"""Fewest rows whose gap is near 0: an order has a sharp edge there."""
+_WRONG = 0.05
+"""Least share of rows that would contradict the order, were the columns independent."""
+
+
+def find_orders(table: CodedTable, equations: Sequence[Equation] = ()) -> list[Order]:
+    """Pairs of columns of which one is never above the other, although both have the same range of numbers.
+
+    Two things are needed besides. Independent columns would often contradict the order. And the gap between the two
+    has a sharp edge at 0, or at one step: many gaps are near it, and none is below. Columns that merely lie apart, or
+    measure different things, have no such edge. Of dates the first is enough.
+    """
+    known = {frozenset(pair) for equation in equations for pair in _ordered(table, equation)}
+    numeric = [j for j, c in enumerate(table.schema.columns) if not c.is_categorical and table.sizes[j] > 1]
+    found: dict[tuple[int, int], Order] = {}
+    for a, b in _likely(table, numeric):
+        if frozenset((a, b)) not in known:
+            order = _judged(table, a, b)
+            if order is not None:
+                found[a, b] = order
+    above = {pair for pair, order in found.items() if not order.exceptions}
+    return [
+        order for (a, b), order in found.items()
+        if not any((a, c) in above and (c, b) in above for c in numeric if c not in (a, b))
+    ]  # fmt: skip
+
+
+def _ordered(table: CodedTable, equation: Equation) -> Iterator[tuple[int, int]]:
+    """Pairs of columns whose order follows from an equation: of two columns, or of a sum and its part."""
+    schema = table.schema
+    y, least = schema.index(equation.column), {}
+    for c, name in equation.terms:
+        ends = (schema[name].minimum + schema[name].zero, schema[name].maximum + schema[name].zero)
+        least[name] = min(c * end for end in ends)
+    for c, name in equation.terms:
+        rest = equation.constant + sum(x for other, x in least.items() if other != name)
+        if len(equation.terms) == 1 or (c == 1.0 and rest >= 0.0):
+            yield schema.index(name), y
+
+
+def _likely(table: CodedTable, numeric: list[int]) -> Iterator[tuple[int, int]]:
+    """Pairs of columns in order in nearly all of some rows, whose ranges meet."""
+    X = table.X[table.rows[:: max(len(table.rows) // _ROWS, 1)]]
+    for a in numeric:
+        x = X[:, [a]] + table.schema.columns[a].zero
+        y = X[:, numeric] + np.array([table.schema.columns[j].zero for j in numeric])
+        known = ~(np.isnan(x) | np.isnan(y))
+        above = (known & (x > y)).sum(axis=0)
+        meet = np.nanmax(x, initial=-np.inf) >= np.nanmin(np.where(known, y, np.inf), axis=0)
+        for k in np.flatnonzero((above <= 10 * MOST_EXCEPTIONS * known.sum(axis=0)) & known.any(axis=0) & meet):
+            is_time = {table.schema.columns[j].kind == "datetime" for j in (a, numeric[k])}
+            if numeric[k] != a and len(is_time) == 1:
+                yield a, numeric[k]
+
+
+def _judged(table: CodedTable, a: int, b: int) -> Order | None:
+    """The rule that column a is at most column b, if enough rows support it."""
+    schema, names = table.schema, table.schema.names
+    order = Order(low=names[a], high=names[b])
+    apart = gap(order, schema, table.X)
+    apart = apart[~np.isnan(apart)]
+    step = max(schema.columns[a].step, schema.columns[b].step)
+    wrong = apart < -NEAR * step
+    n, n_wrong = len(apart), int(wrong.sum())
+    if n < _FEWEST or n_wrong > MOST_EXCEPTIONS * n:
+        return None
+    by_chance = _share_against(table, a, b)
+    if by_chance < _WRONG or -np.log1p(-by_chance) * n < np.log(table.d**2 / CHANCE):
+        return None
+    if n_wrong > 0.05 * by_chance * n:
+        return None
+    least = float(apart[~wrong].min())
+    is_strict = step > 0.0 and abs(least - step) <= NEAR * step and not n_wrong
+    if schema.columns[a].kind != "datetime" and not _has_edge(apart[~wrong], step if is_strict else 0.0, step):
+        return None
+    return Order(low=names[a], high=names[b], is_strict=is_strict, rows=n - n_wrong, exceptions=n_wrong)
+
+
+def _share_against(table: CodedTable, a: int, b: int) -> float:
+    """Share of rows with x > y if columns a and b were independent."""
+    columns = table.schema.columns
+    x, y = (table.X[table.rows, j] + columns[j].zero for j in (a, b))
+    known = ~(np.isnan(x) | np.isnan(y))
+    x, y = x[known], np.sort(y[known])
+    return float(np.searchsorted(y, x, side="left").mean() / len(y)) if len(y) else 0.0
+
+
+def _has_edge(apart: np.ndarray, edge: float, step: float) -> bool:
+    """Whether many gaps lie near their least possible value."""
+    near = max(_NEAR * float(np.median(apart - edge)), 0.5 * step)
+    return bool(np.count_nonzero(apart - edge <= near) >= max(_FEWEST_NEAR, 1e-3 * len(apart)))

@@ -1,0 +1,160 @@
+"""What a rule between columns says, and how it is written."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from ..texts import column_text, sum_text, value_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(ABC):
+    """A statement about several columns of a table; `str` gives the text from which `jf.rule` makes it again.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that support the rule: those in which it could have failed, and did not.
+    exceptions : int
+        Rows of the table that contradict it. Only a rule without exceptions is enforced.
+    is_enforced : bool
+        Whether the joint gives rows that contradict the rule probability 0.
+    """
+
+    kind: ClassVar[str]
+    rows: int = 0
+    exceptions: int = 0
+    is_enforced: bool = False
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that the rule is about."""
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, with the ``kind``; `data.rules.plain.rule_from_dict` reads it."""
+        return {"kind": self.kind} | asdict(self)
+
+
+@dataclass(frozen=True)
+class Function(Rule):
+    """Rows that agree in the columns ``of`` agree in ``column``: ``Dest, Distance -> Origin``.
+
+    Of a single column it may hold both ways: ``education <-> education_num``.
+    """
+
+    kind: ClassVar[str] = "function"
+    of: tuple[str, ...]
+    column: str
+    is_mutual: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.of, self.column)
+
+    def __str__(self) -> str:
+        arrow = "<->" if self.is_mutual else "->"
+        return f"{', '.join(map(column_text, self.of))} {arrow} {column_text(self.column)}"
+
+
+@dataclass(frozen=True)
+class Combinations(Rule):
+    """Only the combinations of values that the table has exist: ``combinations(country, city)``."""
+
+    kind: ClassVar[str] = "combinations"
+    of: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.of
+
+    def __str__(self) -> str:
+        return f"combinations({', '.join(map(column_text, self.of))})"
+
+
+@dataclass(frozen=True)
+class Equation(Rule):
+    """A column is a sum of others: ``total = price + tax``. On a grid the sum is rounded to it.
+
+    Date-times count in seconds since 1970, so that ``end = start + 60 * minutes`` is an equation.
+    """
+
+    kind: ClassVar[str] = "equation"
+    column: str
+    terms: tuple[tuple[float, str], ...]
+    constant: float = 0.0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column, *(name for _, name in self.terms))
+
+    def __str__(self) -> str:
+        return f"{column_text(self.column)} = {sum_text(self.terms, self.constant)}"
+
+
+@dataclass(frozen=True)
+class Order(Rule):
+    """One column is at most another: ``start <= end``, or less: ``start < end``."""
+
+    kind: ClassVar[str] = "order"
+    low: str
+    high: str
+    is_strict: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.low, self.high)
+
+    def __str__(self) -> str:
+        return f"{column_text(self.low)} {'<' if self.is_strict else '<='} {column_text(self.high)}"
+
+
+@dataclass(frozen=True)
+class MissingTogether(Rule):
+    """Columns are missing in the same rows: ``AirTime, ArrDelay missing together``."""
+
+    kind: ClassVar[str] = "missing together"
+    of: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.of
+
+    def __str__(self) -> str:
+        return f"{', '.join(map(column_text, self.of))} missing together"
+
+
+@dataclass(frozen=True)
+class MissingWhere(Rule):
+    """A column is missing in the rows where others have certain values, and in no others.
+
+    ``CancellationCode missing iff Cancelled = 0``, or of several columns ``delay missing iff (a, b) in {(1, 0)}``.
+    """
+
+    kind: ClassVar[str] = "missing where"
+    column: str
+    of: tuple[str, ...]
+    values: tuple[tuple[str | bool | int | float, ...], ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column, *self.of)
+
+    def __str__(self) -> str:
+        names = ", ".join(map(column_text, self.of))
+        texts = [", ".join(map(value_text, one)) for one in self.values]
+        if len(self.of) > 1:
+            names, texts = f"({names})", [f"({text})" for text in texts]
+        where = f"= {texts[0]}" if len(texts) == 1 and len(self.of) == 1 else f"in {{{', '.join(texts)}}}"
+        return f"{column_text(self.column)} missing iff {names} {where}"
+
+
+KINDS: dict[str, type[Rule]] = {
+    one.kind: one for one in (Function, Combinations, Equation, Order, MissingTogether, MissingWhere)
+}
+"""The class of each kind of rule."""

@@ -1,0 +1,52 @@
+"""Columns, values and sums as texts of the query language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+KEYWORDS = {"and", "or", "not", "in", "between"}
+"""Words, in any case, that are neither names nor values unless quoted."""
+MISSING = {"na", "nan", "null", "none"}
+"""Words that tables write in place of a value: no values here."""
+_TAKEN = KEYWORDS | MISSING | {"true", "false"}
+"""Words that are something else than a column where a value may stand."""
+
+
+def is_word_character(character: str) -> bool:
+    """Whether a bare word may hold this character: letters, digits, the underscore, and accents."""
+    return character.isalnum() or ("a" + character).isidentifier()
+
+
+def column_text(name: str) -> str:
+    """A column's name, in backticks if it needs them."""
+    bare = name and all(map(is_word_character, name)) and not name[0].isdecimal() and name.lower() not in _TAKEN
+    return name if bare else "`" + name.replace("`", "``") + "`"
+
+
+def number_text(x: float) -> str:
+    """A number, whole ones without a point."""
+    return str(int(x)) if x.is_integer() and abs(x) < 1e9 else repr(x)
+
+
+def value_text(value: Any) -> str:
+    """A value as conditions write it: text in single quotes."""
+    if isinstance(value, np.number | np.bool_):
+        value = value.item()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def sum_text(terms: Sequence[tuple[float, str]], constant: float) -> str:
+    """A sum of columns, such as ``a + 1.5 * b - 3``."""
+    parts = [(c, column_text(name) if abs(c) == 1.0 else f"{number_text(abs(c))} * {column_text(name)}")
+             for c, name in terms]  # fmt: skip
+    if constant or not parts:
+        parts.append((constant, number_text(abs(constant))))
+    text = "".join(f" {'-' if c < 0 else '+'} {part}" for c, part in parts)
+    return text[3:] if text.startswith(" + ") else "-" + text[3:]

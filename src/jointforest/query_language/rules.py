@@ -1,0 +1,183 @@
+"""Text to rules between columns.
+
+Grammar, beside that of `parser`::
+
+    rule    = names "->" column | column "<->" column              a function of columns
+            | "combinations" "(" names ")"                         only the combinations in the table exist
+            | column "=" sum | sum "=" column                      an equation
+            | column ("<" | "<=" | ">" | ">=") column              an order
+            | names "missing" "together"                           in the same rows
+            | column "missing" "iff" where                         in these rows, and no others
+    where   = column "=" value | column "in" "{" value {"," value} "}"
+            | "(" names ")" "in" "{" tuple {"," tuple} "}"
+    tuple   = "(" value {"," value} ")"
+    names   = column {"," column}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..data.rules.rule import Combinations, Equation, Function, MissingTogether, MissingWhere, Order, Rule
+from .parser import SumReader, Value
+
+_HINT = (
+    "rules are: start <= end; total = net + tax; city -> country; code <-> name; combinations(country, city); "
+    "delay, reason missing together; delay missing iff state = cancelled"
+)
+_One = TypeVar("_One")
+
+
+def rule(text: str) -> Rule:
+    """A rule between columns, to be declared to a learner.
+
+    Parameters
+    ----------
+    text : str
+        One of
+
+        - ``start <= end`` or ``start < end``: an order of numbers or dates;
+        - ``total = net + 0.5 * fee + 3``: a column is a sum of others, rounded to its grid;
+        - ``city -> country`` or ``origin, target -> distance``: a function; ``code <-> name``: in both directions;
+        - ``combinations(country, city)``: only the combinations of values that the table has exist;
+        - ``delay, reason missing together``: cells are missing in the same rows;
+        - ``delay missing iff state = cancelled``, or ``in {cancelled, diverted}``: in these rows and in no others.
+
+        Names with spaces stand in backticks. Dates count in seconds: ``end = start + 60 * minutes``.
+
+    Returns
+    -------
+    Rule
+
+    Raises
+    ------
+    QuerySyntaxError
+        With the place of the fault, and a hint.
+
+    Examples
+    --------
+    >>> str(rule("end >= start"))
+    'start <= end'
+    >>> rule("total = net + tax").columns
+    ('total', 'net', 'tax')
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"rule: expected a text such as 'start <= end', got {type(text).__name__}")
+    return _RuleReader(text, None).whole()
+
+
+class _RuleReader(SumReader):
+    """Recursive descent; one method a part of the grammar."""
+
+    def whole(self) -> Rule:
+        """The text as one rule."""
+        start = self.token
+        found = self._combinations() or self._about_names() or self._compared()
+        if self.token.sort != "end":
+            raise self.fail(f"expected nothing more, found {self.shown_token()}", hint=_HINT)
+        if len(set(found.columns)) < len(found.columns):
+            raise self.fail("a rule names each column once", start)
+        return found
+
+    def _combinations(self) -> Rule | None:
+        if not (self.is_keyword("combinations") and self.is_symbol("(", ahead=1)):
+            return None
+        self.advance()
+        of = self._bracketed(self.column)
+        if len(of) < 2:
+            raise self.fail("combinations are of two columns or more", hint=_HINT)
+        return Combinations(of=of)
+
+    def _about_names(self) -> Rule | None:
+        """A function, or which cells are missing; None where no such rule stands, with the cursor where it was."""
+        at = self.at
+        if not self.is_column_name():
+            return None
+        names = self._listed(self.column)
+        if self.is_symbol("-") and self.is_symbol(">", ahead=1):
+            self.at += 2
+            return Function(of=names, column=self.column())
+        if self.is_symbol("<") and self.is_symbol("-", ahead=1) and self.is_symbol(">", ahead=2):
+            self.at += 3
+            if len(names) > 1:
+                raise self.fail("'<->' stands between two columns", hint="write a, b -> c")
+            return Function(of=names, column=self.column(), is_mutual=True)
+        if self.is_keyword("missing") and self.is_keyword("together", ahead=1):
+            self.at += 2
+            if len(names) < 2:
+                raise self.fail("one column is not missing together with others", hint="write a, b missing together")
+            return MissingTogether(of=names)
+        if self.is_keyword("missing") and self.is_keyword("iff", ahead=1):
+            self.at += 2
+            if len(names) > 1:
+                raise self.fail("'missing iff' is about one column", hint="write a rule for each column")
+            return self._where(names[0])
+        self.at = at
+        return None
+
+    def _where(self, column: str) -> Rule:
+        """What follows ``missing iff``."""
+        if self.is_symbol("("):
+            of = self._bracketed(self.column)
+            self._go_past_in()
+            return MissingWhere(column=column, of=of, values=self._within_braces(lambda: self._values_of(len(of))))
+        of = (self.column(),)
+        if self.is_symbol("="):
+            self.advance()
+            return MissingWhere(column=column, of=of, values=((self.value(),),))
+        self._go_past_in()
+        return MissingWhere(column=column, of=of, values=self._within_braces(lambda: (self.value(),)))
+
+    def _compared(self) -> Rule:
+        """An equation or an order."""
+        start = self.token
+        left = self.sum()
+        if not self.is_symbol("=", "<", "<=", ">", ">="):
+            raise self.fail(f"expected a rule, found {self.shown_token()}", hint=_HINT)
+        op = str(self.advance().value)
+        right = self.sum()
+        if self.is_symbol("=", "<", "<=", ">", ">="):
+            raise self.fail("a chain of comparisons is several rules", hint="give one rule for each of them")
+        if op == "=":
+            of, other = (left, right) if left.is_column else (right, left)
+            if not of.is_column or not other.terms:
+                hint = "write total = net + tax"
+                raise self.fail(
+                    "an equation has one column on one side, and a sum of columns on the other", start, hint
+                )
+            return Equation(column=of.terms[0][1], terms=other.terms, constant=other.constant)
+        if not (left.is_column and right.is_column):
+            raise self.fail("an order is of two columns as they are", start, "write start <= end")
+        low, high = (left, right) if op[0] == "<" else (right, left)
+        return Order(low=low.terms[0][1], high=high.terms[0][1], is_strict=len(op) == 1)
+
+    def _values_of(self, n: int) -> tuple[Value, ...]:
+        values = self._bracketed(self.value)
+        if len(values) != n:
+            raise self.fail(f"expected {n} values in brackets, got {len(values)}")
+        return values
+
+    def _go_past_in(self) -> None:
+        if not self.is_keyword("in"):
+            raise self.fail(f"expected '=' or 'in', found {self.shown_token()}", hint="write a missing iff b in {x, y}")
+        self.advance()
+
+    def _listed(self, read: Callable[[], _One]) -> tuple[_One, ...]:
+        found = [read()]
+        while self.is_symbol(","):
+            self.advance()
+            found.append(read())
+        return tuple(found)
+
+    def _bracketed(self, read: Callable[[], _One]) -> tuple[_One, ...]:
+        self.expect("(")
+        found = self._listed(read)
+        self.expect(")")
+        return found
+
+    def _within_braces(self, read: Callable[[], _One]) -> tuple[_One, ...]:
+        self.expect("{")
+        found = self._listed(read)
+        self.expect("}")
+        return found

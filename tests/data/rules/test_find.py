@@ -1,0 +1,115 @@
+"""Rules that are found in tables: those that were planted, none by chance, and none that has exceptions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jointforest as jf
+from jointforest.data.rules.contradictions import contradicted
+from jointforest.data.rules.find import find_rules
+from jointforest.data.rules.plain import rules_from_list
+from jointforest.learners.base import read_table
+
+from .tables import RULES, obedient
+
+
+def _found(frame: pd.DataFrame) -> set[str]:
+    return {str(rule) for rule in read_table(frame, None).schema.rules if not rule.exceptions}
+
+
+@pytest.mark.parametrize(("n", "seed"), [(800, 0), (3_000, 1), (30_000, 2)])
+def test_planted_rules_are_found_and_no_others(n: int, seed: int) -> None:
+    assert _found(obedient(n, seed)) == RULES
+
+
+@pytest.mark.parametrize(("n", "seed"), [(800, 0), (30_000, 1)])
+def test_rules_with_exceptions_are_not_found(n: int, seed: int) -> None:
+    assert _found(obedient(n, seed, n_wrong=n // 200)) == set()
+
+
+def test_few_exceptions_are_counted() -> None:
+    frame = obedient(30_000, 0)
+    frame.loc[[5, 77], "town"] = ["t0" if town != "t0" else "t1" for town in frame["town"][[5, 77]]]
+    frame.loc[[3], "closed"] = frame["opened"][[3]] - pd.Timedelta("9D")
+    rules = {str(rule): rule for rule in read_table(frame, None).schema.rules}
+    assert rules["shop -> town"].exceptions == 2 and rules["opened <= closed"].exceptions == 1
+    assert all(not rule.is_enforced for rule in rules.values())
+
+
+def test_supporting_rows_are_counted() -> None:
+    frame = obedient(3_000, 0)
+    rules = {str(rule): rule for rule in read_table(frame, None).schema.rules}
+    assert rules["total = net + fee"].rows == 3_000
+    assert rules["shop -> town"].rows == 3_000 - frame["shop"].nunique()
+    assert rules["delay, weight missing together"].rows == frame["delay"].isna().sum()
+
+
+def test_contradictions_are_the_rows_that_were_spoilt() -> None:
+    frame = obedient(2_000, 4)
+    rows = read_table(frame, None)
+    X = rows.X.copy()
+    for rule in rows.schema.rules:
+        assert not contradicted(rule, rows.schema, X).any()
+    index = rows.schema.index
+    X[7, index("total")] += 1.0
+    X[8, index("middle")] = X[8, index("low")] - 1.0
+    X[9, index("high")] = X[9, index("middle")]
+    X[10, index("delay")] = np.nan if rows.X[10, index("delay")] == rows.X[10, index("delay")] else 4.0
+    X[11, index("town")] = (X[11, index("town")] + 1) % 4
+    against = {str(rule): np.flatnonzero(contradicted(rule, rows.schema, X)).tolist() for rule in rows.schema.rules}
+    assert against["total = net + fee"] == [7] and against["low <= middle"] == [8]
+    assert 9 in against["middle < high"] and against["shop -> town"] == [11]
+    assert against["delay missing iff state = 'gone'"] == [10] == against["delay, weight missing together"]
+
+
+def test_agreement_by_chance_is_no_rule() -> None:
+    for n in (3, 10, 40, 400):
+        rng = np.random.default_rng(n)
+        frame = pd.DataFrame(rng.integers(0, 2, (n, 30)), columns=[f"x{j}" for j in range(30)])
+        frame["key"] = rng.permutation(n)
+        frame["steps"] = np.arange(n) // 7
+        rules = find_rules(*read_table(frame, None)[::2])
+        assert not [rule for rule in rules if "key" in rule.columns]
+        assert not rules or n < 40  # of a few rows, equal columns are a fact
+
+
+@pytest.mark.parametrize("hidden", [0.05, 0.2])
+def test_missing_cells_hide_no_rule(hidden: float) -> None:
+    frame = obedient(20_000, 3)
+    gone = np.random.default_rng(0).random(frame.shape) < hidden
+    gone[:, [frame.columns.get_loc(name) for name in ("delay", "weight", "state")]] = False
+    assert _found(frame.mask(gone)) == RULES
+
+
+def test_numbers_are_converted_and_copied() -> None:
+    rng = np.random.default_rng(0)
+    miles = np.round(rng.gamma(2.0, 40.0, 2_000), 1)
+    celsius = np.round(rng.normal(15.0, 8.0, 2_000), 1)
+    x = rng.normal(size=2_000)
+    frame = pd.DataFrame({"miles": miles, "km": np.round(1.609 * miles, 2), "celsius": celsius,
+                          "fahrenheit": np.round(1.8 * celsius + 32.0, 2), "x": x, "copy": x})  # fmt: skip
+    assert _found(frame) >= {"km = 1.609 * miles", "fahrenheit = 1.8 * celsius + 32", "copy = x"}
+
+
+def test_the_reading_says_rules_and_files_keep_them(tmp_path) -> None:
+    frame = obedient(1_000, 0)[["shop", "town", "a"]]
+    joint = jf.JointTree(random_state=0).fit(frame).joint_
+    joint.save(tmp_path / "m.joint")
+    again = jf.load(tmp_path / "m.joint")
+    assert again.column_rules == joint.column_rules and again.reading == joint.reading
+    assert again.reading.notice == "rule: shop -> town (985 rows; not enforced)"
+    assert again.info()["rules"] == [{"rule": "shop -> town", "rows": 985, "exceptions": 0, "enforced": False}]
+
+
+def test_rules_from_files_are_checked() -> None:
+    rules = [rule.to_dict() for rule in read_table(obedient(1_000, 0), None).schema.rules]
+    names = obedient(1, 0).columns.tolist()
+    assert [rule.to_dict() for rule in rules_from_list(rules, names)] == rules
+    broken = [rules[0] | {"kind": "law"}, rules[0] | {"more": 1}, rules[0] | {"rows": -1},
+              next(rule for rule in rules if rule["kind"] == "equation") | {"terms": [[0.0, "net"]]},
+              next(rule for rule in rules if rule["kind"] == "order") | {"low": "nowhere"}]  # fmt: skip
+    for rule in broken:
+        with pytest.raises(ValueError, match=r"rules\[0\]"):
+            rules_from_list([rule], names)

@@ -1,0 +1,65 @@
+"""Texts to rules, and back."""
+
+from __future__ import annotations
+
+import pytest
+
+import jointforest as jf
+from jointforest.data.rules.rule import Equation, MissingWhere, Order
+
+TEXTS = [
+    ("start <= end", "start <= end"),
+    ("end > start", "start < end"),
+    ("end >= `start time`", "`start time` <= end"),
+    ("total = net + 0.5*fee - 3", "total = net + 0.5 * fee - 3"),
+    ("a + b = c", "c = a + b"),
+    ("city -> country", "city -> country"),
+    ("origin, target -> distance", "origin, target -> distance"),
+    ("code <-> `long name`", "code <-> `long name`"),
+    ("combinations(a, b, c)", "combinations(a, b, c)"),
+    ("delay, reason missing together", "delay, reason missing together"),
+    ("delay missing iff state = cancelled", "delay missing iff state = 'cancelled'"),
+    ("delay missing iff state in {1, 2.5}", "delay missing iff state in {1, 2.5}"),
+    ("delay missing iff (a, b) in {(1, x), (2, true)}", "delay missing iff (a, b) in {(1, 'x'), (2, true)}"),
+    ("combinations = b", "combinations = b"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), TEXTS)
+def test_texts_are_read_and_written(text: str, said: str) -> None:
+    assert str(jf.rule(text)) == said
+    assert jf.rule(said) == jf.rule(text)
+
+
+def test_rules_have_fields() -> None:
+    assert jf.rule("end > start") == Order(low="start", high="end", is_strict=True)
+    assert jf.rule("c = 2 * a") == Equation(column="c", terms=((2.0, "a"),))
+    assert jf.rule("d missing iff s in {1, 2}") == MissingWhere(column="d", of=("s",), values=((1,), (2,)))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "expected a column"),
+        ("a", "expected a rule"),
+        ("a <= b <= c", "several rules"),
+        ("a + 1 <= b", "two columns as they are"),
+        ("a + b = c + d", "one column on one side"),
+        ("a = 3", "one column on one side"),
+        ("a, b <-> c", "between two columns"),
+        ("combinations(a)", "two columns or more"),
+        ("a missing together", "one column"),
+        ("a missing iff b < 3", "expected '=' or 'in'"),
+        ("a missing iff (b, c) in {(1, 2, 3)}", "expected 2 values"),
+        ("a -> a", "each column once"),
+        ("a <= b extra", "nothing more"),
+    ],
+)  # fmt: skip
+def test_faults_are_named(text: str, problem: str) -> None:
+    with pytest.raises(jf.QuerySyntaxError, match=problem):
+        jf.rule(text)
+
+
+def test_a_rule_is_a_text() -> None:
+    with pytest.raises(TypeError, match="expected a text"):
+        jf.rule(3)  # type: ignore[arg-type]
