@@ -32,8 +32,8 @@ from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import Schema
 from jointforest.learners.generative.classifier import GenerativeForestClassifier
+from jointforest.learners.hidden_tree.em import Smoothing
 from jointforest.learners.hidden_tree.learn import LearnSettings, learn_tree
-from jointforest.learners.hidden_tree.smoothing import Smoothing
 from jointforest.learners.hidden_tree.structure import CodeTable
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees

@@ -15,9 +15,9 @@ from jointforest.data.discretization.learn import learn_scale
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation.fidelity import fidelity
+from jointforest.learners.hidden_tree.em import Smoothing
 from jointforest.learners.hidden_tree.learn import LearnSettings
 from jointforest.learners.hidden_tree.leaves import learn_trees
-from jointforest.learners.hidden_tree.smoothing import Smoothing
 from jointforest.learners.hidden_tree.structure import CodeTable
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees

@@ -7,8 +7,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from argparse import Namespace
 from pathlib import Path
+from statistics import median
 
 import pandas as pd
 from _common import HERE, arguments, finish, hide, median_seconds, peak_memory, progress, read, timed, verdict
@@ -84,6 +86,12 @@ def worker(what: str, data: Path, seed: int) -> None:
     """The work of a fresh process: seconds from import to answers on few rows, or memory of a whole fit."""
     name = "large/fremtpl2freq" if what == "large" else "adult_train"
     frame = read(data, name)
+    if what == "fit":
+        HiddenTreeForest(n_states=8, max_iter=1, random_state=seed).fit(frame.iloc[:500])  # compiles
+        busy = time.process_time()
+        seconds, _ = timed(lambda: HiddenTreeForest(random_state=seed).fit(frame))
+        print(json.dumps({"seconds": seconds, "processor seconds": time.process_time() - busy}))
+        return
     if what == "first":
         frame = frame.iloc[:500].reset_index(drop=True)
         seconds, _ = timed(lambda: _first_call(frame))
@@ -104,22 +112,44 @@ def _first_call(frame: pd.DataFrame) -> None:
     joint.condition(sex="Female")
 
 
-def fresh(what: str, options: Namespace, cache: str) -> dict:
-    """What `worker` says, in a process with a numba cache of its own."""
+def fresh(what: str, options: Namespace, cache: str | None = None, source: Path | None = None) -> dict:
+    """What `worker` says, in a process with a numba cache of its own, or with another source."""
     command = [sys.executable, __file__, "--data", str(options.data), "--work", what]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "NUMBA_CACHE_DIR": cache})
+    environment = os.environ | ({"NUMBA_CACHE_DIR": cache} if cache else {})
+    if source is not None:
+        environment |= {"PYTHONPATH": str(source.resolve())}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def beside(options: Namespace) -> list[dict]:
+    """Fits of Adult by this source and by another one, in turn."""
+    here, there = [], []
+    for _ in range(options.repeats):
+        there.append(fresh("fit", options, source=options.beside))
+        here.append(fresh("fit", options))
+        progress(f"{there[-1]} {here[-1]}")
+    rows = []
+    for key in here[0]:
+        old, new = ([run[key] for run in runs] for runs in (there, here))
+        ratio = median(a / b for a, b in zip(new, old, strict=True))
+        rows.append({"measure": key, "other source": median(old), "this source": median(new), "ratio": ratio})
+    return rows
 
 
 def main() -> None:
     options = arguments(
         __doc__, repeats=dict(type=int, default=3), work=dict(default="", help="what a fresh process does"),
         large=dict(action="store_true", help="also large/fremtpl2freq"),
+        beside=dict(type=Path, help="folder src/ of another revision: only fits of Adult by both, in turn"),
     )  # fmt: skip
     if options.work:
         worker(options.work, options.data, options.seed)
+        return
+    if options.beside:
+        finish("hidden_speed_beside", {"Fit of Adult": beside(options)}, {"repeats": options.repeats}, options.quick)
         return
     frame = read(options.data, "adult_train")
     if options.quick:

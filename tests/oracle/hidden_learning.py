@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from statistics import NormalDist
 
 import numpy as np
 
@@ -34,6 +35,80 @@ def expected_counts(column, parent, transition, emission, rows, weight):
                 if code < emission[k].shape[1]:
                     cells[k][z[k], code] += w * p / whole
     return pairs, cells, total
+
+
+def effective_number(counts):
+    """The number of equally frequent outcomes that would be as diverse."""
+    total = math.fsum(counts)
+    return total**2 / math.fsum(c * c for c in counts) if total > 0 else 1.0
+
+
+def transition_table(count, each, extra):
+    """Counts and rows in the proportions of the child's states: so many for each further way, some, and 0.01."""
+    share = [math.fsum(row[t] for row in count) + 1e-3 for t in range(len(count[0]))]
+    share = [s / math.fsum(share) for s in share]
+    table = []
+    for row in count:
+        added = each * (effective_number(row) - 1) + extra + 0.01
+        table.append([(c + added * s) / (math.fsum(row) + added) for c, s in zip(row, share, strict=True)])
+    return table
+
+
+def emission_table(cells, marginal, each):
+    """Emissions (H, K) and shares of missing cells (H,) of counts (K + 1, H), the last of missing cells.
+
+    Rows of a state that misses cells twice as often as the column count as the marginal, once they are many times those
+    that are known.
+    """
+    H = len(cells[0])
+    lost, total = cells[-1], math.fsum(math.fsum(row) for row in cells)
+    known = [math.fsum(row[s] for row in cells[:-1]) for s in range(H)]
+    usual = math.fsum(lost) / math.fsum(known)
+    emission, missing = [], []
+    for s in range(H):
+        count = [row[s] for row in cells[:-1]]
+        more = max(lost[s] - 2 * usual * known[s], 0.0)
+        added = each * (effective_number(count) - 1) + 0.01 + more**2 / (more + 10 * known[s] + 1e-9)
+        emission.append([(c + added * p) / (known[s] + added) for c, p in zip(count, marginal, strict=True)])
+        missing.append((lost[s] + 0.01 * math.fsum(lost) / total) / (lost[s] + known[s] + 0.01))
+    return emission, missing
+
+
+def state_normals(count, marginal, light, wider):
+    """Normals of states over codes that are no point masses, times these codes' share of the state, (H, K).
+
+    The moments are those of the states' rows on the scale of normal scores, in which the column is standard normal.
+    """
+    normal = NormalDist()
+    edge = [-math.inf, *(normal.inv_cdf(math.fsum(marginal[: c + 1])) for c in range(len(marginal) - 1)), math.inf]
+    moments = []
+    for row in count:
+        rows = 1e-3 + math.fsum(c for c, of in zip(row, light, strict=True) if of)
+        first = second = 0.0
+        for c, (n, of) in enumerate(zip(row, light, strict=True)):
+            if of:
+                mean, variance = _truncated_normal(edge[c], edge[c + 1])
+                first, second = first + n * mean / rows, second + n * (mean**2 + variance) / rows
+        moments.append((rows, first, second - first**2))
+    pooled = math.fsum(n * v for n, _, v in moments) / math.fsum(n for n, _, _ in moments)
+    table = []
+    for row, (rows, mean, variance) in zip(count, moments, strict=True):
+        own = NormalDist(mean, math.sqrt((rows * variance + wider * pooled) / (rows + 1) + 1e-4))
+        below = [0.0, *(own.cdf(x) for x in edge[1:-1]), 1.0]
+        mass = [(b - a) * of for a, b, of in zip(below[:-1], below[1:], light, strict=True)]
+        share = rows / (math.fsum(row) + 1e-3)
+        table.append([share * m / math.fsum(mass) for m in mass])
+    return table
+
+
+def _truncated_normal(low, high):
+    """Mean and variance of a standard normal within an interval."""
+    normal = NormalDist()
+    a, b = (normal.pdf(x) if math.isfinite(x) else 0.0 for x in (low, high))
+    xa, xb = (x if math.isfinite(x) else 0.0 for x in (low, high))
+    mass = (normal.cdf(high) if math.isfinite(high) else 1.0) - (normal.cdf(low) if math.isfinite(low) else 0.0)
+    mean = (a - b) / mass
+    return mean, 1.0 + (xa * a - xb * b) / mass - mean**2
 
 
 def mutual_information(x, y, weight):

@@ -82,14 +82,20 @@ def workers(n_jobs: int | None) -> Iterator[Run]:
         yield run
 
 
-def one_blas_thread() -> contextlib.AbstractContextManager[Any]:
-    """Matrix products in one thread each: threads are ours, and the order of sums does not depend on them."""
-    return _controller().limit(limits=1, user_api="blas")
+def one_blas_thread(in_kernels: bool = False) -> contextlib.AbstractContextManager[Any]:
+    """Matrix products in one thread each: threads are ours, and the order of sums does not depend on them.
+
+    ``in_kernels``: products of kernels, too, which are made by the BLAS of SciPy.
+    """
+    return _controller(in_kernels).limit(limits=1, user_api="blas")
 
 
 @cache
-def _controller() -> Any:
-    import numpy  # noqa: F401  its BLAS must be there to be found
+def _controller(in_kernels: bool) -> Any:
+    import numpy  # noqa: F401  a BLAS must be there to be found
+
+    if in_kernels:
+        import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

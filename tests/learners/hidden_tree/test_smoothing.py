@@ -3,27 +3,57 @@
 import numpy as np
 import pytest
 
-from jointforest.learners.hidden_tree.smoothing import Counts, Smoothing, is_smooth, own_normals, tree_of
-from jointforest.learners.hidden_tree.start import near_states
+from jointforest.learners.hidden_tree.em import Maximisation, Smoothing, Tables, flat_columns, nodes_of, to_tree
 from jointforest.learners.hidden_tree.structure import CodeTable, code_columns
+
+from ...oracle import hidden_learning as oracle
 
 
 def ordered(n_codes: int, rows: int):
     return code_columns(CodeTable(np.arange(rows)[:, None] % n_codes, np.array([n_codes]), np.array([True])))[0]
 
 
+def fitted(columns, pairs, cells, smoothing):
+    """What is fitted to the counts of nodes that each have the one before as their parent: arrays as of the counts."""
+    m = len(columns)
+    n_states = np.array([cell.shape[1] for cell in cells])
+    n_codes = np.array([column.n_codes for column in columns])
+    nodes = nodes_of(np.arange(m, dtype=np.int32), np.arange(m, dtype=np.int32) - 1, n_states, n_codes)
+    counts = Tables(*(np.concatenate([x.ravel() for x in tables]).astype(np.float32) for tables in (pairs, cells)))
+    step = Maximisation(nodes, columns, smoothing)
+    step.fit_normals(counts, smoothing)
+    return step.normals, step.tables(counts, smoothing), nodes
+
+
+def normals(count, column, smoothing):
+    """Each state's normal over the codes, (H, K), of counts (H, K)."""
+    cells = np.vstack([count.T, np.zeros((1, len(count)))])
+    found, _, _ = fitted((column,), [count.sum(axis=1)], [cells], smoothing)
+    return found.cell.reshape(cells.shape)[:-1].T
+
+
+def is_smooth(column, smoothing):
+    return flat_columns((column,), smoothing).is_smooth[0]
+
+
+def tree_of(emission, blank, columns, smoothing):
+    """A tree of one node with these counts, (H, K) and (H,)."""
+    _, tables, nodes = fitted(columns, [emission.sum(axis=1) + blank], [np.vstack([emission.T, blank])], smoothing)
+    return to_tree(nodes, tables, columns)
+
+
 def test_bins_that_are_wide_are_no_heaps_unless_they_stand_out():
     assert is_smooth(ordered(16, 256), Smoothing())
     codes = np.repeat([0, 1, 2], [900, 50, 50])[:, None]
     column = code_columns(CodeTable(codes, np.array([3]), np.array([True])))[0]
-    found = own_normals(np.full((1, 3), 10.0, np.float32), column, Smoothing())
+    found = normals(np.full((1, 3), 10.0, np.float32), column, Smoothing())
     assert found[0, 0] == 0.0 and (found[0, 1:] > 0.0).all()  # the first is more than twice the others, which are alike
 
 
 def test_heaps_get_no_rows_of_normals():
     codes = np.concatenate([np.full(400, 5), np.arange(600) % 20])[:, None]
     column = code_columns(CodeTable(codes, np.array([20]), np.array([True])))[0]
-    found = own_normals(np.full((1, 20), 10.0, np.float32), column, Smoothing(point_mass=0.1))
+    found = normals(np.full((1, 20), 10.0, np.float32), column, Smoothing(point_mass=0.1))
     assert found[0, 5] == 0.0
     assert (np.delete(found[0], 5) > 0.0).all()
     assert found.sum() == pytest.approx(19 / 20, abs=1e-4)  # the state's share of codes that are no heaps
@@ -34,7 +64,7 @@ def test_a_states_normal_lies_over_its_rows_and_is_wider_with_few():
     count = np.zeros((3, 20), np.float32)
     count[:, 4:7] = np.array([[1.0], [100.0], [100.0]])
     count[2] = 15.0  # a state all over the place, by whose spread the others' is judged
-    found = own_normals(count, column, Smoothing(point_mass=0.1, wider=4.0))
+    found = normals(count, column, Smoothing(point_mass=0.1, wider=4.0))
     assert np.argmax(found[1]) in (4, 5, 6)
     assert found[0, 4:7].sum() < found[1, 4:7].sum()
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-4)
@@ -43,10 +73,33 @@ def test_a_states_normal_lies_over_its_rows_and_is_wider_with_few():
 def test_few_rows_are_as_narrow_as_states_are():
     column = ordered(20, 400)
     count = 10.0 * np.eye(20, dtype=np.float32)  # a state a code, of ten rows each
-    found = own_normals(count, column, Smoothing(point_mass=0.1))
+    found = normals(count, column, Smoothing(point_mass=0.1))
     assert (found.argmax(axis=1) == np.arange(20)).all()
     near = np.abs(np.subtract.outer(np.arange(20), np.arange(20))) <= 1
     assert ((found * near).sum(axis=1) > 0.98).all()  # a dependence as narrow as a code is not blurred
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_normals_of_states_against_the_oracle(seed):
+    rng = np.random.default_rng(seed)
+    codes = np.append(np.arange(12), rng.integers(0, 12, 200))[:, None]
+    codes[rng.random(200 + 12) < 0.3] = 4  # a point mass
+    column = code_columns(CodeTable(codes, np.array([12]), np.array([True])))[0]
+    smoothing = Smoothing(point_mass=0.2, wider=2.0)
+    count = rng.gamma(0.3, 20.0, (5, 12)).astype(np.float32)
+    light = flat_columns((column,), smoothing).is_light
+    assert light.sum() == 11
+    expected = oracle.state_normals(count.tolist(), column.marginal.tolist(), light.tolist(), 2.0)
+    np.testing.assert_allclose(normals(count, column, smoothing), expected, rtol=1e-3, atol=1e-6)
+
+
+def near(count, cells, column):
+    """Where the rows of the parent's states would go, (H_parent, H), of counts (H_parent, H) and (H, K)."""
+    root = np.vstack([count.sum(axis=1), np.zeros(len(count))])
+    cells = np.vstack([cells.T, np.zeros((1, len(cells)))])
+    pairs = [count.sum(axis=1), count]
+    found, _, _ = fitted((ordered(1, 10), column), pairs, [root, cells], Smoothing(near=3.0))
+    return found.transition[len(count) :].reshape(count.shape)
 
 
 def test_near_states_follow_the_childs_places():
@@ -54,12 +107,33 @@ def test_near_states_follow_the_childs_places():
     emission = np.kron(np.eye(5), np.full((1, 4), 5.0)).astype(np.float32)  # five states from low to high
     count = np.zeros((4, 5), np.float32)
     count[0, 2], count[1, [1, 3]], count[3] = 50.0, 25.0, 20.0
-    found = near_states(count, emission, column)
+    found = near(count, emission, column)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-5)
     assert found[0, 2] > found[0, 1] > found[0, 0] > 0.0
     assert found[0, 1] == pytest.approx(found[0, 3], rel=0.05)
     assert found[1, 2] > found[1, 0]  # between its rows, where none went
     np.testing.assert_allclose(found[2], count.sum(axis=0) / count.sum(), atol=0.03)  # no rows: the shares of all
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tables_against_the_oracle(seed):
+    """Two columns of levels, the second the child of the first; a fifth of the cells are missing."""
+    rng = np.random.default_rng(seed)
+    n_codes, n_states = np.array([3, 40]), np.array([4, 9])
+    codes = rng.integers(0, n_codes + 1, (300, 2))
+    columns = code_columns(CodeTable(codes, n_codes, np.zeros(2, bool)))
+    cells = [rng.gamma(0.2, 20.0, (K + 1, H)).astype(np.float32) for K, H in zip(n_codes, n_states, strict=True)]
+    if seed == 3:
+        cells[1][-1] = 0.0  # no row misses the second
+    pairs = [rng.gamma(0.2, 20.0, (1, 4)).astype(np.float32), rng.gamma(0.2, 20.0, (4, 9)).astype(np.float32)]
+    _, tables, nodes = fitted(columns, pairs, cells, Smoothing(transition=0.1, marginal=0.05, extra=0.7))
+    tree = to_tree(nodes, tables, columns)
+    for k in range(2):
+        expected = oracle.transition_table(pairs[k].tolist(), 0.1, 0.7)
+        np.testing.assert_allclose(tree.transition[k], expected, rtol=1e-4, atol=1e-7)
+        emission, missing = oracle.emission_table(cells[k].tolist(), columns[k].marginal.tolist(), 0.05)
+        np.testing.assert_allclose(tree.emission[k], emission, rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(tree.blank[k], missing, rtol=1e-4, atol=1e-7)
 
 
 def test_few_known_cells_of_a_state_that_misses_them_say_little():
@@ -68,13 +142,11 @@ def test_few_known_cells_of_a_state_that_misses_them_say_little():
     columns = code_columns(CodeTable(codes, np.array([3]), np.array([False])))
     emission = np.array([[5, 0, 0], [0, 800, 0], [0, 0, 995]], np.float32)
     blank = np.array([995, 5, 100], np.float32)
-    counts = Counts([np.array([[1000, 805, 1095]], np.float32)], [emission], [blank])
-    found = tree_of(counts, np.array([0]), np.array([-1]), columns, Smoothing()).emission[0]
+    found = tree_of(emission, blank, columns, Smoothing()).emission[0]
     assert found[0, 0] < 0.02  # it was 1: a third of the table would have the rare level
     np.testing.assert_allclose(found[0, 1:], columns[0].marginal[1:], atol=0.01)
     assert found[1, 1] > 0.999 and found[2, 2] > 0.999
-    evenly = Counts(counts.transition, [emission], [emission.sum(axis=1) * np.float32(0.4)])
-    table = tree_of(evenly, np.array([0]), np.array([-1]), columns, Smoothing()).emission[0]
+    table = tree_of(emission, emission.sum(axis=1) * np.float32(0.4), columns, Smoothing()).emission[0]
     assert (np.diag(table) > 0.99).all()  # missing no more often than elsewhere
 
 
@@ -84,7 +156,6 @@ def test_few_known_cells_of_a_state_that_misses_them_make_no_normal():
     columns = code_columns(CodeTable(codes, np.array([40]), np.array([True])))
     emission = np.zeros((2, 40), np.float32)
     emission[0], emission[1, -1] = 9.9, 0.5
-    counts = Counts([np.array([[396, 40]], np.float32)], [emission], [np.array([0, 39], np.float32)])
-    found = tree_of(counts, np.array([0]), np.array([-1]), columns, Smoothing()).emission[0]
+    found = tree_of(emission, np.array([0, 39], np.float32), columns, Smoothing()).emission[0]
     np.testing.assert_allclose(found[1, :30], columns[0].marginal[:30], rtol=0.05)
     assert found[1, -4:].sum() < 0.15  # it was .47: extreme values that no row had

@@ -8,19 +8,17 @@ import numpy as np
 import pytest
 
 from jointforest.learners.hidden_tree.em import (
-    _shares,
-    add_rows,
-    add_totals,
+    Maximisation,
+    Smoothing,
     expected_counts,
-    improve,
-    improved,
-    no_rows,
-    scaled,
+    from_tree,
+    log_probabilities,
+    to_tree,
 )
 from jointforest.learners.hidden_tree.learn import LearnSettings
 from jointforest.learners.hidden_tree.leaves import learn_trees
-from jointforest.learners.hidden_tree.smoothing import Smoothing
 from jointforest.learners.hidden_tree.structure import CodeTable, code_columns
+from jointforest.learners.hidden_tree.totals import _shares, add_rows, add_totals, improved, no_rows, scaled
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
 from jointforest.runtime.threads import one_by_one
 
@@ -41,6 +39,14 @@ def hidden_of(trees, share) -> HiddenTrees:
     return HiddenTrees(None, scales, tuple(trees), np.log(share))  # type: ignore[arg-type]  # the scales' sizes will do
 
 
+def by_column(codes: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(codes.T, dtype=np.int32)
+
+
+def shares(hidden, member, codes):
+    return _shares(hidden, [from_tree(tree) for tree in hidden.trees], member, codes, by_column(codes))
+
+
 def totals_over(hidden, member, codes, parts):
     total = no_rows(hidden)
     for k, some in enumerate(np.array_split(codes, parts)):
@@ -55,11 +61,12 @@ def test_one_tree_is_the_step_over_all_rows():
     rows = table()
     learned = learn_trees(rows, SETTINGS, 0)
     hidden, member = hidden_of(learned.trees, learned.share), np.zeros(1, np.int64)
-    tree, smoothing = learned.trees[0], Smoothing()
-    counts = expected_counts(tree, rows.codes, None)[0]
-    expected, _ = improve(
-        tree, counts, rows.codes, None, code_columns(rows), smoothing, np.ones(1), np.random.default_rng(0), one_by_one
-    )
+    smoothing, columns = Smoothing(), code_columns(rows)
+    nodes, tables = from_tree(learned.trees[0])
+    counts = expected_counts(nodes, tables, by_column(rows.codes), np.arange(600), np.ones(600, np.float32))
+    step = Maximisation(nodes, columns, smoothing)
+    step.fit_normals(counts, smoothing)
+    expected = to_tree(nodes, step.tables(counts, smoothing), columns)
     for parts in (1, 5):
         found = improved(hidden, member, totals_over(hidden, member, rows.codes, parts), rows.is_ordered, smoothing)
         for mine, its in zip(
@@ -76,7 +83,7 @@ def test_trees_of_a_member_share_rows_out_by_bayes():
     member = np.repeat([0, 1], [len(of.trees) for of in learned])
     share = np.concatenate([of.share for of in learned]) / 2
     hidden = hidden_of(trees, share)
-    found = _shares(hidden, member, rows.codes)
+    found = shares(hidden, member, rows.codes)
     for m in (0, 1):
         own = np.flatnonzero(member == m)
         log_p = np.empty((len(rows.codes), len(own)))
@@ -86,7 +93,7 @@ def test_trees_of_a_member_share_rows_out_by_bayes():
                     c == K or trees[t].emission[n][:, c].any()
                     for n, (c, K) in enumerate(zip(row[trees[t].column], rows.n_codes[trees[t].column], strict=True))
                 )
-                log_p[i, k] = expected_counts(trees[t], row[None], None)[1] if ok else -np.inf
+                log_p[i, k] = log_probabilities(*from_tree(trees[t]), by_column(row[None]))[0] if ok else -np.inf
         p = share[own] * np.exp(log_p)
         assert np.allclose(found[:, own], p / p.sum(axis=1, keepdims=True), atol=1e-5)
     total = totals_over(hidden, member, rows.codes, 4)
@@ -102,7 +109,7 @@ def test_tree_without_rows_stays():
     rows = table()
     learned = learn_trees(rows, SETTINGS._replace(n_leaves=2), 0)
     hidden, member = hidden_of(learned.trees, learned.share), np.zeros(len(learned.trees), np.int64)
-    inside = _shares(hidden, member, rows.codes)[:, 0] > 0.999
+    inside = shares(hidden, member, rows.codes)[:, 0] > 0.999
     found = improved(hidden, member, totals_over(hidden, member, rows.codes[inside], 1), rows.is_ordered, Smoothing())
     assert found.trees[1] is learned.trees[1] and np.exp(found.log_weight[0]) > 0.99
 

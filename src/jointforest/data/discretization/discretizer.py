@@ -91,11 +91,13 @@ def point_at(lo: np.ndarray, hi: np.ndarray, rate: np.ndarray, share: np.ndarray
 
 def decay_of_mean(fraction: np.ndarray) -> np.ndarray:
     """rate (hi - lo) of segments whose mean lies at a fraction (0..1) of their length: positive below 1/2."""
+    if len(fraction) == 0:
+        return np.empty(0)
     near = np.clip(np.minimum(fraction, 1.0 - fraction), 1e-6, 0.5)
     low, high = np.full(len(near), 1e-3), np.full(len(near), 2e6)
     for _ in range(60):  # bisection: the mean 1/t - 1/(exp(t) - 1) falls with t
         t = np.sqrt(low * high)
-        mean, _ = _moments(t, np.ones(len(t)))
+        mean = np.where(t < SHORT, 0.5 - _excess(np.minimum(t, SHORT)), 1 / t - _ratio(t))
         low, high = np.where(mean > near, t, low), np.where(mean > near, high, t)
     return np.where(fraction < 0.5, low, -low)
 

@@ -10,8 +10,8 @@ import numpy as np
 from ...data.discretization.discretizer import code_table
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.threads import one_blas_thread, workers
-from ..hidden_tree.em import Totals, add_rows, add_totals, improved, no_rows, scaled
-from ..hidden_tree.smoothing import Smoothing
+from ..hidden_tree.em import Smoothing
+from ..hidden_tree.totals import Totals, add_rows, add_totals, improved, no_rows, scaled
 from .passes import Fold, Pass
 from .sample import Weights, cells_of, check_number
 
@@ -39,7 +39,7 @@ def add_batch(
     """Add the rows of a batch; trees of one of the members, int64 (T,), share each row out."""
     reader, X = cells_of(hidden.schema, batch, weights.name if weights else None)
     codes = code_table(hidden.scales, X, n_jobs)
-    with one_blas_thread(), workers(n_jobs) as run:
+    with one_blas_thread(in_kernels=True), workers(n_jobs) as run:
         add_rows(expected.totals, hidden, member, codes, run, weights.shares(reader) if weights else None)
     return Expected(expected.totals, expected.n + len(X))
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .constants import FIXED
+from .em import is_light
 from .improve_structure import pair_to_join
 from .learn import LearnSettings
 from .leaves import Learned, learn_trees
-from .smoothing import is_smooth
 from .structure import CodeTable, coarse, code_columns, mutual_information, spanning_tree
 
 _OPTIONS: dict[str, list[dict[str, Any]]] = {
@@ -95,7 +95,7 @@ def choose_settings(
             best = max(starts, key=lambda trial: score(trial._replace(n_states=few)))
             free.discard("start")
         best, top = _climb(best, len(rows), score)
-    if not any(is_smooth(column, best.smoothing) for column in code_columns(some)):
+    if not any(np.count_nonzero(is_light(column, best.smoothing)) > 1 for column in code_columns(some)):
         free -= {"near", "normal"}
     for name, options in _OPTIONS.items():
         if name in free:

@@ -122,18 +122,18 @@ class Constants:
     """Most rows of a piece."""
     piece_floats: int = 16_000_000
     """Most numbers in the messages of one kind of a piece: 64 MB."""
+    fewest_piece_rows: int = 48
+    """Fewest rows of the two pieces of a short batch: fewer would not be worth a thread."""
     waiting_pieces: int = 8
     """Pieces whose sums wait to be merged."""
     long_batch: int = 1_024
     """Rows of a batch from which pieces are four times as long, as merging tables takes long, too."""
     batches_of_normals: int = 4
     """Batches after which the states' normals are fitted anew: they take long, and hardly change."""
-    dense_entries: int = 1 << 14
-    """Rows x codes up to which a dense table of ones is faster than a sparse one."""
     threads_from_states: int = 64
     """States from which the rows of a batch are worth threads."""
-    table_threads_from_states: int = 192
-    """States from which the tables are worth threads, too."""
+    part_entries: int = 1 << 18
+    """Entries of tables whose maximisation is worth a thread."""
     negligible_share: float = 1e-6
     """Share of a row below which a tree does without it."""
     shared_at_once: int = 8_192

@@ -1,4 +1,7 @@
-"""Stepwise expectation maximisation: running counts, moved by each batch towards what its rows say."""
+"""Expectation maximisation of a hidden tree: expected counts of rows, and tables from counts.
+
+Tables of all nodes stand in flat arrays, so that one call of a kernel goes through all columns.
+"""
 
 from __future__ import annotations
 
@@ -6,272 +9,361 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ...models.hidden_tree.messages import down, log_probability, up
 from ...models.hidden_tree.tables import TreeTables
-from ...runtime.threads import Run, chunks, of_finite, one_by_one
+from ...runtime.records import record
+from ...runtime.threads import Run, chunks, one_by_one
+from . import em_kernels
 from .constants import FIXED
-from .smoothing import Counts, Smoothing, normals_of, tree_of
-from .structure import CodeColumn, code_column
+from .structure import CodeColumn
+
+# ---- Tables of all nodes in flat arrays.
 
 
-def own_messages(tree: TreeTables, codes: np.ndarray) -> list[np.ndarray]:
-    """p(cell | state) of each node, m arrays (n, H_k): of its code and that it is known, or of its being missing (K).
-
-    That a cell is missing counts in learning alone: so states know which cells are missing together.
-    """
-    return [table[codes[:, j]] for table, j in zip(tree.by_cell, tree.column.tolist(), strict=True)]
-
-
-@of_finite
-def sent_messages(tree: TreeTables, codes: np.ndarray) -> dict[int, np.ndarray]:
-    """p(cell | state of the parent), (n, H_parent), of nodes without children and with fewer cells than rows.
-
-    A table over the cells is a smaller product than that of the rows, and many rows have the same cell.
-    """
-    ends = [k for k, own in enumerate(tree.by_cell) if k and not tree.children[k] and len(own) <= len(codes)]
-    return {k: tree.sent_by_cell(k)[codes[:, tree.column[k]]] for k in ends}
-
-
-@of_finite
-def expected_counts(tree: TreeTables, codes: np.ndarray, weight: np.ndarray | None) -> tuple[Counts, float]:
-    """Expected counts of states and codes over rows of codes (n, d), and the sum of their log-probabilities."""
-    n = len(codes)
-    sent = sent_messages(tree, codes)
-    upward = up(tree, own_messages(tree, codes), n, sent)
-    downward = down(tree, upward, None, sent)
-    ones = np.ones(n, tree.dtype) if weight is None else weight.astype(tree.dtype)
-    transition, emission, blank = [], [], []
-    for k, j in enumerate(tree.column.tolist()):
-        K = tree.emission[k].shape[1]
-        above = downward.above[k] if k else np.ones((n, 1), tree.dtype)
-        if k in sent:  # sums over rows of what depends on their cells are sums over cells
-            of_cell = _sums(codes[:, j], K + 1, ones / _row_sums(above * sent[k]), above)
-            transition.append(tree.transition[k] * (of_cell.T @ tree.by_cell[k]))
-            cells = tree.by_cell[k] * (of_cell @ tree.transition[k])
-        else:
-            both = downward.outside[k] * upward.inside[k]
-            share = ones / _row_sums(both)
-            transition.append(tree.transition[k] * ((above * share[:, None]).T @ upward.inside[k]))
-            cells = _sums(codes[:, j], K + 1, share, both)
-        emission.append(np.ascontiguousarray(cells[:K].T))
-        blank.append(cells[K])
-    found = upward.log_probability if weight is None else weight * upward.log_probability
-    return Counts(transition, emission, blank), float(found.sum())
-
-
-def _row_sums(x: np.ndarray) -> np.ndarray:
-    """Sums of the rows of x (n, H), (n,): NumPy's own take four times as long."""
-    return x @ np.ones(x.shape[1], x.dtype)
-
-
-def _sums(code: np.ndarray, K: int, weight: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Sums of the rows of x (n, H) with each code, by their weights (n,): (K, H)."""
-    n = len(code)
-    if n * K <= FIXED.dense_entries:
-        return np.where(np.arange(K)[:, None] == code, weight, np.zeros((), x.dtype)) @ x
-    from scipy.sparse import csc_array
-
-    return csc_array((weight, code, np.arange(n + 1)), shape=(K, n)) @ x
-
-
-def improve(
-    tree: TreeTables,
-    counts: Counts,
-    codes: np.ndarray,
-    weight: np.ndarray | None,
-    columns: tuple[CodeColumn, ...],
-    smoothing: Smoothing,
-    shares: np.ndarray,
-    rng: np.random.Generator,
-    run: Run,
-) -> tuple[TreeTables, Counts]:
-    """One pass over the rows in random order; ``shares`` (batches,) are those of each batch in the running counts.
-
-    The counts that are given are changed in place.
-    """
-    n = len(codes)
-    places = np.array_split(rng.permutation(n), len(shares))
-    total = float(n if weight is None else weight.sum())
-    side_by_side = run if int(tree.n_states.max()) >= FIXED.table_threads_from_states else one_by_one
-    normals = None
-    for i, (rows, share) in enumerate(zip(places, shares.tolist(), strict=True)):
-        w = None if weight is None else weight[rows]
-        found = batch_counts(tree, codes[rows], w, run)
-        gain = share * total / max(float(len(rows) if w is None else w.sum()), 1e-12)
-        _move(counts, found, share, gain)
-        if i % FIXED.batches_of_normals == 0:
-            normals = normals_of(counts, tree.column, tree.parent, columns, smoothing)
-        tree = tree_of(counts, tree.column, tree.parent, columns, smoothing, normals, side_by_side)
-    return tree, counts
-
-
-def mean_log_probability(
-    tree: TreeTables, codes: np.ndarray, weight: np.ndarray | None, run: Run = one_by_one
-) -> float:
-    """Mean log-probability of rows of codes."""
-
-    def one(a: int, b: int) -> np.ndarray:
-        return log_probability(tree, own_messages(tree, codes[a:b]), b - a, sent_messages(tree, codes[a:b]))
-
-    return float(np.average(np.concatenate(run(one, chunks(len(codes), _rows_at_once(tree)))), weights=weight))
-
-
-def _move(counts: Counts, found: Counts, share: float, gain: float) -> None:
-    """Running counts towards those of a batch, in place."""
-    for olds, news in zip(counts, found, strict=True):
-        for old, new in zip(olds, news, strict=True):
-            old *= np.float32(1 - share)
-            new *= np.float32(gain)
-            old += new
-
-
-def batch_counts(tree: TreeTables, codes: np.ndarray, weight: np.ndarray | None, run: Run) -> Counts:
-    """Expected counts over rows of codes, at least one, piece by piece."""
-
-    def one(a: int, b: int) -> Counts:
-        return expected_counts(tree, codes[a:b], None if weight is None else weight[a:b])[0]
-
-    run = run if int(tree.n_states.max()) >= FIXED.threads_from_states else one_by_one
-    at_once = _rows_at_once(tree) * (1 if len(codes) <= FIXED.long_batch else 4)
-    total: Counts | None = None
-    for first in range(0, len(codes), FIXED.waiting_pieces * at_once):
-        pieces = chunks(min(len(codes) - first, FIXED.waiting_pieces * at_once), at_once)
-        for found in run(one, [(first + a, first + b) for a, b in pieces]):
-            if total is None:
-                total = found
-            else:
-                for olds, news in zip(total, found, strict=True):
-                    for old, new in zip(olds, news, strict=True):
-                        old += new
-    assert total is not None
-    return total
-
-
-def _rows_at_once(tree: TreeTables) -> int:
-    rows = int(np.clip(FIXED.piece_entries // int(tree.n_states.max()), FIXED.piece_fewest_rows, FIXED.piece_most_rows))
-    return int(np.clip(FIXED.piece_floats // max(int(tree.n_states.sum()), 1), 32, rows))
-
-
-# ---- One step of expectation maximisation over a table in batches: expected counts of all rows, then new tables.
-
-
-class Totals(NamedTuple):
-    """Expected counts over rows.
+@record
+class Nodes(NamedTuple):
+    """The nodes of a tree, and where their tables begin in flat arrays.
 
     Attributes
     ----------
-    mass : float64 array (T,)
-        Rows of each tree.
-    counts : list of T Counts, float64
+    parent, column, n_states, n_children : int64 arrays (m,)
+        Parents come before their children; -1 of the root.
+    most_states : int
+    n_cells : int64 array (m,)
+        Codes of the column, and one for a missing cell.
+    first_state, first_transition, first_cell : int64 arrays (m + 1,)
+        In arrays over states, over pairs of states of parent and node, and over cells and states.
+    first_message, first_sent : int64 arrays (m + 1,)
+        In arrays over states of the parent, and over cells and states of the parent.
     """
 
-    mass: np.ndarray
-    counts: list[Counts]
+    parent: np.ndarray
+    column: np.ndarray
+    n_states: np.ndarray
+    n_children: np.ndarray
+    most_states: int
+    n_cells: np.ndarray
+    first_state: np.ndarray
+    first_transition: np.ndarray
+    first_cell: np.ndarray
+    first_message: np.ndarray
+    first_sent: np.ndarray
 
 
-def no_rows(hidden: HiddenTrees) -> Totals:
-    """Totals over no rows."""
+@record
+class Tables(NamedTuple):
+    """Counts of rows, or probabilities, of all nodes.
 
-    def zeros(tables: list[np.ndarray]) -> list[np.ndarray]:
-        return [np.zeros(table.shape) for table in tables]
-
-    def of(tree: TreeTables) -> Counts:
-        blank = [np.zeros(int(n)) for n in tree.n_states]
-        return Counts(zeros(list(tree.transition)), zeros(list(tree.emission)), blank)
-
-    return Totals(np.zeros(len(hidden.trees)), [of(tree) for tree in hidden.trees])
-
-
-def add_rows(
-    totals: Totals,
-    hidden: HiddenTrees,
-    member: np.ndarray,
-    codes: np.ndarray,
-    run: Run,
-    weight: np.ndarray | None = None,
-) -> None:
-    """Add rows of codes (n, d), with weights (n,) if there are any, to the totals.
-
-    The trees of one member of a mixture, whose number ``member`` (T,) tells, share each row out; each member has every
-    row.
+    Attributes
+    ----------
+    transition : float32 array
+        Tables (H_parent, H_k), one after the other.
+    cell : float32 array
+        Tables (K + 1, H_k); the last row is that of a missing cell.
     """
-    for start in range(0, len(codes), FIXED.shared_at_once):
-        some = codes[start : start + FIXED.shared_at_once]
-        share = _shares(hidden, member, some)
-        if weight is not None:
-            share *= weight[start : start + FIXED.shared_at_once, None]
-        totals.mass[:] += share.sum(axis=0)
-        for t, tree in enumerate(hidden.trees):
-            rows = np.flatnonzero(share[:, t] > (FIXED.negligible_share if weight is None else 0.0))
-            if len(rows):
-                _add(totals.counts[t], batch_counts(tree, some[rows], share[rows, t], run))
+
+    transition: np.ndarray
+    cell: np.ndarray
 
 
-def add_totals(totals: Totals, other: Totals) -> None:
-    """Add the totals over other rows."""
-    totals.mass[:] += other.mass
-    for mine, its in zip(totals.counts, other.counts, strict=True):
-        _add(mine, its)
+NO_TABLES = Tables(np.empty(0, np.float32), np.empty(0, np.float32))
 
 
-def scaled(totals: Totals, factor: float) -> Totals:
-    """The totals, each times a factor."""
-    counts = [Counts(*([table * factor for table in tables] for tables in of)) for of in totals.counts]
-    return Totals(totals.mass * factor, counts)
+def nodes_of(order: np.ndarray, parent: np.ndarray, n_states: np.ndarray, n_codes: np.ndarray) -> Nodes:
+    """Nodes of the columns ``order`` with so many states each, and so many codes of each *column*."""
+    n_states, n_cells = n_states.astype(np.int64), n_codes[order].astype(np.int64) + 1
+    above = np.where(parent >= 0, n_states[parent], 1)
+    starts = [n_states, above * n_states, n_cells * n_states, above, n_cells * above]
+    return Nodes(
+        parent.astype(np.int64),
+        order.astype(np.int64),
+        n_states,
+        np.bincount(parent[1:], minlength=len(parent)),
+        int(n_states.max()),
+        n_cells,
+        *(np.concatenate([[0], np.cumsum(size)]) for size in starts),
+    )
 
 
-def improved(
-    hidden: HiddenTrees, member: np.ndarray, totals: Totals, is_ordered: np.ndarray, smoothing: Smoothing
-) -> HiddenTrees:
-    """The hidden trees whose tables are those of all rows in the totals."""
-    trees = []
-    for t, (tree, counts) in enumerate(zip(hidden.trees, totals.counts, strict=True)):
-        if totals.mass[t] <= 0.0:
-            trees.append(tree)
-            continue
-        columns: dict[int, CodeColumn] = {}
-        for k, j in enumerate(tree.column.tolist()):
-            can_be = np.asarray(tree.emission[k].any(axis=0))
-            columns[j] = code_column(np.where(can_be, counts.emission[k].sum(axis=0), 0.0), is_ordered[j], can_be)
-        found = Counts(*([table.astype(np.float32) for table in tables] for tables in counts))
-        trees.append(tree_of(found, tree.column, tree.parent, tuple(columns[j] for j in sorted(columns)), smoothing))
-    n_members = int(member.max()) + 1
-    of_member = np.bincount(member, totals.mass)
-    with np.errstate(divide="ignore"):
-        log_weight = np.log(totals.mass / of_member[member] / n_members)
-    return HiddenTrees(hidden.schema, hidden.scales, tuple(trees), log_weight)
+def empty_tables(nodes: Nodes) -> Tables:
+    """Tables that are not yet written."""
+    return Tables(np.empty(nodes.first_transition[-1], np.float32), np.empty(nodes.first_cell[-1], np.float32))
 
 
-def _can_be(hidden: HiddenTrees, codes: np.ndarray) -> np.ndarray:
-    """Whether rows of codes (n, d) may come from each tree, bool (n, T)."""
-    can_be = np.ones((len(codes), len(hidden.trees)), bool)
-    for j, support in enumerate(hidden.support or ()):
-        can_be &= np.vstack([support, np.ones((1, support.shape[1]), bool)])[codes[:, j]]
-    return can_be
+def split_tables(nodes: Nodes, tables: Tables) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Views of the transition tables (H_parent, H_k) and of the cell tables (K + 1, H_k) of the nodes."""
+    shape = nodes.n_states.tolist()
+    transition = np.split(tables.transition, nodes.first_transition[1:-1])
+    cell = np.split(tables.cell, nodes.first_cell[1:-1])
+    return [t.reshape(-1, H) for t, H in zip(transition, shape, strict=True)], [
+        c.reshape(-1, H) for c, H in zip(cell, shape, strict=True)
+    ]
 
 
-def _add(totals: Counts, more: Counts) -> None:
-    for olds, news in zip(totals, more, strict=True):
-        for old, new in zip(olds, news, strict=True):
-            old += new
+def to_tree(nodes: Nodes, tables: Tables, columns: tuple[CodeColumn, ...]) -> TreeTables:
+    """The tree of these probabilities."""
+    emission, missing = [], []
+    transition, cells = split_tables(nodes, tables)
+    for j, cell in zip(nodes.column.tolist(), cells, strict=True):
+        known = cell[:-1].sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            share = np.where(known > 0.0, cell[:-1] / known, columns[j].marginal[:, None])
+        emission.append(np.ascontiguousarray(share.T, dtype=np.float32))
+        # the row of ones of a column that has no missing cell
+        missing.append(np.where((cell[-1] == 1.0) & (known > 0.0), np.float32(0.0), cell[-1]))
+    return TreeTables(
+        nodes.column.astype(np.int32),
+        nodes.parent.astype(np.int32),
+        tuple(table.copy() for table in transition),
+        tuple(emission),
+        tuple(missing),
+    )
 
 
-def _shares(hidden: HiddenTrees, member: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """How much of each row is each tree's, float64 (n, T): within a member p(tree | row)."""
-    can_be = _can_be(hidden, codes)
-    share = can_be.astype(np.float64)
-    for m in range(int(member.max()) + 1):
-        own = np.flatnonzero(member == m)
-        many = np.flatnonzero(can_be[:, own].sum(axis=1) > 1)
-        if len(own) < 2 or not len(many):
-            continue
-        log_share = np.full((len(many), len(own)), -np.inf)
-        for k, t in enumerate(own.tolist()):
-            some = np.flatnonzero(can_be[many, t])
-            rows, tree = codes[many[some]], hidden.trees[t]
-            log_share[some, k] = hidden.log_weight[t] + log_probability(tree, own_messages(tree, rows), len(rows))
-        top = log_share.max(axis=1, keepdims=True)
-        found = np.exp(log_share - np.where(np.isfinite(top), top, 0.0))
-        share[np.ix_(many, own)] = found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
-    return share
+def from_tree(tree: TreeTables) -> tuple[Nodes, Tables]:
+    """The nodes and the probabilities of a tree that has a column at each node."""
+    n_codes = np.empty(len(tree), np.int64)
+    n_codes[tree.column] = [table.shape[1] for table in tree.emission]
+    nodes = nodes_of(tree.column, tree.parent, tree.n_states, n_codes)
+    missing = tree.blank or [np.zeros(H) for H in tree.n_states.tolist()]
+    cells = [
+        np.concatenate([table.T * (1.0 - share), share[None] if share.any() else np.ones((1, len(table)))])
+        for table, share in zip(tree.emission, missing, strict=True)
+    ]
+    return nodes, Tables(_flat(tree.transition), _flat(cells))
+
+
+def _flat(tables: list[np.ndarray] | tuple[np.ndarray, ...]) -> np.ndarray:
+    return np.concatenate([np.asarray(table, np.float32).ravel() for table in tables])
+
+
+# ---- Expectation.
+
+
+def expected_counts(
+    nodes: Nodes, tables: Tables, codes: np.ndarray, rows: np.ndarray, weight: np.ndarray, run: Run = one_by_one
+) -> Tables:
+    """Expected counts over some rows, at least one, of codes (d, N) with weights (N,), piece by piece."""
+    most = nodes.most_states
+    pieces = _pieces(nodes, rows)
+
+    def count(piece: np.ndarray) -> Tables:
+        counts = empty_tables(nodes)
+        em_kernels.expect(nodes, tables, codes, piece, weight, counts, np.empty(len(piece)))
+        return counts
+
+    run = run if most >= FIXED.threads_from_states else one_by_one
+    result: Tables | None = None
+    for first in range(0, len(pieces), FIXED.waiting_pieces):
+        for counts in run(count, [(piece,) for piece in pieces[first : first + FIXED.waiting_pieces]]):
+            if result is None:
+                result = counts
+            else:
+                add_counts(result, counts)
+    assert result is not None
+    return result
+
+
+def add_counts(totals: Tables, more: Tables) -> None:
+    """Add counts to totals, in place."""
+    for total, new in zip(totals, more, strict=True):
+        total += new
+
+
+def log_probabilities(nodes: Nodes, tables: Tables, codes: np.ndarray, run: Run = one_by_one) -> np.ndarray:
+    """Log-probability of each row of codes (d, N), (N,)."""
+
+    def one(piece: np.ndarray) -> np.ndarray:
+        found = np.empty(len(piece))
+        em_kernels.expect(nodes, tables, codes, piece, NO_WEIGHT, NO_TABLES, found)
+        return found
+
+    rows = np.arange(codes.shape[1])
+    return np.concatenate([np.empty(0), *run(one, [(piece,) for piece in _pieces(nodes, rows)])])
+
+
+NO_WEIGHT = np.empty(0, np.float32)
+
+
+def _pieces(nodes: Nodes, rows: np.ndarray) -> list[np.ndarray]:
+    """Rows in pieces of work, which do not depend on the number of threads: sums are merged in their order."""
+    most = nodes.most_states
+    size = int(np.clip(FIXED.piece_entries // most, FIXED.piece_fewest_rows, FIXED.piece_most_rows))
+    size = int(np.clip(FIXED.piece_floats // max(int(nodes.first_state[-1]), 1), 32, size))
+    if len(rows) > FIXED.long_batch:
+        size *= 4
+    elif most >= FIXED.threads_from_states:
+        size = min(size, max((len(rows) + 1) // 2, FIXED.fewest_piece_rows))
+    return [rows[a:b] for a, b in chunks(len(rows), size)]
+
+
+# ---- Maximisation.
+
+
+class Smoothing(NamedTuple):
+    """Rows added to the counts of each state.
+
+    A state whose rows all have the same code gets nothing. A state whose rows have many codes probably has further
+    codes that no row has shown yet (Witten and Bell 1991). So the rows added grow with the effective number of codes
+    of the state, less one: the number of equally frequent codes that would be as diverse.
+
+    Attributes
+    ----------
+    transition : float
+        Rows for each further code, in the proportions of the child's states.
+    normal : float
+        Rows of the state's own normal on the scale of normal scores, times its part of rows outside point masses.
+    marginal : float
+        Rows for each further code, in the proportions of the column's marginal.
+    extra : float
+        Rows in the proportions of the child's states, whatever the number of codes.
+    near : float
+        Rows of transitions by the state's own normal over the child's states (`em_kernels.near_states`), where the
+        child's column is of numbers.
+    point_mass : float
+        A code with a larger part of the rows that exceeds the codes beside it is a point mass, such as 40 hours a week.
+        No normal blurs it with its neighbours.
+    wider : float
+        Each state's normal has a row more, of so many times the variance within states.
+    """
+
+    transition: float = 0.02
+    normal: float = 30.0
+    marginal: float = 0.01
+    extra: float = 0.0
+    near: float = 0.0
+    point_mass: float = FIXED.point_mass
+    wider: float = 1.0
+
+
+@record
+class Amounts(NamedTuple):
+    """`Smoothing`, and constants, as kernels take them."""
+
+    transition: float
+    transition_rows: float
+    near: float
+    marginal: float
+    cell_rows: float
+    normal: float
+    usual_missing: float
+    few_known: float
+    wider: float
+    near_variance: float
+
+
+def _amounts(smoothing: Smoothing) -> Amounts:
+    return Amounts(
+        smoothing.transition,
+        smoothing.extra + (FIXED.least_rows if smoothing.transition > 0.0 else 0.0),
+        smoothing.near,
+        smoothing.marginal,
+        FIXED.least_rows if smoothing.marginal > 0.0 else 0.0,
+        smoothing.normal,
+        FIXED.usual_missing,
+        FIXED.few_known,
+        smoothing.wider,
+        FIXED.near_variance,
+    )
+
+
+@record
+class FlatColumns(NamedTuple):
+    """Columns of codes one after the other, as kernels take them; see `structure.CodeColumn`.
+
+    Attributes
+    ----------
+    first : int64 array (d + 1,)
+        Where each column's codes begin; its edges begin j places later.
+    marginal : float32 array
+    is_smooth : bool array (d,)
+        Whether codes are ordered, and two or more are no point masses.
+    is_light : bool array
+        Whether a code is possible and no point mass.
+    score, spread : float64 arrays
+        Mean and variance of a standard normal within each code's interval; 0 where codes have no order.
+    edge : float64 array
+    """
+
+    first: np.ndarray
+    marginal: np.ndarray
+    is_smooth: np.ndarray
+    is_light: np.ndarray
+    score: np.ndarray
+    spread: np.ndarray
+    edge: np.ndarray
+
+
+def flat_columns(columns: tuple[CodeColumn, ...], smoothing: Smoothing) -> FlatColumns:
+    """The columns as kernels take them."""
+    light = [is_light(column, smoothing) for column in columns]
+    zeros = [np.zeros(column.n_codes) for column in columns]
+    return FlatColumns(
+        np.concatenate([[0], np.cumsum([column.n_codes for column in columns])]),
+        _flat([column.marginal for column in columns]),
+        np.array([column.is_ordered and np.count_nonzero(of) > 1 for column, of in zip(columns, light, strict=True)]),
+        np.concatenate(light),
+        np.concatenate([c.score if c.is_ordered else zero for c, zero in zip(columns, zeros, strict=True)]),
+        np.concatenate([_spread_inside(c) if c.is_ordered else zero for c, zero in zip(columns, zeros, strict=True)]),
+        np.concatenate([c.edge if c.is_ordered else np.zeros(c.n_codes + 1) for c in columns]),
+    )
+
+
+def is_light(column: CodeColumn, smoothing: Smoothing) -> np.ndarray:
+    """Whether an ordered code is possible and no point mass, bool (K,)."""
+    share = column.marginal
+    if not column.is_ordered:
+        return np.zeros(len(share), bool)
+    is_point_mass = (share > smoothing.point_mass) & (share > FIXED.point_mass_above * column.around)
+    return np.asarray(~is_point_mass & (share > 0.0))
+
+
+def _spread_inside(column: CodeColumn) -> np.ndarray:
+    """Variance of a standard normal within each code's interval, (K,)."""
+    edge = column.edge
+    density = np.where(np.isfinite(edge), edge, 0.0) * np.exp(-0.5 * edge**2) / np.sqrt(2 * np.pi)
+    possible = column.marginal > 0
+    return np.asarray(
+        np.maximum(1.0 - np.diff(density) / np.where(possible, column.marginal, 1.0) - column.score**2, 0.0) * possible
+    )
+
+
+class Maximisation:
+    """Tables from counts, for the nodes and columns of one tree; the normals of states are kept from call to call."""
+
+    def __init__(self, nodes: Nodes, columns: tuple[CodeColumn, ...], smoothing: Smoothing, run: Run = one_by_one):
+        self._nodes, self._columns = nodes, flat_columns(columns, smoothing)
+        is_smooth = bool(self._columns.is_smooth.any())
+        self.normals = Tables(
+            np.empty(nodes.first_transition[-1] if is_smooth and smoothing.near > 0.0 else 0, np.float32),
+            np.empty(nodes.first_cell[-1] if is_smooth and smoothing.normal > 0.0 else 0, np.float32),
+        )
+        self._run = run
+        self._parts = _parts(nodes)
+
+    def fit_normals(self, counts: Tables, smoothing: Smoothing) -> None:
+        """Fit the normals of the states anew."""
+        amounts = _amounts(smoothing)
+
+        def one(first: int, last: int) -> None:
+            em_kernels.fit_normals(self._nodes, first, last, self._columns, counts, amounts, self.normals)
+
+        if any(len(table) for table in self.normals):
+            self._run(one, self._parts)
+
+    def tables(self, counts: Tables, smoothing: Smoothing) -> Tables:
+        """The tables that are proportional to counts and what is added."""
+        result, amounts = empty_tables(self._nodes), _amounts(smoothing)
+
+        def one(first: int, last: int) -> None:
+            em_kernels.maximise(self._nodes, first, last, self._columns, counts, self.normals, amounts, result)
+
+        self._run(one, self._parts)
+        return result
+
+
+def _parts(nodes: Nodes) -> list[tuple[int, int]]:
+    """Runs of nodes whose tables are worth a thread."""
+    size = nodes.first_transition + nodes.first_cell
+    n = int(np.clip(size[-1] // FIXED.part_entries, 1, len(nodes.parent)))
+    bounds = np.unique(np.searchsorted(size, np.linspace(0, size[-1], n + 1)))
+    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))

@@ -13,18 +13,18 @@ from ...data.discretization.learn import learn_scale
 from ...data.schema import Schema
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ...models.hidden_tree.tables import TreeTables
 from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
+from ...runtime.threads import one_blas_thread
 from ..base import Learner, TableScores, check_cells, read_table, weighed_rows
 from ..batches.improve import improve
 from ..batches.passes import fold_of
 from ..batches.sample import take_weighed
 from .choose import choose_settings
 from .constants import FIXED
+from .em import Smoothing
 from .learn import LearnSettings, Progress
 from .leaves import learn_trees
-from .smoothing import Smoothing
 from .structure import CodeTable
 
 
@@ -216,22 +216,23 @@ class HiddenTreeForest(TableScores, Learner):
     ) -> HiddenTrees:
         n_bins = self._most_bins(len(cells))
         fine = FIXED.fine_ends if len(cells) < FIXED.many_rows else 0.0
-        scales = tuple(learn_scale(c, cells[:, j], weight, n_bins, fine) for j, c in enumerate(schema.columns))
+        with one_blas_thread():
+            scales = tuple(learn_scale(c, cells[:, j], weight, n_bins, fine) for j, c in enumerate(schema.columns))
         codes = code_table(scales, cells, self.n_jobs)
         n_codes = np.array([scale.n_codes for scale in scales])
         is_ordered = np.array([not column.is_categorical for column in schema.columns])
         table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight)
-        self.settings_ = settings or self._settings(table, seed)
-        seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
-        trees: list[TreeTables] = []
-        share = []
-        for t, own in enumerate(seeds):
-            member = self.settings_._replace(perturb=FIXED.perturb if t else 0.0)
-            learned = learn_trees(table, member, own, self.n_jobs, self._progress(t))
-            trees += learned.trees
-            share.append(learned.share)
-        log_weight = np.log(np.concatenate(share) / len(share))
-        return HiddenTrees(schema, scales, tuple(trees), log_weight)
+        with one_blas_thread(in_kernels=True):
+            self.settings_ = settings or self._settings(table, seed)
+            seeds = np.random.default_rng(seed).integers(2**31, size=self.n_estimators).tolist()
+            members = [
+                learn_trees(table, self.settings_._replace(perturb=FIXED.perturb if t else 0.0), seed_of_member,
+                            self.n_jobs, self._progress(t))
+                for t, seed_of_member in enumerate(seeds)
+            ]  # fmt: skip
+        trees = tuple(tree for member in members for tree in member.trees)
+        log_weight = np.log(np.concatenate([member.share for member in members]) / len(members))
+        return HiddenTrees(schema, scales, trees, log_weight)
 
     def _most_bins(self, n: int) -> int:
         """Most codes of a number in a table of n rows."""

@@ -10,9 +10,18 @@ import numpy as np
 from ...models.hidden_tree.tables import TreeTables
 from ...runtime.progress import bar
 from ...runtime.threads import Run, one_blas_thread, workers
+from . import em_kernels
 from .constants import FIXED
-from .em import improve, mean_log_probability
-from .smoothing import Counts, Smoothing, count_states, tree_of
+from .em import (
+    Maximisation,
+    Nodes,
+    Smoothing,
+    Tables,
+    expected_counts,
+    log_probabilities,
+    nodes_of,
+    to_tree,
+)
 from .start import most_rows, start_states
 from .structure import CodeColumn, CodeTable, coarse, code_columns, join, mutual_information, spanning_tree
 
@@ -125,7 +134,7 @@ def learn_and_test(
     """
     rng = np.random.default_rng(seed)
     rows, held = (table.take(some) for some in _split(table.weighed_rows(), rng))
-    with one_blas_thread(), workers(n_jobs) as run:
+    with one_blas_thread(in_kernels=True), workers(n_jobs) as run:
         if information is None:
             information = mutual_information(*coarse(*rows[:3]), rows.weight)
         columns = code_columns(rows, allowed)
@@ -151,51 +160,103 @@ def _learn(
     run: Run,
     progress: Progress | None,
 ) -> tuple[TreeTables, float]:
+    # Structure
     if settings.perturb > 0.0:
         noise = np.exp(settings.perturb * rng.standard_normal(information.shape))
         information = information * np.sqrt(noise * noise.T)
     if settings.joined is not None:
         information = join(information, *settings.joined)
     order, parent = spanning_tree(information)
-    counts = _first_counts(rows, columns, information, order, parent, settings, rng, run)
-    tree = tree_of(counts, order, parent, columns, _smoothing(settings, 0))
+    # Start
+    nodes, counts = _first_counts(rows, columns, information, order, parent, settings, rng, run)
+    step = Maximisation(nodes, columns, settings.smoothing, run)
+    step.fit_normals(counts, settings.smoothing)
+    tables = step.tables(counts, _smoothing(settings, 0))
+    seen, unseen = _Rows.of(rows), _Rows.of(held)
     if settings.passes < 1 or len(rows.codes) == 0:
-        return tree, mean_log_probability(tree, held.codes, held.weight, run) if len(held.codes) else np.nan
-    batch = settings.batch * (2 if settings.n_states <= FIXED.few_states else 1)
-    fewest = min(settings.batches, FIXED.wide_batches) if len(columns) >= FIXED.wide else settings.batches
-    n_batches = _n_batches(len(rows.codes), batch, fewest)
+        return to_tree(nodes, tables, columns), unseen.mean_log_probability(nodes, tables, run)
+    # Passes of stepwise EM over the rows in batches, until held-out rows gain no more
+    n_batches = _n_batches(len(rows.codes), settings, len(columns))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
-    best, found, worse = tree, -np.inf, 0
-    with bar(settings.passes + settings.full, "passes") as step:
+    best, top, worse = tables, -np.inf, 0
+    with bar(settings.passes + settings.full, "passes") as tick:
         for i in range(settings.passes):
             smoothing = _smoothing(settings, i + 1)
-            tree, counts = improve(tree, counts, rows.codes, rows.weight, columns, smoothing, shares[i], rng, run)
-            now = mean_log_probability(tree, held.codes, held.weight, run) if len(held.codes) else np.nan
-            step()
+            tables = _pass(nodes, tables, counts, seen, step, smoothing, shares[i], rng, run)
+            now = unseen.mean_log_probability(nodes, tables, run)
+            tick()
             if progress is not None:
                 progress(i + 1, settings.passes, now)
-            if not now <= found:
-                best, found, worse = tree, now, 0
+            if not now <= top:
+                best, top, worse = tables, now, 0
             else:
                 worse += 1
                 if worse >= FIXED.patience:
                     break
-        full = settings.smoothing
-        more = _together(rows, held) if settings.refit else rows
+        # Passes over all rows at once, as counts of batches weigh some rows more than others
+        more = _Rows.of(_together(rows, held)) if settings.refit else seen
         for _ in range(settings.full):
-            best, _ = improve(best, counts, more.codes, more.weight, columns, full, np.ones(1), rng, run)
-            step()
-    if settings.refit:
-        return best, found
-    return best, mean_log_probability(best, held.codes, held.weight, run) if len(held.codes) else np.nan
+            best = _pass(nodes, best, counts, more, step, settings.smoothing, np.ones(1), rng, run)
+            tick()
+    return to_tree(nodes, best, columns), top if settings.refit else unseen.mean_log_probability(nodes, best, run)
 
 
-def _n_batches(n: int, batch: int, fewest: int) -> int:
-    """Batches of a pass over n rows.
+class _Rows(NamedTuple):
+    """Codes (d, n) and weights (n,) as kernels take them."""
+
+    codes: np.ndarray
+    weight: np.ndarray
+
+    @staticmethod
+    def of(table: CodeTable) -> _Rows:
+        codes = np.ascontiguousarray(table.codes.T, dtype=np.int32)
+        weight = np.ones(codes.shape[1], np.float32) if table.weight is None else table.weight.astype(np.float32)
+        return _Rows(codes, weight)
+
+    def mean_log_probability(self, nodes: Nodes, tables: Tables, run: Run) -> float:
+        """Mean log-probability of the rows; NaN of none."""
+        if len(self.weight) == 0:
+            return np.nan
+        return float(np.average(log_probabilities(nodes, tables, self.codes, run), weights=self.weight))
+
+
+def _pass(
+    nodes: Nodes,
+    tables: Tables,
+    counts: Tables,
+    rows: _Rows,
+    step: Maximisation,
+    smoothing: Smoothing,
+    shares: np.ndarray,
+    rng: np.random.Generator,
+    run: Run,
+) -> Tables:
+    """One pass over the rows in random order; ``shares`` (batches,) are those of each batch in the running counts.
+
+    The running counts are changed in place.
+    """
+    mass = float(rows.weight.sum(dtype=np.float64))
+    for i, (batch, share) in enumerate(
+        zip(np.array_split(rng.permutation(len(rows.weight)), len(shares)), shares.tolist(), strict=True)
+    ):
+        news = expected_counts(nodes, tables, rows.codes, batch, rows.weight, run)
+        gain = share * mass / max(float(rows.weight[batch].sum(dtype=np.float64)), 1e-12)
+        for old, new in zip(counts, news, strict=True):
+            em_kernels.move(old, new, np.float32(1.0 - share), np.float32(gain))
+        if i % FIXED.batches_of_normals == 0:
+            step.fit_normals(counts, smoothing)
+        tables = step.tables(counts, smoothing)
+    return tables
+
+
+def _n_batches(n: int, settings: LearnSettings, d: int) -> int:
+    """Batches of a pass over n rows of d columns.
 
     None has more rows than ``batch``: one row more is a piece of work of its own, a tenth of the time of all.
     """
-    return max(min(n // FIXED.fewest_in_batch, max(fewest, -(-n // batch))), 1)
+    most = settings.batch * (2 if settings.n_states <= FIXED.few_states else 1)
+    fewest = min(settings.batches, FIXED.wide_batches) if d >= FIXED.wide else settings.batches
+    return max(min(n // FIXED.fewest_in_batch, max(fewest, -(-n // most))), 1)
 
 
 def _together(rows: CodeTable, held: CodeTable) -> CodeTable:
@@ -218,13 +279,21 @@ def _first_counts(
     settings: LearnSettings,
     rng: np.random.Generator,
     run: Run,
-) -> Counts:
-    """Counts of the start, from some of the rows and for the weight of all."""
+) -> tuple[Nodes, Tables]:
+    """Nodes, and counts of the start, from some of the rows and for the weight of all."""
     n = len(rows.codes)
-    some = np.sort(rng.permutation(n)[: min(FIXED.start_rows, most_rows(columns))])
-    few, share = rows.take(some), n / max(len(some), 1)
+    chosen = np.sort(rng.permutation(n)[: min(FIXED.start_rows, most_rows(columns))])
+    few, share = rows.take(chosen), n / max(len(chosen), 1)
     if rows.weight is not None and few.weight is not None:
         share = rows.weight.sum() / few.weight.sum()
     states = start_states(few.codes, columns, information, settings.start, settings.n_states, rng, few.weight, run)
-    counts = count_states(states, few.codes, order, parent, few.n_codes, few.weight)
-    return Counts(*([np.float32(share) * table for table in tables] for tables in counts))
+    n_states = states.max(axis=0, initial=0)[order] + 1
+    nodes = nodes_of(order, parent, n_states, rows.n_codes)
+    transition, cell = [], []
+    for k, (j, above) in enumerate(zip(order.tolist(), parent.tolist(), strict=True)):
+        from_state = states[:, order[above]] if above >= 0 else 0
+        size = nodes.first_transition[k + 1] - nodes.first_transition[k]
+        transition.append(np.bincount(from_state * n_states[k] + states[:, j], few.weight, size))
+        size = nodes.first_cell[k + 1] - nodes.first_cell[k]
+        cell.append(np.bincount(few.codes[:, j] * n_states[k] + states[:, j], few.weight, size))
+    return nodes, Tables(*((share * np.concatenate(tables)).astype(np.float32) for tables in (transition, cell)))

@@ -47,7 +47,7 @@ def mutual_information(classes: np.ndarray, size: np.ndarray, weight: np.ndarray
 
     Rows where either cell is missing are left out; nothing is below 0.
     """
-    n, d = classes.shape
+    n = len(classes)
     start = np.concatenate([[0], np.cumsum(size)])
     total = np.zeros((start[-1], start[-1]))
     for first in range(0, n, 8_192):
@@ -57,26 +57,28 @@ def mutual_information(classes: np.ndarray, size: np.ndarray, weight: np.ndarray
         hot[row, start[column] + part[row, column]] = 1.0
         heavy = hot if weight is None else hot * weight[first : first + 8_192, None].astype(np.float32)
         total += hot.T @ heavy
-    return _information(total, start, d)
+    return _information(total, start)
 
 
-def _information(total: np.ndarray, start: np.ndarray, d: int) -> np.ndarray:
-    """Mutual information from the counts of all pairs of classes, (C, C)."""
-    column = np.repeat(np.arange(d), np.diff(start))
-    member = np.zeros((len(column), d))
-    member[np.arange(len(column)), column] = 1.0
+def _information(total: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Mutual information from the counts of all pairs of classes, (C, C); column j's begin at ``start[j]``."""
+    first = start[:-1]
+    by_row = np.add.reduceat(total, first, axis=1)  # counts of a class over the known cells of another column
+    n_pair = np.add.reduceat(by_row, first, axis=0)
+    kinds = np.add.reduceat((by_row > 0).astype(np.float64), first, axis=0)
+    of_pairs = np.add.reduceat(np.add.reduceat(_times_log(total), first, axis=1), first, axis=0)
+    of_rows = np.add.reduceat(_times_log(by_row), first, axis=0)
+    information = of_pairs - of_rows - of_rows.T + _times_log(n_pair)
     with np.errstate(divide="ignore", invalid="ignore"):
-        log = np.where(total > 0, total * np.log(total), 0.0)
-        by_row = total @ member  # counts of a class over the known cells of another column
-        log_row = np.where(by_row > 0, by_row * np.log(by_row), 0.0)
-        n_pair = member.T @ by_row
-        kinds = member.T @ (by_row > 0)
-        information = member.T @ log @ member - member.T @ log_row - (member.T @ log_row).T
-        information = information + np.where(n_pair > 0, n_pair * np.log(n_pair), 0.0)
         information = (information - (kinds - 1) * (kinds.T - 1) / 2) / n_pair
     information = np.where(n_pair > 0, np.maximum(information, 0.0), 0.0)
     np.fill_diagonal(information, 0.0)
     return 0.5 * (information + information.T)
+
+
+def _times_log(x: np.ndarray) -> np.ndarray:
+    """x log x; 0 of 0."""
+    return x * np.log(np.where(x > 0, x, 1.0))
 
 
 def spanning_tree(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ Where evidence is impossible, the scale is -inf and the messages are arbitrary. 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ class Upward(NamedTuple):
     own : list of m arrays (n, H_k) or None
         p(evidence of the node's column | state), as given.
     message : list of m arrays (n, H_parent) or None
-        p(evidence at and below the node | state of the parent), scaled, unless it was given.
+        p(evidence at and below the node | state of the parent), scaled.
     below : list of m arrays (n, H_k) or None
         p(evidence below the node | its state), scaled.
     inside : list of m arrays (n, H_k) or None
@@ -60,28 +60,19 @@ class Downward(NamedTuple):
     outside: list[np.ndarray]
 
 
-def log_probability(
-    tree: TreeTables, own: Sequence[Message], n: int, sent: Mapping[int, np.ndarray] | None = None
-) -> np.ndarray:
+def log_probability(tree: TreeTables, own: Sequence[Message], n: int) -> np.ndarray:
     """log p(evidence) of n rows, (n,): the pass upward that keeps no message."""
-    return _up(tree, own, n, False, sent or {}).log_probability
+    return _up(tree, own, n, keep=False).log_probability
 
 
-def up(tree: TreeTables, own: Sequence[Message], n: int, sent: Mapping[int, np.ndarray] | None = None) -> Upward:
-    """The pass from the leaves to the root.
-
-    ``own[k]`` is p(evidence of node k's column | state), (n, H_k); ``sent[k]``, for nodes without children of which it
-    is known, p(the same | state of the parent), (n, H_parent): taken as it is, so none of its rows may be tiny.
-    """
-    return _up(tree, own, n, True, sent or {})
+def up(tree: TreeTables, own: Sequence[Message], n: int) -> Upward:
+    """The pass from the leaves to the root; ``own[k]`` is p(evidence of node k's column | state), (n, H_k)."""
+    return _up(tree, own, n, keep=True)
 
 
 @of_finite
-def down(tree: TreeTables, upward: Upward, wanted: np.ndarray | None = None, passed: Container[int] = ()) -> Downward:
-    """The pass from the root to the leaves; with ``wanted`` (bool (m,)) to these nodes alone, the others left empty.
-
-    Of the nodes ``passed``, which have no children, only what is above is found.
-    """
+def down(tree: TreeTables, upward: Upward, wanted: np.ndarray | None = None) -> Downward:
+    """The pass from the root to the leaves; with ``wanted`` (bool (m,)) to these nodes alone, the others left empty."""
     one = np.ones((1, 1), tree.dtype)
     above, outside = [one] * len(tree), [_through(one, tree.transition[0])] * len(tree)
     on_the_way = np.ones(len(tree), bool) if wanted is None else wanted.copy()
@@ -93,7 +84,6 @@ def down(tree: TreeTables, upward: Upward, wanted: np.ndarray | None = None, pas
             for c, others in zip(children, without_each(base, [upward.message[c] for c in children]), strict=True):
                 if on_the_way[c]:
                     above[c] = others
-                if on_the_way[c] and c not in passed:
                     outside[c] = _through(others, tree.transition[c])
     return Downward(above, outside)
 
@@ -152,7 +142,7 @@ def _through(x: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 @of_finite
-def _up(tree: TreeTables, own: Sequence[Message], n: int, keep: bool, known: Mapping[int, np.ndarray]) -> Upward:
+def _up(tree: TreeTables, own: Sequence[Message], n: int, keep: bool) -> Upward:
     m = len(tree)
     log_scale = np.zeros(n)
     message: list[Message] = [None] * m
@@ -166,7 +156,7 @@ def _up(tree: TreeTables, own: Sequence[Message], n: int, keep: bool, known: Map
         here = inside[k]
         if here is None:
             continue
-        sent, log_top = (known[k], 0.0) if k in known else scaled(_towards(here, tree.transition[k]))
+        sent, log_top = scaled(_towards(here, tree.transition[k]))
         log_scale += log_top
         above = int(tree.parent[k])
         if above >= 0:

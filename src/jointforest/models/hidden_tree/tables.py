@@ -124,26 +124,6 @@ class TreeTables:
         return tuple(np.concatenate([t.T, np.ones((1, len(t)), t.dtype)]) for t in self.emission)
 
     @cached_property
-    def by_cell(self) -> tuple[np.ndarray, ...]:
-        """As `by_code`, but that a cell is known, or missing, counts as `blank` says: what learning sees."""
-        if not self.blank:
-            return self.by_code
-        return tuple(
-            np.concatenate([t.T * (1 - b), b[None]]) if b.any() else table
-            for t, b, table in zip(self.emission, self.blank, self.by_code, strict=True)
-        )
-
-    def sent_by_cell(self, k: int) -> np.ndarray:
-        """p(cell of node k | state of its parent), (K_j + 1, H_parent), with the cells of `by_cell`."""
-        if k not in self._sent:
-            self._sent[k] = self.by_cell[k] @ self.transition[k].T
-        return self._sent[k]
-
-    @cached_property
-    def _sent(self) -> dict[int, np.ndarray]:
-        return {}
-
-    @cached_property
     def picked(self) -> tuple[np.ndarray | None, ...]:
         """The codes that a node's states stand for, ascending, int64 (H_k,); None where states are not codes."""
         return tuple(_picked(table) for table in self.emission)
