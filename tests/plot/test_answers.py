@@ -100,7 +100,7 @@ def test_pairs_of_levels_are_conditional_probabilities(
     want = [
         [model.given(species=s).proba("island")[i] for i in model.levels("island")] for s in model.levels("species")
     ]
-    np.testing.assert_allclose(drawn, want, atol=1e-9)
+    np.testing.assert_allclose(drawn, want, rtol=1e-6)  # tables of hidden trees are float32
     rows = ax.figure.axes[1].images[0].get_array()
     np.testing.assert_allclose(rows, pd.crosstab(penguins["species"], penguins["island"], normalize="index"))
 
