@@ -47,6 +47,11 @@ class State(NamedTuple):
     end: str = "exact"
 
     @property
+    def part(self) -> str | None:
+        """What of the page differs from other states, for checks that take long; None for all of it."""
+        return None if self.panel is None else ".panel"
+
+    @property
     def address(self) -> str:
         """What stands behind the address of the server."""
         words = {"given": self.given, "panel": self.panel}

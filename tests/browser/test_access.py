@@ -15,10 +15,11 @@ from .face import Face
 PANELS = ["Rows like this", "Most probable row", "Groups of rows", "Two columns", "One row", "History"]
 
 
-def complaints(face: Face, rule: str | None = None) -> list[str]:
-    """What axe finds wrong with the page, by all its rules or by one."""
-    found: Any = Axe().run(face.page, options={"runOnly": [rule]} if rule else None).response
-    assert len(found["passes"]) > (0 if rule else 20)  # it did look
+def complaints(face: Face, rule: str | None = None, part: str | None = None) -> list[str]:
+    """What axe finds wrong with the page, or with a part of it, by all its rules or by one."""
+    options = {"resultTypes": ["violations"]} | ({"runOnly": [rule]} if rule else {})
+    found: Any = Axe().run(face.page, part, options).response
+    assert len(found["passes"]) > (0 if rule or part else 20)  # it did look
     return [
         f"{one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']][:3]}"
         for one in found["violations"]

@@ -157,7 +157,7 @@ def test_a_notebook_saved_with_its_widgets_shows_the_picture_until_python_answer
         notebook.request.delete(f"{server}/api/sessions/{session['id']}", headers=user)
     notebook.goto(lab)
     explorer = notebook.locator(".jp-OutputArea").last
-    expect(explorer).to_contain_text("No Python answers here")
+    expect(explorer).to_contain_text("No Python answers here", timeout=60_000)
     expect(explorer.locator("tr:visible")).to_have_count(8)
     run_all(notebook)
     CellFace(notebook).settle()

@@ -33,10 +33,10 @@ def test_states(new_context: Callable[..., Any], served: Servers, name: str) -> 
         resize(face, width, TALL)
         assert faults(page) == [], width
     resize(face, WIDTHS[-1], HIGH)
-    assert complaints(face, "color-contrast") == []
+    assert complaints(face, "color-contrast", state.part) == []
     page.emulate_media(color_scheme="dark")
     resize(face, WIDTHS[0], HIGH)
-    assert complaints(face) == []
+    assert complaints(face, part=state.part) == []
 
 
 def resize(face: Face, width: int, height: int) -> None:
