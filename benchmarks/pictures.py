@@ -53,7 +53,9 @@ def flights(data: Path, folder: Path, quick: bool) -> None:
     save(plot.evidence_sequence(joint, "ArrDelay", EVENING).figure, folder, "flights_sequence")
     near = "DepDelay <= 120 and ArrDelay <= 120"
     few = frame[(frame["DepDelay"] <= 120) & (frame["ArrDelay"] <= 120)]
-    save(plot.pair(joint.given(near), "DepDelay", "ArrDelay", few).figure, folder, "flights_delays")
+    ax = plot.pair(joint.given(near), "DepDelay", "ArrDelay", few)
+    ax.axline((0, 0), slope=1, color="tab:red", linewidth=0.8)
+    save(ax.figure, folder, "flights_delays")
     save(plot.pair(joint.given("DepDelay <= 60"), "UniqueCarrier", "DepDelay", frame[frame["DepDelay"] <= 60]).figure,
          folder, "flights_carriers")  # fmt: skip
     save(plot.dependence(joint).figure, folder, "flights_dependence")

@@ -1,18 +1,23 @@
-"""Pictures of every view of the explorer and the report, light and dark, into docs/images/explorer/.
+"""Pictures of the explorer, the report and the notebook widget, light and dark.
 
-By python tools/screenshots.py; names of views make only these: python tools/screenshots.py row pair.
-Needs Chromium and playwright (pip install -e '.[test-browser]'). The joint is that of the penguins.
+    python tools/screenshots.py [NAME ...]     those of the documentation, into docs/images/explorer/
+    python tools/screenshots.py --all FOLDER   every state of the pages, 320, 768 and 1,440 pixels wide, into a folder
+
+Needs Chromium and playwright (pip install -e '.[test-browser]'). The documentation shows a joint of the penguins; the
+states are those of `tests/browser/states.py`, which the tests check for text that is cut off or overlaps.
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from urllib.parse import urlencode
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -22,33 +27,88 @@ import jointforest as jf
 from jointforest.explorer.notebook import heard, script
 from jointforest.explorer.subject import Subject
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images" / "explorer"
-EVIDENCE = "species = 'Gentoo' and body_mass_g >= 5000"
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from tests.browser import tables  # noqa: E402
+from tests.browser.face import Face  # noqa: E402
+from tests.browser.states import STATES, WIDTHS, Servers, State, reach, tour, typed  # noqa: E402
+
+DOCS = ROOT / "docs" / "images" / "explorer"
+SCHEMES = "light", "dark"
 COLOURS = 200
+HIGH = 900
+PATIENCE = 300_000
+"""Milliseconds: a first question compiles kernels."""
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]
-# name of the picture: width, height, evidence, panel
-VIEWS = {
-    "nothing": (1280, 830, "", None),
-    "evidence": (1280, 830, EVIDENCE, None),
-    "rows": (1280, 800, EVIDENCE, "rows"),
-    "mode": (1280, 800, EVIDENCE, "mode"),
-    "why": (1280, 800, EVIDENCE, "why"),
-    "pair": (1280, 800, "sex = 'MALE'", "pair"),
-    "compare": (1280, 800, EVIDENCE, "compare"),
-    "reasons": (1280, 800, EVIDENCE, "reasons"),
-    "row": (1280, 800, EVIDENCE, "row"),
-    "prediction": (1280, 800, "", "row"),
-    "history": (1280, 800, EVIDENCE, "history"),
-    "trouble": (1280, 500, "species = 'Emperor'", None),
-    "narrow": (320, 800, EVIDENCE, None),
+EVIDENCE = "species = 'Gentoo' and body_mass_g >= 5000"
+
+
+def save(page: Page, path: Path, full: bool = False) -> None:
+    """Write what is seen, or the full page, with few colours so that the file is small."""
+    shot = Image.open(io.BytesIO(page.screenshot(full_page=full))).convert("RGB")
+    shot.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+@contextmanager
+def opened(browser: Browser, scheme: str, width: int, height: int) -> Iterator[Page]:
+    """A page without motion."""
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce")
+    page.set_default_timeout(PATIENCE)
+    page.add_init_script("try { localStorage.setItem('jointforest-tour', 'seen') } catch {}")
+    yield page
+    page.close()
+
+
+# ---- Pictures of the documentation.
+
+
+def compare_species(face: Face) -> None:
+    """Compare two species."""
+    face.page.get_by_role("button", name="use the evidence as A").click()
+    face.bar("species", "Adelie").click()
+    face.settle()
+    face.rest()
+
+
+def look_at_an_odd_row(face: Face) -> None:
+    """Choose a table whose only row has an unlikely body mass."""
+    odd = jf.datasets.load_penguins().iloc[[0]].assign(body_mass_g=6100.0)
+    table = {"name": "odd.csv", "mimeType": "text/csv", "buffer": odd.to_csv(index=False).encode()}
+    face.page.locator("input[type=file]").set_input_files(table)
+    face.page.locator("tr.odd").first.wait_for()
+
+
+def leave_out_cells(face: Face) -> None:
+    """Count three cells as unknown."""
+    for column in ("species", "bill_length_mm", "flipper_length_mm"):
+        face.page.get_by_role("checkbox", name=f"{column} is known").click()
+        face.rest()
+
+
+def give_evidence_twice(face: Face) -> None:
+    for level in ("MALE", "FEMALE"):
+        face.bar("sex", level).click()
+        face.settle()
+
+
+# name of the picture: state, width, height
+VIEWS: dict[str, tuple[State, int, int]] = {
+    "nothing": (State(), 1280, 830),
+    "evidence": (State(EVIDENCE), 1280, 830),
+    "rows": (State(EVIDENCE, "rows"), 1280, 800),
+    "mode": (State(EVIDENCE, "mode"), 1280, 800),
+    "why": (State(EVIDENCE, "why"), 1280, 800),
+    "pair": (State("sex = 'MALE'", "pair"), 1280, 800),
+    "compare": (State("species = 'Gentoo'", "compare", compare_species), 1280, 800),
+    "reasons": (State(EVIDENCE, "reasons"), 1280, 800),
+    "row": (State(EVIDENCE, "row", look_at_an_odd_row), 1280, 800),
+    "prediction": (State("", "row", leave_out_cells, "asked"), 1280, 800),
+    "history": (State(EVIDENCE, "history", give_evidence_twice), 1280, 800),
+    "trouble": (State("", act=typed("species", "Emperor"), end="refused"), 1280, 500),
+    "dimmed": (State("species = 'Gentoo' and island = 'Dream' and body_mass_g < 3000"), 1280, 500),
+    "tour": (State(act=tour(1)), 1280, 700),
+    "narrow": (State(EVIDENCE), 320, 800),
 }
-
-
-def picture(page: Page, name: str, scheme: str) -> None:
-    """Write docs/images/explorer/NAME-SCHEME.png, with few colours so that it is small."""
-    shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    shot.quantize(COLOURS, dither=Image.Dither.NONE).save(FOLDER / f"{name}-{scheme}.png", optimize=True)
-
 
 NOTEBOOK = "<body style='margin: 20px; background: {}'><div id='cell'></div></body>"
 PLAY = """
@@ -62,84 +122,114 @@ async (text) => {
 """
 
 
-def notebook(browser: Browser, joint: jf.Joint, scheme: str) -> None:
+def notebook(page: Page, joint: jf.Joint, scheme: str) -> None:
     """The page as a cell of a notebook shows it; this program plays the kernel."""
-    page = browser.new_page(viewport={"width": 1000, "height": 745}, reduced_motion="reduce")
     subject = Subject(joint, "penguins")
     page.expose_function("kernel", lambda said: heard(subject, said))
     page.set_content(NOTEBOOK.format("#ffffff" if scheme == "light" else "#111111"))
     page.evaluate(PLAY, script())
-    page.wait_for_selector(".page[data-state=exact]", timeout=300_000)
+    page.wait_for_selector(".page[data-state=exact]")
     page.locator("jf-card[data-name=species]").get_by_text("Gentoo", exact=True).click()
     page.get_by_role("button", name="Two columns", exact=True).click()
     page.wait_for_selector(".page[data-state=exact]")
-    page.locator(".panel [aria-busy]").wait_for(state="detached", timeout=300_000)
-    page.mouse.move(5, 5)
-    picture(page, "notebook", scheme)
-    page.close()
+    page.locator(".panel [aria-busy]").wait_for(state="detached")
 
 
-def report(browser: Browser, joint: jf.Joint, scheme: str) -> None:
-    """The report's live part with evidence, and what stands below it."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "penguins.html"
-        joint.report(path, jf.datasets.load_penguins(), target="sex", examples=3, title="penguins")
-        page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=scheme, reduced_motion="reduce")
-        page.goto(path.as_uri())
-        page.wait_for_selector("#live[data-state=exact]", timeout=300_000)
-        field = page.get_by_role("textbox", name="what is known of body_mass_g")
-        field.fill(">= 5000")
-        field.press("Enter")
-        page.wait_for_selector("#live[data-state=exact] jf-card.evident")
-        page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
-        picture(page, "report", scheme)
-        page.evaluate("document.getElementById('depend').scrollIntoView()")
-        picture(page, "report-below", scheme)
-        page.close()
+def report(page: Page, path: Path, column: str, text: str) -> None:
+    """A report with evidence in its live part."""
+    page.goto(path.as_uri())
+    page.wait_for_selector("#live[data-state=exact]")
+    field = page.get_by_role("textbox", name=f"evidence on {column}")
+    field.fill(text)
+    field.press("Enter")
+    page.wait_for_selector("#live[data-state=exact] jf-card.evident")
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+
+
+def cards(page: Page) -> None:
+    """The static view of a posterior, as a notebook shows it."""
+    joint = jf.HiddenTreeForest(random_state=0).fit(jf.datasets.load_penguins()).joint_
+    view = joint.given("species = Gentoo and sex = FEMALE")._repr_html_()
+    page.set_content(f"<body style='margin: 16px'>{view}</body>")
+
+
+def documentation(browser: Browser, names: list[str]) -> None:
+    """The pictures of docs/images/explorer/, or those with these names."""
+    penguins = jf.datasets.load_penguins()
+    joint = jf.fit(penguins, budget="fast", random_state=0)
+    complete = penguins.dropna().reset_index(drop=True)
+    model = RandomForestClassifier(20, max_depth=4, random_state=0).fit(complete[NUMBERS], complete["species"])
+    wanted = names or [*VIEWS, "notebook", "report", "cards"]
+    DOCS.mkdir(exist_ok=True)
+    with (
+        joint.explore(title="penguins.joint", browser=False) as served,
+        joint.explore(complete, model=model, title="penguins.joint", browser=False) as asked,
+        TemporaryDirectory() as folder,
+    ):
+        file = Path(folder) / "penguins.html"
+        joint.report(file, penguins, target="sex", examples=3, title="penguins")
+        if "cards" in wanted:
+            with opened(browser, "light", 1000, 100) as page:
+                cards(page)
+                save(page, DOCS.parent / "notebook_posterior.png", full=True)
+        for scheme in SCHEMES:
+            for name in wanted:
+                if name in VIEWS:
+                    state, width, height = VIEWS[name]
+                    with opened(browser, scheme, width, height) as page:
+                        page.goto((asked if state.server == "asked" else served).url + state.address)
+                        reach(Face(page), state)
+                        page.evaluate("scrollTo(0, 0)")
+                        page.mouse.move(2, 2)
+                        save(page, DOCS / f"{name}-{scheme}.png")
+            if "notebook" in wanted:
+                with opened(browser, scheme, 1000, 745) as page:
+                    notebook(page, joint, scheme)
+                    page.mouse.move(2, 2)
+                    save(page, DOCS / f"notebook-{scheme}.png")
+            if "report" in wanted:
+                with opened(browser, scheme, 1280, 900) as page:
+                    report(page, file, "body_mass_g", ">= 5000")
+                    save(page, DOCS / f"report-{scheme}.png")
+                    page.evaluate("document.getElementById('depend').scrollIntoView()")
+                    save(page, DOCS / f"report-below-{scheme}.png")
+
+
+# ---- Every state.
+
+
+def all_states(browser: Browser, folder: Path) -> None:
+    """A picture of every state of the explorer and the report, at each width, light and dark."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mixed = jf.JointTree(min_samples_leaf=0.05).fit(tables.mixed()).joint_
+    file = folder / "report.html"
+    mixed.report(file, tables.mixed(), holdout=tables.mixed().head(50), target="group", examples=3, title="mixed.joint")
+
+    with Servers(mixed) as servers:
+        for scheme in SCHEMES:
+            for width in WIDTHS:
+                for name, state in STATES.items():
+                    with opened(browser, scheme, width, HIGH) as page:
+                        page.goto(servers[state.server].url + state.address)
+                        reach(Face(page), state)
+                        save(page, folder / f"{name.replace(' ', '-')}-{width}-{scheme}.png")
+                with opened(browser, scheme, width, 6 * HIGH) as page:
+                    report(page, file, "age", "40-60")
+                    save(page, folder / f"report-{width}-{scheme}.png", full=True)
 
 
 def main() -> None:
-    penguins = jf.datasets.load_penguins()
-    joint = jf.fit(penguins, budget="fast", random_state=0)
-    odd = penguins.iloc[[0]].assign(body_mass_g=6100.0)  # a small penguin, weighed wrongly
-    FOLDER.mkdir(exist_ok=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="pictures of the documentation (default: all)")
+    parser.add_argument("--all", type=Path, metavar="FOLDER", help="every state, into this folder")
+    options = parser.parse_args()
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    complete = penguins.dropna().reset_index(drop=True)
-    model = RandomForestClassifier(20, max_depth=4, random_state=0).fit(complete[NUMBERS], complete["species"])
-    served = joint.explore(title="penguins.joint", browser=False)
-    asked = joint.explore(complete, model=model, title="penguins.joint", browser=False)
-    with sync_playwright() as playwright, served, asked:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        for scheme in ("light", "dark"):
-            for name, (width, height, given, panel) in VIEWS.items():
-                if sys.argv[1:] and name not in sys.argv[1:]:
-                    continue
-                page = browser.new_page(
-                    viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
-                )
-                words = {"given": given} | ({"panel": panel} if panel else {})
-                page.goto(f"{(asked if name == 'prediction' else served).url}#{urlencode(words)}")
-                page.wait_for_selector("body[data-state=exact], body[data-state=refused]", timeout=300_000)
-                page.locator(".panel [aria-busy]").wait_for(state="detached", timeout=300_000)
-                if name == "history":
-                    for level in ("MALE", "FEMALE"):
-                        page.locator("jf-card[data-name=sex]").get_by_text(level, exact=True).click()
-                        page.wait_for_selector("body[data-state=exact]")
-                if name == "row":
-                    table = {"name": "odd.csv", "mimeType": "text/csv", "buffer": odd.to_csv(index=False).encode()}
-                    page.locator("input[type=file]").set_input_files(table)
-                    page.locator("tr.odd").first.wait_for(timeout=60_000)
-                if name == "prediction":
-                    for column in ("species", "bill_length_mm", "flipper_length_mm"):
-                        page.get_by_role("checkbox", name=f"{column} is known").click()
-                        page.locator(".panel [aria-busy]").wait_for(state="detached", timeout=60_000)
-                page.evaluate("scrollTo(0, 0)")
-                picture(page, name, scheme)
-                page.close()
-            if not sys.argv[1:] or "notebook" in sys.argv[1:]:
-                notebook(browser, joint, scheme)
-            if not sys.argv[1:] or "report" in sys.argv[1:]:
-                report(browser, joint, scheme)
+        if options.all:
+            all_states(browser, options.all)
+        else:
+            documentation(browser, options.names)
         browser.close()
 
 

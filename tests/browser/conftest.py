@@ -64,6 +64,7 @@ def new_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
         defaults = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
         context = browser.new_context(**(defaults | options))
         context.set_default_timeout(PATIENCE)
+        context.add_init_script("try { localStorage.setItem('jointforest-tour', 'seen') } catch {}")
         context.on("request", lambda request: _note(outside, request.url))
         context.on("weberror", lambda error: wrong.append(str(error.error)))
         context.on("console", lambda said: wrong.append(said.text) if "Content Security" in said.text else None)

@@ -144,7 +144,7 @@ def test_the_sentence_is_edited(face: Face) -> None:
     assert face.bar("sex", "MALE").get_attribute("aria-selected") == "true"
     assert face.card("body_mass_g").locator(".window").is_visible()
     face.write("")
-    assert face.chance == "every row"
+    assert face.chance == "all rows"
 
 
 def test_undo_and_redo_by_keys(face: Face) -> None:
@@ -175,16 +175,16 @@ def test_every_control_is_reached_by_tab_and_shows_it(face: Face) -> None:
         seen.append(found)
     names = [name for name, _, _ in seen]
     for name in (
-        "what is known, in the query language",
+        "the evidence, in the query language",
         "find a column",
         "levels of species",
         "lowest body_mass_g",
         "highest body_mass_g",
         "pin species",
         "hide species",
-        "what is known of sex",
+        "evidence on sex",
         "table order",
-        "Why",
+        "Groups of rows",
     ):
         assert name in names, name
     assert all(shows for _, shows, _ in seen)

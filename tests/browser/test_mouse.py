@@ -137,7 +137,7 @@ def test_missing_is_evidence(face: Face) -> None:
 def test_the_cross_releases_a_card(face: Face) -> None:
     face.bar("species", "Gentoo").click()
     face.settle()
-    face.page.get_by_role("button", name="forget what is said of species").click()
+    face.page.get_by_role("button", name="remove the evidence on species").click()
     face.settle()
     assert face.sentence == ""
 

@@ -73,7 +73,7 @@ def test_answers_without_rows_are_dimmed(visit: Callable[..., Face], penguin_ser
     weak = face.page.locator(".odds .weak")
     assert weak.is_visible() and weak.text_content() in (
         "extrapolated: fewer than 5 of 344 rows are like this",
-        "not supported by what was learned",
+        "not supported: no learned row is like this",
     )
 
 

@@ -10,10 +10,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Browser, Locator, expect
 
 import jointforest as jf
 from jointforest.cards.format import percent
+from jointforest.explorer.open import Explorer
 
 from .face import Face
 
@@ -52,7 +53,7 @@ def test_rows_are_downloaded_as_csv(face: Face) -> None:
 
 def test_the_most_probable_row(penguins: Any, face: Face) -> None:
     face.write("species = 'Gentoo'")
-    panel = open_panel(face, "Most probable")
+    panel = open_panel(face, "Most probable row")
     mode = penguins.given(species="Gentoo").mode().rows.iloc[0]
     shown = dict(zip(panel.locator("dt").all_text_contents(), panel.locator("dd").all_text_contents(), strict=True))
     assert shown["species"] == "Gentoo"
@@ -62,7 +63,7 @@ def test_the_most_probable_row(penguins: Any, face: Face) -> None:
 
 def test_why(penguins: Any, face: Face) -> None:
     face.write("species = 'Gentoo' and body_mass_g > 5000")
-    panel = open_panel(face, "Why")
+    panel = open_panel(face, "Groups of rows")
     rules = penguins.given("species = 'Gentoo' and body_mass_g > 5000").explain().rules
     weights = panel.locator(".why > li b").all_text_contents()
     assert weights[0] == f"{rules[0]['weight']:.1%}"
@@ -107,9 +108,9 @@ def test_one_row_of_a_file_with_its_unlikely_cell_marked(face: Face, tmp_path: P
 
 
 def test_panels_close_and_links_open_them(face: Face) -> None:
-    open_panel(face, "Why")
+    open_panel(face, "Groups of rows")
     assert re.search(r"#panel=why$", face.page.url)
-    face.page.get_by_role("button", name="close Why").click()
+    face.page.get_by_role("button", name="close Groups of rows").click()
     assert face.page.locator(".panel").is_hidden()
 
 
@@ -118,7 +119,7 @@ def test_two_pieces_of_evidence_are_compared(penguins: Any, face: Face) -> None:
     face.page.get_by_role("button", name="Compare", exact=True).click()
     face.rest()
     panel = face.page.locator("[data-panel=compare]")
-    face.page.get_by_role("button", name="keep what is known as A").click()
+    face.page.get_by_role("button", name="use the evidence as A").click()
     face.write("species = 'Adelie'")
     face.rest()
     line = panel.locator("tr").filter(has=face.page.get_by_role("rowheader", name="island", exact=True))
@@ -126,7 +127,8 @@ def test_two_pieces_of_evidence_are_compared(penguins: Any, face: Face) -> None:
     apart = 0.5 * sum(abs(shares[0][level] - shares[1][level]) for level in shares[0])
     assert line.locator("small").text_content() == percent(apart)
     assert percent(shares[0]["Biscoe"]) in (line.locator("td").nth(0).text_content() or "")
-    assert panel.locator("dd").all_text_contents() == ["species = 'Gentoo'", "species = 'Adelie' (what is known now)"]
+    both = ["species = 'Gentoo'", "species = 'Adelie' (the evidence now)"]
+    assert panel.locator("dd > span").all_text_contents() == both
 
 
 def test_bars_have_one_scale_on_all_cards(face: Face) -> None:
@@ -146,7 +148,7 @@ def test_a_bin_is_read_out_on_hover_and_focus(penguins: Any, face: Face) -> None
     card = face.card("body_mass_g")
     card.locator(".area").hover(position={"x": 100, "y": 40})
     said = card.locator(".readout").text_content() or ""
-    assert re.fullmatch(r"[\d,]+ to [\d,]+: [\d.]+%, before [\d.]+%", said)
+    assert re.fullmatch(r"[\d,]+ to [\d,]+: [\d.]+%, without evidence [\d.]+%", said)
     face.page.mouse.move(5, 5)
     assert not card.locator(".readout").is_visible()
     face.slider("body_mass_g", "lowest").focus()
@@ -187,19 +189,31 @@ def test_reasons_of_a_prediction_are_a_waterfall(penguins: Any, face: Face) -> N
     panel.get_by_label("predicted column").select_option(label="body_mass_g")
     face.rest()
     assert panel.get_by_label("predicted level").is_hidden()
-    assert panel.locator("h3").text_content() == "mean of body_mass_g"
+    assert panel.locator("h3").text_content() == "Mean of body_mass_g"
 
 
-def test_the_tour_has_five_steps_and_is_offered_once(face: Face) -> None:
+def test_the_tour_has_five_steps(face: Face) -> None:
     button = face.page.get_by_role("button", name="take the tour")
-    assert button.evaluate("node => node.classList.contains('new')")
-    button.click()
     tour = face.page.get_by_role("group", name="tour")
+    assert tour.is_hidden()
+    button.click()
     for step in range(1, 6):
         assert (tour.get_by_role("status").text_content() or "").startswith(f"{step} of 5: ")
         assert face.page.locator(".pointed").count() == 1
         face.page.keyboard.press("Enter")
     assert tour.is_hidden() and face.page.locator(".pointed").count() == 0
-    face.page.reload()
-    face.settle()
-    assert not button.evaluate("node => node.classList.contains('new')")
+
+
+def test_the_tour_is_offered_once(penguin_server: Explorer, browser: Browser) -> None:
+    page = browser.new_page()  # in a browser that has not been here
+    tour = page.get_by_role("group", name="tour")
+    page.goto(penguin_server.url)
+    tour.get_by_text("New here?").wait_for()
+    assert page.evaluate("document.activeElement === document.body")
+    tour.get_by_role("button", name="start").click()
+    assert "1 of 5" in (tour.text_content() or "")
+    tour.get_by_role("button", name="stop").click()
+    page.reload()
+    page.wait_for_selector("body[data-state=exact]")
+    assert tour.is_hidden()
+    page.close()

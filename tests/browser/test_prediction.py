@@ -66,13 +66,13 @@ def test_classes_with_cells_taken_out(
         for species, said in shown(panel).items():
             first, _, rest = said.replace("\n", " ").partition("%")
             assert float(first.lstrip("<>")) == pytest.approx(100 * expected[species], abs=0.0501)
-            whole = rest.split("whole row ")[1].rstrip("%")
+            whole = rest.split("complete row ")[1].rstrip("%")
             assert float(whole.lstrip("<>")) == pytest.approx(100 * own[species], abs=0.0501)
     assert panel.locator("tr.taken").count() == 3
     assert Axe().run(face.page).response["violations"] == []
     panel.get_by_role("textbox", name="flipper_length_mm", exact=True).fill("")
     panel.get_by_role("textbox", name="flipper_length_mm", exact=True).press("Enter")
-    panel.get_by_text("The row lacks cells that the model reads.").wait_for()
+    panel.get_by_text("Cells that the model reads are missing.").wait_for()
 
 
 def test_a_number(visit: Callable[..., Face], penguins: Any) -> None:
@@ -88,6 +88,6 @@ def test_a_number(visit: Callable[..., Face], penguins: Any) -> None:
         wanted = jf.ExpectedPredictor(model, penguins).predict(row.drop(columns="flipper_length_mm"))[0]
         said = panel.locator(".amount b").text_content() or ""
         assert float(said.replace(",", "")) == pytest.approx(wanted, rel=1e-4)
-        whole = (panel.locator(".amount small").text_content() or "").removeprefix("of the whole row ")
+        whole = (panel.locator(".amount small").text_content() or "").removeprefix("for the complete row ")
         assert float(whole.replace(",", "")) == pytest.approx(model.predict(row[NUMBERS])[0], rel=1e-4)
         assert face.page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -55,7 +55,7 @@ def test_the_history_is_listed_and_walked(face: Face) -> None:
     face.page.get_by_role("button", name="History").click()
     steps = face.page.get_by_role("region", name="History").get_by_role("listitem")
     assert [step.locator("span").text_content() for step in steps.all()] == [
-        "nothing known",
+        "no evidence",
         "species = 'Gentoo'",
         "species = 'Gentoo' and sex = 'MALE'",
     ]
@@ -85,4 +85,4 @@ def test_a_column_is_found_and_none_is_said_kindly(face: Face) -> None:
     face.page.get_by_role("searchbox", name="find a column").fill("bill")
     assert face.order == ["bill_length_mm", "bill_depth_mm"]
     face.page.get_by_role("searchbox", name="find a column").fill("zebra")
-    assert face.page.get_by_text("No column is called so.").is_visible()
+    assert face.page.get_by_text("No column has such a name.").is_visible()

@@ -35,7 +35,7 @@ def test_hostile_names_and_levels_are_text(hostile: Any, visit: Callable[..., Fa
         face.write("")
         face.write(sentence)
         assert face.shares(tables.HOSTILE_NAME)[level] == "100%"
-        for panel in ("Rows like this", "Most probable", "Why", "Two columns", "One row", "History"):
+        for panel in ("Rows like this", "Most probable row", "Groups of rows", "Two columns", "One row", "History"):
             face.page.get_by_role("button", name=panel, exact=True).click()
             face.rest()
         assert face.page.locator("main script, main img, h1 *").count() == 0

@@ -24,7 +24,7 @@ def test_a_sentence_that_cannot_be_read_stays_to_be_mended(face: Face) -> None:
     face.write("species = 'Gentoo' and body_mass_g >= 4000")
     assert face.trouble == ""
     face.write("species = 'Gentoo' and bodymass > 3", "refused")
-    face.page.get_by_role("button", name="back to what was known").click()
+    face.page.get_by_role("button", name="back to the last evidence").click()
     face.settle()
     assert face.sentence == "species = 'Gentoo' and body_mass_g >= 4000"
     assert face.trouble == ""
@@ -95,7 +95,7 @@ def test_a_stopped_server_is_said_and_its_return_noticed(
         first.close()
     face.bar("sex", "MALE").click()
     face.settle("gone")
-    assert "Nobody answers" in face.trouble
+    assert "No answer" in face.trouble
     assert face.shares("species")["Gentoo"] == "100%"
     with Explorer(penguins, "penguins.joint", port=port):
         face.settle()
@@ -117,9 +117,9 @@ def test_evidence_that_the_model_hardly_knows_says_so(
 def test_it_says_that_it_is_at_work(face: Face) -> None:
     held: list[Any] = []
     face.page.route("**/ask/mode", lambda route: held.append(route))
-    face.page.get_by_role("button", name="Most probable", exact=True).click()
+    face.page.get_by_role("button", name="Most probable row", exact=True).click()
     working = face.page.locator(".panel").get_by_role("status")
-    expect(working).to_have_text("Working it out …")
+    expect(working).to_have_text("Working …")
     expect(working).to_contain_text("takes longest")
     held[0].continue_()
     face.rest()

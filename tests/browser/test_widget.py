@@ -15,6 +15,7 @@ from jointforest.explorer.notebook import heard, script
 from jointforest.explorer.subject import Subject
 
 from .face import Face
+from .states import faults
 
 # a notebook's page with a loud style of its own, and a model as anywidget hands it to a view
 PAGE = """
@@ -111,7 +112,7 @@ def test_a_click_is_evidence_and_the_numbers_are_pythons(new_notebook: Callable[
 
 def test_panels_work_in_it(new_notebook: Callable[..., Notebook]) -> None:
     face = new_notebook().face
-    for name in ("Rows like this", "Most probable", "Why", "Two columns", "One row", "History"):
+    for name in ("Rows like this", "Most probable row", "Groups of rows", "Two columns", "One row", "History"):
         face.page.get_by_role("button", name=name, exact=True).click()
         face.page.get_by_role("region", name=name, exact=True).wait_for()
         face.rest()
@@ -156,6 +157,7 @@ def test_it_is_as_dark_as_the_notebook(new_notebook: Callable[..., Notebook], ba
         ".backgroundColor === paper",
         arg=paper[background],
     )
+    assert faults(notebook.page, "#cell > div") == []
     found: Any = Axe().run(notebook.page, context="#cell").response
     assert [one["id"] for one in found["violations"]] == []
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
 import pytest
 
-from jointforest.cards import html, svg
+from jointforest.cards import html, palette, svg
+from jointforest.explorer.notebook import PAGE
 
 
 def tops(drawn: str) -> list[float]:
@@ -54,3 +56,14 @@ def test_texts_are_escaped_and_pieces_of_html_are_not() -> None:
     page = html.view("<a>", ["<b>"], [html.card("<c>", "<d>", html.table([("<e>", html.Html("<i>f</i>"))]))], "<g>")
     assert not re.search("<[acdeg]>", page) and "<i>f</i>" in page and "&lt;e&gt;" in page
     assert "<b>" in page.replace("<b><bdi>", "") or "&lt;b&gt;" in page
+
+
+def test_the_pages_have_the_same_colours() -> None:
+    style = (PAGE / "style.css").read_text(encoding="utf-8")
+    light = dict(re.findall(r"--([\w-]+): light-dark\((#\w+),", style))
+    names = {"accent-fill": "POSTERIOR", "ghost": "PRIOR", "was": "PRIOR_LINE", "soft": "SOFT", "lower": "LOWER"}
+    names |= {"ink": "TABLE", "edge": "EDGE"}
+    assert {name: light[name] for name in names} == {name: getattr(palette, const) for name, const in names.items()}
+    picture = (PAGE / "picture.js").read_text(encoding="utf-8")
+    colours = re.search(r"const \[NOW, BEFORE, INK, SOFT\] = \[(.*)\];", picture)[1]
+    assert json.loads(f"[{colours}]") == [palette.POSTERIOR, palette.PRIOR, palette.TABLE, palette.SOFT]

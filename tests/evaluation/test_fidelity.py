@@ -44,7 +44,7 @@ def test_everything_of_a_joint(whole: jf.Fidelity) -> None:
 def test_fewer_held_out_rows_stand_beside_as_many_of_the_table(whole: jf.Fidelity) -> None:
     assert whole.told_apart.n_rows == 200
     assert whole.told_apart_held_out.n_rows == whole.told_apart_as_many.n_rows == 100
-    assert "from 100 held-out rows" in str(whole)
+    assert "with 100 held-out rows" in str(whole)
     more = jf.fidelity(REAL, NEW, REAL, only=["told_apart"], random_state=0)
     assert more.told_apart_as_many == more.told_apart and more.told_apart_held_out.n_rows == 200
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_computed_is_left_out_and_said() -> None:
     assert found.pairs is None and found.told_apart is None and found.marginals is not None
     assert "pairs: the table has one column" in found.notes
     assert "told apart: needs 10 rows of each, there are 5" in found.notes
-    assert "kind" in str(found) and str(found).startswith("shape")
+    assert "kind" in str(found) and str(found).startswith("Shape")
     assert "no held-out rows" in str(jf.fidelity(REAL, REAL, only=["copies"]))
     row = jf.fidelity(REAL.iloc[:1], REAL.iloc[:1].dropna(axis=1))
     assert row.marginals is not None and row.marginals.shape == 1.0 and row.copies is not None
@@ -158,7 +158,9 @@ def test_all_missing_constant_and_extreme_columns() -> None:
 def test_the_page_says_the_worst(whole: jf.Fidelity) -> None:
     page = str(whole)
     assert page == repr(whole)
-    assert page.startswith(f"XGBoost tells the joint's rows from the table's: score {whole.told_apart.score:.2f}")
+    assert page.startswith(
+        f"Two-sample test of the joint's rows and the table's (XGBoost): score {whole.told_apart.score:.2f}"
+    )
     assert whole.headline == page.split("\n")[0]
     for title in ("Columns that differ most", "Pairs that differ most", "What the classifier used", "Copies"):
         assert title in page

@@ -79,7 +79,7 @@ def test_a_joint_is_attacked_by_density() -> None:
 
 def test_it_is_shown_and_needs_held_out_rows() -> None:
     found = jf.fidelity(OTHER, REAL, NEW, only=["membership"], random_state=0)
-    assert "Guessing who was learned from" in str(found) and "standard error" in found._repr_html_()
+    assert "Guessing which rows were learned from" in str(found) and "standard error" in found._repr_html_()
     figures = set(found.to_frame()["figure"])
     assert {"membership_advantage", "membership_standard_error", "membership_nearer"} <= figures
     assert "membership_density_advantage" not in figures

@@ -48,7 +48,7 @@ def test_a_posterior_says_its_evidence_and_what_its_colours_mean(joint: jf.Joint
     figure = plot.posterior(known, ["island", "body_mass_g"])
     assert figure.get_suptitle() == "Given species = 'Gentoo'"
     said = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert said == ["without evidence", "given the evidence", "mean", "90% interval"]
+    assert said == ["without evidence", "given the evidence", "mean and 90% interval"]
     island = figure.axes[0]
     n = len(island.patches) // 2
     prior = [bar.get_width() for bar in island.patches[:n]]
@@ -100,7 +100,7 @@ def test_pairs_of_levels_are_conditional_probabilities(
     want = [
         [model.given(species=s).proba("island")[i] for i in model.levels("island")] for s in model.levels("species")
     ]
-    np.testing.assert_allclose(drawn, want, rtol=1e-6)  # tables of hidden trees are float32
+    np.testing.assert_allclose(drawn, want, atol=1e-6)  # messages of hidden trees have single precision
     rows = ax.figure.axes[1].images[0].get_array()
     np.testing.assert_allclose(rows, pd.crosstab(penguins["species"], penguins["island"], normalize="index"))
 
@@ -173,11 +173,11 @@ def test_a_waterfall_ends_at_the_prediction(joint: jf.Joint, penguins: pd.DataFr
     assert len(ax.patches) == 4
     start = joint.given().proba("species")["Gentoo"]
     end = float(joint.predict_proba(row, "species")[0, 2])
-    assert ax.get_title(loc="left") == f"Gentoo: {start:.1%} if nothing is known, {end:.1%} for this row"
+    assert ax.get_title(loc="left") == f"Gentoo: {start:.1%} without evidence, {end:.1%} for this row"
     moved = sum(bar.get_width() for bar in ax.patches)
     assert moved == pytest.approx(end - start, abs=1e-9)
     labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels[0] == "nothing known" and labels[-1] == "prediction" and labels[-2].endswith(" others")
+    assert labels[0] == "without evidence" and labels[-1] == "prediction" and labels[-2].endswith(" others")
     masses = jf.shapley("body_mass_g", joint, row)
     assert "for this row" in plot.why(masses).get_title(loc="left")
     with pytest.raises(TypeError, match="ShapleyValues"):
@@ -261,3 +261,46 @@ def test_trees_of_mixtures_are_those_of_the_heaviest_forest(
     for draw in (plot.tree, plot.tree_dot, lambda one: plot.regions(one, "flipper_length_mm", "bill_length_mm")):
         with pytest.raises(ValueError, match=r"hidden trees.*plot\.pair and plot\.posterior draw any joint"):
             draw(hidden)
+
+
+def test_lines_of_a_pair_are_means_given_each_bin(joint: jf.Joint, penguins: pd.DataFrame) -> None:
+    ax = plot.pair(joint, "flipper_length_mm", "body_mass_g", penguins)
+    mesh, (mean, low, high) = ax.collections[0], ax.lines
+    edges = mesh.get_coordinates()[0, :, 0]
+    for x, y in zip(*mean.get_data(), strict=True):
+        k = int(np.searchsorted(edges, x)) - 1
+        given = joint.given(flipper_length_mm=jf.between(edges[k], edges[k + 1], closed="right"))
+        assert y == pytest.approx(given.mean("body_mass_g"))
+        ends = [line.get_ydata()[line.get_xdata() == x] for line in (low, high)]
+        for end, want in zip(ends, given.interval("body_mass_g"), strict=True):
+            assert not len(end) or end[0] == pytest.approx(want)
+    rows = penguins.dropna(subset=["flipper_length_mm", "body_mass_g"])
+    x, y = (one[0] for one in ax.figure.axes[1].lines[0].get_data())
+    k = int(np.searchsorted(edges, x)) - 1
+    mine = (rows["flipper_length_mm"] > edges[k]) & (rows["flipper_length_mm"] <= edges[k + 1])
+    assert y == pytest.approx(rows["body_mass_g"][mine].mean())
+
+
+def test_levels_without_order_are_sorted_by_what_is_shown(joint: jf.Joint, penguins: pd.DataFrame) -> None:
+    ax = plot.pair(joint, "species", "body_mass_g")
+    names = [label.get_text().split(" (")[0] for label in ax.get_yticklabels()]
+    means = [joint.given(species=name).mean("body_mass_g") for name in names]
+    assert means == sorted(means) and f"mean {means[0]:.0f}" in [text.get_text() for text in ax.texts]
+    ax = plot.pair(joint, "island", "sex")
+    shares = np.asarray(ax.images[0].get_array())[:, 1]
+    assert list(shares) == sorted(shares, reverse=True)
+
+
+def test_a_summary_names_what_lowers_and_what_raises(joint: jf.Joint, penguins: pd.DataFrame) -> None:
+    rows = penguins.iloc[::6]
+    values = jf.shapley("body_mass_g", joint, rows)
+    ax = plot.shapley_summary(values)
+    texts = {round(text.xy[1]): [] for text in ax.texts}
+    for text in ax.texts:
+        texts[round(text.xy[1])].append(text.get_text())
+    names = [label.get_text().split("  (")[0] for label in ax.get_yticklabels()]
+    assert texts[names.index("flipper_length_mm")] == ["low", "high"]
+    k = values.feature_names.index("species")
+    mean = pd.Series(values.values[:, k]).groupby(rows["species"].to_numpy()).mean()
+    assert texts[names.index("species")] == [mean.idxmin(), mean.idxmax()]
+    assert texts[-1] == ["lowered by", "raised by"]

@@ -22,7 +22,7 @@ def test_each_leaf_has_its_mean_picture_its_share_and_its_label() -> None:
     figure = plot.leaf_images(joint, (2, 2))
     titles = [ax.get_title().split("\n") for ax in figure.axes]
     shares = [np.mean(label == "light"), np.mean(label == "dark")]
-    assert titles == [[f"{100 * share:.1f} %", name] for share, name in zip(shares, ["light", "dark"], strict=True)]
+    assert titles == [[f"{100 * share:.1f}%", name] for share, name in zip(shares, ["light", "dark"], strict=True)]
     means = [float(np.mean(ax.images[0].get_array())) for ax in figure.axes]
     assert abs(means[0] - 10.0) < 0.5 and abs(means[1]) < 0.5
     matplotlib.pyplot.close(figure)

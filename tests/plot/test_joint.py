@@ -15,6 +15,7 @@ import jointforest as jf
 from jointforest import plot
 from jointforest.data.schema import Column
 from jointforest.plot.distributions import draw_bins
+from jointforest.plot.style import LEVELS
 
 matplotlib.use("Agg")
 
@@ -77,7 +78,7 @@ def test_a_tree_names_every_test(joint: jf.Joint, penguins: pd.DataFrame) -> Non
     outline = joint.rules()
     tests = [text for text in texts[::2] if text != "all rows"]
     assert len(tests) == 2 * joint.n_leaves - 2 and all(f" {test}  " in outline for test in tests)
-    shares = [float(text.split(" ")[0]) for text in texts[1::2] if "leaf" in text]
+    shares = [float(text.split("%")[0]) for text in texts[1::2] if "leaf" in text]
     assert sum(shares) == pytest.approx(100, abs=0.5)
 
 
@@ -86,7 +87,7 @@ def test_a_large_tree_is_cut_to_its_heaviest_nodes(joint: jf.Joint) -> None:
     steps = figure.axes[1].patches[0].get_data()
     want = np.diff(joint.marginal("body_mass_g").cdf(steps.edges))
     np.testing.assert_allclose(steps.values, want, atol=1e-9)
-    assert figure.axes[0].texts[1].get_text() == f"100.0 %  {joint.n_leaves} leaves"
+    assert figure.axes[0].texts[1].get_text() == f"100.0%  {joint.n_leaves} leaves"
     for most in range(2, joint.n_leaves + 1):
         shown = plot.tree(joint, columns=["sex"], max_leaves=most)
         assert len(shown.axes) - 1 == most
@@ -211,7 +212,7 @@ def test_boxes_tile_the_view_and_hold_the_rows(two: tuple[jf.Joint, pd.DataFrame
     assert len(boxes) == joint.n_leaves >= 3 and area == pytest.approx((right - left) * (high - low))
     inside = [(frame[x] > a) & (frame[x] <= c) & (frame[y] > b) & (frame[y] <= d) for a, b, c, d in boxes]
     assert np.all(np.sum(inside, axis=0) == 1)
-    colours = {level: f"C{k}" for k, level in enumerate(joint.levels("species"))}
+    colours = dict(zip(joint.levels("species"), LEVELS, strict=False))
     for patch, rows in zip(ax.patches, inside, strict=True):
         most = frame["species"][rows].mode()[0]
         assert patch.get_facecolor()[:3] == to_rgba(colours[most])[:3]
@@ -299,7 +300,9 @@ def test_errors_of_cdfs(joint: jf.Joint, penguins: pd.DataFrame) -> None:
 def test_posteriors_of_all_columns(joint: jf.Joint) -> None:
     known = joint.given("body_mass_g > 5000")
     figure = plot.posterior(known)
-    assert [ax.get_title() for ax in figure.axes] == list(joint.columns)
+    assert [ax.get_title().partition(":")[0] for ax in figure.axes] == list(joint.columns)
+    before, after = (f"{source.mean('body_mass_g'):.0f}" for source in (joint.given(), known))
+    assert f"body_mass_g: mean {before} → {after}" in [ax.get_title() for ax in figure.axes]
     for name, ax in zip(joint.columns, figure.axes, strict=True):
         if joint.levels(name):
             levels = [label.get_text() for label in ax.get_yticklabels()]
@@ -311,7 +314,7 @@ def test_posteriors_of_all_columns(joint: jf.Joint) -> None:
             steps = patch.get_data()
             np.testing.assert_allclose(steps.values, np.diff(source.marginal(name).cdf(steps.edges)), atol=1e-12)
             assert steps.values.sum() > 0.98
-        mean, interval = ax.lines
+        interval, mean = ax.lines
         assert mean.get_xdata()[0] == pytest.approx(known.mean(name))
         np.testing.assert_allclose(interval.get_xdata(), known.interval(name))
     assert [ax.get_title() for ax in plot.posterior(known, ["sex"]).axes] == ["sex"]
@@ -371,7 +374,7 @@ def test_pictures_are_the_means_of_the_leaves() -> None:
         np.testing.assert_allclose(np.asarray(ax.images[0].get_array()).ravel(), want, atol=1e-9)
         share, level = ax.get_title().split("\n")
         assert level == max(known.proba("label"), key=known.proba("label").get)
-        shares.append(float(share.split(" ")[0]))
+        shares.append(float(share.split("%")[0]))
     assert sum(shares) == pytest.approx(100, abs=0.5) and shares == sorted(shares, reverse=True)
     part = plot.leaf_images(joint, (1, 2), ["p5", "p0"])
     np.testing.assert_allclose(

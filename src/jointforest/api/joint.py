@@ -670,7 +670,7 @@ class Joint:
         >>> import jointforest as jf
         >>> joint = jf.JointTree(max_leaf_nodes=3, random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> joint.rules().splitlines()[:2]
-        ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0 %']
+        ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0%']
         """
         return tree_text(self.distribution.box_trees_for("rules"), tree, max_leaves)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..cards import html, svg
+from ..cards.format import percent, signed
 from ..cards.html import Html
 from ..data.evidence import Evidence
 from ..data.frames import decode, encode, library_of, read, warn_unseen
@@ -62,6 +63,11 @@ class Waterfall(NamedTuple):
     values: tuple[float, ...]
     starts: tuple[float, ...]
     ends: tuple[float, ...]
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the output is a probability, to be written in per cent: it has a name, and its ends are of 0 to 1."""
+        return bool(self.output) and all(-1e-9 <= x <= 1.0 + 1e-9 for x in (self.base, self.ends[-1]))
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,11 +140,14 @@ class ShapleyValues:
         steps = self.waterfall(row)
         marks = [steps.base, *steps.ends, 0.0 if steps.base >= 0.0 else steps.base]
         low, high = min(marks), max(marks)
-        rows: list[tuple[str, str, str]] = [(html.soft("nothing known"), "", f"{steps.base:.4g}")]
+        is_share = steps.is_share
+        write = percent if is_share else lambda x: signed(f"{x:.4g}")
+        rows: list[tuple[str, str, str]] = [(html.soft("without evidence"), "", write(steps.base))]
         for name, value, start, end in zip(steps.names, steps.values, steps.starts, steps.ends, strict=True):
             drawn = Html(svg.step(start, end, low, high))
-            rows.append((html.shortened(name, 34), drawn, f"{value:+.3g}"))
-        rows.append((Html("<b>prediction</b>"), "", Html(f"<b>{steps.ends[-1]:.4g}</b>")))
+            step = f"{100.0 * value:+.1f} points" if is_share else f"{value:+.3g}"
+            rows.append((html.shortened(name, 34), drawn, signed(step)))
+        rows.append((Html("<b>prediction</b>"), "", Html(f"<b>{write(steps.ends[-1])}</b>")))
         return html.card(f"row {row}", steps.output, html.table(rows))
 
     def _summary(self) -> str:

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..cards import html, svg
-from ..cards.format import number_writer, percent
+from ..cards.format import percent, signed
 from ..cards.html import Html, shortened
 from ..cards.svg import Span
 from ..data.evidence import build
 from ..data.schema import Column
-from ..inference.histogram import bin_edges, histogram
+from ..data.shown_values import axis_ticks, number_text
+from ..inference.histogram import bin_edges, divergence_bits, histogram
 from ..inference.sampling import sample
 from ..models.base import SUPPORT, Distribution, PosteriorState
 
@@ -26,7 +27,7 @@ _TAILS = np.array([0.05, 0.95])
 
 
 def column_in_words(state: PosteriorState, j: int) -> str:
-    """Mean and 90 % interval of a column of numbers or dates, the most probable levels of another.
+    """Mean and 90% interval of a column of numbers or dates, the most probable levels of another.
 
     Of several rows of evidence how many there are; of impossible evidence that it is. Nothing is warned of.
     """
@@ -41,38 +42,14 @@ def column_in_words(state: PosteriorState, j: int) -> str:
     low, high = state.quantile(j, _TAILS)[0].tolist()
     if not all(map(math.isfinite, (mean, low, high))):
         return "too far out to be computed"
-    if low == high:
-        return shown_number(column, low)
-    return (
-        f"mean {shown_number(column, mean, True)}, 90 % in {shown_number(column, low)} to {shown_number(column, high)}"
-    )
-
-
-def shown_number(column: Column, number: float, between_cells: bool = False) -> str:
-    """A number or date of a column as people write it, a few digits."""
-    if column.kind == "datetime":
-        moment: Any = column.scalar(number)
-        return str(moment.isoformat(" ", "minutes")) if hasattr(moment, "hour") else str(moment)
-    value = float(number) if between_cells or column.step == 0.0 else float(column.from_number(number))
-    if abs(value) >= 1e15:
-        return f"{value:.3g}"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}" if between_cells or column.step == 0.0 else f"{value:g}"
-
-
-def shown_share(share: float) -> str:
-    """A probability in per cent."""
-    if share == 0.0:
-        return "0 %"
-    if share < 0.001:
-        return "< 0.1 %"
-    return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
+    if low == high == mean:
+        return number_text(column, low, column.minimum, column.maximum)
+    return _in_numbers(column, _Spread(mean, low, high, True), column.minimum, column.maximum)
 
 
 def _levels(column: Column, share: np.ndarray) -> str:
     best = np.argsort(-share, kind="stable")[:LISTED].tolist()
-    said = ", ".join(f"{shortened(str(column.levels[k]))} {shown_share(float(share[k]))}" for k in best)
+    said = ", ".join(f"{shortened(str(column.levels[k]))} {percent(float(share[k]))}" for k in best)
     others = len(share) - len(best)
     return said + (f", {others:,} {'other' if others == 1 else 'others'}" if others else "")
 
@@ -87,11 +64,12 @@ LEVELS = 20
 """Levels that are shown of a marginal."""
 
 
-QUICK = 20_000
-"""A joint of one component with at most so many leaves is asked for means and quantiles; of others draws tell them."""
-DRAWS = 2_000
-MANY, FEW = 40, 16
-"""Bins of a histogram, and of one of a joint with more leaves: the tables of all columns are to fit in memory."""
+QUICK, LARGE = 10_000, 100_000
+"""A joint of one component with at most so many parameter rows is asked for means and quantiles; of others draws tell
+them. Draws also tell the histograms of a forest with more than `LARGE` rows: all its leaves would take seconds."""
+DRAWS = 4_000
+MANY, FEW = 40, 20
+"""Bins of a histogram, and of one that is made of draws: of fewer draws a bar, chance would be seen."""
 _ENDS = np.array([0.001, 0.999])
 
 
@@ -135,19 +113,18 @@ def _priors(model: Distribution, columns: Sequence[int]) -> list[_Prior]:
         missing = np.nan_to_num(nothing.missing_probabilities(wanted)).tolist()
         for j, share in zip(wanted, missing, strict=True):
             edges = _edges(nothing, j)
-            mass = np.maximum(histogram(nothing, j, edges)[0], 0.0)
-            kept[j] = _Prior(edges, mass, _spread(nothing, j, drawn), float(share))
+            kept[j] = _Prior(edges, _mass(nothing, j, edges, drawn), _spread(nothing, j, drawn), float(share))
     return [kept[j] for j in columns]
 
 
-def _is_small(model: Distribution) -> bool:
-    """Whether a model has few enough leaves to be asked for everything."""
-    return all(component.size().get("leaves", 0) <= QUICK for component in model.components)
+def _cost(model: Distribution) -> float:
+    """Parameter rows of the largest component."""
+    return max(component.density_cost() for component in model.components)
 
 
 def _edges(nothing: PosteriorState, j: int) -> np.ndarray:
     """Ends of a column's bins, the same whatever the evidence; none of levels."""
-    column, most = nothing.distribution.schema.columns[j], MANY if _is_small(nothing.distribution) else FEW
+    column, most = nothing.distribution.schema.columns[j], MANY if _cost(nothing.distribution) <= LARGE else FEW
     try:
         return bin_edges(column, most)
     except ValueError:  # learning saw no range of it
@@ -158,9 +135,17 @@ def _edges(nothing: PosteriorState, j: int) -> np.ndarray:
 def _draws(state: PosteriorState) -> np.ndarray | None:
     """Rows drawn given the evidence, from which means and intervals are read; None where the joint is quicker."""
     model = state.distribution
-    if len(model.components) == 1 and _is_small(model):
+    if len(model.components) == 1 and _cost(model) <= QUICK:
         return None
     return sample(model, state.evidence, DRAWS, 0)
+
+
+def _mass(state: PosteriorState, j: int, edges: np.ndarray, drawn: np.ndarray | None) -> np.ndarray:
+    """Masses of a column's bins, or levels: the joint's own, of a large forest those of draws."""
+    if drawn is None or not len(edges) or _cost(state.distribution) <= LARGE:
+        return np.maximum(histogram(state, j, edges)[0], 0.0)
+    bin_of = np.clip(np.searchsorted(edges, drawn[:, j]) - 1, 0, len(edges) - 2)
+    return np.bincount(bin_of, minlength=len(edges) - 1) / len(drawn)
 
 
 def joint_html(title: str, model: Distribution) -> str:
@@ -190,19 +175,23 @@ def posterior_html(
         return html.view(title, [], [])
     if log_probability == -math.inf:
         return html.view(title, ["The evidence has probability 0."], [])
-    said = [f"log-density of the evidence {log_probability:.4g}"]
+    said = [f"log-density of the evidence {signed(f'{log_probability:.4g}')}"]
     if log_probability <= 0.0:
-        said = [f"probability of the evidence {_chance(log_probability)}", f"log-probability {log_probability:.4g}"]
+        said = [
+            f"probability of the evidence {_chance(log_probability)}",
+            f"log-probability {signed(f'{log_probability:.4g}')}",
+        ]
     lines = ["; ".join([*said, *([support] if support else [])])]
     if state.background_weight()[0] > SUPPORT:
         lines.append("The evidence is unlike anything learned: its answers are those of a background.")
     columns = state.distribution.schema.columns[:COLUMNS]
     regions, drawn = state.evidence.cell_regions()[0], _draws(state)
     cards = []
+    least = 1e-300 if _cost(state.distribution) <= LARGE else 0.5 / DRAWS  # a bin without a draw is not impossible
     for j, (column, prior) in enumerate(zip(columns, _priors(before, range(len(columns))), strict=True)):
-        mass = np.maximum(histogram(state, j, prior.edges)[0], 0.0)
+        mass = _mass(state, j, prior.edges, drawn)
         is_known = not math.isnan(state.evidence.value[0, j]) or regions[j] >= 0
-        aside = "known" if is_known else _moved(mass, prior.mass)
+        aside = "known" if is_known else _moved(mass, prior.mass, least)
         now, was = (mass, _spread(state, j, drawn)), (prior.mass, prior.spread)
         cards.append(html.card(column.name, aside, *_picture(column, prior.edges, now, was, SOME), is_known=is_known))
     scales = _SCALES if drawn is None else f"{_SCALES} {_ABOUT}"
@@ -217,9 +206,10 @@ def marginal_html(title: str, state: PosteriorState, j: int, has_evidence: bool)
     if len(state.evidence.value) != 1 or math.isnan(state.background_weight()[0]):
         return html.view(title, [column_in_words(state, j)], [])
     (prior,) = _priors(state.distribution, [j])
-    mass = np.maximum(histogram(state, j, prior.edges)[0], 0.0)
+    drawn = _draws(state) if _cost(state.distribution) > LARGE else None
+    mass = _mass(state, j, prior.edges, drawn)
     before = (prior.mass, prior.spread) if has_evidence else None
-    body, footer = _picture(column, prior.edges, (mass, _spread(state, j, None)), before, LEVELS)
+    body, footer = _picture(column, prior.edges, (mass, _spread(state, j, drawn)), before, LEVELS)
     lines = [html.legend("given the evidence", "without evidence")] if has_evidence else []
     left = _left_out(len(mass) - LEVELS, "level") if column.is_categorical and len(mass) > max(ALL, LEVELS) else ""
     return html.view(title, lines, [html.card(column.name, column.kind, body, footer)], left)
@@ -238,20 +228,16 @@ def _picture(
     if spread is None:
         return _bars(column, mass, None if before is None else before[0], most), absent
     low, high = float(edges[0]), float(edges[-1])
-    marks = [_marks(one[1], low, high) for one in (now, before) if one is not None]
-    was = None if before is None else before[0]
-    drawn = svg.histogram(column.name, mass, was, _ticks(column, low, high), *marks)
+    was, marks_before = (None, None) if before is None else (before[0], _marks(before[1], low, high))
+    ticks = axis_ticks(column, low, high)
+    drawn = svg.histogram(column.name, mass, was, ticks, _marks(spread, low, high), marks_before)
     said = _in_numbers(column, spread, low, high)
     return drawn, f"{said}; {absent}" if absent else said
 
 
 def _in_numbers(column: Column, spread: _Spread, first: float, last: float) -> str:
     """Mean and interval in words; the column's axis, from first to last, says how many digits there are."""
-    if column.kind == "datetime" or not all(map(math.isfinite, spread[:3])):
-        mean, low, high = (shown_number(column, x, k == 0) for k, x in enumerate(spread[:3]))
-    else:
-        mean = number_writer(first, last, column.step, True)(spread.mean)
-        low, high = map(number_writer(first, last, column.step), (spread.low, spread.high))
+    mean, low, high = (number_text(column, x, first, last, of_means=k == 0) for k, x in enumerate(spread[:3]))
     about = "" if spread.is_exact else "about "
     said = f"mean {about}{mean}"
     return f"{said}, at least 90% at {low}" if low == high else f"{said}, 90% in {about}{low} to {high}"
@@ -296,19 +282,9 @@ def _share(x: float, low: float, high: float) -> float:
     return min(max((x - low) / (high - low), 0.0), 1.0)
 
 
-def _ticks(column: Column, low: float, high: float) -> list[tuple[float, str]]:
-    """Where on the axis of a histogram which numbers stand; of dates the ends."""
-    if column.kind == "datetime":
-        return [(at, shown_number(column, x)[:10]) for at, x in ((0.0, low), (1.0, high))]
-    ticks = svg.round_ticks(low, high, column.step > 0.0 and float(column.step).is_integer())
-    write = number_writer(low, high, column.step)
-    return [(_share(x, low, high), write(x)) for x in ticks]
-
-
-def _moved(mass: np.ndarray, before: np.ndarray) -> str:
-    """How far a column moved from what was known before: the Kullback-Leibler divergence in bits."""
-    is_possible = mass > 0.0
-    bits = float(mass[is_possible] @ np.log2(mass[is_possible] / np.maximum(before[is_possible], 1e-300)))
+def _moved(mass: np.ndarray, before: np.ndarray, least: float) -> str:
+    """How far the evidence moved a column; without evidence no bin counts as less than ``least``."""
+    bits = divergence_bits(mass, before, least)
     return f"moved {bits:.2f} bits" if bits >= 0.005 else ""
 
 

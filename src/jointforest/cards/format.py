@@ -56,11 +56,15 @@ def number_writer(low: float, high: float, step: float = 0.0, of_means: bool = F
         number = Decimal(repr(float(x)))
         if is_far:
             return _scientific(number)
-        text = f"{_rounded(number, digits):{comma}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-        return text.replace("-", MINUS)
+        text = f"{_rounded(number, digits):z{comma}f}"
+        return signed(text.rstrip("0").rstrip(".") if "." in text else text)
 
     return write
+
+
+def signed(text: str) -> str:
+    """A number that begins with a hyphen as one that begins with a minus sign."""
+    return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
 
 def _rounded(number: Decimal, digits: int) -> Decimal:

@@ -65,8 +65,8 @@ class Span(NamedTuple):
     mean: float | None
 
 
-CUT, CUT_AT, LEAST = 2.5, 1.6, 0.01
-"""A bar of so many times the second tallest is cut at so many times it, if that is at least so much."""
+CUT, CUT_AT, LEAST = 2.5, 1.6, 0.05
+"""A bar of so many times the second tallest is cut at so many times it, if all others have at least so much."""
 LABELLED = 0.25
 """A tallest bar of this share or more is labelled, cut or not."""
 
@@ -78,17 +78,21 @@ def histogram(
     ticks: Sequence[tuple[float, str]],
     span: Span | None,
     span_before: Span | None = None,
+    rows: np.ndarray | None = None,
 ) -> str:
-    """Masses of bins of equal width as bars, over those of what was known before; marks below say mean and interval.
+    """Masses of bins of equal width as bars, over those without evidence; marks below say mean and interval.
 
-    A bar that would make all others too small to be seen is broken in two, and labelled with its share.
+    A bar that would make all others too small to be seen is broken in two, and labelled with its share. ``rows`` are
+    masses of a table, drawn as an outline.
     """
-    top, cut = _top(mass, before)
+    top, cut = _top(np.max([one for one in (mass, before, rows) if one is not None], axis=0))
     x = np.linspace(0.0, WIDTH, len(mass) + 1)
     shapes = []
     if before is not None:
         shapes.append(f'<path d="{_outline(x, before, top)}" {_GHOST}/>')
     shapes.append(f'<path d="{_bars(x, mass, top)}" fill="{POSTERIOR}"/>')
+    if rows is not None:
+        shapes.append(f'<path d="{_outline(x, rows, top)}" fill="none" stroke="currentColor"/>')
     tallest = int(np.argmax(mass))
     if mass[tallest] > min(top, LABELLED - 1e-12) or (cut and mass[tallest] > top):
         shapes.append(_label(x, tallest, percent(float(mass[tallest])), mass[tallest] / top))
@@ -106,13 +110,13 @@ def histogram(
             f'<text x="{_short(WIDTH * at)}" y="{base + 24}" text-anchor="{anchor}" font-size="11" '
             f'fill="currentColor" fill-opacity="0.75">{escape(words)}</text>'
         )
-    return _svg(WIDTH, base + 28, shapes, f"histogram of {name}")
+    return _svg(WIDTH, base + 28, shapes, f'role="img" aria-label="{escape(f"histogram of {name}")}"')
 
 
-def _top(mass: np.ndarray, before: np.ndarray | None) -> tuple[float, bool]:
+def _top(mass: np.ndarray) -> tuple[float, bool]:
     """The mass that reaches the top, and whether a bar is cut there."""
-    high = np.sort(mass if before is None else np.maximum(mass, before))
-    if len(high) > 1 and high[-1] > CUT * high[-2] and high[-2] >= LEAST:
+    high = np.sort(mass)
+    if len(high) > 2 and high[-1] > CUT * high[-2] and high[:-1].sum() >= LEAST:
         return float(CUT_AT * high[-2]), True
     return max(float(high[-1]), 1e-12), False
 
@@ -161,10 +165,11 @@ def _short(x: float) -> str:
     return f"{x:z.1f}".removesuffix(".0")
 
 
-def _svg(width: int, height: int, shapes: Sequence[str], label: str = "") -> str:
-    said = f'role="img" aria-label="{escape(label)}"' if label else 'aria-hidden="true"'
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    return f'<svg style="vertical-align:middle" {size} {said}>{"".join(shapes)}</svg>'
+_IN_LINE = 'style="vertical-align:middle" aria-hidden="true"'
+
+
+def _svg(width: int, height: int, shapes: Sequence[str], about: str = _IN_LINE) -> str:
+    return f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" {about}>{"".join(shapes)}</svg>'
 
 
 def round_ticks(low: float, high: float, whole: bool, most: int = 4) -> list[float]:

@@ -220,7 +220,7 @@ def about_column(column: dict[str, Any]) -> str:
         return f"{len(levels)} level{'s' if len(levels) != 1 else ''}: {few_levels}"
     step = f", step {column['step']:g}" if column["step"] else ""
     atoms = ", ".join(f"{atom:g}" for atom in column["atoms"][:6]) + (", ..." if len(column["atoms"]) > 6 else "")
-    return f"{shown(column['minimum'])} to {shown(column['maximum'])}{step}{f', atoms {atoms}' if atoms else ''}"
+    return f"{shown(column['minimum'])} to {shown(column['maximum'])}{step}{f', point masses {atoms}' if atoms else ''}"
 
 
 def shown(value: Any) -> str:

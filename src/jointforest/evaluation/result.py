@@ -8,6 +8,7 @@ from typing import Any
 
 from ..cards import html as cards_html
 from ..cards import svg
+from ..cards.format import signed
 from ..cards.html import Html
 from .columns_and_pairs import Marginals, Pairs
 from .held_out import Coverage, HeldOut
@@ -99,13 +100,13 @@ def headlines(f: Figures) -> list[str]:
     if f.told_apart is not None:
         score = f.told_apart
         lines.append(
-            f"{score.classifier} tells {whose} from the table's: score {score.score:.2f} "
-            f"(1 = cannot be told apart, 0 = always): {verdict(score.score)}"
+            f"Two-sample test of {whose} and the table's ({score.classifier}): score {score.score:.2f} "
+            f"(1 = cannot be told apart, 0 = always), {verdict(score.score)}"
         )
     if f.told_apart_held_out is not None:
         score, same = f.told_apart_held_out, f.told_apart_as_many
-        beside = "" if same is None else f"; from as many of the table's: {same.score:.2f}"
-        lines.append(f"... and from {score.n_rows:,} held-out rows: score {score.score:.2f}{beside}")
+        beside = "" if same is None else f"; with as many rows of the table: {same.score:.2f}"
+        lines.append(f"The same with {score.n_rows:,} held-out rows: score {score.score:.2f}{beside}")
     means = []
     if f.marginals is not None and not math.isnan(f.marginals.shape):
         new = None if f.marginals_held_out is None else f.marginals_held_out.shape
@@ -116,7 +117,8 @@ def headlines(f: Figures) -> list[str]:
     if means:
         figures = [f.marginals.shape if f.marginals else math.nan, f.pairs.trend if f.pairs else math.nan]
         worst = min(figure for figure in figures if not math.isnan(figure))
-        lines.append(", ".join(means) + f"; 1 = the same as in the table: {verdict(worst, CLOSE)}")
+        said = ", ".join(means)
+        lines.append(f"{said[0].upper()}{said[1:]} (1 = the same as in the table), {verdict(worst, CLOSE)}")
     return lines or [f"{f.n_rows:,} rows beside a table of {f.n_table:,}"]
 
 
@@ -164,36 +166,42 @@ def _held_out(f: Figures) -> list[Section]:
     sections: list[Section] = []
     if f.held_out is not None:
         h = f.held_out
-        rows: list[_Line] = [("the joint", f"{h.log_density:.3f}", None)]
-        rows.append(("independent columns", f"{h.independent:.3f}", None))
+        rows: list[_Line] = [("the joint", signed(f"{h.log_density:.3f}"), None)]
+        rows.append(("independent columns", signed(f"{h.independent:.3f}"), None))
         if h.impossible > 0.0:
             rows.append(("rows of density 0", f"{h.impossible:.2%}", h.impossible))
-        sections.append(("Held-out rows, mean log-density in nats", rows))
+        sections.append(("Held-out rows: mean log-density (higher is better)", rows))
     if f.coverage is not None and f.coverage.share:
         worst = list(f.coverage.share.items())[:WORST]
         lines: list[_Line] = [(name, f"{share:.0%}", share) for name, share in worst]
-        sections.append(("Held-out cells in their 90 % intervals", lines))
+        sections.append(("Held-out cells within their 90% intervals", lines))
     if f.copies is not None:
         c = f.copies
         rows = [("exact copies of a row of the table", f"{c.share:.2%}" + _beside(c.share_held_out, "{:.2%}"), c.share)]
         new = (None, None) if c.distance_held_out is None else c.distance_held_out
-        for name, ours, theirs in zip(("median", "5 % quantile"), c.distance, new, strict=True):
-            rows.append((f"distance to the closest row, {name}", f"{ours:.3f}" + _beside(theirs, "{:.3f}"), None))
+        for name, mine, theirs in zip(("median", "5% quantile"), c.distance, new, strict=True):
+            rows.append((f"distance to the closest row, {name}", f"{mine:.3f}" + _beside(theirs, "{:.3f}"), None))
         sections.append(("Copies", rows))
     if f.membership is not None:
         m = f.membership
         advantage = _plus_minus(m.advantage, m.standard_error)
-        rows = [("advantage by distance to the closest synthetic row", advantage, None)]
+        rows = [("advantage by distance to the closest drawn row (0: chance, 1: always right)", advantage, None)]
         if m.density_advantage is not None and m.density_error is not None:
             advantage = _plus_minus(m.density_advantage, m.density_error)
-            rows.append(("advantage by density under the joint", advantage, None))
-        rows.append(("rows nearer to the table than to held-out rows", _plus_minus(m.nearer, m.nearer_error), None))
-        sections.append(("Guessing who was learned from (0 = chance, 1 = always; nearer: 0.5 = chance)", rows))
+            rows.append(("advantage by density under the joint (0: chance, 1: always right)", advantage, None))
+        rows.append(
+            (
+                "drawn rows nearer to the table than to held-out rows (0.5: chance)",
+                _plus_minus(m.nearer, m.nearer_error),
+                None,
+            )
+        )
+        sections.append(("Guessing which rows were learned from", rows))
     return sections
 
 
 def _plus_minus(value: float, error: float) -> str:
-    return f"{value:.3f} (standard error {error:.3f})"
+    return f"{signed(f'{value:.3f}')} (standard error {error:.3f})"
 
 
 def _beside(value: float | None, form: str) -> str:
@@ -241,7 +249,7 @@ class Fidelity(Figures):
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins.iloc[:200]).joint_
     >>> found = jf.fidelity(joint, penguins.iloc[:200], penguins.iloc[200:], random_state=0)
     >>> str(found).split()[1:4], found.to_frame().columns.tolist()
-    (['tells', 'the', "joint's"], ['figure', 'column', 'second_column', 'value'])
+    (['test', 'of', 'the'], ['figure', 'column', 'second_column', 'value'])
     """
 
     @property

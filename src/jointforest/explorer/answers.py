@@ -12,7 +12,7 @@ import numpy as np
 from ..data import times
 from ..data.conditions import Missing, Not
 from ..data.schema import Column
-from ..inference.histogram import histogram
+from ..inference.histogram import divergence_bits, histogram
 from ..runtime.threads import map_ordered
 from .known import Known
 from .state import place_of, python_call, shell_command, write_evidence, written_condition
@@ -38,7 +38,7 @@ def column_answer(subject: Subject, known: Known, j: int, is_exact: bool) -> dic
         "mass": _rounded(mass),
         "atoms": _rounded(fine[bins.cell]) if len(bins.cell) else [],
         **dict(zip(("mean", "low", "high"), numbers, strict=True)),
-        "moved": _bits(mass, bins.together(before)) if known.conditions else 0.0,
+        "moved": divergence_bits(mass, bins.together(before)) if known.conditions else 0.0,
     }
 
 
@@ -81,13 +81,6 @@ def _of_bins(subject: Subject, known: Known, j: int, fine: np.ndarray) -> _Three
     shown = [x if x is None or least is None else max(x, least) for x in shown]
     mean_, low_, high_ = (x if x is None or most is None else min(x, most) for x in shown)
     return mean_, low_, high_
-
-
-def _bits(mass: np.ndarray, before: np.ndarray) -> float:
-    """Kullback-Leibler divergence from what was known before, in bits."""
-    some = mass > 0.0
-    ratio = mass[some] / np.maximum(before[some], 1e-300)
-    return max(float(mass[some] @ np.log2(ratio)), 0.0)
 
 
 # ---- How probable it is, given evidence, that a cell is missing.

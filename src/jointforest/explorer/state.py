@@ -200,11 +200,10 @@ def _of_numbers(column: Column, said: Mapping[str, Any]) -> Any:
         is_in = said.get(f"{end}_in", True)
         if not isinstance(is_in, bool):
             raise ValueError(f"column {column.name!r}: {end}_in is true or false, got {is_in!r:.40}")
-    low, high = ends["low"], ends["high"]
-    low_in, high_in = said.get("low_in", True), said.get("high_in", True)
-    if low is not None and high is not None and low > high:
+    both_in = said.get("low_in", True), said.get("high_in", True)
+    low, high, low_in, high_in = _on_cells(column, ends["low"], ends["high"], *both_in)
+    if low is not None and high is not None and low > high:  # not before: ends of one cell differ by rounding
         raise ValueError(f"column {column.name!r}: the interval from {said['low']} to {said['high']} is reversed")
-    low, high, low_in, high_in = _on_cells(column, low, high, low_in, high_in)
     if low is not None and low == high and low_in and high_in:
         return written(column, low)
     lo, hi = (None if x is None else written(column, x) for x in (low, high))

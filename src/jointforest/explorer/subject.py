@@ -14,6 +14,7 @@ from ..data import times
 from ..data.evidence import build
 from ..data.frames import read
 from ..data.schema import Column
+from ..data.shown_values import date_text
 from ..inference.histogram import bin_edges, histogram
 from ..inference.sampling import sample
 from ..integrations.ensembles.table import Ensemble
@@ -271,28 +272,11 @@ def rounding(column: Column, number: float) -> float:
 def written(column: Column, number: float) -> Any:
     """A number of the column as people write it in conditions: 40, 1.5, '2024-03-01 12:30'."""
     if column.kind == "datetime":
-        return _date_text(column, number)
+        return date_text(column, number)
     value = column.from_number(number) if column.step > 0.0 else number
     if abs(value - number) > 1e-9 * max(1.0, abs(number)):  # not the centre of a cell
         value = number
     return int(value) if value == round(value) and abs(value) < 1e15 else value
-
-
-def _date_text(column: Column, number: float) -> str:
-    """The shortest text that the column reads as this moment."""
-    moment = column.scalar(number)
-    if not hasattr(moment, "isoformat"):
-        return str(moment)
-    if not hasattr(moment, "hour"):
-        return str(moment.isoformat())
-    local = moment.replace(tzinfo=None, fold=0)
-    for text in (local.date().isoformat(), local.isoformat(" ", "minutes"), local.isoformat(" ")):
-        try:
-            if abs(column.to_number(text) - number) < 1e-6:
-                return str(text)
-        except ValueError:
-            continue
-    return str(moment.isoformat(" "))
 
 
 def cell_text(column: Column, number: float, digits: int | None = None) -> str | None:
@@ -300,7 +284,7 @@ def cell_text(column: Column, number: float, digits: int | None = None) -> str |
     if math.isnan(number):
         return None
     if column.kind == "datetime":
-        return _date_text(column, number)
+        return date_text(column, number)
     if column.step == 0.0 and not column.is_categorical:
         return repr(number) if digits is None else f"{number:.{digits}g}"
     value = column.from_number(number)

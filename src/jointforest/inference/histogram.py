@@ -28,6 +28,13 @@ def histogram(state: PosteriorState, j: int, edges: np.ndarray, n_jobs: int | No
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 
 
+def divergence_bits(mass: np.ndarray, before: np.ndarray, least: float = 1e-300) -> float:
+    """Kullback-Leibler divergence in bits of masses of bins from those ``before``, none of which counts as less than
+    ``least``."""
+    some = mass > 0.0
+    return max(float(mass[some] @ np.log2(mass[some] / np.maximum(before[some], least))), 0.0)
+
+
 def bin_edges(column: Column, bins: Any) -> np.ndarray:
     """Edges of a column's bins, float64 (B + 1,) ascending: those given, or of at most so many bins; none of levels.
 

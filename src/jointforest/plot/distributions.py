@@ -17,16 +17,19 @@ from matplotlib.ticker import MaxNLocator
 
 from ..api.joint import Joint
 from ..api.posterior import Posterior
+from ..cards.format import number_writer
 from ..data.evidence import Evidence, build
 from ..data.frames import encode
 from ..data.schema import Column, Schema
 from ..models.base import Distribution
 from ..models.box_forest.box_trees import BoxTrees
-from .style import LEVELS, LOWER, POSTERIOR, PRIOR, TABLE, clean, in_percent, new_axes, short
+from .style import LEVELS, POSTERIOR, PRIOR, TABLE, clean, in_percent, new_axes, short
 
 # ---- Distributions as shares of bins and levels, and how they are drawn: what the pictures of joints have in common.
 
 BINS = 40
+FEW_BINS = 24
+"""Bins of a small panel."""
 MOST_LEVELS = 8
 TAIL = 0.005
 """Share of a column left out of the picture at either end."""
@@ -188,7 +191,7 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
         data = np.sort(cells[~np.isnan(cells)])
         if not len(data):
             raise ValueError(f"column {column!r}: the frame has no value of it")
-    ax = plt.subplots()[1] if ax is None else ax
+    ax = new_axes(5.4, 3.4) if ax is None else ax
     low, high = span(model, evidence, j)
     if len(data):
         low, high = min(low, data[0]), max(high, data[-1])
@@ -226,9 +229,10 @@ def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Fig
     Returns
     -------
     Figure
-        One axes a column, a title that says the evidence, and a legend. Numbers: shares of bins, the mean as a line,
-        the interval of equal tails that holds 90 % as a bar below. Levels: bars on an axis of 0 to 100 %; of many the
-        8 most probable, before or after.
+        One axes a column, a title that says the evidence, and a legend. Titles of numbers say the mean without and with
+        the evidence. Numbers: shares of bins, below them the mean as
+        a dot and the interval of equal tails that holds 90 % as a line. Levels: bars on an axis of 0 to 100 %; of many
+        the 8 most probable, before or after.
 
     Raises
     ------
@@ -253,9 +257,9 @@ def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Fig
     figure = plt.figure(figsize=(2.8 * wide, 2.1 * high + 0.6), layout="constrained")
     for place, j in enumerate(numbers):
         ax = figure.add_subplot(high, wide, place + 1)
-        ax.set_title(short(model.schema.names[j]), fontsize=9)
         ax.tick_params(labelsize=7)
-        _draw(ax, posterior, j)
+        means = _draw(ax, posterior, j, FEW_BINS)
+        ax.set_title(f"{short(model.schema.names[j])}{means}", fontsize=9)
     said = title_of(posterior)
     if said:
         figure.suptitle(said[0].upper() + said[1:], fontsize=10)
@@ -344,14 +348,14 @@ def evidence_sequence(joint: Joint, column: str, evidence: Sequence[str], ax: Ax
     >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> ax = plot.evidence_sequence(joint, "species", ["island = Biscoe", "body_mass_g > 4500"])
     >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['nothing known', "+ island = 'Biscoe'", '+ body_mass_g > 4500']
+    ['no evidence', "+ island = 'Biscoe'", '+ body_mass_g > 4500']
     """
     check_joint(joint)
     if isinstance(evidence, str) or not len(evidence):
         raise ValueError(f"evidence must be a list of texts such as ['age >= 40'], at least one, got {evidence!r}")
     steps = [joint.given(), *(joint.given(" and ".join(evidence[: k + 1])) for k in range(len(evidence)))]
     states = [one_posterior(step).state for step in steps]
-    labels = ["nothing known", *(f"+ {short(joint.given(piece).evidence_text, 40)}" for piece in evidence)]
+    labels = ["no evidence", *(f"+ {short(joint.given(piece).evidence_text, 40)}" for piece in evidence)]
     j, found = joint.schema.index(column), joint.schema[column]
     ax = new_axes(7.0, 0.9 + 0.62 * len(steps)) if ax is None else ax
     if found.is_categorical:
@@ -365,7 +369,8 @@ def evidence_sequence(joint: Joint, column: str, evidence: Sequence[str], ax: Ax
         ax.set_xlabel(short(column))
     ax.set_yticks(np.arange(len(steps)), labels)
     ax.set_ylim(len(steps) - 0.45, -1.0 if not found.is_categorical else -0.6)
-    ax.set_title(f"{short(column)} as evidence is added", loc="left", fontsize=11)
+    title = f"{short(column)} as evidence is added"
+    ax.set_title(title, loc="left", fontsize=11, pad=6 if found.is_categorical else 22)
     clean(ax)
     return ax
 
@@ -401,7 +406,7 @@ def draw_ridges(
     ends: np.ndarray,
     rows: np.ndarray | None = None,
 ) -> None:
-    """Shares of bins (lines, B), one above the other on one scale; the interval and the mean below each.
+    """Shares of bins (lines, B), one above the other on one scale; the interval and the mean below each, and beside it.
 
     ``rows`` (lines, B) are those of a table, as an outline.
     """
@@ -416,9 +421,18 @@ def draw_ridges(
         low, high, middle = places(column, np.clip([*ends[line], mean[line]], edges[0], edges[-1]))
         ax.plot([low, high], [line + 0.1] * 2, color=TABLE, linewidth=1.4, label="90% interval" if line == 0 else None)
         ax.plot([middle], [line + 0.1], "o", color=TABLE, markersize=4, label="mean" if line == 0 else None)
+        ax.text(1.01, line, f"mean {_mean_text(column, float(mean[line]), edges)}", transform=ax.get_yaxis_transform(),
+                va="center", fontsize=8)  # fmt: skip
     if column.kind == "datetime":
         format_dates(ax)
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, frameon=False, fontsize=8)
+
+
+def _mean_text(column: Column, mean: float, edges: np.ndarray) -> str:
+    """The mean of a column as people write it, a date as its day."""
+    if column.kind == "datetime":
+        return str(column.scalar(mean))[:10]
+    return number_writer(float(edges[0]), float(edges[-1]), column.step, of_means=True)(mean)
 
 
 def _legend(posterior: Posterior, columns: Sequence[Column]) -> list[Any]:
@@ -427,17 +441,22 @@ def _legend(posterior: Posterior, columns: Sequence[Column]) -> list[Any]:
     found: list[Any] = [Patch(color=POSTERIOR, label="given the evidence" if known else "probability")]
     found = [Patch(color=PRIOR, label="without evidence"), *found] if known else found
     if any(not column.is_categorical for column in columns):
-        found.append(Line2D([], [], color=TABLE, linestyle="--", linewidth=0.8, label="mean"))
-        found.append(Line2D([], [], color=LOWER, linewidth=3, label="90% interval"))
+        found.append(
+            Line2D([], [], color=TABLE, marker="o", markersize=4, linewidth=1.4, label="mean and 90% interval")
+        )
     return found
 
 
-def _draw(ax: Axes, posterior: Posterior, j: int) -> None:
-    """One column of a posterior."""
+def _draw(ax: Axes, posterior: Posterior, j: int, bins: int = BINS) -> str:
+    """Draw one column of a posterior over its prior; of numbers both means as text, to be added to a title."""
     model, evidence = posterior.state.distribution, posterior.state.evidence
-    draw = _draw_levels if model.schema.columns[j].is_categorical else _draw_numbers
-    draw(ax, model, posterior.before, j, build(model.schema), evidence)
+    nothing = build(model.schema)
     clean(ax)
+    if model.schema.columns[j].is_categorical:
+        _draw_levels(ax, model, posterior.before, j, nothing, evidence)
+        return ""
+    before, after = _draw_numbers(ax, model, posterior.before, j, nothing, evidence, bins)
+    return f": mean {before} → {after}" if posterior.evidence_text else f": mean {after}"
 
 
 def one_posterior(posterior: Posterior) -> Posterior:
@@ -466,24 +485,29 @@ def _points(step: float, center: float, atoms: np.ndarray, low: float, high: flo
 
 
 def _draw_numbers(
-    ax: Axes, model: Distribution, prior: Distribution, j: int, before: Evidence, after: Evidence
-) -> None:
+    ax: Axes, model: Distribution, prior: Distribution, j: int, before: Evidence, after: Evidence, bins: int
+) -> tuple[str, str]:
+    """Draw shares of bins, before and after; both means as text."""
     column = model.schema.columns[j]
     lows, highs = zip(span(prior, before, j), span(model, after, j), strict=True)
-    edges = bin_edges(column, min(lows), max(highs))
-    known = model.observe(after)
+    edges = bin_edges(column, min(lows), max(highs), bins)
+    unknown, known = prior.observe(before), model.observe(after)
     for state, look in (
-        (prior.observe(before), {"color": PRIOR, "fill": True}),
+        (unknown, {"color": PRIOR, "fill": True}),
         (known, {"color": POSTERIOR, "fill": True, "alpha": 0.75}),
     ):
         draw_bins(ax, column, edges, np.diff(state.cdf(j, edges)[0]), **look)
     mean, tails = known.moments(j)[0], known.quantile(j, _TAILS)[0]
     middle, low, high = places(column, np.concatenate([mean, tails]))
-    ax.axvline(middle, color=TABLE, linewidth=0.8, linestyle="--")
-    ax.plot([low, high], [0, 0], color=LOWER, linewidth=3, solid_capstyle="butt", clip_on=False)
+    below = -0.07 * ax.get_ylim()[1]
+    ax.plot([low, high], [below] * 2, color=TABLE, linewidth=1.4)
+    ax.plot([middle], [below], "o", color=TABLE, markersize=4)
+    ax.set_ylim(bottom=2.2 * below)
     ax.set_yticks([])
     if column.kind != "datetime":
         ax.xaxis.set_major_locator(MaxNLocator(5))
+    first = float(unknown.moments(j)[0][0])
+    return _mean_text(column, first, edges), _mean_text(column, float(mean[0]), edges)
 
 
 def _draw_levels(

@@ -74,7 +74,7 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
     leaves = leaves[np.argsort(-trees.log_weight[leaves], kind="stable")]
     nothing = build(schema)
     image = np.column_stack([trees.column_in_groups(nothing, leaves[:, None], j).mean() for j in pixels])
-    labels = [f"{100 * share:.1f} %" for share in _shares(trees, leaves)]
+    labels = [f"{100 * share:.1f}%" for share in _shares(trees, leaves)]
     for j, column in enumerate(schema.columns):
         if column.is_categorical:
             share = trees.column_in_groups(nothing, leaves[:, None], j).level_probability()

@@ -14,9 +14,9 @@ from scipy.spatial.distance import squareform
 from ..api.joint import Joint
 from ..api.posterior import Posterior
 from ..data.conditions import AnyOf, PerRow
-from ..data.evidence import intersect
+from ..data.evidence import Evidence, intersect
 from ..data.frames import encode
-from ..data.schema import Column
+from ..data.schema import Column, Schema
 from ..explorer.subject import Subject
 from ..inference.explanation.rules import side_condition
 from ..models.base import PosteriorState
@@ -32,12 +32,14 @@ from .distributions import (
     span,
     title_of,
 )
-from .style import SHADES, clean, in_percent, new_axes, short
+from .style import SHADES, TABLE, clean, in_percent, new_axes, short
 
 MOST_LEVELS = 10
 """Levels of a column that are drawn: the most probable."""
 MOST_COLUMNS = 30
 _TAILS = np.array([0.05, 0.95])
+_RARE, _FEWEST = 1e-3, 5
+"""Bins with a smaller probability, or fewer rows, have no mean."""
 _BRIGHT = 0.995
 """Share of the cells that the scale of shades covers; what is above has the darkest shade."""
 
@@ -49,9 +51,11 @@ def pair(distribution: Joint | Posterior, a: str, b: str, frame: Any = None, ax:
     ----------
     distribution : Joint, or Posterior of one row of evidence
     a, b : str
-        Two columns of numbers or dates: shades of the probability of cells, a across and b upwards. A column of levels
-        and one of numbers: the distribution of the number given each level. Two columns of levels: the probability of
-        each level of b given each level of a; lines sum to 100 % if all levels are drawn.
+        Two columns of numbers or dates: shades of the probability of cells, a across and b upwards, and lines for the
+        mean and the 90 % interval of b given a. A column of levels and one of numbers: the distribution of the number
+        given each level. Two columns of levels: the probability of each level of b given each level of a; lines sum to
+        100 % if all levels are drawn. Levels of a that have no order are sorted by the mean of the number, or by the
+        probability of the second of two levels of b.
     frame : frame, optional
         Rows to compare with. Of a posterior, give the rows that meet its evidence.
     ax : Axes, optional
@@ -114,15 +118,14 @@ def _numbers(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax:
     ax, beside = _beside(ax, rows, 4.6, 3.9)
     across, upwards = (places(schema.columns[i], one) for i, one in zip((j, k), edges, strict=True))
     image = ax.pcolormesh(across, upwards, mass.T, cmap=SHADES, vmin=0.0, vmax=top, rasterized=True)
+    _draw_curves(ax, schema, (j, k), edges, *_curves(state, j, k, edges[0]))
     axes = [ax]
     if beside is not None and rows is not None:
         x = rows[~np.isnan(rows[:, [j, k]]).any(axis=1)]
         share = np.histogram2d(x[:, j], x[:, k], edges)[0] / max(len(x), 1)
         beside.pcolormesh(across, upwards, share.T, cmap=SHADES, vmin=0.0, vmax=top, rasterized=True)
+        _draw_curves(beside, schema, (j, k), edges, *_curves_of_rows(x[:, j], x[:, k], edges[0]))
         axes.append(beside)
-        ax.set_title("joint")
-        beside.set_title("table")
-        beside.tick_params(labelleft=False)
     for one in axes:
         one.set_xlabel(short(schema.names[j]))
         clean(one)
@@ -133,8 +136,43 @@ def _numbers(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax:
     scale = ax.figure.colorbar(image, ax=axes[-1], extend="max", shrink=0.9)
     scale.set_label("probability of a cell")
     in_percent(scale.ax.yaxis, top)
-    _write_title(ax, beside, title)
+    ax.legend(loc="upper left", frameon=False, fontsize=8)
+    both = f"{short(schema.names[j])} and {short(schema.names[k])}"
+    _write_titles(ax, beside, f"{both} {title}".strip())
     return ax
+
+
+def _curves(state: PosteriorState, j: int, k: int, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (B,) and 90 % interval (B, 2) of column k given each bin of column j; NaN where it has next to no mass."""
+    rows = _in_bins(state, j, cuts)
+    in_bins = state.distribution.observe(rows)
+    weight, mean, ends = _weights(state, rows), in_bins.moments(k)[0], in_bins.quantile(k, _TAILS)
+    is_rare = weight < _RARE
+    return np.where(is_rare, np.nan, mean), np.where(is_rare[:, None], np.nan, ends)
+
+
+def _curves_of_rows(x: np.ndarray, y: np.ndarray, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same of the rows of a table; NaN of bins with few rows."""
+    place = np.searchsorted(cuts, x) - 1
+    mean, ends = np.full(len(cuts) - 1, np.nan), np.full((len(cuts) - 1, 2), np.nan)
+    for b in range(len(cuts) - 1):
+        mine = y[place == b]
+        if len(mine) >= max(_FEWEST, _RARE * len(x)):
+            mean[b], ends[b] = mine.mean(), np.quantile(mine, _TAILS)
+    return mean, ends
+
+
+def _draw_curves(
+    ax: Axes, schema: Schema, pair: tuple[int, int], edges: list[np.ndarray], mean: np.ndarray, ends: np.ndarray
+) -> None:
+    """Mean and interval of the second column over the middle of the first column's bins, within the second's edges."""
+    across = places(schema.columns[pair[0]], 0.5 * (edges[0][:-1] + edges[0][1:]))
+    lines = [(mean, 1.4, "-", f"mean of {short(schema.names[pair[1]])}"), (ends[:, 0], 0.8, ":", "90% interval")]
+    for values, width, style, label in [*lines, (ends[:, 1], 0.8, ":", None)]:
+        shown = (values >= edges[1][0]) & (values <= edges[1][-1])
+        if shown.any():
+            upwards = places(schema.columns[pair[1]], values[shown])
+            ax.plot(across[shown], upwards, color=TABLE, linewidth=width, linestyle=style, label=label)
 
 
 def _bins(rows: np.ndarray | None) -> int:
@@ -142,22 +180,44 @@ def _bins(rows: np.ndarray | None) -> int:
     return BINS if rows is None else int(np.clip(np.sqrt(len(rows)), 12, BINS))
 
 
-def _write_title(ax: Axes, beside: Axes | None, title: str) -> None:
-    """The evidence above the axes; above both where there is a table."""
-    if title:
-        ax.set_title(title if beside is None else f"joint {title}", fontsize=10)
+def _what(schema: Schema, of: int, by: int, title: str) -> str:
+    """What is shown: one column given the other one, and the evidence."""
+    evidence = f" and{title.removeprefix('given')}" if title else ""
+    return f"{short(schema.names[of])} given {short(schema.names[by])}{evidence}"
+
+
+def _sorted(column: Column, by: np.ndarray) -> np.ndarray:
+    """The order of a column's levels, shown from top to bottom: their own, or by what is shown of them."""
+    return np.arange(len(by)) if column.is_ordered or column.kind == "boolean" else np.argsort(by, kind="stable")
+
+
+def _write_titles(ax: Axes, beside: Axes | None, what: str) -> None:
+    """What is shown, above the axes; above the figure where there is a table beside it."""
+    if beside is None:
+        ax.set_title(what, fontsize=11, loc="left")
+        return
+    ax.set_title("joint", fontsize=10)
+    beside.set_title("table", fontsize=10)
+    beside.tick_params(labelleft=False)
+    if len(ax.figure.axes) <= 3:  # the two, and a scale of colours: a figure of our own
+        ax.figure.suptitle(what, fontsize=11)
 
 
 def _cells(state: PosteriorState, j: int, k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Probability of the cells between edges, (bins of a, bins of b)."""
-    schema = state.distribution.schema
-    column = schema.columns[j]
-    said = [AnyOf(side_condition(column, lo, hi)) for lo, hi in zip(a[:-1].tolist(), a[1:].tolist(), strict=True)]
-    rows = intersect(schema, state.evidence, {schema.names[j]: PerRow(tuple(said))})
+    rows = _in_bins(state, j, a)
     return _weights(state, rows)[:, None] * np.nan_to_num(np.diff(state.distribution.observe(rows).cdf(k, b), axis=1))
 
 
-def _weights(state: PosteriorState, rows: Any) -> np.ndarray:
+def _in_bins(state: PosteriorState, j: int, cuts: np.ndarray) -> Evidence:
+    """The evidence, and a row for each bin of column j that its value lies there."""
+    schema = state.distribution.schema
+    column = schema.columns[j]
+    said = [AnyOf(side_condition(column, lo, hi)) for lo, hi in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
+    return intersect(schema, state.evidence, {schema.names[j]: PerRow(tuple(said))})
+
+
+def _weights(state: PosteriorState, rows: Evidence) -> np.ndarray:
     """Probability of each row of narrower evidence given the evidence."""
     with np.errstate(invalid="ignore"):
         return np.nan_to_num(
@@ -191,19 +251,26 @@ def _numbers_of_levels(
     """The distribution of a number given each level, one above the other."""
     schema = state.distribution.schema
     codes, share, given = _of_levels(state, level)
-    column, state = schema.columns[number], state.distribution.observe(given)
+    column, of_levels = schema.columns[number], state.distribution.observe(given)
     edges = bin_edges(column, *span(state.distribution, state.evidence, number), _bins(rows))
-    mass = np.diff(state.cdf(number, edges), axis=1)
+    mass, mean, ends = (
+        np.diff(of_levels.cdf(number, edges), axis=1),
+        of_levels.moments(number)[0],
+        of_levels.quantile(number, _TAILS),
+    )
+    order = _sorted(schema.columns[level], mean)
+    codes, share = codes[order], share[order]
     data = None
     if rows is not None:
         known = [rows[rows[:, level] == code, number] for code in codes.tolist()]
         known = [x[~np.isnan(x)] for x in known]
         data = np.array([np.histogram(x, edges)[0] / max(len(x), 1) for x in known])
     ax = new_axes(6.6, 1.0 + 0.55 * len(codes)) if ax is None else ax
-    draw_ridges(ax, column, edges, mass, state.moments(number)[0], state.quantile(number, _TAILS), data)
+    draw_ridges(ax, column, edges, mass[order], mean[order], ends[order], data)
     ax.set_yticks(np.arange(len(codes)), _names(schema.columns[level], codes, share))
     ax.set_ylim(len(codes) - 0.6, -1.0)
-    ax.set(xlabel=short(column.name), ylabel=short(schema.names[level]), title=title)
+    ax.set(xlabel=short(column.name), ylabel=short(schema.names[level]))
+    ax.set_title(_what(schema, number, level, title), fontsize=11, loc="left", pad=22)
     clean(ax)
     return ax
 
@@ -214,6 +281,8 @@ def _levels(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: 
     codes, share, given = _of_levels(state, j)
     others = _of_levels(state, k)[0]
     found = state.distribution.observe(given).level_probabilities(k)[:, others]
+    order = _sorted(schema.columns[j], -found[:, -1] if len(others) == 2 else np.arange(len(codes)))
+    codes, share, found = codes[order], share[order], found[order]
     wide, high = 1.9 + 0.55 * len(others), 1.3 + 0.36 * len(codes)
     ax, beside = _beside(ax, rows, wide, high)
     panels = [(ax, found)]
@@ -221,9 +290,6 @@ def _levels(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: 
         count = np.array([[np.sum((rows[:, j] == a) & (rows[:, k] == b)) for b in others] for a in codes], float)
         n = np.array([np.sum((rows[:, j] == a) & ~np.isnan(rows[:, k])) for a in codes], float)
         panels.append((beside, count / np.maximum(n, 1.0)[:, None]))
-        ax.set_title("joint")
-        beside.set_title("table")
-        beside.tick_params(labelleft=False)
     for one, p in panels:
         one.imshow(p, cmap=SHADES, vmin=0.0, vmax=1.0, aspect="auto")
         for (line, place), value in np.ndenumerate(p):
@@ -231,12 +297,12 @@ def _levels(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: 
             text = f"{100 * value:.0f}" if value >= 0.005 else "<1" if value > 0.0 else "0"
             one.text(place, line, text, ha="center", va="center", fontsize=8, color=colour)
         one.set_xticks(np.arange(len(others)), _names(schema.columns[k], others), rotation=45, ha="right")
-        one.set_xlabel(f"{short(schema.names[k])}, in % of the line")
+        one.set_xlabel(f"{short(schema.names[k])}, % of the line")
         one.spines[:].set_visible(False)
         one.tick_params(length=0)
     ax.set_yticks(np.arange(len(codes)), _names(schema.columns[j], codes, share))
     ax.set_ylabel(short(schema.names[j]))
-    _write_title(ax, beside, title)
+    _write_titles(ax, beside, _what(schema, k, j, title))
     return ax
 
 

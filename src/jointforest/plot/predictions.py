@@ -14,8 +14,10 @@ from ..data.frames import encode
 from ..evaluation.result import Fidelity
 from ..runtime.parameters import check_number
 from .distributions import check_joint
-from .style import LEVELS, LOWER, POSTERIOR, PRIOR, SHADES, SOFT, TABLE, clean, in_percent, new_axes, short
+from .style import LEVELS, LOWER, POSTERIOR, PRIOR, PRIOR_LINE, SHADES, SOFT, TABLE, clean, in_percent, new_axes, short
 
+_FEWEST_ROWS = 3
+"""A level of fewer rows is not named."""
 MOST_ROWS = 1_000
 """Rows of a table that are compared with, at most: every so-manyth."""
 
@@ -38,7 +40,7 @@ def why(values: ShapleyValues, row: int = 0, output: Any = None, most: int = 10,
     Returns
     -------
     Axes
-        One bar a step, the largest first, from the answer if nothing is known (top) to the prediction (bottom).
+        One bar a step, the largest first, from the answer without evidence (top) to the prediction (bottom).
 
     Raises
     ------
@@ -59,7 +61,7 @@ def why(values: ShapleyValues, row: int = 0, output: Any = None, most: int = 10,
     """
     _check_values(values)
     steps = values.waterfall(row, output, most)
-    is_share = bool(values.output_names) and all(-1e-9 <= x <= 1.0 + 1e-9 for x in (steps.base, steps.ends[-1]))
+    is_share = steps.is_share
     shown = (lambda x: f"{x:.1%}") if is_share else (lambda x: f"{x:,.4g}")
     n = len(steps.values)
     ax = new_axes(7.0, 1.4 + 0.34 * (n + 2)) if ax is None else ax
@@ -80,11 +82,11 @@ def why(values: ShapleyValues, row: int = 0, output: Any = None, most: int = 10,
         ax.text(end + side * 0.012 * room, line, text, va="center", ha="left" if side > 0 else "right", fontsize=8)
     for line, x in ((0, steps.base), (n + 1, marks[-1])):
         ax.text(x + 0.02 * room, line, shown(x), va="center", fontsize=9, fontweight="bold")
-    ax.set_yticks(np.arange(n + 2), ["nothing known", *(short(name, 40) for name in steps.names), "prediction"])
+    ax.set_yticks(np.arange(n + 2), ["without evidence", *(short(name, 40) for name in steps.names), "prediction"])
     ax.set_ylim(n + 1.6, -0.6)
     ax.set_xlim(min(marks) - 0.14 * room, max(marks) + 0.16 * room)
     what = f"{short(steps.output, 30)}: " if steps.output else ""
-    ax.set_title(f"{what}{shown(steps.base)} if nothing is known, {shown(marks[-1])} for this row", loc="left",
+    ax.set_title(f"{what}{shown(steps.base)} without evidence, {shown(marks[-1])} for this row", loc="left",
                  fontsize=11)  # fmt: skip
     ax.set_xlabel("predicted probability (steps in percentage points)" if is_share else "prediction")
     if is_share:
@@ -110,7 +112,9 @@ def shapley_summary(values: ShapleyValues, output: Any = None, most: int = 12, a
     -------
     Axes
         Dots to the right raise the prediction. Of columns of numbers the shade says whether the cell is low or high in
-        its column; dots of levels are orange. Dots of missing cells are left out.
+        its column; dots of levels are grey. Dots of missing cells are left out. The text on the right names, for each
+        column, what lowers the prediction and what raises it: high or low numbers, or the two levels whose dots lie
+        farthest on either side on average.
 
     Raises
     ------
@@ -140,29 +144,55 @@ def shapley_summary(values: ShapleyValues, output: Any = None, most: int = 12, a
         raise ValueError("no row has Shapley values: all have probability 0 under the joint")
     found, data, numbers = found[keep], values.data[keep], values.numbers[keep]
     order = np.argsort(-np.abs(found).mean(axis=0), kind="stable")[:most]
-    ax = new_axes(7.0, 1.3 + 0.42 * len(order)) if ax is None else ax
+    ax = new_axes(8.8, 1.9 + 0.4 * len(order)) if ax is None else ax
     shades = None
     for line, k in enumerate(order.tolist()):
         known = np.array([cell is not None for cell in data[:, k]])
         x, at = found[known, k], line + _swarm(found[known, k], float(np.ptp(found)) or 1.0)
         if any(isinstance(cell, str | bool) for cell in data[known, k]):
-            ax.scatter(x, at, s=9, color=LOWER, alpha=0.8, linewidths=0)
+            ax.scatter(x, at, s=9, color=PRIOR_LINE, alpha=0.8, linewidths=0)
+            _write_extremes(ax, line, *_extreme_levels(data[known, k], x))
             continue
         rank = numbers[known, k].argsort(kind="stable").argsort(kind="stable") / max(known.sum() - 1, 1)
         shades = ax.scatter(x, at, s=9, c=0.15 + 0.85 * rank, cmap=SHADES, vmin=0.0, vmax=1.0, linewidths=0)
+        rises = float(np.mean((rank - 0.5) * (x - x.mean()))) >= 0.0
+        _write_extremes(ax, line, *(("low", "high") if rises else ("high", "low")))
     ax.axvline(0.0, color=SOFT, linewidth=0.8)
     size = np.abs(found).mean(axis=0)
     names = [f"{short(values.feature_names[k])}  (mean {_size_text(size[k])})" for k in order.tolist()]
     ax.set_yticks(np.arange(len(order)), names)
     ax.set_ylim(len(order) - 0.4, -0.6)
-    ax.set_xlabel(f"Shapley value{f' for {short(label)}' if label else ''}: what the cell adds to the prediction")
+    what = f"the probability of {short(label)}" if label else "the prediction"
+    ax.set_xlabel(f"what the cell adds to {what} (Shapley value)")
+    _write_extremes(ax, -0.75, "lowered by", "raised by", "bold")
     if shades is not None:
-        scale = ax.figure.colorbar(shades, ax=ax, ticks=[0.15, 1.0], shrink=0.7, aspect=30)
-        scale.ax.set_yticklabels(["low", "high"])
-        scale.set_label("the cell's number (levels: orange)")
-    ax.set_title(f"What moves the prediction, {len(found):,} rows", loc="left", fontsize=11)
+        scale = ax.figure.colorbar(
+            shades, ax=ax, ticks=[0.15, 1.0], orientation="horizontal", location="bottom", shrink=0.35, aspect=30
+        )
+        scale.ax.set_xticklabels(["low", "high"])
+        scale.set_label("number in the cell (levels are grey)", fontsize=8)
+    ax.set_title(f"What raises and lowers {what}: {len(found):,} rows", loc="left", fontsize=11, pad=18)
     clean(ax)
     return ax
+
+
+def _extreme_levels(cells: np.ndarray, x: np.ndarray) -> tuple[str, str]:
+    """The levels with the lowest and the highest mean of x; levels of very few rows are left out."""
+    names, place, n = np.unique(cells.astype(str), return_inverse=True, return_counts=True)
+    mean = np.bincount(place, x) / n
+    some = np.flatnonzero(n >= max(_FEWEST_ROWS, 0.02 * len(x)))
+    if len(some) < 2:
+        return "", ""
+    return str(names[some[mean[some].argmin()]]), str(names[some[mean[some].argmax()]])
+
+
+def _write_extremes(ax: Axes, line: float, low: str, high: str, weight: str = "normal") -> None:
+    """What lowers and what raises the prediction, on the right of the axes."""
+    for at, text in ((8, low), (112, high)):
+        ax.annotate(
+            short(text, 20), (1.0, line), (at, 0), ax.get_yaxis_transform(), "offset points",
+            va="center", fontsize=8, fontweight=weight, annotation_clip=False,
+        )  # fmt: skip
 
 
 def _size_text(size: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
@@ -15,7 +14,7 @@ from ..data.evidence import build
 from ..data.frames import encode
 from ..inference.explanation.tree_text import tree_leaves
 from .distributions import span, trees_of
-from .style import short
+from .style import LEVELS, TABLE, clean, new_axes, short
 
 _PIXELS = 150
 
@@ -77,7 +76,7 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
         raise ValueError(f"column {target!r} is {schema[target].kind}: the target must have levels")
     rows = np.empty((0, len(schema.columns))) if frame is None else encode(schema, frame)[0]
     (left, right), (low, high) = (_view(joint, j, rows[:, j]) for j in axes)
-    ax = plt.subplots()[1] if ax is None else ax
+    ax = new_axes(5.4, 4.2) if ax is None else ax
     ax.imshow(
         np.sqrt(_density(joint, axes, (left, right), (low, high))),
         extent=(left, right, low, high), origin="lower", aspect="auto", cmap="Greys", alpha=0.7,
@@ -93,11 +92,12 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
     corner = np.clip(lo[leaves][:, slots], (left, low), (right, high))
     end = np.clip(hi[leaves][:, slots], (left, low), (right, high))
     for (a, b), (width, height), face in zip(corner, end - corner, tint, strict=True):
-        ax.add_patch(Rectangle((a, b), width, height, facecolor=face, edgecolor="black", linewidth=1))
+        ax.add_patch(Rectangle((a, b), width, height, facecolor=face, edgecolor=TABLE, linewidth=1))
     _draw_rows(ax, joint, axes, target, rows)
     ax.set(xlim=(left, right), ylim=(low, high), xlabel=short(x), ylabel=short(y))
     if target is not None and ax.get_legend_handles_labels()[0]:
         ax.legend(title=short(target), markerscale=2)
+    clean(ax)
     return ax
 
 
@@ -121,7 +121,7 @@ def _draw_rows(ax: Axes, joint: Joint, axes: list[int], target: str | None, rows
     rows = rows[~np.isnan(rows[:, axes]).any(axis=1)]
     if target is None:
         if len(rows):
-            ax.scatter(rows[:, axes[0]], rows[:, axes[1]], s=5, c="black")
+            ax.scatter(rows[:, axes[0]], rows[:, axes[1]], s=5, color=TABLE)
         return
     code = rows[:, joint.schema.index(target)]
     for number, level in enumerate(joint.levels(target)):
@@ -131,4 +131,4 @@ def _draw_rows(ax: Axes, joint: Joint, axes: list[int], target: str | None, rows
 
 
 def _colour(code: int) -> str:
-    return f"C{code % 10}"
+    return LEVELS[code % len(LEVELS)]

@@ -11,11 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..inference.uncertainty import READINGS, Uncertainty
+from .style import LEVELS, LOWER, POSTERIOR, clean, in_percent, new_axes
 
 _FEWEST = 30
 """An accuracy of fewer rows is left out."""
 _THRESHOLDS = np.linspace(0.0, 0.5, 21)
-_COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:red")
 
 
 def accuracy_by_epsilon(
@@ -65,14 +65,16 @@ def accuracy_by_epsilon(
     if epsilon.shape != right.shape:
         raise ValueError(f"epsilon has shape {epsilon.shape} and right {right.shape}; expected the same")
     epsilon, right = epsilon[~np.isnan(epsilon)], right[~np.isnan(epsilon)]
-    ax = plt.subplots()[1] if ax is None else ax
+    ax = new_axes(5.4, 3.6) if ax is None else ax
     above = [(t, right[epsilon >= t]) for t in thresholds]
     below = [(t, right[epsilon < t]) for t in thresholds]
-    for label, parts in (("epsilon at least", above), ("epsilon below", below)):
+    for label, parts, colour in (("epsilon at least", above, POSTERIOR), ("epsilon below", below, LOWER)):
         points = [(t, rows.mean()) for t, rows in parts if len(rows) >= _FEWEST]
-        ax.plot([t for t, _ in points], [share for _, share in points], marker=".", label=label)
+        ax.plot([t for t, _ in points], [share for _, share in points], marker=".", color=colour, label=label)
     ax.set(xlabel="threshold of epsilon", ylabel="accuracy")
-    ax.legend()
+    in_percent(ax.yaxis)
+    ax.legend(frameon=False)
+    clean(ax)
     return ax
 
 
@@ -104,13 +106,14 @@ def epsilon_against_density(uncertainty: Uncertainty, ax: Axes | None = None) ->
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('log-density', 'epsilon')
     """
-    ax = plt.subplots()[1] if ax is None else ax
-    for reading, colour in zip(READINGS, _COLOURS, strict=True):
+    ax = new_axes(5.4, 3.6) if ax is None else ax
+    for reading, colour in zip(READINGS, LEVELS, strict=False):
         rows = uncertainty.reading == reading
         if rows.any():
             ax.scatter(uncertainty.log_density[rows], uncertainty.epsilon[rows], s=9, c=colour, label=reading)
     ax.set(xlabel="log-density", ylabel="epsilon")
-    ax.legend()
+    ax.legend(frameon=False)
+    clean(ax)
     return ax
 
 

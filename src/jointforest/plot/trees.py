@@ -122,7 +122,7 @@ def tree_dot(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, 
     digraph tree {
       node [shape=box, fontname="sans-serif"];
       edge [fontname="sans-serif"];
-      n0 [label="100.0 %"];
+      n0 [label="100.0%"];
       n1 [label="...species ..."];
       n0 -> n1 [label="..."];
       n2 [label="...species ..."];
@@ -269,7 +269,7 @@ def _rounded(end: Any) -> Any:
 
 
 def _share_text(node: TreeNode, leaves: np.ndarray) -> str:
-    share = f"{100 * node.share:.1f} %"
+    share = f"{100 * node.share:.1f}%"
     if not len(leaves):
         return share
     return f"{share}  leaf {node.leaf}" if node.leaf >= 0 else f"{share}  {len(leaves)} leaves"

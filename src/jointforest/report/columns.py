@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ..cards.format import number_writer, percent
+from ..cards.format import percent
+from ..cards.svg import Span, histogram
 from ..data.frames import encode
 from ..data.schema import Column
+from ..data.shown_values import axis_ticks, number_text
 from ..explorer import answers
-from ..explorer.subject import Bins, Subject, cell_text, from_shown, to_shown
-
-# ---- Pictures of columns as SVG paths and shares, drawn in boxes of 100 by 40.
-
-HEIGHT = 40
-
-
-def steps(edges: np.ndarray, mass: np.ndarray, top: float) -> str:
-    """A histogram as a filled path."""
-    x = _places(edges)
-    y = _heights(mass, top)
-    return "M0 40" + "".join(f"V{b}H{right}" for b, right in zip(y, x[1:], strict=True)) + "V40Z"
-
-
-def _places(edges: np.ndarray) -> list[str]:
-    span = edges[-1] - edges[0]
-    return [_short(100 * (edge - edges[0]) / span) for edge in edges]
-
-
-def _heights(mass: np.ndarray, top: float) -> list[str]:
-    return [_short(HEIGHT * (1 - min(share / top, 1.0))) for share in mass]
-
-
-def _short(x: float) -> str:
-    return f"{x:.2f}".rstrip("0").rstrip(".")
-
+from ..explorer.subject import Bins, Subject, from_shown
 
 MOST_LEVELS = 8
 """Levels of a column that have a bar."""
@@ -56,22 +34,6 @@ def columns(subject: Subject, X: np.ndarray | None) -> list[dict[str, Any]]:
 def encoded(subject: Subject, frame: Any) -> np.ndarray:
     """Rows of a frame as the joint has them, (n, d); levels never seen are missing."""
     return encode(subject.joint.schema, frame)[0]
-
-
-def number(column: Column, shown: float | None, low: float, high: float, of_means: bool = False) -> str:
-    """A number of a column that ranges from low to high as people read it, a date as a date."""
-    if shown is None:
-        return "–"
-    if column.kind == "datetime":
-        step = max(column.step, 1.0)
-        x = from_shown(column, shown)
-        return cell_text(column, column.center + round((x - column.center) / step) * step) or "–"
-    return number_writer(low, high, column.step, of_means)(shown)
-
-
-def interval(low: str, high: str) -> str:
-    """Where the middle 90 % of values lie, in words."""
-    return f"are {low}" if low == high else f"lie between {low} and {high}"
 
 
 def _levels(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
@@ -96,17 +58,19 @@ def _bar(label: str, share: float, rows: float | None) -> dict[str, Any]:
 
 
 def _numbers(column: Column, bins: Bins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
-    top = max(mass.max(), 0.0 if rows is None else rows.max(), 1e-12)
-    half = 0.5 * column.step  # of a grid the ends are values, not edges of cells
-    ends = [to_shown(column, float(x)) for x in bins.edges[[0, -1]] + [half, -half]]
-    around = float(bins.edges[0]), float(bins.edges[-1])
+    first, last = float(bins.edges[0]), float(bins.edges[-1])
+    mean, low, high = (
+        math.nan if one[key] is None else from_shown(column, one[key]) for key in ("mean", "low", "high")
+    )
+    at = [(x - first) / (last - first) for x in (low, high, mean)]
+    marks = None if math.isnan(sum(at)) else Span(max(at[0], 0.0), min(at[1], 1.0), at[2])
+    said = {key: number_text(column, x, first, last) for key, x in (("low", low), ("high", high))}
+    ticks = axis_ticks(column, first, last)
     return {
         "bars": None,
-        "path": steps(bins.edges, mass, top),
-        "rows_path": None if rows is None else steps(bins.edges, rows, top),
-        "ends": [number(column, end, *around) for end in ends],
-        "mean": number(column, one["mean"], *around, of_means=True),
-        "interval": interval(number(column, one["low"], *around), number(column, one["high"], *around)),
+        "picture": histogram(column.name, mass, None, ticks, marks, rows=rows),
+        "mean": number_text(column, mean, first, last, of_means=True),
+        "interval": f"at least 90% at {said['low']}" if low == high else f"90% in {said['low']} to {said['high']}",
     }
 
 
@@ -127,4 +91,4 @@ def _shares(missing: float | None, X: np.ndarray | None, j: int) -> str | None:
     if not missing and not rows:
         return None
     said = f"missing {percent(missing or 0.0)}"
-    return said if X is None else f"{said} (rows {percent(rows)})"
+    return said if X is None else f"{said} (table {percent(rows)})"

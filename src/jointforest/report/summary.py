@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..data.reading import ColumnReading
 from ..data.schema import Schema
 from ..evaluation.result import CLOSE, TOLD, Fidelity, verdict
 from .dependence import Dependence, predictors
@@ -24,7 +26,7 @@ def summary(
     target: str | None,
     fidelity: Fidelity | None,
     unusual: list[dict[str, Any]] | None,
-    n_notes: int,
+    reading: Sequence[ColumnReading],
 ) -> list[str]:
     """What the table is, what depends on what, how faithful the joint is, what is unusual, what to look at."""
     return [
@@ -32,7 +34,7 @@ def summary(
         _dependence(depends, target),
         _faithful(fidelity),
         _unusual(unusual),
-        _notes(n_notes),
+        _notes(reading),
     ]
 
 
@@ -41,7 +43,7 @@ def _table(schema: Schema, n_rows: float) -> str:
     n_dates = sum(column.kind == "datetime" for column in schema.columns)
     n_numbers = len(schema.columns) - n_levels - n_dates
     kinds = [(n_numbers, "numbers"), (n_levels, "levels"), (n_dates, "dates")]
-    said = _listed([f"{n} of {what}" for n, what in kinds if n])
+    said = _listed([f"{n} with {what}" for n, what in kinds if n])
     of = f"a table of {n_rows:,.0f} rows" if n_rows else "a table"
     return f"This report describes {of} with {_count(len(schema.columns), 'column')}: {said}."
 
@@ -76,21 +78,24 @@ def _faithful(fidelity: Fidelity | None) -> str:
 
 def _unusual(unusual: list[dict[str, Any]] | None) -> str:
     if not unusual:
-        return "No rows were searched for unusual ones; examples= asks for that."
+        return "No unusual rows were looked for; the option examples asks for some."
     row = unusual[0]
     cell = row["cells"][0] if row["cells"] else None
     if cell is None:
         return f"The most unusual row is number {row['number']}."
     return (
-        f"The most unusual row is number {row['number']}, where {cell['name']} is {cell['text']} "
-        f"and {cell['expected']} was to be expected."
+        f"The most unusual row is number {row['number']}: its {cell['name']} is {cell['text']}, where "
+        f"{cell['expected']} was expected."
     )
 
 
-def _notes(n_notes: int) -> str:
-    if not n_notes:
+def _notes(reading: Sequence[ColumnReading]) -> str:
+    notes = [(column.name, note) for column in reading for note in column.notes]
+    if not notes:
         return "All columns were taken as they are."
-    return f"{_count(n_notes, 'note')} on how the table was read should be looked at before the joint is used."
+    name, note = notes[0]
+    many = f"{len(notes):,} notes say how the table was read; the first is on" if len(notes) > 1 else "Please note on"
+    return f"{many} {name}: {note}."
 
 
 def _listed(words: list[str]) -> str:

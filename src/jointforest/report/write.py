@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..cards.format import signed
 from ..data.reading import in_words
 from ..evaluation.fidelity import fidelity
 from ..evaluation.result import Fidelity, sections
@@ -57,8 +58,8 @@ def rules(joint: Any) -> str | None:
 
 # ---- The rows of a table that the joint finds least probable, and which of their cells make them so.
 
-UNLIKELY = 3.0
-"""Nats from which on a cell is marked: 1 in 20."""
+USUAL, UNLIKELY, IMPOSSIBLE = 1.6, 3.0, 16.0
+"""Nats from which on it is said how unlikely a cell is (1 in 5), it is marked (1 in 20), and no figure says more."""
 CELLS = 5
 """Cells that are shown of a row."""
 
@@ -81,13 +82,15 @@ def unusual_rows(subject: Subject, frame: Any, k: int) -> list[dict[str, Any]]:
             }
             for cell in cells[:CELLS]
         ]
-        found.append({"number": i, "log_density": f"{density[i]:.2f}", "cells": shown})
+        found.append({"number": i, "log_density": signed(f"{density[i]:.2f}"), "cells": shown})
     return found
 
 
 def one_in(nats: float) -> str:
-    """How few cells are as far out as this, in words."""
-    return f"1 in {math.exp(min(nats, 700.0)):,.0f} is so far out" if nats < 16.0 else "next to impossible"
+    """How few cells are as unlikely as this, in words; nothing of usual ones."""
+    if nats < USUAL:
+        return ""
+    return f"1 in {math.exp(nats):,.0f} is as unlikely" if nats < IMPOSSIBLE else "next to impossible"
 
 
 class Wanted(NamedTuple):
@@ -121,13 +124,12 @@ def report_text(joint: Any, wanted: Wanted) -> str:
     faithful = None if data is None else fidelity(joint, data, holdout, random_state=0)
     unusual = unusual_rows(subject, data, examples) if examples else None
     reading = [one for one in joint.reading.columns if one.notes]
-    n_notes = sum(len(one.notes) for one in reading)
     return render(
         wire(found, title, size(joint) if found.is_itself else f"a smaller joint of {size(found.subject.joint)}"),
         title=title,
         size=size(joint),
         source=_source(found),
-        summary=summary(joint.schema, joint.schema.n_rows, depends, target, faithful, unusual, n_notes),
+        summary=summary(joint.schema, joint.schema.n_rows, depends, target, faithful, unusual, reading),
         facts=facts(joint),
         reading=reading,
         column_rules=[in_words(rule) for rule in joint.column_rules],

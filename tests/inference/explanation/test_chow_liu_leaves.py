@@ -116,7 +116,7 @@ def test_rules_show_every_leaf_and_its_share() -> None:
     share = np.exp(trees.log_weight[:-1]) * 2 / 0.99
     for line in ends:
         number = int(line.rsplit(" ", 1)[1][:-1])
-        assert float(line.split("  ")[-2].split(" %")[0]) == pytest.approx(100 * share[number], abs=0.051)
+        assert float(line.split("  ")[-2].split("%")[0]) == pytest.approx(100 * share[number], abs=0.051)
     with pytest.raises(ValueError, match="the number of a tree, 0 to 1"):
         joint.rules(2)
 

@@ -237,7 +237,7 @@ def test_the_table_names_background_and_circuits() -> None:
     model = next(m for m in map(random_model, range(50)) if len(m.leaves.node_kind))
     text = str(joint_of(model).given().explain(1000))
     assert "(background)" in text and ", circuit " in text and ", leaf " in text
-    assert "carry 100.0 % of the answer" in text
+    assert "carry 100.0% of the answer" in text
     assert repr(joint_of(model).given().explain(1)) == str(joint_of(model).given().explain(1))
 
 
@@ -254,7 +254,7 @@ def test_what_leaves_say_is_short() -> None:
     }
     assert summary_text(schema, says) == (
         "age 41 (20 to 60); size 0.51 (0.25 to 0.75); h w 1235 (0 to 3000); day 2024-02-01 (2024-01-01 to 2024-03-01); "
-        "date 2024-02-01; sex a 99 %, e 1 %; smoker True 100 %"
+        "date 2024-02-01; sex a 99%, e 1%; smoker True 100%"
     )
 
 
@@ -308,7 +308,7 @@ def leaf_paths(text: str) -> dict[int, str]:
     """By leaf the tests on the path to it, from a tree's text."""
     found, path = {}, []
     for line in text.splitlines()[1:]:
-        match = re.fullmatch(r"((?:  )*)(\S.*?)  ([\d.]+) %(?:  \[(leaf|circuit) (\d+)\])?", line)
+        match = re.fullmatch(r"((?:  )*)(\S.*?)  ([\d.]+)%(?:  \[(leaf|circuit) (\d+)\])?", line)
         if match:
             depth = len(match[1]) // 2
             path = [*path[:depth], match[2]]
@@ -319,7 +319,7 @@ def leaf_paths(text: str) -> dict[int, str]:
 
 def paths(text: str) -> dict[int, float]:
     """By leaf the share printed beside it."""
-    return {int(leaf): float(share) / 100 for share, leaf in re.findall(r"  ([\d.]+) %  \[\w+ (\d+)\]", text)}
+    return {int(leaf): float(share) / 100 for share, leaf in re.findall(r"  ([\d.]+)%  \[\w+ (\d+)\]", text)}
 
 
 @given(seeds)
@@ -359,14 +359,14 @@ def test_the_whole_tree_as_text() -> None:
     )
     expected = """\
 tree 0 of 1: 3 leaves; shares are of the tree's rows
-(all rows)  100.0 %
-  x = 'a'  50.0 %  [leaf 0]
-      x a 100 %
-  x != 'a'  50.0 %
-    x = 'b'  30.0 %  [leaf 1]
-        x b 100 %
-    x != 'b'  20.0 %  [leaf 2]
-        x c 75 %, d 25 %"""
+(all rows)  100.0%
+  x = 'a'  50.0%  [leaf 0]
+      x a 100%
+  x != 'a'  50.0%
+    x = 'b'  30.0%  [leaf 1]
+        x b 100%
+    x != 'b'  20.0%  [leaf 2]
+        x c 75%, d 25%"""
     assert joint_of(Forest(schema, columns, trees, leaves, has_background=False)).rules() == expected
 
 

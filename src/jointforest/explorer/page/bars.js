@@ -1,5 +1,5 @@
-/** A bar for each level: what is known now before what was known without evidence; a list to choose from. */
-import { define, el, freshId, mark, say } from "./dom.js";
+/** A bar for each level, given the evidence in front of without it; also a list to choose levels from. */
+import { breakable, define, el, freshId, mark, named, say } from "./dom.js";
 import { count, percent } from "./format.js";
 import { chooseLevel, excludeLevel, toggleLevel } from "./state.js";
 import { labelOf } from "./typed.js";
@@ -52,13 +52,14 @@ export class Bars extends HTMLElement {
     this.search = el("input", {
       type: "search",
       class: "find",
-      placeholder: `find in ${count(this.size)}`,
+      placeholder: "find a level",
       spellcheck: "false",
       "aria-label": `find a level of ${this.column.name}`,
       oninput: () => this.#find(),
     });
     this.others = el("button", { type: "button", class: "others", onclick: () => this.#showMore() });
-    this.append(el("div", { class: "rest" }, this.others, this.search));
+    this.none = el("span", { role: "status", hidden: true }, "no level has such a name");
+    this.append(el("div", { class: "rest" }, this.others, this.none, this.search));
   }
 
   #find() {
@@ -104,7 +105,7 @@ export class Bars extends HTMLElement {
 
   #row(k) {
     if (!this.rows.has(k)) {
-      const label = el("span", { class: "bar-label", dir: "auto" }, labelOf(this.column, k) || "“”");
+      const label = el("span", { class: "bar-label", dir: "auto" }, ...breakable(named(labelOf(this.column, k))));
       const fill = el("span", { class: "fill" });
       const ghost = el("span", { class: "ghost" });
       const tick = el("span", { class: "was" });
@@ -113,8 +114,8 @@ export class Bars extends HTMLElement {
       const ways = el(
         "span",
         { class: "ways", "aria-hidden": "true" },
-        el("span", { "data-way": "or", title: "this one, too (Shift+Enter)" }, "or"),
-        el("span", { "data-way": "not", title: "not this one (Delete)" }, "not"),
+        el("span", { "data-way": "or", title: "add this level (Shift+Enter)" }, "or"),
+        el("span", { "data-way": "not", title: "exclude this level (Delete)" }, "not"),
       );
       const line = el(
         "div",
@@ -145,8 +146,8 @@ export class Bars extends HTMLElement {
       row.ghost.style.transform = `scaleX(${was})`;
       row.tick.style.setProperty("--off", was - 1);
       say(row.value, percent(mass[k]));
-      say(row.before, `, before ${percent(prior[k])}`);
-      mark(row.line, "title", `${labelOf(this.column, k)}: ${percent(mass[k])}, before ${percent(prior[k])}`);
+      say(row.before, `, without evidence ${percent(prior[k])}`);
+      mark(row.line, "title", `${labelOf(this.column, k)}: ${percent(mass[k])}, without evidence ${percent(prior[k])}`);
       mark(row.line, "aria-selected", chosen.has(k));
       row.line.classList.toggle("out", chosen.size > 0 && !chosen.has(k));
     }
@@ -157,6 +158,7 @@ export class Bars extends HTMLElement {
     const rest = (this.found?.length ?? this.size) - this.shown.length;
     const share = Math.max(0, 1 - this.shown.reduce((sum, k) => sum + mass[k], 0));
     this.others.hidden = rest <= 0;
+    this.none.hidden = this.found?.length !== 0;
     say(this.others, this.found ? `${count(rest)} more found` : `${count(rest)} others, ${percent(share)}`);
   }
 

@@ -1,8 +1,8 @@
-/** One column: its name, what is said of it, what is known of it now. */
+/** One column: its name, the evidence on it, and its distribution given all the evidence. */
 import "./bars.js";
 import "./histogram.js";
 import { download } from "./clipboard.js";
-import { define, el, focusedNear, freshId, iconButton, mark, say } from "./dom.js";
+import { define, el, focusedNear, freshId, iconButton, mark, named, say } from "./dom.js";
 import { bits, percent, writer } from "./format.js";
 import * as icons from "./icons.js";
 import { pictureOf, pngOf } from "./picture.js";
@@ -22,14 +22,14 @@ export class Card extends HTMLElement {
     const id = freshId("card");
     this.setAttribute("role", "group");
     this.setAttribute("aria-labelledby", id);
-    this.moved = el("span", { class: "moved", title: "how far the evidence moved this column, in bits of information; 0 is not at all" });
+    this.moved = el("span", { class: "moved", title: "how far the evidence moved this distribution, in bits (Kullback-Leibler divergence); 0 is no change" });
     this.pin = iconButton(`pin ${column.name}`, icons.PIN, () => this.#tell("pin"), { "aria-pressed": "false" });
     const hide = iconButton(`hide ${column.name}`, icons.HIDE, () => this.#tell("hide"));
     const save = iconButton(`save a picture of ${column.name}`, icons.SAVE, () => this.#offerPicture(), {
       "aria-expanded": "false",
     });
     this.saveButton = save;
-    const name = el("h2", { id, dir: "auto", title: column.name }, column.name);
+    const name = el("h2", { id, dir: "auto", title: column.name }, named(column.name));
     this.append(el("header", {}, name, el("span", { class: "tools" }, save, this.pin, hide), this.moved));
   }
 
@@ -39,11 +39,11 @@ export class Card extends HTMLElement {
     this.typed = el("input", {
       class: "typed",
       type: "text",
-      placeholder: "anything",
+      placeholder: "any value",
       spellcheck: "false",
       autocomplete: "off",
       dir: "auto",
-      "aria-label": `what is known of ${column.name}`,
+      "aria-label": `evidence on ${column.name}`,
       title: this.#hint(),
       onkeydown: (event) => this.#typedKey(event),
       oninput: () => {
@@ -51,7 +51,7 @@ export class Card extends HTMLElement {
       },
       onchange: () => this.#typedChange(),
     });
-    this.release = iconButton(`forget what is said of ${column.name}`, icons.CLOSE, () => this.#evidence(null), {
+    this.release = iconButton(`remove the evidence on ${column.name}`, icons.CLOSE, () => this.#evidence(null), {
       hidden: true,
     });
     this.picture = document.createElement(column.levels ? "jf-bars" : "jf-histogram");
@@ -116,7 +116,7 @@ export class Card extends HTMLElement {
   // --------------------------------------------------------------------------------------------------------- drawing
 
   /**
-   * Keep what is known, and draw it if it is seen.
+   * Keep an answer, and draw it if the card is on the screen: off it, drawing would slow a drag down.
    * @param {{now: object, before: object, condition: object|null, live: boolean}} known
    */
   update(known) {
@@ -127,7 +127,7 @@ export class Card extends HTMLElement {
     if (this.onScreen) this.draw();
   }
 
-  /** Draw what is known. */
+  /** Draw the answer that is kept. */
   draw() {
     if (!this.known || !this.isStale) return;
     this.isStale = false;
@@ -138,14 +138,14 @@ export class Card extends HTMLElement {
     this.picture.update({ ...now, prior: before.mass, priorAtoms: before.atoms, before, condition, live, top });
     this.#summarise(now);
     if (this.column.can_miss) {
-      const missing = now.missing ?? (condition ? 0 : null); // what is known of a cell says that it is there
+      const missing = now.missing ?? (condition ? 0 : null); // evidence on a cell says that it is there
       say(this.absentValue, missing === null ? "" : percent(missing));
       mark(this.absent, "aria-pressed", condition?.missing === true);
     }
   }
 
   #showCondition(condition) {
-    const text = describe(condition, this.column, this.write?.value);
+    const text = describe(condition, this.column, this.write?.exact);
     if (this.typed.value !== text) this.typed.value = text;
     this.typed.removeAttribute("aria-invalid");
     if (!condition && focusedNear(this) === this.release) this.typed.focus({ preventScroll: true });
@@ -172,7 +172,7 @@ export class Card extends HTMLElement {
 
   #typedChange() {
     this.isTyping = false;
-    if (this.typed.value === describe(this.condition, this.column, this.write?.value)) return;
+    if (this.typed.value === describe(this.condition, this.column, this.write?.exact)) return;
     this.#evidence(parse(this.typed.value), false, true);
   }
 

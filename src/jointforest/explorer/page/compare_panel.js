@@ -1,6 +1,6 @@
 /** Two pieces of evidence side by side: what each says of every column, and how far apart these are. */
 import { newest } from "./asker.js";
-import { breakable, el } from "./dom.js";
+import { breakable, el, named } from "./dom.js";
 import { percent, writer } from "./format.js";
 import { fill } from "./fill.js";
 import { labelOf } from "./typed.js";
@@ -13,21 +13,21 @@ export class ComparePanel {
     this.explorer = explorer;
     explorer.compared ??= [{ evidence: [], sentence: "" }, null];
     this.asks = [newest(explorer.source), newest(explorer.source)];
-    this.sides = NAMES.map((name, which) => el("dd", { dir: "auto" }));
+    this.sides = NAMES.map(() => el("span", { dir: "auto" }));
     this.answer = el("div");
     body.append(
-      el("p", { class: "lead" }, "What two pieces of evidence say of each column, the columns that differ most first."),
+      el("p", { class: "lead" }, "What two pieces of evidence say of each column. The columns that differ most come first."),
       el("dl", { class: "compared" }, ...NAMES.map((name, which) => this.#side(name, which))),
       this.answer,
     );
   }
 
   #side(name, which) {
-    const button = el("button", { type: "button", onclick: () => this.#keep(which) }, `keep what is known as ${name}`);
-    return el("div", {}, el("dt", {}, name), this.sides[which], button);
+    const button = el("button", { type: "button", onclick: () => this.#keep(which) }, `use the evidence as ${name}`);
+    return el("div", {}, el("dt", {}, name), el("dd", {}, this.sides[which], button));
   }
 
-  /** Keep what is known now as one side. */
+  /** Keep the evidence as one side. */
   #keep(which) {
     this.explorer.compared[which] = { evidence: this.explorer.good, sentence: this.explorer.history.now?.sentence ?? "" };
     this.update();
@@ -38,7 +38,7 @@ export class ComparePanel {
     const [a, b] = this.explorer.compared;
     const both = [a, b ?? now];
     both.forEach(({ sentence }, which) => {
-      this.sides[which].textContent = (sentence || "nothing known") + (which && !b ? " (what is known now)" : "");
+      this.sides[which].textContent = (sentence || "no evidence") + (which && !b ? " (the evidence now)" : "");
     });
     const asked = both.map(({ evidence }, which) => this.asks[which]("posterior", { evidence, exact: false, columns: null }));
     return fill(this.answer, this.#together(asked), (answers) => this.#show(answers));
@@ -56,20 +56,20 @@ export class ComparePanel {
       return { column, apart, told: told(column, a, b) };
     });
     lines.sort((x, y) => y.apart - x.apart);
-    const head = ["column", ...NAMES, "apart"].map((text) => el("th", { scope: "col" }, text));
+    const head = ["column", ...NAMES, "difference"].map((text) => el("th", { scope: "col" }, text));
     const rows = lines.slice(0, SHOWN).map(({ column, apart, told: [a, b] }) => {
       const bar = el("span", { class: "weight", "aria-hidden": "true" }, el("i"));
       bar.firstChild.style.width = `${100 * apart}%`;
       return el(
         "tr",
         {},
-        el("th", { scope: "row", dir: "auto" }, ...breakable(column.name)),
+        el("th", { scope: "row", dir: "auto" }, ...breakable(named(column.name))),
         el("td", { dir: "auto" }, a),
         el("td", { dir: "auto" }, b),
         el("td", {}, bar, el("small", {}, percent(apart))),
       );
     });
-    const note = "Apart: the share of probability that lies elsewhere; 0% is the same, 100% has nothing in common.";
+    const note = "Difference: how much probability lies on other values. 0% is the same distribution, 100% has nothing in common.";
     return [
       el(
         "div",

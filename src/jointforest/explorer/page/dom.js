@@ -39,6 +39,9 @@ function fill(node, attributes, children) {
 export const breakable = (name) =>
   (name.match(/[^_./-]*[_./-]+|[^_./-]+/g) ?? []).flatMap((part, k) => (k ? [document.createElement("wbr"), part] : part));
 
+/** The name of a column or level as it is shown: an empty one as quotes. */
+export const named = (name) => name || "“”";
+
 /** Set the text of a node if it differs, so that nothing is laid out anew for nothing. */
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;

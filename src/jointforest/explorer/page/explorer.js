@@ -1,4 +1,4 @@
-/** The page: asks a joint what is known, and shows it on a card a column. */
+/** The page: asks a joint for its posterior given the evidence, and shows it on one card for each column. */
 import "./card.js";
 import "./legend.js";
 import "./notice.js";
@@ -21,7 +21,7 @@ const PULSE = 5000; // milliseconds between looks at whether the joint is still 
 const AGAIN = 1000; // milliseconds until a server that is gone is asked again
 const LONG = 3000; // milliseconds until it is said why the first answer may take so long
 const STARTING =
-  "Getting ready. The first start of all takes longest: code is compiled, once; a joint of many columns takes a while, too.";
+  "Getting ready. The very first start takes about half a minute, because code is compiled once. A joint of many columns takes a while, too.";
 
 /**
  * Fill a node with the page.
@@ -60,14 +60,14 @@ export class Explorer {
 
   #build(root) {
     this.title = el("h1", { dir: "auto" }, "…");
-    this.about = el("p", { class: "about", role: "status" }, "asking what the joint is");
+    this.about = el("p", { class: "about", role: "status" }, "loading the joint");
     this.sentence = document.createElement("jf-sentence");
     this.notice = document.createElement("jf-notice");
     this.toolbar = document.createElement("jf-toolbar");
     this.toolbar.setPanels(PANELS);
     this.legend = document.createElement("jf-legend");
     this.grid = el("div", { class: "cards" });
-    this.none = el("p", { class: "none", hidden: true }, "No column is called so.");
+    this.none = el("p", { class: "none", role: "status", hidden: true }, "No column has such a name.");
     this.aside = el("aside", { class: "panel", hidden: true });
     this.body = el(
       root.getRootNode() === document ? "main" : "div", // a page inside another one is not its main part
@@ -108,7 +108,7 @@ export class Explorer {
     on("sort", ({ sort }) => this.look({ sort }));
     on("scale", ({ scale }) => {
       this.look({ scale });
-      this.#draw(this.answer, { live: false });
+      this.#draw(this.answer, { live: false, exact: this.root.dataset.state === "exact" });
     });
     on("pin", ({ column }) => this.look({ pinned: toggled(this.view.pinned, this.columns[column].name) }));
     on("hide", ({ column }) => this.look({ hidden: toggled(this.view.hidden, this.columns[column].name) }));
@@ -183,12 +183,12 @@ export class Explorer {
       return card;
     });
     this.grid.replaceChildren(...this.cards);
-    this.grid.style.setProperty("--label", `clamp(3.5rem, ${this.#longestLabel()}ch, 50%)`);
+    this.grid.style.setProperty("--label", `clamp(3.5rem, ${0.95 * this.#longestLabel()}ch, 42%)`); // letters are narrower than "0"
     this.view.pinned = this.view.pinned.filter((name) => this.#has(name));
     this.view.hidden = this.view.hidden.filter((name) => this.#has(name));
     if (isNew)
-      this.notice.show("news", "The joint was replaced. This is the new one.", [
-        "fine",
+      this.notice.show("news", "The joint was replaced. This page shows the new one.", [
+        "OK",
         () => this.notice.clear("news"),
       ]);
     this.#draw(prior, { live: false });
@@ -308,10 +308,10 @@ export class Explorer {
   /** Say how a typed text was read, such as "last year". */
   #tellNotes(notes) {
     if (!notes.length) return this.notice.clear("read");
-    return this.notice.show("read", notes.join(" "), ["fine", () => this.notice.clear("read")]);
+    return this.notice.show("read", notes.join(" "), ["OK", () => this.notice.clear("read")]);
   }
 
-  /** What was asked for is what is known now. */
+  /** The evidence that was asked for is the evidence now. */
   #settled(answer, note) {
     if (note.exact) return;
     if (note.from === this.sentence || !note.from) this.sentence.isEdited = false;
@@ -326,7 +326,7 @@ export class Explorer {
     }, REST);
   }
 
-  /** Ask for exact numbers of what is known now. */
+  /** Ask for exact means and intervals, and let the panel follow. */
   #exact() {
     this.asker.ask(
       "posterior",
@@ -370,7 +370,7 @@ export class Explorer {
     note.from?.refuse();
     if (note.from === this.sentence && note.quiet) this.sentence.write(note.evidence.text ?? "");
     if (!note.from) this.#draw(this.answer, { live: false });
-    return this.notice.show("trouble", kindly(error), ["back to what was known", () => this.#backToGood()]);
+    return this.notice.show("trouble", kindly(error), ["back to the last evidence", () => this.#backToGood()]);
   }
 
   #backToGood() {
@@ -386,8 +386,8 @@ export class Explorer {
     this.#state("gone");
     this.notice.show(
       "gone",
-      "Nobody answers: the explorer was stopped, or this address is no longer valid. " +
-        "Nothing is lost; this page goes on by itself once it is back.",
+      "No answer: the explorer was stopped, or this address is no longer valid. " +
+        "Nothing is lost. The page goes on by itself when the explorer runs again.",
     );
     clearTimeout(this.retry);
     this.retry = setTimeout(() => this.#tryAgain(), AGAIN);
@@ -396,7 +396,7 @@ export class Explorer {
   /** An answer takes long: who is asked does something else, or was stopped. */
   #slow(isSlow) {
     if (!isSlow) return this.notice.clear("slow");
-    return this.notice.show("slow", "No answer yet: Python is busy, or was stopped. This page goes on once it answers.");
+    return this.notice.show("slow", "No answer yet: Python is busy, or was stopped. The page goes on when it answers.");
   }
 
   async #tryAgain() {
@@ -514,9 +514,11 @@ export class Explorer {
   }
 }
 
-/** A refusal in kind words. */
-function kindly(error) {
-  return error.impossible ? `No row can be like this. ${error.message}` : error.message;
+/** A refusal in kind words; lines below the first point into the sentence, which the page shows itself. */
+function kindly({ message, impossible }) {
+  const [said] = message.split("\n");
+  const sentence = said.charAt(0).toUpperCase() + said.slice(1);
+  return impossible ? `No row can be like this. ${sentence}` : sentence;
 }
 
 /** A list with a name put in, or taken out. */

@@ -30,11 +30,11 @@ function sayWorking(node) {
   const line = el("p", { class: "working", role: "status" });
   const timers = [
     setTimeout(() => {
-      line.textContent = "Working it out …";
+      line.textContent = "Working …";
       node.before(line);
     }, SOON),
     setTimeout(() => {
-      line.textContent = "Working it out … The first question of its kind takes longest: its code is compiled, once.";
+      line.textContent = "Working … The first question of its kind takes longest, because its code is compiled once.";
     }, LONG),
   ];
   return () => {

@@ -66,7 +66,8 @@ export function bits(amount) {
 /**
  * How the values of a column are written.
  * @param {{kind: string, edges: number[]|null, step?: number|null, zone?: string|null}} column
- * @returns {{value: (x: number) => string, mean: (x: number) => string, tick: (x: number) => string}}
+ * @returns {{value: (x: number) => string, exact: (x: number) => string, mean: (x: number) => string,
+ *   tick: (x: number) => string}} exact: an end of an interval, of which no digit may be left out
  */
 export function writer(column) {
   const edges = column.edges ?? [0, 1];
@@ -85,15 +86,17 @@ function numbers(span, largest, column) {
       LOCALE,
       far
         ? { notation: "scientific", maximumSignificantDigits: 4 }
-        : { maximumFractionDigits: digits, useGrouping: largest >= 1e4 },
+        : { maximumFractionDigits: digits, useGrouping: largest >= 1e4, signDisplay: "negative" },
     );
   const short = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumSignificantDigits: 3 });
   const value = form(decimals);
   const mean = form(
     integer ? Math.min(2, Math.max(0, 3 - Math.ceil(Math.log10(span)))) || (span < 200 ? 1 : 0) : decimals,
   );
+  const exact = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 15, useGrouping: largest >= 1e4, signDisplay: "negative" });
   return {
     value: (x) => minus(value.format(x)),
+    exact: (x) => minus((far ? value : exact).format(x)),
     mean: (x) => minus(mean.format(x)),
     tick: (x) => minus(largest >= 1e5 ? short.format(x) : value.format(x)),
   };
@@ -115,5 +118,6 @@ function dates(span, column) {
         : span > 3 * DAY
           ? form({ day: "numeric", month: "short" })
           : form(clock);
-  return { value: (x) => long.format(x), mean: (x) => long.format(x), tick: (x) => short.format(x) };
+  const write = (x) => long.format(x);
+  return { value: write, exact: write, mean: write, tick: (x) => short.format(x) };
 }

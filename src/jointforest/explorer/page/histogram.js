@@ -1,4 +1,4 @@
-/** A histogram of numbers or dates with two handles: what is known now before what was known without evidence. */
+/** A histogram of numbers or dates, given the evidence in front of without it; two handles give an interval. */
 import { define, el, mark, svg } from "./dom.js";
 import { percent, writer } from "./format.js";
 import { glide } from "./motion.js";
@@ -238,7 +238,7 @@ export class Histogram extends HTMLElement {
     const half = 0.5 * (this.column.step ?? 0);
     const ends = [edges[k] + half, edges[k + 1] - half].map((x) => this.write.value(x));
     const range = ends[0] === ends[1] ? ends[0] : `${ends[0]} to ${ends[1]}`;
-    this.readout.textContent = `${range}: ${percent(this.known.mass[k])}, before ${percent(this.known.prior[k])}`;
+    this.readout.textContent = `${range}: ${percent(this.known.mass[k])}, without evidence ${percent(this.known.prior[k])}`;
     this.readout.classList.toggle("end", share > 0.5);
   }
 

@@ -1,4 +1,4 @@
-/** What was known one step after the other. */
+/** The evidence given so far, step by step. */
 import { el } from "./dom.js";
 import { oneIn } from "./format.js";
 
@@ -24,7 +24,7 @@ export class HistoryPanel {
               "aria-current": k === place ? "step" : null,
               onclick: () => this.explorer.go(k),
             },
-            el("span", { dir: "auto" }, step.sentence || "nothing known"),
+            el("span", { dir: "auto" }, step.sentence || "no evidence"),
             el("small", {}, step.sentence ? odds(step) : ""),
           ),
         ),

@@ -4,11 +4,12 @@ import { define, el, mark } from "./dom.js";
 
 const MEANINGS = [
   ["k-now", "given the evidence"],
-  ["k-before", "before the evidence"],
-  ["k-tick", "where a bar ended before"],
-  ["k-mean", "mean, and where 90% of the values lie"],
-  ["k-point", "a single value with a share of its own"],
+  ["k-before", "without evidence"],
+  ["k-tick", "end of the bar without evidence"],
+  ["k-mean", "mean, and the middle 90% of the values"],
+  ["k-point", "a single value with 5% or more"],
   ["k-cut", "taller than the picture"],
+  ["k-pale", "pale: fewer than 5 rows of the table are like this"],
 ];
 const SCALES = { full: "to 100%", most: "to the longest" };
 
@@ -19,10 +20,15 @@ export class Legend extends HTMLElement {
     this.switches = Object.entries(SCALES).map(([scale, text]) =>
       el("button", { type: "button", "aria-pressed": "false", "data-scale": scale, onclick: () => this.#tell(scale) }, text),
     );
+    const meanings = [
+      ...MEANINGS.map(([key, text]) => el("span", {}, el("i", { class: key, "aria-hidden": "true" }), text)),
+      el("span", {}, "bits: how far the evidence moved a column"),
+    ];
+    const isNarrow = matchMedia("(max-width: 560px)").matches;
     this.append(
       el("span", { class: "scale-of-bars" }, "bars reach"),
       el("div", { class: "choice", role: "group", "aria-label": "scale of the bars of all cards" }, ...this.switches),
-      ...MEANINGS.map(([key, text]) => el("span", {}, el("i", { class: key, "aria-hidden": "true" }), text)),
+      ...(isNarrow ? [el("details", {}, el("summary", {}, "colours and marks"), ...meanings)] : meanings),
       document.createElement("jf-tour"),
     );
   }

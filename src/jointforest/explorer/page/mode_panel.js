@@ -1,6 +1,6 @@
-/** The most probable row given what is known. */
+/** The most probable row given the evidence. */
 import { newest } from "./asker.js";
-import { breakable, el } from "./dom.js";
+import { breakable, el, named } from "./dom.js";
 import { number, superscript } from "./format.js";
 import { conditionOn } from "./state.js";
 import { fill } from "./fill.js";
@@ -10,7 +10,7 @@ export class ModePanel {
     this.explorer = explorer;
     this.ask = newest(explorer.source);
     this.answer = el("div");
-    body.append(el("p", { class: "lead" }, "The most probable completion of what is known that the search found."), this.answer);
+    body.append(el("p", { class: "lead" }, "The most probable row that meets the evidence, as far as the search found."), this.answer);
   }
 
   update() {
@@ -25,13 +25,13 @@ export class ModePanel {
       el(
         "div",
         { class: known.has(name) ? "known" : "" },
-        el("dt", { dir: "auto" }, ...breakable(name)),
+        el("dt", { dir: "auto" }, ...breakable(named(name))),
         el("dd", { dir: "auto" }, text ?? "missing"),
       ),
     );
     const sure = certified
-      ? "It is certain that no row is more probable."
-      : `Another row may be more probable, but at most ${times(bound - log)} times as probable.`;
+      ? "No row is more probable: this is proven."
+      : `Another row may be more probable, at most ${times(bound - log)} times.`;
     return [
       el("dl", { class: "pairs" }, ...lines),
       el("p", { class: "note" }, `log-density ${log.toFixed(2).replace("-", "−")}. ${sure}`),

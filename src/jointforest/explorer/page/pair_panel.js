@@ -1,7 +1,7 @@
-/** The exact joint distribution of two columns given what is known, as a map of cells. */
+/** The exact joint distribution of two columns given the evidence, as a map of cells. */
 import { newest } from "./asker.js";
-import { el, focusedNear, mark, say, svg } from "./dom.js";
-import { bits, percent, writer } from "./format.js";
+import { el, focusedNear, mark, named, say, svg } from "./dom.js";
+import { bits, count, percent, writer } from "./format.js";
 import { conditionOn, interval } from "./state.js";
 import { fill } from "./fill.js";
 
@@ -21,10 +21,11 @@ export class PairPanel {
     body.append(el("p", { class: "row-of-buttons" }, ...this.selects), this.map);
   }
 
-  /** The two columns that moved most, of those that nothing is said of. */
+  /** The two columns that moved most, of those without evidence, and with few enough levels for cells of their own. */
   #mostMoved() {
     const { columns, answer, good } = this.explorer;
-    const rank = (k) => (conditionOn(good, k) ? -1 : answer.columns[k].moved);
+    const isLong = (k) => columns[k].levels?.length > MOST;
+    const rank = (k) => (conditionOn(good, k) ? -2 : isLong(k) ? -1 : answer.columns[k].moved);
     return columns
       .map((_, k) => k)
       .sort((a, b) => rank(b) - rank(a) || a - b)
@@ -34,7 +35,7 @@ export class PairPanel {
 
   #select(what, chosen) {
     const options = this.explorer.columns.map(({ name }, k) =>
-      el("option", { value: k, selected: k === chosen, dir: "auto" }, name),
+      el("option", { value: k, selected: k === chosen, dir: "auto" }, named(name)),
     );
     return el("label", {}, el("span", {}, what), el("select", { onchange: () => this.update() }, ...options));
   }
@@ -65,14 +66,14 @@ export class PairPanel {
       information === null
         ? null
         : information < 0.005
-          ? "They share next to nothing"
-          : `They share ${bits(information)} bits`,
+          ? "Nearly independent"
+          : `Mutual information ${bits(information)} bits (0: independent)`,
       correlation === null ? null : `correlation ${correlation.toFixed(2).replace("-", "−")}`,
     ]
       .filter(Boolean)
       .join(", ");
     const told = el("p", { class: "note told", "aria-hidden": "true" }, "\u00a0");
-    const label = `${sides[0].name} across, ${sides[1].name} down. ${said}. Arrows go from cell to cell, Enter takes one.`;
+    const label = `${sides[0].name} across, ${sides[1].name} down. ${said}. Arrow keys move between cells, Enter gives the cell as evidence.`;
     const map = svg("svg", {
       class: "map",
       viewBox: `0 0 ${sides[0].n} ${sides[1].n}`,
@@ -97,7 +98,7 @@ export class PairPanel {
         ...side.marks.map((text) => el("span", { dir: "auto", title: text }, text)),
       );
     const grid = el("div", { class: "map-grid" }, marks(sides[1], "down"), map, el("span"), marks(sides[0], "across"));
-    const legend = el("p", { class: "map-legend" }, "0%", el("i", { "aria-hidden": "true" }), `${percent(tallest)} of all rows in a cell`);
+    const legend = el("p", { class: "map-legend" }, "0%", el("i", { "aria-hidden": "true" }), `${percent(tallest)} of the rows in one cell`);
     return [grid, legend, told, heard, el("p", {}, said), this.#asTable(sides, mass)];
   }
 
@@ -232,7 +233,7 @@ function heaviest(labels, mass) {
   const isKept = new Set(kept);
   const others = mass[0].map((_, j) => mass.reduce((sum, row, k) => sum + (isKept.has(k) ? 0 : row[j]), 0));
   return {
-    labels: [...kept.map((k) => labels[k]), `${labels.length - kept.length} others`],
+    labels: [...kept.map((k) => labels[k]), `${count(labels.length - kept.length)} others`],
     kept: [...kept, null],
     mass: [...kept.map((k) => mass[k]), others],
   };

@@ -22,8 +22,8 @@ const KINDS = {
 };
 const TITLES = {
   rows: "Rows like this",
-  mode: "Most probable",
-  why: "Why",
+  mode: "Most probable row",
+  why: "Groups of rows",
   reasons: "Why this prediction",
   pair: "Two columns",
   compare: "Compare",
@@ -35,7 +35,7 @@ const TITLES = {
 export const PANELS = Object.entries(TITLES).map(([name, title]) => ({ name, title }));
 
 /**
- * A section with one panel in it, and `update()`, to be called when what is known has changed.
+ * A section with one panel in it, and `update()`, to be called when the evidence has changed.
  * @param {string} name
  * @param {import("./explorer.js").Explorer} explorer
  */

@@ -18,7 +18,7 @@ const rect = (x, y, width, height, fill) =>
  * A card as SVG: its name, the evidence, and its bars or its histogram, always on white.
  * @param {object} column
  * @param {{now: object, before: object}} known
- * @param {string} sentence - what is known
+ * @param {string} sentence - the evidence
  * @param {number[]} shown - levels in their order, for a column of levels
  */
 export function pictureOf(column, { now, before }, sentence, shown) {
@@ -56,17 +56,32 @@ function histogram(column, now, before) {
   const [width, height] = [WIDTH - LEFT - RIGHT, 130];
   const heights = (mass) => mass.map((share, k) => line.height(share, k));
   const [a, b] = [heights(now.mass), heights(before.mass)];
-  const top = Math.max(...a, ...b, 1e-12);
+  const { top, isCut } = scaleOf(a.map((value, k) => Math.max(value, b[k])));
   const x = column.edges.map((edge) => LEFT + width * line.position(edge));
   const draw = (values, fill, gap) =>
     values
-      .map((value, k) => rect(x[k] + gap, height * (1 - value / top), x[k + 1] - x[k] - 2 * gap, (height * value) / top, fill))
+      .map((value, k) => {
+        const share = Math.min(1, value / top);
+        return rect(x[k] + gap, height * (1 - share), x[k + 1] - x[k] - 2 * gap, height * share, fill);
+      })
       .join("");
+  const tallest = a.indexOf(Math.max(...a));
+  const [from, to] = [x[tallest] - 1, x[tallest + 1] + 1];
+  const label = text(to < 0.7 * WIDTH ? to + 3 : from - 3, 10, percent(now.mass[tallest]), `font-size="11" text-anchor="${to < 0.7 * WIDTH ? "start" : "end"}"`);
+  const broken = `<path d="M${from} 26L${to} 18V24L${from} 32Z" fill="#ffffff"/>${label}`;
   const marks = ticks(column).map((at) =>
     text(LEFT + width * line.position(at), height + 17, write.tick(at), `text-anchor="middle" font-size="11" fill="${SOFT}"`),
   );
   const said = now.mean === null ? "" : text(LEFT, height + 40, `mean ${write.mean(now.mean)}`);
-  return { shapes: draw(b, BEFORE, 0) + draw(a, NOW, 0.6) + marks.join("") + said, height: height + 46 };
+  return { shapes: draw(b, BEFORE, 0) + draw(a, NOW, 0.6) + (isCut && a[tallest] > top ? broken : "") + marks.join("") + said, height: height + 46 };
+}
+
+/** The height that reaches the top, and whether a bar is broken there: the rule of `cards/svg.py`. */
+function scaleOf(heights) {
+  const high = heights.toSorted((p, q) => q - p);
+  const rest = high.slice(1).reduce((sum, value) => sum + value, 0);
+  const isCut = high.length > 2 && high[0] > 2.5 * high[1] && rest >= 0.05 * (high[0] + rest);
+  return { top: isCut ? 1.6 * high[1] : Math.max(high[0], 1e-12), isCut };
 }
 
 /** The PNG of an SVG text, twice as large so that it is sharp. @returns {Promise<Blob>} */

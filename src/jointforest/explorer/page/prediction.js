@@ -1,4 +1,4 @@
-/** What a trained model predicts of a row: in expectation over the cells that are not known, and of the whole row. */
+/** What a trained model predicts for a row: in expectation over the unknown cells, and for the complete row. */
 import { el } from "./dom.js";
 import { number, percent } from "./format.js";
 
@@ -13,9 +13,9 @@ export function predictionOf({ library, classes, expected, error, own }) {
     "section",
     { class: "prediction", "aria-label": "expected prediction" },
     el("h3", {}, "Expected prediction"),
-    el("p", { class: "note" }, `${library}, averaged over what the cells that are not known may be.`),
+    el("p", { class: "note" }, `${library}, averaged over what the unknown cells may be.`),
     expected === null
-      ? el("p", { class: "trouble" }, "The joint gives the known cells probability 0.")
+      ? el("p", { class: "trouble" }, "The known cells have probability 0 under the joint.")
       : classes
         ? shares(classes, expected, error, own)
         : amount(expected[0], error[0], own),
@@ -28,7 +28,7 @@ function amount(expected, error, own) {
     { class: "amount" },
     el("b", {}, number(expected)),
     el("span", {}, plusMinus(error, number)),
-    el("small", {}, own === null ? "the row lacks cells that the model reads" : `of the whole row ${number(own[0])}`),
+    el("small", {}, own === null ? "cells that the model reads are missing" : `for the complete row ${number(own[0])}`),
   );
 }
 
@@ -49,13 +49,13 @@ function shares(classes, expected, error, own) {
         el("span", { class: "share", "aria-hidden": "true" }, fill, tick),
         el("b", {}, percent(expected[k])),
         el("span", {}, plusMinus(error[k], (x) => (100 * x).toFixed(1))),
-        el("small", {}, own === null ? "" : `whole row ${percent(own[k])}`),
+        el("small", {}, own === null ? "" : `complete row ${percent(own[k])}`),
       ),
     );
   });
   const rest = order.slice(MOST).reduce((sum, k) => sum + expected[k], 0);
   const more = order.length > MOST ? el("p", { class: "note" }, `${order.length - MOST} others, ${percent(rest)}`) : null;
-  const said = own === null ? el("p", { class: "note" }, "The row lacks cells that the model reads.") : null;
+  const said = own === null ? el("p", { class: "note" }, "Cells that the model reads are missing.") : null;
   return el("div", {}, el("dl", {}, ...lines), more, said);
 }
 

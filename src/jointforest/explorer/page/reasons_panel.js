@@ -1,6 +1,6 @@
 /** Why a column is predicted as it is: which pieces of evidence move the prediction, and by how much, as a waterfall. */
 import { newest } from "./asker.js";
-import { el } from "./dom.js";
+import { el, named } from "./dom.js";
 import { percent, writer } from "./format.js";
 import { fill } from "./fill.js";
 import { conditionOn } from "./state.js";
@@ -29,15 +29,16 @@ export class ReasonsPanel {
   update() {
     const { columns, good, answer, reason } = this.explorer;
     const free = [...columns.keys()].filter((k) => !conditionOn(good, k));
-    if (!good.length || !free.length) {
-      this.column.replaceChildren();
+    const isAsked = good.length > 0 && free.length > 0;
+    this.column.parentElement.hidden = !isAsked;
+    if (!isAsked) {
       this.level.parentElement.hidden = true;
       return this.answer.replaceChildren(el("p", { class: "note" }, "Give evidence first: click a bar, or drag over a histogram."));
     }
     if (!free.includes(reason.column))
       Object.assign(reason, { column: free.reduce((a, b) => (answer.columns[b].moved > answer.columns[a].moved ? b : a)), level: null });
     this.column.replaceChildren(
-      ...free.map((k) => el("option", { value: k, selected: k === reason.column, dir: "auto" }, columns[k].name)),
+      ...free.map((k) => el("option", { value: k, selected: k === reason.column, dir: "auto" }, named(columns[k].name))),
     );
     return this.#ask();
   }
@@ -78,7 +79,7 @@ export class ReasonsPanel {
       bar.style.width = `${Math.max(0.6, Math.abs(place(to) - place(from)))}%`;
       return el("li", {}, el("span", { dir: "auto" }, name), el("span", { class: "step-bar", "aria-hidden": "true" }, bar), el("b", {}, text));
     };
-    const what = column.levels ? `P(${column.name} = ${level})` : `mean of ${column.name}`;
+    const what = column.levels ? `Probability that ${column.name} = ${level}` : `Mean of ${column.name}`;
     return [
       el("h3", { dir: "auto" }, what),
       el(
@@ -86,13 +87,13 @@ export class ReasonsPanel {
         { class: "reasons" },
         line("without evidence", low, base, write(base), "base"),
         ...steps.map((step, k) => line(step.said, ends[k], ends[k + 1], `${step.by >= 0 ? "+" : "−"}${by(Math.abs(step.by))}`, step.by >= 0 ? "up" : "down")),
-        line("given all of it", low, value, write(value), "base"),
+        line("with all the evidence", low, value, write(value), "base"),
       ),
       el(
         "p",
         { class: "note" },
         "Teal raises the prediction, orange lowers it. Each amount is the mean change that the piece makes, over " +
-          `${isExact ? "all" : "random"} orders in which the pieces may come to be known (Shapley value).`,
+          `${isExact ? "all" : "random"} orders in which the pieces can be added (Shapley value).`,
       ),
     ];
   }

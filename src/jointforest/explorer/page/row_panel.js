@@ -1,7 +1,7 @@
 /** One row of a table, its unlikely cells marked; a file is read here and stays here. */
 import { newest } from "./asker.js";
 import { readCsv } from "./csv.js";
-import { breakable, el, focusedNear, say } from "./dom.js";
+import { breakable, el, focusedNear, named, say } from "./dom.js";
 import { count, oneIn } from "./format.js";
 import { fill } from "./fill.js";
 import { predictionOf } from "./prediction.js";
@@ -21,7 +21,7 @@ export class RowPanel {
     this.walk = el(
       "span",
       { class: "with" },
-      el("button", { type: "button", onclick: () => this.#go(-1) }, "before"),
+      el("button", { type: "button", onclick: () => this.#go(-1) }, "previous"),
       this.number,
       el("button", { type: "button", onclick: () => this.#go(1) }, "next"),
     );
@@ -30,15 +30,16 @@ export class RowPanel {
       el(
         "p",
         { class: "lead" },
-        "Unlikely cells are marked, with what was expected in their place. Write in the cells, untick what is not " +
-          "to be known, or choose a CSV file: it is read in this page, and only the row that you look at is asked about.",
+        "Each cell is compared with what the other cells of its row suggest. Unlikely cells are marked, and the expected " +
+          "value stands below them. Edit a cell, or clear its tick: then it counts as unknown. A CSV file that you choose " +
+          "is read in this page, and only the row shown is sent to Python.",
       ),
       el(
         "p",
         { class: "row-of-buttons" },
-        el("label", { class: "file" }, el("span", {}, "table"), this.file),
+        el("label", { class: "file" }, el("span", {}, "rows of a CSV file"), this.file),
         this.walk,
-        el("button", { type: "button", onclick: () => this.#draw() }, "take a drawn row"),
+        el("button", { type: "button", onclick: () => this.#draw() }, "draw a row"),
       ),
       this.answer,
     );
@@ -64,7 +65,8 @@ export class RowPanel {
     const focused = focusedNear(this.answer)?.dataset.known;
     if (focused !== undefined) queueMicrotask(() => this.#focus(focused));
     this.shown = Object.fromEntries(cells.map(({ name, text }) => [name, text]));
-    const head = ["column", "value", "this far out"].map((text) => el("th", { scope: "col" }, text));
+    const origin = this.explorer.row.isDrawn ? "Drawn from the joint given the evidence; " : "";
+    const head = ["column", "value", "how unlikely"].map((text) => el("th", { scope: "col" }, text));
     const table = el(
       "table",
       { class: "one-row" },
@@ -74,7 +76,7 @@ export class RowPanel {
     return [
       ...(prediction ? [predictionOf(prediction)] : []),
       el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "the row" }, table),
-      el("p", { class: "note" }, `log-density ${log === null ? "−∞" : log.toFixed(2).replace("-", "−")}`),
+      el("p", { class: "note" }, `${origin}log-density ${log === null ? "−∞" : log.toFixed(2).replace("-", "−")}`),
     ];
   }
 
@@ -92,7 +94,7 @@ export class RowPanel {
       disabled: text === null,
       "data-known": name,
       "aria-label": `${name} is known`,
-      title: known ? "take this cell out" : "let this cell be known",
+      title: known ? "count this cell as unknown" : "count this cell as known",
       onchange: () => this.#know(name, box.checked),
     });
     const field = el("input", {
@@ -111,13 +113,13 @@ export class RowPanel {
     return el(
       "tr",
       { class: [isOdd ? "odd" : "", isOut ? "taken" : ""].join(" ").trim() || null },
-      el("th", { scope: "row", title: name }, el("span", { class: "tick-box" }, box, el("span", { dir: "auto" }, ...breakable(name)))),
+      el("th", { scope: "row", title: name }, el("span", { class: "tick-box" }, box, el("span", { dir: "auto" }, ...breakable(named(name))))),
       el("td", {}, field, isExpectedSaid ? el("small", { dir: "auto" }, `expected ${expected}`) : null),
       el("td", {}, bar, el("small", {}, far)),
     );
   }
 
-  /** Let a cell be known, or take it out: all that is said of the others is without it then. */
+  /** Count a cell as known or not: the others are judged without a cell that is not. */
   #know(name, isKnown) {
     const { row } = this.explorer;
     row.without = row.without.filter((other) => other !== name);
@@ -130,12 +132,13 @@ export class RowPanel {
     this.#look({ cells: this.explorer.row.cells });
   }
 
-  /** A row that the joint draws given what is known. */
+  /** A row that is drawn from the joint given the evidence. */
   async #draw() {
     this.seed = (this.seed ?? 0) + 1;
     const { good, row } = this.explorer;
     await fill(this.answer, this.ask("rows", { evidence: good, n: 1, seed: this.seed }), ({ columns, rows }) => {
       row.cells = Object.fromEntries(columns.map((name, k) => [name, rows[0][k]]));
+      row.isDrawn = true;
       return [...this.answer.childNodes];
     });
     if (row.cells) await this.#look({ cells: row.cells });
@@ -147,7 +150,7 @@ export class RowPanel {
     const [names = [], ...rows] = readCsv(await file.text());
     const known = new Set(this.explorer.columns.map(({ name }) => name));
     if (!rows.length || !names.some((name) => known.has(name))) {
-      const text = "This file has no row with a column of the joint: its first line is to name the columns.";
+      const text = "This file has no row with a column of the joint. Its first line must name the columns.";
       this.answer.replaceChildren(el("p", { class: "trouble" }, text));
       return;
     }
@@ -163,6 +166,7 @@ export class RowPanel {
     const { row } = this.explorer;
     row.at = (row.at + by + row.count) % row.count;
     row.cells = row.rows?.[row.at] ?? null;
+    row.isDrawn = false;
     this.update();
   }
 }

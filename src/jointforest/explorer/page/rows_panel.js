@@ -1,10 +1,12 @@
-/** Rows drawn given what is known; the same as a file. */
+/** Rows drawn given the evidence; the same as a file. */
 import { newest } from "./asker.js";
 import { download } from "./clipboard.js";
-import { el } from "./dom.js";
+import { el, named } from "./dom.js";
 import { fill } from "./fill.js";
 
 const SHOWN = 20;
+/** Letters from which on a cell may be cut off; it is told in full where the pointer rests. */
+const LONG = 24;
 
 export class RowsPanel {
   constructor(explorer, body) {
@@ -21,7 +23,7 @@ export class RowsPanel {
     this.table = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "rows drawn" });
     this.said = el("p", { class: "trouble", role: "status" });
     body.append(
-      el("p", { class: "lead" }, "Rows that the joint draws given what is known. None is a row of the table."),
+      el("p", { class: "lead" }, "Rows drawn from the joint given the evidence. They are not rows of the table."),
       el(
         "p",
         { class: "row-of-buttons" },
@@ -54,11 +56,11 @@ export class RowsPanel {
       el(
         "table",
         {},
-        el("thead", {}, el("tr", {}, ...columns.map((name) => el("th", { dir: "auto", scope: "col" }, name)))),
+        el("thead", {}, el("tr", {}, ...columns.map((name) => el("th", { dir: "auto", scope: "col", title: name }, named(name))))),
         el(
           "tbody",
           {},
-          ...rows.map((cells) => el("tr", {}, ...cells.map((text) => el("td", { dir: "auto" }, text ?? "")))),
+          ...rows.map((cells) => el("tr", {}, ...cells.map((text) => el("td", { dir: "auto", title: text?.length > LONG ? text : null }, text ?? "")))),
         ),
       ),
     ]);

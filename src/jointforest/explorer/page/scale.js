@@ -79,6 +79,7 @@ export function ticks(column, most = 4) {
   const found = [];
   for (let k = Math.ceil(line.low / step); k * step <= line.high && found.length <= most; k += 1)
     found.push(snap(k * step, step) || 0);
+  if (found.length === 1 && column.step) return found; // a column of one value
   return found.length > 1 ? found : [line.low, line.high];
 }
 

@@ -1,10 +1,10 @@
-/** What is known, in words that can be edited, and how probable it is. */
+/** The evidence as a sentence that can be edited, and how probable it is. */
 import { copy } from "./clipboard.js";
 import { define, el, iconButton, say } from "./dom.js";
 import { oneIn, percent, superscript } from "./format.js";
 import * as icons from "./icons.js";
 
-const EXAMPLE = "Nothing yet. Click a bar, drag over a histogram, or write a condition here.";
+const EXAMPLE = "No evidence yet. Click a bar, drag over a histogram, or type a condition here.";
 
 /** Says `sentence` with `detail.text`, `undo`, `redo`, `clear`. */
 export class Sentence extends HTMLElement {
@@ -27,7 +27,7 @@ export class Sentence extends HTMLElement {
       autocomplete: "off",
       placeholder: EXAMPLE,
       dir: "auto",
-      "aria-label": "what is known, in the query language",
+      "aria-label": "the evidence, in the query language",
       "aria-describedby": "trouble",
       onkeydown: (event) => this.#key(event),
       oninput: () => this.#fit(),
@@ -35,13 +35,13 @@ export class Sentence extends HTMLElement {
     });
     this.chance = el("strong", { class: "chance" });
     this.detail = el("span", { class: "detail" });
-    this.rows = el("span", { class: "support", title: "rows of the table that are like this" });
+    this.rows = el("span", { class: "support", title: "rows of the table that meet the evidence" });
     this.weak = el(
       "span",
       {
         class: "weak",
         hidden: true,
-        title: "few rows of the table are like this: the answers come from what the model assumes",
+        title: "few rows of the table meet the evidence: the answers come from what the model assumes",
       },
     );
     this.unseen = el("p", { class: "unseen", role: "status", "aria-live": "polite" });
@@ -57,7 +57,7 @@ export class Sentence extends HTMLElement {
     );
     this.copied = el("span", { class: "copied", role: "status" });
     this.append(
-      el("label", { class: "given" }, el("span", { class: "over", "aria-hidden": "true" }, "known"), this.text),
+      el("label", { class: "given" }, el("span", { class: "over", "aria-hidden": "true" }, "evidence"), this.text),
       el(
         "div",
         { class: "odds" },
@@ -89,8 +89,8 @@ export class Sentence extends HTMLElement {
   setCan(can) {
     this.text.readOnly = !can("text");
     if (!this.text.readOnly) return this.#setCopies(can);
-    this.text.placeholder = "Nothing yet. Click a bar, drag over a histogram, or type below a column's name.";
-    this.text.title = "what is known, in the query language; to write it here, ask the joint in Python";
+    this.text.placeholder = "No evidence yet. Click a bar, drag over a histogram, or type below a column's name.";
+    this.text.title = "the evidence, in the query language; Python can read such a sentence, this file cannot";
     this.text.setAttribute("aria-label", this.text.title);
     return this.#setCopies(can);
   }
@@ -127,12 +127,12 @@ export class Sentence extends HTMLElement {
     const isNothing = answer.sentence === "";
     say(
       this.chance,
-      isDensity ? "one exact point" : isNothing ? "every row" : oneIn(answer.probability, answer.log_probability),
+      isDensity ? "one exact point" : isNothing ? "all rows" : oneIn(answer.probability, answer.log_probability),
     );
     const log = answer.log_probability.toFixed(2).replace("-", "−");
     say(this.detail, isNothing ? "" : isDensity ? `log-density ${log}` : `probability ${probability(answer)}`);
     this.detail.title = `logarithm ${log}`;
-    say(this.weak, answer.supported ? (answer.extrapolated ? answer.support : "") : "not supported by what was learned");
+    say(this.weak, answer.supported ? (answer.extrapolated ? answer.support : "") : "not supported: no learned row is like this");
     this.weak.hidden = answer.supported && !answer.extrapolated;
     say(this.rows, answer.extrapolated ? "" : (answer.support ?? ""));
     this.closest("[data-state]")?.classList.toggle("extrapolated", Boolean(answer.extrapolated));
@@ -202,7 +202,7 @@ export class Sentence extends HTMLElement {
 
   async #copy(what) {
     const text = { Python: this.answer?.python, shell: this.answer?.shell, link: location.href }[what];
-    say(this.copied, (await copy(text ?? "")) ? "copied" : "the browser does not let this page copy");
+    say(this.copied, (await copy(text ?? "")) ? "copied" : "the browser does not allow this page to copy");
     clearTimeout(this.timer);
     this.timer = setTimeout(() => say(this.copied, ""), 2500);
   }

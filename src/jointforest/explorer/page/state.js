@@ -1,4 +1,4 @@
-/** What is known and how it is looked at: evidence, its history, and both as an address. Pure functions. */
+/** Evidence, its history, how the page is looked at, and all of it as an address. Pure functions. */
 
 /**
  * One condition on one column, by its place in the table: one of levels, an interval, missing, any other text of the
@@ -51,7 +51,7 @@ export function interval(low, high) {
   return low === null && high === null ? null : { low, high, low_in: true, high_in: true };
 }
 
-/** What was known one step after the other, and where in it one stands. */
+/** The evidence given so far, step by step, and the step that is shown. */
 export class History {
   /** @type {{evidence: Evidence, sentence: string, probability: number|null, log: number|null}[]} */
   steps = [];

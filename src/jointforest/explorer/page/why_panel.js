@@ -10,7 +10,7 @@ export class WhyPanel {
     this.ask = newest(explorer.source);
     this.answer = el("div");
     body.append(
-      el("p", { class: "lead" }, "The groups of rows that the answer comes from, heaviest first."),
+      el("p", { class: "lead" }, "The groups of rows that the answers come from, with their shares. The largest group comes first."),
       this.answer,
     );
   }

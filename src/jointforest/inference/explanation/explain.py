@@ -278,12 +278,12 @@ def _text(schema: Schema, rules: list[dict[str, Any]], met: dict[str, int]) -> s
     """The rules as a table."""
     share = sum(rule["weight"] for rule in rules)
     what = " and ".join(f"{n} {name}" for name, n in met.items() if n)
-    lines = [f"{len(rules)} of the {what} that meet the evidence carry {100 * share:.1f} % of the answer"]
-    lines.append("   weight   log  rule")
+    lines = [f"{len(rules)} of the {what} that meet the evidence carry {100 * share:.1f}% of the answer"]
+    lines.append("  weight   log  rule")
     for rule in rules:
         shown = shown_rule(rule["rule"]) or ("(background)" if rule["kind"] == "background" else "(all rows)")
-        lines.append(f"{100 * rule['weight']:7.2f} % {rule['log_weight']:7.2f}  {shown}{_place(rule)}")
-        lines.append(" " * 19 + summary_text(schema, rule["says"]))
+        lines.append(f"{100 * rule['weight']:7.2f}% {rule['log_weight']:7.2f}  {shown}{_place(rule)}")
+        lines.append(" " * 18 + summary_text(schema, rule["says"]))
     return "\n".join(lines)
 
 

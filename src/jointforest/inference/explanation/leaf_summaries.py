@@ -61,7 +61,7 @@ def _likeliest(column: Column, share: np.ndarray) -> dict[Any, float]:
 def _column_text(column: Column, summary: Mapping[str, Any]) -> str:
     if column.is_categorical:
         shown = {level: share for level, share in summary["levels"].items() if share >= 0.005}
-        return ", ".join(f"{level} {100 * share:.0f} %" for level, share in (shown or summary["levels"]).items())
+        return ", ".join(f"{level} {100 * share:.0f}%" for level, share in (shown or summary["levels"]).items())
     mean, low, high = (_value_text(column, summary, which) for which in ("mean", "low", "high"))
     return mean if mean == low == high else f"{mean} ({low} to {high})"
 

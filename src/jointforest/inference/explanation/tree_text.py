@@ -144,7 +144,7 @@ def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> Tre
         text = "(all rows)" if node.parent < 0 else _test_text(node, max_leaves is None)
         at = "" if node.leaf < 0 else f"  [{forest.leaf_kind(node.leaf)} {node.leaf}]"
         at = f"  [... {folded[k]} leaves]" if k in folded else at
-        lines.append(f"{'  ' * node.depth}{text}  {100 * node.share:.1f} %{at}")
+        lines.append(f"{'  ' * node.depth}{text}  {100 * node.share:.1f}%{at}")
         if node.leaf in says:
             lines.append(f"{'  ' * node.depth}    {summary_text(forest.schema, says[node.leaf])}")
     return TreeText("\n".join(lines))

@@ -51,7 +51,7 @@ function cellCentre(cell, step, center) {
 
 /**
  * Share of each cut that meets a condition, and the logarithm of what makes a mass of it a density (0: it is a mass).
- * Within a cut what is known is spread evenly: over its cells on a grid, else over its width.
+ * Within a cut evidence counts by how much of it is covered: over its cells on a grid, else over its width.
  * @returns {{share: Float64Array, log: number, isDensity: boolean}}
  */
 export function shares(condition, column, cut) {

@@ -143,7 +143,7 @@ export class ForestPart {
     return value;
   }
 
-  /** Mass of each cut, or level, in each parameter row, nothing known of the column. */
+  /** Mass of each cut, or level, in each parameter row, without evidence on the column. */
   #table(j) {
     const slot = this.slots[j];
     if (slot.levels) return slot.levels;

@@ -69,7 +69,7 @@ export class InPageSource {
     return found;
   }
 
-  /** What is known, and how to ask what it says of a column. */
+  /** Evidence observed by all parts of the joint. */
   #known(evidence) {
     const said = new Map(evidence.map((one) => [one.column, this.#ofCondition(one)]));
     const observed = this.parts.map((part) => part.observe(said));
@@ -193,7 +193,7 @@ function sums(mass) {
   return out;
 }
 
-/** Kullback-Leibler divergence from what was known before, in bits. */
+/** Kullback-Leibler divergence from the distribution without evidence, in bits. */
 function bits(mass, before) {
   const sum = mass.reduce((total, x, k) => total + (x > 0 ? x * Math.log2(x / Math.max(before[k], 1e-300)) : 0), 0);
   return Math.max(sum, 0);

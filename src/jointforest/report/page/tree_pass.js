@@ -25,7 +25,7 @@ export function readTree(tree, buffer) {
 /**
  * The pass from the leaves to the root, and back.
  * @param {Tree} tree
- * @param {(Float64Array|null)[]} own - p(evidence of the node's column | its state); null where nothing is known
+ * @param {(Float64Array|null)[]} own - p(evidence of the node's column | its state); null without evidence on it
  * @returns {{log: number, rest: Float64Array[]}} log p(evidence), and for each node p(state, evidence on the others),
  *   but for a factor
  */

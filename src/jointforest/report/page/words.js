@@ -4,7 +4,7 @@ import { local } from "./dates.js";
 /**
  * @param {object[]} evidence - tidied
  * @param {object[]} columns - of the table
- * @param {object[]} cuts - `_column` of wire.py
+ * @param {object[]} cuts - `_column` of embed.py
  */
 export function sentence(evidence, columns, cuts) {
   return evidence.map((one) => say(one, columns[one.column], cuts[one.column].quoted)).join(" and ");
