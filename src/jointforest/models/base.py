@@ -290,6 +290,10 @@ class PosteriorState(ABC):
         """p(component k | evidence), (n, K), by the components of the distribution; ones of a single component."""
         return np.ones((len(self.evidence.value), 1))
 
+    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
+        """log p(evidence) of each row with the evidence's penalty, (n,): `Distribution.log_density`."""
+        return self.distribution.log_density(self.evidence, n_jobs)
+
     @cached_property
     def log_evidence(self) -> float:
         """log p(evidence) of the first row, without the evidence's penalty."""

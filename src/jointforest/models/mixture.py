@@ -143,9 +143,17 @@ class MixturePosterior(PosteriorState):
     @cached_property
     def component_weights(self) -> np.ndarray:
         """p(component k | evidence), (n, K): rows sum to 1, NaN where the evidence has probability 0."""
-        log_joint = self.distribution.log_joint(self.evidence)
+        log_joint = self._log_joint()
         with np.errstate(invalid="ignore"):
             return np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
+
+    def _log_joint(self, n_jobs: int | None = -1) -> np.ndarray:
+        """log weight_k + log p_k(evidence) of each row and component, (n, K)."""
+        each = [state.log_probability(n_jobs) for state in self.states]
+        return np.column_stack(each) + self.distribution.log_weight
+
+    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
+        return np.asarray(np.logaddexp.reduce(self._log_joint(n_jobs), axis=1))
 
     def mean_of(self, answers: Sequence[np.ndarray]) -> np.ndarray:
         """sum_k component_weights[:, k] answers[k]; components of weight 0 do not count, whatever they answer."""

@@ -16,14 +16,14 @@ from ...runtime.threads import one_blas_thread
 from .evidence import CodeEvidence, code_evidence, own_messages
 from .hidden_trees import HiddenTrees, lost_atoms
 from .messages import down, times, up
-from .posterior import CodePosterior, OneRow, by_batches, column_codes, in_batches, posterior
+from .posterior import CodePosterior, KeptRows, by_batches, column_codes, in_batches, posterior
 from .tables import TreeTables
 
 Read = Callable[[Scale, np.ndarray], np.ndarray]
 
 
 def level_probability(
-    hidden: HiddenTrees, evidence: Evidence, j: int, n_jobs: int | None = -1, known: OneRow | None = None
+    hidden: HiddenTrees, evidence: Evidence, j: int, n_jobs: int | None = -1, kept: KeptRows | None = None
 ) -> np.ndarray:
     """Probability of each of the L levels of a categorical column, (n, L)."""
     L = len(hidden.schema.columns[j].levels)
@@ -31,11 +31,11 @@ def level_probability(
     def of_value(x: np.ndarray) -> np.ndarray:
         return (x[:, None] == np.arange(L)).astype(np.float64)
 
-    return _ask(hidden, evidence, j, lambda scale, p: base_density.levels(scale, p, L), of_value, n_jobs, known)
+    return _ask(hidden, evidence, j, lambda scale, p: base_density.levels(scale, p, L), of_value, n_jobs, kept)
 
 
 def mean_variance(
-    hidden: HiddenTrees, evidence: Evidence, j: int, n_jobs: int | None = -1, known: OneRow | None = None
+    hidden: HiddenTrees, evidence: Evidence, j: int, n_jobs: int | None = -1, kept: KeptRows | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of a numeric column, each (n,)."""
     column = hidden.schema.columns[j]
@@ -48,12 +48,12 @@ def mean_variance(
     def of_value(x: np.ndarray) -> np.ndarray:
         return np.column_stack([at_center(column, x), np.zeros(len(x))])
 
-    both = _ask(hidden, evidence, j, read, of_value, n_jobs, known)
+    both = _ask(hidden, evidence, j, read, of_value, n_jobs, kept)
     return both[:, 0].copy(), both[:, 1].copy()
 
 
 def cdf(
-    hidden: HiddenTrees, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
+    hidden: HiddenTrees, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, kept: KeptRows | None = None
 ) -> np.ndarray:
     """P(column <= x) of a numeric column at q points, (n, q)."""
     column, x = hidden.schema.columns[j], np.asarray(x, dtype=np.float64)
@@ -64,7 +64,7 @@ def cdf(
     def of_value(value: np.ndarray) -> np.ndarray:
         return (at_center(column, value)[:, None] <= x).astype(np.float64)
 
-    return _but_nan(_ask(hidden, evidence, j, read, of_value, n_jobs, known), x)
+    return _but_nan(_ask(hidden, evidence, j, read, of_value, n_jobs, kept), x)
 
 
 def histogram(
@@ -73,17 +73,17 @@ def histogram(
     j: int,
     cuts: np.ndarray,
     n_jobs: int | None = -1,
-    known: OneRow | None = None,
+    kept: KeptRows | None = None,
 ) -> np.ndarray:
     """Probability of the bins below, between and above q ascending cuts, (n, q + 1); or of levels, without cuts."""
     if hidden.schema.columns[j].is_categorical:
-        return level_probability(hidden, evidence, j, n_jobs, known)
-    below = cdf(hidden, evidence, j, np.append(cuts, np.inf), n_jobs, known)
+        return level_probability(hidden, evidence, j, n_jobs, kept)
+    below = cdf(hidden, evidence, j, np.append(cuts, np.inf), n_jobs, kept)
     return np.maximum(np.diff(below, axis=1, prepend=0.0), 0.0)
 
 
 def pdf(
-    hidden: HiddenTrees, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
+    hidden: HiddenTrees, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, kept: KeptRows | None = None
 ) -> np.ndarray:
     """Density of a numeric column at q points, (n, q); on a grid a cell's mass over the step, at an atom its mass."""
     column, x = hidden.schema.columns[j], np.asarray(x, dtype=np.float64)
@@ -97,11 +97,11 @@ def pdf(
     def read(scale: Scale, p: np.ndarray) -> np.ndarray:
         return p @ np.where(np.isin(x, lost_atoms(scale, column)), 0.0, base_density.pdf(scale, x).T)
 
-    return _but_nan(_ask(hidden, evidence, j, read, of_value, n_jobs, known), x)
+    return _but_nan(_ask(hidden, evidence, j, read, of_value, n_jobs, kept), x)
 
 
 def quantile(
-    hidden: HiddenTrees, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
+    hidden: HiddenTrees, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, kept: KeptRows | None = None
 ) -> np.ndarray:
     """inf{x: P(column <= x) >= q} of a numeric column at k levels, (n, k)."""
     column, q = hidden.schema.columns[j], np.asarray(q, dtype=np.float64)
@@ -112,7 +112,7 @@ def quantile(
     def of_value(value: np.ndarray) -> np.ndarray:
         return np.repeat(at_center(column, value)[:, None], len(q), axis=1)
 
-    return _ask(hidden, evidence, j, lambda scale, p: base_density.quantiles(scale, p, q), of_value, n_jobs, known)
+    return _ask(hidden, evidence, j, lambda scale, p: base_density.quantiles(scale, p, q), of_value, n_jobs, kept)
 
 
 def at_center(column: Column, x: np.ndarray) -> np.ndarray:
@@ -138,7 +138,7 @@ def _ask(
     read: Read,
     of_value: Callable[[np.ndarray], np.ndarray],
     n_jobs: int | None,
-    known: OneRow | None,
+    kept: KeptRows | None,
 ) -> np.ndarray:
     """What ``read`` says of a scale and weights of its codes, ``of_value`` of known values; NaN where impossible."""
     scale = hidden.scales[j]
@@ -155,7 +155,7 @@ def _ask(
         out[np.isneginf(found.log_joint.max(axis=1))] = np.nan
         return out
 
-    return by_batches(hidden, evidence, [j], answer, n_jobs, known)
+    return by_batches(hidden, evidence, [j], answer, n_jobs, kept)
 
 
 def _possible(scale: Scale, weight: np.ndarray, read: Read) -> np.ndarray:
@@ -173,24 +173,28 @@ def _but_nan(answers: np.ndarray, x: np.ndarray) -> np.ndarray:
 # ---- Covariance of two columns of numbers under hidden trees, exact, by two more passes.
 
 
-def covariance(hidden: HiddenTrees, evidence: Evidence, a: int, b: int, n_jobs: int | None = -1) -> np.ndarray:
+def covariance(
+    hidden: HiddenTrees, evidence: Evidence, a: int, b: int, n_jobs: int | None = -1, kept: KeptRows | None = None
+) -> np.ndarray:
     """Posterior covariance of two numeric or boolean columns (True counts 1) given each of n rows of evidence, (n,).
 
     NaN where the evidence has probability 0. With m_c the means of a's codes and m that of all,
 
         Cov(a, b) = s (E[b | weights (m_c - m)+ on a's codes] - E[b | weights (m_c - m)- on them]),  s = E (m_c - m)+.
     """
-    known = code_evidence(hidden, evidence)
+    known = code_evidence(hidden, evidence) if kept is None else kept.known
+    before = None if kept is None else kept.posterior([a, b], n_jobs)
 
     def work(first: int, stop: int) -> np.ndarray:
-        return _covariances(hidden, [of.take(slice(first, stop)) for of in known], a, b)
+        rows = slice(first, stop)
+        said = [of.take(rows) for of in known]
+        return _covariances(hidden, said, a, b, posterior(hidden, said, [a, b]) if before is None else before.take(rows))
 
     return in_batches(hidden, work, len(evidence.value), n_jobs)
 
 
-def _covariances(hidden: HiddenTrees, known: list[CodeEvidence], a: int, b: int) -> np.ndarray:
-    """Covariances of a batch of rows, (n,)."""
-    before = posterior(hidden, known, [a, b])
+def _covariances(hidden: HiddenTrees, known: list[CodeEvidence], a: int, b: int, before: CodePosterior) -> np.ndarray:
+    """Covariances of a batch of rows whose posterior this is, (n,)."""
     share = before.codes[a]
     is_free = np.isnan(known[a].value) & np.isnan(known[b].value)
     excess = _code_means(hidden, known[a], a)

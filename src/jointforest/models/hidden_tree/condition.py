@@ -17,7 +17,7 @@ from .column import at_center
 from .evidence import code_evidence, own_messages, region_scale
 from .hidden_trees import HiddenTrees
 from .messages import Message, down, up
-from .posterior import OneRow
+from .posterior import KeptRows
 from .tables import TreeTables
 
 
@@ -165,12 +165,12 @@ def given_missing(hidden: HiddenTrees, j: int, is_missing: bool) -> tuple[Hidden
     return replace(hidden, trees=trees, log_weight=joint[some] - log_share, grown=None), log_share
 
 
-def missing_shares(hidden: HiddenTrees, known: OneRow, columns: list[int]) -> np.ndarray:
+def missing_shares(hidden: HiddenTrees, kept: KeptRows, columns: list[int]) -> np.ndarray:
     """P(cell j missing | one row of evidence) of some columns that the evidence does not say missing, (len(columns),).
 
     The mean of a column's shares of missing cells over the posterior of its node's state, in each tree.
     """
-    post = known.posterior
+    post = kept.posterior(columns)
     share = np.exp(post.log_joint[0] - np.logaddexp.reduce(post.log_joint[0]))
     found = np.zeros(len(columns))
     for t in np.flatnonzero(share > 0.0).tolist():

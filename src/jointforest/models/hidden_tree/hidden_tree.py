@@ -20,12 +20,14 @@ from .evidence import is_far
 from .files import hidden_to_arrays
 from .hidden_trees import HiddenTrees
 from .modes import hidden_modes
-from .posterior import OneRow, log_density, log_density_without
+from .posterior import KeptRows, log_density, log_density_without
 
 CHOW_LIU = "forest with Chow-Liu leaves"
 """The name, in errors, of hidden trees that stand in the leaves of a forest."""
 _ENTRIES_PER_LEAF = 400
 """Entries of transition tables that take as long as one leaf of a forest."""
+_KEPT_ENTRIES = 1 << 22
+"""Most rows of evidence, times codes of a column, whose posterior is kept for further questions."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class HiddenTree(Distribution):
 
 
 class HiddenTreePosterior(PosteriorState):
-    """What hidden trees say given evidence. The posterior of the codes of a single row is computed once."""
+    """What hidden trees say given evidence. What was found of few rows is kept for further questions."""
 
     distribution: HiddenTree
 
@@ -125,45 +127,48 @@ class HiddenTreePosterior(PosteriorState):
         return self.distribution.hidden
 
     @cached_property
-    def row(self) -> OneRow | None:
-        """A single row of evidence; None of several rows, which are answered in batches."""
-        return OneRow(self.hidden, self.evidence) if len(self.evidence.value) == 1 else None
+    def kept(self) -> KeptRows | None:
+        """What was found of the evidence so far; None of so many rows that each question reads them in batches."""
+        n, K = len(self.evidence.value), max(scale.n_codes for scale in self.hidden.scales)
+        return KeptRows(self.hidden, self.evidence) if n == 1 or n * K <= _KEPT_ENTRIES else None
 
     @cached_property
     def log_evidence(self) -> float:
-        if self.row is None:
+        if self.kept is None:
             return super().log_evidence
-        return float(np.logaddexp.reduce(self.row.posterior.log_joint[0]))
+        return float(self.kept.log_probability()[0])
+
+    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
+        if self.kept is None:
+            return super().log_probability(n_jobs)
+        return self.kept.log_probability(n_jobs) + self.evidence.log_penalty
 
     def background_weight(self, n_jobs: int | None = -1) -> np.ndarray:
-        if self.row is None:
-            log_evidence = self.distribution.log_density(self.evidence, n_jobs)
-        else:
-            log_evidence = self.row.posterior.log_joint.max(axis=1)
-        return np.where(np.isneginf(log_evidence), np.nan, is_far(self.hidden, self.evidence))
+        impossible = np.isneginf(self.log_probability(n_jobs))
+        return np.where(impossible, np.nan, is_far(self.hidden, self.evidence))
 
     def level_probabilities(self, j: int, n_jobs: int | None = -1) -> np.ndarray:
-        return column.level_probability(self.hidden, self.evidence, j, n_jobs, self.row)
+        return column.level_probability(self.hidden, self.evidence, j, n_jobs, self.kept)
 
     def moments(self, j: int, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        return column.mean_variance(self.hidden, self.evidence, j, n_jobs, self.row)
+        return column.mean_variance(self.hidden, self.evidence, j, n_jobs, self.kept)
 
     def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.cdf(self.hidden, self.evidence, j, x, n_jobs, self.row)
+        return column.cdf(self.hidden, self.evidence, j, x, n_jobs, self.kept)
 
     def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.pdf(self.hidden, self.evidence, j, x, n_jobs, self.row)
+        return column.pdf(self.hidden, self.evidence, j, x, n_jobs, self.kept)
 
     def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.histogram(self.hidden, self.evidence, j, cuts, n_jobs, self.row)
+        return column.histogram(self.hidden, self.evidence, j, cuts, n_jobs, self.kept)
 
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return column.quantile(self.hidden, self.evidence, j, q, n_jobs, self.row)
+        return column.quantile(self.hidden, self.evidence, j, q, n_jobs, self.kept)
 
     def covariance(self, a: int, b: int) -> np.ndarray:
-        return covariance(self.hidden, self.evidence, a, b)
+        return covariance(self.hidden, self.evidence, a, b, kept=self.kept)
 
     def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
-        if self.row is None:
+        if self.kept is None or len(self.evidence.value) > 1:
             return super().missing_probabilities(columns)
-        return missing_shares(self.hidden, self.row, list(columns))
+        return missing_shares(self.hidden, self.kept, list(columns))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.evidence import Evidence
-from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
+from ...runtime.threads import chunks, map_ordered, n_threads, of_finite, one_blas_thread
 from .evidence import CodeEvidence, code_evidence, own_messages, possible_rows
 from .hidden_trees import HiddenTrees, log_probability_of_codes
 from .messages import down, log_probability, up
@@ -19,6 +19,7 @@ _ROWS = 1_024  # most rows of a batch
 _SOME_ROWS = 8_192  # and where each tree has to do with some of the rows
 _PAIRS = 1 << 23  # most pairs of a row and a tree
 _CELLS = 1 << 22  # most entries of all messages of a batch
+_KEPT = 1 << 23  # most entries of codes that are kept for further questions
 
 
 class CodePosterior(NamedTuple):
@@ -37,18 +38,62 @@ class CodePosterior(NamedTuple):
     log_joint: np.ndarray
     codes: dict[int, np.ndarray]
 
+    def take(self, rows: slice) -> CodePosterior:
+        """Some of the rows."""
+        known = [of.take(rows) for of in self.known]
+        return CodePosterior(known, self.log_joint[rows], {j: codes[rows] for j, codes in self.codes.items()})
 
-class OneRow:
-    """One row of evidence, with the posterior of all columns' codes once it is asked for."""
+
+class KeptRows:
+    """Rows of evidence, and the posterior of the codes of columns, kept for the questions that follow.
+
+    Of a single row all columns are found at once, of several rows those that are asked for.
+    """
 
     def __init__(self, hidden: HiddenTrees, evidence: Evidence) -> None:
         self._hidden, self._evidence = hidden, evidence
+        self._log_joint: np.ndarray | None = None
+        self._codes: dict[int, np.ndarray] = {}
 
     @cached_property
-    def posterior(self) -> CodePosterior:
-        with one_blas_thread():
-            known = code_evidence(self._hidden, self._evidence)
-            return posterior(self._hidden, known, range(len(known)))
+    def known(self) -> list[CodeEvidence]:
+        return code_evidence(self._hidden, self._evidence)
+
+    def log_probability(self, n_jobs: int | None = -1) -> np.ndarray:
+        """log p(evidence) of each row, penalties aside, (n,)."""
+        if self._log_joint is None and len(self._evidence.value) == 1:
+            self.posterior([0], n_jobs)
+        if self._log_joint is None:
+            self._log_joint = np.logaddexp.reduce(tree_log_density(self._hidden, self._evidence, n_jobs), axis=1)[:, None]
+        return np.asarray(np.logaddexp.reduce(self._log_joint, axis=1))
+
+    def posterior(self, wanted: Sequence[int], n_jobs: int | None = -1) -> CodePosterior:
+        """The posterior of the wanted columns' codes; of several rows with the sum of ``log_joint`` over the trees."""
+        n_threads(n_jobs)  # a wrong one is an error, also where the answer is kept
+        lacking = [j for j in wanted if j not in self._codes]
+        if lacking and len(self._evidence.value) == 1:
+            with one_blas_thread():
+                found = posterior(self._hidden, self.known, range(len(self.known)))
+            self._log_joint, self._codes = found.log_joint, found.codes
+        elif lacking:
+            self._find(lacking, n_jobs)
+        assert self._log_joint is not None
+        return CodePosterior(self.known, self._log_joint, self._codes)
+
+    def _find(self, columns: list[int], n_jobs: int | None) -> None:
+        """Keep the codes of these columns, and those of others as long as they are few."""
+        sizes = [self._hidden.scales[j].n_codes for j in columns]
+
+        def work(a: int, b: int) -> np.ndarray:
+            found = posterior(self._hidden, [of.take(slice(a, b)) for of in self.known], columns)
+            total = np.logaddexp.reduce(found.log_joint, axis=1)
+            return np.column_stack([total, *(found.codes[j] for j in columns)])
+
+        both = in_batches(self._hidden, work, len(self._evidence.value), n_jobs)
+        if both.size + sum(codes.size for codes in self._codes.values()) > _KEPT:
+            self._codes = {}
+        self._log_joint = both[:, :1]
+        self._codes |= dict(zip(columns, np.split(both[:, 1:], np.cumsum(sizes)[:-1], axis=1), strict=True))
 
 
 def log_density(hidden: HiddenTrees, evidence: Evidence, n_jobs: int | None = -1) -> np.ndarray:
@@ -83,11 +128,11 @@ def by_batches(
     wanted: Sequence[int],
     read: Callable[[CodePosterior], np.ndarray],
     n_jobs: int | None = -1,
-    known: OneRow | None = None,
+    kept: KeptRows | None = None,
 ) -> np.ndarray:
     """What ``read`` says of the posterior of the wanted columns, batch after batch, along the first axis."""
-    if known is not None:
-        return read(known.posterior)
+    if kept is not None:
+        return read(kept.posterior(wanted, n_jobs))
     said = code_evidence(hidden, evidence)
 
     def work(a: int, b: int) -> np.ndarray:
