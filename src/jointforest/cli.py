@@ -45,17 +45,27 @@ def _reads(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of how its tables are read, as one argument ``source``; ``--format`` besides."""
 
     @wraps(command)
-    def call(form: str | None, na: tuple[str, ...], sep: str, encoding: str, decimal: str, **rest: Any) -> None:
-        csv = CsvForm(na or NA, {"tab": "\t", "\\t": "\t", "auto": ""}.get(sep, sep), encoding, decimal)
+    def call(
+        form: str | None, na: tuple[str, ...], only_na: bool, sep: str, encoding: str, decimal: str, **rest: Any
+    ) -> None:
+        csv = CsvForm(
+            tuple(dict.fromkeys((*(() if only_na else NA), *na))),
+            {"tab": "\t", "\\t": "\t", "auto": ""}.get(sep, sep),
+            "" if encoding == "auto" else encoding,
+            decimal,
+        )
         command(source=Input(form, csv), **rest)
 
     missing = (
-        "What means missing in CSV, repeatable; default: an empty cell, ?, and NA, N/A, NaN, null, None and the like."
+        "What also means missing in CSV, repeatable; besides an empty cell, ?, NA, N/A, NaN, null, None and the like."
     )
     for option in (
         click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal sign of numbers in CSV."),
-        click.option("--encoding", default="utf-8", help="Encoding of CSV read, such as latin-1 or utf-16."),
+        click.option(
+            "--encoding", default="auto", help="Encoding of CSV, such as latin-1; default: as its bytes show."
+        ),
         click.option("--sep", default="auto", metavar="CHAR", help="What separates the cells of CSV, or tab."),
+        click.option("--only-na", is_flag=True, help="Nothing means missing in CSV but what --na says."),
         click.option("--na", multiple=True, metavar="TEXT", help=missing),
         _format,
     ):

@@ -21,6 +21,11 @@ NA = ("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None", "?",
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SHOWN = {"\t": "tab"}
+_NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+"""Bytes that no text in Windows-1252 has."""
+_CHUNK = 1 << 20
+_WORD_ENDS = (b" ", b",", b";", b"|", b"\t", b'"', b"\n", b"\r")
+_LONGEST_WORD = 20
 _MOST = 1000
 """Distinct texts of a column that are looked at."""
 
@@ -35,13 +40,14 @@ class CsvForm(NamedTuple):
     separator : str
         One character.
     encoding : str
+        Empty: the one that the bytes show (`find_encoding`).
     decimal : str
         ``.`` or ``,``.
     """
 
     na: tuple[str, ...] = NA
     separator: str = ","
-    encoding: str = "utf-8"
+    encoding: str = ""
     decimal: str = "."
 
 
@@ -52,7 +58,7 @@ def check_form(form: CsvForm) -> None:
     if form.decimal == form.separator:
         raise ValueError(f"--decimal {form.decimal} needs another separator of cells: say --sep ';', or tab")
     try:
-        codecs.lookup(form.encoding)
+        codecs.lookup(form.encoding or "utf-8")
     except LookupError:
         raise ValueError(f"--encoding: {form.encoding!r} is not known; such as utf-8, utf-16, latin-1") from None
 
@@ -79,12 +85,14 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     Warns
     -----
     UserWarning
-        If its header looks like data, or two columns have one name.
+        If its header looks like data or like a title, two columns have one name, or its text is no UTF-8.
     """
     import pyarrow as pa
     from pyarrow import csv
 
     check_form(form)
+    if not form.encoding:
+        form = form._replace(encoding=find_encoding(source, name, doubt))
     source.seek(0)
     head = source.read(4096)
     _check_encoding(head, name, form)
@@ -119,7 +127,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
             options.include_columns = []
             table = read()
     except (pa.ArrowException, UnicodeError) as error:
-        hint = _separator_hint(first, form)
+        hint = _separator_hint(first, form) or _cells_hint(str(error))
         if isinstance(error, UnicodeError):
             hint = f"its bytes are not {form.encoding}; say --encoding, such as latin-1"
         raise ValueError(f"{name} is not a csv table: {error}{f'; {hint}' if hint else ''}") from None
@@ -127,7 +135,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     for field in table.schema:
         if pa.types.is_binary(field.type):
             raise ValueError(
-                f"{name}: column {field.name!r} holds bytes that are not UTF-8; say --encoding, such as latin-1"
+                f"{name}: column {field.name!r} holds bytes that are not UTF-8; leave out --encoding, or say another"
             )
     if doubt:
         _doubt_header(table, name)
@@ -168,9 +176,77 @@ def _must_be_text(table: pa.Table, read: Callable[[], pa.Table], options: Any) -
     return coded + times
 
 
+def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
+    """The encoding of a text that is read from its start: by its first bytes, else UTF-8, else Windows-1252.
+
+    Raises
+    ------
+    ValueError
+        If it is none of them; the message names the file.
+
+    Warns
+    -----
+    UserWarning
+        If it is Windows-1252, which is a guess.
+    """
+    source.seek(0)
+    head = source.read(4096)
+    wide = _wide_encoding(head)
+    if wide:
+        return wide
+    if b"\0" in head:
+        raise ValueError(f"{name} is no text file: it has zero bytes; if it is one, say --encoding")
+    word = _not_utf8(source)
+    if word is None:
+        return "utf-8"
+    source.seek(0)
+    if any(_NOT_CP1252.search(chunk) for chunk in iter(lambda: source.read(_CHUNK), b"")):
+        raise ValueError(
+            f"{name}: its text is neither UTF-8 nor Windows-1252; say --encoding, such as cp437, cp1250 or shift_jis"
+        )
+    if doubt:
+        shown = word.decode("cp1252")
+        warn(
+            f"{name}: its text is not UTF-8 and is read as Windows-1252, such as {shown!r}; else say --encoding",
+            UserWarning,
+        )
+    return "cp1252"
+
+
+def _not_utf8(source: Any) -> bytes | None:
+    """The first word of a text that is not UTF-8, None if all is."""
+    source.seek(0)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for chunk in iter(lambda: source.read(_CHUNK), b""):
+            decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        before, after = error.object[: error.start], error.object[error.start :]
+        start = max(before.rfind(sign) for sign in _WORD_ENDS) + 1
+        rest = re.match(rb"[^\s,;|\t\"]*", after)
+        return before[start:][-_LONGEST_WORD:] + (rest[0] if rest else b"")[:_LONGEST_WORD]
+    return None
+
+
+def _wide_encoding(head: bytes) -> str:
+    """UTF-16 or UTF-32, as the first bytes of a text say; empty if they do not."""
+    marks = (
+        ("utf-32", (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)),
+        ("utf-16", (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
+    )
+    for encoding, signs in marks:
+        if head.startswith(signs):
+            return encoding
+    # without a mark: every other byte of Latin letters is zero
+    even, odd = (head[k::2].count(0) / max(len(head[k::2]), 1) for k in (0, 1))
+    return "utf-16-le" if odd > 0.4 and even < 0.05 else "utf-16-be" if even > 0.4 and odd < 0.05 else ""
+
+
 def with_separator(head: bytes, form: CsvForm) -> CsvForm:
     """The form with the separator that gives all first lines the same number of cells, the most; else commas."""
-    text = codecs.getincrementaldecoder(form.encoding)("replace").decode(head)
+    encoding = form.encoding or _wide_encoding(head) or "utf-8"  # separators are ASCII
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
     best, most = ",", 1
     for separator in _SEPARATORS:
         if form.decimal == separator:
@@ -241,9 +317,22 @@ def _spelled_alike(cells: pa.ChunkedArray, texts: pa.ChunkedArray, known: pa.Chu
 
 def _check_encoding(head: bytes, name: str, form: CsvForm) -> None:
     """A ValueError if the first bytes are those of UTF-16 and the form says otherwise."""
+    found = _wide_encoding(head)
     wide = form.encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32", "utf16", "utf32"))
-    if not wide and (head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head):
-        raise ValueError(f"{name}: its text looks like UTF-16, expected {form.encoding}; say --encoding utf-16")
+    if found and not wide:
+        raise ValueError(
+            f"{name}: its text looks like {found.upper()}, expected {form.encoding}; say --encoding {found}"
+        )
+
+
+def _cells_hint(problem: str) -> str:
+    """What to do about lines with other numbers of cells, from what the parser says of them."""
+    counts = re.search(r"Expected (\d+) columns?, got (\d+)", problem)
+    if counts is None:
+        return ""
+    if int(counts[2]) > int(counts[1]):
+        return "if the first lines are a title or comments, remove them, so that the names of the columns come first"
+    return "a line has fewer cells than the first one: add the cells that are missing, or remove the line"
 
 
 def _separator_hint(first: str, form: CsvForm) -> str:
@@ -273,6 +362,14 @@ def _doubt_header(table: pa.Table, name: str) -> None:
     """Warn if most names of columns look like values of theirs."""
     import pyarrow as pa
 
+    nameless = sum(re.fullmatch(r"(_\d+)?", field.name) is not None for field in table.schema)
+    if 2 * nameless > table.num_columns:
+        warn(
+            f"{name}: the first line names {table.num_columns - nameless} of {table.num_columns} columns; if it is a "
+            "title, remove the lines above the names of the columns",
+            UserWarning,
+        )
+        return
     odd = []
     for field in table.schema:
         if pa.types.is_integer(field.type) or pa.types.is_floating(field.type):

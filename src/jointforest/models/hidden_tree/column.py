@@ -53,7 +53,12 @@ def mean_variance(
 
 
 def cdf(
-    hidden: HiddenTrees, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, kept: KeptRows | None = None
+    hidden: HiddenTrees,
+    evidence: Evidence,
+    j: int,
+    x: np.ndarray,
+    n_jobs: int | None = -1,
+    kept: KeptRows | None = None,
 ) -> np.ndarray:
     """P(column <= x) of a numeric column at q points, (n, q)."""
     column, x = hidden.schema.columns[j], np.asarray(x, dtype=np.float64)
@@ -83,7 +88,12 @@ def histogram(
 
 
 def pdf(
-    hidden: HiddenTrees, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, kept: KeptRows | None = None
+    hidden: HiddenTrees,
+    evidence: Evidence,
+    j: int,
+    x: np.ndarray,
+    n_jobs: int | None = -1,
+    kept: KeptRows | None = None,
 ) -> np.ndarray:
     """Density of a numeric column at q points, (n, q); on a grid a cell's mass over the step, at an atom its mass."""
     column, x = hidden.schema.columns[j], np.asarray(x, dtype=np.float64)
@@ -101,7 +111,12 @@ def pdf(
 
 
 def quantile(
-    hidden: HiddenTrees, evidence: Evidence, j: int, q: np.ndarray, n_jobs: int | None = -1, kept: KeptRows | None = None
+    hidden: HiddenTrees,
+    evidence: Evidence,
+    j: int,
+    q: np.ndarray,
+    n_jobs: int | None = -1,
+    kept: KeptRows | None = None,
 ) -> np.ndarray:
     """inf{x: P(column <= x) >= q} of a numeric column at k levels, (n, k)."""
     column, q = hidden.schema.columns[j], np.asarray(q, dtype=np.float64)
@@ -188,7 +203,9 @@ def covariance(
     def work(first: int, stop: int) -> np.ndarray:
         rows = slice(first, stop)
         said = [of.take(rows) for of in known]
-        return _covariances(hidden, said, a, b, posterior(hidden, said, [a, b]) if before is None else before.take(rows))
+        return _covariances(
+            hidden, said, a, b, posterior(hidden, said, [a, b]) if before is None else before.take(rows)
+        )
 
     return in_batches(hidden, work, len(evidence.value), n_jobs)
 

@@ -64,7 +64,9 @@ class KeptRows:
         if self._log_joint is None and len(self._evidence.value) == 1:
             self.posterior([0], n_jobs)
         if self._log_joint is None:
-            self._log_joint = np.logaddexp.reduce(tree_log_density(self._hidden, self._evidence, n_jobs), axis=1)[:, None]
+            self._log_joint = np.logaddexp.reduce(tree_log_density(self._hidden, self._evidence, n_jobs), axis=1)[
+                :, None
+            ]
         return np.asarray(np.logaddexp.reduce(self._log_joint, axis=1))
 
     def posterior(self, wanted: Sequence[int], n_jobs: int | None = -1) -> CodePosterior:
