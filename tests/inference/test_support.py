@@ -10,7 +10,10 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.inference.support import in_words, share_error
+from jointforest.data.schema import Column, Schema
+from jointforest.inference.support import in_words
+
+from ..random_cases.table_part import TableDistribution
 
 
 @pytest.fixture(scope="module")
@@ -70,16 +73,82 @@ def test_a_mixture_of_joints_of_different_tables_does_not_know_its_rows(joint: j
     assert np.isnan(jf.mix([joint, other], [0.5, 0.5]).given(species="Gentoo").n_rows)
 
 
-def test_the_standard_errors_are_those_of_shares_and_means(joint: jf.Joint) -> None:
-    known = joint.given(species="Gentoo")
-    n, share = known.n_rows, known.probability("sex = MALE")
-    shrunk = (share * n + 0.5) / (n + 1)
-    assert known.standard_error("sex = MALE") == pytest.approx(np.sqrt(shrunk * (1 - shrunk) / n))
-    assert known.standard_error("sex")["MALE"] == pytest.approx(np.sqrt(shrunk * (1 - shrunk) / n), rel=0.05)
-    assert known.standard_error("body_mass_g") == pytest.approx(known.std("body_mass_g") / np.sqrt(n))
-    many = joint.given(pd.DataFrame({"species": ["Gentoo", "Adelie"]}))
-    assert many.standard_error("body_mass_g").shape == (2,) and many.standard_error("sex").shape == (2, 2)
-    assert share_error(np.array([0.0, 1.0]), np.array([10.0, 1e-9])).tolist() == pytest.approx([0.0659, 0.5], abs=0.001)
+def independent(n: int) -> pd.DataFrame:
+    """Columns a and b that have nothing to do with each other, and a number."""
+    frame = pd.DataFrame({"a": ["x", "y"] * (n // 2), "b": ["u", "u", "v", "v"] * (n // 4)})
+    return frame.assign(c=np.random.default_rng(0).normal(size=n))
+
+
+def test_all_rows_of_a_leaf_count_for_what_is_independent_in_it() -> None:
+    joint = jf.JointTree(min_samples_leaf=400, epsilon=0.0, random_state=0).fit(independent(400)).joint_
+    known = joint.given(a="x")
+    assert known.n_rows == pytest.approx(200, rel=0.01)
+    assert known.standard_error("b = u") == pytest.approx(np.sqrt(0.25 / 400), rel=0.01)
+    assert known.standard_error("b")["u"] == pytest.approx(np.sqrt(0.25 / 400), rel=0.01)
+    assert known.standard_error("c") == pytest.approx(known.std("c") / np.sqrt(400), rel=0.01)
+
+
+def test_only_the_rows_of_the_evidence_count_where_leaves_differ() -> None:
+    frame = independent(400).assign(b=["u", "v"] * 200)  # b says a
+    joint = jf.JointTree(random_state=0).fit(frame).joint_
+    known = joint.given("a in {x, y}, c > 0")
+    n = known.n_rows
+    assert known.standard_error("b = u") == pytest.approx(np.sqrt(0.25 / n), rel=0.1)
+
+
+def test_a_kind_without_parts_counts_the_rows_of_the_evidence() -> None:
+    rows = np.array([[0.0, 3.0], [1.0, 4.0], [1.0, 6.0]])
+    columns = (
+        Column("a", "categorical", "str", levels=("x", "y"), n_observed=80),
+        Column("b", "integer", "int64", step=1.0, minimum=3.0, maximum=6.0, n_observed=80),
+    )
+    joint = jf.Joint(TableDistribution(Schema(columns, "pandas", n_rows=80.0), rows, np.array([0.5, 0.25, 0.25])))
+    known = joint.given(a="y")
+    assert known.n_rows == pytest.approx(40)
+    assert known.standard_error("b") == pytest.approx(1.0 / np.sqrt(40))
+    assert known.standard_error("b > 5") == pytest.approx(np.sqrt(0.25 / 40))
+    # of a share of 1 as if half a row more had been seen of either outcome
+    assert known.standard_error("a")["y"] == pytest.approx(np.sqrt((40.5 / 41) * (0.5 / 41) / 40))
+    assert joint.given(b=4).standard_error("a = x") == pytest.approx(np.sqrt((0.5 / 21) * (20.5 / 21) / 20))
+
+
+def test_cells_that_were_missing_at_learning_do_not_count() -> None:
+    frame = independent(400)
+    half = frame.assign(b=frame["b"].where(np.arange(400) % 8 < 4))
+    learner = jf.JointTree(min_samples_leaf=400, epsilon=0.0, random_state=0)
+    errors = [learner.fit(table).joint_.given(a="x").standard_error("b = u") for table in (frame, half)]
+    assert errors[1] == pytest.approx(errors[0] * np.sqrt(2), rel=0.02)
+
+
+def test_errors_of_frames_are_those_of_their_rows(joint: jf.Joint) -> None:
+    frame = pd.DataFrame({"species": ["Gentoo", "Adelie"], "body_mass_g": [np.nan, 4000.0]})
+    many, first = joint.given(frame), joint.given(species="Gentoo")
+    for of in ("sex", "bill_length_mm", "sex = MALE, island = Biscoe", "sex is missing"):
+        found, alone = many.standard_error(of), first.standard_error(of)
+        expected = list(alone.values()) if isinstance(alone, dict) else alone
+        assert len(found) == 2 and np.isfinite(found).all() and (found > 0).all()
+        np.testing.assert_allclose(found[0], expected)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_kind_has_errors(learner: Any, penguins: pd.DataFrame, joint: jf.Joint) -> None:
+    learned = learner.fit(penguins).joint_
+    for asked in (learned, jf.mix([learned, joint], [0.5, 0.5])):
+        known = asked.given("body_mass_g > 4500")
+        n, share = known.n_rows, known.probability("sex = MALE")
+        assert 0.3 < known.standard_error("sex = MALE") / np.sqrt(share * (1 - share) / n) < 1.2
+        assert known.standard_error("sex")["MALE"] == pytest.approx(known.standard_error("sex = MALE"), rel=1e-6)
+        assert 0.3 < known.standard_error("bill_length_mm") / (known.std("bill_length_mm") / np.sqrt(n)) < 1.2
+
+
+def test_errors_of_a_date_and_of_impossible_evidence(joint: jf.Joint) -> None:
+    frame = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=60), "a": ["x", "y"] * 30})
+    dated = jf.JointTree(random_state=0).fit(frame).joint_
+    with pytest.raises(ValueError, match="standard error of a date is not defined"):
+        dated.given(a="x").standard_error("day")
+    assert dated.given(a="x").standard_error("day > '2020-01-20'") > 0.0
+    with pytest.raises(ValueError, match="probability 0"):
+        joint.given("body_mass_g > 4000, body_mass_g < 3000").standard_error("sex")
 
 
 def test_joints_that_do_not_know_their_rows_say_so(joint: jf.Joint) -> None:

@@ -169,6 +169,19 @@ def missing_rate(given, j):
     return float(total / given.probability)
 
 
+def states(given, j):
+    """p(state of the column's node | evidence), tree after tree."""
+    found = []
+    for tree, log_weight in zip(given.hidden.trees, given.hidden.log_weight, strict=True):
+        k = tree.node[j]
+        share = [0.0] * tree.transition[k].shape[1]
+        for z, p in combinations(tree):
+            fits = [tree.emission[i][z[i]] @ given.inside[c] for i, c in enumerate(tree.column)]
+            share[z[k]] += math.exp(log_weight) * p * math.prod(map(float, fits))
+        found += share
+    return np.array(found) / given.probability
+
+
 def is_far(given):
     """Whether a cell lies beyond the observed range, with less than a thousandth of a row expected as far out."""
     for j, (column, known) in enumerate(zip(given.hidden.schema.columns, given.knowns, strict=True)):

@@ -21,7 +21,7 @@ from ..inference.information.projection import Estimate
 from ..inference.modes import model_modes
 from ..inference.peak import peak
 from ..inference.sampling import sample, sample_and_weigh, sample_blocks
-from ..inference.support import in_words, mean_error, rows_like, share_error
+from ..inference.support import column_errors, event_errors, in_words, rows_like
 from ..models.base import SUPPORT, Distribution, PosteriorState
 from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
@@ -228,10 +228,10 @@ class Posterior:
         return rows_like(self.state.distribution, self.state.evidence, self._log_density + self._log_missing)
 
     def standard_error(self, of: str | Mapping[str, Any], n_jobs: int | None = -1) -> Any:
-        """Standard error of an answer, from the number of training rows that the evidence stands for.
+        """Standard error of an answer, from the numbers of training rows that it rests on.
 
-        It is the error of a share or a mean of `n_rows` independent rows. It does not contain the error of a model
-        that is wrong. Where answers share rows, models vary less than it says.
+        It counts the rows that the evidence stands for (`n_rows`), and the rows of the leaves or hidden states that
+        answer. It does not contain the error of a model that is wrong.
 
         Parameters
         ----------
@@ -267,15 +267,24 @@ class Posterior:
         if np.isnan(n_rows).all():
             raise ValueError("the joint does not know how many rows it was learned from; learn it again from its table")
         if not (isinstance(of, str) and of in schema.names):
-            return self.give(share_error(np.atleast_1d(self.probability(of, n_jobs)), n_rows))
-        if schema[of].is_categorical:
-            share = self.proba(of, n_jobs)
-            if isinstance(share, dict):
-                return {level: float(share_error(np.array([p]), n_rows)[0]) for level, p in share.items()}
-            return share_error(share, n_rows[:, None])
+            return self.give(self._event_errors(of, n_rows, n_jobs))
+        self.check(n_jobs)
         if schema[of].kind == "datetime":
             raise ValueError(f"column {of!r}: the standard error of a date is not defined; ask for that of an event")
-        return self.give(mean_error(np.atleast_1d(self.var(of, n_jobs)), n_rows))
+        found = column_errors(self.state.distribution, self.state.evidence, n_rows, schema.index(of))
+        if not schema[of].is_categorical:
+            return self.give(found[:, 0])
+        return dict(zip(schema[of].levels, found[0].tolist(), strict=True)) if self.one else found
+
+    def _event_errors(self, event: str | Mapping[str, Any], n_rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """Standard errors of the probability of an event, (n,)."""
+        schema = self.state.distribution.schema
+        share = np.atleast_1d(self.probability(event, n_jobs))
+        conditions = conditions_of(schema, event)
+        model, both, _ = with_event(self.state, conditions, True)
+        if model is not self.state.distribution:  # cells that are said to be missing: the parts are others
+            model, both = self.state.distribution, None
+        return event_errors(model, self.state.evidence, both, n_rows, schema.index(next(iter(conditions))), share)
 
     @property
     def background_weight(self) -> Any:

@@ -84,13 +84,17 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     """
     reader = read(frame)
     kinds = check_kinds(reader.names, kinds)
-    forms = find_forms(reader, kinds)
+    forms, why_text = find_forms(reader, kinds)
     reader = with_forms(reader, forms)
     seen = look(reader)
     wanted = to_count(seen, kinds)
     schema = schema_of(seen, count(reader, wanted), kinds)
-    columns = [replace(c, written=forms.get(c.name)) for c in schema.columns]
-    return replace(schema, columns=tuple(columns))
+
+    def with_notes(column: Column) -> Column:
+        return replace(column, written=forms.get(column.name), why_text=why_text.get(column.name, ""))
+
+    unknown = tuple((place, with_notes(column)) for place, column in schema.unknown)
+    return replace(schema, columns=tuple(map(with_notes, schema.columns)), unknown=unknown)
 
 
 def check_kinds(names: Sequence[str], kinds: Mapping[str, str] | None) -> dict[str, str]:

@@ -110,7 +110,8 @@ def said_of(rule: Rule) -> str:
 
 def _reading(column: Column, why: str | None) -> ColumnReading:
     if why is not None:
-        return ColumnReading(column.name, "set aside", "", (f"set aside, because it {why}",))
+        notes = (f"set aside, because it {why}", *([column.why_text] if column.why_text else []))
+        return ColumnReading(column.name, "set aside", "", notes)
     return ColumnReading(column.name, column.kind, _about(column), tuple(_notes(column)))
 
 
@@ -133,6 +134,8 @@ def _notes(column: Column) -> Iterator[str]:
         yield f"text read as {column.written.in_words}, such as {column.written.example!r}"
         if column.written.exceptions:
             yield f"missing, as of another form: {_named(column.written.exceptions)}"
+    if column.why_text:
+        yield column.why_text
     texts = [level for level in column.levels if isinstance(level, str)]
     folded = Counter(" ".join(text.split()).casefold() for text in texts)
     alike = [text for text in texts if folded[" ".join(text.split()).casefold()] > 1]

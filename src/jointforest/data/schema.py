@@ -103,6 +103,8 @@ class Column:
         How a column of text writes its numbers, dates or times; ``dtype`` is then the type of the values.
     aside : SetAside or None
         Why a column takes no part in the model although it has known cells.
+    why_text : str
+        Why cells of text, most of which seem to be numbers, dates or times, were not read as such; empty of others.
 
     Examples
     --------
@@ -124,6 +126,7 @@ class Column:
     has_number_name: bool = False
     written: WrittenForm | None = None
     aside: SetAside | None = None
+    why_text: str = ""
 
     @property
     def label(self) -> str | int:
@@ -183,15 +186,20 @@ class Column:
             except times.ClockError as error:
                 raise ValueError(f"column {self.name!r}: {error}") from None
             except (ValueError, TypeError, OverflowError) as error:
+                example = "2024-03-01 12:30" if self.written is None else self.written.example
+                why = f" ({error})" if self.written is None else ""
                 raise ValueError(
-                    f"column {self.name!r}: expected a date or time such as '2024-03-01 12:30', got {value!r} ({error})"
+                    f"column {self.name!r}: expected a date or time such as {example!r}, got {value!r}{why}"
                 ) from None
         try:
             if isinstance(value, str | bool | bytes):
                 raise TypeError
             number = float(value)
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"column {self.name!r} ({self.kind}): expected a number, got {shortened(value)}") from None
+            such = "" if self.written is None else f" such as {self.written.example!r}"
+            raise ValueError(
+                f"column {self.name!r} ({self.kind}): expected a number{such}, got {shortened(value)}"
+            ) from None
         if not math.isfinite(number):
             raise ValueError(f"column {self.name!r}: expected a finite number, got {number}; None means nothing known")
         return number
@@ -378,6 +386,7 @@ class Schema:
                 **({"has_number_name": True} if c.has_number_name else {}),
                 **({"written": asdict(c.written)} if c.written is not None else {}),
                 **({"aside": asdict(c.aside)} if c.aside is not None else {}),
+                **({"why_text": c.why_text} if c.why_text else {}),
             }
 
         unknown = [{"place": place} | plain(column) for place, column in self.unknown]

@@ -16,7 +16,7 @@ from .times import TIME_STEPS
 from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
-_OPTIONAL = {"has_number_name", "written", "aside"}
+_OPTIONAL = {"has_number_name", "written", "aside", "why_text"}
 MAX_UNKNOWN = 100_000
 
 
@@ -88,6 +88,7 @@ def _column(entry: Any, at: str, frame: Frame) -> Column:
         column = replace(column, written=_written(entry["written"], f"{at}.written", frame))
     if "aside" in entry:
         column = replace(column, aside=_aside(entry["aside"], f"{at}.aside"))
+    column = replace(column, why_text=_text(entry.get("why_text", ""), f"{at}.why_text", 0, 10_000))
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
     try:

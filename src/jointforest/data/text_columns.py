@@ -8,6 +8,8 @@ more, one cell in 1,000 may differ and counts as missing. Everything else stays 
 from __future__ import annotations
 
 import re
+import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -47,6 +49,8 @@ _CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", ", %H:%M", " %I:%M 
 _PATTERNS = [day + clock for day in _DAYS for clock in _CLOCKS]
 _SAMPLE = 60
 """Texts of a column that are looked at first."""
+_MOST_UNITS = 5
+"""Units of numbers among them; more are words that follow a number."""
 _LIKELY = 0.9
 """Least share of them that have a form which is tried on all texts."""
 
@@ -62,16 +66,16 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
     if cells.codes is None or not any(isinstance(label, str) for label in cells.labels):
         return cells
     used = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.labels)) > 0
-    table = np.full(len(cells.labels) + 1, np.nan)
-    for code in np.flatnonzero(used).tolist():
+    table = np.append(form.parse_all([label if isinstance(label, str) else "" for label in cells.labels]), np.nan)
+    for code in np.flatnonzero(used & np.isnan(table[:-1])).tolist():
         label = cells.labels[code]
-        number = form.parse(label) if isinstance(label, str) else float(label)
-        if number is None and not form.is_missing(label):
+        if not isinstance(label, str):
+            table[code] = float(label)
+        elif not form.is_missing(label):
             raise ValueError(
                 f"column {name!r}: expected {form.in_words} such as {form.example!r}, got the text {label!r}; "
                 "make it missing, or write it in the same form"
             )
-        table[code] = np.nan if number is None else number
     values = table[cells.codes]
     missing = np.isnan(values)
     if form.sort == "date":
@@ -84,16 +88,33 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
 
 
 class _Texts(NamedTuple):
-    """The distinct texts of a column, stripped, with their counts."""
+    """The n distinct texts of a column, stripped and sorted, with the number of cells of each, (n,)."""
 
     texts: list[str]
-    counts: list[int]
+    counts: np.ndarray
     dtype: str
-    n: int
 
 
-def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> dict[str, WrittenForm]:
-    """The forms of a table's text columns that hold numbers, dates or times.
+class _Family(NamedTuple):
+    """Forms of one sort that may be those of a column, the preferred one first.
+
+    Attributes
+    ----------
+    what : str
+        In words.
+    fits : bool array (n,)
+        Texts that have one of the forms, or may have one of the sort.
+    forms : tuple of WrittenForm
+        Those that all of these texts have; none if they are written in several ways.
+    """
+
+    what: str
+    fits: np.ndarray
+    forms: tuple[WrittenForm, ...]
+
+
+def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> tuple[dict[str, WrittenForm], dict[str, str]]:
+    """The forms of a table's text columns that hold numbers, dates or times; and why others that seem to stay text.
 
     A column with two readings, such as ``03/04/2022``, takes the one that other columns of the table prove. Without
     such a column the reading is a convention, and a warning says which.
@@ -110,24 +131,32 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> dict[str, Writt
         If a column has two readings, or some of its cells have another form.
     """
     choices: dict[str, tuple[WrittenForm, ...]] = {}
+    unread: dict[str, str] = {}
     for name in reader.names:
         if kinds.get(name) in (*CATEGORICAL_KINDS, *NO_KINDS):
             continue
         texts = _texts_of(reader.cells(name))
-        forms = _forms_of(texts, must=name in kinds) if texts else ()
-        if forms:
-            choices[name] = forms
+        if texts is not None:
+            forms, why_text = _forms_of(texts, must=name in kinds)
+            choices |= {name: forms} if forms else {}
+            unread |= {name: why_text} if why_text else {}
     sure = [forms[0] for forms in choices.values() if len(forms) == 1]
     found = {}
     for name, forms in choices.items():
         found[name] = forms[0] if len(forms) == 1 else _decided(name, forms, sure)
         exceptions = found[name].exceptions
         if exceptions:
-            shown = ", ".join(map(repr, exceptions[:3])) + (", ..." if len(exceptions) > 3 else "")
+            shown = _shown(exceptions)
             warn(
                 f"column {name!r} is read as {found[name].in_words}; missing, as of another form: {shown}", UserWarning
             )
-    return found
+    for name, why_text in unread.items():
+        warn(f"column {name!r} {why_text}", UserWarning)
+    return found, unread
+
+
+def _shown(texts: Sequence[str]) -> str:
+    return ", ".join(map(repr, texts[:3])) + (", ..." if len(texts) > 3 else "")
 
 
 def number_dtype(frame: str, form: WrittenForm) -> str:
@@ -173,117 +202,147 @@ def _texts_of(cells: ColumnCells) -> _Texts | None:
     if cells.codes is None or cells.declared or not all(isinstance(label, str) for label in cells.labels):
         return None
     counts = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.labels))
-    used = sorted((str(label).strip(), int(n)) for label, n in zip(cells.labels, counts, strict=True) if n)
+    used = sorted((str(label).strip(), n) for label, n in zip(cells.labels, counts.tolist(), strict=True) if n)
     if not used:
         return None
-    return _Texts([text for text, _ in used], [n for _, n in used], cells.dtype, int(counts.sum()))
+    texts, numbers = zip(*used, strict=True)
+    return _Texts(list(texts), np.array(numbers), cells.dtype)
 
 
-def _forms_of(column: _Texts, must: bool) -> tuple[WrittenForm, ...]:
+def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]:
     """The forms that all texts have but words for missing cells and rare exceptions, the preferred one first.
 
-    ``must`` says that the user wants numbers or dates.
+    If most texts seem to have one, but too many have not, there is no form, and the reason in words. ``must`` says that
+    the user wants numbers or dates.
     """
-    texts = [text for text in column.texts if text not in MISSING_WORDS]
+    is_word = np.array([text in MISSING_WORDS for text in column.texts])
+    texts = [text for text, word in zip(column.texts, is_word.tolist(), strict=True) if not word]
+    counts, n = column.counts[~is_word], int(column.counts.sum())
     sample = texts[:: len(texts) // _SAMPLE + 1]
     if not any(character.isdigit() for text in sample for character in text):
-        return ()
-    count = dict(zip(column.texts, column.counts, strict=True))
-    patterns = [p for p in _PATTERNS if any(date_regex(p).fullmatch(text) for text in sample)]
-    dates = [WrittenForm("date", column.dtype, pattern=pattern) for pattern in patterns]
-    clock = WrittenForm("duration", column.dtype, unit="seconds")
-
-    def is_date_text(text: str) -> bool:
-        return any(form.parse(text) is not None for form in dates)
-
-    def is_clock_text(text: str) -> bool:
-        return clock.parse(text) is not None
-
-    def as_numbers(fit: Sequence[str], dtype: str) -> tuple[WrittenForm, ...]:
-        return _as_numbers(fit, dtype, must or len(fit) < len(column.texts))
-
-    for fits, find in ((is_clock_text, _as_clock), (is_date_text, _as_dates), (_is_number_text, as_numbers)):
-        if sum(map(fits, sample)) < _LIKELY * len(sample):
+        return (), ""
+    why_text = ""
+    for find in (_clock, _dates, _numbers):
+        family = find(texts, sample, column.dtype, must or is_word.any())
+        if family is None:
             continue
-        fit = [text for text in texts if fits(text)]
-        odd = tuple(sorted(set(texts).difference(fit)))
-        if sum(count[text] for text in odd) > column.n / 1000 or len(odd) > MOST_EXCEPTIONS:
-            continue
-        forms = find(fit, column.dtype)
-        if forms:
-            return tuple(replace(form, exceptions=odd) for form in forms)
-    return ()
+        odd = [texts[k] for k in np.flatnonzero(~family.fits).tolist()]
+        n_odd = int(counts[~family.fits].sum())
+        if family.forms and n_odd <= n / 1000 and len(odd) <= MOST_EXCEPTIONS:
+            return tuple(replace(form, exceptions=tuple(odd)) for form in family.forms), ""
+        if not why_text and 5 * n_odd <= n and len(odd) <= MOST_EXCEPTIONS:
+            why_text = _why_text(family, odd, 1.0 - n_odd / n)
+    return (), why_text
 
 
-def _as_clock(texts: Sequence[str], dtype: str) -> tuple[WrittenForm, ...]:
+def _why_text(family: _Family, odd: Sequence[str], share: float) -> str:
+    """Why a column stays text of which most cells seem to be numbers, dates or times."""
+    if not odd:
+        return f"stays text: its cells seem to be {family.what}, but they are written in different forms"
+    which = f"{_shown(odd)} {'is' if len(odd) == 1 else 'are'} not"
+    hint = f"to make such cells missing on the command line, say --na {shlex.quote(odd[0])}"
+    most = f"{share:.0%}" if share < 0.995 else "nearly all"
+    return f"stays text: {most} of its cells seem to be {family.what}, but {which}; {hint}"
+
+
+def _clock(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
     """Times of day or durations."""
-    found = [match for text in texts if (match := CLOCK.fullmatch(text)) is not None]
+    form = WrittenForm("duration", dtype, unit="seconds")
+    if np.isfinite(form.parse_all(sample)).mean() < _LIKELY:
+        return None
+    fits = np.isfinite(form.parse_all(texts))
+    found = [match for text, fit in zip(texts, fits, strict=True) if fit and (match := CLOCK.fullmatch(text))]
     halves = {bool(match["half"]) for match in found}
     with_seconds = {match["s"] is not None for match in found}
     if len(halves) > 1 or len(with_seconds) > 1:
-        return ()
+        return _Family("times", fits, ())
     is_time = all(int(match["h"]) < 24 for match in found)
     padded = all(len(match["h"]) > 1 for match in found)
     unit = "seconds" if any(int(match["s"] or 0) for match in found) else "minutes"
     half = " p" if any((match["half"] or "").startswith(" ") for match in found) else "p"
     pattern = "h:mm" + (":ss" if True in with_seconds else "") + (half if True in halves else "")
-    return (WrittenForm("time" if is_time else "duration", dtype, pattern=pattern, padded=padded, unit=unit),)
+    sort = "time" if is_time else "duration"
+    return _Family("times", fits, (WrittenForm(sort, dtype, pattern=pattern, padded=padded, unit=unit),))
 
 
-def _as_dates(texts: Sequence[str], dtype: str) -> tuple[WrittenForm, ...]:
+def _dates(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
     """Dates, with or without time of day."""
-    padded = not any(re.search(r"(?<!\d)\d(?!\d)", text) for text in texts)
-    forms = []
-    for pattern in _PATTERNS:
-        if not date_regex(pattern).fullmatch(texts[0]) or ("%y" in pattern and not padded):
-            continue
-        form = WrittenForm("date", dtype, pattern=pattern, padded=padded)
-        if all(form.parse(text) is not None for text in texts):
-            forms.append(form)
+    lines = "\n".join(sample)
+    patterns = [pattern for pattern in _PATTERNS if date_regex(pattern).search(lines)]
+    candidates = [WrittenForm("date", dtype, pattern=pattern) for pattern in patterns]
+    of_sample = [np.isfinite(form.parse_all(sample)) for form in candidates]
+    if not candidates or np.any(of_sample, axis=0).mean() < _LIKELY:
+        return None
+    each = [np.isfinite(form.parse_all(texts)) for form in candidates]
+    fits = np.any(each, axis=0)
+    padded = not any(re.search(r"(?<!\d)\d(?!\d)", text) for text, fit in zip(texts, fits, strict=True) if fit)
+    forms = [
+        replace(form, padded=padded)
+        for form, mine in zip(candidates, each, strict=True)
+        if (mine == fits).all() and (padded or "%y" not in form.pattern)
+    ]
     if len({_order(form) for form in forms}) < 2:
-        return tuple(forms[:1])
+        return _Family("dates", fits, tuple(forms[:1]))
     # points and hyphens are written with the day first, slashes with the month first
     preferred = "month" if "/" in forms[0].pattern else "day"
-    return tuple(sorted(forms, key=lambda form: _order(form) != preferred))
+    return _Family("dates", fits, tuple(sorted(forms, key=lambda form: _order(form) != preferred)))
 
 
-def _is_number_text(text: str) -> bool:
-    """Whether a text may be a number with a currency or a unit, alone of its column."""
-    match = _NUMBER.fullmatch(text)
-    return match is not None and (match["open"] is None) == (match["close"] is None) and _is_unit(match)
-
-
-def _as_numbers(texts: Sequence[str], dtype: str, must: bool) -> tuple[WrittenForm, ...]:
+def _numbers(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
     """Numbers with signs between thousands, decimal commas, currencies, units or parentheses.
 
     Digits alone were stored as text on purpose: they are numbers only if they ``must`` be, by the user's word or as
     other cells are words for missing numbers.
     """
-    found = [match for text in texts if (match := _NUMBER.fullmatch(text)) is not None]
-    around = {(match["prefix"], match["suffix"] or "") for match in found}
-    bodies = {match["body"] for match in found}
-    is_coded = any(re.match(r"0\d", body) for body in bodies)
-    signs = {"()" for match in found if match["open"]} | {"after" for match in found if match["last"]}
-    if len(around) > 1 or is_coded or len(signs) > 1:
-        return ()
-    prefix, suffix = around.pop()
-    if suffix.strip("%‰") and suffix not in _CURRENCIES and len(bodies) < 3:
-        return ()  # few levels, such as 2 doors and 4 doors
-    forms = []
+    found = [match for text in sample if (match := _number_match(text)) is not None]
+    if len(found) < _LIKELY * len(sample):
+        return None
+    around = Counter((match["prefix"], match["suffix"] or "") for match in found)
+    if len(around) > _MOST_UNITS:
+        return None  # such as the streets of 12 Main St and 7 Park Road
+    (prefix, suffix), _ = min(around.items(), key=lambda one: (-one[1], one[0]))
+    best, lines = np.zeros(len(texts), dtype=bool), "\n".join(texts)
+    forms: list[WrittenForm] = []
     for thousands, decimal in _SEPARATORS:
-        form = WrittenForm("number", dtype, prefix, suffix, thousands, decimal, negative=next(iter(signs), "-"))
-        if any(thousands in body for body in bodies) and all(form.parse(text) is not None for text in texts):
-            forms.append(_spaced(form, found, texts))
-    if not forms:
-        return ()
-    best = forms[0]
-    is_bare = not (prefix or suffix or signs)
-    if is_bare and all(body.isdigit() for body in bodies) and not (must and len(bodies) > 2):
-        return ()
-    if is_bare and best.thousands == " " and len(set(map(len, bodies))) == 1:
-        return ()  # such as telephone numbers
+        if thousands not in lines:
+            continue
+        form = WrittenForm("number", dtype, prefix, suffix, thousands, decimal)
+        if np.isfinite(form.parse_all(sample)).mean() < 0.5:  # units may differ
+            continue
+        fits = np.isfinite(form.parse_all(texts))
+        if fits.sum() > best.sum():
+            best, forms = fits, []
+        if (fits == best).all():
+            forms.append(form)
+    if len(around) > 1 and not best.all():
+        is_number = np.array([_number_match(text) is not None for text in texts])
+        return _Family("numbers", is_number, ())
+    lines = "\n".join(text for text, fit in zip(texts, best.tolist(), strict=True) if fit)
+    if not forms or _is_coded(forms[0], lines, int(best.sum()), must or not best.all()):
+        return None
+    forms = [_spaced(form, lines) for form in forms]
     commas = tuple(form for form in forms[1:] if form.decimal == ",")
-    return (best, *commas[:1]) if best.thousands == "," else (best,)
+    return _Family("numbers", best, (forms[0], *commas[:1]) if forms[0].thousands == "," else (forms[0],))
+
+
+def _number_match(text: str) -> re.Match[str] | None:
+    """A text that may be a number with a currency or a unit, alone of its column."""
+    match = _NUMBER.fullmatch(text)
+    fits = match is not None and (match["open"] is None) == (match["close"] is None) and _is_unit(match)
+    return match if fits else None
+
+
+def _is_coded(form: WrittenForm, lines: str, n: int, must: bool) -> bool:
+    """Whether n texts that could be numbers of a form are rather codes, levels or telephone numbers."""
+    if re.search(r"^[^\d\n]*0\d", lines, re.MULTILINE) or ("(" in lines and "-\n" in lines + "\n"):
+        return True
+    if form.suffix.strip("%‰") and form.suffix not in _CURRENCIES and n < 3:
+        return True  # few levels, such as 2 doors and 4 doors
+    if form.prefix or form.suffix or "(" in lines or "-\n" in lines + "\n":
+        return False
+    if lines.replace("\n", "").isdigit():
+        return not (must and n > 2)
+    return form.thousands == " " and len(set(map(len, lines.split("\n")))) == 1
 
 
 def _is_unit(match: re.Match[str]) -> bool:
@@ -296,18 +355,21 @@ def _is_unit(match: re.Match[str]) -> bool:
     return bool(match["gap"] and re.fullmatch(r"[^\W\d_]+[.²³/]?[^\W\d_]*|[^\W\d_ ]+ [^\W\d_ ]+", suffix))
 
 
-def _spaced(form: WrittenForm, found: Sequence[re.Match[str]], texts: Sequence[str]) -> WrittenForm:
-    """The form with the spaces and the number of decimals that most cells have."""
-    suffix = ("" if 2 * sum(not match["gap"] for match in found) >= len(found) else " ") + form.suffix
-    prefix = form.prefix
+def _spaced(form: WrittenForm, lines: str) -> WrittenForm:
+    """The form with the signs, the spaces and the number of decimals that most lines have."""
+    n = lines.count("\n") + 1
+    prefix, suffix = form.prefix, form.suffix
+    if suffix:
+        suffix = ("" if 2 * len(re.findall(rf"[\d.,]{re.escape(suffix)}", lines)) >= n else " ") + suffix
     if prefix:
-        spaced = sum(bool(re.search(re.escape(prefix) + r"[+\-−]?\s", text)) for text in texts)
-        prefix += " " if 2 * spaced > len(texts) else ""
-    decimals = {
-        len(match["body"].rpartition(form.decimal)[2]) if form.decimal in match["body"] else 0 for match in found
-    }
-    exact = decimals.pop() if len(decimals) == 1 and not any(match["power"] for match in found) else -1
-    return replace(form, prefix=prefix, suffix=suffix if form.suffix else "", decimals=exact)
+        spaced = len(re.findall(rf"{re.escape(prefix)}[+\-−]?[^\S\n]", lines))
+        prefix += " " if 2 * spaced > n else ""
+    fractions = re.findall(rf"{re.escape(form.decimal)}(\d*)", lines)
+    decimals = set(map(len, fractions)) | ({0} if len(fractions) < n else set())
+    is_exact = len(decimals) == 1 and not re.search(r"\d[eE][+\-]?\d", lines)
+    negative = "()" if "(" in lines else "after" if "-\n" in lines + "\n" else "-"
+    decimals_said = decimals.pop() if is_exact else -1
+    return replace(form, prefix=prefix, suffix=suffix, decimals=decimals_said, negative=negative)
 
 
 def _decided(name: str, forms: Sequence[WrittenForm], sure: Sequence[WrittenForm]) -> WrittenForm:

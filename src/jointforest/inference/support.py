@@ -5,16 +5,22 @@ It counts as an event of probability `NEIGHBOURHOOD` in the column alone, so tha
 
     N = n p(e) prod_j NEIGHBOURHOOD / p_j(e_j),   j over the columns with a density whose value is known.
 
-The standard errors are those of a share and a mean of N independent rows. They assume that the model is right and that
-its answer uses only the rows that the evidence stands for. A model that shares rows between answers varies less.
+An answer is a mixture of what K parts say: leaves, or hidden states. The weights of the parts are estimated from the N
+rows, and what a part says from all n P(part) rows of it. With weights w_k = P(part k | evidence), and means m_k and
+variances v_k of a column (or of an event) in the parts, the squared standard error is
+
+    (sum_k w_k P(evidence | part k) v_k + sum_k w_k (m_k - sum_i w_i m_i)^2) / N.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from ..data.evidence import Evidence
-from ..models.base import Distribution
+from ..models.base import Distribution, Parts
 
 NEIGHBOURHOOD = 0.05
 """Probability of the neighbourhood in its column that a value with a density stands for."""
@@ -55,16 +61,87 @@ def _column_alone(evidence: Evidence, j: int) -> Evidence:
     return evidence._replace(value=value, region=region, log_penalty=np.zeros_like(evidence.log_penalty))
 
 
-def share_error(share: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
-    """Standard error of probabilities that rest on so many rows; at most one half."""
-    # as if half a row more had been seen of either outcome: shares of 0 and 1 are uncertain, too
-    shrunk = (share * n_rows + 0.5) / (n_rows + 1.0)
-    return np.asarray(np.minimum(np.sqrt(shrunk * (1.0 - shrunk) / np.maximum(n_rows, 1e-300)), 0.5))
+def column_errors(model: Distribution, evidence: Evidence, n_rows: np.ndarray, j: int) -> np.ndarray:
+    """Standard errors of the probabilities of column j's levels, or of its mean, given n rows of evidence, (n, L).
+
+    ``n_rows`` (n,) is what `rows_like` says. NaN where the evidence has probability 0.
+    """
+    column = model.schema.columns[j]
+
+    def of_one(row: Evidence, rows: float) -> np.ndarray:
+        parts = model.observe(row).parts(j)
+        variance = parts.variance
+        if column.is_categorical:
+            variance = _shrunk(parts.mean, _rows_of(parts, model, rows)[:, None])
+        error = _error(model, row, j, parts._replace(variance=variance), rows)
+        return np.minimum(error, 0.5) if column.is_categorical else error
+
+    return _by_row(evidence, n_rows, of_one, len(column.levels) if column.is_categorical else 1)
 
 
-def mean_error(variance: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
-    """Standard error of means of columns with this variance; of fewer than one row that of one."""
-    return np.asarray(np.sqrt(variance / np.maximum(n_rows, 1.0)))
+def event_errors(
+    model: Distribution, evidence: Evidence, both: Evidence | None, n_rows: np.ndarray, j: int, share: np.ndarray
+) -> np.ndarray:
+    """Standard errors of the probabilities ``share`` (n,) of an event that names column j, (n,).
+
+    ``both`` is the evidence together with the event; None if evidence cannot say it, as of missing cells.
+    """
+
+    def of_one(row: Evidence, rows: float, event: Evidence | None, probability: float) -> np.ndarray:
+        if event is None:
+            parts = Parts(np.zeros(1), np.ones(1), np.full((1, 1), probability), np.zeros((1, 1)))
+        else:
+            parts = model.observe(row).parts(j)
+        with_event = parts if event is None or probability == 0.0 else model.observe(event).parts(j)
+        mean = np.clip(probability * with_event.weight / np.maximum(parts.weight, np.finfo(float).tiny), 0.0, 1.0)
+        variance = _shrunk(mean, _rows_of(parts, model, rows))
+        return np.minimum(_error(model, row, j, Parts(*parts[:2], mean[:, None], variance[:, None]), rows), 0.5)
+
+    events = [(None if both is None else both.take(np.array([i])), float(p)) for i, p in enumerate(share)]
+    return _by_row(evidence, n_rows, of_one, 1, events)[:, 0]
+
+
+def _by_row(
+    evidence: Evidence,
+    n_rows: np.ndarray,
+    of_one: Callable[..., np.ndarray],
+    size: int,
+    more: Sequence[tuple[Any, ...]] = (),
+) -> np.ndarray:
+    """What ``of_one`` says of each row of evidence, of its number of rows and of what else is said of it, (n, size)."""
+    out = np.full((len(n_rows), size), np.nan)
+    for i in np.flatnonzero(n_rows > 0.0).tolist():
+        out[i] = of_one(evidence.take(np.array([i])), float(n_rows[i]), *(more[i] if more else ()))
+    return out
+
+
+def _rows_of(parts: Parts, model: Distribution, rows: float) -> np.ndarray:
+    """Rows that each part was learned from, (K,)."""
+    return np.asarray(np.where(parts.prior > 0.0, model.schema.n_rows * parts.prior, rows))
+
+
+def _shrunk(share: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
+    """p (1 - p) of shares, as if half a row more had been seen of either outcome: 0 and 1 are uncertain, too."""
+    p = (share * n_rows + 0.5) / (n_rows + 1.0)
+    return np.asarray(p * (1.0 - p))
+
+
+def _error(model: Distribution, row: Evidence, j: int, parts: Parts, rows: float) -> np.ndarray:
+    """Standard errors of the means of the parts, (L,), given one row of evidence that stands for so many rows."""
+    n = model.schema.n_rows
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = np.where(parts.prior > 0.0, np.minimum(parts.weight * (rows / n) / parts.prior, 1.0), 1.0)
+    center = parts.weight @ parts.mean
+    within = (parts.weight * inside) @ parts.variance
+    between = parts.weight @ (parts.mean - center) ** 2
+    asked = ~np.isnan(row.value[0]) | (row.cell_regions()[0] >= 0)
+    of_evidence = np.prod([_known(model, k) for k in np.flatnonzero(asked).tolist()])
+    return np.asarray(np.sqrt((within / _known(model, j) + between / of_evidence) / max(rows, 1.0)))
+
+
+def _known(model: Distribution, j: int) -> float:
+    """Share of the rows in which column j was known at learning; more than 0."""
+    return min(max(model.schema.columns[j].n_observed, 1) / model.schema.n_rows, 1.0)
 
 
 def in_words(n_rows: float, n_table: float) -> str:

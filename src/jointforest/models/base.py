@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -238,6 +238,27 @@ class Distribution(ABC):
         return True
 
 
+class Parts(NamedTuple):
+    """What the answers about one column are mixed from, given one row of evidence: K leaves, or hidden states.
+
+    Attributes
+    ----------
+    prior : float64 array (K,)
+        p(part); the sum over the parts of each tree is the tree's weight. 0 where only rows that meet the evidence are
+        in a part.
+    weight : float64 array (K,)
+        p(part | evidence); sums to 1.
+    mean, variance : float64 array (K, L)
+        What each part says of the column, given the evidence: probabilities p of its L levels and p (1 - p), or the
+        mean and the variance of its numbers (L = 1). Anything in parts of weight 0.
+    """
+
+    prior: np.ndarray
+    weight: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+
+
 @dataclass(eq=False)
 class PosteriorState(ABC):
     """The posterior of a distribution given n rows of evidence; it keeps what several questions have in common."""
@@ -284,6 +305,18 @@ class PosteriorState(ABC):
         """Covariance of two columns of numbers, or booleans (True counts 1), (n,)."""
 
     # ---- default implementations
+
+    def parts(self, j: int) -> Parts:
+        """What the answers about column j are mixed from, given the first row; of one part if nothing better is known.
+
+        The one part is all that meets the evidence, so that only the rows that the evidence stands for count.
+        """
+        column = self.distribution.schema.columns[j]
+        if column.is_categorical:
+            mean = self.level_probabilities(j)[:1]
+            return Parts(np.zeros(1), np.ones(1), mean, mean * (1.0 - mean))
+        mean, variance = self.moments(j)
+        return Parts(np.zeros(1), np.ones(1), mean[:1, None], variance[:1, None])
 
     @property
     def component_weights(self) -> np.ndarray:

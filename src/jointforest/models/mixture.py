@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.evidence import Evidence, distinct_rows
 from ..data.schema import Column, Schema
-from .base import Distribution, PosteriorState
+from .base import Distribution, Parts, PosteriorState
 from .box_forest.box_forest import BoxForest
 from .box_forest.merge import merge
 
@@ -223,6 +223,17 @@ class MixturePosterior(PosteriorState):
             out[:, k] = np.where(enough.any(axis=1), np.minimum(cell, high[:, k]), high[:, k])
         out[np.isnan(self.component_weights[:, 0])] = np.nan
         return out
+
+    def parts(self, j: int) -> Parts:
+        """The parts of all components; a component of weight 0 has none that counts."""
+        each = [state.parts(j) for state in self.states]
+        prior = [np.exp(w) * parts.prior for w, parts in zip(self.distribution.log_weight, each, strict=True)]
+        weight = [
+            w * parts.weight if w > 0.0 else np.zeros(len(parts.weight))
+            for w, parts in zip(self.component_weights[0].tolist(), each, strict=True)
+        ]
+        mean, variance = ([getattr(parts, name) for parts in each] for name in ("mean", "variance"))
+        return Parts(*map(np.concatenate, (prior, weight, mean, variance)))
 
     def quantile_points(self, j: int, q: np.ndarray) -> np.ndarray:
         return np.unique(np.concatenate([state.quantile_points(j, q) for state in self.states]))

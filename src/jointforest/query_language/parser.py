@@ -275,7 +275,7 @@ class Cursor:
     def similar(self, name: str) -> str:
         """Hint for a name that is no column."""
         names = list(self.kinds or ())
-        longer = [other for other in names if other.startswith(name)]
+        longer = [other for other in (*names, *self.aside) if other.startswith(name)]
         if longer and not self.is_symbol("=", "<", ">"):
             # The name was cut off at a dash or a space.
             return f"names with dots, dashes or spaces are quoted: `{longer[0]}`"
@@ -315,6 +315,17 @@ class Cursor:
         if previous.sort in ("word", "number") and self.token.sort != "end":
             return "text with dashes, dots or spaces goes in single quotes: 'Never-married'"
         return ""
+
+
+def _comma_hint(tokens: list[Token]) -> str:
+    """Hint for a decimal comma, if the last three tokens are a number, a comma and a number without spaces."""
+    if len(tokens) < 3:
+        return ""
+    whole, comma, fraction = tokens[-3:]
+    is_tight = whole.stop == comma.start and comma.stop == fraction.start
+    if not (is_tight and comma.value == "," and whole.sort == fraction.sort == "number"):
+        return ""
+    return f"decimals have a point, {whole.value}.{fraction.value}, or are quoted as the table writes them"
 
 
 # ---- Sums of columns, and comparisons of them: read, and written out.
@@ -581,11 +592,10 @@ class ConditionParser(SumReader):
 
     def turned(self) -> tuple[str, Condition]:
         """A condition that starts with a value: ``40 <= age``, ``40 <= age < 60``."""
-        low = self.value()
+        before, low = self.tokens[: self.at + 1], self.value()
         if not self.is_symbol(*_TURNED):
-            raise self.fail(
-                f"expected a comparison, found {self.shown_token()}", hint="write age >= 40, or 40 <= age < 60"
-            )
+            hint = _comma_hint(before) or "write age >= 40, or 40 <= age < 60"
+            raise self.fail(f"expected a comparison, found {self.shown_token()}", hint=hint)
         first = str(self.advance().value)
         column = self.column()
         if not self.is_symbol(*_TURNED):
@@ -714,8 +724,6 @@ def _interval(low: Value | None, high: Value | None, low_in: bool, high_in: bool
         return Interval(low, high, "left" if low_in else "right")
     return Interval(low, high, "neither")
 
-
-# ---- A query, read.
 
 # ---- A query, read.
 

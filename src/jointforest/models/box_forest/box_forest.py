@@ -12,7 +12,7 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...data.schema import Schema
 from ...runtime.numeric_kernels import mix_rows
-from ..base import Distribution, PosteriorState
+from ..base import Distribution, Parts, PosteriorState
 from .box_trees import ForestTrees, box_trees
 from .condition import condition, given_missing
 from .covariance import covariance
@@ -20,6 +20,7 @@ from .files import forest_to_arrays
 from .histogram import BinTables, histogram
 from .marginalize import marginalize
 from .modes import modes
+from .parts import parts
 from .posterior import (
     OneRow,
     background_weight,
@@ -160,6 +161,10 @@ class BoxForestPosterior(PosteriorState):
 
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return quantile(self.forest, self.evidence, j, q, n_jobs, self.beta, self.row)
+
+    def parts(self, j: int) -> Parts:
+        first = self.evidence.take(np.array([0]))
+        return parts(self.forest, first, j, self.row or OneRow(self.forest, first))
 
     def covariance(self, a: int, b: int) -> np.ndarray:
         return covariance(self.forest, self.evidence, a, b, self.row)

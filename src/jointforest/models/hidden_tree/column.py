@@ -13,6 +13,7 @@ from ...data.discretization.discretizer import Scale
 from ...data.evidence import Evidence, build
 from ...data.schema import Column
 from ...runtime.threads import one_blas_thread
+from ..base import Parts
 from .evidence import CodeEvidence, code_evidence, own_messages
 from .hidden_trees import HiddenTrees, lost_atoms
 from .messages import down, times, up
@@ -20,24 +21,32 @@ from .posterior import CodePosterior, KeptRows, by_batches, column_codes, in_bat
 from .tables import TreeTables
 
 Read = Callable[[Scale, np.ndarray], np.ndarray]
+OfValue = Callable[[np.ndarray], np.ndarray]
 
 
 def level_probability(
     hidden: HiddenTrees, evidence: Evidence, j: int, n_jobs: int | None = -1, kept: KeptRows | None = None
 ) -> np.ndarray:
     """Probability of each of the L levels of a categorical column, (n, L)."""
+    return _ask(hidden, evidence, j, *_of_levels(hidden, j), n_jobs, kept)
+
+
+def _of_levels(hidden: HiddenTrees, j: int) -> tuple[Read, OfValue]:
+    """Readers of the probabilities of a column's levels."""
     L = len(hidden.schema.columns[j].levels)
-
-    def of_value(x: np.ndarray) -> np.ndarray:
-        return (x[:, None] == np.arange(L)).astype(np.float64)
-
-    return _ask(hidden, evidence, j, lambda scale, p: base_density.levels(scale, p, L), of_value, n_jobs, kept)
+    return lambda scale, p: base_density.levels(scale, p, L), lambda x: (x[:, None] == np.arange(L)).astype(np.float64)
 
 
 def mean_variance(
     hidden: HiddenTrees, evidence: Evidence, j: int, n_jobs: int | None = -1, kept: KeptRows | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of a numeric column, each (n,)."""
+    both = _ask(hidden, evidence, j, *_of_moments(hidden, j), n_jobs, kept)
+    return both[:, 0].copy(), both[:, 1].copy()
+
+
+def _of_moments(hidden: HiddenTrees, j: int) -> tuple[Read, OfValue]:
+    """Readers of a column's mean and variance."""
     column = hidden.schema.columns[j]
 
     def read(scale: Scale, p: np.ndarray) -> np.ndarray:
@@ -45,11 +54,7 @@ def mean_variance(
         center = p @ mean
         return np.column_stack([center, p @ variance + (p * (mean - center[:, None]) ** 2).sum(axis=1)])
 
-    def of_value(x: np.ndarray) -> np.ndarray:
-        return np.column_stack([at_center(column, x), np.zeros(len(x))])
-
-    both = _ask(hidden, evidence, j, read, of_value, n_jobs, kept)
-    return both[:, 0].copy(), both[:, 1].copy()
+    return read, lambda x: np.column_stack([at_center(column, x), np.zeros(len(x))])
 
 
 def cdf(
@@ -151,26 +156,30 @@ def _ask(
     evidence: Evidence,
     j: int,
     read: Read,
-    of_value: Callable[[np.ndarray], np.ndarray],
+    of_value: OfValue,
     n_jobs: int | None,
     kept: KeptRows | None,
 ) -> np.ndarray:
     """What ``read`` says of a scale and weights of its codes, ``of_value`` of known values; NaN where impossible."""
-    scale = hidden.scales[j]
 
     def answer(found: CodePosterior) -> np.ndarray:
-        weight, said = found.codes[j], found.known[j]
-        out: np.ndarray | None = None
-        for rows, at in groups(scale, said):
-            if len(rows) or at is scale:
-                part = of_value(said.value[rows]) if at is None else _possible(at, weight[rows], read)
-                out = np.full((len(weight), part.shape[1]), np.nan) if out is None else out
-                out[rows] = part
-        assert out is not None
+        out = _read(hidden.scales[j], found.codes[j], found.known[j], read, of_value)
         out[np.isneginf(found.log_joint.max(axis=1))] = np.nan
         return out
 
     return by_batches(hidden, evidence, [j], answer, n_jobs, kept)
+
+
+def _read(scale: Scale, weight: np.ndarray, said: CodeEvidence, read: Read, of_value: OfValue) -> np.ndarray:
+    """`_ask` of rows with these weights of the column's codes, (n, K), and what their evidence says of it."""
+    out: np.ndarray | None = None
+    for rows, at in groups(scale, said):
+        if len(rows) or at is scale:
+            part = of_value(said.value[rows]) if at is None else _possible(at, weight[rows], read)
+            out = np.full((len(weight), part.shape[1]), np.nan) if out is None else out
+            out[rows] = part
+    assert out is not None
+    return out
 
 
 def _possible(scale: Scale, weight: np.ndarray, read: Read) -> np.ndarray:
@@ -263,6 +272,26 @@ def _tilted(hidden: HiddenTrees, known: CodeEvidence, j: int, weight: np.ndarray
 
 
 # ---- Hidden states: which of them evidence speaks for, and what the columns are like in them.
+
+
+def parts(hidden: HiddenTrees, row: KeptRows, j: int) -> Parts:
+    """What the answers about column j are mixed from, given one row of evidence: its node's states in each tree."""
+    known, nothing = row.known, code_evidence(hidden, build(hidden.schema))
+    share_of_tree = np.exp(row.posterior([j]).log_joint[0] - row.log_probability()[0])
+    prior, weight, codes = [], [], []
+    with one_blas_thread():
+        for tree, log_weight, share in zip(hidden.trees, hidden.log_weight, share_of_tree, strict=True):
+            k = tree.node[j]
+            states = np.eye(tree.emission[k].shape[0], dtype=tree.dtype)
+            prior.append(np.exp(log_weight) * _node_states(tree, nothing)[0][k])
+            weight.append(share * _node_states(tree, known)[0][k])
+            codes.append(column_codes(states, tree, k, known[j].take(np.zeros(len(states), np.int64))))
+    is_levels = hidden.schema.columns[j].is_categorical
+    readers = _of_levels(hidden, j) if is_levels else _of_moments(hidden, j)
+    of_code = np.concatenate(codes)
+    said = _read(hidden.scales[j], of_code, known[j].take(np.zeros(len(of_code), np.int64)), *readers)
+    mean, variance = (said, said * (1.0 - said)) if is_levels else (said[:, :1], said[:, 1:])
+    return Parts(np.concatenate(prior), np.concatenate(weight), mean, variance)
 
 
 class States(NamedTuple):

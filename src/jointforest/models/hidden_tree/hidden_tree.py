@@ -11,7 +11,7 @@ import numpy as np
 
 from ...data.evidence import Evidence
 from ...data.schema import Schema
-from ..base import Distribution, PosteriorState
+from ..base import Distribution, Parts, PosteriorState
 from . import column, sampling
 from .box_trees import ChowLiuTrees, box_trees
 from .column import covariance
@@ -164,6 +164,12 @@ class HiddenTreePosterior(PosteriorState):
 
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return column.quantile(self.hidden, self.evidence, j, q, n_jobs, self.kept)
+
+    def parts(self, j: int) -> Parts:
+        """Hidden states; where states are codes, they say no more than that the rows that meet the evidence count."""
+        if all(tree.is_plain for tree in self.hidden.trees):
+            return super().parts(j)
+        return column.parts(self.hidden, KeptRows(self.hidden, self.evidence.take(np.array([0]))), j)
 
     def covariance(self, a: int, b: int) -> np.ndarray:
         return covariance(self.hidden, self.evidence, a, b, kept=self.kept)
