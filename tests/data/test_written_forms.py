@@ -56,7 +56,7 @@ def test_times_are_read_as_they_are_written(minutes: int, padded: bool, pattern:
 
 
 def forms_of(**columns: list[str]) -> dict[str, WrittenForm]:
-    return find_forms(read(pd.DataFrame(columns)), {})[0]
+    return find_forms(read(pd.DataFrame(columns)), {}).forms
 
 
 def test_a_doubtful_date_is_decided_by_another_column_else_by_convention() -> None:

@@ -84,6 +84,8 @@ def empty(dtype: str, n: int) -> ColumnCells:
 
 def absent(value: Any) -> bool:
     """Whether a Python object stands for a missing cell: None, NaN, NaT or NA."""
+    if isinstance(value, str):
+        return False
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 

@@ -84,14 +84,17 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     """
     reader = read(frame)
     kinds = check_kinds(reader.names, kinds)
-    forms, why_text = find_forms(reader, kinds)
-    reader = with_forms(reader, forms)
+    found = find_forms(reader, kinds)
+    reader = with_forms(reader, found)
     seen = look(reader)
     wanted = to_count(seen, kinds)
     schema = schema_of(seen, count(reader, wanted), kinds)
 
     def with_notes(column: Column) -> Column:
-        return replace(column, written=forms.get(column.name), why_text=why_text.get(column.name, ""))
+
+    def with_notes(column: Column) -> Column:
+        written, why_text = found.forms.get(column.name), found.why_text.get(column.name, "")
+        return replace(column, written=written, why_text=why_text)
 
     unknown = tuple((place, with_notes(column)) for place, column in schema.unknown)
     return replace(schema, columns=tuple(map(with_notes, schema.columns)), unknown=unknown)

@@ -7,8 +7,11 @@ more, one cell in 1,000 may differ and counts as missing. Everything else stays 
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import re
 import shlex
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -88,7 +91,7 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
 
 
 class _Texts(NamedTuple):
-    """The n distinct texts of a column, stripped and sorted, with the number of cells of each, (n,)."""
+    """The n distinct texts of a column, stripped, with the number of cells of each, (n,)."""
 
     texts: list[str]
     counts: np.ndarray
@@ -113,8 +116,26 @@ class _Family(NamedTuple):
     forms: tuple[WrittenForm, ...]
 
 
-def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> tuple[dict[str, WrittenForm], dict[str, str]]:
-    """The forms of a table's text columns that hold numbers, dates or times; and why others that seem to stay text.
+class Found(NamedTuple):
+    """What was found of the text columns of a table, by their names.
+
+    Attributes
+    ----------
+    forms : dict of WrittenForm
+        Of columns that hold numbers, dates or times.
+    why_text : dict of str
+        Why a column stays text that seems to hold them.
+    cells : dict of ColumnCells
+        The texts of the columns with a form.
+    """
+
+    forms: dict[str, WrittenForm]
+    why_text: dict[str, str]
+    cells: dict[str, ColumnCells]
+
+
+def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
+    """The forms of a table's text columns that hold numbers, dates or times.
 
     A column with two readings, such as ``03/04/2022``, takes the one that other columns of the table prove. Without
     such a column the reading is a convention, and a warning says which.
@@ -131,28 +152,27 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> tuple[dict[str,
         If a column has two readings, or some of its cells have another form.
     """
     choices: dict[str, tuple[WrittenForm, ...]] = {}
-    unread: dict[str, str] = {}
+    found = Found({}, {}, {})
     for name in reader.names:
         if kinds.get(name) in (*CATEGORICAL_KINDS, *NO_KINDS):
             continue
-        texts = _texts_of(reader.cells(name))
-        if texts is not None:
-            forms, why_text = _forms_of(texts, must=name in kinds)
-            choices |= {name: forms} if forms else {}
-            unread |= {name: why_text} if why_text else {}
+        cells = reader.cells(name)
+        texts = _texts_of(cells)
+        if texts is None:
+            continue
+        forms, why_text = _forms_of(texts, must=name in kinds)
+        if forms:
+            choices[name], found.cells[name] = forms, cells
+        elif why_text:
+            found.why_text[name] = why_text
+            warn(f"column {name!r} {why_text}", UserWarning)
     sure = [forms[0] for forms in choices.values() if len(forms) == 1]
-    found = {}
     for name, forms in choices.items():
-        found[name] = forms[0] if len(forms) == 1 else _decided(name, forms, sure)
-        exceptions = found[name].exceptions
-        if exceptions:
-            shown = _shown(exceptions)
-            warn(
-                f"column {name!r} is read as {found[name].in_words}; missing, as of another form: {shown}", UserWarning
-            )
-    for name, why_text in unread.items():
-        warn(f"column {name!r} {why_text}", UserWarning)
-    return found, unread
+        form = found.forms[name] = forms[0] if len(forms) == 1 else _decided(name, forms, sure)
+        if form.exceptions:
+            shown = _shown(form.exceptions)
+            warn(f"column {name!r} is read as {form.in_words}; missing, as of another form: {shown}", UserWarning)
+    return found
 
 
 def _shown(texts: Sequence[str]) -> str:
@@ -168,18 +188,13 @@ def number_dtype(frame: str, form: WrittenForm) -> str:
     return {"polars": "date", "pyarrow": "date32[day]", "numpy": "datetime64[D]"}.get(frame, "datetime64[s]")
 
 
-def with_forms(reader: FrameReader, forms: Mapping[str, WrittenForm]) -> FrameReader:
+def with_forms(reader: FrameReader, found: Found) -> FrameReader:
     """The table with texts read by their forms, and other texts without spaces at their ends."""
-    kept: dict[str, ColumnCells] = {}
-
-    def cells(name: str) -> ColumnCells:
-        if name not in forms:
-            return trimmed(reader.cells(name))
-        if name not in kept:
-            kept[name] = read_cells(forms[name], reader.cells(name), name, number_dtype(reader.frame, forms[name]))
-        return kept[name]
-
-    return replace(reader, cells=cells)
+    read = {
+        name: read_cells(form, found.cells.pop(name), name, number_dtype(reader.frame, form))
+        for name, form in found.forms.items()
+    }
+    return replace(reader, cells=lambda name: read[name] if name in read else trimmed(reader.cells(name)))
 
 
 def trimmed(cells: ColumnCells) -> ColumnCells:
@@ -202,11 +217,8 @@ def _texts_of(cells: ColumnCells) -> _Texts | None:
     if cells.codes is None or cells.declared or not all(isinstance(label, str) for label in cells.labels):
         return None
     counts = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.labels))
-    used = sorted((str(label).strip(), n) for label, n in zip(cells.labels, counts.tolist(), strict=True) if n)
-    if not used:
-        return None
-    texts, numbers = zip(*used, strict=True)
-    return _Texts(list(texts), np.array(numbers), cells.dtype)
+    texts = [label.strip() for label, n in zip(cells.labels, counts.tolist(), strict=True) if n]
+    return _Texts(texts, counts[counts > 0], cells.dtype) if texts else None
 
 
 def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]:
@@ -216,9 +228,10 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
     the user wants numbers or dates.
     """
     is_word = np.array([text in MISSING_WORDS for text in column.texts])
-    texts = [text for text, word in zip(column.texts, is_word.tolist(), strict=True) if not word]
+    texts = list(itertools.compress(column.texts, ~is_word))
     counts, n = column.counts[~is_word], int(column.counts.sum())
-    sample = texts[:: len(texts) // _SAMPLE + 1]
+    # of texts without an order: the same whatever the order of rows
+    sample = heapq.nsmallest(_SAMPLE, set(texts), key=lambda text: (zlib.crc32(text.encode(errors="replace")), text))
     if not any(character.isdigit() for text in sample for character in text):
         return (), ""
     why_text = ""
@@ -226,7 +239,7 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
         family = find(texts, sample, column.dtype, must or is_word.any())
         if family is None:
             continue
-        odd = [texts[k] for k in np.flatnonzero(~family.fits).tolist()]
+        odd = sorted(set(itertools.compress(texts, ~family.fits)))
         n_odd = int(counts[~family.fits].sum())
         if family.forms and n_odd <= n / 1000 and len(odd) <= MOST_EXCEPTIONS:
             return tuple(replace(form, exceptions=tuple(odd)) for form in family.forms), ""
@@ -251,7 +264,7 @@ def _clock(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
     if np.isfinite(form.parse_all(sample)).mean() < _LIKELY:
         return None
     fits = np.isfinite(form.parse_all(texts))
-    found = [match for text, fit in zip(texts, fits, strict=True) if fit and (match := CLOCK.fullmatch(text))]
+    found = [match for text in itertools.compress(texts, fits) if (match := CLOCK.fullmatch(text))]
     halves = {bool(match["half"]) for match in found}
     with_seconds = {match["s"] is not None for match in found}
     if len(halves) > 1 or len(with_seconds) > 1:
@@ -273,9 +286,12 @@ def _dates(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
     of_sample = [np.isfinite(form.parse_all(sample)) for form in candidates]
     if not candidates or np.any(of_sample, axis=0).mean() < _LIKELY:
         return None
+    most = max(fit.sum() for fit in of_sample)
+    if most >= _LIKELY * len(sample):  # else there are several forms
+        candidates = [form for form, fit in zip(candidates, of_sample, strict=True) if fit.sum() == most]
     each = [np.isfinite(form.parse_all(texts)) for form in candidates]
     fits = np.any(each, axis=0)
-    padded = not any(re.search(r"(?<!\d)\d(?!\d)", text) for text, fit in zip(texts, fits, strict=True) if fit)
+    padded = not re.search(r"(?<!\d)\d(?!\d)", "\n".join(itertools.compress(texts, fits)))
     forms = [
         replace(form, padded=padded)
         for form, mine in zip(candidates, each, strict=True)
@@ -317,7 +333,7 @@ def _numbers(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool
     if len(around) > 1 and not best.all():
         is_number = np.array([_number_match(text) is not None for text in texts])
         return _Family("numbers", is_number, ())
-    lines = "\n".join(text for text, fit in zip(texts, best.tolist(), strict=True) if fit)
+    lines = "\n".join(itertools.compress(texts, best))
     if not forms or _is_coded(forms[0], lines, int(best.sum()), must or not best.all()):
         return None
     forms = [_spaced(form, lines) for form in forms]

@@ -40,7 +40,8 @@ def cells(data: pa.ChunkedArray, name: str, dtype: str) -> ColumnCells:
         joined = data.unify_dictionaries().combine_chunks()
         joined = joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
         codes = pc.fill_null(joined.indices.cast(pa.int32()), -1).to_numpy(zero_copy_only=False)
-        return coded(dtype, codes, joined.dictionary.to_pylist(), kind is not None, kind is not None and kind.ordered)
+        labels = joined.dictionary.to_pylist() if kind is not None else joined.dictionary.to_numpy(False).tolist()
+        return coded(dtype, codes, labels, kind is not None, kind is not None and kind.ordered)
     if pa.types.is_boolean(kind):
         return numbers("boolean", dtype, _floats(data.cast(pa.uint8())))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
