@@ -202,7 +202,7 @@ def test_spellings_of_missing(run: object, home: Path) -> None:
     table = "\n".join(lines).encode()
     scores = run("score", home / "p.joint", "-", stdin=table).out.split()[1:]
     assert len(scores) == 4 and len(set(scores)) == 1
-    other = run("score", home / "p.joint", "-", "--na", "NA", stdin=table)
+    other = run("score", home / "p.joint", "-", "--na", "NA", "--only-na", stdin=table)
     assert "warning: levels never seen" in other.err and "'?'" in other.err and "say so with --na" in other.err
 
 
@@ -412,8 +412,17 @@ def test_a_pipe_with_a_name(run: object, home: Path) -> None:
 
 def test_text_in_another_encoding(run: object, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes("a,name\n1,café\n".encode("latin-1"))
-    done = run("fit", tmp_path / "t.csv", "-o", tmp_path / "m.joint")
-    assert done.code == 1 and "t.csv: column 'name' holds bytes that are not UTF-8" in done.err
+    done = run("inspect", tmp_path / "t.csv")
+    assert done.code == 0 and "café" in done.out and "read as Windows-1252, such as 'café'" in done.err
+    done = run("inspect", tmp_path / "t.csv", "--encoding", "utf-8")
+    assert done.code == 1 and "t.csv: column 'name' holds bytes that are not UTF-8; leave out --encoding" in done.err
+
+
+def test_words_for_missing_are_added_or_replaced(run: object, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n" + "x,1\nNA,2\n-9,3\n" * 20)
+    assert "2 levels: -9, x" in run("inspect", tmp_path / "t.csv").out
+    assert "1 level: x" in run("inspect", tmp_path / "t.csv", "--na", "-9").out
+    assert "2 levels: NA, x" in run("inspect", tmp_path / "t.csv", "--na", "-9", "--only-na").out
 
 
 def test_info_names_the_parts(run: object, tmp_path: Path) -> None:

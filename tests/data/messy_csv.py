@@ -104,6 +104,8 @@ TRAITS = [
     Trait("quotes", ['a "b"', "c;d", "e,f"], "text", ['a "b"', "c;d", "e,f"]),
     Trait("accents", ["é", "ß", "日本"], "text", ["é", "ß", "日本"]),
 ]
+TOWNS = Trait("towns", ["Köln", "Zürich", "Orléans"], "text", ["Köln", "Zürich", "Orléans"])
+ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "latin-1")
 LOOKS = [
     {"delimiter": ";"},
     {"delimiter": "\t"},
@@ -115,7 +117,7 @@ LOOKS = [
 
 
 def cases() -> Iterator[Case]:
-    """Each trait alone and beside plain columns, in every look; and pairs of neighbouring traits."""
+    """Each trait alone and beside plain columns, in every look; pairs of neighbouring traits; and encodings."""
     for k, trait in enumerate(TRAITS):
         columns = [trait, TRAITS[0]][: 1 + (k > 0)]
         yield _case(trait.name, columns, {})
@@ -123,6 +125,10 @@ def cases() -> Iterator[Case]:
     for k, (a, b) in enumerate(combinations(TRAITS[1:], 2)):
         if k % 17 == 0:
             yield _case(f"{a.name} and {b.name}", [a, b, TRAITS[0]], LOOKS[k % len(LOOKS)])
+    euros = next(trait for trait in TRAITS if trait.name == "euros")
+    for encoding in ENCODINGS:
+        columns = [TOWNS, TRAITS[0]] if encoding == "latin-1" else [TOWNS, euros, TRAITS[0]]
+        yield _case(f"in {encoding}", columns, {"encoding": encoding, "delimiter": ";"})
 
 
 def _case(name: str, traits: list[Trait], look: dict[str, Any]) -> Case:

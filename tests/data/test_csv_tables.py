@@ -31,6 +31,42 @@ def test_forms(tmp_path: Path, encoding: str, separator: str, decimal: str) -> N
             read_table(str(path), csv=form._replace(encoding="utf-8"))
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_encodings_are_found(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "t.csv").write_bytes(("name,x\ncafé,1\n" + "日本,2\n" * 3).encode(encoding))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = read_table(str(tmp_path / "t.csv"))
+    assert table.to_pydict() == {"name": ["café", *["日本"] * 3], "x": [1, 2, 2, 2]}
+
+
+def test_windows_1252_is_a_guess_that_is_said(tmp_path: Path) -> None:
+    path, rows = tmp_path / "t.csv", "plain,1\n" * 300_000  # the first other byte is far from the start
+    path.write_bytes(f'name,x\n{rows}5 €,2\n"Café Müller",3\n'.encode("cp1252"))
+    with pytest.warns(UserWarning, match=r"t.csv: its text is not UTF-8 and is read as Windows-1252, such as '€'"):
+        table, texts = read_with_texts(str(path), None, CsvForm(), ())
+    assert table["name"].to_pylist()[-2:] == ["5 €", "Café Müller"]
+    assert texts is not None and texts["name"].to_pylist()[-1] == "Café Müller"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_table(str(path), csv=CsvForm(encoding="cp1252"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a,b\n1,\x00x\n2,y\n", "no text file: it has zero bytes"),
+        (b"a,b\n1,\x81\x8d\n2,y\n", "neither UTF-8 nor Windows-1252; say --encoding, such as cp437"),
+        (b"# made by x\na,b\n1,2\n", "if the first lines are a title or comments, remove them"),
+        (b"a,b,c\n1,2,3\n4,5\n", "a line has fewer cells than the first one"),
+    ],
+)
+def test_files_that_are_no_table(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_table(str(tmp_path / "t.csv"))
+
+
 @pytest.mark.parametrize(
     ("text", "form", "message"),
     [
@@ -51,6 +87,12 @@ def test_wrong_forms(tmp_path: Path, text: str, form: dict[str, str], message: s
         read_table(str(path), csv=CsvForm(**form))
 
 
+def test_a_title_in_place_of_names_is_doubted(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("Sales of 2023,,\n,,\nregion,product,amount\nN,a,1\n")
+    with pytest.warns(UserWarning, match="names 1 of 3 columns; if it is a title, remove the lines above"):
+        read_table(str(tmp_path / "t.csv"))
+
+
 @pytest.mark.parametrize("word", NA)
 def test_words_for_missing(tmp_path: Path, word: str) -> None:
     (tmp_path / "t.csv").write_text(f"name,x\na,1\n{word},{word}\n")
@@ -64,6 +106,7 @@ def test_words_for_missing(tmp_path: Path, word: str) -> None:
     [
         ("1.5,2,a\n2.5,3,b\n3.5,4,a\n", "the first line, with '1.5', '2', 'a', looks like cells"),
         ("male,yes\nfemale,no\nmale,yes\n", "the first line"),
+        (",a\n0,x\n1,y\n", None),
         ("5,x,y\n6,1,2\n", None),  # one name of three
         ("2019,2020,2021\n1,2,3\n", None),  # years
         ("0,1,2,y\n5,6,7,b\n", None),

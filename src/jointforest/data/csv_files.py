@@ -207,7 +207,8 @@ def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
     if doubt:
         shown = word.decode("cp1252")
         warn(
-            f"{name}: its text is not UTF-8 and is read as Windows-1252, such as {shown!r}; else say --encoding",
+            f"{name}: its text is not UTF-8 and is read as Windows-1252, such as {shown!r}; if that is wrong, "
+            "say --encoding",
             UserWarning,
         )
     return "cp1252"
