@@ -131,6 +131,12 @@ def test_keys_are_known_in_tables_of_many_rows() -> None:
     assert schema.unknown[0][1].aside == SetAside("identifier", n, first=n)
 
 
+def test_a_counter_without_a_name_is_a_key() -> None:
+    frame = pd.DataFrame({"": range(200), "x": RNG.normal(size=200)})
+    assert [column.name for _, column in infer_schema(frame).unknown] == [""]
+    assert infer_schema(frame.rename(columns={"": "n"})).unknown == ()
+
+
 def test_the_reading_names_what_looks_wrong() -> None:
     frame = pd.DataFrame({"region": ["South", "south", "North"] * 10, "one": [1] * 30})
     reading = jf.JointTree(random_state=0).fit(frame).joint_.reading

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 import jointforest as jf
 from jointforest.data.frames import decode, encode, read
 from jointforest.data.infer_schema import infer_schema
+from jointforest.data.reading import reading_of
+from jointforest.data.schema_check import schema_from_dict
 from jointforest.data.text_columns import find_forms
 from jointforest.data.written_forms import WrittenForm
 
@@ -89,6 +91,64 @@ def test_one_cell_in_a_thousand_may_differ_and_is_named() -> None:
     assert forms_of(a=[*texts, "see note", "nothing"]) == {}
 
 
+def test_signs_between_thousands_may_be_rare() -> None:
+    texts = [f"{k}.50" for k in range(1, 900)] + ["1,200.50"]
+    assert forms_of(a=texts)["a"].parse("1,200.50") == 1200.5
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        ([f"{k},50 €" for k in range(40)] + ["k.A.", "k.A."], "95% of its cells seem to be numbers, but 'k.A.' is not"),
+        ([f"{k:02d}/01/2020" for k in range(1, 13)] + ["soon"], "92% of its cells seem to be dates, but 'soon' is not"),
+        (["01/02/2020", "2020-03-04", "5 Mar 2020"], "seem to be dates, but they are written in different forms"),
+        (["$5.00", "6.00 €", "$7.00"], "seem to be numbers, but they are written in different forms"),
+        (["9:30", "9:31 PM", "10:00"], "seem to be times, but they are written in different forms"),
+    ],
+)
+def test_a_column_that_nearly_has_a_form_says_why_it_stays_text(texts: list[str], words: str) -> None:
+    frame = pd.DataFrame({"a": texts * 12, "b": range(12 * len(texts))})
+    with pytest.warns(UserWarning, match=f"column 'a' stays text: .*{words}"):
+        schema = infer_schema(frame)
+    assert words in reading_of(schema).notice and words in schema["a"].why_text
+    assert schema_from_dict(schema.to_dict()) == schema
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["12 Main St", "7 Park Road", "3 High Street", "9 Mill Lane", "8 Ash Close", "5 Elm Way", "1 Oak Row"],
+        ["00017", "02139", "10115"],
+        ["536365", "536366", "536367"],
+        ["yes", "no", "1"],
+        ["2 doors", "4 doors"],
+        ["<1", "1-5", ">5"],
+    ],
+)
+def test_texts_that_are_no_numbers_are_taken_without_a_word(texts: list[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert infer_schema(pd.DataFrame({"a": texts * 5})).columns[0].why_text == ""
+
+
+def test_many_texts_are_parsed_as_each_alone() -> None:
+    forms = [*NUMBER_FORMS, *(WrittenForm("date", "str", pattern=pattern) for pattern in PATTERNS)]
+    forms += [WrittenForm("time", "str", pattern="h:mm p", unit="minutes"), WrittenForm("duration", "str")]
+    texts = ["1,234.50", "(5)", "-(5)", "--5", "$ -5", "-$5", "5-", "+5", " 7 kg ", "7\nkg", "", "1e999", "1e5", "e5"]
+    texts += ["31/12/2020", "31/02/2020", "29.02.2000", "2021.13.01", "12:60", "25:10", "0:30 PM", "12:30 am", "٣"]
+    texts += ["7 Mar 2020", "March 7, 2020", "07/03/2020 9:05", "0000.01.01", "5 kg\n6 kg"]
+    for form in forms:
+        each = [form.parse_all([text])[0] for text in texts]
+        np.testing.assert_array_equal(form.parse_all(texts), each)
+        fits = [text for text, number in zip(texts, each, strict=True) if np.isfinite(number)]
+        np.testing.assert_array_equal(form.parse_all(fits), [form.parse_all([text])[0] for text in fits])
+
+
+def test_a_day_alone_is_evidence_in_a_column_with_times() -> None:
+    form = WrittenForm("date", "str", pattern="%m/%d/%Y %I:%M %p")
+    assert form.parse("01/02/2023") == form.parse("01/02/2023 12:00 AM") and form.parse("2023") is None
+
+
 @pytest.mark.parametrize("library", ["pandas", "string", "object", "polars", "pyarrow", "numpy"])
 def test_frames_of_every_library_keep_their_texts(library: str) -> None:
     texts = {"pay": ["$1,200.00", "$3.50", "-", "$77.25"], "day": ["26/11/2022", "1/2/2022", "3/4/2022", ""]}
@@ -135,7 +195,6 @@ def test_a_model_file_keeps_the_form_and_refuses_a_damaged_one(tmp_path: Any) ->
     joint = jf.JointTree(random_state=0).fit(frame).joint_
     joint.save(tmp_path / "a.joint")
     assert jf.load(tmp_path / "a.joint").schema == joint.schema
-    from jointforest.data.schema_check import schema_from_dict
 
     wrong: dict[str, Any] = {"sort": "x", "decimals": 99, "padded": 1, "pattern": "%Q", "unit": "days", "dtype": "x"}
     for field, value in wrong.items():

@@ -129,6 +129,10 @@ def test_the_parts_of_a_query() -> None:
         ("P(a.b > 3)", 3, "backticks"),
         ("P(native-country = x)", 2, "`native-country`"),
         ("P(sex = Never-married)", 13, "'Never-married'"),
+        ("P(age > 50%)", 10, "quote it as the table writes it"),
+        ("P(age > $5)", 8, "write the number alone"),
+        ("P(age = 12,5)", 12, "decimals have a point, 12.5"),
+        ("P(age > 2023-01-01)", 12, "dates and times go in single quotes"),
         ("P(sex && age)", 6, "write 'and'"),
         ("P(sex, age > 3)", 2, "write sex = value"),
         ("Q(age)", 5, "needs the levels"),
@@ -169,6 +173,11 @@ def test_errors_point_at_the_place(text: str, position: int, words: str) -> None
     assert f"position {position + 1}" in message
     if position < len(text):
         assert shown[len(caret) - 1] == text[position]
+
+
+def test_names_that_were_set_aside_are_quoted_too() -> None:
+    with pytest.raises(QuerySyntaxError, match="`order-no`"):
+        parse_query("P(order-no = 3)", KINDS, {"order-no": "names the rows"})
 
 
 def test_the_line_at_fault_is_shown_alone() -> None:

@@ -91,8 +91,6 @@ def infer_schema(frame: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     schema = schema_of(seen, count(reader, wanted), kinds)
 
     def with_notes(column: Column) -> Column:
-
-    def with_notes(column: Column) -> Column:
         written, why_text = found.forms.get(column.name), found.why_text.get(column.name, "")
         return replace(column, written=written, why_text=why_text)
 
@@ -412,7 +410,7 @@ _DISTINCT = 0.95
 """Least share of distinct values among the cells of a column of identifiers."""
 _WORDS = 5.0
 """Least mean number of words in a cell of free text."""
-_ID_NAME = re.compile(r"(.*[^a-z])?(id|ids|key|uuid|guid|index|rownum|row_?number|unnamed: ?\d+)|.*[a-z](Id|ID)")
+_ID_NAME = re.compile(r"(.*[^a-z])?(id|ids|key|uuid|guid|index|rownum|row_?number|unnamed: ?\d+)|.*[a-z](Id|ID)|")
 
 
 def set_aside(name: str, seen: Seen, kind: str | None) -> Column | None:

@@ -142,7 +142,7 @@ def _notes(column: Column) -> Iterator[str]:
     if alike:
         yield f"levels that differ by case or spaces only: {_named(alike)}"
     if column.n_observed > 1 and (len(column.levels) == 1 or column.minimum == column.maximum):
-        yield "every known cell has the same value"
+        yield "every known cell has the same value; the column stays in the model, and says nothing of others"
     if column.kind == "integer" and _CODE_NAME.search(column.name.lower()):
         yield (
             "whole numbers, which may be codes by the name; to learn them as levels, say "

@@ -7,7 +7,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache, cached_property
 from typing import Any
@@ -115,9 +115,15 @@ class WrittenForm:
         return self.write(1.6695e9 if self.sort == "date" else 570.0)  # 26 November 2022; half past nine
 
     def parse(self, text: str) -> float | None:
-        """The number, or seconds since 1970, that a text stands for; None if it has another form."""
+        """The number, or seconds since 1970, that a text stands for; None if it has another form.
+
+        A day alone is its first moment, also in a form with a time of day.
+        """
         value = float(self.parse_all([text])[0])
-        return None if math.isnan(value) else value
+        if not math.isnan(value):
+            return value
+        day = re.split(r"[ T,]+%[HI]", self.pattern)[0] if self.sort == "date" else self.pattern
+        return replace(self, pattern=day).parse(text) if day != self.pattern else None
 
     def parse_all(self, texts: Sequence[str]) -> np.ndarray:
         """`parse` of n texts, (n,): NaN where one has another form.

@@ -36,6 +36,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -141,6 +142,8 @@ def _next_token(text: str, at: int) -> Token:
         hint = "join conditions by ',' or 'and'"
     elif character in "&!":
         hint = "write 'and', 'or', 'not'"
+    elif character in "%‰" or unicodedata.category(character) == "Sc":
+        hint = "write the number alone, or quote it as the table writes it, such as '15%'"
     raise QuerySyntaxError(f"cannot read {character!r}", text, at, hint)
 
 
@@ -312,6 +315,8 @@ class Cursor:
     def quoting_hint(self) -> str:
         """Hint for a token that nothing leads up to: often the rest of a text without quotes."""
         previous = self.tokens[self.at - 1] if self.at else self.token
+        if previous.sort == "number" and self.is_symbol("-", "/", ":"):
+            return "dates and times go in single quotes: '2024-03-01'"
         if previous.sort in ("word", "number") and self.token.sort != "end":
             return "text with dashes, dots or spaces goes in single quotes: 'Never-married'"
         return ""
