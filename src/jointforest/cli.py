@@ -147,7 +147,7 @@ def fit(
             joint = commands.joint_of_frame(frame, learner, work, settings)
     commands.in_frames_of("file", joint).save(output)
     how = joint.fitted_by.in_words if joint.fitted_by else _size(joint.info())
-    if joint.reading.notice:
+    if joint.reading.notice and not (joint.fitted_by and sys.stderr.isatty()):  # `jf.fit` has said it there
         say(joint.reading.notice)
     say(f"{n} rows, {len(joint.columns)} columns: {how}")
 

@@ -470,7 +470,7 @@ def test_empty_and_all_missing_queries():
         (pd.DataFrame({"b": [0, 2]}), "column 'b': expected True or False, got 2"),
         (pd.DataFrame({"b": ["yes"]}), "column 'b': expected one of its levels such as False, got 'yes'"),
         (pd.DataFrame({"N": [1.0]}), "does not have: 'N' .did you mean 'n'"),
-        (pd.DataFrame([[1, 2]], columns=["n", "n"]), "two columns have the name 'n'"),
+        (pd.DataFrame([[1, 2]], columns=["n", "n"]), "does not have: 'n_2'"),
         (pd.DataFrame({0.5: [1]}), "column names must be text"),
         (pd.DataFrame({0: [1]}), "does not have: '0'"),
         (np.zeros((2, 3)), "the array has 3 columns, the model 4"),

@@ -217,7 +217,6 @@ def test_unsupported_types(values, message):
         (pl.DataFrame({"x": [dt.timedelta(1)]}), TypeError, "column 'x': Duration"),
         (pl.LazyFrame({"x": [1]}), TypeError, r"\.collect\(\)"),
         (pa.table({"x": pa.array([{"a": 1}])}), TypeError, "column 'x': struct"),
-        (pa.table([pa.array([1]), pa.array([2])], names=["x", "x"]), ValueError, "two columns have the name 'x'"),
         (
             pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])),
             ValueError,

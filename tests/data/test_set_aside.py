@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import jointforest as jf
+from jointforest.data.frames import encode
 from jointforest.data.identifiers import SetAside
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema_check import schema_from_dict
@@ -224,3 +226,31 @@ def test_known_cells_of_an_empty_column_are_said_to_be_unused() -> None:
     plain = joint.log_density(frame)
     with pytest.warns(UserWarning, match="all cells were missing at learning, so that these say nothing: 'empty'"):
         np.testing.assert_array_equal(joint.log_density(frame.assign(empty="x")), plain)
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow", "numbers"])
+def test_columns_of_frames_with_the_same_name_are_numbered(library: str) -> None:
+    n = 120
+    columns = [RNG.normal(size=n), np.array(["u", "v"] * (n // 2)), np.arange(n) % 7, np.arange(n) % 5]
+    names: list[Any] = [0, 1, 0, 0] if library == "numbers" else ["x", "c", "x", "x"]
+    if library == "pyarrow":
+        frame: Any = pa.Table.from_arrays([pa.array(column) for column in columns], names)
+    else:
+        frame = pd.concat([pd.Series(column) for column in columns], axis=1).set_axis(names, axis=1)
+    expected = [0, 1, "0_2", "0_3"] if library == "numbers" else ["x", "c", "x_2", "x_3"]
+    with pytest.warns(UserWarning, match="same name are numbered: .* is now .*_2', .* is now .*_3'"):
+        joint = jf.JointTree(random_state=0).fit(frame).joint_
+    assert list(joint.columns) == expected
+    with pytest.warns(UserWarning, match="numbered"):
+        X = encode(joint.schema, frame)[0]
+    np.testing.assert_array_equal(X[:, 2], columns[2])
+    np.testing.assert_array_equal(X[:, 3], columns[3])
+    if library == "pyarrow":
+        holes: Any = frame.set_column(3, "x", pa.array([None, *columns[3][1:].tolist()]))
+    else:
+        holes = frame.copy()
+        holes.isetitem(3, np.where(np.arange(n) > 0, columns[3], np.nan))
+    filled = joint.impute(holes)
+    filled = filled.to_pandas() if library == "pyarrow" else filled
+    assert list(filled.columns) == expected
+    np.testing.assert_array_equal(filled[expected[3]].iloc[1:], columns[3][1:])

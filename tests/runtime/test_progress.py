@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
@@ -148,3 +149,12 @@ def test_a_notebook_is_told_by_its_kernel(monkeypatch: pytest.MonkeyPatch) -> No
     assert not progress._is_notebook()
     shell.kernel = object()
     assert progress._is_notebook()
+
+
+def test_a_bar_says_how_much_time_is_left(monkeypatch: pytest.MonkeyPatch, terminal: Callable[[], Terminal]) -> None:
+    monkeypatch.setattr(progress, "AFTER", 0.0)
+    shown = terminal()
+    with progress.bar(10, "learning") as step:
+        step()
+        step(4)
+    assert re.search(r"learning:  10%\|.*\| 00:00, about \d\d:\d\d left", shown.getvalue())

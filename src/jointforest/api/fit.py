@@ -102,7 +102,12 @@ def fit(
     report = FitReport(budget, chosen.candidates, chosen.weight, chosen.held_out, chosen.why, chosen.left_out,
                        time.monotonic() - start)  # fmt: skip
     if report.left_out:
-        warn(f"budget={budget!r} was too short: left out {', '.join(report.left_out)}", UserWarning)
+        left_out = ", ".join(report.left_out)
+        warn(
+            f"budget={budget!r} was too short: left out {left_out}; give more seconds, or budget='default' "
+            "(--budget default), which takes the time that it needs",
+            UserWarning,
+        )
     joint = Joint(chosen.model, report)
     if verbose:
         if joint.reading.notice:

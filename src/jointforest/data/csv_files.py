@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..runtime.warnings import warn
+from .cells import numbered
 from .written_forms import SPREADSHEET_ERRORS
 
 if TYPE_CHECKING:
@@ -140,23 +141,6 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
     if doubt:
         _doubt_header(table, name)
     return table
-
-
-def numbered(given: list[str], name: str, doubt: bool = True) -> list[str]:
-    """Names of columns with a number behind each that another column has already, such as ``a_2``."""
-    names: list[str] = []
-    for column in given:
-        new, k = column, 2
-        while new in names or (new != column and new in given):
-            new, k = f"{column}_{k}", k + 1
-        names.append(new)
-    if doubt and names != given:
-        pairs = [(old, new) for old, new in zip(given, names, strict=True) if old != new]
-        shown = ", ".join(f"{old!r} is now {new!r}" for old, new in pairs[:5])
-        warn(
-            f"{name}: columns with the same name are numbered: {shown}{', ...' if len(pairs) > 5 else ''}", UserWarning
-        )
-    return names
 
 
 def _must_be_text(table: pa.Table, read: Callable[[], pa.Table], options: Any) -> list[str]:

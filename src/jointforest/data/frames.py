@@ -13,8 +13,8 @@ import narwhals as nw
 import numpy as np
 
 from ..runtime.warnings import UnseenLevelWarning, warn
-from .cells import ColumnCells, FrameReader, absent
-from .schema import Column, Schema, near, snapped
+from .cells import ColumnCells, FrameReader, absent, numbered
+from .schema import Column, Schema, is_number_name, near, snapped
 from .text_columns import read_cells
 from .times import seconds, unit_of, zone_of
 from .written_forms import SPREADSHEET_ERRORS
@@ -30,8 +30,14 @@ def read(frame: Any) -> FrameReader:
     TypeError
         If it is no such frame, or a column has a type that is not supported.
     ValueError
-        If two columns have the same name, or a name is not text.
+        If a name is not text.
+
+    Warns
+    -----
+    UserWarning
+        If two columns have the same name: they are numbered.
     """
+    frame = with_names(frame)
     if isinstance(frame, np.ndarray):
         from .backends import numpy as _numpy
 
@@ -49,6 +55,24 @@ def read(frame: Any) -> FrameReader:
     from .backends import arrow as _arrow
 
     return _arrow.read(frame)
+
+
+def with_names(frame: Any, doubt: bool = True) -> Any:
+    """The frame, with numbers behind names that other columns have already: polars alone has no such frames."""
+    is_pandas = nw.dependencies.is_pandas_dataframe(frame)
+    if not is_pandas and not nw.dependencies.is_pyarrow_table(frame):
+        return frame
+    names = list(frame.columns) if is_pandas else frame.column_names
+    if len(set(names)) == len(names):
+        return frame
+    if not all(isinstance(name, str) or is_number_name(name) for name in names):
+        return frame  # which is refused
+    texts = list(map(str, names))
+    new = [
+        old if text == renamed else renamed
+        for old, text, renamed in zip(names, texts, numbered(texts, "", doubt), strict=True)
+    ]
+    return frame.set_axis(new, axis=1) if is_pandas else frame.rename_columns(new)
 
 
 def build(schema: Schema, X: np.ndarray) -> Any:
@@ -340,7 +364,7 @@ def _seconds(column: Column, cells: ColumnCells) -> np.ndarray:
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
     """Some rows (numbers, (m,)) of a frame or array."""
-    return X[rows] if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True)[rows].to_native()
+    return X[rows] if isinstance(X, np.ndarray) else nw.from_native(with_names(X), eager_only=True)[rows].to_native()
 
 
 def row_weights(given: Any, n: int) -> np.ndarray:
@@ -381,7 +405,7 @@ def fill(schema: Schema, frame: Any, X: np.ndarray, unseen: np.ndarray, filled: 
     filled : float64 array (n, d)
         X with its missing cells filled in.
     """
-    out = decode(schema, filled)
+    frame, out = with_names(frame, doubt=False), decode(schema, filled)
     changed = (~np.isnan(X) & (encode(schema, out)[0] != X)) | unseen
     for j in _of_other_texts(schema, frame):
         changed[:, j] |= ~np.isnan(X[:, j])

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 AFTER = 2.0
 """Seconds of work before there is a bar."""
 
-_FORM = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
+_FORM = "{desc}{percentage:3.0f}%|{bar}| {elapsed}, about {remaining} left"
 _outermost = threading.Lock()
 _shown: list[Any] = []  # the bar that is up, if any
 _working: list[_Bar] = []  # the bar of the work that is done, up or not yet
@@ -109,6 +109,7 @@ class _Bar:
         what = f"{self.what}: " if self.what else ""
         # a delay, so that nothing is drawn before it knows what is done, and since when
         form = {"leave": False, "file": sys.stderr, "dynamic_ncols": True, "bar_format": _FORM, "delay": 1e-6}
+        form["smoothing"] = 0.0  # steps differ: what is left is estimated from all that is done
         self.bar = tqdm(total=self.total, desc=what, **form)
         self.bar.start_t -= time.monotonic() - self.start
         self.bar.update(self.done)

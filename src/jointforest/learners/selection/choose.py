@@ -251,7 +251,7 @@ def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
     known = candidates(task.budget, len(task.cells), len(task.schema.columns), task.n_jobs)
     if len(known) == 1:
-        why = "this budget compares no learners on tables of this size"
+        why = "this budget compares no learners on tables of this size, budget='default' (--budget default) does"
         return _without_choice(task, known[0], "no rows", why)
     splits, held_out = _splits(task)
     if not splits:
