@@ -75,7 +75,6 @@ def test_files_that_are_no_table(tmp_path: Path, content: bytes, message: str) -
         ("a,b\n1,2\n3,4\n", {"separator": ";"}, "separated by commas; say --sep ','"),
         ("a,b\n1,2\n", {"separator": ";;"}, "--sep: expected one character, or tab, got ';;'"),
         ("a,b\n1,2\n", {"separator": '"'}, "--sep"),
-        ("a,b\n1,2\n", {"decimal": ","}, "--decimal , needs another separator"),
         ("a,b\n1,2\n", {"encoding": "utf-9"}, "--encoding: 'utf-9' is not known"),
         ("a,b\ncafé,2\n", {"encoding": "ascii"}, "not a csv table: 'ascii' codec"),
     ],
@@ -85,6 +84,15 @@ def test_wrong_forms(tmp_path: Path, text: str, form: dict[str, str], message: s
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         read_table(str(path), csv=CsvForm(**form))
+
+
+def test_decimal_commas_between_commas_stand_in_quotes(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('a,b,c,d\n"1,006",x,"1,5",1.5\n,"1,5","-2,25",2\n"5,700",z,7,3\n')
+    form = CsvForm(decimal=",")
+    table, texts = read_with_texts(str(tmp_path / "t.csv"), None, form, ())
+    numbers = {"a": [1.006, None, 5.7], "b": ["x", "1,5", "z"], "c": [1.5, -2.25, 7.0], "d": [1.5, 2.0, 3.0]}
+    assert table.to_pydict() == numbers and texts is not None and texts["a"].to_pylist() == ["1,006", None, "5,700"]
+    assert read_table(str(tmp_path / "t.csv"), csv=form, text=["a"])["a"].to_pylist() == ["1,006", None, "5,700"]
 
 
 def test_a_title_in_place_of_names_is_doubted(tmp_path: Path) -> None:

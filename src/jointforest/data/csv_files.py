@@ -43,7 +43,7 @@ class CsvForm(NamedTuple):
     encoding : str
         Empty: the one that the bytes show (`find_encoding`).
     decimal : str
-        ``.`` or ``,``.
+        ``.`` or ``,``; between commas numbers with decimal commas stand in quotes.
     """
 
     na: tuple[str, ...] = NA
@@ -56,8 +56,6 @@ def check_form(form: CsvForm) -> None:
     """Raise ValueError if no CSV file can have this form."""
     if len(form.separator) != 1 or form.separator in '"\r\n':
         raise ValueError(f"--sep: expected one character, or tab, got {form.separator!r}")
-    if form.decimal == form.separator:
-        raise ValueError(f"--decimal {form.decimal} needs another separator of cells: say --sep ';', or tab")
     try:
         codecs.lookup(form.encoding or "utf-8")
     except LookupError:
@@ -103,7 +101,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
         strings_can_be_null=True,
         quoted_strings_can_be_null="" in form.na,
         column_types=dict.fromkeys(text, pa.string()),
-        decimal_point=form.decimal,
+        decimal_point="." if form.decimal == form.separator else form.decimal,
     )
 
     names: list[str] = []
@@ -132,6 +130,8 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
         if isinstance(error, UnicodeError):
             hint = f"its bytes are not {form.encoding}; say --encoding, such as latin-1"
         raise ValueError(f"{name} is not a csv table: {error}{f'; {hint}' if hint else ''}") from None
+    if form.decimal == form.separator:
+        table = _with_quoted_decimals(table, form.decimal, set(text))
     _check_separator(table, name, form)
     for field in table.schema:
         if pa.types.is_binary(field.type):
@@ -158,6 +158,21 @@ def _must_be_text(table: pa.Table, read: Callable[[], pa.Table], options: Any) -
     options.column_types, options.include_columns = given, []
     coded = [n for n in whole if pc.any(pc.match_substring_regex(texts[n], r"^\s*[+-]?0\d")).as_py()]
     return coded + times
+
+
+def _with_quoted_decimals(table: pa.Table, decimal: str, text: set[str]) -> pa.Table:
+    """The table with numbers in columns of texts that are all numbers with this decimal sign, but those in ``text``."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for j, field in enumerate(table.schema):
+        cells = table.column(j)
+        if not pa.types.is_string(field.type) or field.name in text or cells.null_count == len(cells):
+            continue
+        if pc.all(pc.match_substring_regex(cells, rf"^\s*[+-]?\d+({decimal}\d+)?\s*$")).as_py():
+            plain = pc.utf8_trim_whitespace(pc.replace_substring(cells, decimal, "."))
+            table = table.set_column(j, field.name, plain.cast(pa.float64()))
+    return table
 
 
 def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
