@@ -281,10 +281,10 @@ class Posterior:
         schema = self.state.distribution.schema
         share = np.atleast_1d(self.probability(event, n_jobs))
         conditions = conditions_of(schema, event)
-        model, both, _ = with_event(self.state, conditions, True)
-        if model is not self.state.distribution:  # cells that are said to be missing: the parts are others
-            model, both = self.state.distribution, None
-        return event_errors(model, self.state.evidence, both, n_rows, schema.index(next(iter(conditions))), share)
+        given, evidence, _ = with_event(self.state, conditions, True)
+        both = evidence if given is self.state.distribution else None  # of cells that are missing the parts are others
+        j = schema.index(next(iter(conditions)))
+        return event_errors(self.state.distribution, self.state.evidence, both, n_rows, j, share)
 
     @property
     def background_weight(self) -> Any:

@@ -236,7 +236,7 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
         return (), ""
     why_text = ""
     for find in (_clock, _dates, _numbers):
-        family = find(texts, sample, column.dtype, must or is_word.any())
+        family = find(texts, sample, column.dtype, must or bool(is_word.any()))
         if family is None:
             continue
         odd = sorted(set(itertools.compress(texts, ~family.fits)))
@@ -334,7 +334,7 @@ def _numbers(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool
         is_number = np.array([_number_match(text) is not None for text in texts])
         return _Family("numbers", is_number, ())
     lines = "\n".join(itertools.compress(texts, best))
-    if not forms or _is_coded(forms[0], lines, int(best.sum()), must or not best.all()):
+    if not forms or _is_coded(forms[0], lines, int(best.sum()), must or not bool(best.all())):
         return None
     forms = [_spaced(form, lines) for form in forms]
     commas = tuple(form for form in forms[1:] if form.decimal == ",")
