@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from scipy.special import logsumexp
 
 from jointforest.models.box_forest.box_forest import BoxForest
-from jointforest.models.box_forest.forest import Forest
 from jointforest.models.box_forest.parts import part_of_rows
+from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
 from ...oracle.density import FACTORS, children, circuit_root

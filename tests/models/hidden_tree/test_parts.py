@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointforest.data.build_evidence import build
+from jointforest.data.evidence import build
 from jointforest.models.hidden_tree.hidden_tree import HiddenTree
 
 from ...oracle import hidden as oracle
