@@ -254,3 +254,19 @@ def test_columns_of_frames_with_the_same_name_are_numbered(library: str) -> None
     filled = filled.to_pandas() if library == "pyarrow" else filled
     assert list(filled.columns) == expected
     np.testing.assert_array_equal(filled[expected[3]].iloc[1:], columns[3][1:])
+
+
+def test_estimators_number_columns_with_the_same_name() -> None:
+    n = 80
+    frame = pd.DataFrame(RNG.normal(size=(n, 3))).set_axis(["x", "y", "x"], axis=1)
+    holes = frame.copy()
+    holes.isetitem(2, np.where(np.arange(n) > 3, frame.iloc[:, 2], np.nan))
+    label = np.where(frame.iloc[:, 2] > 0, "high", "low")
+    with pytest.warns(UserWarning, match="numbered"):
+        imputer = jf.JointImputer(jf.JointTree(random_state=0)).fit(frame)
+        filled = imputer.transform(holes)
+        scores = jf.ForestOutlierDetector(random_state=0).fit(frame).score_samples(frame)
+        classifier = jf.GenerativeForestClassifier(5, random_state=0).fit(frame, label)
+        right = (classifier.predict(frame) == label).mean()
+    assert list(filled.columns) == ["x", "y", "x_2"] and not filled.isna().any(axis=None)
+    assert len(scores) == n and right > 0.9

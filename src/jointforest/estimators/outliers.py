@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..api.joint import Joint
 from ..data.evidence import Evidence, neighbourhood
-from ..data.frames import decode, encode, row_weights, take_rows
+from ..data.frames import decode, encode, row_weights, take_rows, with_names
 from ..data.infer_schema import infer_schema
 from ..data.schema import Schema
 from ..learners.adversarial.adversarial_forest import AdversarialForest
@@ -383,7 +383,7 @@ def _histogram_forest(schema: Schema, n_jobs: int | None, random_state: Any) -> 
 def _read(X: Any) -> Any:
     """A frame as it is; anything else as scikit-learn reads arrays, with its errors."""
     if nw.dependencies.is_into_dataframe(X):
-        return X
+        return with_names(X)
     return check_array(X, dtype=None, ensure_all_finite="allow-nan")
 
 

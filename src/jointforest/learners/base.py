@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..api.joint import Joint
-from ..data.frames import encode, read, row_weights, take_rows
+from ..data.frames import encode, read, row_weights, take_rows, with_names
 from ..data.infer_schema import infer_schema
 from ..data.rules.find import with_rules
 from ..data.schema import Columns, Schema, kernel_columns, snap
@@ -164,6 +164,7 @@ def read_table(frame: Any, kinds: Mapping[str, str] | None) -> Rows:
     ValueError
         If the table cannot be used (each message names the column).
     """
+    frame = with_names(frame)
     schema = infer_schema(frame, kinds)
     columns = kernel_columns(schema)
     X = snap(columns, encode(schema, frame)[0])

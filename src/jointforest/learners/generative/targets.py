@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from ...data.cells import absent
 from ...data.evidence import Evidence, build
-from ...data.frames import encode, read, take_rows, warn_unseen
+from ...data.frames import encode, read, take_rows, warn_unseen, with_names
 from ...data.infer_schema import infer_schema
 from ...data.rules.find import with_rules
 from ...data.schema import Column, Columns, Schema, kernel_columns, snap
@@ -115,7 +115,7 @@ def as_table(X: Any) -> Any:
     if nw.dependencies.is_into_dataframe(X):
         nameless = nw.dependencies.is_pandas_dataframe(X) and not any(isinstance(name, str) for name in X.columns)
         if not nameless or not X.shape[1]:
-            return X
+            return with_names(X)
     elif not hasattr(X, "dtype") and not hasattr(X, "__array__"):
         # numbers beside text would become text
         as_text = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0).dtype.kind == "U"
