@@ -69,12 +69,7 @@ def column_errors(model: Distribution, evidence: Evidence, n_rows: np.ndarray, j
     column = model.schema.columns[j]
 
     def of_one(row: Evidence, rows: float) -> np.ndarray:
-        parts = model.observe(row).parts(j)
-        variance = parts.variance
-        if column.is_categorical:
-            variance = _shrunk(parts.mean, _rows_of(parts, model, rows)[:, None])
-        error = _error(model, row, j, parts._replace(variance=variance), rows)
-        return np.minimum(error, 0.5) if column.is_categorical else error
+        return _error(model, row, j, model.observe(row).parts(j), rows, column.is_categorical)
 
     return _by_row(evidence, n_rows, of_one, len(column.levels) if column.is_categorical else 1)
 
@@ -89,13 +84,13 @@ def event_errors(
 
     def of_one(row: Evidence, rows: float, event: Evidence | None, probability: float) -> np.ndarray:
         if event is None:
-            parts = Parts(np.zeros(1), np.ones(1), np.full((1, 1), probability), np.zeros((1, 1)))
+            parts = with_event = Parts(np.zeros(1), np.ones(1), np.zeros((1, 1)), np.zeros((1, 1)))
         else:
             parts = model.observe(row).parts(j)
-        with_event = parts if event is None or probability == 0.0 else model.observe(event).parts(j)
-        mean = np.clip(probability * with_event.weight / np.maximum(parts.weight, np.finfo(float).tiny), 0.0, 1.0)
-        variance = _shrunk(mean, _rows_of(parts, model, rows))
-        return np.minimum(_error(model, row, j, Parts(*parts[:2], mean[:, None], variance[:, None]), rows), 0.5)
+            with_event = parts if probability == 0.0 else model.observe(event).parts(j)
+        inside = probability * with_event.weight / np.maximum(parts.weight, np.finfo(float).tiny)
+        mean = np.clip(inside, 0.0, 1.0)[:, None]
+        return _error(model, row, j, parts._replace(mean=mean, variance=mean * (1.0 - mean)), rows, True)
 
     events = [(None if both is None else both.take(np.array([i])), float(p)) for i, p in enumerate(share)]
     return _by_row(evidence, n_rows, of_one, 1, events)[:, 0]
@@ -115,28 +110,21 @@ def _by_row(
     return out
 
 
-def _rows_of(parts: Parts, model: Distribution, rows: float) -> np.ndarray:
-    """Rows that each part was learned from, (K,)."""
-    return np.asarray(np.where(parts.prior > 0.0, model.schema.n_rows * parts.prior, rows))
-
-
-def _shrunk(share: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
-    """p (1 - p) of shares, as if half a row more had been seen of either outcome: 0 and 1 are uncertain, too."""
-    p = (share * n_rows + 0.5) / (n_rows + 1.0)
-    return np.asarray(p * (1.0 - p))
-
-
-def _error(model: Distribution, row: Evidence, j: int, parts: Parts, rows: float) -> np.ndarray:
+def _error(model: Distribution, row: Evidence, j: int, parts: Parts, rows: float, is_share: bool) -> np.ndarray:
     """Standard errors of the means of the parts, (L,), given one row of evidence that stands for so many rows."""
-    n = model.schema.n_rows
     with np.errstate(divide="ignore", invalid="ignore"):
-        inside = np.where(parts.prior > 0.0, np.minimum(parts.weight * (rows / n) / parts.prior, 1.0), 1.0)
+        meets = np.where(parts.prior > 0.0, parts.weight * (rows / model.schema.n_rows) / parts.prior, 1.0)
+    meets = parts.weight * np.minimum(meets, 1.0)  # times P(evidence | part)
     center = parts.weight @ parts.mean
-    within = (parts.weight * inside) @ parts.variance
-    between = parts.weight @ (parts.mean - center) ** 2
+    within, between = meets @ parts.variance, parts.weight @ (parts.mean - center) ** 2
+    if is_share:
+        # as if half a row more had been seen of either outcome: shares of 0 and 1 are uncertain, too
+        shrunk = (center * rows + 0.5 * meets.sum()) / (rows + meets.sum())
+        within = np.maximum(within + meets.sum() * (shrunk * (1.0 - shrunk) - center * (1.0 - center)), 0.0)
     asked = ~np.isnan(row.value[0]) | (row.cell_regions()[0] >= 0)
     of_evidence = np.prod([_known(model, k) for k in np.flatnonzero(asked).tolist()])
-    return np.asarray(np.sqrt((within / _known(model, j) + between / of_evidence) / max(rows, 1.0)))
+    total = (within / _known(model, j) + between / of_evidence) / (rows if is_share else max(rows, 1.0))
+    return np.asarray(np.minimum(np.sqrt(total), 0.5) if is_share else np.sqrt(total))
 
 
 def _known(model: Distribution, j: int) -> float:
