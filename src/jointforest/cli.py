@@ -265,7 +265,7 @@ def sample(
     seed = secrets.randbits(62) if seed is None else seed
 
     def drawn() -> Generator[pa.Table]:
-        with bar(rows, "draws") as step:
+        with bar(rows, "drawing rows") as step:
             for part in known.sample_batches(rows, seed, missing, jobs, where=where):
                 yield to_arrow(part, joint.schema.names)
                 step(len(part))

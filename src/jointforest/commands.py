@@ -126,7 +126,7 @@ def write_answers(
 
     def answers() -> Generator[pa.Table]:
         told.start()
-        with bar(large_files.count_rows(files), "rows") as step:
+        with bar(large_files.count_rows(files), "answering rows") as step:
             parts = large_files.read_batches(files)
             for number, (file, part) in enumerate(parts if at_once is None else large_files.in_blocks(parts, at_once)):
                 try:

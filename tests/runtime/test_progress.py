@@ -140,7 +140,7 @@ def test_the_search_for_a_mode_has_a_bar(bars: list[Bar], terminal: Callable[[],
     joint = learner.fit(jf.datasets.load_penguins()).joint_
     terminal()
     joint.given(species="Gentoo").mode()
-    assert bars[-1].desc == "boxes at most: " and bars[-1].n >= 1 and bars[-1].closed
+    assert bars[-1].desc == "searching boxes: " and bars[-1].n >= 1 and bars[-1].closed
 
 
 def test_a_notebook_is_told_by_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

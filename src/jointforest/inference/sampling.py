@@ -27,7 +27,7 @@ def sample(
     if m <= BLOCK:
         return model.sample(evidence, m, seed, missing, n_jobs)
     out, done = np.empty((n, m, d)), 0
-    with bar(m, "draws") as step:
+    with bar(m, "drawing rows") as step:
         for rows in sample_blocks(model, evidence, m, seed, missing, n_jobs):
             k = len(rows) // max(n, 1)
             out[:, done : done + k] = rows.reshape(n, k, d)

@@ -537,7 +537,7 @@ def _discriminate(
     for batch in (numbers[:few], numbers[few:]):
         if not batch or accuracy <= 0.5 + settings.delta * np.sqrt(few / len(numbers)):
             break
-        for tree, node, in_bag, vote in map_ordered(one, batch, settings.n_jobs, "trees"):
+        for tree, node, in_bag, vote in map_ordered(one, batch, settings.n_jobs, "growing trees"):
             trees.append(tree)
             nodes.append(node)
             drawn.append(in_bag[:n])
@@ -604,7 +604,9 @@ def _changed(
 ) -> Discriminator:
     """The forest with other trees, and the nodes in which n rows end in them."""
     trees, leaf_node = [], np.empty((len(forest.trees), n), dtype=np.int32)
-    for t, (tree, node) in enumerate(map_ordered(one, [(t,) for t in range(len(forest.trees))], n_jobs, "pruning")):
+    for t, (tree, node) in enumerate(
+        map_ordered(one, [(t,) for t in range(len(forest.trees))], n_jobs, "pruning trees")
+    ):
         trees.append(tree)
         leaf_node[t] = node
     return forest._replace(trees=trees, leaf_node=leaf_node)

@@ -106,7 +106,7 @@ def leaf_sizes(
     route = Route(schema, columns, trees, seed, weights)
     first = first_leaves(trees)
     sizes: np.ndarray = fold(
-        Pass(partial(np.zeros, first[-1], np.int64), partial(_count, route), np.add, "rows seen"), n
+        Pass(partial(np.zeros, first[-1], np.int64), partial(_count, route), np.add, "looking at rows"), n
     )
     check_number(n, int(sizes[: first[1]].sum()))
     return sizes
@@ -242,7 +242,7 @@ def finish(structure: Structure, sums: list[Running], epsilon: float, n_jobs: in
         epsilon = structure.settings.quantile_epsilon
         return leaves, quantile_circuits(columns, table, values, leaves, *box[:2], epsilon, inside)
 
-    fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs, "leaves"))
+    fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], n_jobs, "fitting leaves"))
     return as_forest(structure.schema, columns, table, trees, fitted, epsilon)
 
 
@@ -258,6 +258,6 @@ def fill(fold: Fold, n: int, structure: Structure, epsilon: float, n_jobs: int |
     Raises ValueError if the batches have other rows than they had before.
     """
     filling = filling_of(structure, n_jobs)
-    sums = fold(Pass(partial(empty, filling), partial(add_batch, filling), merge, "rows counted"), n)
+    sums = fold(Pass(partial(empty, filling), partial(add_batch, filling), merge, "counting rows"), n)
     check_number(n, int(sums[0].rows))
     return finish(structure, sums, epsilon, n_jobs)

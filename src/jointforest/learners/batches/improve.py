@@ -60,7 +60,7 @@ def improve(
     # every member's trees weigh one in all
     before = np.concatenate([[0.0], np.cumsum(np.exp(first.log_weight))[:-1]])
     member = np.minimum(np.floor(before * n_members + 1e-9), n_members - 1).astype(np.int64)
-    expected = fold(Pass(partial(empty, first), partial(add_batch, first, member, weights), merge, "rows counted"), n)
+    expected = fold(Pass(partial(empty, first), partial(add_batch, first, member, weights), merge, "counting rows"), n)
     check_number(n, expected.n)
     is_ordered = np.array([not column.is_categorical for column in first.schema.columns])
     totals = expected.totals if weights is None else scaled(expected.totals, n * n_members / expected.totals.mass.sum())

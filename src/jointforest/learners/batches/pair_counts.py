@@ -44,7 +44,7 @@ def count_pairs(fold: Fold, n: int, pairs: Pairs) -> list[np.ndarray]:
 
     Raises ValueError if the batches have other rows than they had before.
     """
-    sums = fold(Pass(partial(empty, pairs), partial(add_batch, pairs), merge, "rows counted"), n)
+    sums = fold(Pass(partial(empty, pairs), partial(add_batch, pairs), merge, "counting rows"), n)
     check_number(n, sums.n)
     return list(sums.counts)
 

@@ -123,7 +123,7 @@ def take_sample(
 
 def _pass(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any]) -> Pass:
     """A pass that looks at each batch, and merges what it finds; None if there is no batch."""
-    return Pass(_nothing, partial(_add, look_at, merge), partial(_merge, merge), "rows seen")
+    return Pass(_nothing, partial(_add, look_at, merge), partial(_merge, merge), "looking at rows")
 
 
 def _nothing() -> None:

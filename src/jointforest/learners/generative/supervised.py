@@ -60,7 +60,7 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
         # rows missing a split value may take other sides than they did in growing, and leave a leaf empty
         return *prune_small_leaves(tree, of_features.codes, drawn > 0, 1, seed, t, node), drawn
 
-    grown = list(map_ordered(one, [(t,) for t in range(settings.n_estimators)], settings.n_jobs, "trees"))
+    grown = list(map_ordered(one, [(t,) for t in range(settings.n_estimators)], settings.n_jobs, "growing trees"))
     return assign_rows(training.columns, ranks, *zip(*grown, strict=True))
 
 

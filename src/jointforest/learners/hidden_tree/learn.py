@@ -179,7 +179,7 @@ def _learn(
     n_batches = _n_batches(len(rows.codes), settings, len(columns))
     shares = np.geomspace(settings.first, settings.last, settings.passes * n_batches).reshape(settings.passes, -1)
     best, top, worse = tables, -np.inf, 0
-    with bar(settings.passes + settings.full, "passes") as tick:
+    with bar(settings.passes + settings.full, "learning states") as tick:
         for i in range(settings.passes):
             smoothing = _smoothing(settings, i + 1)
             tables = _pass(nodes, tables, counts, seen, step, smoothing, shares[i], rng, run)

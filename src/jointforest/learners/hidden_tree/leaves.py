@@ -176,7 +176,7 @@ def learn_trees(
 
     seeds = np.random.default_rng([seed, 1]).integers(2**31, size=len(leaves)).tolist()
     passes = settings.passes * len(leaves)
-    with one_blas_thread(in_kernels=True), bar(passes, "passes") as step:
+    with one_blas_thread(in_kernels=True), bar(passes, "learning states") as step:
         told = _Told(progress, passes, step)
         found = list(map_ordered(one, list(zip(leaves, seeds, strict=True)), n_jobs))
     weight = np.ones(len(table.codes)) if table.weight is None else table.weight

@@ -471,7 +471,7 @@ def grow_joint(
         nodes.append(_Node(start, stop, depth, split))
         return stop - start if split is None else 0
 
-    with bar(len(rows), "tree") as step:
+    with bar(len(rows), "growing a tree") as step:
         add(0, len(rows), 0)
         while heap and (len(nodes) + 1) // 2 != settings.max_leaf_nodes:
             node = nodes[heapq.heappop(heap)[1]]

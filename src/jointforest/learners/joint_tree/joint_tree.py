@@ -284,7 +284,7 @@ class JointTree(TableLearner):
             tree, node = grow_joint(data, ranks, weight, judges, settings, seed, t, 1 if is_forest else self.n_jobs)
             return tree, node, weight
 
-        grown = list(map_ordered(one, [(t,) for t in range(n_trees)], self.n_jobs, "trees"))
+        grown = list(map_ordered(one, [(t,) for t in range(n_trees)], self.n_jobs, "growing trees"))
         return assign_rows(columns, ranks, *zip(*grown, strict=True))
 
 

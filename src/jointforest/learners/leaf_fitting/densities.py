@@ -246,7 +246,7 @@ def fit_trees(
         groups = fit(learned.group_rows, learned.group_start, weight[t], (lo, hi, allowed))
         return leaves, (learned.circuits(), groups)
 
-    fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "leaves"))
+    fitted = list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "fitting leaves"))
     if not modelled.any():
         return fitted
     return quantile_trees(columns, table, assigned, fitted, modelled, settings.quantile_epsilon, n_jobs)
@@ -276,7 +276,7 @@ def quantile_trees(
         }
         return leaves, quantile_circuits(columns, table, values, leaves, lo, hi, epsilon, inside)
 
-    return list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "leaves"))
+    return list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "fitting leaves"))
 
 
 def columns_of(columns: Columns, modelled: np.ndarray) -> list[tuple[int, int]]:

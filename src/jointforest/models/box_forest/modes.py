@@ -205,7 +205,7 @@ def search(
     at_least = math.log(len(problem.trees.root))
     total = mixture_bound(problem, leaf, log_bound, -math.inf)
     open_boxes, n, held, done = [(-total, 0, box, leaf, log_bound)], 0, len(leaf), -math.inf
-    with bar(budget, "boxes at most") as step:
+    with bar(budget, "searching boxes") as step:
         while open_boxes and n < budget and held < _MOST_HELD and -open_boxes[0][0] > best + TOLERANCE:
             total, _, box, leaf, log_bound = heapq.heappop(open_boxes)
             held -= len(leaf)

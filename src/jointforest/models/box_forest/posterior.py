@@ -568,7 +568,7 @@ def sample_and_weigh(
 
     some_rows = row_chunks(forest, evidence, max(1, min(_DRAW_ROWS, _DRAWS // max(m, 1))))
     items = [(rows, draws) for rows in some_rows for draws in chunks(m, _DRAWS)]
-    for _ in map_ordered(work, items, n_jobs, "draws"):
+    for _ in map_ordered(work, items, n_jobs, "drawing rows"):
         pass
     return out, share
 

@@ -325,7 +325,7 @@ def _search(problem: CodeProblem, root: Box, found: _Found, budget: int) -> floa
         (-float(at_root.log_bound[0]), next(number), tuple(part[0] for part in root), at_root.star[0], at_root.loss[0])
     ]
     reached = -np.inf  # bounds of boxes that cannot be cut any more
-    with bar(budget, "boxes at most") as step:
+    with bar(budget, "searching boxes") as step:
         while heap and budget > 0 and -heap[0][0] > found.best + TOLERANCE:
             halves: list[Box] = []
             parents: list[float] = []
