@@ -281,7 +281,7 @@ def test_an_engine_makes_the_passes():
     for learner in (FewRows(random_state=0), jf.AdversarialForest(2, max_samples=100, random_state=0)):
         found = learner.fit_batches(Engine()).joint_
         assert np.array_equal(found.log_density(frame), learner.fit_batches(frame).joint_.log_density(frame))
-    assert seen[0] == ("rows seen", None) and seen[-1] == ("rows counted", 440)
+    assert seen[0] == ("looking at rows", None) and seen[-1] == ("counting rows", 440)
 
 
 def test_a_column_named_fold_makes_no_engine():
