@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
@@ -13,7 +13,7 @@ from ...data.evidence import build
 from ...data.schema import Schema
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
-from ...models.box_forest.posterior import log_density, oob_log_density
+from ...models.box_forest.posterior import LeafPosterior, oob_log_density, posterior
 from ...models.box_forest.structure import Forest, Trees
 from ...runtime.parameters import ANY, FLAG, VERBOSE, Allowed, Number
 from ...runtime.progress import write_line
@@ -40,14 +40,17 @@ from ..leaf_fitting.densities import (
     FittedTree,
     as_forest,
     assign_rows,
+    columns_of,
     first_trees,
     fit_trees,
     learn_densities,
     prune_small_leaves,
     quantile_trees,
+    tree_cdfs,
 )
 from ..leaf_fitting.fit import Settings, Table, prepare
-from ..leaf_fitting.quantile import choose_slots, misfit_slots, small_enough
+from ..leaf_fitting.quantile import LeafCdfs, choose_slots, misfit_slots, rows_of_cdfs, small_enough
+from ..leaf_fitting.quantile_kernels import gains_of_slot
 from ..leaf_fitting.statistics_kernels import rows_by_leaf
 from .constants import FIXED
 from .rounds_kernels import from_leaves, from_marginals
@@ -312,7 +315,7 @@ class AdversarialForest(TableLearner):
         settings = self._leaf_settings()
         plain = fit_trees(rows.columns, cells, assigned, settings, self.n_jobs)
         normal = as_forest(rows.schema, rows.columns, cells, assigned.trees, plain, self.epsilon)
-        trial = _Trial(rows, cells, assigned, settings, plain, weight, seed, self.n_jobs)
+        trial = _Trial(rows, cells, assigned, settings, weight, seed, self.n_jobs)
         misfit = misfit_slots(normal, rows.X, weight, self.n_jobs)
         slots = choose_slots(misfit, trial.fits, trial.gains, trial.weight, FIXED.trial_groups)
         return slots, None if slots.any() else normal, plain
@@ -685,8 +688,6 @@ class _Trial:
         The n rows, and the same prepared for leaf densities.
     assigned : AssignedRows
         The trees, and where the rows end in them.
-    plain : sequence of FittedTree
-        The trees with normal leaves of all rows.
     weight : float64 array (n,), optional
         Weights of the rows; None: all alike.
     """
@@ -697,49 +698,67 @@ class _Trial:
         cells: Table,
         assigned: AssignedRows,
         settings: Settings,
-        plain: Sequence[FittedTree],
         weight: np.ndarray | None,
         seed: int,
         n_jobs: int | None,
     ) -> None:
-        self.rows, self.cells, self.assigned, self.plain = rows, cells, assigned, plain
+        self.rows, self.cells, self.assigned = rows, cells, assigned
         self.settings, self.n_jobs = settings, n_jobs
         n = len(rows.X)
         self.held = np.random.default_rng([seed, 4]).permutation(n)[: int(FIXED.trial_share * n)]
         self.asked = self.held[: FIXED.trial_rows]
         self.weight = None if weight is None else weight[self.asked]
+        self._kept: dict[int, np.ndarray] = {}
 
     def fits(self, slots: np.ndarray) -> bool:
         """Whether the tables stay small enough, judged by the first tree."""
-        [(leaves, circuits)] = self._with_quantile(first_trees(self.assigned, 1), self.plain[:1], slots)
-        n_rows = len(leaves.rows) + (0 if circuits is None else len(circuits[1].rows))
+        [cdfs] = self._cdfs(first_trees(self.assigned, 1), slots)
+        n_rows = len(cdfs[0].lo) + int(rows_of_cdfs(cdfs).sum())
         return small_enough(self.rows.columns, n_rows, len(self.assigned.trees.root))
 
     def gains(self, slots: np.ndarray) -> list[np.ndarray]:
-        """Gain in the log-likelihood of each validation row; nothing where they are too few to judge."""
+        """Gain in the log-likelihood of each validation row; nothing where they are too few to judge.
+
+        Leaves are products, so that in each leaf that a row meets only the densities of these columns change.
+        """
         if len(self.held) < FIXED.trial_fewest_rows:
             return []
-        trees, fitted, normal = self._normal
-        return [self._log_density(trees, self._with_quantile(trees, fitted, slots)) - normal]
+        _, _, normal = self._normal
+        lacking = slots & ~np.isin(np.arange(len(slots)), list(self._kept))
+        self._kept |= self._gains_in_leaves(lacking)
+        changed = normal.log_weight + sum(self._kept[slot] for slot in np.flatnonzero(slots).tolist())
+        return [np.logaddexp.reduceat(changed, normal.start[:-1]) - normal.log_evidence]
 
     @cached_property
-    def _normal(self) -> tuple[AssignedRows, list[FittedTree], np.ndarray]:
-        """The trees of the trial, their normal leaves without the validation rows, and the log-density of these."""
+    def _normal(self) -> tuple[AssignedRows, Forest, LeafPosterior]:
+        """The trees of the trial, with normal leaves without the validation rows, and the leaves that these meet.
+
+        The background has every row, so that each meets a leaf.
+        """
         is_large = len(self.rows.X) >= FIXED.trial_many_rows
         trees = first_trees(self.assigned, FIXED.trial_few_trees if is_large else FIXED.trial_trees)
         weight = np.broadcast_to(trees.weight, trees.leaf_of.shape).copy()
         weight[:, self.held] = 0.0
         trees = trees._replace(weight=weight)
-        none = np.zeros(len(self.rows.columns.step), bool)
-        fitted = fit_trees(self.rows.columns, self.cells, trees, self.settings, self.n_jobs, quantile=none)
-        return trees, fitted, self._log_density(trees, fitted)
-
-    def _with_quantile(self, trees: AssignedRows, fitted: Sequence[FittedTree], slots: np.ndarray) -> list[FittedTree]:
-        epsilon = self.settings.quantile_epsilon
-        return quantile_trees(self.rows.columns, self.cells, trees, fitted, slots, epsilon, self.n_jobs)
-
-    def _log_density(self, trees: AssignedRows, fitted: Sequence[FittedTree]) -> np.ndarray:
-        """Log-density of the validation rows, (n,)."""
         schema, columns = self.rows.schema, self.rows.columns
+        none = np.zeros(len(columns.step), bool)
+        fitted = fit_trees(columns, self.cells, trees, self.settings, self.n_jobs, quantile=none)
         forest = as_forest(schema, columns, self.cells, trees.trees, fitted, FIXED.trial_epsilon)
-        return log_density(forest, build(schema, self.rows.X[self.asked]), self.n_jobs)
+        return trees, forest, posterior(forest, build(schema, self.rows.X[self.asked]), self.n_jobs)
+
+    def _gains_in_leaves(self, slots: np.ndarray) -> dict[int, np.ndarray]:
+        """By slot, what its log-density gains in each leaf that a validation row meets, (M,)."""
+        trees, forest, normal = self._normal
+        columns, row = self.rows.columns, np.repeat(self.asked, np.diff(normal.start))
+        by_tree, found = self._cdfs(trees, slots), {}
+        for k, (slot, j) in enumerate(columns_of(columns, slots)):
+            cdfs = [of[k] for of in by_tree]
+            size = np.concatenate([*(np.diff(of.start) for of in cdfs), [0]])  # none in the background
+            start = np.concatenate([[0], np.cumsum(size)])
+            knots = np.concatenate([of.x for of in cdfs]), np.concatenate([of.p for of in cdfs])
+            at = self.cells.values[j][row], self.cells.codes[j][row].astype(np.int64)
+            found[slot] = gains_of_slot(columns, forest.leaves, slot, normal.leaf, *at, start, *knots)
+        return found
+
+    def _cdfs(self, trees: AssignedRows, slots: np.ndarray) -> list[list[LeafCdfs]]:
+        return tree_cdfs(self.rows.columns, self.cells, trees, slots, self.settings.quantile_epsilon, self.n_jobs)

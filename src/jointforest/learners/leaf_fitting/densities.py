@@ -16,7 +16,7 @@ from ...runtime.threads import map_ordered
 from ..growing.grow import Ranks, RankTree, find_again, find_leaves, incomplete, join_trees, prune
 from .fit import LeafSums, Settings, Table, TreeLeaves, background, fit_tree, leaf_sums
 from .learnspn import TreeCircuits
-from .quantile import quantile_circuits, values_of_rows
+from .quantile import LeafCdfs, leaf_cdfs, quantile_circuits, values_of_rows
 from .statistics_kernels import rows_by_leaf
 
 
@@ -277,6 +277,24 @@ def quantile_trees(
         return leaves, quantile_circuits(columns, table, values, leaves, lo, hi, epsilon, inside)
 
     return list(map_ordered(one, [(t,) for t in range(len(trees.root))], n_jobs, "fitting leaves"))
+
+
+def tree_cdfs(
+    columns: Columns, table: Table, assigned: AssignedRows, slots: np.ndarray, epsilon: float, n_jobs: int | None
+) -> list[list[LeafCdfs]]:
+    """The CDFs that `quantile_trees` would give some numeric slots, bool (p,): by tree, and by slot in their order."""
+    first = first_leaves(assigned.trees)
+
+    def one(t: int) -> list[LeafCdfs]:
+        rows, start = rows_in_leaves(assigned, first, t)
+        lo, hi, _ = tree_boxes(assigned.trees, columns, t)
+        found = []
+        for slot, j in columns_of(columns, slots):
+            values = values_of_rows(table.values[j], table.codes[j], rows, start, assigned.weight[t])
+            found.append(leaf_cdfs(columns, table, slot, values, (lo, hi), epsilon))
+        return found
+
+    return list(map_ordered(one, [(t,) for t in range(len(assigned.trees.root))], n_jobs, "fitting leaves"))
 
 
 def columns_of(columns: Columns, modelled: np.ndarray) -> list[tuple[int, int]]:

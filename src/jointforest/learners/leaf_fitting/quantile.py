@@ -163,6 +163,43 @@ def column_resolution(values: np.ndarray, spread: float) -> float:
     return max(FIXED.quantile_narrowest * gap, 1e-6 * spread, 1e-12 * size)
 
 
+class LeafCdfs(NamedTuple):
+    """Piecewise-linear CDFs of one numeric column in the l leaves of a tree.
+
+    Attributes
+    ----------
+    start : int64 array (l + 1,)
+        The knots of leaf k are ``start[k]:start[k + 1]``, at least two.
+    x, p : float64 array (m,)
+        Ascending numbers, and the CDF there, from 0 to 1 in each leaf.
+    lo, hi : float64 array (l,)
+        Support of each leaf.
+    """
+
+    start: np.ndarray
+    x: np.ndarray
+    p: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+
+def leaf_cdfs(
+    columns: Columns, table: Table, slot: int, values: LeafValues, box: tuple[np.ndarray, np.ndarray], epsilon: float
+) -> LeafCdfs:
+    """The CDFs of a numeric slot in leaves with these values; the ``box`` is the sides (l, p) of the leaves."""
+    j = int(np.flatnonzero((columns.slot == slot) & (columns.is_categorical == 0))[0])
+    lo, hi = _support(columns, table, slot, box[0][:, slot], box[1][:, slot])
+    width = column_resolution(table.values[j][table.codes[j] < 0], float(table.spread[slot]))
+    place = {"lo": lo, "hi": hi, "step": columns.step[slot], "origin": columns.origin[slot], "width": width}
+    return LeafCdfs(*_cdfs(_samples(values, epsilon, float(table.spread[slot]), **place)), lo, hi)
+
+
+def rows_of_cdfs(cdfs: Sequence[LeafCdfs]) -> np.ndarray:
+    """Parameter rows that the circuit of each leaf takes, (l,): one for each piece, none where all have one piece."""
+    pieces = np.max([np.diff(of.start) - 1 for of in cdfs], axis=0)
+    return np.where(pieces > 1, pieces, 0)
+
+
 def quantile_circuits(
     columns: Columns,
     table: Table,
@@ -187,13 +224,10 @@ def quantile_circuits(
     n_pieces = np.ones((n_leaves, p), np.int64)
 
     def of_slot(slot: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        j = int(np.flatnonzero((columns.slot == slot) & (columns.is_categorical == 0))[0])
-        lo, hi = _support(columns, table, slot, box_lo[:, slot], box_hi[:, slot])
+        cdfs = leaf_cdfs(columns, table, slot, values[slot], (box_lo, box_hi), epsilon)
         leaves.a[:, slot], leaves.b[:, slot] = 0.0, 0.0
-        leaves.lo[:, slot], leaves.hi[:, slot] = lo, hi
-        width = column_resolution(table.values[j][table.codes[j] < 0], float(table.spread[slot]))
-        place = {"lo": lo, "hi": hi, "step": columns.step[slot], "origin": columns.origin[slot], "width": width}
-        return _cdfs(_samples(values[slot], epsilon, float(table.spread[slot]), **place))
+        leaves.lo[:, slot], leaves.hi[:, slot] = cdfs.lo, cdfs.hi
+        return cdfs.start, cdfs.x, cdfs.p
 
     knots = list(map_ordered(of_slot, [(slot,) for slot in slots.tolist()], n_jobs))
     for slot, (start, _, _) in zip(slots.tolist(), knots, strict=True):

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...models.box_forest.leaves.grid_kernels import cell_centre
+from ...models.box_forest.leaves.slot_kernels import safe_log, value_log_density
 from ...runtime.compile import entry, kernel
 from ...runtime.records import record
 
@@ -567,3 +569,37 @@ def cdf_knots(samples, gates, polygons, knot_start, knot_x, knot_p):
             knot_start[leaf + 1] = at + 2
         else:
             knot_start[leaf + 1] = at + _fit_cdf(samples, leaf, gates, polygons, knot_x[at:], knot_p[at:])
+
+
+# ---- Kernel of what validation rows gain by quantile leaves of one column.
+
+
+@entry
+def gains_of_slot(columns, leaves, s, leaf, x, atom, start, knot_x, knot_p):
+    """Log-density under CDFs minus log-density in the leaves, of numbers x (m,) in leaves (m,), float64 (m,).
+
+    ``atom`` (m,) is the number of the atom that x is on, or -1. The knots of leaf l are ``start[l]:start[l + 1]``. The
+    gain is 0 of a missing number, of an atom off a grid, and in leaves without knots.
+    """
+    out = np.zeros(leaf.shape[0])
+    step = columns.step[s]
+    for e in range(leaf.shape[0]):
+        l = leaf[e]  # noqa: E741
+        if x[e] != x[e] or start[l] == start[l + 1] or (step == 0.0 and atom[e] >= 0):
+            continue
+        at = cell_centre(step, columns.origin[s], x[e]) if step > 0.0 else x[e]
+        first, last = start[l], start[l + 1] - 1
+        while first + 1 < last:  # the piece whose end is at the number or beyond
+            middle = (first + last) // 2
+            if knot_x[middle] < at:
+                first = middle
+            else:
+                last = middle
+        new = -math.inf
+        if knot_x[first] < at <= knot_x[last]:
+            new = leaves.log_rest[l, s] + safe_log((knot_p[last] - knot_p[first]) / (knot_x[last] - knot_x[first]))
+        if atom[e] >= 0:
+            mass = leaves.atom_mass[l, columns.atom_start[s] + atom[e]] + math.exp(new) * step
+            new = safe_log(mass) - math.log(step)
+        out[e] = new - value_log_density(columns, leaves, l, s, x[e], atom[e])
+    return out
