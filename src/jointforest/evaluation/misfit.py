@@ -100,13 +100,14 @@ def lost_pairs(model: Distribution, X: np.ndarray, weight: np.ndarray | None, n_
     drawn = model.sample(build(model.schema), ROWS, 0, False, n_jobs)
     names, is_number = model.schema.names, [not column.is_categorical for column in model.schema.columns]
     classes, size = _classes(model.schema, X, drawn)
-    table, joint = mutual_information(classes[: len(X)], size, weight), mutual_information(classes[len(X) :], size)
+    table, of_draws = mutual_information(classes[: len(X)], size, weight), classes[len(X) :]
     order, parent = spanning_tree(table)
     lost = []
     for a, b in zip(order[1:].tolist(), order[parent[1:]].tolist(), strict=True):
         together = ~np.isnan(X[:, [a, b]]).any(axis=1)
         ways = float((size[a] - 1) * (size[b] - 1))
-        asked = [(_by_information(table[a, b], ways, int(together.sum())), _by_information(joint[a, b], ways, ROWS))]
+        joint = mutual_information(of_draws[:, [a, b]], size[[a, b]])[0, 1]
+        asked = [(_by_information(table[a, b], ways, int(together.sum())), _by_information(joint, ways, ROWS))]
         if is_number[a] and is_number[b]:
             both = _by_correlation(X[:, a], X[:, b], weight), _by_correlation(drawn[:, a], drawn[:, b], None)
             asked.append(both if both[0].value >= 0 else (both[0].negative(), both[1].negative()))
