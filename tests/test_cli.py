@@ -21,6 +21,10 @@ import jointforest as jf
 from jointforest import cli
 from jointforest.data import table_files as files
 
+from .quick_predictors import quick
+
+__all__ = ["quick"]
+
 
 class Result(NamedTuple):
     """What a command left behind."""
@@ -135,18 +139,32 @@ def test_fit_by_hidden_trees(run: object, home: Path, tmp_path: Path) -> None:
     assert np.allclose(jf.load(tmp_path / "m.joint").log_density(table), joint.log_density(table), atol=1e-3)
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("target", ["island", "flipper_length_mm"])
 def test_fit_for_a_target(run: object, home: Path, tmp_path: Path, target: str) -> None:
+    """The file holds the joint, and a predictor of the target, which `predict` asks."""
     table = jf.datasets.load_penguins("pandas").dropna(subset=[target]).reset_index(drop=True)
     table.to_csv(tmp_path / "known.csv", index=False)
-    done = run("fit", tmp_path / "known.csv", "-o", tmp_path / "m.joint", "--target", target, "--trees", 3, "--seed", 1)
-    assert done.code == 0 and "7 columns: 3 trees" in done.err
-    joint = jf.load(tmp_path / "m.joint")
-    assert joint.columns[-1] == target
-    learner = jf.GenerativeForestClassifier if target == "island" else jf.GenerativeForestRegressor
+    model = tmp_path / "m.joint"
+    done = run("fit", tmp_path / "known.csv", "-o", model, "--target", target, "--seed", 1)
+    assert done.code == 0 and "7 columns: " in done.err and "validation rows" in done.err
+    joint, predictor = jf.load(model), jf.load_predictor(model)
+    assert joint.columns[-1] == target == predictor.joint_.columns[-1]
     X, y = table.drop(columns=target), table[target]
-    expected = learner(3, random_state=1).fit(X, y).joint_.predict(X, target)
-    assert (joint.predict(X, target) == expected).all()
+    kind = jf.JointClassifier if target == "island" else jf.JointRegressor
+    expected = kind(random_state=1).fit(X, y).predict(X)
+    assert (predictor.predict(X) == expected).all()
+    done = run("predict", model, tmp_path / "known.csv", "--target", target)
+    found = pd.read_csv(io.StringIO(done.out))[target]
+    assert done.code == 0 and np.all(found == expected if target == "island" else np.isclose(found, expected))
+    other = pd.read_csv(io.StringIO(run("predict", model, tmp_path / "known.csv", "--target", "sex").out))["sex"]
+    assert other.fillna("").tolist() == pd.Series(joint.predict(table, "sex")).fillna("").tolist()
+    done = run("predict", model, tmp_path / "known.csv", "--target", target, "--proba")
+    if target == "island":
+        np.testing.assert_allclose(pd.read_csv(io.StringIO(done.out)), predictor.predict_proba(X))
+    else:
+        assert done.code == 1 and "it has no levels" in done.err
+    assert run("query", model, f"E(body_mass_g | {target} = 190)" if target[0] == "f" else "E(body_mass_g)").code == 0
     done = run("fit", tmp_path / "known.csv", "-o", tmp_path / "n.joint", "--target", "iland")
     assert done.code == 1 and "'iland'" in done.err and "island" in done.err
 
@@ -310,7 +328,8 @@ def test_predict(run: object, home: Path) -> None:
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--kinds", "sex=continuous"), 1, "sex"),
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--kinds", "sex"), 2, "COLUMN=KIND"),
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--budget", "cheap"), 1, "a number of seconds above 0"),
-        (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--trees", "3"), 2, "--learner or --target"),
+        (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--trees", "3"), 2, "--trees goes with --learner"),
+        (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--trees", "3", "--target", "sex"), 2, "in batches alone"),
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--learner", "hidden", "--min-leaf", "3"), 2, "--min-leaf"),
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--learner", "hidden", "--budget", "5"), 2, "--budget"),
         (("fit", "HOME/penguins.csv", "-o", "HOME/x.joint", "--learner", "hidden", "--target", "sex"), 2, "give one"),

@@ -14,7 +14,8 @@ const NEEDS = { nothing: "nothing else", boxes: "rules, or robustness of a predi
 // Ids of the sections of the learners that fit, best first.
 function learners({ goal, rows, need }) {
   const boxes = "adversarialforest", states = "hiddentreeforest", any = "jf-fit";
-  if (goal === "predict") return ["generativeforestclassifier-generativeforestregressor"];
+  const predictor = "jointclassifier-jointregressor", forest = "generativeforestclassifier-generativeforestregressor";
+  if (goal === "predict") return need === "boxes" ? [forest] : [predictor, forest];
   if (goal === "odd") return ["forestoutlierdetector"];
   if (goal === "read") return ["jointtree"];
   if (goal === "trained") return ["expectedpredictor-from-forest"];
@@ -56,7 +57,7 @@ function start(section) {
     shown.sort((a, b) => fitting.indexOf(a.id) - fitting.indexOf(b.id));
     const titles = shown.map((learner) => learner.querySelector("h3").firstChild.textContent);
     advice.value = answers.goal ? `Take ${titles.join(", or ")}.` : "All learners are shown.";
-    const matters = ["ask", "rows"].includes(answers.goal ?? "ask");  // each other goal has a single answer
+    const matters = ["ask", "rows", "predict"].includes(answers.goal ?? "ask");  // each other goal has a single answer
     for (const set of form.querySelectorAll("fieldset:not(:first-child)")) set.disabled = !matters;
   };
   form.addEventListener("change", show);

@@ -35,7 +35,9 @@ _HOME = {
     "Interval": "data.conditions",
     "Joint": "api.joint",
     "JointAugmenter": "estimators.augmenter",
+    "JointClassifier": "estimators.predictor.classifier",
     "JointImputer": "estimators.imputer",
+    "JointRegressor": "estimators.predictor.regressor",
     "JointTree": "learners.joint_tree.joint_tree",
     "LostDependenceWarning": "runtime.warnings",
     "Marginal": "api.posterior",
@@ -44,6 +46,7 @@ _HOME = {
     "PerRow": "data.conditions",
     "Pooled": "evaluation.pool",
     "Posterior": "api.posterior",
+    "PredictorReport": "estimators.predictor.report",
     "QuerySyntaxError": "query_language.parser",
     "ShapleyValues": "api.shapley",
     "UnseenLevelWarning": "runtime.warnings",
@@ -57,6 +60,7 @@ _HOME = {
     "from_forde": "api.exchange",
     "likely": "data.conditions",
     "load": "api.exchange",
+    "load_predictor": "estimators.predictor.load",
     "mix": "api.exchange",
     "sage": "api.importance",
     "shapley": "api.shapley",
@@ -78,6 +82,10 @@ if TYPE_CHECKING:
     from .estimators.augmenter import JointAugmenter
     from .estimators.imputer import JointImputer
     from .estimators.outliers import ForestOutlierDetector
+    from .estimators.predictor.classifier import JointClassifier
+    from .estimators.predictor.load import load_predictor
+    from .estimators.predictor.regressor import JointRegressor
+    from .estimators.predictor.report import PredictorReport
     from .evaluation.fidelity import fidelity
     from .evaluation.pool import Pooled, pool
     from .evaluation.result import Fidelity
@@ -109,7 +117,9 @@ __all__ = [
     "Interval",
     "Joint",
     "JointAugmenter",
+    "JointClassifier",
     "JointImputer",
+    "JointRegressor",
     "JointTree",
     "LostDependenceWarning",
     "Marginal",
@@ -118,6 +128,7 @@ __all__ = [
     "PerRow",
     "Pooled",
     "Posterior",
+    "PredictorReport",
     "QuerySyntaxError",
     "ShapleyValues",
     "UnseenLevelWarning",
@@ -132,6 +143,7 @@ __all__ = [
     "from_forde",
     "likely",
     "load",
+    "load_predictor",
     "mix",
     "pool",
     "rule",

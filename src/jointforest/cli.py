@@ -22,6 +22,10 @@ from .runtime.warnings import UnseenLevelWarning, UnsupportedEvidenceWarning
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from .api.joint import Joint
+    from .estimators.predictor.classifier import JointClassifier
+    from .estimators.predictor.regressor import JointRegressor
+
 
 try:
     import click
@@ -91,12 +95,12 @@ def app() -> None:
 @app.command()
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option("-o", "--output", required=True, metavar="MODEL", help="Model file to write.")
-@click.option("--budget", metavar="BUDGET", help="fast, default, best, or seconds: the work of choosing a learner.")
+@click.option("--budget", metavar="BUDGET", help="fast, default, best, or seconds: the work on the joint.")
 @click.option("--learner", type=click.Choice(LEARNERS), help="This one; default: the best of them.")
-@click.option("--target", metavar="COLUMN", help="Grow a generative forest that predicts this column.")
+@click.option("--target", metavar="COLUMN", help="Learn a predictor of this column, for any missing cells.")
 @click.option("--kinds", multiple=True, metavar="COLUMN=KIND", help="Such as age=continuous; repeatable.")
 @_choosing
-@click.option("--trees", type=click.IntRange(1), help="Number of trees, with --learner or --target.")
+@click.option("--trees", type=click.IntRange(1), help="Number of trees, with --learner.")
 @click.option("--min-leaf", type=click.IntRange(1), help="Least number of rows in a leaf of a forest.")
 @click.option("--out-of-core", is_flag=True, help="Learn by passes over batches of rows, whatever the size.")
 @_seed
@@ -116,10 +120,12 @@ def fit(
 ) -> None:
     """Learn the joint distribution of TABLE, by the learner with the highest validation log-likelihood.
 
-    --learner names one: hidden trees or an adversarial forest. --target grows a generative forest for a column.
+    --learner names one: hidden trees or an adversarial forest. With --target, the file also holds a predictor of that
+    column, which the command predict uses.
 
     Several tables, or a folder of Parquet files, are one table; it may be larger than memory, and so may one Parquet
-    file of more than 5 million rows: these are learned batch by batch, by an adversarial forest if no other is named.
+    file of more than 5 million rows: these are learned batch by batch, by an adversarial forest if no other is named,
+    and for a --target by a generative forest.
     """
     from .data.table_files import check_writable
 
@@ -142,11 +148,19 @@ def fit(
         n = frame.num_rows
         settings["kinds"] = commands.kinds_of(frame.column_names, given, drop, columns)
         if target:
-            joint = commands.joint_for_target(frame, target, settings)
-        else:
-            joint = commands.joint_of_frame(frame, learner, work, settings)
+            if more["trees"] or more["min_leaf"]:
+                raise click.UsageError("--trees and --min-leaf go with --target in batches alone: leave them out")
+            predictor = commands.predictor_for_target(frame, target, _seconds(budget or "fast"), settings)
+            predictor.save(output)
+            _tell(predictor.joint_, n, predictor.fitted_by.in_words)
+            return
+        joint = commands.joint_of_frame(frame, learner, work, settings)
     commands.in_frames_of("file", joint).save(output)
-    how = joint.fitted_by.in_words if joint.fitted_by else _size(joint.info())
+    _tell(joint, n, joint.fitted_by.in_words if joint.fitted_by else _size(joint.info()))
+
+
+def _tell(joint: Joint, n: int, how: str) -> None:
+    """Say what was read and learned."""
     if joint.reading.notice and not (joint.fitted_by and sys.stderr.isatty()):  # `jf.fit` has said it there
         say(joint.reading.notice)
     say(f"{n} rows, {len(joint.columns)} columns: {how}")
@@ -156,12 +170,12 @@ def _check_together(budget: str | None, learner: str | None, target: str | None,
     """Refuse options of ``fit`` that do not go together."""
     if learner and target:
         raise click.UsageError("--learner and --target: give one; a target has its own learner")
-    if budget and (learner or target):
-        raise click.UsageError("--budget is for choosing a learner: leave out --learner and --target")
+    if budget and learner:
+        raise click.UsageError("--budget is for choosing a learner: leave out --learner")
     if more["trees"] and not (learner or target):
-        raise click.UsageError("--trees goes with --learner or --target")
+        raise click.UsageError("--trees goes with --learner")
     if more["min_leaf"] and not (learner == "adversarial" or target):
-        raise click.UsageError("--min-leaf goes with --learner adversarial or --target")
+        raise click.UsageError("--min-leaf goes with --learner adversarial")
 
 
 def _seconds(budget: str) -> str | float:
@@ -522,13 +536,22 @@ def predict(model: str, table: str, target: str, proba: bool, jobs: int, output:
     """Predict a column of TABLE from the others: the most probable level, or the mean."""
     import pyarrow as pa
 
-    joint = load(model)
+    joint, predictor = load(model), commands.predictor_of(model, target)
 
     def answer(frame: pa.Table, _: int) -> pa.Table:
+        if predictor is not None and (not proba or joint.levels(target)):
+            return predicted(predictor, frame)
         if proba:
             share = joint.predict_proba(frame, target, jobs)
             return pa.table({f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))})
         return pa.table({target: pa.array(joint.predict(frame, target, jobs), from_pandas=True)})
+
+    def predicted(predictor: JointClassifier | JointRegressor, frame: pa.Table) -> pa.Table:
+        predictor.set_params(n_jobs=jobs)
+        if not proba:
+            return pa.table({target: pa.array(predictor.predict(frame).tolist())})
+        share = predictor.predict_proba(frame)
+        return pa.table({f"{target}={level}": share[:, k] for k, level in enumerate(joint.levels(target))})
 
     write_answers(joint, table, output, source, answer)
 

@@ -251,24 +251,47 @@ def joint_of_frame(frame: Any, learner: str | None, budget: str | float, setting
     return choose(frame, budget=budget, verbose=sys.stderr.isatty(), **settings)
 
 
-def joint_for_target(frame: Any, target: str, settings: dict[str, Any]) -> Any:
-    """Joint of a generative forest."""
+def predictor_for_target(frame: Any, target: str, budget: str | float, settings: dict[str, Any]) -> Any:
+    """A predictor of a column, fitted, whose joint answers in frames of the library that is installed."""
     import narwhals as nw
 
-    kinds = {name: kind for name, kind in (settings["kinds"] or {}).items() if name != target}
-    learner = _for_target(frame, target, settings).set_params(kinds=kinds or None)
-    return learner.fit(frame.drop_columns([target]), nw.from_native(frame, eager_only=True)[target]).joint_
+    from .estimators.predictor.classifier import JointClassifier
+    from .estimators.predictor.regressor import JointRegressor
+
+    predictor = (JointClassifier if _is_class(frame, target, settings) else JointRegressor)(
+        budget=budget, verbose=sys.stderr.isatty(), **settings
+    )
+    predictor.fit(frame.drop_columns([target]), nw.from_native(frame, eager_only=True)[target])
+    predictor._set_frame("file")
+    return predictor
 
 
-def _for_target(frame: Any, target: str, settings: dict[str, Any]) -> Any:
-    """A generative forest, unfitted: a classifier, or a regressor if the target is a number in these rows."""
+def predictor_of(model: str, target: str) -> Any:
+    """The predictor of this column in a model file; None if the file has none."""
+    from .estimators.predictor.files import has_predictor
+    from .estimators.predictor.load import load_predictor
+
+    if not has_predictor(model):
+        return None
+    predictor = load_predictor(model)
+    return predictor if predictor.joint_.columns[-1] == target else None
+
+
+def _is_class(frame: Any, target: str, settings: dict[str, Any]) -> bool:
+    """Whether the target has levels, as these rows say, or its kind; an error if there is no such column."""
     from .data.infer_schema import infer_schema
-    from .learners.generative.classifier import GenerativeForestClassifier
-    from .learners.generative.regressor import GenerativeForestRegressor
 
     if target not in frame.column_names:
         raise ValueError(f"--target: there is no column {target!r}; there are {', '.join(frame.column_names)}")
     kinds = settings["kinds"] or {}
     own = {target: kinds[target]} if target in kinds else None
-    is_class = infer_schema(frame.select([target]), own).columns[0].is_categorical
+    return infer_schema(frame.select([target]), own).columns[0].is_categorical
+
+
+def _for_target(frame: Any, target: str, settings: dict[str, Any]) -> Any:
+    """A generative forest, unfitted: a classifier, or a regressor if the target is a number in these rows."""
+    from .learners.generative.classifier import GenerativeForestClassifier
+    from .learners.generative.regressor import GenerativeForestRegressor
+
+    is_class = _is_class(frame, target, settings)
     return (GenerativeForestClassifier if is_class else GenerativeForestRegressor)(**settings)

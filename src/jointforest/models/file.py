@@ -40,6 +40,8 @@ _MAX_HEADER = 100_000_000  # safetensors' own limit
 _NO_CHECKSUM = "0" * 64
 _DTYPES = {"I32": "<i4", "I64": "<i8", "U8": "|u1", "U64": "<u8", "F32": "<f4", "F64": "<f8"}
 _WEIGHT = "log_weight"
+PREDICTOR = "predictor"
+"""What a predictor adds to the file of its joint: a field of the metadata, and the start of names of arrays."""
 
 
 class ModelFileError(ValueError):
@@ -53,7 +55,7 @@ def save_model(model: Distribution, path: str | os.PathLike[str]) -> None:
     whatever happens. Raises OSError if the path cannot be written. Raises ValueError if the model itself is broken, has
     a component that files do not know, or has a schema of more than 100 MB.
     """
-    _write(pack(*contents(model)), path)
+    write(pack(*contents(model)), path)
 
 
 def load_model(path: str | os.PathLike[str]) -> Distribution:
@@ -64,7 +66,7 @@ def load_model(path: str | os.PathLike[str]) -> Distribution:
     format.
     """
     try:
-        return unpack(_read(path))
+        return unpack(read(path))
     except ValueError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
 
@@ -95,7 +97,17 @@ def pack(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def unpack(data: bytes) -> Distribution:
-    """The distribution from the bytes of a file. Raises ValueError if anything in it is not as it must be."""
+    """The distribution from the bytes of a file; what a predictor adds is left aside.
+
+    Raises ValueError if anything in it is not as it must be.
+    """
+    about, arrays = opened(data)
+    about.pop(PREDICTOR, None)
+    return model_of(about, {name: array for name, array in arrays.items() if not name.startswith(f"{PREDICTOR}.")})
+
+
+def opened(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The JSON object and the arrays of a file, whose checksum is right; their fields are unchecked."""
     about = read_about(data)
     checksum = about["checksum"]
     if not isinstance(checksum, str) or len(checksum) != 64 or not checksum.isascii():
@@ -103,7 +115,7 @@ def unpack(data: bytes) -> Distribution:
     at = data.find(checksum.encode(), 0, 8 + _header_size(data))
     if at < 0 or _checksum(data, at) != checksum:
         raise ValueError("the checksum does not match: the file is damaged or incomplete")
-    return model_of(about, {name: _array(name, tensor) for name, tensor in _tensors(data).items()})
+    return about, {name: _array(name, tensor) for name, tensor in _tensors(data).items()}
 
 
 def model_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Distribution:
@@ -136,9 +148,9 @@ def read_about(data: bytes) -> dict[str, Any]:
     metadata = header.get("__metadata__")
     if not isinstance(metadata, dict) or list(metadata) != [_KEY] or not isinstance(metadata[_KEY], str):
         raise ValueError("a safetensors file, but not one of jointforest")
-    return checked_about(
-        json_of(metadata[_KEY], "the metadata"), {"format", "library", "checksum", "components", "schema"}
-    )
+    about = json_of(metadata[_KEY], "the metadata")
+    fields = {"format", "library", "checksum", "components", "schema"}
+    return checked_about(about, fields | {PREDICTOR} if PREDICTOR in about else fields)
 
 
 def checked_about(about: dict[str, Any], expected: set[str]) -> dict[str, Any]:
@@ -211,7 +223,7 @@ def _checksum(data: bytes, at: int) -> str:
     return digest.hexdigest()
 
 
-def _read(path: str | os.PathLike[str]) -> bytes:
+def read(path: str | os.PathLike[str]) -> bytes:
     """Bytes of a file that at least starts like a model file."""
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
@@ -225,7 +237,7 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         return start + file.read()
 
 
-def _write(data: bytes, path: str | os.PathLike[str]) -> None:
+def write(data: bytes, path: str | os.PathLike[str]) -> None:
     """Write a file so that there is always either the old one or the new one."""
     target = Path(os.path.realpath(path))
     if target.is_dir():

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from jointforest.data.evidence import Evidence
 from jointforest.models.box_forest import histogram as histograms
+from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.histogram import BinTables, bin_mass, bins_between, histogram
 from jointforest.models.box_forest.histogram_kernels import add_rows_inside
-from jointforest.models.box_forest.posterior import OneRow, level_probability
+from jointforest.models.box_forest.posterior import OneRow, cdf, level_probability, pdf, tree_answers
 from jointforest.models.box_forest.structure import Forest
 from jointforest.runtime.numeric_kernels import mix_rows
 
@@ -125,7 +129,60 @@ def test_tables_are_made_where_they_pay_and_stay_within_their_limit(monkeypatch:
         tables = BinTables(model)
         for c, mass in zip(cuts, want, strict=True):
             for n_jobs in (1, 2):
-                found = histogram(model, tables, nothing, 0, c, n_jobs, known)
+                found = histogram(model, tables, nothing, 0, c, n_jobs, known=known)
                 np.testing.assert_allclose(found, mass, rtol=1e-6, atol=1e-12)
         assert tables.nbytes == 4 * R * kept
     assert BinTables(model).of(0, bins_between(model, 0, cuts[0]), R // histograms.FEW - 1, 1) is None
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
+def test_trees_weighted_by_beta(beta: float) -> None:
+    """CDF, density and histogram are averages of the trees alone, with the weights (pi_t p_t(evidence))^beta."""
+    model = random_model(3, n_trees=3, background=False)
+    assert not model.has_background
+    j = numeric(model)[0]
+    cuts = some_cuts(model, j, 0)
+    rng = np.random.default_rng(0)
+    cells = np.full((histograms.MANY_ROWS + 1, len(model.schema.columns)), np.nan)
+    other = next(k for k in numeric(model) if k != j)
+    cells[:, other] = [random_number(rng, model.schema.columns[other]) for _ in cells]
+    evidence = Evidence.of_values(cells)
+    log_tree, _ = tree_answers(model, evidence, j)
+    log_tree = log_tree + np.log(np.bincount(model.leaves.tree, np.exp(model.leaves.log_weight)))
+    possible = np.isfinite(log_tree).all(axis=1)
+    assert possible.sum() > 10
+    weight = np.exp(beta * log_tree[possible])
+    weight /= weight.sum(axis=1, keepdims=True)
+    own = np.stack([by_tree(model, t, evidence, j, cuts)[possible] for t in range(3)], axis=1)
+    want = np.einsum("nt,ntb->nb", weight, own)
+    state = BoxForest(model).observe_by_trees(evidence, beta)
+    np.testing.assert_allclose(state.cdf(j, cuts)[possible], want.cumsum(axis=1)[:, :-1], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(state.histogram(j, cuts)[possible], want, rtol=1e-5, atol=1e-6)
+    few = BoxForest(model).observe_by_trees(evidence.take(np.flatnonzero(possible)[:5]), beta)
+    np.testing.assert_allclose(few.histogram(j, cuts), want[:5], rtol=1e-6, atol=1e-9)
+    inside = np.array([random_number(rng, model.schema.columns[j])])
+    densities = np.stack([by_tree(model, t, evidence, j, inside, pdf)[possible] for t in range(3)], axis=1)
+    np.testing.assert_allclose(state.pdf(j, inside)[possible], np.einsum("nt,ntb->nb", weight, densities), rtol=1e-6)
+
+
+def by_tree(model: Forest, t: int, evidence: Evidence, j: int, x: np.ndarray, ask: Any = None) -> np.ndarray:
+    """The histogram of column j between cuts, or what is asked at x, by tree t alone."""
+    log_weight = np.where(model.leaves.tree[: len(model.leaves.log_weight)] == t, model.leaves.log_weight, -np.inf)
+    total = np.logaddexp.reduce(log_weight)
+    alone = replace(model, leaves=model.leaves._replace(log_weight=log_weight - total))
+    if ask is not None:
+        return ask(alone, evidence, j, x)
+    return np.diff(cdf(alone, evidence, j, x), axis=1, prepend=0.0, append=1.0)
+
+
+def test_many_rows_by_a_table() -> None:
+    """As each of them alone; rows of probability 0 are NaN."""
+    model, low, high = one_column(2)
+    rng = np.random.default_rng(1)
+    cells = np.full((200, 3), np.nan)
+    cells[:, 1] = rng.integers(-50, 50, 200)
+    evidence, cuts = Evidence.of_values(cells), np.linspace(low, high, 9)
+    tables = BinTables(model)
+    found = histogram(model, tables, evidence, 0, cuts)
+    assert tables.nbytes > 0
+    np.testing.assert_allclose(found, bin_mass(model, evidence, 0, bins_between(model, 0, cuts)), rtol=1e-5, atol=1e-6)

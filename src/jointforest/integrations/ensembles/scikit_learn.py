@@ -109,8 +109,8 @@ _LINKS_OF_LOSSES = {
 }
 
 
-def read_histogram_boosting(model: Any) -> Ensemble:
-    """A fitted HistGradientBoostingClassifier or HistGradientBoostingRegressor with one of the documented losses."""
+def read_histogram_boosting(model: Any, n_iter: int | None = None) -> Ensemble:
+    """A fitted HistGradientBoosting* with one of the documented losses; its first ``n_iter`` iterations, or all."""
     check_is_fitted(model)
     of_classes = is_classifier(model)
     n_outputs = model.n_trees_per_iteration_
@@ -125,7 +125,7 @@ def read_histogram_boosting(model: Any) -> Ensemble:
     column, categories, none_level = _columns_of_features(model)
     trees = [
         _histogram_tree(tree, column, categories, none_level, k, n_outputs)
-        for iteration in model._predictors
+        for iteration in model._predictors[:n_iter]
         for k, tree in enumerate(iteration)
     ]
     return join(

@@ -19,6 +19,8 @@ from ...inference.sampling import sample
 from ...models.base import Distribution
 from ...models.mixture import mix
 from ...runtime import progress
+from ..adversarial.adversarial_forest import AdversarialForest
+from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
 from .budget import Budget
 from .candidates import Candidate, candidates, learn
 from .constants import FIXED
@@ -236,10 +238,30 @@ class Task(NamedTuple):
         return int(check_random_state(self.seed % 2**32).randint(2**31 - 1))
 
 
+class Recipe(NamedTuple):
+    """How the chosen model is learned, so that other rows of its table can be learned from in the same way.
+
+    Attributes
+    ----------
+    learners : tuple of K learners
+    weight : float64 array (K,)
+        Of each in the mixture.
+    """
+
+    learners: tuple[AdversarialForest | HiddenTreeForest, ...]
+    weight: np.ndarray
+
+    def learn(self, schema: Schema, cells: np.ndarray, seed: int) -> Distribution:
+        """The model of encoded and snapped rows (n, d); every column has a known cell."""
+        models = [learn(learner, schema, cells, seed) for learner in self.learners]
+        return models[0] if len(models) == 1 else mix(models, self.weight)
+
+
 class Chosen(NamedTuple):
-    """The model, and the contents of its `FitReport`."""
+    """The model, how it was learned, and the contents of its `FitReport`."""
 
     model: Distribution
+    recipe: Recipe
     candidates: tuple[Judged, ...]
     weight: dict[str, float]
     held_out: str
@@ -284,13 +306,14 @@ def _choice(task: Task, splits: list[Split], held_out: str) -> Chosen:
             models.append(one.model)
     model = models[0] if len(models) == 1 else mix(models, ending.weight[used])
     named = {compared[k].candidate.name: float(ending.weight[k]) for k in used.tolist()}
-    return Chosen(model, tuple(judged), named, held_out, why, (*left_out, *ending.left_out))
+    recipe = Recipe(tuple(compared[k].candidate.learner for k in used.tolist()), ending.weight[used])
+    return Chosen(model, recipe, tuple(judged), named, held_out, why, (*left_out, *ending.left_out))
 
 
 def _without_choice(task: Task, first: Candidate, held_out: str, why: str) -> Chosen:
     """The first candidate, learned from all rows."""
     model = learn(first.learner, task.schema, task.cells, task.seed_of_learners())
-    return Chosen(model, (), {first.name: 1.0}, held_out, why, ())
+    return Chosen(model, Recipe((first.learner,), np.ones(1)), (), {first.name: 1.0}, held_out, why, ())
 
 
 def _splits(task: Task) -> tuple[list[Split], str]:

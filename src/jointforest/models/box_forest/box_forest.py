@@ -151,13 +151,13 @@ class BoxForestPosterior(PosteriorState):
         return mean_variance(self.forest, self.evidence, j, n_jobs, self.beta, self.row)
 
     def cdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return cdf(self.forest, self.evidence, j, x, n_jobs, self.row)
+        return cdf(self.forest, self.evidence, j, x, n_jobs, self.beta, self.row)
 
     def pdf(self, j: int, x: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return pdf(self.forest, self.evidence, j, x, n_jobs, self.row)
+        return pdf(self.forest, self.evidence, j, x, n_jobs, self.beta, self.row)
 
     def histogram(self, j: int, cuts: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
-        return histogram(self.forest, self.distribution.bin_tables, self.evidence, j, cuts, n_jobs, self.row)
+        return histogram(self.forest, self.distribution.bin_tables, self.evidence, j, cuts, n_jobs, self.beta, self.row)
 
     def quantile(self, j: int, q: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
         return quantile(self.forest, self.evidence, j, q, n_jobs, self.beta, self.row)

@@ -9,7 +9,7 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...runtime.numeric_kernels import mix_rows
 from ...runtime.threads import chunks, map_ordered
-from .histogram_kernels import add_rows_inside, bin_rows
+from .histogram_kernels import add_rows_inside, bin_rows, mixed_table_rows
 from .posterior import LeafPosterior, OneRow, by_chunks, level_probability, numeric_slot
 from .structure import Forest
 
@@ -45,7 +45,13 @@ def bins_between(forest: Forest, j: int, cuts: np.ndarray) -> Bins:
 
 
 def bin_mass(
-    forest: Forest, evidence: Evidence, j: int, bins: Bins, n_jobs: int | None = -1, known: OneRow | None = None
+    forest: Forest,
+    evidence: Evidence,
+    j: int,
+    bins: Bins,
+    n_jobs: int | None = -1,
+    beta: float = 1.0,
+    known: OneRow | None = None,
 ) -> np.ndarray:
     """P(column j in bin | evidence) of a numeric column, (n, B); NaN where the evidence has probability 0."""
     numeric_slot(forest, j)
@@ -55,7 +61,7 @@ def bin_mass(
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return mass_in_rows(forest, rows, j, post, first, bins)
 
-    return by_chunks(forest, evidence, read, n_jobs, j)
+    return by_chunks(forest, evidence, read, n_jobs, j, beta)
 
 
 def _mass_in_row(
@@ -89,6 +95,8 @@ LIMIT = 256 << 20
 """Bytes that the tables of a forest may take together; what does not fit is computed from the leaves each time."""
 FEW = 16
 """A table is made where evidence leaves more than one in so many parameter rows: below, it costs more than it saves."""
+MANY_ROWS = 64
+"""Rows of evidence from which on a table is made whatever they leave: each meets many leaves."""
 _PIECES = 100_000
 """Most pairs of a run and a bin that are compared; of more no table is made."""
 
@@ -142,21 +150,40 @@ def histogram(
     j: int,
     cuts: np.ndarray,
     n_jobs: int | None = -1,
+    beta: float = 1.0,
     known: OneRow | None = None,
 ) -> np.ndarray:
     """P(column j in bin | evidence) of the bins below, between and above q ascending cuts, (n, q + 1).
 
-    Of a column of levels, where there are no cuts, of each level. Of one row that was weighed before, tables are read
-    where they serve; else each leaf is asked.
+    Of a column of levels, where there are no cuts, of each level. Tables are read where they serve: of one row that was
+    weighed before, and of many rows that know nothing of the column; else each leaf is asked.
     """
     if forest.columns.is_categorical[j]:
         shares = None if known is None else _free_levels(forest, evidence, j, known)
-        return level_probability(forest, evidence, j, n_jobs, known=known) if shares is None else shares
+        return level_probability(forest, evidence, j, n_jobs, beta, known) if shares is None else shares
     bins = bins_between(forest, j, cuts)
     by_table = None
     if known is not None and np.isnan(evidence.value[0, j]):
         by_table = _from_table(forest, tables, evidence, j, bins, n_jobs, known)
-    return bin_mass(forest, evidence, j, bins, n_jobs, known) if by_table is None else by_table[None]
+    elif len(evidence.value) >= MANY_ROWS and np.isnan(evidence.value[:, j]).all() and not evidence.has_regions:
+        many = _many_rows(forest, tables, evidence, j, bins, n_jobs, beta)
+        if many is not None:
+            return many
+    return bin_mass(forest, evidence, j, bins, n_jobs, beta, known) if by_table is None else by_table[None]
+
+
+def _many_rows(
+    forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins, n_jobs: int | None, beta: float
+) -> np.ndarray | None:
+    """The histograms of rows that know nothing of the column, (n, B), by a table; None if it does not fit."""
+    table = tables.of(j, bins, len(forest.leaves.tree), n_jobs)
+    if table is None:
+        return None
+
+    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        return mixed_table_rows(table, post)
+
+    return by_chunks(forest, evidence, read, n_jobs, j, beta)
 
 
 def _free_levels(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> np.ndarray | None:

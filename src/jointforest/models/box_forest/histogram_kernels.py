@@ -139,3 +139,21 @@ def add_rows_inside(table, row, weight, inside, piece, bin_of_piece, out, is_los
             out[b] += share * inside[b] * table[r, b]
         for p in range(bin_of_piece.shape[0]):
             out[bin_of_piece[p]] += share * piece[i, p]
+
+
+@entry
+def mixed_table_rows(table, post):
+    """The mixture of rows of the table (R, B) that each row of a posterior is, (rows, B); NaN of impossible ones."""
+    n = post.log_evidence.shape[0]
+    out = np.zeros((n, table.shape[1]), np.float64)
+    for i in range(n):
+        if post.log_evidence[i] == -math.inf:
+            out[i] = math.nan
+            continue
+        for k in range(post.start[i], post.start[i + 1]):
+            weight = math.exp(post.log_weight[k] - post.log_evidence[i])
+            if weight > 0.0:
+                leaf = post.leaf[k]
+                for b in range(out.shape[1]):
+                    out[i, b] += weight * table[leaf, b]
+    return out

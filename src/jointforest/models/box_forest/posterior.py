@@ -394,22 +394,34 @@ def numeric_slot(forest: Forest, j: int) -> int:
 
 
 def cdf(
-    forest: Forest, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
+    forest: Forest,
+    evidence: Evidence,
+    j: int,
+    x: np.ndarray,
+    n_jobs: int | None = -1,
+    beta: float = 1.0,
+    known: OneRow | None = None,
 ) -> np.ndarray:
     """P(column j <= x) of a numeric column at q points, (n, q)."""
     # sums of many weights may end a rounding error above 1
-    return np.minimum(_at_points(cdf_rows, forest, evidence, j, x, n_jobs, known), 1.0)
+    return np.minimum(_at_points(cdf_rows, forest, evidence, j, x, n_jobs, beta, known), 1.0)
 
 
 def pdf(
-    forest: Forest, evidence: Evidence, j: int, x: np.ndarray, n_jobs: int | None = -1, known: OneRow | None = None
+    forest: Forest,
+    evidence: Evidence,
+    j: int,
+    x: np.ndarray,
+    n_jobs: int | None = -1,
+    beta: float = 1.0,
+    known: OneRow | None = None,
 ) -> np.ndarray:
     """Density of a numeric column at q points, (n, q).
 
     On a grid the mass of x's cell over the step; at an atom of a mixed column the atom's mass (its density against a
     counting measure). A cell with a value has 1/step on its grid cell, 1 on an atom, and infinity elsewhere.
     """
-    return _at_points(pdf_rows, forest, evidence, j, x, n_jobs, known)
+    return _at_points(pdf_rows, forest, evidence, j, x, n_jobs, beta, known)
 
 
 def _at_points(
@@ -419,6 +431,7 @@ def _at_points(
     j: int,
     x: np.ndarray,
     n_jobs: int | None,
+    beta: float,
     known: OneRow | None,
 ) -> np.ndarray:
     """The kernel's function of column j at the points x, for each row: (n, q)."""
@@ -428,7 +441,7 @@ def _at_points(
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return kernel(forest.columns, forest.leaves, rows, j, post, first, points)
 
-    return by_chunks(forest, evidence, read, n_jobs, j, known=known)
+    return by_chunks(forest, evidence, read, n_jobs, j, beta, known)
 
 
 def quantile(

@@ -1,0 +1,1 @@
+"""Predictors of one column that take any pattern of missing cells: members, their pool, and the two estimators."""

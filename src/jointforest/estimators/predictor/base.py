@@ -1,0 +1,313 @@
+"""What the classifier and the regressor share: parameters, learning, explanations."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ...api.fit_report import FitReport
+from ...api.joint import Joint
+from ...api.shapley import ShapleyValues, find_players, to_result
+from ...data.evidence import Evidence, build
+from ...data.schema import Frame
+from ...inference.shapley.coalition_values import distinct
+from ...inference.shapley.game import Asked, shapley_values
+from ...learners.base import Learner
+from ...learners.generative.targets import Training, as_table, read_cells, read_training
+from ...learners.selection.budget import budget_of
+from ...runtime.parameters import ANY, VERBOSE, Allowed, Number
+from ...runtime.progress import write_line
+from ...runtime.random_state import seed_of
+from ...runtime.threads import chunks
+from .boosting import Boosting, GivenBoosting, HistBoosting, adopted, table_of
+from .constants import FIXED
+from .files import Saved, save_predictor
+from .learn import Learned, Problem, ask, learn_predictor, missing_share
+from .members import EXPECTED
+from .pooling import Pool, Stack, stack
+from .report import MemberReport, PredictorReport
+
+
+class JointPredictor(Learner):
+    """What `JointClassifier` and `JointRegressor` share."""
+
+    _target_kind: ClassVar[str]
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "boosting": ANY,
+        "budget": ("fast", "default", "best", Number(0, without="low", text="a number of seconds above 0")),
+        "kinds": ANY,
+        "extra": ("refuse", "ignore"),
+        "n_jobs": ANY,
+        "random_state": ANY,
+        "verbose": VERBOSE,
+    }
+    _pool: Pool
+    _report: PredictorReport | None
+
+    def __init__(
+        self,
+        boosting: Any = None,
+        *,
+        budget: str | float = "fast",
+        kinds: dict[str, str] | None = None,
+        extra: str = "refuse",
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.boosting = boosting
+        self.budget = budget
+        self.kinds = kinds
+        self.extra = extra
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- learning
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from a table; cells of the features may be missing.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Features. Arrays, and frames whose columns have no text for names, are taken by position, with the names
+            x0, x1 and so on. A column without a known cell is allowed, and tells nothing.
+        y : series or array (n,)
+            Target; none may be missing. Its name, or "y", is that of the last column of ``joint_``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter is out of its range, or the table cannot be used (each message names the column).
+        """
+        self._check()
+        if self.boosting is not None and not hasattr(self.boosting, "get_params"):
+            raise TypeError(
+                f"boosting: expected an estimator that is not fitted, such as XGBClassifier(), got {self.boosting!r}; "
+                f"a fitted model goes into {type(self).__name__}.from_model"
+            )
+        self._learn(self._read(as_table(X), y))
+        return self
+
+    @classmethod
+    def from_model(cls, model: Any, X: Any, y: Any, **params: Any) -> Self:
+        """A predictor that answers as a fitted model where nothing is missing, and takes any missing cells.
+
+        The model itself predicts rows without missing cells. Other rows are predicted by its expected predictions, a
+        generative forest, the joint, and a copy of the model that is trained on rows with cells hidden, together.
+        Their weights come from validation rows, which clones of the model do not see.
+
+        Parameters
+        ----------
+        model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, or a pipeline that ends in one
+            As `ExpectedPredictor` takes it. A model that scikit-learn cannot clone, such as a ``Booster``, is asked
+            about validation rows itself: then X and y must be rows that it was not trained on.
+        X, y
+            As of `fit`. Usually the rows that the model was trained on, with its labels of classes.
+        **params
+            Parameters of this class; ``boosting`` is the model.
+
+        Returns
+        -------
+        fitted estimator
+
+        Raises
+        ------
+        TypeError, ValueError
+            As of `fit`; if the model cannot be read, its features are not columns of X, or its classes are not those
+            of y.
+        """
+        self = cls(model if hasattr(model, "get_params") else None, **params)
+        self._check()
+        self._learn(self._read(as_table(X), y), model)
+        return self
+
+    def _read(self, X: Any, y: Any) -> Training:
+        """Encode the table, and set what scikit-learn wants set."""
+        training = read_training(X, y, self._target_kind, self._kinds(X, y))
+        if len(training.X) < 2:
+            raise ValueError(f"the table has 1 sample (n_samples = 1); {type(self).__name__} needs at least 2")
+        if len(training.schema.columns) < 2:
+            raise ValueError("no feature has a known cell; expected at least one")
+        validate_data(self, X, skip_check_array=True)
+        return training
+
+    def _kinds(self, X: Any, y: Any) -> dict[str, str] | None:
+        """Kinds of columns that are not to be inferred."""
+        return self.kinds
+
+    def _learn(self, training: Training, model: Any = None) -> None:
+        """Learn, and set attributes; with a fitted model, about it."""
+        seed, schema, start = self._draw_seed(), training.schema, time.monotonic()
+        n_classes = len(schema.columns[-1].levels) if self._target_kind == "categorical" else 0
+        fitted = None if model is None else adopted(model, schema)
+        boosting: Boosting = HistBoosting(table_of(schema), n_classes, seed)
+        if self.boosting is not None or fitted is not None:
+            boosting = GivenBoosting(self.boosting, schema, fitted)
+        tell = write_line if self.verbose else _be_quiet
+        problem = Problem(training, n_classes, boosting, fitted, budget_of(self.budget), seed, self.n_jobs, tell)
+        learned = learn_predictor(problem)
+        chosen, spent = learned.chosen, time.monotonic() - start
+        how = FitReport(
+            self.budget, chosen.candidates, chosen.weight, chosen.held_out, chosen.why, chosen.left_out, spent
+        )
+        self.joint_ = Joint(chosen.model, how)
+        self.members_ = tuple(learned.members)
+        self._report = _report_of(learned, how, n_classes > 0)
+        self._members, self._pool, self._seed, self._known = learned.members, learned.pool, seed, problem.known()
+        self._own = self.members_.index(EXPECTED) if fitted is not None else None
+
+    @property
+    def fitted_by(self) -> PredictorReport | None:
+        """What was compared and chosen; None of a predictor from a file."""
+        check_is_fitted(self, "joint_")
+        return self._report
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a `.joint` file, which `load_predictor` reads; `load` reads ``joint_`` from it.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced.
+
+        Raises
+        ------
+        OSError
+            If the path is a directory or cannot be written.
+        """
+        check_is_fitted(self, "joint_")
+        kind = "classifier" if self._target_kind == "categorical" else "regressor"
+        labels = self.classes_.dtype.str if hasattr(self, "classes_") else ""
+        joint = self.joint_.distribution
+        save_predictor(Saved(joint, kind, self._members, self._pool, self._known, self._seed, self._own, labels), path)
+
+    def _set_frame(self, frame: Frame) -> None:
+        """Let ``joint_`` answer in frames of another library."""
+        schema = replace(self.joint_.schema, frame=frame)
+        self.joint_ = Joint(self.joint_.distribution.with_schema(schema), self.joint_.fitted_by)
+        self._members = {name: member.with_schema(schema) for name, member in self._members.items()}
+
+    # -- predictions
+
+    def _evidence(self, X: Any) -> Evidence:
+        """Evidence of rows of features; nothing is known of the target."""
+        check_is_fitted(self, "joint_")
+        X = as_table(X)
+        if isinstance(X, np.ndarray):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        schema = self.joint_.schema
+        last = len(schema.columns) - 1
+        cells, unseen = read_cells(schema, last, X, self.extra)
+        return build(schema, np.insert(cells, last, np.nan, axis=1), np.insert(unseen, last, False, axis=1))
+
+    def _stacked(self, evidence: Evidence, with_spread: bool = False) -> tuple[Stack, np.ndarray]:
+        """The members' answers, and the share of each row that is missing (n,)."""
+        answers = ask(self._members, evidence, self._seed, self.n_jobs, with_spread)
+        return stack(list(answers.values())), missing_share(evidence.value[:, :-1], self._known)
+
+    def _predict(self, evidence: Evidence) -> np.ndarray:
+        """Probabilities (n, K), or means (n, 1)."""
+        return in_blocks(self._predict_block, evidence)
+
+    def _predict_block(self, evidence: Evidence) -> np.ndarray:
+        """The same, for not too many rows."""
+        raise NotImplementedError
+
+    def _output_names(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        return ()
+
+    def explain(
+        self, X: Any, *, groups: Any = None, n_coalitions: int | None = None, random_state: Any = 0
+    ) -> ShapleyValues:
+        """Conditional Shapley values of each row's prediction: what each column, or group of columns, moves it by.
+
+        The value of a coalition S of columns is what this predictor says of a row of which S alone is known. A column
+        of which nothing is known moves nothing.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Cells may be missing.
+        groups : None, "auto", list of lists of column names, or dict of name to column names
+            Columns that count as one. "auto": clusters of dependent columns, at most 12.
+        n_coalitions : int, optional
+            Most coalitions of a row. Default: all up to 12 columns, else 512, drawn.
+        random_state : None, int, Generator or RandomState
+            Of the coalitions that are drawn.
+
+        Returns
+        -------
+        ShapleyValues
+            ``values`` (n, p), or (n, p, K) of K classes. With ``base_values``, which are said of a row of which nothing
+            is known, they sum to the prediction. ``standard_error`` is 0 where all coalitions are asked.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As of `predict`; groups that overlap or name unknown columns; too few coalitions.
+
+        References
+        ----------
+        S. Lundberg, S.-I. Lee, "A Unified Approach to Interpreting Model Predictions" (2017).
+        """
+        evidence = self._evidence(X)
+        seed, schema = seed_of(random_state), self.joint_.schema
+        d = len(schema.columns)
+        joint = self.joint_.distribution
+        players = find_players(joint, list(range(d - 1)), groups, n_coalitions, seed, self.n_jobs)
+        cells = evidence.value
+
+        def value(row: np.ndarray, known: np.ndarray) -> Asked:
+            asked = np.where(known, cells[row], np.nan)
+            first, place = distinct(asked)
+            mean = self._predict(Evidence.of_values(asked[first]))
+            return Asked(mean[place], np.zeros_like(mean[place]))
+
+        nothing = self._predict(Evidence.of_values(np.full((1, d), np.nan)))
+        base = Asked(nothing, np.zeros_like(nothing))
+        member_columns = players.of_columns(d)
+        solved = shapley_values(value, base, member_columns, ~np.isnan(cells), n_coalitions, seed)
+        outputs = self._output_names()
+        return to_result(solved, players, schema, cells, outputs, len(outputs) > 0)
+
+
+def in_blocks(ask_block: Callable[[Evidence], np.ndarray], evidence: Evidence) -> np.ndarray:
+    """The answers of all rows, block by block, so that memory is bounded."""
+    blocks = chunks(len(evidence.value), FIXED.rows_at_once)
+    if len(blocks) < 2:
+        return ask_block(evidence)
+    return np.concatenate([ask_block(evidence.take(np.arange(*ends))) for ends in blocks])
+
+
+def _report_of(learned: Learned, joint: FitReport, is_class: bool) -> PredictorReport:
+    """What was compared and chosen."""
+    settings = {
+        name: f"{chosen[1]} iterations, {chosen[0].leaf_nodes} leaves"
+        for name, chosen in learned.settings.items()
+        if chosen is not None
+    }
+    members = tuple(
+        MemberReport(one.name, tuple(one.loss.tolist()), tuple(one.weight.tolist()), settings.get(one.name, ""))
+        for one in learned.compared
+    )
+    measure = "log-loss" if is_class else "root mean squared error"
+    return PredictorReport(
+        members, measure, FIXED.rates, FIXED.knots, learned.n_held, learned.n_folds, joint, learned.seconds
+    )
+
+
+def _be_quiet(text: str) -> None:
+    pass

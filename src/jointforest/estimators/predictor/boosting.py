@@ -1,0 +1,320 @@
+"""Boosted trees as members: scikit-learn's, on the numbers and codes of the joint's columns."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from ...data.evidence import Evidence
+from ...data.frames import decode
+from ...data.schema import Columns, Schema, kernel_columns
+from ...inference.expectation.by_draws import expected_by_draws
+from ...inference.expectation.expectation import Rows
+from ...inference.expectation.match import Features, filled, match_features
+from ...integrations.ensembles.evaluate import apply_link, raw
+from ...integrations.ensembles.read import read_ensemble
+from ...integrations.ensembles.scikit_learn import read_histogram_boosting
+from ...models.base import Distribution
+from .constants import FIXED, Shape
+
+
+class Table(NamedTuple):
+    """Features to boost on: each column of the joint but the target, which is the last.
+
+    Attributes
+    ----------
+    columns : Columns
+        Of the joint, the target among them.
+    n_levels : int64 array (d,)
+        Levels of each column without the target; 0 of numbers.
+    is_ordered : bool array (d,)
+        Whether its levels have an order.
+    """
+
+    columns: Columns
+    n_levels: np.ndarray
+    is_ordered: np.ndarray
+
+
+def table_of(schema: Schema) -> Table:
+    """What boosted trees need to know of a schema whose last column is the target."""
+    features = schema.columns[:-1]
+    n_levels = np.array([len(column.levels) for column in features])
+    return Table(kernel_columns(schema), n_levels, np.array([column.is_ordered for column in features]))
+
+
+class Boosted(NamedTuple):
+    """A trained ensemble, its features matched with the joint's columns.
+
+    Attributes
+    ----------
+    features : Features
+    order : int64 array (K,)
+        Where the ensemble has the probability of each class of the target; empty of numbers.
+    """
+
+    features: Features
+    order: np.ndarray
+
+    def native(self, evidence: Evidence, n_jobs: int | None) -> np.ndarray:
+        """The ensemble's own answers (n, A): missing cells go where the splits send them."""
+        rows = self._rows(evidence)
+        ensemble = self.features.ensemble
+        return self._in_order(apply_link(ensemble.link, raw(ensemble, rows.X, rows.other, n_jobs)))
+
+    def expected(self, evidence: Evidence, joint: Distribution, seed: int, n_jobs: int | None) -> np.ndarray:
+        """Expected answers (n, A) over what is missing, by draws from the joint; its own where the joint has none."""
+        found = expected_by_draws(self.features, joint, self._rows(evidence), "auto", FIXED.draws, seed, n_jobs)
+        answer = self._in_order(found.answer)
+        lost = np.flatnonzero(np.isnan(answer[:, 0]))
+        if len(lost):
+            answer[lost] = self.native(evidence.take(lost), n_jobs)
+        return answer
+
+    def _rows(self, evidence: Evidence) -> Rows:
+        """The rows as the ensemble sees them."""
+        n, f = len(evidence.value), len(self.features.column)
+        return Rows(evidence, *filled(self.features, np.full((n, f), np.nan), np.zeros((n, f), bool), evidence.value))
+
+    def _in_order(self, answer: np.ndarray) -> np.ndarray:
+        """Probabilities of the target's classes from those of the ensemble, which may tell that of the second alone."""
+        if not len(self.order):
+            return answer
+        both = np.hstack([1.0 - answer, answer]) if self.features.ensemble.link == "logistic" else answer
+        return both[:, self.order]
+
+
+class Labelled(NamedTuple):
+    """Features (n, d) as numbers and codes, NaN where missing, and targets (n,): codes of classes, or numbers."""
+
+    X: np.ndarray
+    y: np.ndarray
+
+    def take(self, rows: np.ndarray) -> Labelled:
+        """The rows of these numbers."""
+        return Labelled(self.X[rows], self.y[rows])
+
+
+Pair = tuple[Labelled, Labelled]
+"""Rows to learn from, and rows that judge."""
+
+
+class Trial(NamedTuple):
+    """Boosted trees, and the loss of validation rows after each iteration.
+
+    Attributes
+    ----------
+    model : HistGradientBoosting*
+    ranks : dict of int to float64 array
+        Of columns with more levels than scikit-learn takes: the number that stands for each level.
+    loss : float64 array (iterations,)
+        Sum over the validation rows.
+    """
+
+    model: Any
+    ranks: dict[int, np.ndarray]
+    loss: np.ndarray
+
+
+def try_shape(table: Table, shape: Shape, pairs: list[Pair], n_classes: int, seed: int) -> list[Trial]:
+    """Trees of each fold, all with as many iterations as the first fold wanted."""
+    trials: list[Trial] = []
+    for rows, held in pairs:
+        n_iter = len(trials[0].loss) if trials else FIXED.iterations_at_once
+        model, ranks = grow(table, shape, rows, n_classes, n_iter, seed)
+        X, X_held = _numbers(rows.X, ranks), _numbers(held.X, ranks)
+        loss = _losses(model, X_held, held.y, n_classes)
+        while not trials and loss.argmin() + FIXED.patience > len(loss) and len(loss) < FIXED.most_iterations:
+            model.set_params(warm_start=True, max_iter=len(loss) + FIXED.iterations_at_once).fit(X, rows.y)
+            loss = _losses(model, X_held, held.y, n_classes)
+        trials.append(Trial(model, ranks, loss))
+    return trials
+
+
+def grow(
+    table: Table, shape: Shape, rows: Labelled, n_classes: int, n_iter: int, seed: int
+) -> tuple[Any, dict[int, np.ndarray]]:
+    """Boosted trees and their ranks of levels, see `Trial`; ``n_classes`` is 0 of numbers."""
+    levels = enumerate(table.n_levels.tolist())
+    ranks = {j: _order(rows.X[:, j], rows.y, n, n_classes) for j, n in levels if n > FIXED.most_levels}
+    kind = HistGradientBoostingClassifier if n_classes else HistGradientBoostingRegressor
+    model = kind(
+        learning_rate=FIXED.learning_rate,
+        max_iter=n_iter,
+        max_leaf_nodes=shape.leaf_nodes,
+        min_samples_leaf=shape.leaf_rows,
+        l2_regularization=shape.l2,
+        max_features=shape.features,
+        categorical_features=(table.n_levels > 0) & ~table.is_ordered & (table.n_levels <= FIXED.most_levels),
+        early_stopping=False,
+        random_state=seed,
+    )
+    return model.fit(_numbers(rows.X, ranks), rows.y), ranks
+
+
+def boosted(table: Table, model: Any, ranks: dict[int, np.ndarray], n_iter: int | None = None) -> Boosted:
+    """The first iterations of fitted boosted trees, as a member asks them."""
+    ensemble = read_histogram_boosting(model, n_iter)
+    columns, d = table.columns, len(table.n_levels)
+    level_value = np.full(int(columns.level_start[-1]), np.nan)
+    for j in np.flatnonzero(table.n_levels).tolist():
+        first = columns.level_start[columns.slot[j]]
+        codes = np.arange(table.n_levels[j], dtype=np.float64)
+        known = ensemble.categories[j]
+        if known is not None:  # codes of the levels that were there at learning, in their order
+            place = {code: k for k, code in enumerate(known)}
+            codes = np.array([place.get(code, np.nan) for code in codes.tolist()])
+        level_value[first : first + len(codes)] = ranks.get(j, codes)
+    every, classes = np.arange(d), np.arange(len(ensemble.classes or ()))
+    return Boosted(Features(ensemble, every.astype(np.int32), every, d, level_value, columns), classes)
+
+
+Settings = tuple[Shape, int] | None
+"""Shape and number of iterations, where they are chosen."""
+
+
+class Boosting(Protocol):
+    """What learns boosted trees."""
+
+    def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
+        """Trees of each fold, and the settings that the rows which judge like best, if they were chosen.
+
+        With ``like``, of its shape. No trees if the estimator refuses rows with missing cells.
+        """
+
+    def learn(self, rows: Labelled, settings: Settings) -> Boosted:
+        """Trees of all rows."""
+
+
+class HistBoosting(NamedTuple):
+    """scikit-learn's HistGradientBoosting, whose shape and number of iterations are chosen."""
+
+    table: Table
+    n_classes: int
+    seed: int
+
+    def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
+        """As declared; the first folds alone choose the settings."""
+        if not pairs:
+            return [], None
+        first, rest = pairs[: FIXED.shape_folds], pairs[FIXED.shape_folds :]
+        best, least, settings = None, np.inf, None
+        n = len(pairs[0][0].y)
+        shapes = [shape for shape in FIXED.shapes if shape.fewest <= n <= shape.most] if like is None else [like[0]]
+        for shape in shapes:
+            trials = try_shape(self.table, shape, first, self.n_classes, self.seed)
+            loss = np.sum([trial.loss for trial in trials], axis=0)
+            if best is None or loss.min() < least:
+                best, least, settings = trials, loss.min(), (shape, 1 + int(loss.argmin()))
+        assert best is not None and settings is not None
+        tried = [boosted(self.table, trial.model, trial.ranks, settings[1]) for trial in best]
+        return [*tried, *(self.learn(rows, settings) for rows, _ in rest)], settings
+
+    def learn(self, rows: Labelled, settings: Settings) -> Boosted:
+        shape, n_iter = settings or (FIXED.shapes[0], FIXED.iterations_at_once)
+        return boosted(self.table, *grow(self.table, shape, rows, self.n_classes, n_iter, self.seed))
+
+
+class GivenBoosting(NamedTuple):
+    """An estimator of scikit-learn, XGBoost, LightGBM or CatBoost, or a pipeline that ends in one, as it was given.
+
+    Attributes
+    ----------
+    estimator : estimator or None
+        To be cloned; None: only what is fitted can be asked.
+    schema : Schema
+        Of the features and the target.
+    fitted : Boosted or None
+        Trees that are there already.
+    """
+
+    estimator: Any
+    schema: Schema
+    fitted: Boosted | None
+
+    def cross_fit(self, pairs: list[Pair], like: Settings = None) -> tuple[list[Boosted], Settings]:
+        try:
+            return [self._grow(rows) for rows, _ in pairs], None
+        except ValueError as error:
+            if not _is_of_missing_cells(error):
+                raise
+            return [], None
+
+    def learn(self, rows: Labelled, settings: Settings) -> Boosted:
+        return self._grow(rows)
+
+    def _grow(self, rows: Labelled) -> Boosted:
+        """A clone, fitted to frames of the user's library, with codes for classes, as XGBoost takes no text."""
+        if self.estimator is None:
+            assert self.fitted is not None
+            return self.fitted
+        features = self.schema.without(len(self.schema.columns) - 1)
+        is_class = self.schema.columns[-1].is_categorical
+        model = clone(self.estimator).fit(decode(features, rows.X), rows.y.astype(np.int64) if is_class else rows.y)
+        matched = match_features(read_ensemble(model), self.schema)
+        return Boosted(matched, np.arange(len(matched.ensemble.classes or ())))
+
+
+def _is_of_missing_cells(error: ValueError) -> bool:
+    """Whether an estimator says that it takes no missing cells."""
+    return any(word in str(error) for word in ("NaN", "missing", "null"))
+
+
+def adopted(model: Any, schema: Schema) -> Boosted:
+    """A fitted model of another library, its features matched with the columns of a joint by name.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of `read_ensemble` and `match_features`; if the model's classes are not those of the joint's last column.
+    """
+    matched = match_features(read_ensemble(model), schema)
+    target, classes = schema.columns[-1], matched.ensemble.classes
+    if target.is_categorical != (classes is not None):
+        kind = "numbers" if classes is None else "classes"
+        raise ValueError(f"the {matched.ensemble.library} predicts {kind}, column {target.name!r} is {target.kind}")
+    if classes is None:
+        return Boosted(matched, np.empty(0, dtype=np.int64))
+    place = {label: k for k, label in enumerate(classes)}
+    absent = [level for level in target.levels if level not in place]
+    if absent or len(place) != len(target.levels):
+        raise ValueError(
+            f"the {matched.ensemble.library} has the classes {_shown(classes)}, y has {_shown(target.levels)}; "
+            "give y with the labels that the model was trained on, every class among them"
+        )
+    return Boosted(matched, np.array([place[level] for level in target.levels]))
+
+
+def _shown(labels: tuple[Any, ...]) -> str:
+    return ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
+
+
+def _losses(model: Any, X: np.ndarray, y: np.ndarray, n_classes: int) -> np.ndarray:
+    """Sum of log-losses, or of squared errors, after each iteration."""
+    if not n_classes:
+        return np.array([((answer - y) ** 2).sum() for answer in model.staged_predict(X)])
+    own = np.arange(len(y)), y.astype(np.int64)
+    return np.array([-np.log(np.maximum(p[own], FIXED.floor)).sum() for p in model.staged_predict_proba(X)])
+
+
+def _order(codes: np.ndarray, y: np.ndarray, n_levels: int, n_classes: int) -> np.ndarray:
+    """The mean target of each level (of classes: how often it is the most frequent one), drawn to the overall mean."""
+    known = ~np.isnan(codes)
+    target = (y == np.bincount(y.astype(np.int64)).argmax()).astype(np.float64) if n_classes else y
+    level = codes[known].astype(np.int64)
+    total, count = np.bincount(level, target[known], n_levels), np.bincount(level, minlength=n_levels)
+    return np.asarray((total + target.mean()) / (count + 1.0))
+
+
+def _numbers(X: np.ndarray, ranks: dict[int, np.ndarray]) -> np.ndarray:
+    """Cells as the trees take them."""
+    if not ranks:
+        return X
+    X = X.copy()
+    for j, rank in ranks.items():
+        known = ~np.isnan(X[:, j])
+        X[known, j] = rank[X[known, j].astype(np.int64)]
+    return X

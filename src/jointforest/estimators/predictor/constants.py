@@ -1,0 +1,105 @@
+"""The constants of predictors, each with the reason for its value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Settings of boosted trees, as scikit-learn means them, and the rows of tables that they are tried on."""
+
+    leaf_nodes: int
+    leaf_rows: int
+    l2: float
+    features: float
+    fewest: int = 0
+    most: int = 10**9
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Numbers that no parameter sets. The experiments are in ``docs/experiments/prediction-missing-cells.md``."""
+
+    # ---- validation rows
+
+    few_rows: int = 3_000
+    """Rows below which each row is held out once: weights then come from all rows, and members learn fast."""
+    folds: int = 3
+    """Folds of small tables."""
+    held_share: float = 0.2
+    """Share of the rows that is held out of larger tables."""
+    most_held: int = 3_000
+    """Most rows that are held out: members answer each of them once for each rate."""
+    rates: tuple[float, ...] = (0.0, 0.1, 0.3, 0.6, 0.9)
+    """Shares of the cells that are hidden from validation rows."""
+
+    # ---- the pool
+
+    knots: tuple[float, ...] = (0.0, 0.1, 0.35, 0.65, 1.0)
+    """Shares of missing cells at which weights are free; between, they are interpolated."""
+    equal: float = 3.0
+    """Precision, over 2, with which weights lie around equal ones: a standard deviation of 0.4. From a quarter to three
+    times as much changes the log-loss of nine tables by less than 0.001."""
+    smooth: float = 20.0
+    """Precision, over 2, of the difference between the weights of neighbouring knots: a standard deviation of 0.16."""
+    unbiased: float = 50.0
+    """Precision, over 2, with which biases lie around 0: a standard deviation of 0.1."""
+    steps: int = 300
+    """Most steps of the search for weights; it ends earlier nearly always."""
+    least_gain: float = 5e-4
+    """Validation loss that a member must be worth, in nats, or as a share of the error of a number: it costs time."""
+    floor: float = 1e-3
+    """Share of the classes' own frequencies in each member's answer, so that no logarithm is large."""
+
+    # ---- boosted trees
+
+    shapes: tuple[Shape, ...] = (
+        Shape(leaf_nodes=8, leaf_rows=5, l2=10.0, features=0.3, most=10_000),
+        Shape(leaf_nodes=15, leaf_rows=20, l2=10.0, features=0.3),
+        Shape(leaf_nodes=31, leaf_rows=20, l2=1.0, features=0.5, fewest=1_000),
+    )
+    """Settings of boosted trees of which validation rows choose: nearly additive ones for few rows, deep ones for
+    many. Two or three are tried."""
+    shape_folds: int = 2
+    """Folds whose rows choose the shape and the number of iterations, which bounds the time."""
+    learning_rate: float = 0.1
+    iterations_at_once: int = 50
+    """Iterations after which the validation loss is looked at."""
+    most_iterations: int = 500
+    """Iterations of which the best number is chosen."""
+    patience: int = 20
+    """Iterations without a better validation loss after which no more are tried."""
+    copies: int = 6
+    """Most copies of each row with cells hidden at random rates, beside the row itself."""
+    copied_rows: int = 100_000
+    """Rows with their copies, about, at most: larger tables have fewer copies, one at least."""
+    most_levels: int = 255
+    """Levels up to which a column is categorical to boosted trees, as scikit-learn has it; of more levels the order of
+    their mean targets is used."""
+
+    # ---- the generative forest
+
+    trees: int = 100
+    """Most trees of the generative forest: of small tables, 30 have a clearly larger loss."""
+    fewest_trees: int = 30
+    """Fewest trees."""
+    large_leaf: int = 12
+    """Rows of a leaf up to which forests choose the size themselves; of large tables leaves have more rows."""
+    leaf_cells: float = 1e6
+    """Leaves of all trees times columns, at most: a row with missing cells meets many of them, about 2 ms a row."""
+
+    # ---- answers
+
+    levels: int = 50
+    """Evenly spaced quantiles that stand for the distribution of a number; its tails have more."""
+    grid: int = 126
+    """Values at which the CDF of a number is read, beside the ends."""
+
+    draws: int = 24
+    """Completions of a row in expected predictions: their noise is small beside that of the members."""
+    rows_at_once: int = 50_000
+    """Rows that are answered at once, which bounds the memory of quantiles."""
+
+
+FIXED = Constants()

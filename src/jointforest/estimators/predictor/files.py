@@ -1,0 +1,241 @@
+"""Predictors in files: the file of their joint, to which the other members and the pool are added.
+
+`jf.load` reads the joint from it. Nothing in a file is executed, and every field is checked.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...data.schema import Schema, kernel_columns
+from ...inference.expectation.match import Features
+from ...integrations.ensembles.check import DTYPES, LINKS, check_ensemble
+from ...integrations.ensembles.table import Ensemble
+from ...models.base import Distribution
+from ...models.box_forest.box_forest import BoxForest
+from ...models.box_forest.files import NAMES, forest_from_arrays, forest_to_arrays
+from ...models.file import PREDICTOR, ModelFileError, contents, model_of, opened, pack, read, read_about, write
+from .boosting import Boosted
+from .members import EXPECTED, FOREST, JOINT, MASKED, Conditional, ExpectedBoosting, Member, NativeBoosting
+from .pooling import LEVELS, ClassPool, NumberPool, Pool
+
+
+class Saved(NamedTuple):
+    """What a file holds of a predictor.
+
+    Attributes
+    ----------
+    joint : Distribution
+    kind : {"classifier", "regressor"}
+    members : dict of str to Member
+    pool : Pool
+    known : float64 array (d,)
+        How often each feature is known at learning.
+    seed : int
+        Of draws.
+    own : int or None
+        The member that alone answers rows without missing cells.
+    labels : str
+        NumPy's name of the type of classes; empty of numbers.
+    """
+
+    joint: Distribution
+    kind: str
+    members: dict[str, Member]
+    pool: Pool
+    known: np.ndarray
+    seed: int
+    own: int | None
+    labels: str
+
+
+def save_predictor(saved: Saved, path: str | os.PathLike[str]) -> None:
+    """Write a predictor to a `.joint` file."""
+    about, arrays = contents(saved.joint)
+    own: dict[str, np.ndarray] = {"known": saved.known}
+    for name, member in saved.members.items():
+        own |= {f"{name}.{field}": array for field, array in _arrays_of(name, member).items()}
+    own |= {f"pool.{field}": np.atleast_1d(value) for field, value in saved.pool._asdict().items()}
+    forest = saved.members.get(FOREST)
+    assert forest is None or isinstance(forest, Conditional)
+    about[PREDICTOR] = {
+        "kind": saved.kind,
+        "members": list(saved.members),
+        "links": {
+            name: member.trees.features.ensemble.link
+            for name, member in saved.members.items()
+            if isinstance(member, ExpectedBoosting | NativeBoosting)
+        },
+        "has_background": forest is not None and forest.distribution.forest_for(FOREST).has_background,
+        "dial": 1.0 if forest is None else float(forest.dial),
+        "labels": saved.labels,
+        "seed": saved.seed,
+        "own": saved.own,
+    }
+    write(pack(about, arrays | {f"{PREDICTOR}.{name}": array for name, array in own.items()}), path)
+
+
+def has_predictor(path: str | os.PathLike[str]) -> bool:
+    """Whether a model file holds a predictor beside its joint."""
+    return PREDICTOR in read_about(read(path))
+
+
+def read_predictor(path: str | os.PathLike[str]) -> Saved:
+    """What a file holds of a predictor, every field checked; a `ModelFileError` if it is not as it must be."""
+    try:
+        about, arrays = opened(read(path))
+        if PREDICTOR not in about:
+            raise ValueError("the file holds a joint and no predictor; read it by jf.load")
+        return _saved_of(about, arrays)
+    except ValueError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from error
+
+
+# ---- What a file holds of members.
+
+
+def _arrays_of(name: str, member: Member) -> dict[str, np.ndarray]:
+    """Arrays of a member, by name; of the joint's own conditional nothing but its grid."""
+    if isinstance(member, Conditional):
+        forest = forest_to_arrays(member.distribution.forest_for(FOREST))[1] if name == FOREST else {}
+        return {"grid": member.grid} | forest
+    assert isinstance(member, ExpectedBoosting | NativeBoosting)
+    features, order = member.trees
+    found = {field: np.ascontiguousarray(getattr(features.ensemble, field)) for field in DTYPES}
+    found = {field: array.view(np.uint8) if array.dtype == bool else array for field, array in found.items()}
+    return found | {"column": features.column, "level_value": features.level_value, "order": order.astype(np.int64)}
+
+
+_BOOSTED: dict[str, str] = DTYPES | {"column": "<i4", "level_value": "<f8", "order": "<i8"}
+_POOL_FIELDS = {"classifier": ClassPool._fields, "regressor": NumberPool._fields}
+_FIELDS = {"kind", "members", "links", "has_background", "dial", "labels", "seed", "own"}
+
+
+def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
+    """The predictor of a file's contents, every field checked."""
+    own = about.pop(PREDICTOR)
+    start = f"{PREDICTOR}."
+    mine = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+    joint = model_of(about, {name: array for name, array in arrays.items() if not name.startswith(start)})
+    _check_about(own)
+    names, is_class = own["members"], own["kind"] == "classifier"
+    schema, target = joint.schema, joint.schema.columns[-1]
+    _require(target.is_categorical == is_class, f"a {own['kind']}, but its target is {target.kind}")
+    d, K = len(schema.columns) - 1, len(target.levels) if is_class else 1
+    fields = {f"pool.{field}" for field in _POOL_FIELDS[own["kind"]]} | {"known"}
+    for name in names:
+        fields |= {f"{name}.{field}" for field in _fields_of(name)}
+    _require(set(mine) == fields, "arrays missing or unknown")
+    known = _array(mine, "known", "<f8", (d,))
+    _require(bool(((known >= 0) & (known <= 1)).all()), "known: not from 0 to 1")
+
+    members: dict[str, Member] = {}
+    for name in names:
+        part = {field: mine[f"{name}.{field}"] for field in _fields_of(name)}
+        if name in (FOREST, JOINT):
+            grid = part["grid"]
+            _require(grid.dtype == np.float64 and grid.ndim == 1 and (len(grid) == 0) == is_class, f"{name}: grid")
+            _require(is_class or (len(grid) > 2 and bool((np.diff(grid) > 0).all())), f"{name}: grid does not rise")
+            distribution = joint
+            if name == FOREST:
+                of = {"kind": "forest", "has_background": own["has_background"]}
+                distribution = BoxForest(forest_from_arrays(schema, of, {field: part[field] for field in NAMES}))
+            members[name] = Conditional(distribution, float(own["dial"]) if name == FOREST else 1.0, grid)
+            continue
+        trees = _boosted_of(schema, part, own["links"][name], K if is_class else 0)
+        members[name] = ExpectedBoosting(trees, joint) if name == EXPECTED else NativeBoosting(trees)
+    pool = _pool_of(own["kind"], mine, len(names), sum(name in (FOREST, JOINT) for name in names), K)
+    return Saved(joint, own["kind"], members, pool, known, own["seed"], own["own"], own["labels"])
+
+
+def _check_about(own: Any) -> None:
+    """Refuse metadata of a predictor that are not as they must be."""
+    _require(
+        isinstance(own, dict) and set(own) == _FIELDS and own["kind"] in _POOL_FIELDS, "metadata missing or unknown"
+    )
+    names, links = own["members"], own["links"]
+    known = [FOREST, JOINT, EXPECTED, MASKED]
+    _require(isinstance(names, list) and len(names) > 0 and all(name in known for name in names), "unknown members")
+    _require(len(set(names)) == len(names), "a member is there twice")
+    boosted = {name for name in names if name in (EXPECTED, MASKED)}
+    _require(isinstance(links, dict) and set(links) == boosted and all(x in LINKS for x in links.values()), "links")
+    _require(type(own["has_background"]) is bool, "has_background: expected true or false")
+    _require(isinstance(own["dial"], int | float) and 0 <= own["dial"] <= 1, "dial: not from 0 to 1")
+    _require(type(own["seed"]) is int and 0 <= own["seed"] < 2**63, "seed: no whole number")
+    _require(own["own"] is None or (type(own["own"]) is int and 0 <= own["own"] < len(names)), "own: no member")
+    _require(isinstance(own["labels"], str) and len(own["labels"]) < 20, "labels: no type")
+
+
+def _fields_of(name: str) -> frozenset[str]:
+    """Names of a member's arrays."""
+    if name in (EXPECTED, MASKED):
+        return frozenset(_BOOSTED)
+    return frozenset({"grid"}) | (NAMES if name == FOREST else frozenset())
+
+
+def _boosted_of(schema: Schema, part: dict[str, np.ndarray], link: str, K: int) -> Boosted:
+    """Boosted trees from their arrays."""
+    columns, d = kernel_columns(schema), len(schema.columns) - 1
+    for field, dtype in _BOOSTED.items():
+        _require(part[field].dtype == np.dtype(dtype), f"{field}: wrong type")
+    column, level_value, order = part["column"], part["level_value"], part["order"]
+    _require(column.ndim == 1 and bool(((column >= 0) & (column < d)).all()), "column: out of range")
+    _require(len(np.unique(column)) == len(column), "column: a column twice")
+    _require(level_value.shape == (int(columns.level_start[-1]),), "level_value: wrong shape")
+    n_levels = np.zeros(len(column), dtype=np.int64)
+    for f, j in enumerate(column.tolist()):
+        if columns.is_categorical[j]:
+            slot = columns.slot[j]
+            values = level_value[columns.level_start[slot] : columns.level_start[slot + 1]]
+            values = values[~np.isnan(values)]
+            _require(bool(np.isfinite(values).all()), "level_value: not finite")
+            if len(values) and bool((values == np.rint(values)).all()) and values.min() >= 0 and values.max() < 2**31:
+                n_levels[f] = int(values.max()) + 1
+    truth = {field: part[field] for field in ("missing_left", "other_left")}
+    _require(all(bool((array <= 1).all()) for array in truth.values()), "missing_left, other_left: 0 or 1")
+    arrays = {field: part[field] for field in DTYPES} | {f: a.astype(bool) for f, a in truth.items()}
+    names = tuple(schema.names[j] for j in column.tolist())
+    outputs = part["base"].shape[0]
+    classes = tuple(range(2 if link == "logistic" else outputs)) if K else None
+    ensemble = Ensemble(**arrays, link=link, names=names, categories=(None,) * len(column), classes=classes,
+                        library="a file")  # fmt: skip
+    check_ensemble(ensemble, n_levels)
+    n_answers = 2 if link == "logistic" else outputs
+    _require(n_answers == (K or 1) and (link in ("logistic", "softmax") or not K or outputs == K), "base: wrong shape")
+    _require(bool((np.sort(order) == np.arange(K)).all()) and order.shape == (K,), "order: no permutation")
+    features = Features(ensemble, column, np.arange(len(column)), len(column), level_value, columns)
+    return Boosted(features, order)
+
+
+def _pool_of(kind: str, mine: dict[str, np.ndarray], M: int, S: int, K: int) -> Pool:
+    """The pool from its arrays."""
+    B = len(mine["pool.knots"])
+    knots = _array(mine, "pool.knots", "<f8", (B,))
+    _require(B > 1 and knots[0] == 0.0 and knots[-1] == 1.0 and bool((np.diff(knots) > 0).all()), "knots do not rise")
+    weight = _array(mine, "pool.weight", "<f8", (B, M))
+    _require(bool((weight >= 0).all()), "weight: negative")
+    if kind == "classifier":
+        prior, bias = _array(mine, "pool.prior", "<f8", (K,)), _array(mine, "pool.bias", "<f8", (B, K))
+        _require(bool((prior > 0).all()), "prior: not above 0")
+        return ClassPool(knots, prior, weight, bias)
+    centre, low, high = (float(_array(mine, f"pool.{name}", "<f8", (1,))[0]) for name in ("centre", "low", "high"))
+    spread = _array(mine, "pool.spread", "<f8", (len(LEVELS),))
+    stretch = _array(mine, "pool.stretch", "<f8", (B, S))
+    _require(low <= high and bool((stretch >= 0).all()), "low, high or stretch: out of range")
+    return NumberPool(knots, centre, low, high, spread, weight, stretch)
+
+
+def _array(mine: dict[str, np.ndarray], name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """An array of this type and shape, all of whose numbers are finite."""
+    array = mine[name]
+    _require(array.dtype == np.dtype(dtype) and array.shape == shape, f"{name}: wrong type or shape")
+    _require(bool(np.isfinite(array).all()), f"{name}: not finite")
+    return array
+
+
+def _require(is_true: bool, what: str) -> None:
+    if not is_true:
+        raise ValueError(f"the predictor in the file is broken: {what}")

@@ -1,0 +1,352 @@
+"""How a predictor learns: the members from all rows and from folds, the pool from validation rows with cells hidden."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ...data.evidence import Evidence, build
+from ...inference.sampling import sample
+from ...learners.generative.targets import Training
+from ...learners.selection.budget import Budget
+from ...learners.selection.choose import Chosen, Task, choose
+from ...models.base import Distribution
+from ...runtime.threads import n_threads
+from .boosting import Boosted, Boosting, Labelled, Pair, Settings
+from .constants import FIXED
+from .hiding import Hidden, copies, validation_rows
+from .members import (
+    EXPECTED,
+    FOREST,
+    JOINT,
+    MASKED,
+    Conditional,
+    ExpectedBoosting,
+    Member,
+    NativeBoosting,
+    evidence_of,
+    grid_of,
+    learn_forest,
+    some_rows,
+)
+from .pooling import Answer, Goal, Judged, Pool, stack
+
+TOGETHER = "all together"
+"""The name of the pool in reports."""
+
+
+class Problem(NamedTuple):
+    """What a predictor learns from, and how.
+
+    Attributes
+    ----------
+    training : Training
+        The table; its last column is the target.
+    n_classes : int
+        0 if the target is a number.
+    boosting : Boosting
+    fitted : Boosted or None
+        Trees that are there already: they answer alone for rows without missing cells, and are not learned anew.
+    budget : Budget
+    seed : int
+    n_jobs : int or None
+    tell : callable
+        Called with each line of progress.
+    """
+
+    training: Training
+    n_classes: int
+    boosting: Boosting
+    fitted: Boosted | None
+    budget: Budget
+    seed: int
+    n_jobs: int | None
+    tell: Callable[[str], None]
+
+    def labelled(self, rows: np.ndarray) -> Labelled:
+        """The rows of these numbers, as boosted trees learn from them."""
+        X = self.training.X[rows]
+        return Labelled(X[:, :-1], X[:, -1])
+
+    def hidden(self, these: Hidden) -> Labelled:
+        """Rows with cells hidden, as boosted trees learn from them."""
+        X = self.training.X[these.row]
+        return Labelled(np.where(these.mask, np.nan, X[:, :-1]), X[:, -1])
+
+    def grid(self) -> np.ndarray:
+        """Where CDFs of the target are read; empty of classes."""
+        return np.empty(0) if self.n_classes else grid_of(self.training.X[:, -1])
+
+    def known(self) -> np.ndarray:
+        """How often each feature is known at learning, (d,)."""
+        return np.asarray((~np.isnan(self.training.X[:, :-1])).mean(axis=0))
+
+    def goal(self) -> Goal:
+        """What is predicted."""
+        return Goal(self.training.X[:, -1], self.n_classes)
+
+
+class Compared(NamedTuple):
+    """What validation rows say of a member, or of the pool.
+
+    Attributes
+    ----------
+    name : str
+    loss : float64 array (rates,)
+        Mean log-loss, or root of the mean squared error, at each of `Constants.rates`; NaN where no row judged.
+    weight : float64 array (B,)
+        Its weight at the pool's knots: zeros if the member is not kept, empty of the pool itself.
+    """
+
+    name: str
+    loss: np.ndarray
+    weight: np.ndarray
+
+
+class Learned(NamedTuple):
+    """Members that are kept, in the order of the pool; the joint, and what was compared.
+
+    Attributes
+    ----------
+    members : dict of str to Member
+    pool : Pool
+    chosen : Chosen
+        The joint, and how it was chosen.
+    compared : tuple of Compared
+        All members, then the pool.
+    n_held, n_folds : int
+        Rows that judged, and in how many folds.
+    settings : dict of str to Settings
+        Of boosted trees.
+    seconds : dict of str to float
+        What each stage took.
+    """
+
+    members: dict[str, Member]
+    pool: Pool
+    chosen: Chosen
+    compared: tuple[Compared, ...]
+    n_held: int
+    n_folds: int
+    settings: dict[str, Settings]
+    seconds: dict[str, float]
+
+
+# ---- Folds.
+
+
+class Fold(NamedTuple):
+    """Rows to learn from, and rows that are held out, by number."""
+
+    learn: np.ndarray
+    held: np.ndarray
+
+
+def cut_folds(X: np.ndarray, n_classes: int, seed: int) -> list[Fold]:
+    """Folds of a table (n, d + 1), the target last: of small tables each row is held out once, of larger ones some are.
+
+    A known cell of every column, and two rows of each class, are never held out. No fold if no row is left.
+    """
+    n = len(X)
+    rng = np.random.default_rng([seed, 1])
+    place = rng.permutation(n)
+    if n_classes:  # the rows of a class lie as far apart as they can
+        place[np.lexsort((place, X[:, -1]))] = np.arange(n)
+    rows, folds = np.arange(n), FIXED.folds if n < FIXED.few_rows else round(1.0 / FIXED.held_share)
+    fold = place % folds
+    fold[_needed(X, n_classes)] = -1
+    if n < FIXED.few_rows:
+        found = [Fold(rows[fold != k], rows[fold == k]) for k in range(folds)]
+        return [one for one in found if len(one.held)]
+    held = np.sort(rng.permutation(rows[fold == 0])[: FIXED.most_held])
+    return [Fold(np.setdiff1d(rows, held), held)]
+
+
+def _needed(X: np.ndarray, n_classes: int) -> list[int]:
+    """Rows that are never held out."""
+    needed = (~np.isnan(X)).argmax(axis=0).tolist()
+    for k in range(n_classes):
+        needed += np.flatnonzero(X[:, -1] == k)[:2].tolist()
+    return sorted(set(needed))
+
+
+# ---- Learning.
+
+
+def learn_predictor(problem: Problem) -> Learned:
+    """The members, learned from all rows, and their pool, by validation rows."""
+    with threadpool_limits(limits=n_threads(problem.n_jobs), user_api="openmp"):
+        return _learn(problem)
+
+
+def _learn(problem: Problem) -> Learned:
+    training, seed, n_jobs = problem.training, problem.seed, problem.n_jobs
+    clock, d = _Clock(), training.X.shape[1] - 1
+    rng = np.random.default_rng([seed, 2])
+    start = time.monotonic()
+    chosen = choose(Task(training.schema, training.X, None, problem.budget, seed, n_jobs, start, problem.tell))
+    clock.stop("joint", problem.tell)
+    forest = learn_forest(training, seed, n_jobs)
+    clock.stop("generative forest", problem.tell)
+
+    folds = cut_folds(training.X, problem.n_classes, seed)
+    hidden = [validation_rows(fold.held, d, rng) for fold in folds]
+    rows, trees = _cross_fit(problem, chosen.model, folds, hidden, rng)
+    clock.stop("boosted trees of the folds", problem.tell)
+    answers = []
+    for k, fold in enumerate(folds):
+        part = some_rows(training, fold.learn)
+        own = learn_forest(part, seed, n_jobs, forest)
+        joint = chosen.recipe.learn(part.schema, part.X, seed)
+        team = _members(own, joint, {name: found[k] for name, (found, _) in trees.items()}, problem.grid())
+        answers.append(ask(team, evidence_of(training, *hidden[k]), seed, n_jobs))
+    clock.stop("validation", problem.tell)
+
+    pool, kept, compared = _compare(problem, list(trees), answers, hidden)
+    final = {} if problem.fitted is None else {EXPECTED: problem.fitted}
+    for name in kept:
+        if name in trees and name not in final:
+            final[name] = problem.boosting.learn(rows[name], trees[name][1])
+    clock.stop("boosted trees", problem.tell)
+    members = _members(forest, chosen.model, final, problem.grid())
+    return Learned(
+        {name: members[name] for name in kept},
+        pool,
+        chosen,
+        compared,
+        sum(len(fold.held) for fold in folds),
+        len(folds),
+        {name: settings for name, (_, settings) in trees.items() if name in kept},
+        clock.seconds,
+    )
+
+
+Trees = dict[str, tuple[list[Boosted], Settings]]
+"""By the names of members: boosted trees of each fold, and what was chosen."""
+
+
+def _cross_fit(
+    problem: Problem, joint: Distribution, folds: list[Fold], hidden: list[Hidden], rng: np.random.Generator
+) -> tuple[dict[str, Labelled], Trees]:
+    """Rows that boosted trees learn from in the end, and those of the folds: as they are, and copies with cells hidden.
+
+    An estimator that refuses missing cells learns from rows that are completed by draws, and from no copies.
+    """
+    every, d = np.arange(len(problem.training.X)), problem.training.X.shape[1] - 1
+    rows, trees = {EXPECTED: problem.labelled(every), MASKED: problem.hidden(copies(every, d, rng))}, {}
+
+    def pairs(plain: Labelled) -> list[Pair]:
+        return [(plain.take(fold.learn), plain.take(fold.held)) for fold in folds]
+
+    trees[EXPECTED] = problem.boosting.cross_fit(pairs(rows[EXPECTED]))
+    if folds and not trees[EXPECTED][0]:
+        X = sample(joint, build(problem.training.schema, problem.training.X), 1, problem.seed, False, problem.n_jobs)
+        rows[EXPECTED] = Labelled(X[:, :-1], rows[EXPECTED].y)
+        trees[EXPECTED] = problem.boosting.cross_fit(pairs(rows[EXPECTED]))
+    of_copies = [
+        (problem.hidden(copies(fold.learn, d, rng)), problem.hidden(these))
+        for fold, these in zip(folds, hidden, strict=True)
+    ]
+    masked = problem.boosting.cross_fit(of_copies, trees[EXPECTED][1])
+    if masked[0] or not folds:
+        trees[MASKED] = masked
+    return rows, trees
+
+
+def _compare(
+    problem: Problem, boosted: list[str], answers: list[dict[str, Answer]], hidden: list[Hidden]
+) -> tuple[Pool, list[str], tuple[Compared, ...]]:
+    """The pool by the answers of each fold, the members that are kept, and what validation rows say of each."""
+    goal, names = problem.goal(), [FOREST, JOINT, *boosted]
+    anchor = None if problem.fitted is None else EXPECTED
+    if not answers:
+        nothing = np.full(len(FIXED.rates), np.nan)
+        pool = goal.equal(len(names), 0 if problem.n_classes else 2, names.index(anchor) if anchor else None)
+        return pool, names, tuple(Compared(name, nothing, pool.weight[:, k]) for k, name in enumerate(names))
+    X = problem.training.X
+    rows, mask = np.concatenate([h.row for h in hidden]), np.vstack([h.mask for h in hidden])
+    share = missing_share(np.where(mask, np.nan, X[rows, :-1]), problem.known())
+    judged = Judged(X[rows, -1], share, len(np.unique(rows)))
+    each = {name: _joined([found[name] for found in answers]) for name in names}
+
+    def fit(kept: list[str]) -> Pool:
+        return goal.fit(stack([each[name] for name in kept]), judged, kept.index(anchor) if anchor else None)
+
+    rate = np.concatenate([np.repeat(np.arange(len(FIXED.rates)), len(h.row) // len(FIXED.rates)) for h in hidden])
+
+    def at_rates(loss: np.ndarray) -> np.ndarray:
+        return np.bincount(rate, loss) / np.bincount(rate)
+
+    def score(kept: list[str], pool: Pool) -> float:
+        each_rate = at_rates(pool.scores(stack([each[name] for name in kept]), judged))
+        return float((each_rate if problem.n_classes else np.log(np.maximum(each_rate, 1e-300))).mean())
+
+    kept = list(names)
+    pool = fit(kept)
+    for name in [FOREST, *boosted, JOINT]:  # the slowest to be asked first
+        others = [one for one in kept if one != name]
+        knows_spread = problem.n_classes > 0 or FOREST in others or JOINT in others
+        if others and knows_spread and name != anchor:
+            without = fit(others)
+            if score(others, without) < score(kept, pool) + FIXED.least_gain:
+                kept, pool = others, without
+
+    alone = {name: at_rates(goal.losses(stack([each[name]]), judged)) for name in names}
+    nobody = np.zeros(len(FIXED.knots))
+    weight = {name: pool.weight[:, kept.index(name)] if name in kept else nobody for name in names}
+    together = at_rates(pool.losses(stack([each[name] for name in kept]), judged))
+    losses = [*alone.items(), (TOGETHER, together)]
+    shown = {name: loss if problem.n_classes else np.sqrt(loss) for name, loss in losses}
+    compared = [Compared(name, shown[name], weight[name]) for name in names]
+    return pool, kept, (*compared, Compared(TOGETHER, shown[TOGETHER], np.empty(0)))
+
+
+def _joined(parts: list[Answer]) -> Answer:
+    """The answers of all folds, one after the other."""
+    spreads = [part.spread for part in parts if part.spread is not None]
+    return Answer(np.concatenate([part.value for part in parts]), np.concatenate(spreads) if spreads else None)
+
+
+def _members(forest: Any, joint: Distribution, trees: dict[str, Boosted], grid: np.ndarray) -> dict[str, Member]:
+    """Members by name; those of boosted trees as far as there are any."""
+    found: dict[str, Member] = {
+        FOREST: Conditional(forest.joint_.distribution, forest._dial, grid),
+        JOINT: Conditional(joint, 1.0, grid),
+    }
+    if EXPECTED in trees:
+        found[EXPECTED] = ExpectedBoosting(trees[EXPECTED], joint)
+    if MASKED in trees:
+        found[MASKED] = NativeBoosting(trees[MASKED])
+    return found
+
+
+def ask(
+    members: dict[str, Member], evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True
+) -> dict[str, Answer]:
+    """The members' answers for rows, by name."""
+    return {name: member.answer(evidence, seed, n_jobs, with_spread) for name, member in members.items()}
+
+
+def missing_share(cells: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The share of each row (n, d) that is missing, (n,); a column counts as much as it is known at learning (d,)."""
+    total = float(known.sum())
+    return np.asarray(np.isnan(cells) @ known / total) if total else np.zeros(len(cells))
+
+
+class _Clock:
+    """What stages of the work took."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.monotonic()
+
+    def stop(self, stage: str, tell: Callable[[str], None]) -> None:
+        """End a stage."""
+        now = time.monotonic()
+        self.seconds[stage] = now - self._last
+        self._last = now
+        tell(f"{stage}: {self.seconds[stage]:.1f} s")

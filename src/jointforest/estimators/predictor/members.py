@@ -1,0 +1,159 @@
+"""The members of a predictor: who is asked about the target, and how each learns from some rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...data.evidence import Evidence, build
+from ...data.schema import Schema
+from ...learners.generative.classifier import GenerativeForestClassifier
+from ...learners.generative.regressor import GenerativeForestRegressor
+from ...learners.generative.targets import Training
+from ...learners.leaf_fitting.densities import first_leaves, first_trees
+from ...learners.leaf_fitting.fit import prepare
+from ...models.base import Distribution
+from .boosting import Boosted
+from .constants import FIXED
+from .pooling import LEVEL_WEIGHT, LEVELS, Answer
+
+FOREST, JOINT, EXPECTED, MASKED = "generative forest", "joint", "expected boosting", "boosting on masked copies"
+"""Names of the members."""
+
+
+class Member(Protocol):
+    """Somebody who can be asked about the target of rows with any cells missing."""
+
+    def answer(self, evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True) -> Answer:
+        """What it says of n rows, of numbers with or without how their quantiles spread."""
+
+    def with_schema(self, schema: Schema) -> Member:
+        """The same member of columns that are described otherwise: another frame."""
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """The conditional distribution of the last column in a joint, whose trees weigh as p_t(evidence)^dial.
+
+    Attributes
+    ----------
+    distribution : Distribution
+    dial : float
+        1 for the joint itself; others need a forest.
+    grid : float64 array (g,)
+        Of a number, ascending values at which its CDF is read; empty of classes.
+    """
+
+    distribution: Distribution
+    dial: float
+    grid: np.ndarray
+
+    def answer(self, evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True) -> Answer:
+        state = self.distribution.observe_by_trees(evidence, self.dial)
+        target = len(self.distribution.schema.columns) - 1
+        if not len(self.grid):
+            return Answer(state.level_probabilities(target, n_jobs))
+        mean = state.moments(target, n_jobs)[0]
+        if not with_spread:
+            return Answer(mean[:, None])
+        below = state.histogram(target, self.grid[1:-1], n_jobs)[:, :-1].cumsum(axis=1)
+        quantiles = quantiles_of(below, self.grid)
+        return Answer(mean[:, None], quantiles - (quantiles @ LEVEL_WEIGHT)[:, None])
+
+    def with_schema(self, schema: Schema) -> Conditional:
+        return replace(self, distribution=self.distribution.with_schema(schema))
+
+
+@dataclass(frozen=True)
+class ExpectedBoosting:
+    """Boosted trees, answered in expectation over what is missing, under a joint."""
+
+    trees: Boosted
+    joint: Distribution
+
+    def with_schema(self, schema: Schema) -> ExpectedBoosting:
+        return replace(self, joint=self.joint.with_schema(schema))
+
+    def answer(self, evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True) -> Answer:
+        return Answer(self.trees.expected(evidence, self.joint, seed, n_jobs))
+
+
+@dataclass(frozen=True)
+class NativeBoosting:
+    """Boosted trees that have seen rows with cells hidden, and take missing cells themselves."""
+
+    trees: Boosted
+
+    def with_schema(self, schema: Schema) -> NativeBoosting:
+        return self
+
+    def answer(self, evidence: Evidence, seed: int, n_jobs: int | None, with_spread: bool = True) -> Answer:
+        return Answer(self.trees.native(evidence, n_jobs))
+
+
+def quantiles_of(cdf: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """Quantiles (n, q) at `LEVELS`, from the CDF (n, g - 2) at the inner points of an ascending grid (g,).
+
+    The CDF is 0 at the first point and 1 at the last one, and linear between the points.
+    """
+    rising = np.maximum.accumulate(np.clip(cdf, 0.0, 1.0), axis=1)
+    whole = np.pad(rising, ((0, 0), (1, 1)), constant_values=((0, 0), (0.0, 1.0)))
+    found = np.empty((len(cdf), len(LEVELS)))
+    for i, row in enumerate(whole):
+        found[i] = np.interp(LEVELS, row, grid)
+    return found
+
+
+# ---- Learning of the generative members.
+
+
+def grid_of(y: np.ndarray) -> np.ndarray:
+    """Values of a number at which CDFs are read: its quantiles, and its ends."""
+    inner = np.unique(np.quantile(y, np.linspace(0.0, 1.0, FIXED.grid + 2)[1:-1], method="closest_observation"))
+    low, high = float(y.min()), float(y.max())
+    step = max(1e-9 * (high - low), np.spacing(max(abs(low), abs(high), 1e-300)))
+    return np.concatenate([[min(low, inner[0]) - step], inner, [max(high, inner[-1]) + step]])
+
+
+def some_rows(training: Training, rows: np.ndarray) -> Training:
+    """The rows of these numbers, as a table to learn from."""
+    X = training.X[rows]
+    return training._replace(X=X, table=prepare(training.columns, X))
+
+
+def learn_forest(training: Training, seed: int, n_jobs: int | None, like: Any = None) -> Any:
+    """A generative forest, fitted to a table that is read already; with the settings of ``like`` if that is given.
+
+    It has as many trees, and as small leaves, as `Constants.leaf_cells` allows.
+    """
+    n, d = training.X.shape
+    is_class = bool(training.columns.is_categorical[-1])
+    forest = (GenerativeForestClassifier if is_class else GenerativeForestRegressor)(FIXED.trees, n_jobs=n_jobs)
+    # two thirds of the rows are in a tree's bootstrap, and leaves are about half as large again as they must be
+    least = FIXED.fewest_trees * d * n / (2.0 * FIXED.leaf_cells)
+    if like is not None:
+        forest.set_params(min_samples_leaf=min(like.min_samples_leaf_, n), beta=like.beta_)
+    elif least > FIXED.large_leaf:
+        forest.set_params(min_samples_leaf=int(least))
+    if least > FIXED.large_leaf:
+        forest.set_params(n_estimators=FIXED.fewest_trees)
+    forest._check()
+    if is_class:
+        forest.classes_ = np.arange(len(training.schema.columns[-1].levels))
+    grown, assigned = forest._grow(training, np.ones(n), seed)
+    most = FIXED.leaf_cells * forest.n_estimators / (first_leaves(assigned.trees)[-1] * d)
+    if most < FIXED.fewest_trees and like is None and least <= FIXED.large_leaf:  # the chosen leaves are too small
+        larger = int(forest.min_samples_leaf_ * FIXED.fewest_trees / most) + 1
+        forest.set_params(min_samples_leaf=larger, n_estimators=FIXED.fewest_trees)
+        grown, assigned = forest._grow(training, np.ones(n), seed)
+    return forest._learn(grown, first_trees(assigned, max(int(most), FIXED.fewest_trees)), seed)
+
+
+def evidence_of(training: Training, rows: np.ndarray, mask: np.ndarray) -> Evidence:
+    """Rows of these numbers (m,) without the cells of ``mask`` (m, d) and without their targets."""
+    cells = training.X[rows].copy()
+    cells[:, :-1][mask] = np.nan
+    cells[:, -1] = np.nan
+    return build(training.schema, cells)

@@ -1,0 +1,417 @@
+"""Pools of the members' answers, whose weights vary smoothly with the share of a row that is missing.
+
+s is that share. All weights are piecewise linear in s, with a value at each knot: w_m(s) = sum_b hat_b(s) w_bm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize, nnls
+
+from ...runtime.threads import one_blas_thread
+from .constants import FIXED
+
+_TAIL = np.array([0.0005, 0.001, 0.0025, 0.005])
+LEVELS = np.concatenate([_TAIL, (np.arange(FIXED.levels) + 0.5) / FIXED.levels, 1.0 - _TAIL[::-1]])
+"""Levels of the quantiles that stand for the distribution of a number."""
+LEVEL_WEIGHT = np.diff(np.concatenate([[0.0], (LEVELS[1:] + LEVELS[:-1]) / 2.0, [1.0]]))
+"""How much of the distribution each of these quantiles stands for."""
+
+
+class Answer(NamedTuple):
+    """What a member says of n rows.
+
+    Attributes
+    ----------
+    value : float64 array (n, A)
+        Probabilities of the A classes; of a number its mean (n, 1).
+    spread : float64 array (n, q) or None
+        Of a number, how far its quantiles at `LEVELS` are from their mean; None of a member that knows no distribution.
+    """
+
+    value: np.ndarray
+    spread: np.ndarray | None = None
+
+
+class Stack(NamedTuple):
+    """Answers of M members, of which S have spreads.
+
+    Attributes
+    ----------
+    value : float64 array (n, M, A)
+    spread : float64 array (n, S, q)
+    """
+
+    value: np.ndarray
+    spread: np.ndarray
+
+
+def stack(answers: Sequence[Answer]) -> Stack:
+    """The answers of members in their order."""
+    spreads = [one.spread for one in answers if one.spread is not None]
+    nothing = np.empty((len(answers[0].value), 0, len(LEVELS)))
+    return Stack(np.stack([one.value for one in answers], axis=1), np.stack(spreads, axis=1) if spreads else nothing)
+
+
+class Judged(NamedTuple):
+    """Validation rows, each there several times with other cells hidden.
+
+    Attributes
+    ----------
+    y : float64 array (n,)
+        Codes of classes, or numbers.
+    share : float64 array (n,)
+        Share of each row that is missing.
+    n_rows : int
+        Distinct rows: one that is there several times tells less than several rows.
+    """
+
+    y: np.ndarray
+    share: np.ndarray
+    n_rows: int
+
+
+def hats(share: np.ndarray, knots: np.ndarray) -> np.ndarray:
+    """Weights (n, B) of the B ascending knots in a piecewise linear function of ``share`` (n,); rows sum to 1.
+
+    Examples
+    --------
+    >>> hats(np.array([0.0, 0.25]), np.array([0.0, 0.5, 1.0])).tolist()
+    [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]
+    """
+    return np.column_stack([np.interp(share, knots, row) for row in np.eye(len(knots))])
+
+
+def _penalty(weight: np.ndarray, n_rows: int) -> tuple[float, np.ndarray]:
+    """How unlikely weights (B, M) are beforehand, per row, and the gradient.
+
+    They lie around equal ones, and neighbouring knots have similar weights: independent normals.
+    """
+    to_equal, to_neighbour = FIXED.equal / n_rows, FIXED.smooth / n_rows
+    off, step = weight - 1.0 / weight.shape[1], np.diff(weight, axis=0)
+    gradient = 2.0 * to_equal * off
+    gradient[1:] += 2.0 * to_neighbour * step
+    gradient[:-1] -= 2.0 * to_neighbour * step
+    return float(to_equal * (off**2).sum() + to_neighbour * (step**2).sum()), gradient
+
+
+# ---- Classes: a log-linear pool.
+
+
+class ClassPool(NamedTuple):
+    """A log-linear pool of M members that give probabilities of K classes (Genest, Zidek 1986).
+
+        q(k | row) ~ exp( sum_m w_m(s) log p_m(k | row) + b_k(s) )
+
+    Weights need not sum to 1, and so calibrate: members that are too sure get less in all.
+
+    Attributes
+    ----------
+    knots : float64 array (B,)
+        Shares of missing cells, ascending.
+    prior : float64 array (K,)
+        Frequencies of the classes; a little of them is mixed into each answer, so that no logarithm is large.
+    weight : float64 array (B, M)
+        w at the knots, not negative.
+    bias : float64 array (B, K)
+        b at the knots.
+    """
+
+    knots: np.ndarray
+    prior: np.ndarray
+    weight: np.ndarray
+    bias: np.ndarray
+
+    def combine(self, answers: Stack, share: np.ndarray) -> np.ndarray:
+        """Probabilities (n, K) of rows of which these shares (n,) are missing."""
+        basis = hats(share, self.knots)
+        score = _scores(_logs(answers, self.prior), basis, self.weight, self.bias)
+        odds = np.exp(score - score.max(axis=1, keepdims=True))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+    def losses(self, answers: Stack, judged: Judged) -> np.ndarray:
+        """Log-losses (n,)."""
+        return _log_losses(self.combine(answers, judged.share), judged.y)
+
+    def scores(self, answers: Stack, judged: Judged) -> np.ndarray:
+        """Log-losses (n,)."""
+        return self.losses(answers, judged)
+
+
+def fit_class_pool(answers: Stack, judged: Judged, prior: np.ndarray, anchor: int | None = None) -> ClassPool:
+    """The pool of least penalised log-loss, which is convex in weights and biases.
+
+    Parameters
+    ----------
+    answers : Stack
+        Of validation rows.
+    judged : Judged
+    prior : float64 array (K,)
+    anchor : int, optional
+        The member that alone answers for rows without missing cells.
+
+    Returns
+    -------
+    ClassPool
+    """
+    n, M, K = answers.value.shape
+    knots = np.array(FIXED.knots)
+    B, y, rows = len(knots), judged.y.astype(np.int64), np.arange(n)
+    log_p, basis = _logs(answers, prior), hats(judged.share, knots)
+    to_zero = FIXED.unbiased / judged.n_rows
+
+    def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
+        weight, bias = x[: B * M].reshape(B, M), x[B * M :].reshape(B, K)
+        score = _scores(log_p, basis, weight, bias)
+        top = score.max(axis=1)
+        log_total = top + np.log(np.exp(score - top[:, None]).sum(axis=1))
+        slope = np.exp(score - log_total[:, None])
+        slope[rows, y] -= 1.0
+        slope /= n
+        penalty, of_weight = _penalty(weight, judged.n_rows)
+        of_weight += basis.T @ np.einsum("nk,nmk->nm", slope, log_p)
+        of_bias = basis.T @ slope + 2.0 * to_zero * bias
+        value = float((log_total - score[rows, y]).mean()) + penalty + to_zero * float((bias**2).sum())
+        return value, np.concatenate([of_weight.ravel(), of_bias.ravel()])
+
+    weight_bounds = _bounds(B, M, anchor)
+    bias_bounds = [(None, None)] * (B * K) if anchor is None else [(0.0, 0.0)] * K + [(None, None)] * (K * (B - 1))
+    start = np.concatenate([_start(B, M, anchor), np.zeros(B * K)])
+    x = _minimum(loss, start, weight_bounds + bias_bounds)
+    return ClassPool(knots, prior, x[: B * M].reshape(B, M), x[B * M :].reshape(B, K))
+
+
+def _log_losses(p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Log-losses (n,) of probabilities (n, K) and codes of classes (n,)."""
+    return np.asarray(-np.log(p[np.arange(len(p)), y.astype(np.int64)]))
+
+
+def _logs(answers: Stack, prior: np.ndarray) -> np.ndarray:
+    """Logarithms (n, M, K) of the probabilities, with a little of the prior; of the prior where there are none."""
+    p = np.where(np.isnan(answers.value), prior, answers.value)
+    return np.log((1.0 - FIXED.floor) * p + FIXED.floor * prior)
+
+
+def _scores(log_p: np.ndarray, basis: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """Logarithms (n, K) of the pool's probabilities, up to a constant of each row."""
+    return np.einsum("nm,nmk->nk", basis @ weight, log_p) + basis @ bias
+
+
+def _start(B: int, M: int, anchor: int | None) -> np.ndarray:
+    """Equal weights (B * M,), but at the first knot those of the anchor."""
+    weight = np.full((B, M), 1.0 / M)
+    if anchor is not None:
+        weight[0] = np.eye(M)[anchor]
+    return weight.ravel()
+
+
+def _bounds(B: int, M: int, anchor: int | None) -> list[tuple[float | None, float | None]]:
+    """Bounds of weights: not negative, and those of an anchor fixed at the first knot."""
+    free: list[tuple[float | None, float | None]] = [(0.0, None)] * (B * M)
+    if anchor is not None:
+        free[:M] = [(x, x) for x in np.eye(M)[anchor].tolist()]
+    return free
+
+
+def _minimum(loss: object, start: np.ndarray, bounds: list) -> np.ndarray:
+    """Where a convex function with a gradient is smallest."""
+    with one_blas_thread():
+        options = {"maxiter": FIXED.steps}
+        return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)
+
+
+# ---- Numbers: means are pooled by least squares, and quantiles about them by the CRPS.
+
+
+class NumberPool(NamedTuple):
+    """A pool of M members that give means of a number, of which S also give how its quantiles spread about them.
+
+        mu = c + sum_m w_m(s) (mu_m - c)        Q(u) = mu + sum_m v_m(s) (Q_m(u) - mu_m)
+
+    Averages of quantiles stay as sharp as the members are, which averages of CDFs do not (Lichtendahl,
+    Grushka-Cockayne, Winkler, "Is It Better to Average Probabilities or Quantiles?", 2013).
+
+    Attributes
+    ----------
+    knots : float64 array (B,)
+        Shares of missing cells, ascending.
+    centre : float
+        c, the mean of the validation rows.
+    low, high : float
+        The smallest and the largest target at learning.
+    spread : float64 array (q,)
+        Quantiles of all rows about their mean, for members that have none of a row.
+    weight : float64 array (B, M)
+        w at the knots, not negative.
+    stretch : float64 array (B, S)
+        v at the knots, not negative.
+    """
+
+    knots: np.ndarray
+    centre: float
+    low: float
+    high: float
+    spread: np.ndarray
+    weight: np.ndarray
+    stretch: np.ndarray
+
+    def mean(self, answers: Stack, share: np.ndarray) -> np.ndarray:
+        """Means (n,) of rows of which these shares (n,) are missing."""
+        off = _off(answers, self.centre)
+        return np.asarray(self.centre + (hats(share, self.knots) @ self.weight * off).sum(axis=1))
+
+    def quantiles(self, answers: Stack, share: np.ndarray) -> np.ndarray:
+        """Quantiles (n, q) at `LEVELS`."""
+        stretch = hats(share, self.knots) @ self.stretch
+        about = np.einsum("ns,nsq->nq", stretch, _spreads(answers, self.spread))
+        return np.asarray(self.mean(answers, share)[:, None] + about)
+
+    def losses(self, answers: Stack, judged: Judged) -> np.ndarray:
+        """Squared errors (n,) of the mean."""
+        return np.asarray((self.mean(answers, judged.share) - judged.y) ** 2)
+
+    def scores(self, answers: Stack, judged: Judged) -> np.ndarray:
+        """CRPS (n,)."""
+        return crps(self.quantiles(answers, judged.share), judged.y)
+
+
+def fit_number_pool(answers: Stack, judged: Judged, y: np.ndarray, anchor: int | None = None) -> NumberPool:
+    """The pool of least penalised squared error, and of least penalised CRPS about its means.
+
+    Errors grow with what is missing. So that complete rows have a say, each row counts by the inverse of the error that
+    is usual for its share.
+
+    Parameters
+    ----------
+    answers : Stack
+        Of validation rows.
+    judged : Judged
+    y : float64 array (m,)
+        Targets of the learning rows.
+    anchor : int, optional
+        The member that alone says the mean of rows without missing cells.
+
+    Returns
+    -------
+    NumberPool
+    """
+    knots, centre = np.array(FIXED.knots), float(y.mean())
+    basis, off = hats(judged.share, knots), _off(answers, centre)
+    scale = np.sqrt(_usual((judged.y - centre - off.mean(axis=1)) ** 2, basis))
+    weight = _least_squares(off / scale[:, None], (judged.y - centre) / scale, basis, judged.n_rows, anchor)
+    pool = _number_pool(y, weight, np.zeros((len(knots), answers.spread.shape[1])))
+    stretch = _fit_stretch(pool.mean(answers, judged.share), _spreads(answers, pool.spread), judged, basis)
+    return pool._replace(stretch=stretch)
+
+
+def _number_pool(y: np.ndarray, weight: np.ndarray, stretch: np.ndarray) -> NumberPool:
+    """A pool with these weights, for learning rows with the targets y (m,)."""
+    centre = float(y.mean())
+    spread = np.quantile(y, LEVELS) - centre
+    return NumberPool(np.array(FIXED.knots), centre, float(y.min()), float(y.max()), spread, weight, stretch)
+
+
+def _off(answers: Stack, centre: float) -> np.ndarray:
+    """How far the members' means are from the centre (n, M); 0 of members that have none of a row."""
+    off = answers.value[:, :, 0] - centre
+    return np.where(np.isnan(off), 0.0, off)
+
+
+def _spreads(answers: Stack, usual: np.ndarray) -> np.ndarray:
+    """Spreads (n, S, q); the usual ones of members that have none of a row."""
+    return np.where(np.isnan(answers.spread), usual, answers.spread)
+
+
+def _usual(error: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """What errors (n,) are about as large as at each row's share; above 0."""
+    at_knots = (basis * error[:, None]).sum(axis=0) / np.maximum(basis.sum(axis=0), 1e-12)
+    usual = basis @ at_knots
+    return np.asarray(np.maximum(usual, 1e-12 * (usual.max() or 1.0)))
+
+
+def _least_squares(means: np.ndarray, y: np.ndarray, basis: np.ndarray, n_rows: int, anchor: int | None) -> np.ndarray:
+    """Weights (B, M), not negative, of least mean squared error, with the penalty of `_penalty`."""
+    (n, M), B = means.shape, basis.shape[1]
+    design = (basis[:, :, None] * means[:, None, :]).reshape(n, B * M)
+    unit = np.eye(B * M)
+    to_equal, to_neighbour = np.sqrt(2.0 * FIXED.equal / n_rows), np.sqrt(2.0 * FIXED.smooth / n_rows)
+    rows = np.vstack([design / np.sqrt(n), to_neighbour * (unit[M:] - unit[:-M]), to_equal * unit])
+    wanted = np.concatenate([y / np.sqrt(n), np.zeros(B * M - M), np.full(B * M, to_equal / M)])
+    weight = _start(B, M, anchor)
+    free = np.arange(B * M) >= (0 if anchor is None else M)
+    weight[free] = nnls(rows[:, free], wanted - rows[:, ~free] @ weight[~free])[0]
+    return np.asarray(weight.reshape(B, M))
+
+
+def _fit_stretch(mean: np.ndarray, spreads: np.ndarray, judged: Judged, basis: np.ndarray) -> np.ndarray:
+    """Factors (B, S) of spreads, not negative, of least CRPS, which is convex in them."""
+    (n, S), B = spreads.shape[:2], basis.shape[1]
+    if not S:
+        return np.zeros((B, 0))
+    first = crps(mean[:, None] + spreads.mean(axis=1), judged.y)
+    row_weight = 2.0 * LEVEL_WEIGHT / (n * _usual(first, basis))[:, None]
+
+    def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
+        stretch = x.reshape(B, S)
+        error = (judged.y - mean)[:, None] - np.einsum("ns,nsq->nq", basis @ stretch, spreads)
+        slope = row_weight * np.where(error > 0.0, -LEVELS, 1.0 - LEVELS)
+        penalty, gradient = _penalty(stretch, judged.n_rows)
+        gradient += basis.T @ np.einsum("nq,nsq->ns", slope, spreads)
+        pinball = np.maximum(LEVELS * error, (LEVELS - 1.0) * error)
+        return float((row_weight * pinball).sum()) + penalty, gradient.ravel()
+
+    return _minimum(loss, _start(B, S, None), _bounds(B, S, None)).reshape(B, S)
+
+
+def crps(quantiles: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Continuous ranked probability score (n,) of quantiles (n, q) at `LEVELS`: twice the mean pinball loss."""
+    error = y[:, None] - quantiles
+    return np.asarray(2.0 * np.maximum(LEVELS * error, (LEVELS - 1.0) * error) @ LEVEL_WEIGHT)
+
+
+# ---- Either.
+
+Pool = ClassPool | NumberPool
+
+
+class Goal(NamedTuple):
+    """What is predicted.
+
+    Attributes
+    ----------
+    y : float64 array (n,)
+        Codes of classes, or numbers, of the learning rows.
+    n_classes : int
+        0 of numbers.
+    """
+
+    y: np.ndarray
+    n_classes: int
+
+    @property
+    def prior(self) -> np.ndarray:
+        """The classes' frequencies, (K,)."""
+        return np.bincount(self.y.astype(np.int64), minlength=self.n_classes) / len(self.y)
+
+    def fit(self, answers: Stack, judged: Judged, anchor: int | None) -> Pool:
+        """The pool of these answers."""
+        if self.n_classes:
+            return fit_class_pool(answers, judged, self.prior, anchor)
+        return fit_number_pool(answers, judged, self.y, anchor)
+
+    def equal(self, M: int, S: int, anchor: int | None) -> Pool:
+        """The pool with equal weights, where no row judges."""
+        knots = np.array(FIXED.knots)
+        weight, stretch = _start(len(knots), M, anchor).reshape(-1, M), np.full((len(knots), S), 1.0 / max(S, 1))
+        if self.n_classes:
+            return ClassPool(knots, self.prior, weight, np.zeros((len(knots), self.n_classes)))
+        return _number_pool(self.y, weight, stretch)
+
+    def losses(self, answers: Stack, judged: Judged) -> np.ndarray:
+        """Log-losses, or squared errors, (n,) of a single member."""
+        if self.n_classes:
+            return _log_losses(np.exp(_logs(answers, self.prior)[:, 0]), judged.y)
+        return np.asarray((_off(answers, self.y.mean())[:, 0] + self.y.mean() - judged.y) ** 2)

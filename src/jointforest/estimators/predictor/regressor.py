@@ -1,0 +1,184 @@
+"""A regressor that takes any pattern of missing cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from ...data.evidence import Evidence
+from ...data.infer_schema import infer_schema
+from ...data.schema import centers
+from ...learners.generative.targets import column_like, target_cells, target_name
+from ...runtime.parameters import check_number, check_shares
+from .base import JointPredictor, in_blocks
+from .pooling import LEVELS, NumberPool
+
+_KINDS = ("integer", "rounded", "mixed")
+"""Kinds of numbers that a target may be inferred to be, beside continuous."""
+
+
+class JointRegressor(RegressorMixin, JointPredictor):
+    """Predict a number from rows with any cells missing: means, quantiles and intervals.
+
+    Four members answer: a generative forest; boosted trees in expectation over what is missing; boosted trees trained
+    on rows with cells hidden; and the joint distribution of the table. Their means are combined by least squares on
+    validation rows, from which cells are hidden at several rates. The forest and the joint say how far quantiles lie
+    from the mean, which is combined by the CRPS. The weights depend on how much of a row is missing.
+
+    Parameters
+    ----------
+    boosting : estimator, optional
+        Boosted trees or a forest of scikit-learn, XGBoost, LightGBM or CatBoost, or a pipeline that ends in one. It is
+        cloned. Default: scikit-learn's `HistGradientBoostingRegressor`, whose depth and number of iterations are
+        chosen on validation rows. A model that is fitted already goes into `from_model`.
+    budget : "fast", "default", "best" or float
+        Work on the joint, as of `jf.fit`; a number is of seconds, for the joint alone.
+    kinds : dict or None
+        Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
+    extra : {"refuse", "ignore"}
+        What becomes of columns that `fit` did not see, in frames to be predicted: an error that names them, or nothing.
+    n_jobs : int or None
+        Threads (-1: all cores). The result does not depend on it.
+    random_state : int, RandomState or None
+        The same seed gives the same model.
+    verbose : bool
+        Whether to tell what is done, on standard error.
+
+    Attributes
+    ----------
+    joint_ : Joint
+        The distribution of features and target (the last column), to be asked anything else.
+    members_ : tuple of str
+        Who predicts.
+    fitted_by : PredictorReport or None
+        What was compared and chosen; ``fitted_by.in_words`` says it in a sentence. Files do not keep it.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if fitted on a frame.
+
+    See Also
+    --------
+    JointClassifier : the same for classes.
+
+    Notes
+    -----
+    What is computed: ``docs/concepts/predictors.md``.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> penguins = jf.datasets.load_penguins().dropna(subset="body_mass_g")
+    >>> X, y = penguins.drop(columns="body_mass_g"), penguins["body_mass_g"]
+    >>> reg = jf.JointRegressor(random_state=0).fit(X, y)
+    >>> low, high = reg.predict_interval(X[["species", "sex"]].head(1), 0.9)
+    >>> bool(low[0] < reg.predict(X[["species", "sex"]].head(1))[0] < high[0])
+    True
+    """
+
+    _target_kind = "continuous"
+    _pool: NumberPool
+
+    def _kinds(self, X: Any, y: Any) -> dict[str, str] | None:
+        """Those given, and that of the target: whole numbers and decimals have a grid, as other columns do."""
+        name, kinds = target_name(y), dict(self.kinds or {})
+        cells = target_cells(y)
+        if name in kinds or cells.dtype.kind not in "biuf" or not np.isfinite(cells).all() or len(cells) < 2:
+            return self.kinds
+        frame = column_like(X, name, cells)
+        is_whole = bool((cells == np.rint(cells)).all())
+        kind = "integer" if is_whole else infer_schema(frame).columns[0].kind
+        return kinds | {name: kind} if kind in _KINDS else self.kinds
+
+    def _predict_block(self, evidence: Evidence) -> np.ndarray:
+        return self._pool.mean(*self._stacked(evidence))[:, None]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Mean of the target given the known cells of each row.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing.
+
+        Returns
+        -------
+        float64 array (n,)
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there are columns that were not there at learning, or cells of another kind.
+        """
+        return self._predict(self._evidence(X))[:, 0]
+
+    def predict_quantile(self, X: Any, q: Any) -> np.ndarray:
+        """Quantiles of the target given the known cells of each row.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing.
+        q : float, or sequence of k floats
+            More than 0 and less than 1. Beyond 0.0005 and 0.9995 quantiles stay as they are there.
+
+        Returns
+        -------
+        float64 array (n,), or (n, k) for a sequence
+            Between the smallest and the largest target of the learning rows; whole numbers if these are.
+
+        Raises
+        ------
+        ValueError
+            If a q is not between 0 and 1; as of `predict`.
+
+        Examples
+        --------
+        >>> import jointforest as jf
+        >>> penguins = jf.datasets.load_penguins().dropna(subset="body_mass_g")
+        >>> X, y = penguins.drop(columns="body_mass_g"), penguins["body_mass_g"]
+        >>> reg = jf.JointRegressor(random_state=0).fit(X, y)
+        >>> quartiles = reg.predict_quantile(X[["species"]].head(2), [0.25, 0.5, 0.75])
+        >>> quartiles.shape, bool((quartiles[:, 0] < quartiles[:, 2]).all())
+        ((2, 3), True)
+        """
+        levels = check_shares("q", q)
+        found = self._quantiles(self._evidence(X), np.atleast_1d(levels))
+        return found[:, 0] if levels.ndim == 0 else found
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of the interval with equal tails that holds this share of the target, given the known cells.
+
+        Parameters
+        ----------
+        X : frame, array or lists of n rows
+            Any cells, and in a frame whole columns, may be missing.
+        level : float
+            More than 0 and less than 1.
+
+        Returns
+        -------
+        lo, hi : float64 arrays (n,)
+
+        Raises
+        ------
+        ValueError
+            If the level is not between 0 and 1; as of `predict`.
+        """
+        check_number("level", level, 0, 1, without="both", text="between 0 and 1")
+        both = self._quantiles(self._evidence(X), np.array([(1 - level) / 2, (1 + level) / 2]))
+        return both[:, 0], both[:, 1]
+
+    def _quantiles(self, evidence: Evidence, q: np.ndarray) -> np.ndarray:
+        """Quantiles (n, k), within the range of the learning rows and on the target's grid."""
+
+        def of_block(block: Evidence) -> np.ndarray:
+            every = pool.quantiles(*self._stacked(block, with_spread=True))
+            return np.stack([np.interp(q, LEVELS, row) for row in every]) if len(every) else np.empty((0, len(q)))
+
+        pool, column = self._pool, self.joint_.schema.columns[-1]
+        found = in_blocks(of_block, evidence)
+        if column.step > 0.0:
+            found = centers(column, found)
+        return np.clip(found, pool.low, pool.high)

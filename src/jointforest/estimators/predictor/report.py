@@ -1,0 +1,115 @@
+"""What a predictor compared, and what it chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...api.fit_report import FitReport
+from ...cards import html
+from ...cards.html import Html
+
+
+@dataclass(frozen=True)
+class MemberReport:
+    """One member, or all of them together.
+
+    Attributes
+    ----------
+    name : str
+    loss : tuple of float
+        Mean log-loss of validation rows, or root of their mean squared error, at each rate of `PredictorReport.rates`.
+    weight : tuple of float
+        Weight in the pool of rows of which these shares are missing, `PredictorReport.shares`; empty of all together.
+    settings : str
+        What was chosen for it; empty if nothing was.
+    """
+
+    name: str
+    loss: tuple[float, ...]
+    weight: tuple[float, ...]
+    settings: str = ""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it takes part in predictions."""
+        return any(self.weight)
+
+
+@dataclass(frozen=True)
+class PredictorReport:
+    """What `JointClassifier` and `JointRegressor` compared, and what they chose; prints as a table.
+
+    Attributes
+    ----------
+    members : tuple of MemberReport
+        Those that are not kept, too; the last one is all of them together.
+    measure : {"log-loss", "root mean squared error"}
+    rates : tuple of float
+        Shares of the cells that were hidden from validation rows.
+    shares : tuple of float
+        Shares of missing cells at which weights are told; between, they are interpolated.
+    n_held, n_folds : int
+        Validation rows, and in how many folds they were held out; 0 if the table has too few rows.
+    joint : FitReport
+        How the joint was chosen.
+    seconds : dict of str to float
+        What each stage took.
+    """
+
+    members: tuple[MemberReport, ...]
+    measure: str
+    rates: tuple[float, ...]
+    shares: tuple[float, ...]
+    n_held: int
+    n_folds: int
+    joint: FitReport
+    seconds: dict[str, float]
+
+    @property
+    def in_words(self) -> str:
+        """What was chosen, and why."""
+        kept = [one for one in self.members if one.is_kept]
+        left = [one.name for one in self.members[:-1] if not one.is_kept]
+        names = ", ".join(f"{one.name} ({one.settings})" if one.settings else one.name for one in kept)
+        words = f"{names}: " if len(kept) > 1 else f"{names} alone: "
+        if not self.n_held:
+            return words + "equal weights, as the table has too few rows to hold some out"
+        words += f"weights of least {self.measure} on {self.n_held:,} validation rows"
+        words += f", each held out once in {self.n_folds} folds" if self.n_folds > 1 else ""
+        return words + (f"; not kept, for want of weight: {', '.join(left)}" if left else "")
+
+    def __str__(self) -> str:
+        width = max(len(one.name) for one in self.members)
+        lines = [f"{sum(self.seconds.values()):.1f} s; joint: {self.joint.in_words}"]
+        head = "".join(f"{rate:>9.0%}" for rate in self.rates)
+        lines.append(f"  {self.measure} with cells hidden{'':<{max(0, width - 30)}}")
+        lines.append(f"  {'':<{width}}{head}")
+        lines += [
+            f"  {one.name:<{width}}" + "".join(f"{loss:>9.4g}" for loss in one.loss)
+            for one in self.members
+            if not np.isnan(one.loss).any()
+        ]
+        lines.append("  weight where this share is missing")
+        lines.append(f"  {'':<{width}}" + "".join(f"{share:>9.0%}" for share in self.shares))
+        lines += [
+            f"  {one.name:<{width}}" + "".join(f"{weight:>9.2f}" for weight in one.weight)
+            for one in self.members
+            if one.is_kept
+        ]
+        return "\n".join([*lines, f"chosen: {self.in_words}"])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        header = ["member", *(f"{rate:.0%} hidden" for rate in self.rates)]
+        losses = [
+            [Html(f"<b>{html.words(one.name)}</b>") if one is self.members[-1] else one.name]
+            + [f"{loss:.4g}" for loss in one.loss]
+            for one in self.members
+        ]
+        weights = [[one.name, *(f"{weight:.2f}" for weight in one.weight)] for one in self.members if one.is_kept]
+        tables = [html.table(losses, header)] if self.n_held else []
+        tables.append(html.table(weights, ["weight", *(f"{share:.0%} missing" for share in self.shares)]))
+        return html.view(f"Predictor: {self.measure}", [f"chosen: {self.in_words}"], tables)

@@ -1,0 +1,218 @@
+"""Members against sums over all completions of a row, and boosted trees against scikit-learn's own answers."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+import jointforest as jf
+from jointforest.data.evidence import build
+from jointforest.data.frames import encode
+from jointforest.estimators.predictor.boosting import Labelled, Table, adopted, boosted, grow, table_of
+from jointforest.estimators.predictor.constants import FIXED, Shape
+from jointforest.estimators.predictor.hiding import at_random, copies, in_blocks, validation_rows
+from jointforest.estimators.predictor.members import (
+    Conditional,
+    ExpectedBoosting,
+    NativeBoosting,
+    grid_of,
+    quantiles_of,
+)
+from jointforest.estimators.predictor.pooling import LEVELS
+from jointforest.learners.generative.targets import read_training
+
+SHAPE = Shape(leaf_nodes=4, leaf_rows=5, l2=1.0, features=1.0)
+LEVELS_OF = {"a": ["p", "q"], "b": ["r", "s", "t"], "c": ["u", "v"], "y": ["no", "yes"]}
+
+
+def levels(n: int = 400, seed: int = 0) -> pd.DataFrame:
+    """Four dependent columns of levels, the target y last."""
+    rng = np.random.default_rng(seed)
+    z = rng.random(n)
+    code = {name: np.minimum((0.7 * z + 0.3 * rng.random(n)) * len(of), len(of) - 1) for name, of in LEVELS_OF.items()}
+    return pd.DataFrame({name: np.array(of)[code[name].astype(int)] for name, of in LEVELS_OF.items()})
+
+
+@pytest.fixture(scope="module")
+def joint() -> jf.Joint:
+    return (
+        jf.HiddenTreeForest(n_states=4, max_iter=2, smoothing=1.0, max_leaf_nodes=1, random_state=0)
+        .fit(levels())
+        .joint_
+    )
+
+
+@pytest.fixture(scope="module")
+def every(joint: jf.Joint) -> tuple[np.ndarray, np.ndarray]:
+    """All complete rows as codes (24, 4), and their probabilities."""
+    rows = list(product(*LEVELS_OF.values()))
+    frame = pd.DataFrame(rows, columns=list(LEVELS_OF))
+    return encode(joint.schema, frame)[0], np.exp(joint.log_density(frame))
+
+
+def holed(every: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Rows of features with each pattern of missing cells, the target never known."""
+    masks = np.array(list(product([False, True], repeat=3)))
+    cells = np.repeat(every[0][[0, 9, 22]], len(masks), axis=0)
+    cells[:, :3][np.tile(masks, (3, 1))] = np.nan
+    cells[:, 3] = np.nan
+    return cells
+
+
+def fits(row: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Which complete rows agree with what is known of a row."""
+    return np.all(np.isnan(row) | (cells == row), axis=1)
+
+
+def test_the_joint_answers_by_the_sum_over_completions(joint: jf.Joint, every: tuple[np.ndarray, np.ndarray]) -> None:
+    cells, p = every
+    rows = holed(every)
+    answer = Conditional(joint.distribution, 1.0, np.empty(0)).answer(build(joint.schema, rows), 0, 1)
+    for row, found in zip(rows, answer.value, strict=True):
+        share = p * fits(row, cells)
+        wanted = [share[cells[:, 3] == k].sum() / share.sum() for k in range(2)]
+        np.testing.assert_allclose(found, wanted, rtol=1e-4)  # tables of hidden trees are in float32
+
+
+def test_expected_boosting_is_the_mean_over_completions(joint: jf.Joint, every: tuple[np.ndarray, np.ndarray]) -> None:
+    cells, p = every
+    table, seen = table_of(joint.schema), encode(joint.schema, levels(seed=1))[0]
+    model, ranks = grow(table, SHAPE, Labelled(seen[:, :3], seen[:, 3]), 2, 10, 0)
+    trees, rows = boosted(table, model, ranks), holed(every)
+    own = model.predict_proba(cells[:, :3])
+    evidence = build(joint.schema, rows)
+    answers = np.stack([trees.expected(evidence, joint.distribution, seed, 1) for seed in range(40)])
+    for i, row in enumerate(rows):
+        share = p * fits(row, cells)
+        wanted = share @ own / share.sum()
+        n_missing = int(np.isnan(row[:3]).sum())
+        if n_missing <= 1:  # summed, not drawn
+            np.testing.assert_allclose(answers[:, i], np.tile(wanted, (40, 1)), rtol=1e-4)
+        else:
+            error = own.std() / np.sqrt(40 * FIXED.draws)
+            np.testing.assert_allclose(answers[:, i].mean(axis=0), wanted, atol=5 * error)
+
+
+def wide(n: int, n_levels: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    level = rng.integers(0, n_levels, n)
+    frame = pd.DataFrame({"c": [f"l{k}" for k in level], "x": rng.normal(size=n), "o": rng.integers(0, 3, n)})
+    frame["o"] = pd.Categorical(frame["o"].map({0: "low", 1: "mid", 2: "top"}), ["low", "mid", "top"], ordered=True)
+    frame = frame.mask(rng.random(frame.shape) < 0.2)
+    return frame, np.sin(level / 20) + frame["x"].fillna(0.5).to_numpy() + 0.1 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("n_levels", [10, 300])
+def test_boosted_trees_answer_as_scikit_learn(n_levels: int) -> None:
+    """Missing cells, columns of many levels, levels that no row to learn from has."""
+    frame, y = wide(1_500, n_levels, seed=2)
+    training = read_training(frame, y, "continuous")
+    table, X = table_of(training.schema), training.X
+    rows = Labelled(X[:1_000, :-1], X[:1_000, -1])
+    model, ranks = grow(table, SHAPE, rows, 0, 20, 0)
+    assert (0 in ranks) == (n_levels > FIXED.most_levels)
+    numbers = X[:, :-1].copy()
+    if ranks:
+        known = ~np.isnan(numbers[:, 0])
+        numbers[known, 0] = ranks[0][numbers[known, 0].astype(int)]
+    evidence = build(training.schema, np.column_stack([X[:, :-1], np.full(len(X), np.nan)]))
+    answer = NativeBoosting(boosted(table, model, ranks)).answer(evidence, 0, 1)
+    np.testing.assert_allclose(answer.value[:, 0], model.predict(numbers))
+    first = boosted(table, model, ranks, n_iter=7).native(evidence, 1)[:, 0]
+    np.testing.assert_allclose(first, list(model.staged_predict(numbers))[6])
+
+
+def test_mean_target_orders_many_levels() -> None:
+    frame, y = wide(6_000, 300, seed=3)
+    training = read_training(frame, y, "continuous")
+    _, ranks = grow(table_of(training.schema), SHAPE, Labelled(training.X[:, :-1], training.X[:, -1]), 0, 1, 0)
+    own = np.array([np.sin(int(level[1:]) / 20) for level in training.schema.columns[0].levels])
+    assert np.corrcoef(ranks[0], own)[0, 1] > 0.9
+
+
+def test_several_classes_come_in_the_order_of_the_target(joint: jf.Joint) -> None:
+    frame = levels(seed=4)
+    training = read_training(frame.drop(columns="b"), frame["b"], "categorical")
+    table = table_of(training.schema)
+    model, ranks = grow(table, SHAPE, Labelled(training.X[:, :-1], training.X[:, -1]), 3, 5, 0)
+    evidence = build(training.schema, np.column_stack([training.X[:, :-1], np.full(len(frame), np.nan)]))
+    np.testing.assert_allclose(
+        boosted(table, model, ranks).native(evidence, 1), model.predict_proba(training.X[:, :-1])
+    )
+
+
+def test_a_model_with_other_classes_is_refused() -> None:
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    frame = levels(seed=5)
+    X, y = pd.DataFrame({"x": np.arange(400.0)}), frame["y"]
+    schema = read_training(X, y, "categorical").schema
+    adopted(DecisionTreeClassifier(max_depth=1).fit(X, y), schema)
+    with pytest.raises(ValueError, match=r"has the classes False, True, y has 'no', 'yes'; give y with the labels"):
+        adopted(DecisionTreeClassifier(max_depth=1).fit(X, y == "yes"), schema)
+    with pytest.raises(ValueError, match="predicts numbers, column 'y' is"):
+        adopted(DecisionTreeRegressor(max_depth=1).fit(X, y == "yes"), schema)
+
+
+def test_expected_boosting_without_support_is_native(joint: jf.Joint) -> None:
+    """Where the joint gives a row probability 0, the trees answer themselves."""
+
+    class Nowhere:
+        schema = joint.schema
+
+        def sample(self, evidence, m, seed, missing, n_jobs=-1):
+            return np.full((len(evidence.value) * m, 4), np.nan)
+
+    table, seen = table_of(joint.schema), encode(joint.schema, levels(seed=6))[0]
+    model, ranks = grow(table, SHAPE, Labelled(seen[:, :3], seen[:, 3]), 2, 3, 0)
+    trees = boosted(table, model, ranks)
+    evidence = build(joint.schema, np.full((1, 4), np.nan))
+    answer = ExpectedBoosting(trees, Nowhere()).answer(evidence, 0, 1)
+    np.testing.assert_array_equal(answer.value, trees.native(evidence, 1))
+
+
+def test_quantiles_of_a_cdf() -> None:
+    grid = np.linspace(-5, 5, 401)
+    found = quantiles_of(norm.cdf(grid[1:-1], [[0.0], [1.0]], [[1.0], [0.5]]), grid)
+    np.testing.assert_allclose(found[0], norm.ppf(LEVELS), atol=0.02)
+    np.testing.assert_allclose(found[1], 1 + 0.5 * norm.ppf(LEVELS), atol=0.02)
+
+
+@pytest.mark.parametrize("y", [np.array([2.0, 2.0, 2.0]), np.arange(1_000.0), np.r_[np.zeros(900), np.arange(100)]])
+def test_grids_rise_and_hold_all_values(y: np.ndarray) -> None:
+    grid = grid_of(y)
+    assert (np.diff(grid) > 0).all() and grid[0] < y.min() and grid[-1] > y.max()
+
+
+def test_shares_are_hidden() -> None:
+    rng = np.random.default_rng(0)
+    for hide in (at_random, in_blocks):
+        for rate in (0.0, 0.25, 0.9, 1.0):
+            mask = hide(4_000, 7, rate, rng)
+            assert mask.mean() == pytest.approx(rate, abs=0.02)
+        mask = hide(1_000, 5, np.linspace(0, 1, 1_000), rng)
+        assert mask[:100].mean() < 0.1 and mask[-100:].mean() > 0.9
+    block = in_blocks(500, 6, 0.5, rng)
+    changes = (block != np.roll(block, 1, axis=1)).sum(axis=1)
+    assert set(changes.tolist()) <= {0, 2}
+
+
+def test_validation_rows_are_there_at_every_rate() -> None:
+    rows = np.array([4, 7, 9])
+    hidden = validation_rows(rows, 50, np.random.default_rng(0))
+    assert hidden.row.tolist() == rows.tolist() * len(FIXED.rates)
+    share = hidden.mask.reshape(len(FIXED.rates), 3, 50).mean(axis=2)
+    np.testing.assert_allclose(share, np.tile(np.array(FIXED.rates)[:, None], 3), atol=0.2)
+    assert not hidden.mask[:3].any()
+    learn = copies(rows, 50, np.random.default_rng(0))
+    assert len(learn.row) == 3 * (FIXED.copies + 1) and not learn.mask[:3].any()
+
+
+def test_an_ordered_column_is_a_number_to_boosted_trees() -> None:
+    frame, y = wide(300, 5, seed=7)
+    table: Table = table_of(read_training(frame, y, "continuous").schema)
+    assert table.is_ordered.tolist() == [False, True, True] and table.n_levels.tolist() == [5, 0, 3]

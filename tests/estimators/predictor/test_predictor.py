@@ -1,0 +1,414 @@
+"""The two estimators: scikit-learn's habits, frames of all libraries, wrong inputs, explanations, models of users."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.base import clone
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.utils.estimator_checks import check_estimator
+from xgboost import XGBClassifier, XGBRegressor
+
+import jointforest as jf
+from jointforest.estimators.predictor import base
+from jointforest.estimators.predictor.learn import cut_folds
+from jointforest.estimators.predictor.members import EXPECTED, MASKED
+from jointforest.runtime.warnings import UnseenLevelWarning
+
+pytestmark = pytest.mark.usefixtures("quick")
+KINDS = pytest.mark.parametrize("kind", ["classifier", "regressor"])
+
+
+def table(n: int = 240, seed: int = 0, missing: float = 0.1) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
+    """Features with missing cells, classes, and numbers."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    frame = pd.DataFrame(
+        {
+            "x": z + 0.3 * rng.normal(size=n),
+            "k": np.round(3 * z + rng.normal(size=n)),
+            "c": pd.Categorical(np.where(z + 0.5 * rng.normal(size=n) > 0, "up", "down")),
+            "w": rng.normal(size=n),
+        }
+    )
+    frame = frame.mask(rng.random(frame.shape) < missing)
+    label = pd.Series(np.array(["high", "low", "mid"])[np.searchsorted([-0.5, 0.5], z)], name="label")
+    return frame, label, pd.Series(z + 0.1 * rng.normal(size=n), name="score")
+
+
+def new(kind: str, boosting: Any = None, **params: Any) -> Any:
+    cls = jf.JointClassifier if kind == "classifier" else jf.JointRegressor
+    return cls(boosting, **{"random_state": 0, "n_jobs": 1, **params})
+
+
+def fitted(kind: str, frame: Any, label: Any, score: Any, **params: Any) -> Any:
+    return new(kind, **params).fit(frame, label if kind == "classifier" else score)
+
+
+def answers(predictor: Any, X: Any) -> np.ndarray:
+    """All numbers that an estimator says of rows, (n, something)."""
+    if hasattr(predictor, "classes_"):
+        return predictor.predict_proba(X)
+    return np.column_stack([predictor.predict(X), predictor.predict_quantile(X, [0.1, 0.9])])
+
+
+# -- scikit-learn
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@KINDS
+def test_scikit_learn_checks(kind: str) -> None:
+    """Each check passes; that of other array libraries runs only where scipy is told to."""
+    done = check_estimator(new(kind), on_skip=None, on_fail="raise")
+    assert sum(one["status"] == "passed" for one in done) > 40
+    assert {one["check_name"] for one in done if one["status"] != "passed"} <= {"check_array_api_input"}
+
+
+@KINDS
+def test_clones_and_pickles(kind: str) -> None:
+    frame, label, score = table()
+    one = fitted(kind, frame, label, score)
+    twin = clone(one)
+    assert twin.get_params() == one.get_params() and not hasattr(twin, "joint_")
+    wanted = answers(one, frame[:40])
+    np.testing.assert_array_equal(
+        answers(twin.fit(frame, label if kind == "classifier" else score), frame[:40]), wanted
+    )
+    np.testing.assert_array_equal(answers(pickle.loads(pickle.dumps(one)), frame[:40]), wanted)
+
+
+@KINDS
+def test_threads_change_nothing(kind: str) -> None:
+    frame, label, score = table()
+    one, two = (fitted(kind, frame, label, score, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(answers(one, frame), answers(two, frame))
+
+
+@KINDS
+def test_many_rows_are_answered_in_blocks(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of complete rows, which need no draws, with the same answers."""
+    frame, label, score = table(missing=0.0)
+    one = fitted(kind, frame, label, score)
+    wanted = answers(one, frame)
+    monkeypatch.setattr(base, "FIXED", replace(base.FIXED, rows_at_once=50))
+    np.testing.assert_allclose(answers(one, frame), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_not_fitted_says_so() -> None:
+    with pytest.raises(NotFittedError):
+        jf.JointClassifier().predict(table()[0])
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"budget": "huge"}, "budget"),
+        ({"budget": 0}, "budget"),
+        ({"extra": "drop"}, "extra"),
+        ({"n_jobs": 0}, "n_jobs"),
+    ],
+)
+def test_parameters_out_of_range(params: dict[str, Any], match: str) -> None:
+    frame, label, _ = table(50)
+    with pytest.raises(ValueError, match=match):
+        new("classifier", **params).fit(frame, label)
+
+
+def test_boosting_is_an_estimator() -> None:
+    frame, label, _ = table(50)
+    with pytest.raises(TypeError, match="boosting: expected an estimator that is not fitted"):
+        new("classifier", "xgboost").fit(frame, label)
+
+
+# -- tables
+
+
+def as_library(frame: pd.DataFrame, y: pd.Series, library: str) -> tuple[Any, Any]:
+    if library == "pandas":
+        return frame, y
+    if library == "pandas nullable":
+        return frame.assign(c=frame["c"].astype("string")).convert_dtypes(), y.convert_dtypes()
+    text = frame.assign(c=frame["c"].astype(object))
+    if library == "polars":
+        return pl.from_pandas(text), pl.Series(y.name, y.tolist())
+    return pa.Table.from_pandas(text, preserve_index=False), pa.chunked_array([y.tolist()])
+
+
+@pytest.mark.parametrize("library", ["pandas nullable", "polars", "pyarrow"])
+@KINDS
+def test_frames_of_all_libraries_give_the_same_answers(kind: str, library: str) -> None:
+    frame, label, score = table(seed=1)
+    wanted = answers(fitted(kind, frame, label, score), frame[:30])
+    X, y = as_library(frame, label if kind == "classifier" else score, library)
+    rows, _ = as_library(frame[:30], label[:30], library)
+    np.testing.assert_allclose(answers(new(kind).fit(X, y), rows), wanted, rtol=1e-9)
+
+
+@KINDS
+def test_columns_by_name_in_any_order_absent_and_extra(kind: str) -> None:
+    frame, label, score = table(seed=2)
+    one = fitted(kind, frame, label, score)
+    some = frame[:20].copy()
+    np.testing.assert_array_equal(answers(one, some[["w", "c", "x", "k"]]), answers(one, some))
+    absent = answers(one, some.drop(columns="x"))
+    np.testing.assert_array_equal(absent, answers(one, some.assign(x=np.nan)))
+    with pytest.raises(ValueError, match="columns that the model does not have: 'z'"):
+        answers(one, some.assign(z=1))
+    np.testing.assert_array_equal(answers(one.set_params(extra="ignore"), some.assign(z=1)), answers(one, some))
+    with pytest.warns(UnseenLevelWarning, match="'sideways'"):
+        strange = answers(one, some.assign(c="sideways"))
+    assert np.isfinite(strange).all()
+
+
+@KINDS
+def test_any_pattern_of_missing_cells(kind: str) -> None:
+    """Also those never seen at learning, and nothing at all."""
+    frame, label, score = table(seed=3, missing=0.0)
+    one = fitted(kind, frame, label, score)
+    patterns = np.array(np.meshgrid(*[[False, True]] * 4)).reshape(4, -1).T
+    rows = frame.iloc[: len(patterns)].mask(patterns)
+    found = answers(one, rows)
+    assert np.isfinite(found).all()
+    if kind == "classifier":
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        prior = label.value_counts(normalize=True).sort_index()
+        np.testing.assert_allclose(found[-1], prior, atol=0.12)
+    else:
+        assert found[-1, 0] == pytest.approx(score.mean(), abs=0.4) and (found[:, 1] <= found[:, 2]).all()
+
+
+@KINDS
+def test_columns_that_tell_nothing(kind: str) -> None:
+    """An all-missing column, a constant one, an identifier, a column of one known cell."""
+    frame, label, score = table(seed=4)
+    frame = frame.assign(none=np.nan, same=1.0, one=np.r_[2.0, np.full(len(frame) - 1, np.nan)], lost=None)
+    one = fitted(kind, frame, label, score)
+    assert np.isfinite(answers(one, frame)).all()
+    np.testing.assert_array_equal(answers(one, frame.assign(none=5.0)[:9]), answers(one, frame[:9]))
+    assert one.n_features_in_ == 8
+
+
+def test_a_table_without_a_known_cell_is_refused() -> None:
+    with pytest.raises(ValueError, match="all cells are missing, and there is no other column"):
+        new("classifier").fit(pd.DataFrame({"x": [np.nan] * 8, "c": [None] * 8}), ["a", "b"] * 4)
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 11])
+@KINDS
+def test_very_few_rows(kind: str, n: int) -> None:
+    frame, _, score = table(n, seed=5, missing=0.0)
+    y = np.array(["a", "b"])[np.arange(n) % 2] if kind == "classifier" else score
+    one = new(kind).fit(frame, y)
+    assert np.isfinite(answers(one, frame)).all()
+    assert one.fitted_by.n_held or "too few rows" in one.fitted_by.in_words
+
+
+def test_rare_classes_stay_among_the_rows_to_learn_from() -> None:
+    frame, label, _ = table(seed=6)
+    label[:1] = "once"
+    one = new("classifier").fit(frame, label)
+    assert one.predict_proba(frame[:5]).shape == (5, 4) and "once" in one.classes_
+
+
+def test_folds_hold_each_row_out_once_but_those_that_are_needed() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(200, 2)), rng.integers(0, 2, 200)])
+    X[:199, 0] = np.nan
+    folds = cut_folds(X, 2, 0)
+    held = np.concatenate([fold.held for fold in folds])
+    assert len(np.unique(held)) == len(held) >= 194 and 199 not in held
+    for fold in folds:
+        assert not np.intersect1d(fold.learn, fold.held).size and len(fold.learn) + len(fold.held) == 200
+        assert X[fold.held, 2].mean() == pytest.approx(X[:, 2].mean(), abs=0.05)
+    large = cut_folds(np.zeros((20_000, 2)), 0, 0)
+    assert len(large) == 1 and len(large[0].held) == 3_000
+
+
+@pytest.mark.parametrize(
+    ("y", "match"),
+    [
+        (["a", None] * 120, "targets are missing"),
+        (np.linspace(0, 1, 240), "Unknown label type"),
+        (["a"] * 239, "expected as many"),
+    ],
+)
+def test_wrong_targets(y: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        new("classifier").fit(table()[0], y)
+
+
+def test_infinite_numbers_are_refused_by_column() -> None:
+    frame, label, score = table(seed=7)
+    with pytest.raises(ValueError, match="'x'"):
+        new("classifier").fit(frame.assign(x=np.inf), label)
+    one = new("regressor").fit(frame, score)
+    with pytest.raises(ValueError, match="'x'"):
+        one.predict(frame[:3].assign(x=np.inf))
+
+
+# -- what is predicted
+
+
+@KINDS
+def test_predictions_are_good(kind: str) -> None:
+    frame, label, score = table(1_200, seed=8)
+    one = fitted(kind, frame[:600], label[:600], score[:600])
+    rows, truth = frame[600:], label[600:] if kind == "classifier" else score[600:]
+    assert one.score(rows, truth) > 0.7
+    assert one.score(rows[["c"]], truth) > (0.5 if kind == "classifier" else 0.3)
+    assert set(one.members_) <= {member.name for member in one.fitted_by.members if member.is_kept}
+
+
+def test_intervals_hold_their_share() -> None:
+    frame, _, score = table(2_000, seed=9)
+    one = new("regressor").fit(frame[:1_000], score[:1_000])
+    for hidden in (0.0, 0.5):
+        rows = frame[1_000:].mask(np.random.default_rng(0).random((1_000, 4)) < hidden)
+        low, high = one.predict_interval(rows, 0.9)
+        assert ((low <= score[1_000:]) & (score[1_000:] <= high)).mean() == pytest.approx(0.9, abs=0.05)
+    with pytest.raises(ValueError, match="level"):
+        one.predict_interval(frame, 1.0)
+    with pytest.raises(ValueError, match="q"):
+        one.predict_quantile(frame, [0.5, 1.5])
+
+
+def test_whole_numbers_have_whole_quantiles_within_their_range() -> None:
+    frame, _, score = table(400, seed=10)
+    count = np.clip(np.round(2 * score + 3), 0, None).astype(int)
+    one = new("regressor").fit(frame, count)
+    found = one.predict_quantile(frame, [0.01, 0.3, 0.99])
+    np.testing.assert_array_equal(found, np.round(found))
+    assert found.min() >= count.min() and found.max() <= count.max()
+    assert one.joint_.kinds["score"] == "integer"
+
+
+def test_a_constant_number() -> None:
+    frame, _, _ = table(60, seed=11)
+    one = new("regressor").fit(frame, np.full(60, 2.5))
+    np.testing.assert_allclose(one.predict(frame), 2.5, atol=1e-6)
+    low, high = one.predict_interval(frame)
+    np.testing.assert_allclose([low, high], 2.5, atol=1e-6)
+
+
+# -- explanations and reports
+
+
+@KINDS
+def test_explanations_sum_to_the_prediction(kind: str) -> None:
+    """Of complete rows, whose predictions need no draws; a missing cell moves nothing."""
+    frame, label, score = table(seed=12, missing=0.0)
+    one = fitted(kind, frame, label, score)
+    rows = frame[:3].copy()
+    found = one.explain(rows)
+    wanted = one.predict_proba(rows) if kind == "classifier" else one.predict(rows)
+    np.testing.assert_allclose(found.values.sum(axis=1) + found.base_values, wanted, atol=1e-9)
+    assert found.feature_names == ("x", "k", "c", "w")
+    rows["x"] = np.nan
+    assert not one.explain(rows).values[:, 0].any()
+    grouped = one.explain(frame[:2], groups=[["x", "k"]])
+    assert grouped.values.shape[1] == 3
+
+
+def test_explanations_are_shapley_values_of_the_predictor() -> None:
+    """Two known columns: each moves the answer by the mean of its two marginal contributions."""
+    frame, _, score = table(seed=13, missing=0.0)
+    one = new("regressor").fit(frame[["x", "c"]], score)
+    row = frame[["x", "c"]].head(1)
+    v = {known: one.predict(row.mask(~np.isin([["x", "c"]], list(known))))[0] for known in ("", "x", "c", "xc")}
+    wanted = [(v["x"] - v[""] + v["xc"] - v["c"]) / 2, (v["c"] - v[""] + v["xc"] - v["x"]) / 2]
+    np.testing.assert_allclose(one.explain(row).values[0], wanted, rtol=1e-6)
+
+
+@KINDS
+def test_report_says_what_was_compared(kind: str) -> None:
+    frame, label, score = table(seed=14)
+    one = fitted(kind, frame, label, score)
+    report = one.fitted_by
+    assert [member.name for member in report.members][-1] == "all together"
+    assert len(report.members) == 5 and all(len(member.loss) == 5 for member in report.members)
+    assert report.measure == ("log-loss" if kind == "classifier" else "root mean squared error")
+    assert "240 validation rows" in report.in_words or "validation rows" in report.in_words
+    for name in one.members_:
+        assert name in report.in_words and name in str(report)
+    best = min(np.mean(member.loss) for member in report.members[:-1])
+    assert np.mean(report.members[-1].loss) < 1.02 * best
+    assert "<table" in report._repr_html_() and repr(report) == str(report)
+
+
+# -- models of users
+
+
+def numeric(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.drop(columns="c")
+
+
+@pytest.mark.parametrize(
+    "model", [XGBClassifier(n_estimators=5, max_depth=2), LGBMClassifier(n_estimators=5, verbose=-1)]
+)
+def test_given_boosting_is_cloned(model: Any) -> None:
+    frame, label, _ = table(seed=15)
+    one = new("classifier", model).fit(numeric(frame), label)
+    assert not hasattr(model, "n_features_in_") and np.isfinite(one.predict_proba(numeric(frame))).all()
+    assert one.score(numeric(frame), label) > 0.7
+
+
+def test_an_estimator_that_refuses_missing_cells_learns_from_completed_rows() -> None:
+    frame, label, _ = table(seed=16)
+    one = new("classifier", GradientBoostingClassifier(n_estimators=5, max_depth=2)).fit(numeric(frame), label)
+    assert MASKED not in [member.name for member in one.fitted_by.members]
+    assert EXPECTED in [member.name for member in one.fitted_by.members]
+    assert one.score(numeric(frame), label) > 0.7
+
+
+def test_other_errors_of_an_estimator_are_told() -> None:
+    frame, label, _ = table(seed=17)
+    with pytest.raises(ValueError, match="n_estimators"):
+        new("classifier", RandomForestClassifier(n_estimators=-1)).fit(numeric(frame), label)
+
+
+def test_a_model_answers_complete_rows_itself() -> None:
+    frame, label, score = table(seed=18, missing=0.0)
+    X = numeric(frame)
+    forest = RandomForestClassifier(5, min_samples_leaf=5, random_state=0).fit(X, label)
+    one = jf.JointClassifier.from_model(forest, X, label, random_state=0, n_jobs=1)
+    np.testing.assert_allclose(one.predict_proba(X), forest.predict_proba(X))
+    holed = X.mask(np.random.default_rng(0).random(X.shape) < 0.5)
+    assert np.isfinite(one.predict_proba(holed)).all() and one.score(holed, label) > 0.6
+    trees = XGBRegressor(n_estimators=10, max_depth=2).fit(X, score)
+    number = jf.JointRegressor.from_model(trees, X, score, random_state=0, n_jobs=1)
+    np.testing.assert_allclose(number.predict(X), trees.predict(X), rtol=1e-5)
+    np.testing.assert_allclose(
+        jf.JointRegressor.from_model(trees.get_booster(), X, score, random_state=0, n_jobs=1).predict(X),
+        trees.predict(X),
+        rtol=1e-5,
+    )
+
+
+def test_a_pipeline_answers_complete_rows_itself() -> None:
+    frame, _, score = table(seed=19, missing=0.0)
+    X = frame.assign(c=frame["c"].astype(object))[["c"]].assign(x=frame["x"])
+    from sklearn.compose import make_column_transformer
+
+    encode = make_column_transformer((OrdinalEncoder(), ["c"]), remainder="passthrough")
+    model = make_pipeline(encode, RandomForestRegressor(5, min_samples_leaf=5, random_state=0)).fit(X, score)
+    one = jf.JointRegressor.from_model(model, X, score, random_state=0, n_jobs=1)
+    np.testing.assert_allclose(one.predict(X), model.predict(X))
+    assert np.isfinite(one.predict(X[["x"]])).all()
+
+
+def test_a_model_of_other_columns_is_refused() -> None:
+    frame, label, _ = table(seed=20, missing=0.0)
+    model = RandomForestClassifier(3, random_state=0).fit(numeric(frame).rename(columns={"x": "z"}), label)
+    with pytest.raises(ValueError, match="takes columns that the joint does not have: 'z'"):
+        jf.JointClassifier.from_model(model, numeric(frame), label)
