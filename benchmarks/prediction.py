@@ -68,7 +68,7 @@ def load(data: Path, table: str) -> tuple[Frame, np.ndarray, int]:
     key = OTHERS.get(table, f"gef/{table}")
     target = json.loads((data / "manifest.json").read_text())[key]["target"]
     frame = read(data, key)
-    frame = frame[frame[target].notna()].reset_index(drop=True)
+    frame = frame[frame[target].notna()].reset_index(drop=True).dropna(axis=1, how="all")  # peers refuse such columns
     y = frame.pop(target)
     for c in frame:
         column = frame[c]

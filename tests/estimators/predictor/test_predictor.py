@@ -293,6 +293,18 @@ def test_whole_numbers_have_whole_quantiles_within_their_range() -> None:
     assert one.joint_.kinds["score"] == "integer"
 
 
+def test_a_target_named_like_a_feature_leaves_the_feature_as_it_is() -> None:
+    frame, _, score = table(80, seed=10, missing=0.0)
+    one = new("regressor").fit(frame, np.round(score).rename("x"))
+    assert one.joint_.kinds["x"] == "continuous" and one.joint_.kinds["x_"] == "integer"
+
+
+def test_numbers_too_large_for_a_grid() -> None:
+    frame, _, score = table(80, seed=10)
+    one = new("regressor").fit(frame, score * 1e120)
+    assert one.score(frame, score * 1e120) > 0.5 and one.joint_.kinds["score"] == "continuous"
+
+
 def test_a_constant_number() -> None:
     frame, _, _ = table(60, seed=11)
     one = new("regressor").fit(frame, np.full(60, 2.5))
