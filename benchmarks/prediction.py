@@ -46,6 +46,7 @@ HOW = ("random", "block", "values")
 SETS = [(how, rate) for rate in RATES for how in HOW if rate or how == "random"]
 CONDITIONS = ("complete", "30 % hidden")
 MOST_LEVELS = 250
+FEWEST = 50  # predictions in a bin of a calibration curve
 OURS, MEMBERS = "predictor", ("generative forest", "joint", "expected boosting", "boosting on masked copies")
 Frame = pd.DataFrame
 Predict = Callable[[Frame], np.ndarray]
@@ -484,18 +485,47 @@ def calibration(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Frequency of classes whose probability lies in each bin, by rate, and the mean distance (ECE)."""
     rows: list[dict[str, Any]] = []
     for rate in RATES:
-        cells = np.array([line[OURS]["calibration"][f"{rate:g}"] for line in lines])  # lines, bins, (n, p, frequency)
-        n = cells[:, :, 0].sum(axis=0)
-        mean = (cells[:, :, 0] * cells[:, :, 1]).sum(axis=0) / np.maximum(n, 1)
-        share = (cells[:, :, 0] * cells[:, :, 2]).sum(axis=0) / np.maximum(n, 1)
+        n, mean, share = curve(lines, rate).T
         row: dict[str, Any] = {"hidden": f"{rate:.0%}"}
-        row |= {
-            f"{m:.2f}" if k < 0 else f"bin {k}": f"{m:.2f} > {s:.2f}"
-            for k, (m, s) in enumerate(zip(mean, share, strict=True))
-        }
+        row |= {f"bin {k}": f"{m:.2f} > {s:.2f}" for k, (m, s) in enumerate(zip(mean, share, strict=True))}
         row["mean distance"] = float((n * np.abs(mean - share)).sum() / n.sum())
         rows.append(row)
     return rows
+
+
+def picture(lines: list[dict[str, Any]], path: Path) -> None:
+    """Frequency of classes against their predicted probability, a curve for each rate of cells hidden at random."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(CONDITIONS), figsize=(8.4, 4.0), sharey=True)
+    for ax, condition in zip(axes, CONDITIONS, strict=True):
+        mine = [line for line in lines if line["condition"] == condition and "calibration" in line[OURS]]
+        ax.plot([0, 1], [0, 1], color="#999999", lw=0.8, ls=":")
+        for rate in RATES if mine else ():
+            bins = [row for row in curve(mine, rate) if row[0] >= FEWEST]
+            ax.plot(*zip(*[row[1:] for row in bins], strict=True), marker="o", ms=3, lw=1.2, label=f"{rate:.0%}")
+        ax.set_title(
+            f"learned from {'complete rows' if condition == 'complete' else 'rows with 30 % hidden'}", fontsize=10
+        )
+        ax.set_xlabel("predicted probability of a class")
+        ax.set_aspect("equal")
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("frequency of the class")
+    axes[0].legend(title="cells hidden", fontsize=8, title_fontsize=8, frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, dpi=90)
+    plt.close(figure)
+    progress(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
+
+
+def curve(lines: list[dict[str, Any]], rate: float) -> np.ndarray:
+    """Of ten bins of predicted probabilities: how many there are, their mean, and the frequency of the classes."""
+    cells = np.array([line[OURS]["calibration"][f"{rate:g}"] for line in lines])  # lines, bins, (n, mean, frequency)
+    n = cells[:, :, 0].sum(axis=0)
+    return np.column_stack([n, (cells[:, :, :1] * cells[:, :, 1:]).sum(axis=0) / np.maximum(n, 1)[:, None]])
 
 
 def seconds(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -534,6 +564,8 @@ def main() -> None:
             file.write(json.dumps(line) + "\n")
     lines = recorded(path)
     lines.sort(key=lambda line: (CONDITIONS.index(line["condition"]), every.index(line["table"]), line["fold"]))
+    if not options.quick:
+        picture(lines, Path(__file__).parents[1] / "docs" / "images" / "prediction_calibration.png")
     tables = {}
     for condition in CONDITIONS:
         tables |= tables_of(lines, condition)
