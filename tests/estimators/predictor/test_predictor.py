@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from catboost import CatBoostClassifier
 from lightgbm import LGBMClassifier
 from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
@@ -129,6 +130,12 @@ def test_boosting_is_an_estimator() -> None:
     frame, label, _ = table(50)
     with pytest.raises(TypeError, match="boosting: expected an estimator that is not fitted"):
         new("classifier", "xgboost").fit(frame, label)
+    with pytest.raises(TypeError, match=r"boosting: expected an estimator .*, got the class XGBClassifier"):
+        new("classifier", XGBClassifier).fit(frame, label)
+    with pytest.raises(TypeError, match="JointClassifier needs a classifier, got XGBRegressor, a regressor"):
+        new("classifier", XGBRegressor()).fit(frame, label)
+    with pytest.raises(ValueError, match=r"XGBClassifier does not learn from this table.*'c', are given as they came"):
+        new("classifier", XGBClassifier()).fit(frame, label)
 
 
 # -- tables
@@ -381,6 +388,19 @@ def test_an_estimator_that_refuses_missing_cells_learns_from_completed_rows() ->
     assert MASKED not in [member.name for member in one.fitted_by.members]
     assert EXPECTED in [member.name for member in one.fitted_by.members]
     assert one.score(numeric(frame), label) > 0.7
+
+
+def test_catboost_with_categories() -> None:
+    """scikit-learn does not clone it, and it refuses missing categories: it learns from completed rows."""
+    frame, label, _ = table(120, seed=16)
+    text = frame.assign(c=frame["c"].astype(object))
+    model = CatBoostClassifier(iterations=5, verbose=0, allow_writing_files=False, cat_features=["c"])
+    one = new("classifier", model).fit(text, label)
+    assert MASKED not in [member.name for member in one.fitted_by.members] and one.score(text, label) > 0.6
+    whole = text.fillna({"x": 0.0, "k": 0.0, "w": 0.0, "c": "up"})
+    fitted_model = CatBoostClassifier(**model.get_params()).fit(whole, label)
+    again = jf.JointClassifier.from_model(fitted_model, whole, label, random_state=0, n_jobs=1)
+    np.testing.assert_allclose(again.predict_proba(whole), fitted_model.predict_proba(whole), atol=1e-9)
 
 
 def test_other_errors_of_an_estimator_are_told() -> None:
