@@ -165,7 +165,7 @@ def fit_hist(task: Task) -> Predict:
     settings = dict(max_iter=300, learning_rate=0.05, early_stopping=True, categorical_features="from_dtype")
     kind = HistGradientBoostingClassifier if task.K else HistGradientBoostingRegressor
     keep = {
-        c: task.X[c].value_counts().index[:MOST_LEVELS]
+        c: task.X[c].value_counts().index[:MOST_LEVELS].tolist()
         for c in task.X
         if isinstance(task.X[c].dtype, pd.CategoricalDtype)
     }
@@ -182,7 +182,7 @@ def imputed(make: Callable[[], Any]) -> Callable[[Task], Predict]:
 
     def fit(task: Task) -> Predict:
         keep = {
-            c: task.X[c].value_counts().index[:MOST_LEVELS]
+            c: task.X[c].value_counts().index[:MOST_LEVELS].tolist()
             for c in task.X
             if isinstance(task.X[c].dtype, pd.CategoricalDtype)
         }

@@ -239,7 +239,7 @@ def test_folds_hold_each_row_out_once_but_those_that_are_needed() -> None:
         assert not np.intersect1d(fold.learn, fold.held).size and len(fold.learn) + len(fold.held) == 200
         assert X[fold.held, 2].mean() == pytest.approx(X[:, 2].mean(), abs=0.05)
     large = cut_folds(np.zeros((20_000, 2)), 0, 0)
-    assert len(large) == 1 and len(large[0].held) == 3_000
+    assert len(large) == 1 and len(large[0].held) == 1_500
 
 
 @pytest.mark.parametrize(
