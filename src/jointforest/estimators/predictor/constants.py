@@ -46,6 +46,8 @@ class Constants:
     """Precision, over 2, of the difference between the weights of neighbouring knots: a standard deviation of 0.16."""
     unbiased: float = 50.0
     """Precision, over 2, with which biases lie around 0: a standard deviation of 0.1."""
+    even_rows: float = 50.0
+    """Rows that lie evenly among the quantiles of a number before validation rows do, when quantiles are calibrated."""
     steps: int = 300
     """Most steps of the search for weights; it ends earlier nearly always."""
     least_gain: float = 5e-4

@@ -225,7 +225,9 @@ def _pool_of(kind: str, mine: dict[str, np.ndarray], M: int, S: int, K: int) -> 
     spread = _array(mine, "pool.spread", "<f8", (len(LEVELS),))
     stretch = _array(mine, "pool.stretch", "<f8", (B, S))
     _require(low <= high and bool((stretch >= 0).all()), "low, high or stretch: out of range")
-    return NumberPool(knots, centre, low, high, spread, weight, stretch)
+    level = _array(mine, "pool.level", "<f8", (B, len(LEVELS)))
+    _require(bool((level >= 0).all() and (level <= 1).all() and (np.diff(level) >= 0).all()), "level: not rising")
+    return NumberPool(knots, centre, low, high, spread, weight, stretch, level)
 
 
 def _array(mine: dict[str, np.ndarray], name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:

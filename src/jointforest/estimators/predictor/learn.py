@@ -270,7 +270,8 @@ def _compare(
     X = problem.training.X
     rows, mask = np.concatenate([h.row for h in hidden]), np.vstack([h.mask for h in hidden])
     share = missing_share(np.where(mask, np.nan, X[rows, :-1]), problem.known())
-    judged = Judged(X[rows, -1], share, len(np.unique(rows)))
+    step = 0.0 if problem.n_classes else problem.training.schema.columns[-1].step
+    judged = Judged(X[rows, -1], share, len(np.unique(rows)), step)
     each = {name: _joined([found[name] for found in answers]) for name in names}
 
     def fit(kept: list[str]) -> Pool:
