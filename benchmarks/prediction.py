@@ -383,7 +383,8 @@ def tables_of(lines: list[dict[str, Any]], condition: str) -> dict[str, list[dic
     if numbers:
         found[f"{title}: CRPS, relative to the predictor, and coverage of its intervals of 90 %"] = scores(numbers)
     classes = [line for line in mine if line["table"] not in NUMBERS]
-    found[f"{title}: calibration of the predictor, all classes of all tables"] = calibration(classes)
+    if classes:
+        found[f"{title}: calibration of the predictor, all classes of all tables"] = calibration(classes)
     found[f"{title}: seconds on one core"] = seconds(mine)
     return found
 
