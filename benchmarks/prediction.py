@@ -47,7 +47,10 @@ SETS = [(how, rate) for rate in RATES for how in HOW if rate or how == "random"]
 CONDITIONS = ("complete", "30 % hidden")
 MOST_LEVELS = 250
 FEWEST = 50  # predictions in a bin of a calibration curve
-OURS, MEMBERS = "predictor", ("generative forest", "joint", "expected boosting", "boosting on masked copies")
+OURS, MEMBERS = (
+    "predictor",
+    ("generative forest", "joint", "expected boosting", "boosting on masked copies", "boosting"),
+)
 Frame = pd.DataFrame
 Predict = Callable[[Frame], np.ndarray]
 

@@ -355,7 +355,7 @@ def test_report_says_what_was_compared(kind: str) -> None:
     one = fitted(kind, frame, label, score)
     report = one.fitted_by
     assert [member.name for member in report.members][-1] == "all together"
-    assert len(report.members) == 5 and all(len(member.loss) == 5 for member in report.members)
+    assert len(report.members) == 6 and all(len(member.loss) == 5 for member in report.members)
     assert report.measure == ("log-loss" if kind == "classifier" else "root mean squared error")
     assert "240 validation rows" in report.in_words or "validation rows" in report.in_words
     for name in one.members_:

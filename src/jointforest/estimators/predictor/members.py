@@ -19,7 +19,8 @@ from .boosting import Boosted
 from .constants import FIXED
 from .pooling import LEVEL_WEIGHT, LEVELS, Answer
 
-FOREST, JOINT, EXPECTED, MASKED = "generative forest", "joint", "expected boosting", "boosting on masked copies"
+FOREST, JOINT = "generative forest", "joint"
+EXPECTED, MASKED, NATIVE = "expected boosting", "boosting on masked copies", "boosting"
 """Names of the members."""
 
 
@@ -82,7 +83,7 @@ class ExpectedBoosting:
 
 @dataclass(frozen=True)
 class NativeBoosting:
-    """Boosted trees that have seen rows with cells hidden, and take missing cells themselves."""
+    """Boosted trees that have seen rows with missing cells, and take missing cells themselves."""
 
     trees: Boosted
 
