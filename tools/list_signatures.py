@@ -441,6 +441,13 @@ def of_package(table: Table) -> Questions:
                 imputer = jf.JointImputer(estimator, method=method, m=2, proper=proper, **SEED)
                 yield "JointImputer", lambda imputer=imputer: imputer.fit(frame).transform(few)
     yield "JointImputer", lambda: jf.JointImputer(small, m=2, **SEED).fit(frame).impute(few)
+    visits = jf.datasets.make_visits(200, random_state=0)
+    gaps = visits.assign(weight=visits["weight"].mask(visits.index % 3 == 0))
+    for ends in (True, False):
+        histories = jf.HistoryForest(ends=ends, **SEED).fit(visits, group="patient", order="date").joint_
+        for ask in (histories.log_density, histories.forecast, histories.impute):
+            yield "HistoryForest", lambda ask=ask: ask(gaps)
+        yield "HistoryForest", lambda histories=histories: (histories.log_density(visits), histories.sample(5, 0))
     for estimator in (None, small):
         detector = jf.ForestOutlierDetector(estimator, **SEED)
         for name in ("predict", "score_samples", "percentile", "attribution"):

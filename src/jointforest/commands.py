@@ -39,6 +39,8 @@ def load(path: str) -> Joint:
     from .api.exchange import load
 
     joint = load(path)
+    if not hasattr(joint, "distribution"):
+        raise ValueError(f"{path} holds a joint of histories, which Python alone can ask: jf.load({path!r})")
     return in_frames_of("pyarrow", joint) if joint.schema.frame == "file" else joint
 
 
