@@ -1,7 +1,7 @@
 """Builds dist/*.tar.gz, and dist/*.whl with compiled kernels for this Python and this platform: ``make wheel``.
 
-The source distribution is reproducible. Machine code of a few entries differs between builds: numba walks through sets of
-objects, whose order depends on addresses. Needs the extra ``release``.
+The source distribution is reproducible. The machine code of a few entries differs between two builds.
+Needs the extra ``release``.
 """
 
 from __future__ import annotations
